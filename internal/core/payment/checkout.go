@@ -1,0 +1,82 @@
+package payment
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// Checkout is an order with all that paying or refunding it touches: the stock of
+// its lines, its payments with their refunds, and the customer's balance in its
+// currency.
+type Checkout struct {
+	Order    *order.Order
+	Stock    order.Stock
+	Payments []*Payment
+	Balance  *Balance
+}
+
+// paymentBy gives the payment that an operation made, nil for none.
+func (c *Checkout) paymentBy(by core.Operation) *Payment {
+	i := slices.IndexFunc(c.Payments, func(p *Payment) bool { return p.By == by })
+	if i < 0 {
+		return nil
+	}
+	return c.Payments[i]
+}
+
+// payFromBalance moves the order's total from the customer's balance to the seller,
+// and marks the order paid. Refusals: invalid_order_state, reservation_expired,
+// insufficient_funds.
+func (c *Checkout) payFromBalance(by core.Operation, now time.Time) (*Payment, *Movement, error) {
+	if err := c.Order.Payable(now); err != nil {
+		return nil, nil, err
+	}
+	m, err := c.Balance.withdraw(Pay, sellerAccount(c.Order.SellerID), c.Order.Total)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.Order.Pay(c.Stock, now); err != nil {
+		return nil, nil, err
+	}
+	p := &Payment{
+		OrderID: c.Order.ID, Method: FromBalance, Amount: c.Order.Total,
+		Status: Captured, By: by, CreatedAt: now,
+	}
+	return p, m, nil
+}
+
+// savePaid writes a payment from the balance and everything that it changed.
+func (tx Tx) savePaid(ctx context.Context, c *Checkout, p *Payment, m *Movement) error {
+	id, err := tx.IDs.NextID(ctx, core.PaymentIDs)
+	if err != nil {
+		return err
+	}
+	p.ID, m.PaymentID = id, id
+	if err := tx.SaveOrder(ctx, c.Order, c.Stock, "paid"); err != nil {
+		return err
+	}
+	if err := tx.Payments.Save(ctx, p); err != nil {
+		return err
+	}
+	if err := tx.saveMovement(ctx, c.Balance, m); err != nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, p.Event("captured"))
+}
+
+// saveMovement writes a movement and the balance it changed, and publishes it.
+func (tx Tx) saveMovement(ctx context.Context, b *Balance, m *Movement) error {
+	id, err := tx.IDs.NextID(ctx, core.MovementIDs)
+	if err != nil {
+		return err
+	}
+	m.ID, m.CreatedAt = id, tx.Now
+	if err := tx.Balances.Save(ctx, b, m); err != nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, b.Event(string(m.Kind), m))
+}

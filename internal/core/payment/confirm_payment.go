@@ -1,0 +1,70 @@
+package payment
+
+import (
+	"context"
+	"errors"
+
+	"example.com/orders/internal/core"
+)
+
+// Service is the use cases about money.
+type Service struct {
+	Store Store
+}
+
+// ConfirmPayment asks to pay an order.
+type ConfirmPayment struct {
+	OrderID int64
+	Method  Method
+	Key     string
+}
+
+// ConfirmPayment pays an order of the actor's own, from their balance at once. The
+// flag tells that the same operation had paid before, and nothing moved now
+// (AUTH-19, the second line).
+//
+// Refusals: not_found, forbidden_resource, invalid_order_state, reservation_expired,
+// insufficient_funds, payment_method_unavailable, idempotency_key_reused.
+func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd ConfirmPayment) (*Payment, bool, error) {
+	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
+	var p *Payment
+	var repeated bool
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		checkout, err := tx.lockCheckout(ctx, cmd.OrderID)
+		if err != nil {
+			return err
+		}
+		if _, err := checkout.Order.AllowCustomer(actor); err != nil {
+			return err
+		}
+		if p = checkout.paymentBy(by); p != nil {
+			repeated = true
+			return p.repeats(cmd)
+		}
+		if cmd.Method != FromBalance {
+			return core.Refuse(core.Invalid, core.CodePaymentMethodUnavailable, "cards are not accepted here")
+		}
+		var m *Movement
+		if p, m, err = checkout.payFromBalance(by, tx.Now); err != nil {
+			return err
+		}
+		return tx.savePaid(ctx, checkout, p, m)
+	})
+	return p, repeated, err
+}
+
+// repeats tells whether a payment that exists is the one that cmd asks for.
+func (p *Payment) repeats(cmd ConfirmPayment) error {
+	if p.Method != cmd.Method {
+		return core.KeyReused()
+	}
+	return nil
+}
+
+func (tx Tx) lockCheckout(ctx context.Context, orderID int64) (*Checkout, error) {
+	checkout, err := tx.Checkouts.Lock(ctx, orderID)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, core.NotFound("order")
+	}
+	return checkout, err
+}

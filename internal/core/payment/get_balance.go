@@ -1,0 +1,25 @@
+package payment
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// GetBalance reads what a customer has, one amount a currency. Refusal:
+// forbidden_resource.
+func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID string) ([]*Balance, error) {
+	owned, err := allowReading(actor, customerID)
+	if err != nil {
+		return nil, err
+	}
+	var balances []*Balance
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		var err error
+		if balances, err = tx.Balances.Of(ctx, customerID); err != nil {
+			return err
+		}
+		return core.AuditRead(ctx, tx.Journal, actor, owned, "GetBalance", resource(customerID))
+	})
+	return balances, err
+}

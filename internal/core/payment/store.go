@@ -1,0 +1,46 @@
+package payment
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// Store opens transactions; see [order.Store] for what InTx promises.
+type Store interface {
+	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+}
+
+// Tx is what one transaction offers to the use cases of this package: all that
+// those about orders have, and the money.
+type Tx struct {
+	order.Tx
+	Checkouts Checkouts
+	Payments  Payments
+	Balances  Balances
+}
+
+// Checkouts loads orders together with their money.
+type Checkouts interface {
+	// Lock loads and locks everything that a decision about an order's money needs, or
+	// answers [core.ErrNotFound].
+	Lock(ctx context.Context, orderID int64) (*Checkout, error)
+}
+
+// Payments keeps payments and their refunds.
+type Payments interface {
+	// Save writes a new payment.
+	Save(ctx context.Context, p *Payment) error
+}
+
+// Balances keeps customers' balances and the books.
+type Balances interface {
+	// Lock loads a balance for a change, a new one where the customer has none in that
+	// currency, and the movement that the same operation has made before, if it has.
+	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *Movement, error)
+	// Of gives a customer's balances, sorted by currency.
+	Of(ctx context.Context, customerID string) ([]*Balance, error)
+	// Save writes a balance and the movement that changed it.
+	Save(ctx context.Context, b *Balance, m *Movement) error
+}
