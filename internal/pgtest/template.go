@@ -1,0 +1,79 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/migrations"
+)
+
+// templateLock is the advisory lock of whoever makes the template. Any number does, as long as nothing else uses it.
+const templateLock = 7_326_107_211
+
+// ensureTemplate returns the name of a migrated database to clone, and makes it if nobody did. The name carries a hash
+// of the migrations, so a cluster that outlives a run never hands out yesterday's schema.
+func ensureTemplate(ctx context.Context, server string) (string, error) {
+	hash, err := hashOf(migrations.FS)
+	if err != nil {
+		return "", fmt.Errorf("hash the migrations: %w", err)
+	}
+	name := "template_" + hash
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return "", fmt.Errorf("connect to the test cluster: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // which gives the lock back
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, templateLock); err != nil {
+		return "", fmt.Errorf("lock the template: %w", err)
+	}
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
+	if err != nil {
+		return "", fmt.Errorf("look for the template: %w", err)
+	}
+	if exists {
+		return name, nil
+	}
+	return name, buildTemplate(ctx, conn, server, name)
+}
+
+// buildTemplate migrates under another name: what bears the template's name is complete.
+func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
+	building := name + "_building"
+	for _, statement := range []string{
+		"DROP DATABASE IF EXISTS " + quote(building) + " WITH (FORCE)",
+		"CREATE DATABASE " + quote(building),
+	} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("build the template: %w", err)
+		}
+	}
+	if err := migrations.Up(ctx, withDatabase(server, building)); err != nil {
+		return fmt.Errorf("migrate the template: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "ALTER DATABASE "+quote(building)+" RENAME TO "+quote(name)); err != nil {
+		return fmt.Errorf("finish the template: %w", err)
+	}
+	return nil
+}
+
+func hashOf(files fs.FS) (string, error) {
+	hash := sha256.New()
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	return hex.EncodeToString(hash.Sum(nil)[:8]), err
+}
