@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/govalues/decimal"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// balances implements [payment.Balances].
+type balances struct{ t *tx }
+
+// Lock loads a balance for a change, and the movement that the operation has made
+// before. Two first movements at once both find no balance; the primary key lets one
+// of them in, and the other starts again.
+func (s balances) Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.Movement, error) {
+	var rows []dbsqlc.Balance
+	var prior []dbsqlc.Movement
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) {
+			rows, err = q.LockBalance(ctx, dbsqlc.LockBalanceParams{CustomerID: customerID, Currency: string(currency)})
+			return err
+		},
+		func(q *dbsqlc.Queries) (err error) {
+			prior, err = q.MovementByOperation(ctx, dbsqlc.MovementByOperationParams{
+				CustomerID: &customerID, CreatedBy: &by.Actor, IdempotencyKey: &by.Key,
+			})
+			return err
+		})
+	if err != nil {
+		return nil, nil, err
+	}
+	balance, err := balanceOf(rows, customerID, currency)
+	if err != nil || len(prior) == 0 {
+		return balance, nil, err
+	}
+	m, err := movementOf(prior[0])
+	return balance, m, err
+}
+
+// Of gives a customer's balances.
+func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance, error) {
+	var rows []dbsqlc.Balance
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.BalancesOf(ctx, customerID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*payment.Balance, len(rows))
+	for i, row := range rows {
+		if found[i], err = balanceOf(rows[i:i+1], customerID, core.Currency(row.Currency)); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Save writes a balance and the movement that changed it.
+func (s balances) Save(ctx context.Context, b *payment.Balance, m *payment.Movement) error {
+	amount, currency := b.Amount.Amount(), string(b.Amount.Currency())
+	var err error
+	if b.New {
+		err = s.t.writes().InsertBalance(ctx, dbsqlc.InsertBalanceParams{CustomerID: b.CustomerID, Currency: currency, Amount: amount})
+	} else {
+		err = s.t.writes().UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{CustomerID: b.CustomerID, Currency: currency, Amount: amount})
+	}
+	if err != nil {
+		return err
+	}
+	return s.t.writes().InsertMovement(ctx, movementParams(m))
+}
+
+func movementParams(m *payment.Movement) dbsqlc.InsertMovementParams {
+	return dbsqlc.InsertMovementParams{
+		ID: m.ID, Kind: string(m.Kind), Debit: string(m.Debit), Credit: string(m.Credit),
+		Amount: m.Amount.Amount(), Currency: string(m.Amount.Currency()),
+		CustomerID:   optional(m.CustomerID),
+		BalanceAfter: decimal.NullDecimal{Decimal: m.BalanceAfter.Amount(), Valid: m.CustomerID != ""},
+		PaymentID:    optional(m.PaymentID), RefundID: optional(m.RefundID),
+		Description: m.Description, Reference: m.Reference,
+		CreatedBy: optional(m.By.Actor), IdempotencyKey: optional(m.By.Key), CreatedAt: m.CreatedAt,
+	}
+}
+
+func movementOf(row dbsqlc.Movement) (*payment.Movement, error) {
+	amount, err := core.MoneyOf(row.Amount, row.Currency)
+	if err != nil {
+		return nil, err
+	}
+	m := &payment.Movement{
+		ID: row.ID, Kind: payment.MovementKind(row.Kind),
+		Debit: payment.Account(row.Debit), Credit: payment.Account(row.Credit), Amount: amount,
+		CustomerID: stringOf(row.CustomerID), Description: row.Description, Reference: row.Reference,
+		By: core.Operation{Actor: stringOf(row.CreatedBy), Key: stringOf(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
+	}
+	if row.BalanceAfter.Valid {
+		m.BalanceAfter, err = core.MoneyOf(row.BalanceAfter.Decimal, row.Currency)
+	}
+	return m, err
+}
+
+// balanceOf makes a balance of its row, or a new one where there is none.
+func balanceOf(rows []dbsqlc.Balance, customerID string, currency core.Currency) (*payment.Balance, error) {
+	if len(rows) == 0 {
+		return &payment.Balance{CustomerID: customerID, Amount: core.Zero(currency), New: true}, nil
+	}
+	amount, err := core.MoneyOf(rows[0].Amount, rows[0].Currency)
+	return &payment.Balance{CustomerID: customerID, Amount: amount}, err
+}

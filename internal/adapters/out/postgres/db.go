@@ -1,0 +1,107 @@
+// Package postgres keeps everything in PostgreSQL: it implements the ports of the
+// core and the store of the idempotency guard.
+//
+// A transaction costs few round trips: reads that belong together go in one, and
+// all writes leave together with COMMIT (see tx).
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+// Config says how to reach the database.
+type Config struct {
+	// URL is a PostgreSQL connection string. Its pool_max_conns sets the size of the
+	// pool.
+	URL string
+}
+
+// DB is a pool of connections to one database.
+type DB struct {
+	pool *pgxpool.Pool
+	ids  *idBlocks
+}
+
+// Open makes a pool. It does not connect yet: a database that is down is reported by
+// [DB.Ping] and by whoever needs it.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	pc, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the database URL: %w", err)
+	}
+	// A process that stalls or vanishes in mid-transaction must not keep its locks.
+	setDefault(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "15s")
+	setDefault(pc.ConnConfig.RuntimeParams, "application_name", "orders")
+	setDefault(pc.ConnConfig.RuntimeParams, "timezone", "UTC")
+	pc.ConnConfig.ConnectTimeout = 5 * time.Second
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open the database pool: %w", err)
+	}
+	return &DB{pool: pool, ids: &idBlocks{}}, nil
+}
+
+func setDefault(params map[string]string, name, value string) {
+	if _, set := params[name]; !set {
+		params[name] = value
+	}
+}
+
+// Ping tells whether the database answers.
+func (db *DB) Ping(ctx context.Context) error { return safe(db.pool.Ping(ctx)) }
+
+// Close waits for the connections in use and closes the pool.
+func (db *DB) Close() { db.pool.Close() }
+
+// Orders gives the store of the use cases about orders.
+func (db *DB) Orders() order.Store { return orderStore{db} }
+
+// Payments gives the store of the use cases about money.
+func (db *DB) Payments() payment.Store { return paymentStore{db} }
+
+type orderStore struct{ db *DB }
+
+func (s orderStore) InTx(ctx context.Context, fn func(context.Context, order.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
+}
+
+type paymentStore struct{ db *DB }
+
+func (s paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.payments()) })
+}
+
+func (t *tx) orders() order.Tx {
+	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Products: products{t}, Journal: journal{t}}
+}
+
+func (t *tx) payments() payment.Tx {
+	return payment.Tx{Tx: t.orders(), Checkouts: checkouts{t}, Payments: payments{t}, Balances: balances{t}}
+}
+
+// writes gives the generated queries that write. They wait in the transaction until
+// it reads or commits.
+func (t *tx) writes() *dbsqlc.Queries { return dbsqlc.New(queue{t}) }
+
+// SchemaVersion gives the version that golang-migrate noted, 0 for an empty database.
+// Dirty means that a migration broke off half way.
+func (db *DB) SchemaVersion(ctx context.Context) (version uint, dirty bool, err error) {
+	var v int64
+	err = db.pool.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&v, &dirty)
+	var missing *pgconn.PgError
+	if errors.Is(err, pgx.ErrNoRows) || (errors.As(err, &missing) && missing.Code == "42P01") { // undefined_table
+		return 0, false, nil
+	}
+	return uint(v), dirty, unavailable(err)
+}

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/idempotency"
+)
+
+// Keys is the store of the idempotency guard (AUTH-19).
+type Keys struct{ db *DB }
+
+// Keys gives the store of the guard.
+func (db *DB) Keys() *Keys { return &Keys{db} }
+
+// Once claims the key, runs the command and stores its result, in one transaction;
+// see [idempotency.Store].
+//
+// The claim is an advisory lock of the transaction, tried and never waited for, and a
+// lookup after it, in one round trip. The lock lets a duplicate leave at once; the
+// primary key of the record is the truth.
+func (k *Keys) Once(
+	ctx context.Context, r idempotency.Request, run func(context.Context) (idempotency.Result, error),
+) (idempotency.Record, bool, error) {
+	var rec idempotency.Record
+	var replayed bool
+	err := k.db.transact(ctx, func(ctx context.Context, t *tx) error {
+		claim, err := t.claim(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if claim.stored != nil && !claim.stored.Expired {
+			rec, replayed = recordOf(claim.stored.IdempotencyRecord), true
+			return t.settle(ctx, claim.lock.Synchronous)
+		}
+		if !claim.lock.Locked {
+			return idempotency.ErrInProgress
+		}
+		result, err := run(ctx)
+		if err != nil {
+			return err
+		}
+		if result.Refused {
+			t.discard()
+		}
+		rec, replayed = t.complete(r, result), false
+		return t.keep(ctx, rec, claim.stored != nil)
+	})
+	return rec, replayed, err
+}
+
+// claim is what the first round trip of a guarded command learns.
+type claim struct {
+	lock   dbsqlc.TryLockKeyRow
+	stored *dbsqlc.FindRecordRow
+}
+
+// claim tries to lock the key, and looks it up in a statement of its own: its
+// snapshot is younger than the lock, so it sees whatever the last holder committed.
+func (t *tx) claim(ctx context.Context, id idempotency.ID) (claim, error) {
+	var c claim
+	err := t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) {
+			c.lock, err = q.TryLockKey(ctx, lockID(id))
+			return err
+		},
+		func(q *dbsqlc.Queries) error {
+			rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Principal: id.Principal, Key: id.Key})
+			if len(rows) > 0 {
+				c.stored = &rows[0]
+			}
+			return err
+		})
+	t.now = c.lock.Now.UTC()
+	return c, err
+}
+
+// settle lets a replay wait for the synchronous standby, where there is one. Without
+// that it could tell a result that a failover then loses.
+func (t *tx) settle(ctx context.Context, synchronous bool) error {
+	if !synchronous {
+		return nil
+	}
+	return t.writes().AwaitReplication(ctx)
+}
+
+func (t *tx) complete(r idempotency.Request, result idempotency.Result) idempotency.Record {
+	return idempotency.Record{
+		Request: r, Response: result.Response,
+		CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),
+	}
+}
+
+// keep adds the record to the writes of the command.
+func (t *tx) keep(ctx context.Context, rec idempotency.Record, expired bool) error {
+	if expired {
+		err := t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Principal: rec.Principal, Key: rec.Key})
+		if err != nil {
+			return err
+		}
+	}
+	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
+		Principal: rec.Principal, Key: rec.Key,
+		Fingerprint: []byte(rec.Fingerprint), Command: rec.Command,
+		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: rec.Body,
+		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
+	})
+}
+
+// Find gives the record of a key; see [idempotency.Store].
+func (k *Keys) Find(ctx context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
+	rows, err := dbsqlc.New(k.db.pool).FindRecord(ctx, dbsqlc.FindRecordParams{Principal: id.Principal, Key: id.Key})
+	if err != nil {
+		return idempotency.Record{}, false, unavailable(fmt.Errorf("find a key: %w", err))
+	}
+	if len(rows) == 0 || rows[0].Expired {
+		return idempotency.Record{}, false, nil
+	}
+	return recordOf(rows[0].IdempotencyRecord), true, nil
+}
+
+// lockID is the advisory lock of a key. Two keys may share one by chance; then one
+// waits for the other without need, and that is all.
+func lockID(id idempotency.ID) int64 {
+	sum := sha256.Sum256([]byte(id.Principal + "\x00" + id.Key))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}
+
+func recordOf(row dbsqlc.IdempotencyRecord) idempotency.Record {
+	return idempotency.Record{
+		Request: idempotency.Request{
+			ID:          idempotency.ID{Principal: row.Principal, Key: row.Key},
+			Fingerprint: idempotency.Fingerprint(row.Fingerprint), Command: row.Command,
+		},
+		Response: idempotency.Response{
+			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,
+		},
+		CreatedAt: row.CreatedAt.UTC(), ExpiresAt: row.ExpiresAt.UTC(),
+	}
+}

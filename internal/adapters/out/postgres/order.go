@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// orders implements [order.Orders].
+type orders struct{ t *tx }
+
+// Basket locks the products that are asked for, and looks for an order that the
+// operation has made before.
+func (s orders) Basket(ctx context.Context, customerID string, by core.Operation, skus []string) (order.Basket, error) {
+	var prior []dbsqlc.OrderByOperationRow
+	var stock []dbsqlc.Product
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) {
+			prior, err = q.OrderByOperation(ctx, dbsqlc.OrderByOperationParams{
+				CustomerID: customerID, CreatedBy: by.Actor, IdempotencyKey: by.Key,
+			})
+			return err
+		},
+		func(q *dbsqlc.Queries) (err error) {
+			stock, err = q.LockProducts(ctx, skus)
+			return err
+		})
+	if err != nil {
+		return order.Basket{}, err
+	}
+	var basket order.Basket
+	if basket.Stock, err = stockOf(stock); err != nil || len(prior) == 0 {
+		return basket, err
+	}
+	rows := make([]dbsqlc.OrderByIDRow, len(prior))
+	for i, r := range prior {
+		rows[i] = dbsqlc.OrderByIDRow(r)
+	}
+	basket.Prior, err = orderOf(rows)
+	return basket, err
+}
+
+// Get loads an order.
+func (s orders) Get(ctx context.Context, id int64) (*order.Order, error) {
+	var rows []dbsqlc.OrderByIDRow
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.OrderByID(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return orderOf(rows)
+}
+
+// Save writes an order; only one that is new has lines to write.
+func (s orders) Save(ctx context.Context, o *order.Order) error {
+	if o.Version > 1 {
+		return s.t.writes().UpdateOrder(ctx, updateOrderParams(o))
+	}
+	err := s.t.writes().InsertOrder(ctx, dbsqlc.InsertOrderParams{
+		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
+		Total: o.Total.Amount(), Currency: string(o.Total.Currency()),
+		HeldUntil: optionalTime(o.HeldUntil), Version: int64(o.Version),
+		CreatedBy: o.CreatedBy.Actor, IdempotencyKey: o.CreatedBy.Key,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+	})
+	if err != nil {
+		return err
+	}
+	items := dbsqlc.InsertOrderItemsParams{OrderID: o.ID}
+	for i, l := range o.Lines {
+		items.Lines = append(items.Lines, int32(i+1))
+		items.Skus = append(items.Skus, l.SKU)
+		items.Quantities = append(items.Quantities, int32(l.Quantity))
+		items.UnitPrices = append(items.UnitPrices, l.UnitPrice.Decimal())
+	}
+	return s.t.writes().InsertOrderItems(ctx, items)
+}
+
+func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
+	p := dbsqlc.UpdateOrderParams{
+		ID: o.ID, Status: string(o.Status), HeldUntil: optionalTime(o.HeldUntil),
+		Version: int64(o.Version), UpdatedAt: o.UpdatedAt,
+	}
+	if c := o.Cancellation; c != nil {
+		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, &c.By.Key, &c.Reason
+	}
+	return p
+}
+
+// orderOf makes an order of its rows, one for each line.
+func orderOf(rows []dbsqlc.OrderByIDRow) (*order.Order, error) {
+	if len(rows) == 0 {
+		return nil, core.ErrNotFound
+	}
+	row := rows[0].Order
+	total, err := core.MoneyOf(row.Total, row.Currency)
+	if err != nil {
+		return nil, err
+	}
+	o := &order.Order{
+		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
+		Total: total, HeldUntil: timeOf(row.HeldUntil), CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+		Cancellation: cancellationOf(row), Version: int(row.Version),
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+	for _, r := range rows {
+		price, err := core.MoneyOf(r.OrderItem.UnitPrice, row.Currency)
+		if err != nil {
+			return nil, err
+		}
+		o.Lines = append(o.Lines, order.Line{SKU: r.OrderItem.Sku, Quantity: int(r.OrderItem.Quantity), UnitPrice: price})
+	}
+	return o, nil
+}
+
+func cancellationOf(row dbsqlc.Order) *order.Cancellation {
+	if row.CancelledBy == nil {
+		return nil
+	}
+	return &order.Cancellation{
+		By:     core.Operation{Actor: *row.CancelledBy, Key: stringOf(row.CancelKey)},
+		Reason: stringOf(row.CancelReason),
+	}
+}
+
+// optionalTime gives NULL for the zero time, and timeOf the zero time for NULL.
+func optionalTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// optional gives NULL for the zero value of an id or a text.
+func optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func stringOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

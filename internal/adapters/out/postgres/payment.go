@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// checkouts implements [payment.Checkouts].
+type checkouts struct{ t *tx }
+
+// checkoutRows is what one round trip brings of an order and its money.
+type checkoutRows struct {
+	order    []dbsqlc.LockOrderRow
+	stock    []dbsqlc.Product
+	payments []dbsqlc.Payment
+	refunds  []dbsqlc.Refund
+	balances []dbsqlc.Balance
+}
+
+// Lock loads and locks in the global order: the order, its stock by SKU, the balance.
+// Payments and refunds change only under the order's lock.
+func (s checkouts) Lock(ctx context.Context, orderID int64) (*payment.Checkout, error) {
+	var rows checkoutRows
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) { rows.order, err = q.LockOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { rows.stock, err = q.LockStockOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { rows.payments, err = q.PaymentsOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { rows.refunds, err = q.RefundsOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) {
+			rows.balances, err = q.LockBalanceOfOrder(ctx, orderID)
+			return err
+		},
+	)
+	if err != nil {
+		return nil, err
+	}
+	return rows.checkout()
+}
+
+func (rows checkoutRows) checkout() (*payment.Checkout, error) {
+	lines := make([]dbsqlc.OrderByIDRow, len(rows.order))
+	for i, r := range rows.order {
+		lines[i] = dbsqlc.OrderByIDRow(r)
+	}
+	o, err := orderOf(lines)
+	if err != nil {
+		return nil, err
+	}
+	c := &payment.Checkout{Order: o}
+	if c.Stock, err = stockOf(rows.stock); err != nil {
+		return nil, err
+	}
+	if c.Payments, err = paymentsOf(rows.payments, rows.refunds); err != nil {
+		return nil, err
+	}
+	c.Balance, err = balanceOf(rows.balances, o.CustomerID, o.Total.Currency())
+	return c, err
+}
+
+// payments implements [payment.Payments].
+type payments struct{ t *tx }
+
+// Save writes a new payment.
+func (s payments) Save(ctx context.Context, p *payment.Payment) error {
+	return s.t.writes().InsertPayment(ctx, dbsqlc.InsertPaymentParams{
+		ID: p.ID, OrderID: p.OrderID, IdempotencyKey: p.By.Key,
+		Amount: p.Amount.Amount(), Currency: string(p.Amount.Currency()),
+		Method: string(p.Method), Status: string(p.Status), CreatedBy: p.By.Actor, CreatedAt: p.CreatedAt,
+	})
+}
+
+// paymentsOf gives payments their refunds.
+func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Payment, error) {
+	found := make([]*payment.Payment, len(rows))
+	byID := make(map[int64]*payment.Payment, len(rows))
+	for i, row := range rows {
+		amount, err := core.MoneyOf(row.Amount, row.Currency)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = &payment.Payment{
+			ID: row.ID, OrderID: row.OrderID, Method: payment.Method(row.Method), Amount: amount,
+			Status: payment.Status(row.Status), CreatedAt: row.CreatedAt.UTC(),
+			By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+		}
+		byID[row.ID] = found[i]
+	}
+	for _, row := range refunds {
+		r, err := refundOf(row)
+		if err != nil {
+			return nil, err
+		}
+		byID[r.PaymentID].Refunds = append(byID[r.PaymentID].Refunds, r)
+	}
+	return found, nil
+}
+
+func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
+	amount, err := core.MoneyOf(row.Amount, row.Currency)
+	return &payment.Refund{
+		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
+		Status: payment.RefundStatus(row.Status), Reason: row.Reason, CreatedAt: row.CreatedAt.UTC(),
+		By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+	}, err
+}

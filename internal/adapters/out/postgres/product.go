@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// products implements [order.Products].
+type products struct{ t *tx }
+
+// Get loads a product.
+func (s products) Get(ctx context.Context, sku string) (*order.Product, error) {
+	return s.one(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) { return q.ProductBySKU(ctx, sku) })
+}
+
+// Lock loads a product for a change.
+func (s products) Lock(ctx context.Context, sku string) (*order.Product, error) {
+	return s.one(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) { return q.LockProduct(ctx, sku) })
+}
+
+func (s products) one(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.Product, error)) (*order.Product, error) {
+	found, err := s.many(ctx, find)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, core.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// List gives a page of products and one more, newest first.
+func (s products) List(ctx context.Context, page core.Page) ([]*order.Product, error) {
+	return s.many(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) {
+		return q.ListProducts(ctx, dbsqlc.ListProductsParams{
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+	})
+}
+
+func (s products) many(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.Product, error)) ([]*order.Product, error) {
+	var rows []dbsqlc.Product
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = find(q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*order.Product, len(rows))
+	for i, row := range rows {
+		if found[i], err = productOf(row); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Save writes a product that is new or changed.
+func (s products) Save(ctx context.Context, p *order.Product) error {
+	if p.New {
+		return s.t.writes().InsertProduct(ctx, dbsqlc.InsertProductParams{
+			Sku: p.SKU, ID: p.ID, SellerID: p.SellerID, Name: p.Name,
+			Price: p.Price.Amount(), Currency: string(p.Price.Currency()), OnHand: p.OnHand,
+			CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		})
+	}
+	return s.t.writes().UpdateProduct(ctx, dbsqlc.UpdateProductParams{
+		Sku: p.SKU, Name: p.Name, Price: p.Price.Amount(), Currency: string(p.Price.Currency()),
+		OnHand: p.OnHand, UpdatedAt: p.UpdatedAt,
+	})
+}
+
+// SaveStock writes the counts of several products, locked before, in one statement.
+func (s products) SaveStock(ctx context.Context, stock order.Stock) error {
+	var counts dbsqlc.UpdateStockParams
+	for _, p := range stock {
+		counts.Skus = append(counts.Skus, p.SKU)
+		counts.OnHand = append(counts.OnHand, p.OnHand)
+		counts.Reserved = append(counts.Reserved, p.Reserved)
+	}
+	return s.t.writes().UpdateStock(ctx, counts)
+}
+
+func stockOf(rows []dbsqlc.Product) (order.Stock, error) {
+	stock := make(order.Stock, len(rows))
+	for _, row := range rows {
+		p, err := productOf(row)
+		if err != nil {
+			return nil, err
+		}
+		stock[p.SKU] = p
+	}
+	return stock, nil
+}
+
+func productOf(row dbsqlc.Product) (*order.Product, error) {
+	price, err := core.MoneyOf(row.Price, row.Currency)
+	if err != nil {
+		return nil, err
+	}
+	return &order.Product{
+		ID: row.ID, SKU: row.Sku, SellerID: row.SellerID, Name: row.Name, Price: price,
+		OnHand: row.OnHand, Reserved: row.Reserved,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}, nil
+}

@@ -1,0 +1,27 @@
+-- name: LockBalance :many
+SELECT * FROM balance WHERE customer_id = @customer_id AND currency = @currency FOR UPDATE;
+
+-- name: LockBalanceOfOrder :many
+SELECT b.* FROM balance b JOIN orders o ON o.customer_id = b.customer_id AND o.currency = b.currency
+WHERE o.id = @order_id
+FOR UPDATE OF b;
+
+-- name: BalancesOf :many
+SELECT * FROM balance WHERE customer_id = @customer_id ORDER BY currency;
+
+-- name: InsertBalance :exec
+INSERT INTO balance (customer_id, currency, amount) VALUES (@customer_id, @currency, @amount);
+
+-- name: UpdateBalance :exec
+UPDATE balance SET amount = @amount WHERE customer_id = @customer_id AND currency = @currency;
+
+-- name: MovementByOperation :many
+SELECT * FROM movement
+WHERE customer_id = @customer_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
+
+-- name: InsertMovement :exec
+INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+                      description, reference, created_by, idempotency_key, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @kind, @debit, @credit, @amount, @currency, @customer_id, @balance_after, @payment_id, @refund_id,
+        @description, @reference, @created_by, @idempotency_key, @created_at);

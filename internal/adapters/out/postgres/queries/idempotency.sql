@@ -1,0 +1,21 @@
+-- name: TryLockKey :one
+-- Never waits: who comes second learns so at once, and lets the connection go.
+SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
+
+-- name: FindRecord :many
+-- Expiry is by this clock only. An expired record that is still here counts as absent.
+SELECT sqlc.embed(r), r.expires_at <= clock_timestamp() AS expired
+FROM idempotency_record r WHERE r.principal = @principal AND r.key = @key;
+
+-- name: InsertRecord :exec
+INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
+VALUES (@principal, @key, @fingerprint, @command, @status, @content_type, @location, @body, @created_at, @expires_at);
+
+-- name: DeleteExpiredRecord :exec
+DELETE FROM idempotency_record WHERE principal = @principal AND key = @key AND expires_at <= clock_timestamp();
+
+-- name: AwaitReplication :exec
+-- Writes nothing that anybody reads, but makes COMMIT wait for the synchronous
+-- standby, as the first answer did.
+SELECT pg_logical_emit_message(true, 'orders', '');

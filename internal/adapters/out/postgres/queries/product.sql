@@ -1,0 +1,39 @@
+-- name: ProductBySKU :many
+SELECT * FROM product WHERE sku = @sku;
+
+-- name: LockProduct :many
+SELECT * FROM product WHERE sku = @sku FOR UPDATE;
+
+-- name: LockProducts :many
+-- Sorted before they are locked, so that two orders never wait for each other.
+SELECT * FROM product WHERE sku = ANY(@skus::text[]) ORDER BY sku FOR UPDATE;
+
+-- name: LockStockOfOrder :many
+SELECT * FROM product
+WHERE sku IN (SELECT i.sku FROM order_item i WHERE i.order_id = @order_id)
+ORDER BY sku
+FOR UPDATE;
+
+-- name: ListProducts :many
+SELECT * FROM product
+WHERE sqlc.narg(before_time)::timestamptz IS NULL
+   OR (created_at, id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint)
+ORDER BY created_at DESC, id DESC
+LIMIT @rows;
+
+-- name: InsertProduct :exec
+INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@sku, @id, @seller_id, @name, @price, @currency, @on_hand, 0, @created_at, @updated_at);
+
+-- name: UpdateProduct :exec
+UPDATE product
+SET name = @name, price = @price, currency = @currency, on_hand = @on_hand, updated_at = @updated_at
+WHERE sku = @sku;
+
+-- name: UpdateStock :exec
+UPDATE product p
+SET on_hand = v.on_hand, reserved = v.reserved
+FROM (SELECT unnest(@skus::text[]) AS sku, unnest(@on_hand::bigint[]) AS on_hand,
+             unnest(@reserved::bigint[]) AS reserved) v
+WHERE p.sku = v.sku;

@@ -1,0 +1,17 @@
+-- name: Now :one
+SELECT now()::timestamptz AS now;
+
+-- name: DrawOrderID :one
+SELECT nextval('orders_id_seq');
+
+-- name: DrawPaymentID :one
+SELECT nextval('payment_id_seq');
+
+-- name: DrawRefundID :one
+SELECT nextval('refund_id_seq');
+
+-- name: DrawMovementID :one
+SELECT nextval('movement_id_seq');
+
+-- name: DrawProductID :one
+SELECT nextval('product_id_seq');
