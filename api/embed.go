@@ -1,0 +1,11 @@
+// Package api holds the contract of the service as a file.
+package api
+
+import _ "embed"
+
+// OpenAPI is openapi.yaml: the routes, their roles, the shapes of what goes in and
+// out, and every answer. Requests are validated against it as they come, and every
+// answer the tests see.
+//
+//go:embed openapi.yaml
+var OpenAPI []byte

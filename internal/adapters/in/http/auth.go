@@ -1,0 +1,269 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/MicahParks/keyfunc/v3"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/time/rate"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
+)
+
+const (
+	// maxToken bounds a token before anything of it is read.
+	maxToken = 8 << 10
+	// maxSubject bounds what is stored of a token.
+	maxSubject = 255
+	// leeway is how far the issuer's clock may be off.
+	leeway = 30 * time.Second
+	// maxTime is the largest exp, nbf and iat that a double holds exactly.
+	maxTime = 1 << 53
+)
+
+// The issuer's keys are fetched every five minutes (AUTH-5), and in between when a
+// token names a key that is not known, once in ten seconds at the most, so that forged
+// tokens cannot turn us against the issuer.
+const (
+	keyRefresh     = 5 * time.Minute
+	unknownKeyPace = 10 * time.Second
+	keyTimeout     = 2 * time.Second
+	maxKeySet      = 1 << 20
+)
+
+// TokenConfig says whose tokens are good. All of it is required.
+type TokenConfig struct {
+	Issuer   string
+	Audience string
+	// JWKSURL is where the issuer publishes its keys.
+	JWKSURL string
+	// RolesClaim is the path to the roles in the claims: "roles", "realm_access.roles"
+	// or "scope".
+	RolesClaim string
+	// Now is the clock.
+	Now func() time.Time
+	// OnRefreshError hears that the keys could not be fetched; the old ones stay.
+	OnRefreshError func(err error)
+}
+
+// Verifier turns tokens into actors (AUTH-1, AUTH-4).
+type Verifier struct {
+	cfg    TokenConfig
+	keys   keyfunc.Keyfunc
+	parser *jwt.Parser
+}
+
+// identity is who sent a request.
+type identity struct {
+	actor     core.Actor
+	principal string
+}
+
+// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. An issuer
+// that cannot be reached yet is no error: until its keys are there, every token is
+// answered with 503. Anything empty in cfg is an error, for the libraries take an empty
+// issuer, audience or method list as a check that is switched off.
+func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
+	if cfg.Issuer == "" || cfg.Audience == "" || cfg.JWKSURL == "" || cfg.RolesClaim == "" || cfg.Now == nil {
+		return nil, errors.New("issuer, audience, JWKS URL, roles claim and clock are all required")
+	}
+	keys, err := fetchKeys(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("set up the issuer's keys: %w", err)
+	}
+	return &Verifier{cfg: cfg, keys: keys, parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{"RS256", "PS256", "ES256", "EdDSA"}),
+		jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithLeeway(leeway), jwt.WithTimeFunc(cfg.Now), jwt.WithStrictDecoding(),
+	)}, nil
+}
+
+// fetchKeys sets the library up against its defaults: the first answer may fail, one
+// unknown kid does not block the next refresh for minutes, keys for encryption do not
+// verify, and answers are bounded.
+func fetchKeys(ctx context.Context, cfg TokenConfig) (keyfunc.Keyfunc, error) {
+	remote, err := jwkset.NewStorageFromHTTP(cfg.JWKSURL, jwkset.HTTPClientStorageOptions{
+		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
+		Ctx:                       ctx,
+		HTTPTimeout:               keyTimeout,
+		NoErrorReturnFirstHTTPReq: true,
+		RefreshInterval:           keyRefresh,
+		RefreshErrorHandler:       func(_ context.Context, err error) { cfg.OnRefreshError(err) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	storage, err := jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
+		HTTPURLs:          map[string]jwkset.Storage{cfg.JWKSURL: remote},
+		RateLimitWaitMax:  keyTimeout,
+		RefreshUnknownKID: rate.NewLimiter(rate.Every(unknownKeyPace), 1),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
+}
+
+// boundedTransport refuses key sets that are too large to be one.
+type boundedTransport struct{ http.RoundTripper }
+
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxKeySet)
+	}
+	return resp, err
+}
+
+// Ready tells why no token can be verified, or nil. While there are no keys it asks
+// the issuer again.
+func (v *Verifier) Ready(ctx context.Context) error {
+	if v.hasKeys(ctx) {
+		return nil
+	}
+	_, _ = v.keys.Storage().KeyRead(ctx, "") // no key has this name, so the set is fetched
+	if v.hasKeys(ctx) {
+		return nil
+	}
+	return errors.New("the issuer's signing keys are not loaded")
+}
+
+func (v *Verifier) hasKeys(ctx context.Context) bool {
+	keys, err := v.keys.Storage().KeyReadAll(ctx)
+	return err == nil && len(keys) > 0
+}
+
+// authenticate gives the identity behind a request, or 401 without a word on why, or
+// 503 while there are no keys to tell.
+func (v *Verifier) authenticate(r *http.Request) (identity, error) {
+	token, err := bearer(r)
+	if err != nil {
+		return identity{}, err
+	}
+	if err := v.Ready(r.Context()); err != nil {
+		return identity{}, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+	}
+	claims := jwt.MapClaims{}
+	parsed, err := v.parser.ParseWithClaims(token, claims, v.key(r.Context()))
+	if err != nil || !parsed.Valid {
+		return identity{}, errUnauthenticated()
+	}
+	return v.identify(claims)
+}
+
+// bearer takes the token from the Authorization header (RFC 6750, section 2.1). One in
+// the query is refused, for URLs end up in logs.
+func bearer(r *http.Request) (string, error) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) != 1 || r.URL.Query().Has("access_token") {
+		return "", errUnauthenticated()
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken || !strictToken(token) {
+		return "", errUnauthenticated()
+	}
+	return token, nil
+}
+
+func errUnauthenticated() error {
+	return newProblem(wire.ProblemCodeUnauthenticated, "a valid bearer token is required")
+}
+
+// strictToken tells whether header and claims are JSON that everybody reads alike: no
+// member twice, no invalid UTF-8. The library would take the last of two.
+func strictToken(token string) bool {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return false
+	}
+	for _, part := range parts[:2] {
+		raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
+		if err != nil || !jsontext.Value(raw).IsValid() {
+			return false
+		}
+	}
+	return true
+}
+
+// key finds the key that a token names. Without a name the library would try every
+// key, and an extension it does not know (crit) it would pass over (RFC 7515, section
+// 4.1.11).
+func (v *Verifier) key(ctx context.Context) jwt.Keyfunc {
+	find := v.keys.KeyfuncCtx(ctx)
+	return func(t *jwt.Token) (any, error) {
+		kid, _ := t.Header["kid"].(string)
+		if _, critical := t.Header["crit"]; kid == "" || critical {
+			return nil, errors.New("a token names its key and no critical extensions")
+		}
+		return find(t)
+	}
+}
+
+// identify reads subject and roles from verified claims.
+func (v *Verifier) identify(claims jwt.MapClaims) (identity, error) {
+	subject, err := claims.GetSubject()
+	if err != nil || !goodSubject(subject) || !goodTimes(claims) {
+		return identity{}, errUnauthenticated()
+	}
+	actor := core.Actor{Subject: subject, Roles: rolesAt(claims, v.cfg.RolesClaim)}
+	return identity{actor: actor, principal: v.cfg.Issuer + " " + subject}, nil
+}
+
+// goodSubject refuses what cannot be stored, or shown in a log, as it is.
+func goodSubject(s string) bool {
+	return s != "" && len(s) <= maxSubject && strings.IndexFunc(s, unicode.IsControl) < 0
+}
+
+// goodTimes refuses times that the library would turn into other times.
+func goodTimes(claims jwt.MapClaims) bool {
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		if t, ok := claims[name].(float64); ok && (t < 0 || t > maxTime) {
+			return false
+		}
+	}
+	return true
+}
+
+// rolesAt is the one converter of claims to roles (AUTH-7): a list or a space-separated
+// string at a path such as "realm_access.roles". Names that are no role grant nothing.
+func rolesAt(claims jwt.MapClaims, path string) []core.Role {
+	var at any = map[string]any(claims)
+	for name := range strings.SplitSeq(path, ".") {
+		object, _ := at.(map[string]any)
+		at = object[name]
+	}
+	var roles []core.Role
+	for _, name := range namesIn(at) {
+		if role, ok := core.ParseRole(name); ok {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+func namesIn(claim any) []string {
+	switch claim := claim.(type) {
+	case string:
+		return strings.Fields(claim)
+	case []any:
+		var names []string
+		for _, v := range claim {
+			if name, ok := v.(string); ok {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+func (a *api) createOrder(ctx context.Context, r *request) (*response, error) {
+	in, err := bodyOf[wire.CreateOrderRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	cmd := order.CreateOrder{CustomerID: value(in.CustomerID), Key: r.key}
+	for _, item := range in.Items {
+		cmd.Items = append(cmd.Items, order.Item{SKU: item.SKU, Quantity: item.Quantity})
+	}
+	o, repeated, err := a.Orders.CreateOrder(ctx, r.actor, cmd)
+	if err != nil {
+		return nil, err
+	}
+	location := "/orders/" + strconv.FormatInt(o.ID, 10)
+	return &response{status: http.StatusCreated, location: location, body: orderOut(o), repeated: repeated}, nil
+}
+
+func (a *api) getOrderByID(ctx context.Context, r *request) (*response, error) {
+	id, err := r.id("order_id", "order")
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.Orders.GetOrderByID(ctx, r.actor, id)
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: orderOut(o)}, nil
+}
+
+func orderOut(o *order.Order) wire.Order {
+	out := wire.Order{
+		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: wire.OrderStatus(o.Status),
+		Items: []wire.OrderItem{}, Total: moneyOut(o.Total), Version: o.Version,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+	}
+	for _, l := range o.Lines {
+		out.Items = append(out.Items, wire.OrderItem{SKU: l.SKU, Quantity: l.Quantity, UnitPrice: moneyOut(l.UnitPrice)})
+	}
+	if !o.HeldUntil.IsZero() {
+		out.Reservation = &wire.Reservation{ExpiresAt: o.HeldUntil}
+	}
+	return out
+}
+
+func moneyOut(m core.Money) wire.Money {
+	return wire.Money{Amount: m.Decimal(), Currency: string(m.Currency())}
+}
+
+// moneyIn reads money from a member of the body.
+func moneyIn(in wire.Money, pointer string) (core.Money, error) {
+	m, err := core.ParseMoney(in.Amount, in.Currency)
+	return m, below(pointer, err)
+}

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"regexp"
+	"strconv"
+	"time"
+
+	"example.com/orders/internal/core"
+)
+
+const defaultLimit, maxLimit = 20, 100
+
+var skuPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// id reads an integer id from the path. What is no id names nothing: 404.
+func (r *request) id(name, what string) (int64, error) {
+	id, err := strconv.ParseInt(r.param(name), 10, 64)
+	if err != nil || id < 1 {
+		return 0, core.NotFound(what)
+	}
+	return id, nil
+}
+
+// sku reads a SKU from the path.
+func (r *request) sku() (string, error) {
+	sku := r.param("sku")
+	if !skuPattern.MatchString(sku) {
+		return "", core.InvalidField("/sku", "a SKU is 1 to 64 characters of A-Z a-z 0-9 . _ -")
+	}
+	return sku, nil
+}
+
+// page reads limit and cursor from the query.
+func (r *request) page() (core.Page, error) {
+	page := core.Page{Limit: defaultLimit}
+	q := r.http.URL.Query()
+	if q.Has("limit") {
+		n, err := strconv.Atoi(q.Get("limit"))
+		if err != nil || n < 1 || n > maxLimit {
+			return page, core.InvalidField("/limit", "must be a whole number from 1 to 100")
+		}
+		page.Limit = n
+	}
+	if q.Has("cursor") {
+		after, err := cursorIn(q.Get("cursor"))
+		if err != nil {
+			return page, core.InvalidField("/cursor", "is not a cursor of this list")
+		}
+		page.After = after
+	}
+	return page, nil
+}
+
+// A cursor is a position, microseconds and id, in URL-safe base64. Clients do not look
+// inside.
+func cursorOut(at *core.Position) *string {
+	if at == nil {
+		return nil
+	}
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.CreatedAt.UnixMicro()))
+	b = binary.BigEndian.AppendUint64(b, uint64(at.ID))
+	cursor := base64.RawURLEncoding.EncodeToString(b)
+	return &cursor
+}
+
+func cursorIn(cursor string) (core.Position, error) {
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) != 16 {
+		return core.Position{}, errors.New("not a cursor")
+	}
+	return core.Position{
+		CreatedAt: time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC(),
+		ID:        int64(binary.BigEndian.Uint64(b[8:])),
+	}, nil
+}
+
+// below moves the pointers of a fault under a member of the body.
+func below(pointer string, err error) error {
+	var fault *core.Fault
+	if errors.As(err, &fault) {
+		for i := range fault.Fields {
+			fault.Fields[i].Pointer = pointer + fault.Fields[i].Pointer
+		}
+	}
+	return err
+}
+
+// value gives the zero value for an absent member.
+func value[T any](p *T) T {
+	var v T
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// orNull gives null for no text.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

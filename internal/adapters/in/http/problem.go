@@ -1,0 +1,166 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
+)
+
+// problemMedia is the media type of a problem document (RFC 9457).
+const problemMedia = "application/problem+json"
+
+// problemTypes is what the type of every problem document begins with; the code
+// follows.
+const problemTypes = "https://orders.example.com/problems/"
+
+// problemKind is what all problems of one code have in common.
+type problemKind struct {
+	status int
+	title  string
+	// retryAfter is in how many seconds the same request can help, zero if it cannot.
+	retryAfter int
+}
+
+func (k problemKind) retryable() bool { return k.retryAfter > 0 }
+
+// problemKinds is every code that a client can meet, and nothing else is sent.
+var problemKinds = map[wire.ProblemCode]problemKind{
+	wire.ProblemCodeMalformedRequest:         {http.StatusBadRequest, "The request could not be read", 0},
+	wire.ProblemCodeIdempotencyKeyRequired:   {http.StatusBadRequest, "An Idempotency-Key is required", 0},
+	wire.ProblemCodeIdempotencyKeyInvalid:    {http.StatusBadRequest, "The Idempotency-Key is not valid", 0},
+	wire.ProblemCodeUnauthenticated:          {http.StatusUnauthorized, "Authentication is required", 0},
+	wire.ProblemCodeInsufficientFunds:        {http.StatusPaymentRequired, "The balance is too low", 0},
+	wire.ProblemCodeCardDeclined:             {http.StatusPaymentRequired, "The card was declined", 0},
+	wire.ProblemCodeForbiddenRole:            {http.StatusForbidden, "The role does not allow this", 0},
+	wire.ProblemCodeForbiddenResource:        {http.StatusForbidden, "The resource does not allow this", 0},
+	wire.ProblemCodeNotFound:                 {http.StatusNotFound, "Not found", 0},
+	wire.ProblemCodeMethodNotAllowed:         {http.StatusMethodNotAllowed, "Method not allowed", 0},
+	wire.ProblemCodeBodyTooLarge:             {http.StatusRequestEntityTooLarge, "The body is too large", 0},
+	wire.ProblemCodeUnsupportedMediaType:     {http.StatusUnsupportedMediaType, "The media type is not supported", 0},
+	wire.ProblemCodeIdempotencyKeyReused:     {http.StatusConflict, "The Idempotency-Key belongs to another request", 0},
+	wire.ProblemCodeIdempotencyInProgress:    {http.StatusConflict, "The first request with this key still runs", 1},
+	wire.ProblemCodeInvalidOrderState:        {http.StatusConflict, "The state of the order does not allow this", 0},
+	wire.ProblemCodeOutOfStock:               {http.StatusConflict, "The stock does not suffice", 0},
+	wire.ProblemCodeStockReserved:            {http.StatusConflict, "Live holds keep more than would be left", 0},
+	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "The stock is no longer held", 0},
+	wire.ProblemCodeRefundExceedsPayment:     {http.StatusConflict, "The refund exceeds the payment", 0},
+	wire.ProblemCodeValidationFailed:         {http.StatusUnprocessableEntity, "The request does not satisfy the contract", 0},
+	wire.ProblemCodeUnknownSKU:               {http.StatusUnprocessableEntity, "There is no such product", 0},
+	wire.ProblemCodeMixedCurrencies:          {http.StatusUnprocessableEntity, "The currencies differ", 0},
+	wire.ProblemCodeMixedSellers:             {http.StatusUnprocessableEntity, "The sellers differ", 0},
+	wire.ProblemCodePaymentMethodUnavailable: {http.StatusUnprocessableEntity, "The payment method is not available", 0},
+	wire.ProblemCodeRateLimited:              {http.StatusTooManyRequests, "Too many requests", 10},
+	wire.ProblemCodeInternal:                 {http.StatusInternalServerError, "Internal error", 0},
+	wire.ProblemCodeUnavailable:              {http.StatusServiceUnavailable, "Temporarily unavailable", 5},
+	wire.ProblemCodeOutcomeUnknown:           {http.StatusServiceUnavailable, "The outcome is not known", 2},
+}
+
+// problem is the refusal of a request: an error on the way up, an RFC 9457 document
+// on the way out. It says nothing that the client may not know (AUTH-16, AUTH-18).
+type problem struct {
+	code   wire.ProblemCode
+	detail string
+	errors []wire.FieldError
+	// header is what the answer carries besides its media type.
+	header http.Header
+}
+
+// newProblem makes a problem of a code in problemKinds, with the headers that the
+// contract asks for; a limiter that knows better sets another Retry-After.
+func newProblem(code wire.ProblemCode, detail string) *problem {
+	p := &problem{code: code, detail: detail, header: http.Header{}}
+	kind := problemKinds[code]
+	if kind.retryable() {
+		p.header.Set("Retry-After", strconv.Itoa(kind.retryAfter))
+	}
+	if kind.status == http.StatusUnauthorized {
+		p.header.Set("WWW-Authenticate", "Bearer")
+	}
+	return p
+}
+
+// Error gives the code and the detail.
+func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
+
+// render makes the document, for the request of that id and path.
+func (p *problem) render(requestID, instance string) (status int, body []byte) {
+	kind := problemKinds[p.code]
+	body, err := json.Marshal(wire.Problem{
+		Type:      problemTypes + string(p.code),
+		Title:     kind.title,
+		Status:    kind.status,
+		Detail:    p.detail,
+		Instance:  instance,
+		Code:      p.code,
+		RequestID: requestID,
+		Retryable: kind.retryable(),
+		Errors:    p.errors,
+	})
+	if err != nil {
+		panic("a problem is strings and numbers: " + err.Error())
+	}
+	return kind.status, body
+}
+
+// write sends the problem as the answer.
+func (p *problem) write(w http.ResponseWriter, requestID, instance string) {
+	status, body := p.render(requestID, instance)
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", problemMedia)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone, and nobody else would want to know
+}
+
+// problemOf is the one place where errors become answers. What it does not know is
+// ours to look into, and internal to the client.
+func problemOf(err error) *problem {
+	var p *problem
+	var f *core.Fault
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &f):
+		return problemOfFault(f)
+	case errors.Is(err, idempotency.ErrInProgress):
+		return newProblem(wire.ProblemCodeIdempotencyInProgress, "ask again for the answer of the first request")
+	case errors.Is(err, core.ErrOutcomeUnknown):
+		return newProblem(wire.ProblemCodeOutcomeUnknown,
+			"whether the request took effect is not known; the same request with the same key tells")
+	case errors.Is(err, core.ErrUnavailable):
+		return newProblem(wire.ProblemCodeUnavailable,
+			"the service cannot answer now; nothing of the request was kept")
+	}
+	return internalProblem()
+}
+
+func internalProblem() *problem {
+	return newProblem(wire.ProblemCodeInternal, "the service failed to do this request")
+}
+
+// problemOfFault keeps code and detail of a refusal by the business. A code that the
+// contract does not have is a bug, and must not reach a client as if it were stable.
+func problemOfFault(f *core.Fault) *problem {
+	code := wire.ProblemCode(f.Code)
+	if _, ok := problemKinds[code]; !ok {
+		return internalProblem()
+	}
+	p := newProblem(code, f.Detail)
+	for _, field := range f.Fields {
+		p.errors = append(p.errors, wire.FieldError{Pointer: fragment(field.Pointer), Detail: field.Detail})
+	}
+	return p
+}
+
+// fragment writes a JSON pointer as a URI fragment, as RFC 9457 wants it: "/a b" is
+// "#/a%20b".
+func fragment(pointer string) string {
+	return "#" + (&url.URL{Fragment: pointer}).EscapedFragment()
+}
