@@ -1,1 +1,1 @@
-DROP TABLE audit_log, outbox, movement, balance, refund, payment, order_item, orders, product;
+DROP TABLE audit_log, outbox, customer_profile, movement, balance, refund, payment, reservation, order_item, orders, product;

@@ -44,6 +44,11 @@ CREATE TABLE orders (
     UNIQUE (customer_id, created_by, idempotency_key)
 ) WITH (fillfactor = 80);
 
+CREATE INDEX orders_of_customer ON orders (customer_id, created_at DESC, id DESC);
+CREATE INDEX orders_of_seller ON orders (seller_id, created_at DESC, id DESC);
+CREATE INDEX orders_newest ON orders (created_at DESC, id DESC);
+CREATE INDEX orders_held ON orders (held_until) WHERE held_until IS NOT NULL;
+
 CREATE TABLE order_item (
     order_id   bigint        NOT NULL REFERENCES orders,
     line       int           NOT NULL,
@@ -52,6 +57,16 @@ CREATE TABLE order_item (
     unit_price numeric(19,4) NOT NULL CHECK (unit_price > 0),
     PRIMARY KEY (order_id, line),
     UNIQUE (order_id, sku)
+);
+
+-- AUTH-19, the second line: one operation renews a hold once, for ever.
+CREATE TABLE reservation (
+    order_id        bigint      NOT NULL REFERENCES orders,
+    created_by      text        NOT NULL,
+    idempotency_key text        NOT NULL,
+    held_until      timestamptz NOT NULL,
+    created_at      timestamptz NOT NULL,
+    PRIMARY KEY (order_id, created_by, idempotency_key)
 );
 
 CREATE TABLE payment (
@@ -75,16 +90,19 @@ CREATE TABLE refund (
     id              bigint        PRIMARY KEY GENERATED ALWAYS AS IDENTITY (INCREMENT BY 100),
     payment_id      bigint        NOT NULL REFERENCES payment,
     order_id        bigint        NOT NULL REFERENCES orders,
-    idempotency_key text          NOT NULL,
+    idempotency_key text,         -- none when a cancellation refunded: that has its own
     amount          numeric(19,4) NOT NULL CHECK (amount > 0),
     currency        text          NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
     status          text          NOT NULL CHECK (status IN ('pending', 'succeeded', 'failed')),
     reason          text          NOT NULL DEFAULT '',
+    rest            boolean       NOT NULL, -- all that was left, no amount named
     created_by      text          NOT NULL,
     created_at      timestamptz   NOT NULL DEFAULT now(),
     -- AUTH-19, the second line: one operation makes one refund, for ever.
     UNIQUE (payment_id, created_by, idempotency_key)
 );
+
+CREATE INDEX refund_of_order ON refund (order_id);
 
 CREATE TABLE balance (
     customer_id text          NOT NULL,
@@ -117,6 +135,17 @@ CREATE TABLE movement (
     UNIQUE (customer_id, created_by, idempotency_key)
 );
 
+CREATE INDEX movement_of_customer ON movement (customer_id, created_at DESC, id DESC);
+
+-- Who customers are: the only personal data here (AUTH-16).
+CREATE TABLE customer_profile (
+    customer_id text        PRIMARY KEY,
+    full_name   text        NOT NULL,
+    email       text        NOT NULL,
+    phone       text        NOT NULL,
+    updated_at  timestamptz NOT NULL
+);
+
 -- What happened, for the outside: written with the change itself (R-DIST-OBX).
 CREATE TABLE outbox (
     id         bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -135,3 +164,5 @@ CREATE TABLE audit_log (
     resource text        NOT NULL,
     metadata jsonb       NOT NULL DEFAULT '{}'
 );
+
+CREATE INDEX audit_log_newest ON audit_log (at DESC, id DESC);

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 
 	"github.com/golang-migrate/migrate/v4"
 	_ "github.com/golang-migrate/migrate/v4/database/pgx/v5" // the scheme pgx5://
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 )
 
 // FS holds the migrations, so that the binary carries its schema.
@@ -19,13 +23,49 @@ import (
 //go:embed *.sql
 var FS embed.FS
 
-// Up brings the schema to the newest version. Several processes may call it at
-// once: golang-migrate takes an advisory lock.
+// RiverSchema is where River keeps its jobs.
+const RiverSchema = "river"
+
+// upLock is the advisory lock that lets one process at a time migrate.
+const upLock = 0x6f7264657273
+
+// Up brings both histories to their newest version, ours and River's. Several processes
+// may call it at once.
 func Up(ctx context.Context, databaseURL string) error {
-	return run(ctx, databaseURL, (*migrate.Migrate).Up)
+	pool, err := pgxpool.New(ctx, databaseURL)
+	if err != nil {
+		return errors.New("the database URL cannot be read") // err would show the password
+	}
+	defer pool.Close()
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("open the database for migration: %w", err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", upLock); err != nil {
+		return fmt.Errorf("wait for other migrations: %w", err)
+	}
+	defer conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", upLock) //nolint:errcheck // ends with the connection
+	if err := run(ctx, databaseURL, (*migrate.Migrate).Up); err != nil {
+		return err
+	}
+	return riverUp(ctx, pool)
 }
 
-// Down takes the last migration back, and what it kept with it.
+func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
+	quiet := slog.New(slog.DiscardHandler)
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: RiverSchema, Logger: quiet})
+	if err != nil {
+		return fmt.Errorf("migrate the jobs: %w", err)
+	}
+	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate the jobs: %w", err)
+	}
+	return nil
+}
+
+// Down takes our last migration back, and what it kept with it. The one that made
+// River's schema takes River's history with it.
 func Down(ctx context.Context, databaseURL string) error {
 	return run(ctx, databaseURL, func(m *migrate.Migrate) error { return m.Steps(-1) })
 }

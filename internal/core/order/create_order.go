@@ -155,10 +155,12 @@ func (tx Tx) saveNew(ctx context.Context, o *Order, stock Stock) error {
 	return tx.SaveOrder(ctx, o, stock, "created")
 }
 
-// SaveOrder writes an order and its stock, and publishes what happened to it.
+// SaveOrder writes an order and the stock that changed with it, and publishes what happened to it.
 func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what string) error {
-	if err := tx.Products.SaveStock(ctx, stock); err != nil {
-		return err
+	if len(stock) > 0 {
+		if err := tx.Products.SaveStock(ctx, stock); err != nil {
+			return err
+		}
 	}
 	if err := tx.Orders.Save(ctx, o); err != nil {
 		return err

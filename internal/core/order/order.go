@@ -119,6 +119,15 @@ func (o *Order) Pay(stock Stock, now time.Time) error {
 	return stock.sell(o.Lines)
 }
 
+// Advance moves the order along its way to the customer: fulfilling, shipped, delivered.
+// Money and stock have their own ways to the other statuses.
+func (o *Order) Advance(next Status, now time.Time) error {
+	if next != Fulfilling && next != Shipped && next != Delivered {
+		return core.InvalidField("/status", "must be fulfilling, shipped or delivered")
+	}
+	return o.moveTo(next, now)
+}
+
 // Cancel ends the order and gives its stock back: what was reserved is freed, what
 // was sold returns to the shelf.
 func (o *Order) Cancel(c Cancellation, stock Stock, now time.Time) error {
@@ -138,7 +147,7 @@ func (o *Order) Cancel(c Cancellation, stock Stock, now time.Time) error {
 	return nil
 }
 
-// SameItems tells whether the order was made of exactly these items, in this order.
+// sameItems tells whether the order was made of exactly these items, in this order.
 func (o *Order) sameItems(items []Item) bool {
 	return slices.EqualFunc(o.Lines, items, func(l Line, i Item) bool {
 		return l.SKU == i.SKU && l.Quantity == i.Quantity
@@ -160,4 +169,15 @@ func (o *Order) Event(what string) core.Event {
 			"version":     o.Version,
 		},
 	}
+}
+
+// Cancellable tells whether the order can still be cancelled.
+func (o *Order) Cancellable() bool { return o.Status.leadsTo(Cancelled) }
+
+// Repeats tells whether a cancellation that happened is the one asked for.
+func (c *Cancellation) Repeats(asked Cancellation) error {
+	if c.Reason != asked.Reason {
+		return core.KeyReused()
+	}
+	return nil
 }

@@ -55,3 +55,17 @@ func allowSelling(actor core.Actor, o *Order) error {
 
 // Resource names an order in events and in the audit log.
 func Resource(id int64) string { return "order/" + strconv.FormatInt(id, 10) }
+
+// visibleTo tells whose orders an actor may list: an administrator everybody's.
+func visibleTo(actor core.Actor) (core.Owners, core.Owned) {
+	if actor.Has(core.Admin) {
+		return nil, core.ByBypass
+	}
+	visible := core.Owners{}
+	for _, role := range []core.Role{core.Customer, core.Seller} {
+		if actor.Has(role) {
+			visible[role] = actor.Subject
+		}
+	}
+	return visible, core.AsOwner
+}

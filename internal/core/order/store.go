@@ -22,6 +22,7 @@ type Tx struct {
 	Now      time.Time
 	IDs      core.IDs
 	Orders   Orders
+	Holds    Holds
 	Products Products
 	Journal  core.Journal
 }
@@ -33,8 +34,33 @@ type Orders interface {
 	Basket(ctx context.Context, customerID string, by core.Operation, skus []string) (Basket, error)
 	// Get loads an order, or answers [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
+	// Lock loads an order for a change that leaves its stock alone, or answers
+	// [core.ErrNotFound].
+	Lock(ctx context.Context, id int64) (*Order, error)
+	// List gives one row more than the page asks for, newest first.
+	List(ctx context.Context, f Filter, page core.Page) ([]*Order, error)
 	// Save writes a new order (version 1) or a changed one.
 	Save(ctx context.Context, o *Order) error
+}
+
+// Holds keeps what orders hold of the stock.
+type Holds interface {
+	// Lock loads an order and its stock for a change of both, or answers
+	// [core.ErrNotFound].
+	Lock(ctx context.Context, orderID int64, by core.Operation) (Holding, error)
+	// Lapsed gives the ids of orders that wait for payment and whose hold is over, the
+	// oldest first.
+	Lapsed(ctx context.Context, limit int) ([]int64, error)
+	// SaveRenewal notes which operation renewed the hold of an order.
+	SaveRenewal(ctx context.Context, o *Order, by core.Operation) error
+}
+
+// Holding is an order with the stock of its lines. Renewed tells that the operation
+// has renewed the hold before.
+type Holding struct {
+	Order   *Order
+	Stock   Stock
+	Renewed bool
 }
 
 // Basket is the products of an order about to be made, and the order that the same

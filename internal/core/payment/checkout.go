@@ -49,6 +49,47 @@ func (c *Checkout) payFromBalance(by core.Operation, now time.Time) (*Payment, *
 	return p, m, nil
 }
 
+// captured gives the payment that holds the customer's money, nil for none.
+func (c *Checkout) captured() *Payment {
+	i := slices.IndexFunc(c.Payments, func(p *Payment) bool { return p.Status == Captured })
+	if i < 0 {
+		return nil
+	}
+	return c.Payments[i]
+}
+
+// refundBy gives the refund that an operation made, nil for none.
+func (c *Checkout) refundBy(by core.Operation) *Refund {
+	for _, p := range c.Payments {
+		for _, r := range p.Refunds {
+			if r.By == by {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// refund moves money of a payment back from the seller to the customer's balance.
+// Refusal: refund_exceeds_payment.
+func (c *Checkout) refund(p *Payment, amount core.Money, by core.Operation, now time.Time) (*Refund, *Movement, error) {
+	if amount.IsZero() || p.Left().Less(amount) {
+		return nil, nil, core.Refuse(core.Conflict, core.CodeRefundExceedsPayment,
+			"only "+p.Left().String()+" of the payment is left to refund")
+	}
+	m, err := c.Balance.deposit(Repay, sellerAccount(c.Order.SellerID), amount)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &Refund{
+		PaymentID: p.ID, OrderID: p.OrderID, Amount: amount,
+		Status: RefundSucceeded, By: by, CreatedAt: now,
+	}
+	p.Refunds = append(p.Refunds, r)
+	m.PaymentID = p.ID
+	return r, m, nil
+}
+
 // savePaid writes a payment from the balance and everything that it changed.
 func (tx Tx) savePaid(ctx context.Context, c *Checkout, p *Payment, m *Movement) error {
 	id, err := tx.IDs.NextID(ctx, core.PaymentIDs)
@@ -66,6 +107,22 @@ func (tx Tx) savePaid(ctx context.Context, c *Checkout, p *Payment, m *Movement)
 		return err
 	}
 	return tx.Journal.Publish(ctx, p.Event("captured"))
+}
+
+// saveRefund writes a refund and the movement that paid it.
+func (tx Tx) saveRefund(ctx context.Context, c *Checkout, r *Refund, m *Movement) error {
+	id, err := tx.IDs.NextID(ctx, core.RefundIDs)
+	if err != nil {
+		return err
+	}
+	r.ID, m.RefundID = id, id
+	if err := tx.Payments.SaveRefund(ctx, r); err != nil {
+		return err
+	}
+	if err := tx.saveMovement(ctx, c.Balance, m); err != nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
 }
 
 // saveMovement writes a movement and the balance it changed, and publishes it.

@@ -43,6 +43,12 @@ type Payment struct {
 // live tells whether the payment holds, or may come to hold, the customer's money.
 func (p *Payment) live() bool { return p.Status == Processing || p.Status == Captured }
 
+// Left is what can still be refunded.
+func (p *Payment) Left() core.Money {
+	left, _ := p.Amount.Sub(p.Refunded()) // refunds never exceed the payment
+	return left
+}
+
 // Refunded is what has been given back, or is on its way.
 func (p *Payment) Refunded() core.Money {
 	sum := core.Zero(p.Amount.Currency())

@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"strconv"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -26,7 +27,34 @@ type Refund struct {
 	Amount    core.Money
 	Status    RefundStatus
 	Reason    string
-	// By is the operation that asked for the refund.
+	// Rest tells that all that was left was asked for, and no amount named.
+	Rest bool
+	// By is the operation that asked for the refund. It has no key when a cancellation
+	// refunded: that has a second line of its own.
 	By        core.Operation
 	CreatedAt time.Time
+}
+
+// Event tells what happened to the refund.
+func (r *Refund) Event(what string) core.Event {
+	return core.Event{
+		Type:      "refund." + what,
+		Aggregate: "payment/" + strconv.FormatInt(r.PaymentID, 10),
+		Data: map[string]any{
+			"refund_id":  r.ID,
+			"payment_id": r.PaymentID,
+			"order_id":   r.OrderID,
+			"status":     string(r.Status),
+			"amount":     r.Amount.Decimal(),
+			"currency":   string(r.Amount.Currency()),
+		},
+	}
+}
+
+// repeats tells whether a refund that exists is the one that cmd asks for.
+func (r *Refund) repeats(cmd RefundPayment) error {
+	if r.Rest != (cmd.Amount == nil) || (cmd.Amount != nil && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
+		return core.KeyReused()
+	}
+	return nil
 }

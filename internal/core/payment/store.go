@@ -30,8 +30,12 @@ type Checkouts interface {
 
 // Payments keeps payments and their refunds.
 type Payments interface {
+	// Of gives the payments of an order with their refunds, the oldest first.
+	Of(ctx context.Context, orderID int64) ([]*Payment, error)
 	// Save writes a new payment.
 	Save(ctx context.Context, p *Payment) error
+	// SaveRefund writes a new refund.
+	SaveRefund(ctx context.Context, r *Refund) error
 }
 
 // Balances keeps customers' balances and the books.
@@ -41,6 +45,9 @@ type Balances interface {
 	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *Movement, error)
 	// Of gives a customer's balances, sorted by currency.
 	Of(ctx context.Context, customerID string) ([]*Balance, error)
+	// Movements gives one row more than the page asks for of what moved a customer's
+	// balance, newest first.
+	Movements(ctx context.Context, customerID string, page core.Page) ([]*Movement, error)
 	// Save writes a balance and the movement that changed it.
 	Save(ctx context.Context, b *Balance, m *Movement) error
 }

@@ -18,6 +18,8 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/audit"
+	customers "example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
@@ -29,10 +31,12 @@ const commandTimeout = 10 * time.Second
 
 // Config is what the API is made of.
 type Config struct {
-	Orders   *order.Service
-	Payments *payment.Service
-	Keys     idempotency.Store
-	Tokens   *Verifier
+	Orders    *order.Service
+	Payments  *payment.Service
+	Customers *customers.Service
+	Audit     *audit.Service
+	Keys      idempotency.Store
+	Tokens    *Verifier
 	// Ready tells why the process cannot serve, or nil.
 	Ready func(ctx context.Context) error
 	Guard GuardConfig

@@ -8,6 +8,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
 )
 
 func (a *api) createOrder(ctx context.Context, r *request) (*response, error) {
@@ -39,19 +40,82 @@ func (a *api) getOrderByID(ctx context.Context, r *request) (*response, error) {
 	return &response{status: http.StatusOK, body: orderOut(o)}, nil
 }
 
+func (a *api) listOrders(ctx context.Context, r *request) (*response, error) {
+	page, err := r.page()
+	if err != nil {
+		return nil, err
+	}
+	q := r.http.URL.Query()
+	filter := order.Filter{CustomerID: q.Get("customer_id"), Status: order.Status(q.Get("status"))}
+	if _, known := order.Transitions[filter.Status]; q.Has("status") && !known {
+		return nil, core.InvalidField("/status", "is not a status of an order")
+	}
+	orders, next, err := a.Orders.ListOrders(ctx, r.actor, filter, page)
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: wire.OrderPage{Data: all(orders, orderOut), NextCursor: cursorOut(next)}}, nil
+}
+
+func (a *api) reserveInventory(ctx context.Context, r *request) (*response, error) {
+	id, err := r.id("order_id", "order")
+	if err != nil {
+		return nil, err
+	}
+	o, repeated, err := a.Orders.ReserveInventory(ctx, r.actor, order.ReserveInventory{OrderID: id, Key: r.key})
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
+}
+
+func (a *api) cancelOrder(ctx context.Context, r *request) (*response, error) {
+	id, err := r.id("order_id", "order")
+	if err != nil {
+		return nil, err
+	}
+	in, err := bodyOf[wire.CancelOrderRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	cmd := payment.CancelOrder{OrderID: id, Reason: value(in.Reason), Key: r.key}
+	o, repeated, err := a.Payments.CancelOrder(ctx, r.actor, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
+}
+
+func (a *api) updateOrderStatus(ctx context.Context, r *request) (*response, error) {
+	id, err := r.id("order_id", "order")
+	if err != nil {
+		return nil, err
+	}
+	in, err := bodyOf[wire.UpdateOrderStatusRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.Orders.UpdateOrderStatus(ctx, r.actor, order.UpdateOrderStatus{OrderID: id, Status: order.Status(in.Status)})
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: orderOut(o)}, nil
+}
+
 func orderOut(o *order.Order) wire.Order {
 	out := wire.Order{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: wire.OrderStatus(o.Status),
-		Items: []wire.OrderItem{}, Total: moneyOut(o.Total), Version: o.Version,
+		Items: all(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
-	}
-	for _, l := range o.Lines {
-		out.Items = append(out.Items, wire.OrderItem{SKU: l.SKU, Quantity: l.Quantity, UnitPrice: moneyOut(l.UnitPrice)})
 	}
 	if !o.HeldUntil.IsZero() {
 		out.Reservation = &wire.Reservation{ExpiresAt: o.HeldUntil}
 	}
 	return out
+}
+
+func lineOut(l order.Line) wire.OrderItem {
+	return wire.OrderItem{SKU: l.SKU, Quantity: l.Quantity, UnitPrice: moneyOut(l.UnitPrice)}
 }
 
 func moneyOut(m core.Money) wire.Money {

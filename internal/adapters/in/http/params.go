@@ -88,6 +88,15 @@ func below(pointer string, err error) error {
 	return err
 }
 
+// all translates a list; no element is an empty list, never null.
+func all[A, B any](list []A, one func(A) B) []B {
+	out := make([]B, len(list))
+	for i, v := range list {
+		out[i] = one(v)
+	}
+	return out
+}
+
 // value gives the zero value for an absent member.
 func value[T any](p *T) T {
 	var v T

@@ -64,11 +64,57 @@ func (a *api) getBalance(ctx context.Context, r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := wire.Balance{CustomerID: customerID, Balances: []wire.Money{}}
-	for _, b := range balances {
-		out.Balances = append(out.Balances, moneyOut(b.Amount))
+	amounts := all(balances, func(b *payment.Balance) wire.Money { return moneyOut(b.Amount) })
+	return &response{status: http.StatusOK, body: wire.Balance{CustomerID: customerID, Balances: amounts}}, nil
+}
+
+func (a *api) listBalanceTransactions(ctx context.Context, r *request) (*response, error) {
+	page, err := r.page()
+	if err != nil {
+		return nil, err
 	}
-	return &response{status: http.StatusOK, body: out}, nil
+	movements, next, err := a.Payments.ListBalanceTransactions(ctx, r.actor, r.param("customer_id"), page)
+	if err != nil {
+		return nil, err
+	}
+	body := wire.BalanceTransactionPage{Data: all(movements, movementOut), NextCursor: cursorOut(next)}
+	return &response{status: http.StatusOK, body: body}, nil
+}
+
+func (a *api) refundPayment(ctx context.Context, r *request) (*response, error) {
+	id, err := r.id("order_id", "order")
+	if err != nil {
+		return nil, err
+	}
+	in, err := bodyOf[wire.RefundPaymentRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	cmd := payment.RefundPayment{OrderID: id, Reason: value(in.Reason), Key: r.key}
+	if in.Amount != nil {
+		amount, err := moneyIn(*in.Amount, "/amount")
+		if err != nil {
+			return nil, err
+		}
+		cmd.Amount = &amount
+	}
+	refund, repeated, err := a.Payments.RefundPayment(ctx, r.actor, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: refundOut(refund), repeated: repeated}, nil
+}
+
+func (a *api) listPayments(ctx context.Context, r *request) (*response, error) {
+	id, err := r.id("order_id", "order")
+	if err != nil {
+		return nil, err
+	}
+	payments, err := a.Payments.ListPayments(ctx, r.actor, id)
+	if err != nil {
+		return nil, err
+	}
+	return &response{status: http.StatusOK, body: wire.PaymentList{Data: all(payments, paymentWithRefundsOut)}}, nil
 }
 
 func paymentOut(p *payment.Payment) wire.Payment {
@@ -83,5 +129,20 @@ func movementOut(m *payment.Movement) wire.BalanceTransaction {
 		ID: m.ID, CustomerID: m.CustomerID, Kind: wire.BalanceTransactionKind(m.Kind),
 		Amount: moneyOut(m.Amount), BalanceAfter: moneyOut(m.BalanceAfter),
 		Description: orNull(m.Description), Reference: orNull(m.Reference), CreatedAt: m.CreatedAt,
+	}
+}
+
+func refundOut(r *payment.Refund) wire.Refund {
+	return wire.Refund{
+		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, Amount: moneyOut(r.Amount),
+		Status: wire.RefundStatus(r.Status), Reason: orNull(r.Reason), CreatedAt: r.CreatedAt,
+	}
+}
+
+func paymentWithRefundsOut(p *payment.Payment) wire.PaymentWithRefunds {
+	out := paymentOut(p)
+	return wire.PaymentWithRefunds{
+		ID: out.ID, OrderID: out.OrderID, Method: out.Method, Amount: out.Amount, Refunded: out.Refunded,
+		Status: out.Status, CreatedAt: out.CreatedAt, Refunds: all(p.Refunds, refundOut),
 	}
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -96,7 +97,7 @@ func (p *problem) render(requestID, instance string) (status int, body []byte) {
 		Title:     kind.title,
 		Status:    kind.status,
 		Detail:    p.detail,
-		Instance:  instance,
+		Instance:  (&url.URL{Path: instance}).EscapedPath(),
 		Code:      p.code,
 		RequestID: requestID,
 		Retryable: kind.retryable(),
@@ -111,9 +112,7 @@ func (p *problem) render(requestID, instance string) (status int, body []byte) {
 // write sends the problem as the answer.
 func (p *problem) write(w http.ResponseWriter, requestID, instance string) {
 	status, body := p.render(requestID, instance)
-	for name, values := range p.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.header)
 	w.Header().Set("Content-Type", problemMedia)
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone, and nobody else would want to know

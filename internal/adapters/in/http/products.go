@@ -52,11 +52,7 @@ func (a *api) listProducts(ctx context.Context, r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := wire.ProductPage{Data: []wire.Product{}, NextCursor: cursorOut(next)}
-	for _, p := range products {
-		out.Data = append(out.Data, productOut(p))
-	}
-	return &response{status: http.StatusOK, body: out}, nil
+	return &response{status: http.StatusOK, body: wire.ProductPage{Data: all(products, productOut), NextCursor: cursorOut(next)}}, nil
 }
 
 func productOut(p *order.Product) wire.Product {

@@ -41,18 +41,28 @@ func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
 		{"POST", "/orders", "createOrder", guarded, roles(customer, seller), a.createOrder},
+		{"GET", "/orders", "listOrders", plain, roles(customer, seller, admin), a.listOrders},
 		{"GET", "/orders/{order_id}", "getOrderById", plain, roles(customer, seller, admin), a.getOrderByID},
+		{"POST", "/orders/{order_id}/reservation", "reserveInventory", guarded, roles(customer, seller, system), a.reserveInventory},
 		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customer), a.confirmPayment},
+		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customer, admin), a.refundPayment},
+		{"GET", "/orders/{order_id}/payments", "listPayments", plain, roles(customer, seller, admin), a.listPayments},
+		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customer, seller, admin), a.cancelOrder},
+		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", plain, roles(seller, admin), a.updateOrderStatus},
 
 		{"POST", "/customers/{customer_id}/balance/charge", "chargeBalance", guarded, roles(system, admin), a.chargeBalance},
 		{"POST", "/customers/{customer_id}/balance/credit", "creditBalance", guarded, roles(system, admin), a.creditBalance},
 		{"GET", "/customers/{customer_id}/balance", "getBalance", plain, roles(customer, system, admin), a.getBalance},
+		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", plain, roles(customer, system, admin), a.listBalanceTransactions},
+		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", plain, roles(customer, admin), a.getCustomerProfile},
+		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", plain, roles(customer, admin), a.updateCustomerProfile},
 
 		{"PUT", "/products/{sku}", "putProduct", plain, roles(seller, admin), a.putProduct},
 		{"GET", "/products/{sku}", "getProduct", plain, roles(customer, seller, admin, system), a.getProduct},
 		{"GET", "/products", "listProducts", plain, roles(customer, seller, admin, system), a.listProducts},
 
 		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", plain, roles(customer, seller, admin, system), a.getIdempotencyKey},
+		{"GET", "/admin/audit-log", "listAuditLog", plain, roles(admin), a.listAuditLog},
 	}
 }
 

@@ -78,8 +78,7 @@ func exact(number string) bool {
 		return false
 	}
 	if f == 0 {
-		mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
-		return !strings.ContainsAny(mantissa, "123456789") // 1e-999 is not 0
+		return !strings.ContainsAny(number, "123456789") // 1e-999 is not 0, and 0e-999999 is a trap
 	}
 	return sameDecimal(number, strconv.FormatFloat(f, 'g', -1, 64))
 }

@@ -60,6 +60,28 @@ func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance
 	return found, nil
 }
 
+// Movements gives a page of movements and one more, newest first.
+func (s balances) Movements(ctx context.Context, customerID string, page core.Page) ([]*payment.Movement, error) {
+	var rows []dbsqlc.Movement
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.ListMovements(ctx, dbsqlc.ListMovementsParams{
+			CustomerID: &customerID,
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*payment.Movement, len(rows))
+	for i, row := range rows {
+		if found[i], err = movementOf(row); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
 // Save writes a balance and the movement that changed it.
 func (s balances) Save(ctx context.Context, b *payment.Balance, m *payment.Movement) error {
 	amount, currency := b.Amount.Amount(), string(b.Amount.Currency())

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 )
@@ -25,6 +26,8 @@ type Config struct {
 	// URL is a PostgreSQL connection string. Its pool_max_conns sets the size of the
 	// pool.
 	URL string
+	// MaxConns sets the size of the pool instead, when it is not zero.
+	MaxConns int32
 }
 
 // DB is a pool of connections to one database.
@@ -33,12 +36,24 @@ type DB struct {
 	ids  *idBlocks
 }
 
-// Open makes a pool. It does not connect yet: a database that is down is reported by
-// [DB.Ping] and by whoever needs it.
+// Open makes a DB. It does not connect yet: a database that is down is reported by
+// whoever needs it.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
+	pool, err := OpenPool(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{pool: pool, ids: &idBlocks{}}, nil
+}
+
+// OpenPool makes a pool whose connections are set as all of ours are.
+func OpenPool(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		return nil, fmt.Errorf("read the database URL: %w", err)
+		return nil, errors.New("the database URL cannot be read") // err may show the password
+	}
+	if cfg.MaxConns > 0 {
+		pc.MaxConns = cfg.MaxConns
 	}
 	// A process that stalls or vanishes in mid-transaction must not keep its locks.
 	setDefault(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "15s")
@@ -49,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
-	return &DB{pool: pool, ids: &idBlocks{}}, nil
+	return pool, nil
 }
 
 func setDefault(params map[string]string, name, value string) {
@@ -57,9 +72,6 @@ func setDefault(params map[string]string, name, value string) {
 		params[name] = value
 	}
 }
-
-// Ping tells whether the database answers.
-func (db *DB) Ping(ctx context.Context) error { return safe(db.pool.Ping(ctx)) }
 
 // Close waits for the connections in use and closes the pool.
 func (db *DB) Close() { db.pool.Close() }
@@ -69,6 +81,9 @@ func (db *DB) Orders() order.Store { return orderStore{db} }
 
 // Payments gives the store of the use cases about money.
 func (db *DB) Payments() payment.Store { return paymentStore{db} }
+
+// Customers gives the store of the use cases about customers.
+func (db *DB) Customers() customer.Store { return customerStore{db} }
 
 type orderStore struct{ db *DB }
 
@@ -82,8 +97,18 @@ func (s paymentStore) InTx(ctx context.Context, fn func(context.Context, payment
 	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.payments()) })
 }
 
+type customerStore struct{ db *DB }
+
+func (s customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error {
+		return fn(ctx, customer.Tx{Now: t.now, Profiles: profiles{t}, Journal: journal{t}})
+	})
+}
+
 func (t *tx) orders() order.Tx {
-	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Products: products{t}, Journal: journal{t}}
+	return order.Tx{
+		Now: t.now, IDs: t, Orders: orders{t}, Holds: holds{t}, Products: products{t}, Journal: journal{t},
+	}
 }
 
 func (t *tx) payments() payment.Tx {

@@ -36,3 +36,21 @@ func (j journal) Audit(ctx context.Context, e core.AuditEntry) error {
 		Actor: e.Actor, At: j.t.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
 	})
 }
+
+// Entries gives a page of the audit log and one more, newest first; see [audit.Log].
+func (db *DB) Entries(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
+	rows, err := dbsqlc.New(db.pool).ListAuditEntries(ctx, dbsqlc.ListAuditEntriesParams{
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+	})
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("list the audit log: %w", err))
+	}
+	entries := make([]core.AuditEntry, len(rows))
+	for i, row := range rows {
+		entries[i] = core.AuditEntry{ID: row.ID, Actor: row.Actor, At: row.At.UTC(), Action: row.Action, Resource: row.Resource}
+		if err := json.Unmarshal(row.Metadata, &entries[i].Metadata); err != nil {
+			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+	}
+	return entries, nil
+}

@@ -122,6 +122,16 @@ func (k *Keys) Find(ctx context.Context, id idempotency.ID) (idempotency.Record,
 	return recordOf(rows[0].IdempotencyRecord), true, nil
 }
 
+// DeleteExpired removes up to limit expired records, the oldest first, and tells how
+// many there were. It passes over rows that are in use.
+func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
+	n, err := dbsqlc.New(k.db.pool).DeleteExpiredRecords(ctx, int32(limit))
+	if err != nil {
+		return 0, unavailable(fmt.Errorf("delete expired keys: %w", err))
+	}
+	return int(n), nil
+}
+
 // lockID is the advisory lock of a key. Two keys may share one by chance; then one
 // waits for the other without need, and that is all.
 func lockID(id idempotency.ID) int64 {

@@ -35,11 +35,7 @@ func (s orders) Basket(ctx context.Context, customerID string, by core.Operation
 	if basket.Stock, err = stockOf(stock); err != nil || len(prior) == 0 {
 		return basket, err
 	}
-	rows := make([]dbsqlc.OrderByIDRow, len(prior))
-	for i, r := range prior {
-		rows[i] = dbsqlc.OrderByIDRow(r)
-	}
-	basket.Prior, err = orderOf(rows)
+	basket.Prior, err = oneOrder(linesOf(prior))
 	return basket, err
 }
 
@@ -53,7 +49,38 @@ func (s orders) Get(ctx context.Context, id int64) (*order.Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	return orderOf(rows)
+	return oneOrder(linesOf(rows))
+}
+
+// Lock loads an order for a change.
+func (s orders) Lock(ctx context.Context, id int64) (*order.Order, error) {
+	var rows []dbsqlc.LockOrderRow
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.LockOrder(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return oneOrder(linesOf(rows))
+}
+
+// List gives a page of orders and one more, newest first.
+func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
+	var rows []dbsqlc.ListOrdersRow
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.ListOrders(ctx, dbsqlc.ListOrdersParams{
+			Everybody:  f.Visible == nil,
+			AsCustomer: optional(f.Visible[core.Customer]), AsSeller: optional(f.Visible[core.Seller]),
+			CustomerID: optional(f.CustomerID), Status: optional(string(f.Status)),
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ordersOf(linesOf(rows))
 }
 
 // Save writes an order; only one that is new has lines to write.
@@ -87,35 +114,65 @@ func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
 		Version: int64(o.Version), UpdatedAt: o.UpdatedAt,
 	}
 	if c := o.Cancellation; c != nil {
-		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, &c.By.Key, &c.Reason
+		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, optional(c.By.Key), &c.Reason
 	}
 	return p
 }
 
-// orderOf makes an order of its rows, one for each line.
-func orderOf(rows []dbsqlc.OrderByIDRow) (*order.Order, error) {
-	if len(rows) == 0 {
-		return nil, core.ErrNotFound
+// orderLine is how orders are read: one row for each line.
+type orderLine = dbsqlc.OrderByIDRow
+
+// linesOf makes one type of the rows of all queries that read orders.
+func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperationRow | dbsqlc.ListOrdersRow](rows []R) []orderLine {
+	lines := make([]orderLine, len(rows))
+	for i, r := range rows {
+		lines[i] = orderLine(r)
 	}
-	row := rows[0].Order
-	total, err := core.MoneyOf(row.Total, row.Currency)
+	return lines
+}
+
+// oneOrder makes the order that all lines belong to.
+func oneOrder(lines []orderLine) (*order.Order, error) {
+	found, err := ordersOf(lines)
 	if err != nil {
 		return nil, err
 	}
-	o := &order.Order{
+	if len(found) == 0 {
+		return nil, core.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// ordersOf makes orders of lines that are sorted by order.
+func ordersOf(lines []orderLine) ([]*order.Order, error) {
+	var found []*order.Order
+	for i, r := range lines {
+		if i == 0 || r.Order.ID != lines[i-1].Order.ID {
+			o, err := orderOf(r.Order)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, o)
+		}
+		price, err := core.MoneyOf(r.OrderItem.UnitPrice, r.Order.Currency)
+		if err != nil {
+			return nil, err
+		}
+		o := found[len(found)-1]
+		o.Lines = append(o.Lines, order.Line{SKU: r.OrderItem.Sku, Quantity: int(r.OrderItem.Quantity), UnitPrice: price})
+	}
+	return found, nil
+}
+
+// orderOf makes an order of its own row; the lines come on top.
+func orderOf(row dbsqlc.Order) (*order.Order, error) {
+	total, err := core.MoneyOf(row.Total, row.Currency)
+	return &order.Order{
 		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
 		Total: total, HeldUntil: timeOf(row.HeldUntil), CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
 		Cancellation: cancellationOf(row), Version: int(row.Version),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
-	}
-	for _, r := range rows {
-		price, err := core.MoneyOf(r.OrderItem.UnitPrice, row.Currency)
-		if err != nil {
-			return nil, err
-		}
-		o.Lines = append(o.Lines, order.Line{SKU: r.OrderItem.Sku, Quantity: int(r.OrderItem.Quantity), UnitPrice: price})
-	}
-	return o, nil
+	}, err
 }
 
 func cancellationOf(row dbsqlc.Order) *order.Cancellation {

@@ -41,11 +41,7 @@ func (s checkouts) Lock(ctx context.Context, orderID int64) (*payment.Checkout, 
 }
 
 func (rows checkoutRows) checkout() (*payment.Checkout, error) {
-	lines := make([]dbsqlc.OrderByIDRow, len(rows.order))
-	for i, r := range rows.order {
-		lines[i] = dbsqlc.OrderByIDRow(r)
-	}
-	o, err := orderOf(lines)
+	o, err := oneOrder(linesOf(rows.order))
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +58,29 @@ func (rows checkoutRows) checkout() (*payment.Checkout, error) {
 
 // payments implements [payment.Payments].
 type payments struct{ t *tx }
+
+// Of gives the payments of an order with their refunds.
+func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, error) {
+	var rows []dbsqlc.Payment
+	var refunds []dbsqlc.Refund
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) { rows, err = q.PaymentsOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { refunds, err = q.RefundsOfOrder(ctx, orderID); return err },
+	)
+	if err != nil {
+		return nil, err
+	}
+	return paymentsOf(rows, refunds)
+}
+
+// SaveRefund writes a new refund.
+func (s payments) SaveRefund(ctx context.Context, r *payment.Refund) error {
+	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
+		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
+		Amount: r.Amount.Amount(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
+		Reason: r.Reason, Rest: r.Rest, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
+	})
+}
 
 // Save writes a new payment.
 func (s payments) Save(ctx context.Context, p *payment.Payment) error {
@@ -102,7 +121,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Refund{
 		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
-		Status: payment.RefundStatus(row.Status), Reason: row.Reason, CreatedAt: row.CreatedAt.UTC(),
-		By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Rest: row.Rest, CreatedAt: row.CreatedAt.UTC(),
+		By: core.Operation{Actor: row.CreatedBy, Key: stringOf(row.IdempotencyKey)},
 	}, err
 }

@@ -106,11 +106,11 @@ func TestAcceptsWhatTheContractSays(t *testing.T) {
 // Each case breaks one thing and names a word of the complaint.
 func TestRejectsEverythingElse(t *testing.T) {
 	v := New(t)
-	inBody := func(x exchange, old, new string) exchange {
-		if !strings.Contains(x.body, old) {
-			t.Fatalf("%q is not in the body", old)
+	inBody := func(x exchange, was, is string) exchange {
+		if !strings.Contains(x.body, was) {
+			t.Fatalf("%q is not in the body", was)
 		}
-		x.body = strings.Replace(x.body, old, new, 1)
+		x.body = strings.Replace(x.body, was, is, 1)
 		return x
 	}
 	with := func(x exchange, name, value string) exchange {
@@ -167,7 +167,7 @@ func TestRejectsEverythingElse(t *testing.T) {
 		"type of another code":          {inBody(refused(conflict), `problems/out_of_stock`, `problems/internal`), "type"},
 		"retryable without Retry-After": {refused(busy), "retryable"},
 		"Retry-After without retryable": {with(refused(conflict), "Retry-After", "1"), "retryable"},
-		"plain text as a problem":       {func() exchange { x := refused("no"); return x }(), "read the problem"},
+		"plain text as a problem":       {refused("no"), "read the problem"},
 		"body where there is none": {exchange{method: "GET", path: "/openapi.yaml", status: 304, body: "x", header: http.Header{
 			"X-Request-Id": {"r"}, "Etag": {`"a"`},
 		}}, "body"},

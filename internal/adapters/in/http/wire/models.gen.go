@@ -241,12 +241,12 @@ type Cursor = string
 // Email An e-mail address.
 type Email = string
 
-// FieldError What is wrong with one member of the body.
+// FieldError What is wrong with one member of the body, or with one parameter.
 type FieldError struct {
 	// Detail The rule it breaks.
 	Detail string `json:"detail"`
 
-	// Pointer The member, as a JSON pointer in a URI fragment (RFC 6901).
+	// Pointer The member or the parameter, as a JSON pointer in a URI fragment (RFC 6901).
 	Pointer string `json:"pointer"`
 }
 

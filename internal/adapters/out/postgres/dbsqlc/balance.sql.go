@@ -98,6 +98,63 @@ func (q *Queries) InsertMovement(ctx context.Context, arg InsertMovementParams) 
 	return err
 }
 
+const listMovements = `-- name: ListMovements :many
+SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM movement
+WHERE customer_id = $1
+  AND ($2::timestamptz IS NULL
+       OR (created_at, id) < ($2::timestamptz, $3::bigint))
+ORDER BY created_at DESC, id DESC
+LIMIT $4
+`
+
+type ListMovementsParams struct {
+	CustomerID *string
+	BeforeTime *time.Time
+	BeforeID   int64
+	Rows       int32
+}
+
+func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([]Movement, error) {
+	rows, err := q.db.Query(ctx, listMovements,
+		arg.CustomerID,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.Rows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Movement
+	for rows.Next() {
+		var i Movement
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Debit,
+			&i.Credit,
+			&i.Amount,
+			&i.Currency,
+			&i.CustomerID,
+			&i.BalanceAfter,
+			&i.PaymentID,
+			&i.RefundID,
+			&i.Description,
+			&i.Reference,
+			&i.CreatedBy,
+			&i.IdempotencyKey,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockBalance = `-- name: LockBalance :many
 SELECT customer_id, currency, amount FROM balance WHERE customer_id = $1 AND currency = $2 FOR UPDATE
 `

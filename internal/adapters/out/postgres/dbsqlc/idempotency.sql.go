@@ -35,6 +35,26 @@ func (q *Queries) DeleteExpiredRecord(ctx context.Context, arg DeleteExpiredReco
 	return err
 }
 
+const deleteExpiredRecords = `-- name: DeleteExpiredRecords :execrows
+DELETE FROM idempotency_record WHERE (principal, key) IN (
+    SELECT r.principal, r.key FROM idempotency_record r
+    WHERE r.expires_at <= clock_timestamp()
+    ORDER BY r.expires_at
+    LIMIT $1
+    FOR UPDATE SKIP LOCKED
+)
+`
+
+// A batch, the oldest first. Rows that somebody else is at are passed over, so neither
+// traffic nor another replica waits.
+func (q *Queries) DeleteExpiredRecords(ctx context.Context, maxRecords int32) (int64, error) {
+	result, err := q.db.Exec(ctx, deleteExpiredRecords, maxRecords)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const findRecord = `-- name: FindRecord :many
 SELECT r.principal, r.key, r.fingerprint, r.command, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at, r.expires_at <= clock_timestamp() AS expired
 FROM idempotency_record r WHERE r.principal = $1 AND r.key = $2

@@ -53,3 +53,44 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error 
 	)
 	return err
 }
+
+const listAuditEntries = `-- name: ListAuditEntries :many
+SELECT id, actor, at, action, resource, metadata FROM audit_log
+WHERE $1::timestamptz IS NULL
+   OR (at, id) < ($1::timestamptz, $2::bigint)
+ORDER BY at DESC, id DESC
+LIMIT $3
+`
+
+type ListAuditEntriesParams struct {
+	BeforeTime *time.Time
+	BeforeID   int64
+	Rows       int32
+}
+
+func (q *Queries) ListAuditEntries(ctx context.Context, arg ListAuditEntriesParams) ([]AuditLog, error) {
+	rows, err := q.db.Query(ctx, listAuditEntries, arg.BeforeTime, arg.BeforeID, arg.Rows)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AuditLog
+	for rows.Next() {
+		var i AuditLog
+		if err := rows.Scan(
+			&i.ID,
+			&i.Actor,
+			&i.At,
+			&i.Action,
+			&i.Resource,
+			&i.Metadata,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

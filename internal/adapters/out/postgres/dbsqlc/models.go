@@ -25,6 +25,14 @@ type Balance struct {
 	Amount     decimal.Decimal
 }
 
+type CustomerProfile struct {
+	CustomerID string
+	FullName   string
+	Email      string
+	Phone      string
+	UpdatedAt  time.Time
+}
+
 type IdempotencyRecord struct {
 	Principal   string
 	Key         string
@@ -119,11 +127,20 @@ type Refund struct {
 	ID             int64
 	PaymentID      int64
 	OrderID        int64
-	IdempotencyKey string
+	IdempotencyKey *string
 	Amount         decimal.Decimal
 	Currency       string
 	Status         string
 	Reason         string
+	Rest           bool
 	CreatedBy      string
+	CreatedAt      time.Time
+}
+
+type Reservation struct {
+	OrderID        int64
+	CreatedBy      string
+	IdempotencyKey string
+	HeldUntil      time.Time
 	CreatedAt      time.Time
 }

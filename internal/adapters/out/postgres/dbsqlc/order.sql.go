@@ -12,6 +12,37 @@ import (
 	"github.com/govalues/decimal"
 )
 
+const findRenewal = `-- name: FindRenewal :many
+SELECT order_id FROM reservation
+WHERE order_id = $1 AND created_by = $2 AND idempotency_key = $3
+`
+
+type FindRenewalParams struct {
+	OrderID        int64
+	CreatedBy      string
+	IdempotencyKey string
+}
+
+func (q *Queries) FindRenewal(ctx context.Context, arg FindRenewalParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, findRenewal, arg.OrderID, arg.CreatedBy, arg.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var order_id int64
+		if err := rows.Scan(&order_id); err != nil {
+			return nil, err
+		}
+		items = append(items, order_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertOrder = `-- name: InsertOrder :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version,
                     created_by, idempotency_key, created_at, updated_at)
@@ -76,6 +107,140 @@ func (q *Queries) InsertOrderItems(ctx context.Context, arg InsertOrderItemsPara
 		arg.UnitPrices,
 	)
 	return err
+}
+
+const insertRenewal = `-- name: InsertRenewal :exec
+INSERT INTO reservation (order_id, created_by, idempotency_key, held_until, created_at)
+VALUES ($1, $2, $3, $4, $5)
+`
+
+type InsertRenewalParams struct {
+	OrderID        int64
+	CreatedBy      string
+	IdempotencyKey string
+	HeldUntil      time.Time
+	CreatedAt      time.Time
+}
+
+func (q *Queries) InsertRenewal(ctx context.Context, arg InsertRenewalParams) error {
+	_, err := q.db.Exec(ctx, insertRenewal,
+		arg.OrderID,
+		arg.CreatedBy,
+		arg.IdempotencyKey,
+		arg.HeldUntil,
+		arg.CreatedAt,
+	)
+	return err
+}
+
+const lapsedOrders = `-- name: LapsedOrders :many
+SELECT id FROM orders
+WHERE held_until <= clock_timestamp() AND status = 'pending_payment'
+ORDER BY held_until
+LIMIT $1
+`
+
+func (q *Queries) LapsedOrders(ctx context.Context, maxOrders int32) ([]int64, error) {
+	rows, err := q.db.Query(ctx, lapsedOrders, maxOrders)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listOrders = `-- name: ListOrders :many
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.held_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+FROM orders o JOIN order_item i ON i.order_id = o.id
+WHERE o.id IN (
+    SELECT p.id FROM orders p
+    WHERE ($1::bool OR p.customer_id = $2 OR p.seller_id = $3)
+      AND ($4::text IS NULL OR p.customer_id = $4)
+      AND ($5::text IS NULL OR p.status = $5)
+      AND ($6::timestamptz IS NULL
+           OR (p.created_at, p.id) < ($6::timestamptz, $7::bigint))
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT $8
+)
+ORDER BY o.created_at DESC, o.id DESC, i.line
+`
+
+type ListOrdersParams struct {
+	Everybody  bool
+	AsCustomer *string
+	AsSeller   *string
+	CustomerID *string
+	Status     *string
+	BeforeTime *time.Time
+	BeforeID   int64
+	Rows       int32
+}
+
+type ListOrdersRow struct {
+	Order     Order
+	OrderItem OrderItem
+}
+
+// One row a line. Whose orders may be seen: everybody's, or a customer's and a seller's.
+func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListOrdersRow, error) {
+	rows, err := q.db.Query(ctx, listOrders,
+		arg.Everybody,
+		arg.AsCustomer,
+		arg.AsSeller,
+		arg.CustomerID,
+		arg.Status,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.Rows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListOrdersRow
+	for rows.Next() {
+		var i ListOrdersRow
+		if err := rows.Scan(
+			&i.Order.ID,
+			&i.Order.CustomerID,
+			&i.Order.SellerID,
+			&i.Order.Status,
+			&i.Order.Total,
+			&i.Order.Currency,
+			&i.Order.HeldUntil,
+			&i.Order.Version,
+			&i.Order.CreatedBy,
+			&i.Order.IdempotencyKey,
+			&i.Order.CancelledBy,
+			&i.Order.CancelKey,
+			&i.Order.CancelReason,
+			&i.Order.CreatedAt,
+			&i.Order.UpdatedAt,
+			&i.OrderItem.OrderID,
+			&i.OrderItem.Line,
+			&i.OrderItem.Sku,
+			&i.OrderItem.Quantity,
+			&i.OrderItem.UnitPrice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const lockOrder = `-- name: LockOrder :many

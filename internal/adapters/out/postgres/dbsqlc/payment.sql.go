@@ -45,6 +45,43 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) er
 	return err
 }
 
+const insertRefund = `-- name: InsertRefund :exec
+INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+`
+
+type InsertRefundParams struct {
+	ID             int64
+	PaymentID      int64
+	OrderID        int64
+	IdempotencyKey *string
+	Amount         decimal.Decimal
+	Currency       string
+	Status         string
+	Reason         string
+	Rest           bool
+	CreatedBy      string
+	CreatedAt      time.Time
+}
+
+func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) error {
+	_, err := q.db.Exec(ctx, insertRefund,
+		arg.ID,
+		arg.PaymentID,
+		arg.OrderID,
+		arg.IdempotencyKey,
+		arg.Amount,
+		arg.Currency,
+		arg.Status,
+		arg.Reason,
+		arg.Rest,
+		arg.CreatedBy,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
 SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at FROM payment WHERE order_id = $1 ORDER BY id
 `
@@ -80,7 +117,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.created_by, r.created_at FROM refund r JOIN payment p ON p.id = r.payment_id WHERE p.order_id = $1 ORDER BY r.id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at FROM refund WHERE order_id = $1 ORDER BY id
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
@@ -101,6 +138,7 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 			&i.Currency,
 			&i.Status,
 			&i.Reason,
+			&i.Rest,
 			&i.CreatedBy,
 			&i.CreatedAt,
 		); err != nil {

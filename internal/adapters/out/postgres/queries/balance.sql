@@ -25,3 +25,11 @@ INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, ba
 OVERRIDING SYSTEM VALUE
 VALUES (@id, @kind, @debit, @credit, @amount, @currency, @customer_id, @balance_after, @payment_id, @refund_id,
         @description, @reference, @created_by, @idempotency_key, @created_at);
+
+-- name: ListMovements :many
+SELECT * FROM movement
+WHERE customer_id = @customer_id
+  AND (sqlc.narg(before_time)::timestamptz IS NULL
+       OR (created_at, id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint))
+ORDER BY created_at DESC, id DESC
+LIMIT @rows;

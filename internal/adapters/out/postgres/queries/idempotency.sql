@@ -19,3 +19,14 @@ DELETE FROM idempotency_record WHERE principal = @principal AND key = @key AND e
 -- Writes nothing that anybody reads, but makes COMMIT wait for the synchronous
 -- standby, as the first answer did.
 SELECT pg_logical_emit_message(true, 'orders', '');
+
+-- name: DeleteExpiredRecords :execrows
+-- A batch, the oldest first. Rows that somebody else is at are passed over, so neither
+-- traffic nor another replica waits.
+DELETE FROM idempotency_record WHERE (principal, key) IN (
+    SELECT r.principal, r.key FROM idempotency_record r
+    WHERE r.expires_at <= clock_timestamp()
+    ORDER BY r.expires_at
+    LIMIT @max_records
+    FOR UPDATE SKIP LOCKED
+);

@@ -36,3 +36,33 @@ SET status = @status, held_until = sqlc.narg(held_until), version = @version, up
     cancelled_by = sqlc.narg(cancelled_by), cancel_key = sqlc.narg(cancel_key),
     cancel_reason = sqlc.narg(cancel_reason)
 WHERE id = @id;
+
+-- name: ListOrders :many
+-- One row a line. Whose orders may be seen: everybody's, or a customer's and a seller's.
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = o.id
+WHERE o.id IN (
+    SELECT p.id FROM orders p
+    WHERE (@everybody::bool OR p.customer_id = sqlc.narg(as_customer) OR p.seller_id = sqlc.narg(as_seller))
+      AND (sqlc.narg(customer_id)::text IS NULL OR p.customer_id = sqlc.narg(customer_id))
+      AND (sqlc.narg(status)::text IS NULL OR p.status = sqlc.narg(status))
+      AND (sqlc.narg(before_time)::timestamptz IS NULL
+           OR (p.created_at, p.id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint))
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT @rows
+)
+ORDER BY o.created_at DESC, o.id DESC, i.line;
+
+-- name: LapsedOrders :many
+SELECT id FROM orders
+WHERE held_until <= clock_timestamp() AND status = 'pending_payment'
+ORDER BY held_until
+LIMIT @max_orders;
+
+-- name: FindRenewal :many
+SELECT order_id FROM reservation
+WHERE order_id = @order_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
+
+-- name: InsertRenewal :exec
+INSERT INTO reservation (order_id, created_by, idempotency_key, held_until, created_at)
+VALUES (@order_id, @created_by, @idempotency_key, @held_until, @created_at);

@@ -1,0 +1,277 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+)
+
+func testContract(t testing.TB) *contract {
+	t.Helper()
+	c, err := newContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestContractKnowsItsBodies(t *testing.T) {
+	c := testContract(t)
+	if !c.hasBody("createOrder") || c.hasBody("getOrderById") || c.hasBody("nonsense") {
+		t.Errorf("bodies: %v", c.bodies)
+	}
+	if _, err := c.check("getOrderById", nil); err == nil {
+		t.Error("a body that is not in the contract was checked")
+	}
+}
+
+func TestCheckGivesTheCanonicalForm(t *testing.T) {
+	c := testContract(t)
+	const order = `{"customer_id":"sber-42","items":[{"quantity":2,"sku":"tea"}]}`
+	for name, body := range map[string]string{
+		"as it is":          order,
+		"order of members":  `{"items":[{"sku":"tea","quantity":2}],"customer_id":"sber-42"}`,
+		"white space":       "\n{ \"customer_id\" : \"sber-42\" , \"items\":[\t{\"quantity\":2,\"sku\":\"tea\"}] }\r\n",
+		"escapes":           `{"customer_id":"\u0073ber-42","items":[{"quantity":2,"\u0073ku":"tea"}]}`,
+		"notation of 2":     `{"customer_id":"sber-42","items":[{"quantity":2.0,"sku":"tea"}]}`,
+		"another one of it": `{"customer_id":"sber-42","items":[{"quantity":20E-1,"sku":"tea"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.check("createOrder", []byte(body))
+			if err != nil || string(got) != order {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestCheckTakesAnAbsentBodyForAnEmptyObject(t *testing.T) {
+	c := testContract(t)
+	for _, operation := range []string{"reserveInventory", "cancelOrder", "refundPayment"} {
+		if got, err := c.check(operation, nil); err != nil || string(got) != "{}" {
+			t.Errorf("%s: got %s, %v", operation, got, err)
+		}
+	}
+	if _, err := c.check("createOrder", nil); codeOf(err) != wire.ProblemCodeMalformedRequest {
+		t.Errorf("createOrder: got %v", err)
+	}
+}
+
+func TestCheckRefusesWhatIsNotJSON(t *testing.T) {
+	c := testContract(t)
+	credit := func(number string) string { return fmt.Sprintf(`{"amount":%s}`, number) }
+	for name, body := range map[string]string{
+		"nothing":                 " ",
+		"text":                    "amount=1",
+		"cut short":               `{"amount":{"amount":"1","currency":"RUB"}`,
+		"trailing data":           `{} {}`,
+		"trailing garbage":        `{}x`,
+		"byte order mark":         "\ufeff{}",
+		"duplicate member":        `{"amount":{"amount":"1","amount":"2","currency":"RUB"}}`,
+		"duplicate by escape":     `{"amount":1,"\u0061mount":2}`,
+		"invalid UTF-8":           "{\"description\":\"\xff\"}",
+		"half of a surrogate":     `{"description":"\ud800"}`,
+		"not a number":            credit("NaN"),
+		"leading zero":            credit("01"),
+		"above 2^53":              credit("9007199254740993"),
+		"below -2^53":             credit("-9007199254740993"),
+		"above 2^53 and even":     credit("9007199254740994"),
+		"far above 2^53":          credit("1e20"),
+		"beyond a float":          credit("1e999"),
+		"too small for a float":   credit("1e-999"),
+		"an exponent like a bomb": credit("1e-999999999"),
+		"too precise":             credit("0.12345678901234567890123"),
+		"not quite one":           credit("1.0000000000000000001"),
+		"a zero like a bomb":      credit("0e-999999"),
+		"zeros without end":       credit("1." + strings.Repeat("0", 1000)),
+		"digits without end":      credit(strings.Repeat("1", 1000)),
+		"too deep":                strings.Repeat("[", 33) + strings.Repeat("]", 33),
+		"deep as a bomb":          strings.Repeat(`{"a":`, 12000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.check("creditBalance", []byte(body))
+			if codeOf(err) != wire.ProblemCodeMalformedRequest {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestCheckBlamesMembers(t *testing.T) {
+	c := testContract(t)
+	many := `{"items":[` + strings.TrimSuffix(strings.Repeat(`{"sku":"a","quantity":1},`, 101), ",") + `]}`
+	const amount = `^(0|[1-9][0-9]{0,14})(\.[0-9]{1,4})?$`
+	for _, c2 := range []struct {
+		name, operation, body string
+		want                  []wire.FieldError
+	}{
+		{"no object", "createOrder", `[]`, fields("#", "must be of type object")},
+		{"null", "createOrder", `null`, fields("#", "must be of type object")},
+		{"missing", "createOrder", `{}`, fields("#/items", "is required")},
+		{"missing below", "createOrder", `{"items":[{}]}`,
+			fields("#/items/0/quantity", "is required", "#/items/0/sku", "is required")},
+		{"unknown", "createOrder", `{"items":[{"sku":"a","quantity":1,"price":"1"}],"note":"x"}`,
+			fields("#/items/0/price", "is not a known member", "#/note", "is not a known member")},
+		{"odd name", "cancelOrder", `{"a/b~c d\"é":1}`, fields("#/a~1b~0c%20d%22%C3%A9", "is not a known member")},
+		{"none", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 items")},
+		{"too many", "createOrder", many, fields("#/items", "must have at most 100 items")},
+		{"too few", "createOrder", `{"items":[{"sku":"a","quantity":0}]}`, fields("#/items/0/quantity", "must be at least 1")},
+		{"too much", "createOrder", `{"items":[{"sku":"a","quantity":10001}]}`, fields("#/items/0/quantity", "must be at most 10000")},
+		{"half", "createOrder", `{"items":[{"sku":"a","quantity":1.5}]}`, fields("#/items/0/quantity", "must be of type integer")},
+		{"sku", "createOrder", `{"items":[{"sku":"a b","quantity":1}]}`, fields("#/items/0/sku", `must match ^[A-Za-z0-9._-]{1,64}$`)},
+		{"amount as a number", "creditBalance", `{"amount":{"amount":1999.5,"currency":"RUB"}}`, fields("#/amount/amount", "must be of type string")},
+		{"amount with exponent", "creditBalance", `{"amount":{"amount":"1e3","currency":"RUB"}}`, fields("#/amount/amount", "must match "+amount)},
+		{"amount with sign", "creditBalance", `{"amount":{"amount":"-1","currency":"RUB"}}`, fields("#/amount/amount", "must match "+amount)},
+		{"amount with decimals", "creditBalance", `{"amount":{"amount":"1.00001","currency":"RUB"}}`, fields("#/amount/amount", "must match "+amount)},
+		{"amount and currency", "creditBalance", `{"amount":{"amount":"","currency":"rub"}}`,
+			fields("#/amount/amount", "must match "+amount, "#/amount/currency", "must match ^[A-Z]{3}$")},
+		{"long text", "cancelOrder", `{"reason":"` + strings.Repeat("я", 256) + `"}`, fields("#/reason", "must have at most 255 characters")},
+		{"long text with NUL", "cancelOrder", `{"reason":"\u0000` + strings.Repeat("я", 255) + `"}`, fields("#/reason", "must have at most 255 characters")},
+		{"empty name", "putProduct", `{"name":"","price":{"amount":"1","currency":"RUB"},"on_hand":1}`, fields("#/name", "must have at least 1 characters")},
+		{"NUL in a text", "cancelOrder", `{"reason":"a\u0000b"}`, fields("#/reason", `must match ^[^\x00-\x1f\x7f]*$`)},
+		{"stock", "putProduct", `{"name":"n","price":{"amount":"1","currency":"RUB"},"on_hand":1000000001}`, fields("#/on_hand", "must be at most 1000000000")},
+		{"status", "updateOrderStatus", `{"status":"paid"}`, fields("#/status", "must be one of fulfilling shipped delivered")},
+		{"method", "confirmPayment", `{"method":"cash"}`, fields("#/method", "must be one of balance card")},
+		{"card without token", "confirmPayment", `{"method":"card"}`, fields("#/payment_method", "is required")},
+		{"balance with token", "confirmPayment", `{"method":"balance","payment_method":"pm_1"}`, fields("#/payment_method", "does not belong here")},
+		{"token", "confirmPayment", `{"method":"card","payment_method":"tok_1"}`, fields("#/payment_method", "must match ^pm_[A-Za-z0-9_]{1,255}$")},
+		{"e-mail", "updateCustomerProfile", `{"full_name":"A","email":"a@b","phone":"+79161234567"}`,
+			fields("#/email", "must match ^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\\.[A-Za-z0-9-]{1,63})+$")},
+		{"phone", "updateCustomerProfile", `{"full_name":"A","email":"a@b.c","phone":"89161234567"}`, fields("#/phone", `must match ^\+[1-9][0-9]{6,14}$`)},
+	} {
+		t.Run(c2.name, func(t *testing.T) {
+			_, err := c.check(c2.operation, []byte(c2.body))
+			if diff := cmp.Diff(c2.want, fieldsOf(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A body of unknown members must not be answered with ten times its size.
+func TestCheckBoundsItsAnswer(t *testing.T) {
+	var members []string
+	for i := range 5000 {
+		members = append(members, fmt.Sprintf(`"m%d":1`, i))
+	}
+	_, err := testContract(t).check("cancelOrder", []byte("{"+strings.Join(members, ",")+"}"))
+	if got := fieldsOf(t, err); len(got) != maxFieldErrors {
+		t.Errorf("got %d entries", len(got))
+	}
+}
+
+func TestCheckNeverEchoesValues(t *testing.T) {
+	const secret = "hunter2"
+	for _, body := range []string{
+		`{"full_name":1,"email":"hunter2","phone":"hunter2"}`,
+		`{"full_name":"` + strings.Repeat("hunter2", 40) + `","email":["hunter2"],"phone":{"a":"hunter2"}}`,
+		`{"full_name":"hunter2`,
+		`hunter2`,
+	} {
+		_, err := testContract(t).check("updateCustomerProfile", []byte(body))
+		var p *problem
+		if !errors.As(err, &p) {
+			t.Fatalf("%s: got %v", body, err)
+		}
+		if _, sent := p.render("r", "/"); strings.Contains(string(sent), secret) {
+			t.Errorf("%s: echoed in %s", body, sent)
+		}
+	}
+}
+
+func TestCheckRefusesCardNumbers(t *testing.T) {
+	const detail = "card numbers are not accepted; send the token of a payment method"
+	credit := func(members string) string {
+		return `{"amount":{"amount":"378282246310005","currency":"RUB"},` + members + `}`
+	}
+	for _, c := range []struct {
+		name, operation, body string
+		want                  []wire.FieldError
+	}{
+		{"in a text", "creditBalance", credit(`"description":"card 4242 4242 4242 4242, thanks"`), fields("#/description", detail)},
+		{"as a reference", "creditBalance", credit(`"reference":"4242424242424242"`), fields("#/reference", detail)},
+		{"as a token", "confirmPayment", `{"method":"card","payment_method":"pm_4242424242424242"}`, fields("#/payment_method", detail)},
+		{"as a name of a member", "cancelOrder", `{"4242424242424242":{"x":1}}`, fields("#", detail)},
+		{"below such a name", "cancelOrder", `{"a":{"4242424242424242":"4242424242424242"}}`, fields("#/a", detail)},
+		{"as an amount", "creditBalance", credit(`"description":"x"`), nil},
+		{"as a barcode", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4242424242424242","quantity":1}]}`, nil},
+		{"as an id", "createOrder", `{"customer_id":"4242424242424242","items":[{"sku":"a","quantity":1}]}`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := testContract(t).check(c.operation, []byte(c.body))
+			if diff := cmp.Diff(c.want, fieldsOf(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// fields writes entries as pointer, detail, pointer, detail …
+func fields(pairs ...string) []wire.FieldError {
+	var list []wire.FieldError
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, wire.FieldError{Pointer: pairs[i], Detail: pairs[i+1]})
+	}
+	return list
+}
+
+// fieldsOf gives the entries of validation_failed, and nothing for nil.
+func fieldsOf(t *testing.T, err error) []wire.FieldError {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var p *problem
+	if !errors.As(err, &p) || p.code != wire.ProblemCodeValidationFailed {
+		t.Fatalf("got %v, want validation_failed", err)
+	}
+	return p.errors
+}
+
+// What check lets through means the same after any number of round trips, and what it
+// refuses, it refuses with a problem.
+func FuzzCheck(f *testing.F) {
+	c := testContract(f)
+	for _, body := range []string{
+		`{"items":[{"sku":"tea","quantity":2}]}`, `{"items":[{"sku":"tea","quantity":2.0}],"customer_id":"\u0041"}`,
+		`{"amount":{"amount":"1.50","currency":"RUB"},"description":"é\t","reference":"4242 4242 4242 4242"}`,
+		`{"method":"card","payment_method":"pm_1"}`, `{"a":1,"a":2}`, `[[[[1e999]]]]`, `{"reason":"\ud800"}`, `{}x`, ``, `-0`,
+	} {
+		for _, operation := range []string{"createOrder", "creditBalance", "confirmPayment", "cancelOrder"} {
+			f.Add(operation, []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, operation string, body []byte) {
+		if !c.hasBody(operation) {
+			t.Skip()
+		}
+		canonical, err := c.check(operation, body)
+		var p *problem
+		if err != nil && !errors.As(err, &p) {
+			t.Fatalf("not a problem: %v", err)
+		}
+		if err != nil {
+			return
+		}
+		again, err := c.check(operation, canonical)
+		if err != nil || string(again) != string(canonical) {
+			t.Fatalf("%s became %s, %v", canonical, again, err)
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	c := testContract(b)
+	body := []byte(`{"customer_id":"sber-42","items":[{"sku":"tea","quantity":2},{"sku":"coffee","quantity":1}]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.check("createOrder", body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package order
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// ReserveInventory asks to hold the stock of an order for another while.
+type ReserveInventory struct {
+	OrderID int64
+	Key     string
+}
+
+// ReserveInventory renews the hold of an order that waits for payment, and takes the
+// stock again when it had lapsed. The flag tells that the same operation had done so
+// before, and nothing happened now (AUTH-19, the second line).
+//
+// Refusals: not_found, forbidden_resource, invalid_order_state, out_of_stock.
+func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd ReserveInventory) (*Order, bool, error) {
+	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
+	var o *Order
+	var repeated bool
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		holding, err := tx.Holds.Lock(ctx, cmd.OrderID, by)
+		if err != nil {
+			return orMissing(err, "order")
+		}
+		o, repeated = holding.Order, holding.Renewed
+		if _, err := o.AllowParties(actor, core.System); err != nil || repeated {
+			return err
+		}
+		if err := o.Reserve(holding.Stock, tx.Now, s.HoldFor); err != nil {
+			return err
+		}
+		if err := tx.Holds.SaveRenewal(ctx, o, by); err != nil {
+			return err
+		}
+		return tx.SaveOrder(ctx, o, holding.Stock, "reserved")
+	})
+	return o, repeated, err
+}

@@ -1,0 +1,34 @@
+package payment
+
+import (
+	"context"
+	"errors"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// ListPayments reads the payments of an order with their refunds, the oldest first,
+// for its customer, its seller, or an administrator, whose read is audited. Refusals:
+// not_found, forbidden_resource.
+func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID int64) ([]*Payment, error) {
+	var payments []*Payment
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		o, err := tx.Orders.Get(ctx, orderID)
+		if errors.Is(err, core.ErrNotFound) {
+			return core.NotFound("order")
+		}
+		if err != nil {
+			return err
+		}
+		owned, err := o.AllowParties(actor, core.Admin)
+		if err != nil {
+			return err
+		}
+		if payments, err = tx.Payments.Of(ctx, orderID); err != nil {
+			return err
+		}
+		return core.AuditRead(ctx, tx.Journal, actor, owned, "ListPayments", order.Resource(orderID))
+	})
+	return payments, err
+}
