@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"text/template"
 	"time"
@@ -34,6 +35,9 @@ func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders dev", flag.ContinueOnError)
 	dir := flags.String("dir", devDir, "where the data is kept")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*dir, 0o755); err != nil { // the database runs as another user when root starts it
 		return err
 	}
 	env, err := startDevServers(ctx, *dir, environ, out)
@@ -107,7 +111,7 @@ func (d *devServers) serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer a.db.Close()
+	defer a.close()
 	if err := d.printSession(out); err != nil {
 		return err
 	}

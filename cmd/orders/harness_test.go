@@ -90,7 +90,7 @@ func (w *world) replica(settings ...string) *service {
 	server := httptest.NewServer(a.handler)
 	w.Cleanup(func() {
 		server.Close()
-		a.db.Close()
+		a.close()
 	})
 	return &service{world: w, url: server.URL, app: a}
 }

@@ -41,7 +41,7 @@ func serve(ctx context.Context, environ []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer a.db.Close()
+	defer a.close()
 	log.Info().Str("addr", cfg.Addr).Str("admin_addr", cfg.AdminAddr).Msg("serving")
 	return a.run(ctx, ln, drainNotice)
 }
@@ -76,9 +76,13 @@ func (l listeners) close() {
 	_ = l.admin.Close()
 }
 
-// run serves on both listeners until ctx ends, or one of them fails. Then it says "not
-// ready", waits for notice, stops accepting, and lets what was accepted be answered.
+// run serves on both listeners and works on jobs until ctx ends, or something fails.
+// Then it says "not ready", waits for notice, stops accepting, and lets what was
+// accepted be answered.
 func (a *app) run(ctx context.Context, ln listeners, notice time.Duration) error {
+	if err := a.jobs.Start(ctx); err != nil {
+		return err
+	}
 	public := server(a.handler)
 	admin := server(adminHandler())
 	failed := make(chan error, 2)
@@ -93,7 +97,7 @@ func (a *app) run(ctx context.Context, ln listeners, notice time.Duration) error
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	return errors.Join(err, public.Shutdown(stopping), admin.Close())
+	return errors.Join(err, public.Shutdown(stopping), a.jobs.Stop(stopping), admin.Close())
 }
 
 // server sets the limits that net/http leaves open: slow and endless requests end. There

@@ -8,15 +8,22 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
 	httpapi "example.com/orders/internal/adapters/in/http"
+	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
+	"example.com/orders/internal/core/audit"
+	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/migrations"
 )
+
+// jobConns is how many connections the jobs have.
+const jobConns = 4
 
 // readyTimeout bounds what the readiness check waits for the database.
 const readyTimeout = 2 * time.Second
@@ -24,6 +31,8 @@ const readyTimeout = 2 * time.Second
 // app is the service, put together: the only place that knows both sides.
 type app struct {
 	db       *postgres.DB
+	jobPool  *pgxpool.Pool
+	jobs     *jobs.Runner
 	tokens   *httpapi.Verifier
 	handler  http.Handler
 	draining atomic.Bool
@@ -32,16 +41,28 @@ type app struct {
 // newApp connects ports and adapters. It refuses a schema that is older than the
 // binary.
 func newApp(ctx context.Context, cfg config.Config, log zerolog.Logger) (*app, error) {
-	db, err := postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL})
-	if err != nil {
+	a := &app{}
+	var err error
+	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL}); err != nil {
 		return nil, err
 	}
-	a := &app{db: db}
+	if a.jobPool, err = postgres.OpenPool(ctx, postgres.Config{URL: cfg.DatabaseURL, MaxConns: jobConns}); err != nil {
+		a.close()
+		return nil, err
+	}
 	if err := a.build(ctx, cfg, log); err != nil {
-		db.Close()
+		a.close()
 		return nil, err
 	}
 	return a, nil
+}
+
+// close waits for the connections in use.
+func (a *app) close() {
+	a.db.Close()
+	if a.jobPool != nil {
+		a.jobPool.Close()
+	}
 }
 
 func (a *app) build(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
@@ -57,16 +78,26 @@ func (a *app) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if err != nil {
 		return err
 	}
+	orders := &order.Service{Store: a.db.Orders(), HoldFor: cfg.ReservationTTL}
 	a.handler, err = httpapi.New(httpapi.Config{
-		Orders:   &order.Service{Store: a.db.Orders(), HoldFor: cfg.ReservationTTL},
-		Payments: &payment.Service{Store: a.db.Payments()},
-		Keys:     a.db.Keys(),
-		Tokens:   a.tokens,
-		Ready:    a.ready,
+		Orders:    orders,
+		Payments:  &payment.Service{Store: a.db.Payments()},
+		Customers: &customer.Service{Store: a.db.Customers()},
+		Audit:     &audit.Service{Log: a.db},
+		Keys:      a.db.Keys(),
+		Tokens:    a.tokens,
+		Ready:     a.ready,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
 		},
 		Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	a.jobs, err = jobs.New(jobs.Config{
+		Pool: a.jobPool, Schema: migrations.RiverSchema, Log: log,
+		ReleaseHolds: orders.ReleaseLapsedHolds, CleanKeys: a.db.Keys().DeleteExpired,
 	})
 	return err
 }

@@ -34,7 +34,7 @@ type PostgresConfig struct {
 	// Stop removes.
 	//
 	// A server started by root runs as another user. Where that user cannot reach DataDir (a clone below /root),
-	// the data goes to /var/tmp/orders-<hash of DataDir> and DataDir becomes a symbolic link to it.
+	// the data goes to a directory of its own below /var/tmp and DataDir becomes a symbolic link to it.
 	DataDir string
 	// Settings are parameters of postgresql.conf. Durability is on unless they turn it off.
 	Settings map[string]string

@@ -2,8 +2,6 @@ package devserver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -53,20 +51,24 @@ func (a account) reaches(ctx context.Context, dir string) bool {
 	return probe.Run() == nil
 }
 
+// linkToShared makes a new directory where everybody can reach it. Its name is new each time: whoever removes the
+// link starts with an empty cluster.
 func linkToShared(wanted string, acc account) (string, error) {
-	hash := sha256.Sum256([]byte(wanted))
-	target := filepath.Join(sharedTemp, "orders-"+hex.EncodeToString(hash[:6]))
-	if err := makeShared(target, acc); err != nil {
-		return "", err
-	}
 	// An empty directory may stand there; anything else is not ours to replace.
 	if err := os.Remove(wanted); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("data directory %s cannot be reached by user %s: move it away, or start as its owner", wanted, acc.name)
 	}
+	target, err := os.MkdirTemp(sharedTemp, "orders-")
+	if err != nil {
+		return "", err
+	}
+	if err := acc.own(target); err != nil {
+		return "", err
+	}
 	return target, os.Symlink(target, wanted)
 }
 
-// makeShared makes a directory with a name that others can guess, and refuses one that somebody else made first.
+// makeShared makes the directory that a link names, if it has gone, and refuses one that somebody else made.
 func makeShared(dir string, acc account) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		return acc.own(dir)

@@ -1,0 +1,151 @@
+// Package jobs is the way in for work that nobody asks for over HTTP: what is due by
+// the clock. It runs on River, in a schema and on connections of its own, so that it
+// never takes a connection from traffic.
+//
+// Every replica works. Doing a job twice, or on two replicas at once, does no harm: the
+// use cases look again under their locks, and clean-up passes over what others are at.
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// batch is how many orders or records one transaction or statement looks at.
+	batch = 500
+	// runTimeout bounds one run; what is left is for the next.
+	runTimeout = 30 * time.Second
+	// rescueAfter is when a job whose process died is given to another one.
+	rescueAfter = 2 * time.Minute
+	// keepFor is how long finished jobs can be looked at.
+	keepFor = time.Hour
+)
+
+// Config says what is done how often.
+type Config struct {
+	// Pool is for jobs alone; four connections will do.
+	Pool *pgxpool.Pool
+	// Schema is where River keeps its tables.
+	Schema string
+	// ReleaseHolds frees the stock of at most limit lapsed holds and tells how many
+	// there were; CleanKeys removes at most limit expired idempotency records.
+	ReleaseHolds func(ctx context.Context, limit int) (int, error)
+	CleanKeys    func(ctx context.Context, limit int) (int, error)
+	// HoldsEvery and KeysEvery are how often; zero is every 5 s and every minute.
+	HoldsEvery time.Duration
+	KeysEvery  time.Duration
+	Log        zerolog.Logger
+}
+
+// Runner works on jobs between Start and Stop.
+type Runner struct {
+	client   *river.Client[pgx.Tx]
+	migrator *rivermigrate.Migrator[pgx.Tx]
+}
+
+// New sets the jobs up. Nothing runs yet.
+func New(cfg Config) (*Runner, error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &sweeper[releaseHolds]{sweep: cfg.ReleaseHolds})
+	river.AddWorker(workers, &sweeper[cleanKeys]{sweep: cfg.CleanKeys})
+	driver := riverpgxv5.New(cfg.Pool)
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: cfg.Schema, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, fmt.Errorf("set up the jobs: %w", err)
+	}
+	client, err := river.NewClient(driver, &river.Config{
+		Schema:  cfg.Schema,
+		Workers: workers,
+		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}},
+		PeriodicJobs: []*river.PeriodicJob{
+			every(cfg.HoldsEvery, 5*time.Second, releaseHolds{}),
+			every(cfg.KeysEvery, time.Minute, cleanKeys{}),
+		},
+		JobTimeout:                  runTimeout,
+		RescueStuckJobsAfter:        rescueAfter,
+		CompletedJobRetentionPeriod: keepFor,
+		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the jobs: %w", err)
+	}
+	return &Runner{client, migrator}, nil
+}
+
+// every schedules args, and once at the start: a process that restarts often must not
+// put its work off for ever.
+func every(period, otherwise time.Duration, args river.JobArgs) *river.PeriodicJob {
+	if period == 0 {
+		period = otherwise
+	}
+	return river.NewPeriodicJob(river.PeriodicInterval(period),
+		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{MaxAttempts: 1} },
+		&river.PeriodicJobOpts{RunOnStart: true})
+}
+
+// Start begins to work, until Stop. It refuses a schema of River that is not current.
+func (r *Runner) Start(ctx context.Context) error {
+	result, err := r.migrator.Validate(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("look at the jobs' schema: %w", err)
+	}
+	if !result.OK {
+		return errors.New("the jobs' schema is not current: run `orders migrate up` (" + strings.Join(result.Messages, "; ") + ")")
+	}
+	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start the jobs: %w", err)
+	}
+	return nil
+}
+
+// Stop takes no more jobs and waits for those that run; when ctx ends first, it breaks
+// them off.
+func (r *Runner) Stop(ctx context.Context) error {
+	if err := r.client.Stop(ctx); err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := r.client.StopAndCancel(ctx); err != nil {
+		return fmt.Errorf("stop the jobs: %w", err)
+	}
+	return nil
+}
+
+// releaseHolds frees the stock of holds that have lapsed.
+type releaseHolds struct{}
+
+func (releaseHolds) Kind() string { return "release_lapsed_holds" }
+
+// cleanKeys removes idempotency records that have expired.
+type cleanKeys struct{}
+
+func (cleanKeys) Kind() string { return "clean_idempotency_records" }
+
+// sweeper works through what is due, batch by batch, until there is no more.
+type sweeper[A river.JobArgs] struct {
+	river.WorkerDefaults[A]
+	sweep func(ctx context.Context, limit int) (int, error)
+}
+
+// Work runs one sweep.
+func (s *sweeper[A]) Work(ctx context.Context, _ *river.Job[A]) error {
+	for {
+		n, err := s.sweep(ctx, batch)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
