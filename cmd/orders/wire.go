@@ -59,6 +59,9 @@ func newApp(ctx context.Context, cfg config.Config, log zerolog.Logger) (*app, e
 
 // close waits for the connections in use.
 func (a *app) close() {
+	if a.tokens != nil {
+		a.tokens.Close()
+	}
 	a.db.Close()
 	if a.jobPool != nil {
 		a.jobPool.Close()

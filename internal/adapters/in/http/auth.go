@@ -2,10 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"crypto"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,6 +17,7 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/maypok86/otter/v2"
 	"golang.org/x/time/rate"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -23,6 +27,8 @@ import (
 const (
 	// maxToken bounds a token before anything of it is read.
 	maxToken = 8 << 10
+	// maxVerified bounds how many tokens are remembered.
+	maxVerified = 10_000
 	// maxSubject bounds what is stored of a token.
 	maxSubject = 255
 	// leeway is how far the issuer's clock may be off.
@@ -58,9 +64,10 @@ type TokenConfig struct {
 
 // Verifier turns tokens into actors (AUTH-1, AUTH-4).
 type Verifier struct {
-	cfg    TokenConfig
-	keys   keyfunc.Keyfunc
-	parser *jwt.Parser
+	cfg      TokenConfig
+	keys     keyfunc.Keyfunc
+	parser   *jwt.Parser
+	verified *otter.Cache[[sha256.Size]byte, verified]
 }
 
 // identity is who sent a request.
@@ -81,13 +88,20 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the issuer's keys: %w", err)
 	}
-	return &Verifier{cfg: cfg, keys: keys, parser: jwt.NewParser(
+	cache, err := otter.New(&otter.Options[[sha256.Size]byte, verified]{MaximumSize: maxVerified})
+	if err != nil {
+		return nil, fmt.Errorf("set up the memory for tokens: %w", err)
+	}
+	return &Verifier{cfg: cfg, keys: keys, verified: cache, parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{"RS256", "PS256", "ES256", "EdDSA"}),
 		jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
 		jwt.WithLeeway(leeway), jwt.WithTimeFunc(cfg.Now), jwt.WithStrictDecoding(),
 	)}, nil
 }
+
+// Close ends what runs in the background.
+func (v *Verifier) Close() { v.verified.StopAllGoroutines() }
 
 // fetchKeys sets the library up against its defaults: the first answer may fail, one
 // unknown kid does not block the next refresh for minutes, keys for encryption do not
@@ -151,15 +165,70 @@ func (v *Verifier) authenticate(r *http.Request) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	if err := v.Ready(r.Context()); err != nil {
-		return identity{}, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+	name := sha256.Sum256([]byte(token))
+	if known, ok := v.verified.GetIfPresent(name); ok && v.stillGood(r.Context(), known) {
+		return known.identity, nil
 	}
-	claims := jwt.MapClaims{}
-	parsed, err := v.parser.ParseWithClaims(token, claims, v.key(r.Context()))
-	if err != nil || !parsed.Valid {
+	fresh, err := v.verify(r.Context(), token)
+	if err != nil && !v.hasKeys(r.Context()) {
+		return identity{}, fmt.Errorf("%w: the issuer's signing keys are not loaded", core.ErrUnavailable)
+	}
+	if err != nil {
 		return identity{}, errUnauthenticated()
 	}
-	return v.identify(claims)
+	v.verified.Set(name, fresh)
+	return fresh.identity, nil
+}
+
+// verified is a token that was found good, remembered by the hash of all of it: no
+// other token can stand for it.
+type verified struct {
+	identity identity
+	expires  time.Time
+	kid      string
+	key      publicKey
+}
+
+// publicKey is what every public key of the standard library can do.
+type publicKey interface {
+	Equal(other crypto.PublicKey) bool
+}
+
+// stillGood looks at what can change after a token was verified: it expires, and its
+// key may have been taken out of the issuer's set, or replaced.
+func (v *Verifier) stillGood(ctx context.Context, known verified) bool {
+	if !v.cfg.Now().Before(known.expires.Add(leeway)) {
+		return false
+	}
+	keys, err := v.keys.Storage().KeyReadAll(ctx)
+	return err == nil && slices.ContainsFunc(keys, func(k jwkset.JWK) bool {
+		return k.Marshal().KID == known.kid && known.key.Equal(k.Key())
+	})
+}
+
+// verify checks a token from its form to its claims.
+func (v *Verifier) verify(ctx context.Context, token string) (verified, error) {
+	if !strictToken(token) {
+		return verified{}, errors.New("the token can be read in two ways")
+	}
+	claims := jwt.MapClaims{}
+	var used any
+	find := v.key(ctx)
+	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (_ any, err error) {
+		used, err = find(t)
+		return used, err
+	})
+	if err != nil {
+		return verified{}, err
+	}
+	key, comparable := used.(publicKey)
+	expires, err := claims.GetExpirationTime()
+	if err != nil || !comparable {
+		return verified{}, errors.New("the key cannot verify")
+	}
+	id, err := v.identify(claims)
+	kid, _ := parsed.Header["kid"].(string)
+	return verified{identity: id, expires: expires.Time, kid: kid, key: key}, err
 }
 
 // bearer takes the token from the Authorization header (RFC 6750, section 2.1). One in
@@ -170,7 +239,7 @@ func bearer(r *http.Request) (string, error) {
 		return "", errUnauthenticated()
 	}
 	scheme, token, _ := strings.Cut(headers[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken || !strictToken(token) {
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
 		return "", errUnauthenticated()
 	}
 	return token, nil
@@ -214,7 +283,7 @@ func (v *Verifier) key(ctx context.Context) jwt.Keyfunc {
 func (v *Verifier) identify(claims jwt.MapClaims) (identity, error) {
 	subject, err := claims.GetSubject()
 	if err != nil || !goodSubject(subject) || !goodTimes(claims) {
-		return identity{}, errUnauthenticated()
+		return identity{}, errors.New("the claims cannot be used")
 	}
 	actor := core.Actor{Subject: subject, Roles: rolesAt(claims, v.cfg.RolesClaim)}
 	return identity{actor: actor, principal: v.cfg.Issuer + " " + subject}, nil

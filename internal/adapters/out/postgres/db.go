@@ -28,12 +28,15 @@ type Config struct {
 	URL string
 	// MaxConns sets the size of the pool instead, when it is not zero.
 	MaxConns int32
+	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
+	RecentBytes uint64
 }
 
 // DB is a pool of connections to one database.
 type DB struct {
 	pool *pgxpool.Pool
 	ids  *idBlocks
+	keys *Keys
 }
 
 // Open makes a DB. It does not connect yet: a database that is down is reported by
@@ -43,7 +46,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{pool: pool, ids: &idBlocks{}}, nil
+	db := &DB{pool: pool, ids: &idBlocks{}}
+	db.keys = &Keys{db: db, recent: newRecentRecords(cfg.RecentBytes)}
+	return db, nil
 }
 
 // OpenPool makes a pool whose connections are set as all of ours are.
@@ -74,7 +79,10 @@ func setDefault(params map[string]string, name, value string) {
 }
 
 // Close waits for the connections in use and closes the pool.
-func (db *DB) Close() { db.pool.Close() }
+func (db *DB) Close() {
+	db.pool.Close()
+	db.keys.recent.close()
+}
 
 // Orders gives the store of the use cases about orders.
 func (db *DB) Orders() order.Store { return orderStore{db} }

@@ -5,16 +5,20 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/idempotency"
 )
 
 // Keys is the store of the idempotency guard (AUTH-19).
-type Keys struct{ db *DB }
+type Keys struct {
+	db     *DB
+	recent recentRecords
+}
 
 // Keys gives the store of the guard.
-func (db *DB) Keys() *Keys { return &Keys{db} }
+func (db *DB) Keys() *Keys { return db.keys }
 
 // Once claims the key, runs the command and stores its result, in one transaction;
 // see [idempotency.Store].
@@ -25,13 +29,19 @@ func (db *DB) Keys() *Keys { return &Keys{db} }
 func (k *Keys) Once(
 	ctx context.Context, r idempotency.Request, run func(context.Context) (idempotency.Result, error),
 ) (idempotency.Record, bool, error) {
+	if rec, known := k.recent.get(r.ID); known {
+		return rec, true, nil
+	}
 	var rec idempotency.Record
 	var replayed bool
+	var expires time.Time // by our clock: so far away as it is by the database's
 	err := k.db.transact(ctx, func(ctx context.Context, t *tx) error {
+		asked := time.Now()
 		claim, err := t.claim(ctx, r.ID)
 		if err != nil {
 			return err
 		}
+		defer func() { expires = asked.Add(rec.ExpiresAt.Sub(t.now)) }()
 		if claim.stored != nil && !claim.stored.Expired {
 			rec, replayed = recordOf(claim.stored.IdempotencyRecord), true
 			return t.settle(ctx, claim.lock.Synchronous)
@@ -39,17 +49,31 @@ func (k *Keys) Once(
 		if !claim.lock.Locked {
 			return idempotency.ErrInProgress
 		}
-		result, err := run(ctx)
-		if err != nil {
-			return err
-		}
-		if result.Refused {
-			t.discard()
-		}
-		rec, replayed = t.complete(r, result), false
-		return t.keep(ctx, rec, claim.stored != nil)
+		rec, err = t.runOnce(ctx, r, run, claim.stored != nil)
+		return err
 	})
+	if err == nil {
+		k.recent.put(rec, time.Until(expires))
+	}
 	return rec, replayed, err
+}
+
+// runOnce runs the command and adds the record of its result to what it wrote.
+func (t *tx) runOnce(
+	ctx context.Context, r idempotency.Request, run func(context.Context) (idempotency.Result, error), expired bool,
+) (idempotency.Record, error) {
+	result, err := run(ctx)
+	if err != nil {
+		return idempotency.Record{}, err
+	}
+	if result.Refused {
+		t.discard()
+	}
+	rec := idempotency.Record{
+		Request: r, Response: result.Response,
+		CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),
+	}
+	return rec, t.keep(ctx, rec, expired)
 }
 
 // claim is what the first round trip of a guarded command learns.
@@ -78,20 +102,14 @@ func (t *tx) claim(ctx context.Context, id idempotency.ID) (claim, error) {
 	return c, err
 }
 
-// settle lets a replay wait for the synchronous standby, where there is one. Without
-// that it could tell a result that a failover then loses.
+// settle ends a replay. Nothing was written, so there is nothing to wait for, but for
+// the standby of a database that replicates synchronously: without that a replay could
+// tell a result that a failover then loses.
 func (t *tx) settle(ctx context.Context, synchronous bool) error {
 	if !synchronous {
-		return nil
+		return errNothingToCommit
 	}
 	return t.writes().AwaitReplication(ctx)
-}
-
-func (t *tx) complete(r idempotency.Request, result idempotency.Result) idempotency.Record {
-	return idempotency.Record{
-		Request: r, Response: result.Response,
-		CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),
-	}
 }
 
 // keep adds the record to the writes of the command.

@@ -81,19 +81,29 @@ func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error)
 	}
 }
 
-func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) error {
+func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) (err error) {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
-	defer conn.Release()
 	t := &tx{conn: conn, db: db, queued: []statement{{sql: "begin isolation level read committed"}}}
-	defer t.rollback(ctx) // does nothing after COMMIT; also when fn panics
+	defer func() {
+		if errors.Is(err, errNothingToCommit) {
+			err = nil
+			go t.end(ctx) // the answer is known, nobody waits for ROLLBACK
+			return
+		}
+		t.end(ctx) // also when fn panics
+	}()
 	if err := fn(context.WithValue(ctx, txKey{}, t), t); err != nil {
 		return err
 	}
 	return t.commit(ctx)
 }
+
+// errNothingToCommit ends a transaction that only read, without a round trip that
+// anybody waits for.
+var errNothingToCommit = errors.New("nothing to commit")
 
 // read is one generated query of a load and what to do with its answer.
 type read func(q *dbsqlc.Queries) error
@@ -167,10 +177,11 @@ func (t *tx) commit(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err))
 }
 
-// rollback ends a transaction that did not commit, on a context of its own: the
-// caller's may be over. If it fails, the pool drops the connection.
-func (t *tx) rollback(ctx context.Context) {
-	if conn := t.conn.Conn(); conn.IsClosed() || !t.begun() {
+// end rolls back what did not commit, on a context of its own, for the caller's may be
+// over, and gives the connection back. If that fails, the pool drops the connection.
+func (t *tx) end(ctx context.Context) {
+	defer t.conn.Release()
+	if t.conn.Conn().IsClosed() || !t.begun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
