@@ -33,7 +33,7 @@ func main() {
 // run is the whole program: a subcommand, with all that it takes from the outside.
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command given\n\n" + usage)
+		return errors.New("no command given; orders help lists them")
 	}
 	switch args[0] {
 	case "dev":
@@ -48,5 +48,5 @@ func run(ctx context.Context, args, environ []string, out io.Writer) error {
 		_, err := io.WriteString(out, usage)
 		return err
 	}
-	return fmt.Errorf("no command %q\n\n%s", args[0], usage)
+	return fmt.Errorf("no command %q; orders help lists them", args[0])
 }

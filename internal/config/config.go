@@ -46,8 +46,7 @@ func Read(environ []string) (Config, error) {
 	var cfg Config
 	err := env.ParseWithOptions(&cfg, env.Options{Environment: withoutEmpty(env.ToMap(environ))})
 	problems := cfg.check()
-	var several env.AggregateError
-	if errors.As(err, &several) {
+	if several, ok := errors.AsType[env.AggregateError](err); ok {
 		problems = append(several.Errors, problems...)
 	} else if err != nil {
 		problems = append([]error{err}, problems...)

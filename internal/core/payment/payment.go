@@ -40,9 +40,6 @@ type Payment struct {
 	CreatedAt time.Time
 }
 
-// live tells whether the payment holds, or may come to hold, the customer's money.
-func (p *Payment) live() bool { return p.Status == Processing || p.Status == Captured }
-
 // Left is what can still be refunded.
 func (p *Payment) Left() core.Money {
 	left, _ := p.Amount.Sub(p.Refunded()) // refunds never exceed the payment

@@ -9,6 +9,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -179,9 +180,7 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // write sends the answer.
 func (ans *answer) write(w http.ResponseWriter) {
 	h := w.Header()
-	for name, values := range ans.header {
-		h[name] = values
-	}
+	maps.Copy(h, ans.header)
 	h.Set("Content-Type", ans.ContentType)
 	if ans.Location != "" {
 		h.Set("Location", ans.Location)

@@ -79,8 +79,7 @@ func cursorIn(cursor string) (core.Position, error) {
 
 // below moves the pointers of a fault under a member of the body.
 func below(pointer string, err error) error {
-	var fault *core.Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
 		for i := range fault.Fields {
 			fault.Fields[i].Pointer = pointer + fault.Fields[i].Pointer
 		}

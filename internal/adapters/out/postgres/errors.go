@@ -28,8 +28,7 @@ func (e *serverError) Error() string {
 
 // safe strips an error of the values that PostgreSQL puts into its messages.
 func safe(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return &serverError{state: pg.Code, constraint: pg.ConstraintName, fatal: pg.Severity != "ERROR"}
 	}
 	return err
@@ -38,15 +37,15 @@ func safe(err error) error {
 // refusedByServer tells that the server itself said no and stayed: the transaction is
 // rolled back for certain. A server that is shutting down proves nothing.
 func refusedByServer(err error) bool {
-	var e *serverError
-	return errors.As(safe(err), &e) && !e.fatal
+	e, ok := errors.AsType[*serverError](safe(err))
+	return ok && !e.fatal
 }
 
 // lostRace tells that the transaction was rolled back because of another one, and
 // that running it again is the answer.
 func lostRace(err error) bool {
-	var e *serverError
-	if !errors.As(err, &e) || e.fatal {
+	e, ok := errors.AsType[*serverError](err)
+	if !ok || e.fatal {
 		return false
 	}
 	switch e.state {
@@ -63,8 +62,7 @@ func unavailable(err error) error {
 	if err == nil || lostRace(err) || errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	var e *serverError
-	if errors.As(err, &e) && !e.fatal && !temporary(e.state) {
+	if e, ok := errors.AsType[*serverError](err); ok && !e.fatal && !temporary(e.state) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", core.ErrUnavailable, err)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -46,22 +47,31 @@ type Operation struct {
 	Idempotent bool
 }
 
-// New reads the contract, and fails the test if it is not OpenAPI or an example in it
+// New gives the contract, and fails the test if it is not OpenAPI or an example in it
 // contradicts its schema.
 func New(t testing.TB) *Validator {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	v, err := load()
 	if err != nil {
 		t.Fatalf("read the contract: %v", err)
+	}
+	return v
+}
+
+// load reads the contract once for all tests of a process, for that takes a while.
+var load = sync.OnceValues(func() (*Validator, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		return nil, err
 	}
 	doc.Servers = nil // the service under test is anywhere
 	closeSchemas(doc)
 	router, err := legacy.NewRouter(doc)
 	if err != nil {
-		t.Fatalf("read the contract: %v", err)
+		return nil, err
 	}
-	return &Validator{doc: doc, router: router}
-}
+	return &Validator{doc: doc, router: router}, nil
+})
 
 // closeSchemas forbids members that a schema does not list. The contract lets answers
 // grow, so clients have to tolerate them; our own tests have to notice.
