@@ -1,0 +1,70 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// balances implements [payment.Balances].
+type balances struct{ *tx }
+
+// Lock gives a balance, and the movement that the operation has made before.
+func (t balances) Lock(_ context.Context, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.Movement, error) {
+	for _, m := range t.movements {
+		if m.CustomerID == customerID && m.By == by {
+			return t.balance(customerID, currency), copyOf(m), nil
+		}
+	}
+	return t.balance(customerID, currency), nil, nil
+}
+
+// Of gives a customer's balances.
+func (t balances) Of(_ context.Context, customerID string) ([]*payment.Balance, error) {
+	found := []*payment.Balance{}
+	for key := range t.balances {
+		if key.customerID == customerID {
+			found = append(found, t.balance(customerID, key.currency))
+		}
+	}
+	slices.SortFunc(found, func(a, b *payment.Balance) int {
+		return cmp.Compare(a.Amount.Currency(), b.Amount.Currency())
+	})
+	return found, nil
+}
+
+// Movements gives a page of what moved a customer's balance and one more, newest first.
+func (t balances) Movements(_ context.Context, customerID string, page core.Page) ([]*payment.Movement, error) {
+	rows := rowsOf(t.movements, func(m *payment.Movement) bool { return m.CustomerID == customerID }, at)
+	return pageOf(rows, page, copyOf), nil
+}
+
+func at(m *payment.Movement) core.Position { return core.Position{CreatedAt: m.CreatedAt, ID: m.ID} }
+
+// Save keeps a balance and the movement that changed it, unless the operation has
+// moved the balance before. A movement without a key is of no operation.
+func (t balances) Save(_ context.Context, b *payment.Balance, m *payment.Movement) error {
+	for _, other := range t.movements {
+		if m.By.Key != "" && other.By == m.By && other.CustomerID == m.CustomerID {
+			return duplicate("movement of one operation")
+		}
+	}
+	key := purse{b.CustomerID, b.Amount.Currency()}
+	if t.balances[key] != nil && b.New {
+		return duplicate("balance in one currency")
+	}
+	balance, movement := copyOf(b), copyOf(m)
+	balance.New, movement.CreatedAt = false, stamp(m.CreatedAt)
+	t.balances[key], t.movements[m.ID] = balance, movement
+	return nil
+}
+
+func (t *tx) balance(customerID string, currency core.Currency) *payment.Balance {
+	if b, found := t.balances[purse{customerID, currency}]; found {
+		return copyOf(b)
+	}
+	return &payment.Balance{CustomerID: customerID, Amount: core.Zero(currency), New: true}
+}

@@ -1,0 +1,69 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// products implements [order.Products].
+type products struct{ *tx }
+
+// Get gives a product.
+func (t products) Get(_ context.Context, sku string) (*order.Product, error) {
+	p, found := t.products[sku]
+	if !found {
+		return nil, core.ErrNotFound
+	}
+	return copyOf(p), nil
+}
+
+// Lock gives a product; the transaction has everything locked.
+func (t products) Lock(ctx context.Context, sku string) (*order.Product, error) {
+	return t.Get(ctx, sku)
+}
+
+// List gives a page of products and one more, newest first.
+func (t products) List(_ context.Context, page core.Page) ([]*order.Product, error) {
+	rows := rowsOf(t.products, func(*order.Product) bool { return true }, func(p *order.Product) core.Position {
+		return core.Position{CreatedAt: p.CreatedAt, ID: p.ID}
+	})
+	return pageOf(rows, page, copyOf), nil
+}
+
+// Save keeps a product; its stock is counted by SaveStock alone.
+func (t products) Save(_ context.Context, p *order.Product) error {
+	kept := copyOf(p)
+	kept.Reserved = 0
+	if old, found := t.products[p.SKU]; found {
+		if p.New {
+			return duplicate("product of one SKU")
+		}
+		kept.Reserved = old.Reserved
+	}
+	return t.keep(kept)
+}
+
+// SaveStock keeps the counts of products.
+func (t products) SaveStock(_ context.Context, stock order.Stock) error {
+	for sku, p := range stock {
+		kept := copyOf(t.products[sku])
+		kept.OnHand, kept.Reserved = p.OnHand, p.Reserved
+		if err := t.keep(kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep repeats the rule about the counts, as the table's CHECKs do.
+func (t products) keep(p *order.Product) error {
+	if p.Reserved < 0 || p.Reserved > p.OnHand {
+		return fmt.Errorf("%s: %d of %d are reserved", p.SKU, p.Reserved, p.OnHand)
+	}
+	p.New, p.CreatedAt, p.UpdatedAt = false, stamp(p.CreatedAt), stamp(p.UpdatedAt)
+	t.products[p.SKU] = p
+	return nil
+}

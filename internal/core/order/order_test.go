@@ -1,0 +1,247 @@
+package order
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core"
+)
+
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// statuses are all statuses.
+var statuses = slices.Sorted(maps.Keys(Transitions))
+
+// life is the order's life as contract §3 tells it.
+var life = map[[2]Status]bool{
+	{PendingPayment, Paid}:              true,
+	{PendingPayment, PaymentProcessing}: true,
+	{PendingPayment, Cancelled}:         true,
+	{PaymentProcessing, Paid}:           true,
+	{PaymentProcessing, PendingPayment}: true,
+	{Paid, Fulfilling}:                  true,
+	{Paid, Cancelled}:                   true,
+	{Fulfilling, Shipped}:               true,
+	{Fulfilling, Cancelled}:             true,
+	{Shipped, Delivered}:                true,
+}
+
+func codeOf(err error) core.Code {
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
+		return fault.Code
+	}
+	return ""
+}
+
+func TestOrderMovesAsTheTableSays(t *testing.T) {
+	t.Parallel()
+	if len(statuses) != 7 {
+		t.Errorf("%d statuses: %v", len(statuses), statuses)
+	}
+	for _, from := range statuses {
+		for _, to := range statuses {
+			o := &Order{Status: from, Version: 3}
+			err := o.moveTo(to, now)
+			switch {
+			case life[[2]Status{from, to}]:
+				if want := (&Order{Status: to, Version: 4, UpdatedAt: now}); err != nil || !cmp.Equal(o, want) {
+					t.Errorf("%s → %s: %v, %+v", from, to, err, o)
+				}
+			case codeOf(err) != core.CodeInvalidOrderState:
+				t.Errorf("%s → %s: %v; want %s", from, to, err, core.CodeInvalidOrderState)
+			case o.Status != from || o.Version != 3 || !o.UpdatedAt.IsZero():
+				t.Errorf("%s → %s was refused and changed the order: %+v", from, to, o)
+			}
+		}
+	}
+}
+
+func TestAdvanceIsForTheWayToTheCustomer(t *testing.T) {
+	t.Parallel()
+	onTheWay := []Status{Fulfilling, Shipped, Delivered}
+	for _, from := range statuses {
+		for _, to := range append([]Status{"", "lost"}, statuses...) {
+			want := core.CodeInvalidOrderState
+			if !slices.Contains(onTheWay, to) {
+				want = core.CodeValidationFailed
+			} else if life[[2]Status{from, to}] {
+				want = ""
+			}
+			if err := (&Order{Status: from}).Advance(to, now); codeOf(err) != want || (err == nil) != (want == "") {
+				t.Errorf("%s → %s: %v; want %q", from, to, err, want)
+			}
+		}
+	}
+}
+
+// order2 is an order for two teas and three cups, with stock that holds them for it.
+func order2(status Status, heldUntil time.Time) (*Order, Stock) {
+	stock := Stock{"tea": {SKU: "tea", OnHand: 10}, "cup": {SKU: "cup", OnHand: 3}}
+	o := &Order{Status: status, Version: 1, HeldUntil: heldUntil, Lines: []Line{{SKU: "tea", Quantity: 2}, {SKU: "cup", Quantity: 3}}}
+	if !heldUntil.IsZero() {
+		stock["tea"].Reserved, stock["cup"].Reserved = 2, 3
+	}
+	return o, stock
+}
+
+// counts is the stock in short: on hand and reserved, of tea and of cups.
+func counts(s Stock) [4]int64 {
+	return [4]int64{s["tea"].OnHand, s["tea"].Reserved, s["cup"].OnHand, s["cup"].Reserved}
+}
+
+var (
+	free = [4]int64{10, 0, 3, 0}
+	held = [4]int64{10, 2, 3, 3}
+	sold = [4]int64{8, 0, 0, 0}
+	back = [4]int64{12, 0, 6, 0} // what was sold returns to stock that the test has not taken it from
+)
+
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	for _, status := range statuses {
+		for name, until := range map[string]time.Time{"no hold": {}, "a live hold": now.Add(time.Second), "a lapsed hold": now} {
+			o, stock := order2(status, until)
+			before := counts(stock)
+			err := o.Reserve(stock, now, time.Minute)
+			if status != PendingPayment {
+				if codeOf(err) != core.CodeInvalidOrderState || counts(stock) != before || o.Version != 1 {
+					t.Errorf("%s, %s: %v", status, name, err)
+				}
+				continue
+			}
+			if err != nil || counts(stock) != held || !o.HeldUntil.Equal(now.Add(time.Minute)) || o.Version != 2 {
+				t.Errorf("%s, %s: %v, %v, %+v", status, name, err, counts(stock), o)
+			}
+		}
+	}
+}
+
+func TestReserveTakesAllOrNothing(t *testing.T) {
+	t.Parallel()
+	o, stock := order2(PendingPayment, time.Time{})
+	stock["cup"].Reserved = 1
+	before := counts(stock)
+	if err := o.Reserve(stock, now, time.Minute); codeOf(err) != core.CodeOutOfStock || counts(stock) != before || !o.HeldUntil.IsZero() {
+		t.Errorf("got %v, %v, held until %v", err, counts(stock), o.HeldUntil)
+	}
+}
+
+func TestLapse(t *testing.T) {
+	t.Parallel()
+	for _, status := range statuses {
+		for name, c := range map[string]struct {
+			until time.Time
+			over  bool
+		}{
+			"no hold": {time.Time{}, false}, "a live hold": {now.Add(1), false},
+			"a hold that ends now": {now, true}, "a hold of yesterday": {now.Add(-24 * time.Hour), true},
+		} {
+			o, stock := order2(status, c.until)
+			before := counts(stock)
+			freed, err := o.Lapse(stock, now)
+			want := c.over && status == PendingPayment
+			if freed != want || err != nil {
+				t.Errorf("%s, %s: freed = %v, %v", status, name, freed, err)
+			}
+			if want && (counts(stock) != free || !o.HeldUntil.IsZero() || o.Version != 2) {
+				t.Errorf("%s, %s: %v, %+v", status, name, counts(stock), o)
+			}
+			if !want && (counts(stock) != before || !o.HeldUntil.Equal(c.until) || o.Version != 1) {
+				t.Errorf("%s, %s: changed to %v, %+v", status, name, counts(stock), o)
+			}
+		}
+	}
+}
+
+func TestPayable(t *testing.T) {
+	t.Parallel()
+	for _, status := range statuses {
+		for _, c := range []struct {
+			until time.Time
+			want  core.Code
+		}{{now.Add(1), ""}, {now, core.CodeReservationExpired}, {time.Time{}, core.CodeReservationExpired}} {
+			want := c.want
+			if status != PendingPayment {
+				want = core.CodeInvalidOrderState
+			}
+			o, _ := order2(status, c.until)
+			if err := o.Payable(now); codeOf(err) != want || (err == nil) != (want == "") {
+				t.Errorf("%s, held until %v: %v; want %q", status, c.until, err, want)
+			}
+		}
+	}
+}
+
+func TestPay(t *testing.T) {
+	t.Parallel()
+	for _, status := range statuses {
+		o, stock := order2(status, now.Add(time.Minute))
+		err := o.Pay(stock, now)
+		switch status {
+		case PendingPayment, PaymentProcessing:
+			if err != nil || o.Status != Paid || counts(stock) != sold || !o.HeldUntil.IsZero() || o.Version != 2 {
+				t.Errorf("%s: %v, %v, %+v", status, err, counts(stock), o)
+			}
+		default:
+			if codeOf(err) != core.CodeInvalidOrderState || counts(stock) != held {
+				t.Errorf("%s: %v, %v", status, err, counts(stock))
+			}
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	why := Cancellation{By: core.Operation{Actor: "ann", Key: "key-1"}, Reason: "too late"}
+	for _, c := range []struct {
+		status Status
+		until  time.Time
+		want   [4]int64
+	}{
+		{PendingPayment, now.Add(1), free}, {PendingPayment, now, free}, {PendingPayment, time.Time{}, free},
+		{Paid, time.Time{}, back}, {Fulfilling, time.Time{}, back},
+	} {
+		o, stock := order2(c.status, c.until)
+		err := o.Cancel(why, stock, now)
+		if err != nil || o.Status != Cancelled || *o.Cancellation != why || counts(stock) != c.want || !o.HeldUntil.IsZero() || o.Version != 2 {
+			t.Errorf("%s, held until %v: %v, %v, %+v", c.status, c.until, err, counts(stock), o)
+		}
+	}
+	for _, status := range []Status{PaymentProcessing, Shipped, Delivered, Cancelled} {
+		o, stock := order2(status, now.Add(1))
+		err := o.Cancel(why, stock, now)
+		if codeOf(err) != core.CodeInvalidOrderState || o.Cancellation != nil || counts(stock) != held || o.Cancellable() {
+			t.Errorf("%s: %v, %v, %+v", status, err, counts(stock), o)
+		}
+	}
+}
+
+func TestBeforeShipping(t *testing.T) {
+	t.Parallel()
+	for _, s := range statuses {
+		if got := s.BeforeShipping(); got != (s != Shipped && s != Delivered) {
+			t.Errorf("%s: %v", s, got)
+		}
+	}
+}
+
+func TestEventOfAnOrder(t *testing.T) {
+	t.Parallel()
+	total, err := core.ParseMoney("80", "RUB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Order{ID: 17, CustomerID: "ann", SellerID: "shop", Status: Paid, Total: total, Version: 2}
+	want := core.Event{Type: "order.paid", Aggregate: "order/17", Data: map[string]any{
+		"order_id": int64(17), "customer_id": "ann", "seller_id": "shop", "status": "paid",
+		"amount": "80.00", "currency": "RUB", "version": 2,
+	}}
+	if diff := cmp.Diff(want, o.Event("paid")); diff != "" {
+		t.Error(diff)
+	}
+}

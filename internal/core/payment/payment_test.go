@@ -1,0 +1,212 @@
+package payment
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func rub(amount string) core.Money {
+	m, err := core.ParseMoney(amount, "RUB")
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func codeOf(err error) core.Code {
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
+		return fault.Code
+	}
+	return ""
+}
+
+func TestBalanceIsTheSumOfItsMovementsAndNeverNegative(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b := &Balance{CustomerID: "ann", Amount: rub("0")}
+		account := Account("customer/ann")
+		sum := int64(0)
+		amount := func(t *rapid.T) (int64, core.Money) {
+			n := rapid.Int64Range(1, 1000).Draw(t, "amount")
+			m, err := rub("1").Times(int(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n, m
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"deposit": func(t *rapid.T) {
+				n, m := amount(t)
+				moved, err := b.deposit(Credit, World, m)
+				want := &Movement{Kind: Credit, Debit: World, Credit: account, Amount: m, CustomerID: "ann", BalanceAfter: b.Amount}
+				if diff := cmp.Diff(want, moved); err != nil || diff != "" {
+					t.Fatalf("%v\n%s", err, diff)
+				}
+				sum += n
+			},
+			"withdraw": func(t *rapid.T) {
+				n, m := amount(t)
+				moved, err := b.withdraw(Charge, World, m)
+				if n > sum {
+					if codeOf(err) != core.CodeInsufficientFunds || moved != nil {
+						t.Fatalf("%d of %d: %v", n, sum, err)
+					}
+					return
+				}
+				want := &Movement{Kind: Charge, Debit: account, Credit: World, Amount: m, CustomerID: "ann", BalanceAfter: b.Amount}
+				if diff := cmp.Diff(want, moved); err != nil || diff != "" {
+					t.Fatalf("%v\n%s", err, diff)
+				}
+				sum -= n
+			},
+			"": func(t *rapid.T) {
+				if want, _ := rub("1").Times(int(sum)); !b.Amount.Equal(want) {
+					t.Fatalf("the balance is %s; want %s", b.Amount, want)
+				}
+			},
+		})
+	})
+}
+
+func TestBalanceHasBounds(t *testing.T) {
+	t.Parallel()
+	b := &Balance{CustomerID: "ann", Amount: rub("999999999999999.99")}
+	if m, err := b.deposit(Credit, World, rub("0.01")); codeOf(err) != core.CodeValidationFailed || m != nil {
+		t.Errorf("got %v, %v", m, err)
+	}
+	if !b.Amount.Equal(rub("999999999999999.99")) {
+		t.Errorf("the balance is %s", b.Amount)
+	}
+}
+
+func TestRefundedIsWhatHasNotFailed(t *testing.T) {
+	t.Parallel()
+	p := &Payment{Amount: rub("100.00")}
+	if !p.Refunded().IsZero() || !p.Left().Equal(p.Amount) {
+		t.Errorf("%s refunded, %s left", p.Refunded(), p.Left())
+	}
+	for _, r := range []struct {
+		status RefundStatus
+		amount string
+	}{{RefundSucceeded, "10.00"}, {RefundPending, "20.00"}, {RefundFailed, "40.00"}} {
+		p.Refunds = append(p.Refunds, &Refund{Status: r.status, Amount: rub(r.amount)})
+	}
+	if p.Refunded().String() != "30.00 RUB" || p.Left().String() != "70.00 RUB" {
+		t.Errorf("%s refunded, %s left", p.Refunded(), p.Left())
+	}
+}
+
+// checkout is an order of 80.00 that waits for payment, for a customer with an amount.
+func checkout(amount string) *Checkout {
+	return &Checkout{
+		Order: &order.Order{
+			ID: 1, CustomerID: "ann", SellerID: "shop", Status: order.PendingPayment, Total: rub("80.00"), Version: 1,
+			HeldUntil: now.Add(time.Minute), Lines: []order.Line{{SKU: "tea", Quantity: 2, UnitPrice: rub("40.00")}},
+		},
+		Stock:   order.Stock{"tea": {SKU: "tea", OnHand: 10, Reserved: 2}},
+		Balance: &Balance{CustomerID: "ann", Amount: rub(amount)},
+	}
+}
+
+func TestPayFromBalance(t *testing.T) {
+	t.Parallel()
+	c := checkout("80.00")
+	by := core.Operation{Actor: "ann", Key: "key-1"}
+	p, m, err := c.payFromBalance(by, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPayment := &Payment{OrderID: 1, Method: FromBalance, Amount: rub("80.00"), Status: Captured, By: by, CreatedAt: now}
+	wantMovement := &Movement{
+		Kind: Pay, Debit: "customer/ann", Credit: "seller/shop", Amount: rub("80.00"), CustomerID: "ann", BalanceAfter: rub("0.00"),
+	}
+	if diff := cmp.Diff([]any{wantPayment, wantMovement}, []any{p, m}); diff != "" {
+		t.Error(diff)
+	}
+	if c.Order.Status != order.Paid || c.Stock["tea"].OnHand != 8 || c.Stock["tea"].Reserved != 0 || !c.Balance.Amount.IsZero() {
+		t.Errorf("order %+v, stock %+v, balance %+v", c.Order, c.Stock["tea"], c.Balance)
+	}
+}
+
+func TestPayFromBalanceRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		amount string
+		change func(*order.Order)
+		want   core.Code
+	}{
+		"too little money": {"79.99", func(*order.Order) {}, core.CodeInsufficientFunds},
+		"no hold":          {"80.00", func(o *order.Order) { o.HeldUntil = time.Time{} }, core.CodeReservationExpired},
+		"a lapsed hold":    {"80.00", func(o *order.Order) { o.HeldUntil = now }, core.CodeReservationExpired},
+		"paid":             {"80.00", func(o *order.Order) { o.Status = order.Paid }, core.CodeInvalidOrderState},
+		"cancelled":        {"80.00", func(o *order.Order) { o.Status = order.Cancelled }, core.CodeInvalidOrderState},
+		// Its money is on the way already: a second payment would be one too many.
+		"paid by card at this moment": {"80.00", func(o *order.Order) { o.Status = order.PaymentProcessing }, core.CodeInvalidOrderState},
+	} {
+		checkout := checkout(c.amount)
+		c.change(checkout.Order)
+		p, m, err := checkout.payFromBalance(core.Operation{}, now)
+		if codeOf(err) != c.want || p != nil || m != nil {
+			t.Errorf("%s: got %v, %v, %v; want %s", name, p, m, err, c.want)
+		}
+		if !checkout.Balance.Amount.Equal(rub(c.amount)) || checkout.Stock["tea"].Reserved != 2 {
+			t.Errorf("%s: balance %s, %d reserved", name, checkout.Balance.Amount, checkout.Stock["tea"].Reserved)
+		}
+	}
+}
+
+// However an order is refunded, the refunds never add up to more than was captured, and
+// what the customer has got back is their sum.
+func TestRefundsStayWithinThePayment(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := checkout("0.00")
+		p := &Payment{ID: 7, OrderID: 1, Amount: rub("80.00"), Status: Captured}
+		for range rapid.IntRange(1, 10).Draw(t, "refunds") {
+			amount, err := rub("0.01").Times(rapid.IntRange(0, 9000).Draw(t, "cents"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := p.Left()
+			r, m, err := c.refund(p, amount, core.Operation{Actor: "ann"}, now)
+			if amount.IsZero() || left.Less(amount) {
+				if codeOf(err) != core.CodeRefundExceedsPayment || r != nil || m != nil {
+					t.Fatalf("%s of %s left: %v", amount, left, err)
+				}
+				continue
+			}
+			if err != nil || r.PaymentID != 7 || r.OrderID != 1 || m.PaymentID != 7 || m.Debit != "seller/shop" || m.Credit != "customer/ann" || !m.Amount.Equal(amount) {
+				t.Fatalf("%+v, %+v, %v", r, m, err)
+			}
+		}
+		if !c.Balance.Amount.Equal(p.Refunded()) || p.Amount.Less(p.Refunded()) {
+			t.Fatalf("%s refunded of %s, %s came back", p.Refunded(), p.Amount, c.Balance.Amount)
+		}
+	})
+}
+
+func TestOperationsAreFound(t *testing.T) {
+	t.Parallel()
+	by := func(actor, key string) core.Operation { return core.Operation{Actor: actor, Key: key} }
+	refund := &Refund{ID: 21, By: by("root", "key-2")}
+	failed, live := &Payment{ID: 11, Status: Failed, By: by("ann", "key-1")}, &Payment{ID: 12, Status: Captured, By: by("ann", "key-3"), Refunds: []*Refund{refund}}
+	c := &Checkout{Payments: []*Payment{failed, live}}
+	if c.captured() != live || (&Checkout{Payments: []*Payment{failed}}).captured() != nil {
+		t.Error("captured is not the payment that holds the money")
+	}
+	if c.paymentBy(by("ann", "key-1")) != failed || c.paymentBy(by("root", "key-1")) != nil || c.paymentBy(by("root", "key-2")) != nil {
+		t.Error("payments are not known by their operation")
+	}
+	if c.refundBy(by("root", "key-2")) != refund || c.refundBy(by("ann", "key-2")) != nil || c.refundBy(by("ann", "key-1")) != nil {
+		t.Error("refunds are not known by their operation")
+	}
+}
