@@ -1,0 +1,99 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/storetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Stores {
+		t.Helper()
+		d := newDatabase(t)
+		return storetest.Stores{
+			Orders: d.Orders(), Payments: d.Payments(), Customers: d.Customers(),
+			Audit: d, Keys: d.Keys(), Replica: open(t, d.url).Keys(), Events: d.events,
+		}
+	})
+}
+
+// database is the store under test, and a way past it.
+type database struct {
+	*postgres.DB
+	url   string
+	plain *pgxpool.Pool
+}
+
+func newDatabase(t *testing.T) *database {
+	t.Helper()
+	url := pgtest.New(t)
+	plain, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plain.Close)
+	return &database{DB: open(t, url), url: url, plain: plain}
+}
+
+func open(t *testing.T, url string) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// events reads the outbox, in the order it was written in.
+func (d *database) events(t testing.TB) []core.Event {
+	t.Helper()
+	rows, err := d.plain.Query(t.Context(), "SELECT type, aggregate, data FROM outbox ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e core.Event, err error) {
+		var data []byte
+		if err := row.Scan(&e.Type, &e.Aggregate, &data); err != nil {
+			return e, err
+		}
+		return e, json.Unmarshal(data, &e.Data)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// count gives the number that a query comes to.
+func (d *database) count(t testing.TB, query string) int {
+	t.Helper()
+	var n int
+	if err := d.plain.QueryRow(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// await waits until a query comes to a number.
+func (d *database) await(t testing.TB, query string, want int) {
+	t.Helper()
+	for range 1000 {
+		if d.count(t, query) == want {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("%s did not come to %d", query, want)
+}

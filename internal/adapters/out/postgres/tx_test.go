@@ -1,0 +1,692 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
+	"example.com/orders/migrations"
+)
+
+// secret is a value that no error may carry.
+const secret = "sber-42"
+
+func product(sku string) *order.Product {
+	price, err := core.ParseMoney("1.00", "RUB")
+	if err != nil {
+		panic(err)
+	}
+	now := time.Now()
+	return &order.Product{ID: now.UnixNano(), SKU: sku, SellerID: secret, Price: price, CreatedAt: now, UpdatedAt: now, New: true}
+}
+
+// inTx runs a transaction that must not take for ever, and tells how often it began.
+func inTx(t *testing.T, db *postgres.DB, fn func(ctx context.Context, tx order.Tx) error) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	attempts := 0
+	err := db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+		attempts++
+		return fn(ctx, tx)
+	})
+	return attempts, err
+}
+
+// saveTea writes a product; the write leaves with COMMIT.
+func saveTea(ctx context.Context, tx order.Tx) error { return tx.Products.Save(ctx, product("tea")) }
+
+// saveTeaAndRead writes a product and lets the write leave before COMMIT.
+func saveTeaAndRead(ctx context.Context, tx order.Tx) error {
+	if err := saveTea(ctx, tx); err != nil {
+		return err
+	}
+	_, err := tx.Products.Get(ctx, "tea")
+	return err
+}
+
+const products = "SELECT count(*) FROM product"
+
+// execute runs statements past the store.
+func (d *database) execute(t *testing.T, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
+		if _, err := d.plain.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// refuseProducts lets the server answer a new product with an error, the first n times.
+func (d *database) refuseProducts(t *testing.T, n int, state string) {
+	t.Helper()
+	d.execute(t,
+		"CREATE SEQUENCE refusals",
+		fmt.Sprintf(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('refusals') <= %d THEN
+				RAISE EXCEPTION 'message with %s' USING ERRCODE = '%s', DETAIL = 'detail with %s', HINT = 'hint with %s';
+			END IF;
+			RETURN NEW;
+		END $$`, n, secret, state, secret, secret),
+		"CREATE TRIGGER refuse BEFORE INSERT ON product FOR EACH ROW EXECUTE FUNCTION refuse()")
+}
+
+// tells fails the test when an error carries values of rows, or a way to them.
+func tells(t *testing.T, err error) {
+	t.Helper()
+	for _, format := range []string{"%v", "%+v", "%#v"} {
+		if text := fmt.Sprintf(format, err); strings.Contains(text, secret) {
+			t.Errorf("%s of the error carries a value: %s", format, text)
+		}
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		t.Errorf("the error leads to what the server said: %v", pg)
+	}
+}
+
+func TestTransactionThatLosesARaceStartsAgain(t *testing.T) {
+	t.Parallel()
+	for name, state := range map[string]string{
+		"serialization failure": "40001", "deadlock": "40P01", "unique violation": "23505",
+	} {
+		for where, write := range map[string]func(context.Context, order.Tx) error{
+			"at COMMIT": saveTea, "at a read": saveTeaAndRead,
+		} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				t.Parallel()
+				d := newDatabase(t)
+				d.refuseProducts(t, 4, state)
+				attempts, err := inTx(t, d.DB, write)
+				if attempts != 5 || err != nil {
+					t.Errorf("%d attempts: %v; want the 5th to succeed", attempts, err)
+				}
+				if n := d.count(t, products); n != 1 {
+					t.Errorf("%d products were kept", n)
+				}
+			})
+		}
+	}
+}
+
+func TestErrorsOfTheServerAreSorted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		state       string
+		attempts    int
+		unavailable bool
+	}{
+		"serialization failure": {"40001", 5, true},
+		"deadlock":              {"40P01", 5, true},
+		"unique violation":      {"23505", 5, true},
+		"check violation":       {"23514", 1, false},
+		"undefined table":       {"42P01", 1, false},
+		"lock not available":    {"55P03", 1, true},
+		"query cancelled":       {"57014", 1, true},
+		"admin shutdown":        {"57P01", 1, true},
+		"disk full":             {"53100", 1, true},
+		"too many connections":  {"53300", 1, true},
+		"connection failure":    {"08006", 1, true},
+	} {
+		for where, write := range map[string]func(context.Context, order.Tx) error{
+			"at COMMIT": saveTea, "at a read": saveTeaAndRead,
+		} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				t.Parallel()
+				d := newDatabase(t)
+				d.refuseProducts(t, 1000, c.state)
+				attempts, err := inTx(t, d.DB, write)
+				if attempts != c.attempts || err == nil {
+					t.Errorf("%d attempts: %v; want %d", attempts, err, c.attempts)
+				}
+				if errors.Is(err, core.ErrUnavailable) != c.unavailable || errors.Is(err, core.ErrOutcomeUnknown) {
+					t.Errorf("got %v; want unavailable: %v", err, c.unavailable)
+				}
+				if !strings.Contains(err.Error(), c.state) {
+					t.Errorf("the error does not tell its SQLSTATE: %v", err)
+				}
+				tells(t, err)
+				if n := d.count(t, products); n != 0 {
+					t.Errorf("%d products were kept", n)
+				}
+			})
+		}
+	}
+}
+
+func TestErrorsCarryNoValuesOfRows(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	if _, err := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error {
+		return tx.Products.Save(ctx, product(secret))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	wrong := product("tea")
+	wrong.OnHand = -1
+	for constraint, p := range map[string]*order.Product{
+		"product_pkey": product(secret), "product_check": wrong, "product_sku_check": product(secret + "!"),
+	} {
+		_, err := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error { return tx.Products.Save(ctx, p) })
+		if err == nil || !strings.Contains(err.Error(), constraint) {
+			t.Errorf("got %v; want the name of %s", err, constraint)
+		}
+		tells(t, err)
+	}
+}
+
+func TestPasswordIsNotTold(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"postgres://orders:" + secret + "@127.0.0.1:1/orders?pool_max_conns=many",
+		"postgres://orders:" + secret + "@[::1/orders",
+		"host=127.0.0.1 password=" + secret + " port=none",
+	} {
+		_, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+		if err == nil {
+			t.Fatalf("%s was accepted", url)
+		}
+		tells(t, err)
+	}
+}
+
+func TestUniqueViolationFindsTheRowThatWasFirst(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	var found *order.Product
+	attempts, err := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error {
+		p, err := tx.Products.Get(ctx, "tea")
+		if found = p; err == nil {
+			return nil
+		}
+		// Somebody else is faster.
+		d.execute(t, `INSERT INTO product (sku, seller_id, name, price, currency, on_hand, created_at, updated_at)
+			VALUES ('tea', 'shop-8', 'Tea', 1, 'RUB', 0, now(), now())`)
+		return saveTea(ctx, tx)
+	})
+	if attempts != 2 || err != nil || found == nil || found.SellerID != "shop-8" {
+		t.Errorf("%d attempts, found %+v, %v; want the other's product at the second", attempts, found, err)
+	}
+}
+
+func TestDeadlockEndsAndBothSucceed(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	db := open(t, d.url+"&deadlock_timeout=20ms")
+	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+		return errors.Join(saveTea(ctx, tx), tx.Products.Save(ctx, product("cup")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var both, all sync.WaitGroup // the first attempts meet when each has its first lock
+	both.Add(2)
+	attempts := make([]int, 2)
+	for i, skus := range [][]string{{"tea", "cup"}, {"cup", "tea"}} {
+		all.Go(func() {
+			var err error
+			met := false
+			attempts[i], err = inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+				for n, sku := range skus {
+					p, err := tx.Products.Lock(ctx, sku)
+					if err != nil {
+						return err
+					}
+					p.OnHand++
+					if err := tx.Products.Save(ctx, p); err != nil {
+						return err
+					}
+					if n == 0 && !met {
+						met = true
+						both.Done()
+						both.Wait()
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("transaction %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	if attempts[0]+attempts[1] < 3 {
+		t.Errorf("%v attempts; want a deadlock, and one of the two to start again", attempts)
+	}
+	if n := d.count(t, "SELECT sum(on_hand) FROM product"); n != 4 {
+		t.Errorf("%d changes were kept; want 4", n)
+	}
+}
+
+// Orders of the same products, named in any order, wait for each other and never lock
+// each other out: whoever does starts again, so nobody may.
+func TestBasketsNeverDeadlock(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	db := open(t, d.url+"&pool_max_conns=12&deadlock_timeout=10ms")
+	skus := []string{"cup", "fork", "spoon", "tea"}
+	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+		for _, sku := range skus {
+			if err := tx.Products.Save(ctx, product(sku)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 120 {
+		all.Go(func() {
+			mine := slices.Clone(skus)
+			if i%2 == 0 {
+				slices.Reverse(mine)
+			}
+			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+				basket, err := tx.Orders.Basket(ctx, secret, core.Operation{}, mine)
+				if err != nil {
+					return err
+				}
+				return tx.Products.SaveStock(ctx, basket.Stock)
+			})
+			if attempts != 1 || err != nil {
+				t.Errorf("%d attempts: %v", attempts, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestLostAnswerToCommitIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(context.Context, order.Tx) error{
+		"writes leave with COMMIT": saveTea, "writes left before": saveTeaAndRead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			p, url := d.through(t)
+			p.loseAnswersToCommit(1)
+			attempts, err := inTx(t, open(t, url), write)
+			if attempts != 1 || !errors.Is(err, core.ErrOutcomeUnknown) || errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("%d attempts: %v; want one, of unknown outcome", attempts, err)
+			}
+			if lost, kept := p.lostAnswers(), d.count(t, products); lost != 1 || kept != 1 {
+				t.Errorf("%d answers were lost, %d products kept; want the server to have committed", lost, kept)
+			}
+		})
+	}
+}
+
+func TestLostAnswerToCommitOfAReadIsUnavailable(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	p.loseAnswersToCommit(1)
+	_, err := inTx(t, open(t, url), func(ctx context.Context, tx order.Tx) error {
+		_, err := tx.Products.List(ctx, core.Page{Limit: 1})
+		return err
+	})
+	if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrOutcomeUnknown) || p.lostAnswers() != 1 {
+		t.Errorf("got %v; nothing was written, so nothing is unknown", err)
+	}
+}
+
+func TestKeyTellsAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	p.loseAnswersToCommit(1)
+	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer " + secret, Key: "key-1"}, Fingerprint: "1", Command: "putProduct"}
+	ran := 0
+	run := func(db *postgres.DB) func(context.Context) (idempotency.Result, error) {
+		return func(ctx context.Context) (idempotency.Result, error) {
+			ran++
+			response := idempotency.Response{Status: 201, Body: []byte("{}")}
+			return idempotency.Result{Response: response, TTL: time.Hour}, db.Orders().InTx(ctx, saveTea)
+		}
+	}
+	far := open(t, url)
+	if _, _, err := far.Keys().Once(t.Context(), ask, run(far)); !errors.Is(err, core.ErrOutcomeUnknown) {
+		t.Errorf("got %v", err)
+	}
+	rec, replayed, err := d.Keys().Once(t.Context(), ask, run(d.DB))
+	if err != nil || !replayed || rec.Status != 201 || ran != 1 {
+		t.Errorf("the key tells %+v, replayed: %v, %v; the command ran %d times", rec, replayed, err, ran)
+	}
+}
+
+// What is remembered of a key is what was committed, and not what nearly was.
+func TestFailedCommitFreesTheKey(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.refuseProducts(t, 1, "23514")
+	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer", Key: "key-1"}, Fingerprint: "1", Command: "putProduct"}
+	run := func(ctx context.Context) (idempotency.Result, error) {
+		response := idempotency.Response{Status: 201, Body: []byte("{}")}
+		return idempotency.Result{Response: response, TTL: time.Hour}, d.Orders().InTx(ctx, saveTea)
+	}
+	if _, _, err := d.Keys().Once(t.Context(), ask, run); err == nil {
+		t.Error("the server did not refuse")
+	}
+	if _, replayed, err := d.Keys().Once(t.Context(), ask, run); replayed || err != nil {
+		t.Errorf("the second time: replayed = %v, %v", replayed, err)
+	}
+	if n := d.count(t, products); n != 1 {
+		t.Errorf("%d products were kept", n)
+	}
+}
+
+func TestBrokenConnectionKeepsNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		after func(ctx context.Context, tx order.Tx) error
+		want  error
+	}{
+		"before a read": {func(ctx context.Context, tx order.Tx) error {
+			_, err := tx.Products.Get(ctx, "cup")
+			return err
+		}, core.ErrUnavailable},
+		// COMMIT was sent to nobody. Only the server could know that.
+		"before COMMIT": {func(context.Context, order.Tx) error { return nil }, core.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			p, url := d.through(t)
+			db := open(t, url+"&pool_max_conns=1")
+			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+				if err := saveTeaAndRead(ctx, tx); err != nil {
+					return err
+				}
+				p.cut()
+				return c.after(ctx, tx)
+			})
+			if attempts != 1 || !errors.Is(err, c.want) {
+				t.Errorf("%d attempts: %v; want one, and %v", attempts, err, c.want)
+			}
+			if _, err := inTx(t, db, saveTea); err != nil {
+				t.Errorf("the next transaction: %v", err)
+			}
+			if n := d.count(t, products); n != 1 {
+				t.Errorf("%d products were kept", n)
+			}
+		})
+	}
+}
+
+func TestServerThatIsNotThereIsUnavailable(t *testing.T) {
+	t.Parallel()
+	db := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
+	_, inTxErr := inTx(t, db, saveTea)
+	_, _, onceErr := db.Keys().Once(t.Context(), idempotency.Request{}, nil)
+	_, _, findErr := db.Keys().Find(t.Context(), idempotency.ID{})
+	_, cleanErr := db.Keys().DeleteExpired(t.Context(), 1)
+	_, auditErr := db.Entries(t.Context(), core.Page{Limit: 1})
+	_, _, versionErr := db.SchemaVersion(t.Context())
+	for name, err := range map[string]error{
+		"InTx": inTxErr, "Once": onceErr, "Find": findErr, "DeleteExpired": cleanErr,
+		"Entries": auditErr, "SchemaVersion": versionErr,
+	} {
+		if !errors.Is(err, core.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// onlyConnection gives a store with one connection, and its number: whoever does not
+// give it back stops everybody.
+func (d *database) onlyConnection(t *testing.T) (*postgres.DB, func() int) {
+	t.Helper()
+	db := open(t, d.url+"&pool_max_conns=1&application_name=only")
+	if _, err := inTx(t, db, func(context.Context, order.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return db, func() int {
+		return d.count(t, "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE application_name = 'only' AND datname = current_database()")
+	}
+}
+
+func TestConnectionComesBack(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(cancel context.CancelFunc) error{
+		"after an error":  func(context.CancelFunc) error { return errors.New("no") },
+		"after a panic":   func(context.CancelFunc) error { panic("a bug") },
+		"after a hang-up": func(cancel context.CancelFunc) error { cancel(); return context.Canceled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			db, number := d.onlyConnection(t)
+			before := number()
+			func() {
+				defer func() { _ = recover() }()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				err := db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+					if err := saveTeaAndRead(ctx, tx); err != nil {
+						t.Error(err)
+					}
+					return fail(cancel)
+				})
+				if err == nil {
+					t.Error("the transaction was committed")
+				}
+			}()
+			if _, err := inTx(t, db, saveTea); err != nil {
+				t.Errorf("the next transaction: %v", err)
+			}
+			if after := number(); after != before {
+				t.Errorf("connection %d was dropped for %d; want it rolled back and used again", before, after)
+			}
+			if n := d.count(t, products); n != 1 {
+				t.Errorf("%d products were kept; want the one of the next transaction", n)
+			}
+		})
+	}
+}
+
+func TestWaitForALockEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	if _, err := inTx(t, d.DB, saveTea); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := d.plain.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), "SELECT FROM product FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	db, _ := d.onlyConnection(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+		if err := tx.Products.Save(ctx, product("cup")); err != nil {
+			return err
+		}
+		_, err := tx.Products.Lock(ctx, "tea")
+		return err
+	})
+	if !errors.Is(err, core.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+		_, err := tx.Products.Get(ctx, "tea")
+		return err
+	}); err != nil {
+		t.Errorf("the next transaction, while the lock is still held: %v", err)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.count(t, products); n != 1 {
+		t.Errorf("%d products were kept; want the first one", n)
+	}
+}
+
+func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.execute(t, `INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
+		VALUES ('sber-42', 'shop-7', 'paid', 1, 'RUB', 1, 'sber-42', 'key-1', now(), now())`)
+	db, _ := d.onlyConnection(t)
+	read := func() (found []*payment.Payment) {
+		err := db.Payments().InTx(t.Context(), func(ctx context.Context, tx payment.Tx) (err error) {
+			found, err = tx.Payments.Of(ctx, int64(d.count(t, "SELECT id FROM orders")))
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return found
+	}
+	read() // prepares the statements, so that the next read stops between the two
+	other, err := d.plain.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), "LOCK TABLE refund"); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		if found := read(); len(found) == 1 && len(found[0].Refunds) != 1 {
+			t.Error("found the payment without its refund")
+		}
+	})
+	d.await(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()", 1)
+	if _, err := other.Exec(t.Context(), `WITH p AS (
+			INSERT INTO payment (order_id, idempotency_key, amount, currency, method, status, created_by)
+			SELECT id, 'key-2', 1, 'RUB', 'balance', 'captured', 'sber-42' FROM orders RETURNING id, order_id)
+		INSERT INTO refund (payment_id, order_id, amount, currency, status, rest, created_by)
+		SELECT id, order_id, 1, 'RUB', 'succeeded', true, 'sber-42' FROM p`); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+}
+
+func TestRefusalRollsBackToTheSavepoint(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer", Key: "key-1"}, Fingerprint: "1", Command: "putProduct"}
+	_, _, err := d.Keys().Once(t.Context(), ask, func(ctx context.Context) (idempotency.Result, error) {
+		err := d.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+			for _, sku := range []string{"tea", "cup", "spoon"} { // each read sends what was written before
+				if err := tx.Products.Save(ctx, product(sku)); err != nil {
+					return err
+				}
+				if _, err := tx.Products.Get(ctx, sku); err != nil {
+					return err
+				}
+			}
+			return tx.Products.Save(ctx, product("fork")) // and this has not left
+		})
+		return idempotency.Result{Response: idempotency.Response{Status: 409, Body: []byte("{}")}, Refused: true, TTL: time.Hour}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, records := d.count(t, products), d.count(t, "SELECT count(*) FROM idempotency_record"); kept != 0 || records != 1 {
+		t.Errorf("%d products and %d records were kept; want none and one", kept, records)
+	}
+}
+
+func TestKeyHeldElsewhereTakesNoConnection(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer", Key: "key-1"}, Fingerprint: "1"}
+	replica, _ := d.onlyConnection(t)
+	_, _, err := d.Keys().Once(t.Context(), ask, func(context.Context) (idempotency.Result, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for range 3 {
+			if _, _, err := replica.Keys().Once(ctx, ask, nil); !errors.Is(err, idempotency.ErrInProgress) {
+				t.Errorf("the other replica got %v", err)
+			}
+		}
+		_, err := inTx(t, replica, saveTea) // its one connection is free
+		return idempotency.Result{Response: idempotency.Response{Status: 201, Body: []byte("{}")}, TTL: time.Hour}, err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIDsAreUniqueOverTwoReplicas(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	const callers, each = 4, 130    // blocks hold 100
+	given := [2 * callers][]int64{} // one for each, or a lock here would hide the lack of one there
+	replicas := []*postgres.DB{d.DB, open(t, d.url)}
+	var begun, all sync.WaitGroup // they draw at once
+	begun.Add(len(given))
+	for i := range given {
+		all.Go(func() {
+			_, err := inTx(t, replicas[i%2], func(ctx context.Context, tx order.Tx) error {
+				begun.Done()
+				begun.Wait()
+				for range each {
+					id, err := tx.IDs.NextID(ctx, core.OrderIDs)
+					if err != nil {
+						return err
+					}
+					given[i] = append(given[i], id)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	ids := slices.Concat(given[:]...)
+	slices.Sort(ids)
+	if different := len(slices.Compact(ids)); different != len(given)*each {
+		t.Errorf("%d different ids for %d calls", different, len(given)*each)
+	}
+}
+
+func TestSchemaVersion(t *testing.T) {
+	t.Parallel()
+	newest, err := migrations.Newest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change  string
+		version uint
+		dirty   bool
+	}{
+		"migrated":        {"SELECT", newest, false},
+		"broken half way": {"UPDATE schema_migrations SET dirty = true", newest, true},
+		"of tomorrow":     {"UPDATE schema_migrations SET version = version + 1", newest + 1, false},
+		"emptied":         {"DELETE FROM schema_migrations", 0, false},
+		"never migrated":  {"DROP TABLE schema_migrations", 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			d.execute(t, c.change)
+			version, dirty, err := d.SchemaVersion(t.Context())
+			if version != c.version || dirty != c.dirty || err != nil {
+				t.Errorf("got %d, %v, %v; want %d, %v", version, dirty, err, c.version, c.dirty)
+			}
+		})
+	}
+}
