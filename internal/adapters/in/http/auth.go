@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -129,15 +130,30 @@ func fetchKeys(ctx context.Context, cfg TokenConfig) (keyfunc.Keyfunc, error) {
 	return keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
 }
 
-// boundedTransport refuses key sets that are too large to be one.
+// boundedTransport refuses key sets that are too large to be one. It gives each fetch
+// its own time: of the time of the request that asked for it, the wait for its turn may
+// have left next to nothing.
 type boundedTransport struct{ http.RoundTripper }
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxKeySet)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), keyTimeout)
+	resp, err := t.RoundTripper.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
 	}
-	return resp, err
+	resp.Body = boundedBody{http.MaxBytesReader(nil, resp.Body, maxKeySet), cancel}
+	return resp, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b boundedBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // Ready tells why no token can be verified, or nil. While there are no keys it asks

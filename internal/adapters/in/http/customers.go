@@ -10,7 +10,11 @@ import (
 )
 
 func (a *api) getCustomerProfile(ctx context.Context, r *request) (*response, error) {
-	p, err := a.Customers.GetCustomerProfile(ctx, r.actor, r.param("customer_id"))
+	customerID, err := r.customerID()
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.Customers.GetCustomerProfile(ctx, r.actor, customerID)
 	if err != nil {
 		return nil, err
 	}
@@ -22,8 +26,12 @@ func (a *api) updateCustomerProfile(ctx context.Context, r *request) (*response,
 	if err != nil {
 		return nil, err
 	}
+	customerID, err := r.customerID()
+	if err != nil {
+		return nil, err
+	}
 	p, err := a.Customers.UpdateCustomerProfile(ctx, r.actor, customers.Profile{
-		CustomerID: r.param("customer_id"), FullName: in.FullName, Email: in.Email, Phone: in.Phone,
+		CustomerID: customerID, FullName: in.FullName, Email: in.Email, Phone: in.Phone,
 	})
 	if err != nil {
 		return nil, err

@@ -21,11 +21,11 @@ func idempotencyKey(h http.Header) (string, error) {
 	if len(values) > 1 {
 		return "", newProblem(wire.ProblemCodeIdempotencyKeyInvalid, "the Idempotency-Key header stands more than once")
 	}
-	key := strings.TrimSpace(strings.Join(values, ""))
+	key := strings.Trim(strings.Join(values, ""), " \t")
 	if quoted := len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"'; quoted {
-		key = strings.TrimSpace(key[1 : len(key)-1])
+		key = key[1 : len(key)-1]
 	}
-	if key == "" {
+	if strings.Trim(key, " \t") == "" {
 		return "", newProblem(wire.ProblemCodeIdempotencyKeyRequired, "this command needs an Idempotency-Key header")
 	}
 	return key, checkKey(key)

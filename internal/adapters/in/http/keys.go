@@ -13,6 +13,9 @@ import (
 // principal's equal key is another key.
 func (a *api) getIdempotencyKey(ctx context.Context, r *request) (*response, error) {
 	id := idempotency.ID{Principal: r.principal, Key: r.param("key")}
+	if checkKey(id.Key) != nil {
+		return nil, core.NotFound("idempotency key") // nobody can have sent it
+	}
 	rec, found, err := a.Keys.Find(ctx, id)
 	if err != nil {
 		return nil, err

@@ -47,6 +47,11 @@ func (a *api) listOrders(ctx context.Context, r *request) (*response, error) {
 	}
 	q := r.http.URL.Query()
 	filter := order.Filter{CustomerID: q.Get("customer_id"), Status: order.Status(q.Get("status"))}
+	if q.Has("customer_id") {
+		if _, err := customerIDIn(filter.CustomerID); err != nil {
+			return nil, err
+		}
+	}
 	if _, known := order.Transitions[filter.Status]; q.Has("status") && !known {
 		return nil, core.InvalidField("/status", "is not a status of an order")
 	}

@@ -13,7 +13,10 @@ import (
 
 const defaultLimit, maxLimit = 20, 100
 
-var skuPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var (
+	skuPattern     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	subjectPattern = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
+)
 
 // id reads an integer id from the path. What is no id names nothing: 404.
 func (r *request) id(name, what string) (int64, error) {
@@ -31,6 +34,16 @@ func (r *request) sku() (string, error) {
 		return "", core.InvalidField("/sku", "a SKU is 1 to 64 characters of A-Z a-z 0-9 . _ -")
 	}
 	return sku, nil
+}
+
+// customerID reads the id of a customer from the path.
+func (r *request) customerID() (string, error) { return customerIDIn(r.param("customer_id")) }
+
+func customerIDIn(id string) (string, error) {
+	if !subjectPattern.MatchString(id) {
+		return "", core.InvalidField("/customer_id", "an id of a customer is 1 to 255 visible characters of ASCII")
+	}
+	return id, nil
 }
 
 // page reads limit and cursor from the query.
@@ -71,8 +84,12 @@ func cursorIn(cursor string) (core.Position, error) {
 	if err != nil || len(b) != 16 {
 		return core.Position{}, errors.New("not a cursor")
 	}
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+	if at.Year() < 1 || at.Year() > 9999 {
+		return core.Position{}, errors.New("not a time that a row can have")
+	}
 	return core.Position{
-		CreatedAt: time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC(),
+		CreatedAt: at,
 		ID:        int64(binary.BigEndian.Uint64(b[8:])),
 	}, nil
 }

@@ -48,8 +48,12 @@ func moveBalance(
 	if err != nil {
 		return nil, err
 	}
+	customerID, err := r.customerID()
+	if err != nil {
+		return nil, err
+	}
 	m, repeated, err := move(ctx, r.actor, payment.MoveBalance{
-		CustomerID: r.param("customer_id"), Amount: amount,
+		CustomerID: customerID, Amount: amount,
 		Description: value(in.Description), Reference: value(in.Reference), Key: r.key,
 	})
 	if err != nil {
@@ -59,7 +63,10 @@ func moveBalance(
 }
 
 func (a *api) getBalance(ctx context.Context, r *request) (*response, error) {
-	customerID := r.param("customer_id")
+	customerID, err := r.customerID()
+	if err != nil {
+		return nil, err
+	}
 	balances, err := a.Payments.GetBalance(ctx, r.actor, customerID)
 	if err != nil {
 		return nil, err
@@ -73,7 +80,11 @@ func (a *api) listBalanceTransactions(ctx context.Context, r *request) (*respons
 	if err != nil {
 		return nil, err
 	}
-	movements, next, err := a.Payments.ListBalanceTransactions(ctx, r.actor, r.param("customer_id"), page)
+	customerID, err := r.customerID()
+	if err != nil {
+		return nil, err
+	}
+	movements, next, err := a.Payments.ListBalanceTransactions(ctx, r.actor, customerID, page)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
 )
 
@@ -76,12 +77,28 @@ func New(cfg Config) (*Runner, error) {
 		JobTimeout:                  runTimeout,
 		RescueStuckJobsAfter:        rescueAfter,
 		CompletedJobRetentionPeriod: keepFor,
+		ErrorHandler:                failures{cfg.Log},
 		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up the jobs: %w", err)
 	}
 	return &Runner{client, migrator}, nil
+}
+
+// failures tells the log of runs that failed: River does so below the level that we
+// hear.
+type failures struct{ log zerolog.Logger }
+
+// HandleError logs an error. What was left undone is for the next run.
+func (f failures) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	f.log.Error().Err(err).Str("job", job.Kind).Msg("a job failed")
+	return nil
+}
+
+// HandlePanic has nothing to add: panics River logs as errors.
+func (failures) HandlePanic(context.Context, *rivertype.JobRow, any, string) *river.ErrorHandlerResult {
+	return nil
 }
 
 // every schedules args, and once at the start: a process that restarts often must not

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -133,7 +134,7 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 // input finds the operation of a request. A request for which the contract has none
 // belongs to one that only refuses.
 func (v *Validator) input(req *http.Request, body []byte) *openapi3filter.RequestValidationInput {
-	route, params, err := v.router.FindRoute(req)
+	route, params, err := v.findRoute(req)
 	if err != nil {
 		answers := v.doc.Components.Responses
 		route = &routers.Route{Spec: v.doc, Operation: &openapi3.Operation{Responses: openapi3.NewResponses(
@@ -151,6 +152,26 @@ func (v *Validator) input(req *http.Request, body []byte) *openapi3filter.Reques
 			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
 		},
 	}
+}
+
+// findRoute matches the path as it was sent: a slash that is encoded does not divide it,
+// and no part of it is empty. The library by itself looks at the decoded path.
+func (v *Validator) findRoute(req *http.Request) (*routers.Route, map[string]string, error) {
+	sent := req.Clone(context.Background())
+	sent.URL.Path = req.URL.EscapedPath()
+	route, params, err := v.router.FindRoute(sent)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, value := range params {
+		if value == "" {
+			return nil, nil, fmt.Errorf("%s is empty", name)
+		}
+		if params[name], err = url.PathUnescape(value); err != nil {
+			return nil, nil, err
+		}
+	}
+	return route, params, nil
 }
 
 // checkAccepted finds requests that should have been refused.
