@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,12 +35,13 @@ type world struct {
 	jwksURL     string
 	contract    *contracttest.Validator
 	keys        atomic.Int64
+	lender      *world // the test of this subtest
 }
 
 // newWorld makes a database and an issuer for one test.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, databaseURL: pgtest.New(t), contract: contracttest.New(t)}
+	w := &world{TB: t, databaseURL: pgtest.New(t), contract: readContract(t)}
 	var err error
 	if w.db, err = pgxpool.New(t.Context(), w.databaseURL); err != nil {
 		t.Fatal(err)
@@ -53,6 +56,39 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// theContract is read once for all tests, which takes long enough.
+var theContract struct {
+	sync.Mutex
+	*contracttest.Validator
+}
+
+func readContract(t testing.TB) *contracttest.Validator {
+	t.Helper()
+	theContract.Lock()
+	defer theContract.Unlock()
+	if theContract.Validator == nil {
+		theContract.Validator = contracttest.New(t)
+	}
+	return theContract.Validator
+}
+
+// in lends the world to a subtest, whose failures and clean-up are its own.
+func (w *world) in(t testing.TB) *world {
+	t.Helper()
+	return &world{
+		TB: t, databaseURL: w.databaseURL, db: w.db, issuer: w.issuer, jwksURL: w.jwksURL, contract: w.contract,
+		lender: w,
+	}
+}
+
+// next gives a number that nobody in this world has been given yet.
+func (w *world) next() int64 {
+	for w.lender != nil {
+		w = w.lender
+	}
+	return w.keys.Add(1)
+}
+
 // environ is the configuration of a replica; settings, "NAME=value" each, come last.
 func (w *world) environ(settings ...string) []string {
 	return append([]string{
@@ -61,6 +97,19 @@ func (w *world) environ(settings ...string) []string {
 		"ORDERS_JWT_AUDIENCE=" + devserver.IssuerAudience,
 		"ORDERS_JWKS_URL=" + w.jwksURL,
 	}, settings...)
+}
+
+// database is the setting of a replica that connects with one more parameter.
+func (w *world) database(parameter, value string) string {
+	w.Helper()
+	u, err := url.Parse(w.databaseURL)
+	if err != nil {
+		w.Fatal(err)
+	}
+	q := u.Query()
+	q.Set(parameter, value)
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20")
+	return "ORDERS_DATABASE_URL=" + u.String()
 }
 
 // service is one replica of the service, put together as `orders serve` does it.
@@ -95,6 +144,12 @@ func (w *world) replica(settings ...string) *service {
 	return &service{world: w, url: server.URL, app: a}
 }
 
+// in lends the service to a subtest, whose failures and clean-up are its own.
+func (s *service) in(t testing.TB) *service {
+	t.Helper()
+	return &service{world: s.world.in(t), url: s.url, app: s.app}
+}
+
 // token signs a token of the development issuer, good for an hour.
 func (w *world) token(sub string, roles ...string) string {
 	w.Helper()
@@ -106,7 +161,10 @@ func (w *world) token(sub string, roles ...string) string {
 }
 
 // newKey gives an Idempotency-Key that this test has not used yet.
-func (w *world) newKey() string { return fmt.Sprintf("key-%d", w.keys.Add(1)) }
+func (w *world) newKey() string { return fmt.Sprintf("key-%d", w.next()) }
+
+// name makes up a name that this test has not used yet.
+func (w *world) name(what string) string { return fmt.Sprintf("%s-%d", what, w.next()) }
 
 // call is a request of a test. An empty body is not sent.
 type call struct {
@@ -317,4 +375,22 @@ func (w *world) count(query string, args ...any) int {
 		w.Fatalf("%s: %v", query, err)
 	}
 	return n
+}
+
+// query is a statement with its arguments.
+type query struct {
+	sql  string
+	args []any
+}
+
+// receive waits for another goroutine's word.
+func receive[T any](t testing.TB, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("after %s still not: %s", patience, what)
+		panic("unreachable")
+	}
 }

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+)
+
+// required is the least that has to be set.
+func required() []string {
+	return []string{
+		"ORDERS_DATABASE_URL=postgres://orders@db/orders",
+		"ORDERS_JWT_ISSUER=https://issuer.example",
+		"ORDERS_JWT_AUDIENCE=orders",
+		"ORDERS_JWKS_URL=https://issuer.example/keys",
+	}
+}
+
+// defaults is what comes of required.
+func defaults() Config {
+	return Config{
+		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
+		DatabaseURL: "postgres://orders@db/orders",
+		JWTIssuer:   "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
+		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
+		ReservationTTL: 15 * time.Minute,
+		LogLevel:       zerolog.InfoLevel, LogFormat: "json",
+	}
+}
+
+func TestReadFillsInTheDefaults(t *testing.T) {
+	t.Parallel()
+	empty := func(names ...string) []string {
+		environ := required()
+		for _, name := range names {
+			environ = append(environ, name+"=")
+		}
+		return environ
+	}
+	for name, environ := range map[string][]string{
+		"absent": required(),
+		"empty": empty("ORDERS_ADDR", "ORDERS_ADMIN_ADDR", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
+			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
+		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERS_SOMETHING_ELSE=1"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Read(environ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(defaults(), got); diff != "" {
+				t.Errorf("not the defaults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadTakesWhatIsSet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		setting string
+		change  func(*Config)
+	}{
+		{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
+		{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
+		{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
+		{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
+		{"ORDERS_JWKS_URL=http://127.0.0.1:1/k", func(c *Config) { c.JWKSURL = "http://127.0.0.1:1/k" }},
+		{"ORDERS_JWKS_URL=http://127.9.9.9/k", func(c *Config) { c.JWKSURL = "http://127.9.9.9/k" }},
+		{"ORDERS_JWKS_URL=http://[::1]:1/k", func(c *Config) { c.JWKSURL = "http://[::1]:1/k" }},
+		{"ORDERS_JWKS_URL=http://localhost:1/k", func(c *Config) { c.JWKSURL = "http://localhost:1/k" }},
+		{"ORDERS_IDEMPOTENCY_TTL=24h", func(c *Config) { c.IdempotencyTTL = 24 * time.Hour }},
+		{"ORDERS_IDEMPOTENCY_TTL=72h", func(c *Config) { c.IdempotencyTTL = 72 * time.Hour }},
+		{"ORDERS_IDEMPOTENCY_ERROR_TTL=1m", func(c *Config) { c.IdempotencyErrorTTL = time.Minute }},
+		{"ORDERS_IDEMPOTENCY_WAIT=0s", func(c *Config) { c.IdempotencyWait = 0 }},
+		{"ORDERS_IDEMPOTENCY_WAIT=30s", func(c *Config) { c.IdempotencyWait = 30 * time.Second }},
+		{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
+		{"ORDERS_LOG_LEVEL=debug", func(c *Config) { c.LogLevel = zerolog.DebugLevel }},
+		{"ORDERS_LOG_FORMAT=console", func(c *Config) { c.LogFormat = "console" }},
+	} {
+		t.Run(c.setting, func(t *testing.T) {
+			t.Parallel()
+			want := defaults()
+			c.change(&want)
+			got, err := Read(append(required(), c.setting))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("not what was set (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadRefusesWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, values := range map[string][]string{
+		"ORDERS_ADDR":                  {"8080", "localhost", "a:b:c"},
+		"ORDERS_ADMIN_ADDR":            {"9090"},
+		"ORDERS_DATABASE_URL":          {"", "orders", "mysql://h/d", "host=h dbname=d", "://"},
+		"ORDERS_JWT_ISSUER":            {"", "two words", "a\tb"},
+		"ORDERS_JWT_AUDIENCE":          {""},
+		"ORDERS_JWKS_URL":              {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},
+		"ORDERS_IDEMPOTENCY_TTL":       {"23h59m59s", "72h0m1s", "0", "-24h", "48", "a day"},
+		"ORDERS_IDEMPOTENCY_ERROR_TTL": {"59s", "73h", "6"},
+		"ORDERS_IDEMPOTENCY_WAIT":      {"-1s", "31s", "soon"},
+		"ORDERS_RESERVATION_TTL":       {"0s", "999ms", "25h", "-15m"},
+		"ORDERS_LOG_LEVEL":             {"loud"},
+		"ORDERS_LOG_FORMAT":            {"xml", "JSON"},
+	} {
+		for _, value := range values {
+			t.Run(name+"="+value, func(t *testing.T) {
+				t.Parallel()
+				_, err := Read(append(required(), name+"="+value))
+				if err == nil {
+					t.Fatal("it was taken")
+				}
+				// The variable's name, or for values that cannot even be read, the field's.
+				field := map[string]string{
+					"ORDERS_IDEMPOTENCY_TTL": "IdempotencyTTL", "ORDERS_IDEMPOTENCY_ERROR_TTL": "IdempotencyErrorTTL",
+					"ORDERS_IDEMPOTENCY_WAIT": "IdempotencyWait", "ORDERS_RESERVATION_TTL": "ReservationTTL", "ORDERS_LOG_LEVEL": "LogLevel",
+				}[name]
+				if said := err.Error(); !strings.Contains(said, name) && (field == "" || !strings.Contains(said, field)) {
+					t.Errorf("%q does not name %s", said, name)
+				}
+			})
+		}
+	}
+}
+
+// Whoever sets up a new place should not have to start once for each mistake.
+func TestReadNamesEveryProblemAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := Read([]string{"ORDERS_IDEMPOTENCY_TTL=1h", "ORDERS_JWKS_URL=http://issuer.example", "ORDERS_LOG_FORMAT=xml", "ORDERS_ADDR=8080"})
+	if err == nil {
+		t.Fatal("it was taken")
+	}
+	for _, name := range []string{
+		"ORDERS_DATABASE_URL", "ORDERS_JWT_ISSUER", "ORDERS_JWT_AUDIENCE", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_JWKS_URL", "ORDERS_LOG_FORMAT", "ORDERS_ADDR",
+	} {
+		lines := 0
+		for line := range strings.Lines(err.Error()) {
+			if strings.Contains(line, `"`+name+`"`) || strings.Contains(line, name+" ") {
+				lines++
+			}
+		}
+		if lines != 1 {
+			t.Errorf("%d lines are about %s, want 1:\n%v", lines, name, err)
+		}
+	}
+}
+
+// A password in a URL that is refused must not end in a log.
+func TestReadDoesNotRepeatSecrets(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"mysql://orders:hunter2@db/orders", "postgres://orders:hunter2@db/%zz", "postgres://orders:hunter2\x7f@db"} {
+		_, err := Read(append(required(), "ORDERS_DATABASE_URL="+url))
+		if err == nil || strings.Contains(fmt.Sprint(err), "hunter2") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
