@@ -52,7 +52,7 @@ const (
 // (AUTH-11). The refusal is 403 forbidden_resource.
 func (a Actor) Authorise(owners Owners, also ...Role) (Owned, error) {
 	for role, owner := range owners {
-		if a.Has(role) && owner == a.Subject {
+		if a.Has(role) && owner == a.Subject && owner != "" {
 			return AsOwner, nil
 		}
 	}

@@ -71,7 +71,7 @@ func MoneyOf(amount decimal.Decimal, code string) (Money, error) {
 		return Money{}, fmt.Errorf("unknown currency %q", code)
 	}
 	value := amount.Trim(currency.Decimals())
-	if value.IsNeg() || value.Scale() > currency.Decimals() {
+	if value.IsNeg() || value.Scale() > currency.Decimals() || value.Prec()-value.Scale() > maxIntegerDigits {
 		return Money{}, fmt.Errorf("%s is not an amount of %s", amount, code)
 	}
 	return Money{amount: value.Pad(currency.Decimals()), currency: currency}, nil

@@ -65,7 +65,10 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if err := o.open(basket.Stock, tx.Now, s.HoldFor); err != nil {
 			return err
 		}
-		return tx.saveNew(ctx, o, basket.Stock)
+		if err := tx.saveNew(ctx, o, basket.Stock); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.Journal, actor, "CreateOrder", Resource(o.ID), nil)
 	})
 	return o, repeated, err
 }

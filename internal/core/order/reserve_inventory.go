@@ -36,7 +36,10 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 		if err := tx.Holds.SaveRenewal(ctx, o, by); err != nil {
 			return err
 		}
-		return tx.SaveOrder(ctx, o, holding.Stock, "reserved")
+		if err := tx.SaveOrder(ctx, o, holding.Stock, "reserved"); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.Journal, actor, "ReserveInventory", Resource(o.ID), nil)
 	})
 	return o, repeated, err
 }

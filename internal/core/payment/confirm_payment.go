@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
 )
 
 // Service is the use cases about money.
@@ -48,7 +49,10 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 		if p, m, err = checkout.payFromBalance(by, tx.Now); err != nil {
 			return err
 		}
-		return tx.savePaid(ctx, checkout, p, m)
+		if err := tx.savePaid(ctx, checkout, p, m); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.Journal, actor, "ConfirmPayment", order.Resource(cmd.OrderID), nil)
 	})
 	return p, repeated, err
 }

@@ -117,8 +117,9 @@ func movementOf(row dbsqlc.Movement) (*payment.Movement, error) {
 	m := &payment.Movement{
 		ID: row.ID, Kind: payment.MovementKind(row.Kind),
 		Debit: payment.Account(row.Debit), Credit: payment.Account(row.Credit), Amount: amount,
-		CustomerID: stringOf(row.CustomerID), Description: row.Description, Reference: row.Reference,
-		By: core.Operation{Actor: stringOf(row.CreatedBy), Key: stringOf(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
+		PaymentID: valueOf(row.PaymentID), RefundID: valueOf(row.RefundID),
+		CustomerID: valueOf(row.CustomerID), Description: row.Description, Reference: row.Reference,
+		By: core.Operation{Actor: valueOf(row.CreatedBy), Key: valueOf(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
 	}
 	if row.BalanceAfter.Valid {
 		m.BalanceAfter, err = core.MoneyOf(row.BalanceAfter.Decimal, row.Currency)

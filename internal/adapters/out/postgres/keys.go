@@ -123,7 +123,7 @@ func (t *tx) keep(ctx context.Context, rec idempotency.Record, expired bool) err
 	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
 		Principal: rec.Principal, Key: rec.Key,
 		Fingerprint: []byte(rec.Fingerprint), Command: rec.Command,
-		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: rec.Body,
+		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: append([]byte{}, rec.Body...),
 		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
 	})
 }

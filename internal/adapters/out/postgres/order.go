@@ -114,7 +114,7 @@ func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
 		Version: int64(o.Version), UpdatedAt: o.UpdatedAt,
 	}
 	if c := o.Cancellation; c != nil {
-		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, optional(c.By.Key), &c.Reason
+		p.CancelledBy, p.CancelKey, p.CancelReason = new(c.By.Actor), optional(c.By.Key), new(c.Reason)
 	}
 	return p
 }
@@ -180,8 +180,8 @@ func cancellationOf(row dbsqlc.Order) *order.Cancellation {
 		return nil
 	}
 	return &order.Cancellation{
-		By:     core.Operation{Actor: *row.CancelledBy, Key: stringOf(row.CancelKey)},
-		Reason: stringOf(row.CancelReason),
+		By:     core.Operation{Actor: *row.CancelledBy, Key: valueOf(row.CancelKey)},
+		Reason: valueOf(row.CancelReason),
 	}
 }
 
@@ -209,9 +209,11 @@ func optional[T comparable](v T) *T {
 	return &v
 }
 
-func stringOf(s *string) string {
-	if s == nil {
-		return ""
+// valueOf gives the zero value for NULL.
+func valueOf[T any](v *T) T {
+	if v == nil {
+		var zero T
+		return zero
 	}
-	return *s
+	return *v
 }

@@ -112,7 +112,10 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 		if err != nil {
 			return nil, err
 		}
-		byID[r.PaymentID].Refunds = append(byID[r.PaymentID].Refunds, r)
+		// Without a lock, a refund may be younger than the payments that were read.
+		if p, ok := byID[r.PaymentID]; ok {
+			p.Refunds = append(p.Refunds, r)
+		}
 	}
 	return found, nil
 }
@@ -122,6 +125,6 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	return &payment.Refund{
 		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Rest: row.Rest, CreatedAt: row.CreatedAt.UTC(),
-		By: core.Operation{Actor: row.CreatedBy, Key: stringOf(row.IdempotencyKey)},
+		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

@@ -21,6 +21,9 @@ var (
 type queue struct{ t *tx }
 
 func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if q.t.ended {
+		return pgconn.CommandTag{}, errEnded
+	}
 	q.t.queued = append(q.t.queued, statement{sql, args})
 	return pgconn.CommandTag{}, nil
 }

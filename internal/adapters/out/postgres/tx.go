@@ -31,6 +31,8 @@ type tx struct {
 	// queued waits to be sent; wrote tells that writes have been sent before COMMIT.
 	queued []statement
 	wrote  bool
+	// ended tells that the connection is somebody else's again.
+	ended bool
 }
 
 type statement struct {
@@ -101,6 +103,9 @@ func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) 
 	return t.commit(ctx)
 }
 
+// errEnded is the error of work on a transaction that is over.
+var errEnded = errors.New("the transaction has ended")
+
 // errNothingToCommit ends a transaction that only read, without a round trip that
 // anybody waits for.
 var errNothingToCommit = errors.New("nothing to commit")
@@ -111,6 +116,9 @@ type read func(q *dbsqlc.Queries) error
 // load sends what waits and the reads in one round trip. Each read runs twice, first
 // to hand in its query, then to take the answer.
 func (t *tx) load(ctx context.Context, reads ...read) error {
+	if t.ended {
+		return errEnded
+	}
 	batch := t.take()
 	for _, r := range reads {
 		if err := r(dbsqlc.New(recorder{batch})); !errors.Is(err, errRecorded) {
@@ -156,6 +164,9 @@ func (t *tx) discard() {
 // error, it has rolled back. If its answer is lost, nobody knows: since pgx 5.9
 // SafeToRetry is true for that, so it is not asked.
 func (t *tx) commit(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return unavailable(err) // nothing has been sent, so nothing is unknown
+	}
 	wrote := t.wrote || len(t.queued) > 0
 	batch := t.take()
 	batch.Queue("commit")
@@ -180,6 +191,7 @@ func (t *tx) commit(ctx context.Context) error {
 // end rolls back what did not commit, on a context of its own, for the caller's may be
 // over, and gives the connection back. If that fails, the pool drops the connection.
 func (t *tx) end(ctx context.Context) {
+	t.ended = true
 	defer t.conn.Release()
 	if t.conn.Conn().IsClosed() || !t.begun() {
 		return
