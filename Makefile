@@ -13,7 +13,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 TESTFLAGS = $(RACE) -shuffle=on -timeout=10m
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format generate check format-check vet architecture generated openapi tidy-check need-go
+.PHONY: help run test bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ test: need-go ## all tests, beside one PostgreSQL cluster of their own
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/pgtest/testcluster
 	bin/testcluster go test $(TESTFLAGS) ./...
+
+bench: need-go ## the service against the limit of this machine, about 12 minutes
+	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md
+
+bench-growth: need-go ## the service on a large database and beside clean-up
+	go run ./bench -growth -md docs/growth.md
 
 lint: need-go ## the linters of .golangci.yml
 	$(TOOL) golangci-lint run ./...
