@@ -1,4 +1,4 @@
-// Package api holds the contract of the service as a file.
+// Package api holds the contract of the service as files.
 package api
 
 import _ "embed"
@@ -9,3 +9,9 @@ import _ "embed"
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
+
+// AsyncAPI is asyncapi.yaml: the events that leave, the messages that are consumed, and
+// where those end that can never be done.
+//
+//go:embed asyncapi.yaml
+var AsyncAPI []byte

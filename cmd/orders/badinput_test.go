@@ -223,8 +223,8 @@ func TestCharsetUTF8IsAccepted(t *testing.T) {
 	want[movementBody](s, http.StatusCreated, c)
 }
 
-// Money that is none, in words and numbers. The schema refuses most of it before the
-// guard; what only the table of currencies knows is a refusal that the key keeps.
+// Money that is none, in words and numbers. The schema and the table of currencies refuse
+// it before a use case runs; an amount of nothing is a refusal that the key keeps.
 func TestBadMoneyIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
@@ -269,12 +269,12 @@ func TestBadMoneyIsRefused(t *testing.T) {
 	add("with a NUL", `{"amount": {"amount": "1", "currency": "RUB"}, "reference": "`+canary+`\u0000"}`, false, "#/reference")
 	add("with a card number", `{"amount": {"amount": "1", "currency": "RUB"}, "description": "`+canary+` 4242 4242 4242 4242"}`, false, "#/description")
 
-	add("in a currency that does not exist", creditBody(`"1"`, `"XXX"`), true, "#/amount/currency")
-	add("in gold", creditBody(`"1"`, `"XAU"`), true, "#/amount/currency")
-	add("of three decimals", creditBody(`"1.001"`, `"RUB"`), true, "#/amount/amount")
-	add("of three decimals that are zeros", creditBody(`"1.000"`, `"RUB"`), true, "#/amount/amount")
-	add("of yen with a decimal", creditBody(`"1.0"`, `"JPY"`), true, "#/amount/amount")
-	add("of dinars with four decimals", creditBody(`"1.0001"`, `"KWD"`), true, "#/amount/amount")
+	add("in a currency that does not exist", creditBody(`"1"`, `"XXX"`), false, "#/amount/currency")
+	add("in gold", creditBody(`"1"`, `"XAU"`), false, "#/amount/currency")
+	add("of three decimals", creditBody(`"1.001"`, `"RUB"`), false, "#/amount/amount")
+	add("of three decimals that are zeros", creditBody(`"1.000"`, `"RUB"`), false, "#/amount/amount")
+	add("of yen with a decimal", creditBody(`"1.0"`, `"JPY"`), false, "#/amount/amount")
+	add("of dinars with four decimals", creditBody(`"1.0001"`, `"KWD"`), false, "#/amount/amount")
 	add("of zero", creditBody(`"0"`, `"RUB"`), true, "#/amount/amount")
 	add("of zero with decimals", creditBody(`"0.00"`, `"RUB"`), true, "#/amount/amount")
 	s.checkRefusals(t, refusals)

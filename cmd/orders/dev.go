@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/devserver"
+	"example.com/orders/internal/devserver/psp"
 	"example.com/orders/migrations"
 )
 
@@ -29,8 +29,8 @@ var sessionText string
 
 var session = template.Must(template.New("session").Parse(sessionText))
 
-// dev runs everything on this machine: a PostgreSQL cluster and a token issuer of its
-// own, and the service as serve runs it. A restart continues where the last run ended.
+// dev runs everything on this machine: a PostgreSQL cluster, a broker, a token issuer and
+// a double of the card provider, and the service as serve runs it. A restart continues where the last run ended.
 func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders dev", flag.ContinueOnError)
 	dir := flags.String("dir", devDir, "where the data is kept")
@@ -55,6 +55,9 @@ type devServers struct {
 	postgres  *devserver.Postgres
 	issuer    *devserver.Issuer
 	keys      net.Listener
+	provider  *psp.Server
+	calls     net.Listener
+	broker    *devserver.Broker
 }
 
 // startDevServers opens the ports first, for a port in use should not cost the start of
@@ -69,6 +72,9 @@ func startDevServers(ctx context.Context, dir string, environ []string, out io.W
 	if d.keys, err = listenOn(ctx, "the token issuer's port", "127.0.0.1:0"); err != nil {
 		return d, err
 	}
+	if d.calls, err = listenOn(ctx, "the card provider's port", "127.0.0.1:0"); err != nil {
+		return d, err
+	}
 	if d.cfg, err = config.Read(d.environ(environ)); err != nil {
 		return d, err
 	}
@@ -78,15 +84,39 @@ func startDevServers(ctx context.Context, dir string, environ []string, out io.W
 	if d.issuer, err = devserver.NewIssuer(devserver.IssuerConfig{Dir: issuerDir(dir), Algorithm: "ES256"}); err != nil {
 		return d, err
 	}
-	d.postgres, err = devserver.StartPostgres(ctx, devserver.PostgresConfig{DataDir: filepath.Join(dir, "postgres"), Notices: out})
+	if err = d.startDatabase(ctx, dir, out); err != nil {
+		return d, err
+	}
+	d.broker, err = devserver.StartBroker(ctx, devserver.BrokerConfig{DataDir: filepath.Join(dir, "broker")})
 	if err != nil {
 		return d, err
 	}
-	if err = d.postgres.EnsureDatabase(ctx, "orders"); err != nil {
-		return d, err
+	d.cfg.NATSURL = d.broker.URL()
+	return d, nil
+}
+
+// startDatabase starts the cluster with two databases: ours, and the one of the card
+// provider's double, which keeps books of its own.
+func (d *devServers) startDatabase(ctx context.Context, dir string, out io.Writer) error {
+	var err error
+	d.postgres, err = devserver.StartPostgres(ctx, devserver.PostgresConfig{DataDir: filepath.Join(dir, "postgres"), Notices: out})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"orders", "provider"} {
+		if err := d.postgres.EnsureDatabase(ctx, name); err != nil {
+			return err
+		}
 	}
 	d.cfg.DatabaseURL = d.postgres.URL("orders")
-	return d, migrations.Up(ctx, d.cfg.DatabaseURL)
+	if err := migrations.Up(ctx, d.cfg.DatabaseURL); err != nil {
+		return err
+	}
+	d.provider, err = psp.Open(ctx, psp.Config{
+		DatabaseURL: d.postgres.URL("provider"), Key: d.cfg.StripeKey, WebhookSecret: d.cfg.StripeWebhookSecret,
+		WebhookURL: "http://" + d.listeners.public.Addr().String() + "/webhooks/stripe",
+	})
+	return err
 }
 
 // environ puts what dev brings itself behind the defaults and before what the user set.
@@ -97,27 +127,37 @@ func (d *devServers) environ(environ []string) []string {
 		"ORDERS_JWKS_URL=http://" + d.keys.Addr().String() + devserver.JWKSPath,
 		"ORDERS_LOG_FORMAT=console",
 	}
-	own := []string{"ORDERS_DATABASE_URL=postgres:///orders"} // replaced once the cluster runs
+	own := []string{
+		"ORDERS_DATABASE_URL=postgres:///orders", // replaced once the cluster runs
+		"ORDERS_NATS_URL=nats://127.0.0.1",       // and this once the broker does
+		"ORDERS_STRIPE_KEY=development", "ORDERS_STRIPE_WEBHOOK_SECRET=" + rand.Text(),
+		"ORDERS_STRIPE_URL=http://" + d.calls.Addr().String(),
+	}
 	return append(append(brought, environ...), own...)
 }
 
-// serve runs the service and prints what to try.
+// serve runs the service beside its servers, which end after it, and prints what to try.
 func (d *devServers) serve(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	keysServed := make(chan error, 1)
-	go func() { keysServed <- d.issuer.Serve(ctx, d.keys) }()
-	a, err := newApp(ctx, d.cfg, newLog(d.cfg, out))
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 2)
+	go func() { ended <- d.issuer.Serve(beside, d.keys) }()
+	go func() { ended <- d.provider.Serve(beside, d.calls) }()
+	log := newLog(d.cfg, out)
+	a, err := newApp(ctx, d.cfg, log)
 	if err != nil {
 		return err
 	}
 	defer a.close()
+	if err := a.broker.showEvents(log); err != nil {
+		return err
+	}
 	if err := d.printSession(out); err != nil {
 		return err
 	}
 	err = a.run(ctx, d.listeners, 0)
-	cancel()
-	return errors.Join(err, <-keysServed)
+	stop()
+	return errors.Join(err, <-ended, <-ended)
 }
 
 // printSession prints commands to paste. Their keys are new each time, so that each run
@@ -138,17 +178,20 @@ func (d *devServers) printSession(out io.Writer) error {
 
 // stop ends what was started, in reverse.
 func (d *devServers) stop() error {
-	if d.listeners.public != nil {
-		d.listeners.close()
+	for _, ln := range []net.Listener{d.listeners.public, d.listeners.admin, d.keys, d.calls} {
+		if ln != nil {
+			_ = ln.Close() // most are closed by now
+		}
 	}
-	if d.keys != nil {
-		_ = d.keys.Close()
+	var err error
+	if d.broker != nil {
+		err = d.broker.Stop()
 	}
-	if d.postgres == nil {
-		return nil
+	if d.provider != nil {
+		d.provider.Close()
 	}
-	if err := d.postgres.Stop(); err != nil {
-		return fmt.Errorf("stop PostgreSQL: %w", err)
+	if d.postgres != nil {
+		err = errors.Join(err, d.postgres.Stop())
 	}
-	return nil
+	return err
 }

@@ -176,8 +176,12 @@ func (s *service) boughtOrder(customer, sku string, quantity int) orderBody {
 	return s.readOrder(o.ID)
 }
 
-// orderThatIs makes an order of two units and takes it to a status. Nothing leads to
-// payment_processing yet, so that one is written into the database.
+// silentProvider is a replica that accepts cards, and a provider that never answers.
+var silentProvider = []string{
+	"ORDERS_STRIPE_KEY=key", "ORDERS_STRIPE_WEBHOOK_SECRET=secret", "ORDERS_STRIPE_URL=http://127.0.0.1:1",
+}
+
+// orderThatIs makes an order of two units and takes it to a status.
 func (s *service) orderThatIs(status order.Status, customer, sku string) orderBody {
 	s.Helper()
 	const quantity = 2
@@ -187,7 +191,9 @@ func (s *service) orderThatIs(status order.Status, customer, sku string) orderBo
 		o = s.order(customer, sku, quantity)
 	case order.PaymentProcessing:
 		o = s.order(customer, sku, quantity)
-		s.exec("UPDATE orders SET status = 'payment_processing' WHERE id = $1", o.ID)
+		pay := s.confirmCall(customer, o.ID, s.newKey())
+		pay.body = `{"method": "card", "payment_method": "pm_card_visa"}`
+		want[paymentBody](s.replica(silentProvider...), http.StatusOK, pay)
 	case order.Cancelled:
 		o = s.order(customer, sku, quantity)
 		want[orderBody](s, http.StatusOK, s.cancelCall(s.token(customer, "customer"), o.ID))

@@ -62,10 +62,16 @@ var invariants = []invariant{
 			SELECT count(*) FROM movement m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
 			AND m.currency = p.currency AND m.debit = 'customer/' || o.customer_id AND m.credit = 'seller/' || o.seller_id)
 		UNION ALL
-		SELECT 'refund ' || r.id FROM refund r JOIN orders o ON o.id = r.order_id
-		WHERE r.status = 'succeeded' AND 1 <> (
+		SELECT 'refund ' || r.id FROM refund r JOIN orders o ON o.id = r.order_id JOIN payment p ON p.id = r.payment_id
+		WHERE (r.status = 'succeeded')::int <> (
 			SELECT count(*) FROM movement m WHERE m.refund_id = r.id AND m.kind = 'refund' AND m.amount = r.amount
-			AND m.currency = r.currency AND m.debit = 'seller/' || o.seller_id AND m.credit = 'customer/' || o.customer_id)
+			AND m.currency = r.currency AND m.debit = 'seller/' || o.seller_id
+			AND m.credit = CASE p.method WHEN 'card' THEN 'provider' ELSE 'customer/' || o.customer_id END)
+		UNION ALL
+		SELECT 'card payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
+		WHERE p.method = 'card' AND (p.status = 'captured')::int <> (
+			SELECT count(*) FROM movement m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
+			AND m.currency = p.currency AND m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id)
 		UNION ALL
 		SELECT 'movement ' || id FROM movement
 		WHERE (kind = 'payment' AND payment_id IS NULL) OR (kind = 'refund' AND refund_id IS NULL)`},
@@ -101,17 +107,21 @@ var invariants = []invariant{
 			OR max((e.data->>'version')::bigint) <> o.version
 		UNION ALL
 		SELECT 'payment ' || id FROM payment p WHERE 1 <> (
-			SELECT count(*) FROM outbox WHERE type = 'payment.captured' AND aggregate = 'payment/' || p.id)
+			SELECT count(*) FROM outbox WHERE type = 'payment.' || p.status AND aggregate = 'payment/' || p.id)
 		UNION ALL
 		SELECT 'refund ' || id FROM refund r WHERE 1 <> (
-			SELECT count(*) FROM outbox WHERE type = 'refund.succeeded' AND (data->>'refund_id')::bigint = r.id)
+			SELECT count(*) FROM outbox WHERE type = 'refund.' || r.status AND (data->>'refund_id')::bigint = r.id)
 		UNION ALL
-		SELECT 'movement ' || id FROM movement m WHERE 1 <> (
+		SELECT 'movement ' || id FROM movement m WHERE customer_id IS NOT NULL AND 1 <> (
 			SELECT count(*) FROM outbox WHERE type = 'balance.' || m.kind AND (data->>'movement_id')::bigint = m.id)`},
 	{noEventOfNothing, `
 		WITH told AS (SELECT count(*) AS n FROM outbox), done AS (
 			SELECT (SELECT coalesce(sum(version), 0) FROM orders) + (SELECT count(*) FROM payment)
-			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM movement) AS n)
+			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM movement WHERE customer_id IS NOT NULL)
+			     -- What a provider decides has begun before, and told so.
+			     + (SELECT count(*) FROM payment WHERE method = 'card' AND status <> 'processing')
+			     + (SELECT count(*) FROM refund r JOIN payment p ON p.id = r.payment_id
+			        WHERE p.method = 'card' AND r.status <> 'pending') AS n)
 		SELECT format('%s events of %s changes', told.n, done.n) FROM told, done WHERE told.n <> done.n`},
 	{auditIsComplete, `
 		WITH done AS (

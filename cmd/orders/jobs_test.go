@@ -19,7 +19,7 @@ import (
 func (s *service) runJobs() (stop func()) {
 	s.Helper()
 	runner, err := jobs.New(jobs.Config{
-		Pool: s.app.jobPool, Schema: migrations.RiverSchema, Log: zerolog.New(zerolog.NewTestWriter(s)),
+		Pool: s.app.jobDB.Pool(), Schema: migrations.RiverSchema, Log: zerolog.New(zerolog.NewTestWriter(s)),
 		ReleaseHolds: s.holds().ReleaseLapsedHolds, CleanKeys: s.app.db.Keys().DeleteExpired,
 		HoldsEvery: 20 * time.Millisecond, KeysEvery: 20 * time.Millisecond,
 	})

@@ -127,7 +127,7 @@ func TestRoundTripsOfReplay(t *testing.T) {
 	wire.Take()
 
 	release := wire.HoldAfter(maxReplayTrips)
-	late := time.AfterFunc(time.Second, release)
+	late := time.AfterFunc(patience, release)
 	r := other.succeed(c)
 	if !late.Stop() {
 		atMost(t, "a replay", maxReplayTrips, wire.Take())

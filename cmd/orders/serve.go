@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"os"
+	"runtime/debug"
 	"time"
 
+	"github.com/caarlos0/env/v11"
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
@@ -31,6 +33,7 @@ func serve(ctx context.Context, environ []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	tuneMemory(environ)
 	log := newLog(cfg, out)
 	ln, err := listen(ctx, cfg)
 	if err != nil {
@@ -44,6 +47,16 @@ func serve(ctx context.Context, environ []string, out io.Writer) error {
 	defer a.close()
 	log.Info().Str("addr", cfg.Addr).Str("admin_addr", cfg.AdminAddr).Msg("serving")
 	return a.run(ctx, ln, drainNotice)
+}
+
+// tuneMemory lets the heap grow to five times of what is alive before it is collected.
+// What is alive is small (the records and tokens that are remembered), what a request
+// leaves behind is large: collecting less often saves a fifth of the processor for some
+// hundred megabytes. GOGC has the last word.
+func tuneMemory(environ []string) {
+	if env.ToMap(environ)["GOGC"] == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 // listeners are the ports of the process. They are opened before anything else, so
@@ -83,8 +96,12 @@ func (a *app) run(ctx context.Context, ln listeners, notice time.Duration) error
 	if err := a.jobs.Start(ctx); err != nil {
 		return err
 	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	wait := a.broker.start(background)
+	defer wait()
+	defer stop()
 	public := server(a.handler)
-	admin := server(adminHandler())
+	admin := server(a.adminHandler())
 	failed := make(chan error, 2)
 	go func() { failed <- public.Serve(ln.public) }()
 	go func() { failed <- admin.Serve(ln.admin) }()
@@ -115,8 +132,9 @@ func server(h http.Handler) *http.Server {
 }
 
 // adminHandler serves what only operators may see.
-func adminHandler() http.Handler {
+func (a *app) adminHandler() http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("/metrics", a.metrics.Handler())
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)

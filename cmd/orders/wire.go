@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
 	httpapi "example.com/orders/internal/adapters/in/http"
@@ -19,11 +18,15 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/telemetry"
 	"example.com/orders/migrations"
 )
 
 // jobConns is how many connections the jobs have.
 const jobConns = 4
+
+// keepPublished is how long events can be looked at after they have left.
+const keepPublished = 24 * time.Hour
 
 // readyTimeout bounds what the readiness check waits for the database.
 const readyTimeout = 2 * time.Second
@@ -31,8 +34,10 @@ const readyTimeout = 2 * time.Second
 // app is the service, put together: the only place that knows both sides.
 type app struct {
 	db       *postgres.DB
-	jobPool  *pgxpool.Pool
+	jobDB    *postgres.DB // the connections of the jobs, so that traffic never waits for one
 	jobs     *jobs.Runner
+	broker   *messaging
+	metrics  *telemetry.Metrics
 	tokens   *httpapi.Verifier
 	handler  http.Handler
 	draining atomic.Bool
@@ -41,12 +46,12 @@ type app struct {
 // newApp connects ports and adapters. It refuses a schema that is older than the
 // binary.
 func newApp(ctx context.Context, cfg config.Config, log zerolog.Logger) (*app, error) {
-	a := &app{}
+	a := &app{metrics: telemetry.New()}
 	var err error
 	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL}); err != nil {
 		return nil, err
 	}
-	if a.jobPool, err = postgres.OpenPool(ctx, postgres.Config{URL: cfg.DatabaseURL, MaxConns: jobConns}); err != nil {
+	if a.jobDB, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, MaxConns: jobConns}); err != nil {
 		a.close()
 		return nil, err
 	}
@@ -63,8 +68,9 @@ func (a *app) close() {
 		a.tokens.Close()
 	}
 	a.db.Close()
-	if a.jobPool != nil {
-		a.jobPool.Close()
+	a.broker.close()
+	if a.jobDB != nil {
+		a.jobDB.Close()
 	}
 }
 
@@ -82,13 +88,16 @@ func (a *app) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 		return err
 	}
 	orders := &order.Service{Store: a.db.Orders(), HoldFor: cfg.ReservationTTL}
+	provider := connectCards(cfg)
+	payments := &payment.Service{Store: a.db.Payments(), Gateway: provider.gateway}
 	a.handler, err = httpapi.New(httpapi.Config{
 		Orders:    orders,
-		Payments:  &payment.Service{Store: a.db.Payments()},
+		Payments:  payments,
 		Customers: &customer.Service{Store: a.db.Customers()},
 		Audit:     &audit.Service{Log: a.db},
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
+		Webhook:   provider.webhook,
 		Ready:     a.ready,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
@@ -98,11 +107,34 @@ func (a *app) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if err != nil {
 		return err
 	}
-	a.jobs, err = jobs.New(jobs.Config{
-		Pool: a.jobPool, Schema: migrations.RiverSchema, Log: log,
-		ReleaseHolds: orders.ReleaseLapsedHolds, CleanKeys: a.db.Keys().DeleteExpired,
-	})
+	if a.broker, err = connectBroker(cfg, a.jobDB, log); err != nil {
+		return err
+	}
+	a.metrics.Outbox(a.jobDB.Outbox().Backlog)
+	a.jobs, err = jobs.New(a.work(cfg, provider, log))
 	return err
+}
+
+// work is what the jobs do, on connections of their own.
+func (a *app) work(cfg config.Config, provider cards, log zerolog.Logger) jobs.Config {
+	db, outbox := a.jobDB, a.jobDB.Outbox()
+	orders := &order.Service{Store: db.Orders(), HoldFor: cfg.ReservationTTL}
+	books := &payment.Reconciliation{Books: db, Statement: provider.statement, Now: time.Now}
+	work := jobs.Config{
+		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log,
+		ReleaseHolds:  orders.ReleaseLapsedHolds,
+		CleanKeys:     db.Keys().DeleteExpired,
+		CleanMessages: db.DeleteOldMessages,
+		CleanOutbox: func(ctx context.Context, limit int) (int, error) {
+			return outbox.DeletePublished(ctx, keepPublished, limit)
+		},
+		Reconcile: reconcile(books, a.metrics, log),
+	}
+	if provider.gateway != nil {
+		payments := &payment.Service{Store: db.Payments(), Gateway: provider.gateway}
+		work.Settle, work.SettleRefund = payments.SettlePayment, payments.SettleRefund
+	}
+	return work
 }
 
 // ready tells why the process cannot serve, or nil.

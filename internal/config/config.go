@@ -36,6 +36,14 @@ type Config struct {
 	// ReservationTTL is how long stock is held for an order that waits for payment.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
 
+	// The card gateway; without a key cards are refused.
+	StripeKey           string `env:"ORDERS_STRIPE_KEY,unset"`
+	StripeWebhookSecret string `env:"ORDERS_STRIPE_WEBHOOK_SECRET,unset"`
+	StripeURL           string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
+
+	// NATSURL is the event broker; without one events wait in the outbox.
+	NATSURL string `env:"ORDERS_NATS_URL,unset"`
+
 	LogLevel  zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
 	LogFormat string        `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
 }
@@ -84,6 +92,9 @@ func (c Config) check() []error {
 	complain(within(c.IdempotencyErrorTTL, time.Minute, 72*time.Hour), "ORDERS_IDEMPOTENCY_ERROR_TTL must be from 1m to 72h")
 	complain(within(c.IdempotencyWait, 0, 30*time.Second), "ORDERS_IDEMPOTENCY_WAIT must be from 0s to 30s")
 	complain(within(c.ReservationTTL, time.Second, 24*time.Hour), "ORDERS_RESERVATION_TTL must be from 1s to 24h")
+	complain((c.StripeKey == "") == (c.StripeWebhookSecret == ""), "ORDERS_STRIPE_KEY and ORDERS_STRIPE_WEBHOOK_SECRET go together")
+	complain(isSafeURL(c.StripeURL), "ORDERS_STRIPE_URL must be an https URL, or http on loopback")
+	complain(c.NATSURL == "" || isNATS(c.NATSURL), "ORDERS_NATS_URL must be a nats:// or tls:// URL")
 	complain(c.LogFormat == "json" || c.LogFormat == "console", "ORDERS_LOG_FORMAT must be json or console")
 	return problems
 }
@@ -100,8 +111,12 @@ func isPostgres(s string) bool {
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
 }
 
-// isSafeURL tells whether keys may be fetched from there: nobody on the way may swap
-// them.
+func isNATS(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "nats" || u.Scheme == "tls") && u.Hostname() != ""
+}
+
+// isSafeURL tells whether nobody on the way can listen or swap what is said.
 func isSafeURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" {

@@ -66,6 +66,13 @@ func Cut[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) {
 	return rows[:limit], &next
 }
 
+// Inbox remembers the messages from outside that have been done (R-DIST-IDEM-1).
+type Inbox interface {
+	// FirstTime notes a message of a source in the transaction of its effect, and tells
+	// whether it is new.
+	FirstTime(ctx context.Context, source, messageID string) (bool, error)
+}
+
 // Operation names a business operation: who asked for it, and under which
 // Idempotency-Key. It is stored beside the effect, where a unique index makes it
 // the second line of defence (AUTH-19).

@@ -23,16 +23,16 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const holdFor = time.Hour
 
-// real is the service without its adapters for HTTP, on one of the stores.
-type real struct {
+// service is the service without its adapters for HTTP, on one of the stores.
+type service struct {
 	orders   *order.Service
 	payments *payment.Service
 	// pass lets the time of the customers' holds be over.
 	pass func(customers []string) error
 }
 
-func newReal(orders order.Store, payments payment.Store, pass func([]string) error) real {
-	return real{&order.Service{Store: orders, HoldFor: holdFor}, &payment.Service{Store: payments}, pass}
+func newService(orders order.Store, payments payment.Store, pass func([]string) error) service {
+	return service{&order.Service{Store: orders, HoldFor: holdFor}, &payment.Service{Store: payments}, pass}
 }
 
 func TestModelOnMemory(t *testing.T) {
@@ -40,7 +40,7 @@ func TestModelOnMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		store := memory.New(func() time.Time { return now })
-		run(t, newReal(store.Orders(), store.Payments(), func([]string) error {
+		run(t, newService(store.Orders(), store.Payments(), func([]string) error {
 			now = now.Add(2 * holdFor)
 			return nil
 		}))
@@ -65,13 +65,13 @@ func TestModelOnPostgreSQL(t *testing.T) {
 			WHERE held_until IS NOT NULL AND customer_id = ANY($1)`, customers)
 		return err
 	}
-	rapid.Check(t, func(t *rapid.T) { run(t, newReal(db.Orders(), db.Payments(), pass)) })
+	rapid.Check(t, func(t *rapid.T) { run(t, newService(db.Orders(), db.Payments(), pass)) })
 }
 
 // machine is the model beside the real thing.
 type machine struct {
 	model
-	real      real
+	real      service
 	world     string // keeps the names of one run from those of the next
 	customers []string
 	skus      []string
@@ -88,7 +88,7 @@ var (
 )
 
 // run drives one random sequence of commands through both.
-func run(t *rapid.T, r real) {
+func run(t *rapid.T, r service) {
 	worlds++
 	m := &machine{real: r, world: strconv.Itoa(worlds), model: model{stock: map[string]*shelf{}, balances: map[string]int{}}}
 	for _, name := range []string{"ann", "bob"} {

@@ -33,7 +33,7 @@ var balanceCases = []testCase{
 func checkoutRoundTrip(s *suite) {
 	tea, cup, o := newProduct(1, "tea"), newProduct(2, "cup"), newOrder(1, "key-1")
 	failed, live := newPayment(11, 1, "key-2"), newPayment(12, 1, "key-3")
-	failed.Status, failed.Method = payment.Failed, payment.ByCard
+	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
 	refund := newRefund(21, live, operation("sber-42", "key-4"))
 	s.saved(tea, cup, newProduct(3, "spoon"), o, newOrder(2, "key-5"), failed, live, newPayment(13, 2, "key-3"), refund)
 	s.move(rub("7.00"), newMovement(31, rub("7.00"), core.Operation{}))
@@ -74,7 +74,7 @@ func (s *suite) payments(orderID int64) []*payment.Payment {
 
 func paymentsOfAnOrder(s *suite) {
 	failed, live := newPayment(12, 1, "key-2"), newPayment(13, 1, "key-3")
-	failed.Status, failed.Method = payment.Failed, payment.ByCard
+	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
 	asked, rest := newRefund(21, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
 	rest.Rest, rest.Reason, rest.Status = true, "", payment.RefundPending
 	s.saved(newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, rest)

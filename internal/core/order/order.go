@@ -110,6 +110,19 @@ func (o *Order) Payable(now time.Time) error {
 	return nil
 }
 
+// AwaitPayment lets the order wait for a provider's answer. Its hold does not lapse
+// meanwhile.
+func (o *Order) AwaitPayment(now time.Time) error {
+	if err := o.Payable(now); err != nil {
+		return err
+	}
+	return o.moveTo(PaymentProcessing, now)
+}
+
+// PaymentFailed lets the order wait for another payment. A hold whose time has come
+// meanwhile lapses as any other.
+func (o *Order) PaymentFailed(now time.Time) error { return o.moveTo(PendingPayment, now) }
+
 // Pay marks the order paid and turns what was reserved into sold.
 func (o *Order) Pay(stock Stock, now time.Time) error {
 	if err := o.moveTo(Paid, now); err != nil {

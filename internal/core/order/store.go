@@ -25,6 +25,7 @@ type Tx struct {
 	Holds    Holds
 	Products Products
 	Journal  core.Journal
+	Inbox    core.Inbox
 }
 
 // Orders keeps orders.

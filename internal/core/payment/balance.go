@@ -45,7 +45,7 @@ func (b *Balance) take(m core.Money) error {
 func (b *Balance) Event(what string, m *Movement) core.Event {
 	return core.Event{
 		Type:      "balance." + what,
-		Aggregate: "balance/" + b.CustomerID,
+		Aggregate: "balance/" + b.CustomerID + "/" + string(b.Amount.Currency()),
 		Data: map[string]any{
 			"customer_id":   b.CustomerID,
 			"movement_id":   m.ID,

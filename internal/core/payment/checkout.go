@@ -70,22 +70,24 @@ func (c *Checkout) refundBy(by core.Operation) *Refund {
 	return nil
 }
 
-// refund moves money of a payment back from the seller to the customer's balance.
-// Refusal: refund_exceeds_payment.
+// refund gives money of a payment back: to the customer's balance at once, to a card
+// when the provider has answered, and then there is no movement yet. Refusal:
+// refund_exceeds_payment.
 func (c *Checkout) refund(p *Payment, amount core.Money, by core.Operation, now time.Time) (*Refund, *Movement, error) {
 	if amount.IsZero() || p.Left().Less(amount) {
 		return nil, nil, core.Refuse(core.Conflict, core.CodeRefundExceedsPayment,
 			"only "+p.Left().String()+" of the payment is left to refund")
 	}
+	r := &Refund{PaymentID: p.ID, OrderID: p.OrderID, Amount: amount, Status: RefundPending, By: by, CreatedAt: now}
+	p.Refunds = append(p.Refunds, r)
+	if p.Method == ByCard {
+		return r, nil, nil
+	}
+	r.Status = RefundSucceeded
 	m, err := c.Balance.deposit(Repay, sellerAccount(c.Order.SellerID), amount)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &Refund{
-		PaymentID: p.ID, OrderID: p.OrderID, Amount: amount,
-		Status: RefundSucceeded, By: by, CreatedAt: now,
-	}
-	p.Refunds = append(p.Refunds, r)
 	m.PaymentID = p.ID
 	return r, m, nil
 }
@@ -109,30 +111,38 @@ func (tx Tx) savePaid(ctx context.Context, c *Checkout, p *Payment, m *Movement)
 	return tx.Journal.Publish(ctx, p.Event("captured"))
 }
 
-// saveRefund writes a refund and the movement that paid it.
+// saveRefund writes a new refund, and the movement that paid it or the intent to ask the
+// provider for it.
 func (tx Tx) saveRefund(ctx context.Context, c *Checkout, r *Refund, m *Movement) error {
 	id, err := tx.IDs.NextID(ctx, core.RefundIDs)
 	if err != nil {
 		return err
 	}
-	r.ID, m.RefundID = id, id
+	r.ID = id
 	if err := tx.Payments.SaveRefund(ctx, r); err != nil {
 		return err
 	}
-	if err := tx.saveMovement(ctx, c.Balance, m); err != nil {
+	if m == nil {
+		err = tx.Intents.SettleRefund(ctx, r.ID)
+	} else {
+		m.RefundID = r.ID
+		err = tx.saveMovement(ctx, c.Balance, m)
+	}
+	if err != nil {
 		return err
 	}
 	return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
 }
 
-// saveMovement writes a movement and the balance it changed, and publishes it.
+// saveMovement writes a movement and the balance it changed, nil for money that moved
+// past the balances, and publishes it.
 func (tx Tx) saveMovement(ctx context.Context, b *Balance, m *Movement) error {
 	id, err := tx.IDs.NextID(ctx, core.MovementIDs)
 	if err != nil {
 		return err
 	}
 	m.ID, m.CreatedAt = id, tx.Now
-	if err := tx.Balances.Save(ctx, b, m); err != nil {
+	if err := tx.Balances.Save(ctx, b, m); err != nil || b == nil {
 		return err
 	}
 	return tx.Journal.Publish(ctx, b.Event(string(m.Kind), m))

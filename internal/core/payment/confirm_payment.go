@@ -11,17 +11,21 @@ import (
 // Service is the use cases about money.
 type Service struct {
 	Store Store
+	// Gateway is nil where cards are not accepted.
+	Gateway Gateway
 }
 
 // ConfirmPayment asks to pay an order.
 type ConfirmPayment struct {
 	OrderID int64
 	Method  Method
-	Key     string
+	// CardToken stands for the card of a payment by card.
+	CardToken string
+	Key       string
 }
 
-// ConfirmPayment pays an order of the actor's own, from their balance at once. The
-// flag tells that the same operation had paid before, and nothing moved now
+// ConfirmPayment pays an order of the actor's own: from their balance at once, or by
+// card, which is processing until the provider has answered. The flag tells that the same operation had paid before, and nothing moved now
 // (AUTH-19, the second line).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, reservation_expired,
@@ -42,8 +46,9 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 			repeated = true
 			return p.repeats(cmd)
 		}
-		if cmd.Method != FromBalance {
-			return core.Refuse(core.Invalid, core.CodePaymentMethodUnavailable, "cards are not accepted here")
+		if cmd.Method == ByCard {
+			p, err = s.payByCard(ctx, tx, checkout, cmd, by)
+			return err
 		}
 		var m *Movement
 		if p, m, err = checkout.payFromBalance(by, tx.Now); err != nil {
@@ -57,9 +62,38 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 	return p, repeated, err
 }
 
+// payByCard notes what the provider will be asked for: payment, order and intent commit
+// together, and the call is made after that.
+func (s *Service) payByCard(ctx context.Context, tx Tx, c *Checkout, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
+	if s.Gateway == nil {
+		return nil, core.Refuse(core.Invalid, core.CodePaymentMethodUnavailable, "cards are not accepted here")
+	}
+	if err := c.Order.AwaitPayment(tx.Now); err != nil {
+		return nil, err
+	}
+	id, err := tx.IDs.NextID(ctx, core.PaymentIDs)
+	if err != nil {
+		return nil, err
+	}
+	p := &Payment{
+		ID: id, OrderID: c.Order.ID, Method: ByCard, Amount: c.Order.Total, Status: Processing,
+		Card: Card{Token: cmd.CardToken}, By: by, CreatedAt: tx.Now,
+	}
+	if err := tx.SaveOrder(ctx, c.Order, nil, "payment_processing"); err != nil {
+		return nil, err
+	}
+	if err := tx.Payments.Save(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := tx.Intents.Settle(ctx, p.ID); err != nil {
+		return nil, err
+	}
+	return p, tx.Journal.Publish(ctx, p.Event("processing"))
+}
+
 // repeats tells whether a payment that exists is the one that cmd asks for.
 func (p *Payment) repeats(cmd ConfirmPayment) error {
-	if p.Method != cmd.Method {
+	if p.Method != cmd.Method || p.Card.Token != cmd.CardToken {
 		return core.KeyReused()
 	}
 	return nil

@@ -13,6 +13,9 @@ type Account string
 // World is where credited money comes from and charged money goes to.
 const World Account = "world"
 
+// Provider is where money of cards comes from and goes back to.
+const Provider Account = "provider"
+
 func customerAccount(id string) Account { return Account("customer/" + id) }
 
 // sellerAccount collects what customers paid for a seller's orders.

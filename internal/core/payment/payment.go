@@ -35,10 +35,25 @@ type Payment struct {
 	Amount  core.Money
 	Status  Status
 	Refunds []*Refund
+	// Card is what only card payments have.
+	Card Card
 	// By is the operation that asked for the payment.
 	By        core.Operation
 	CreatedAt time.Time
 }
+
+// Card is the part of a payment that the provider knows.
+type Card struct {
+	// Token stands for the card.
+	Token string
+	// ExternalID is the provider's name of the charge, empty until it told one.
+	ExternalID string
+	// Failure is why the provider refused, empty unless it did.
+	Failure string
+}
+
+// Key names the payment to the provider: one payment, one charge, for ever.
+func (p *Payment) Key() string { return "payment-" + strconv.FormatInt(p.ID, 10) }
 
 // Left is what can still be refunded.
 func (p *Payment) Left() core.Money {

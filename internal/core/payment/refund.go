@@ -27,6 +27,8 @@ type Refund struct {
 	Amount    core.Money
 	Status    RefundStatus
 	Reason    string
+	// ExternalID is the provider's name of the refund, empty for one to the balance.
+	ExternalID string
 	// Rest tells that all that was left was asked for, and no amount named.
 	Rest bool
 	// By is the operation that asked for the refund. It has no key when a cancellation
@@ -34,6 +36,9 @@ type Refund struct {
 	By        core.Operation
 	CreatedAt time.Time
 }
+
+// Key names the refund to the provider: one refund, one transfer, for ever.
+func (r *Refund) Key() string { return "refund-" + strconv.FormatInt(r.ID, 10) }
 
 // Event tells what happened to the refund.
 func (r *Refund) Event(what string) core.Event {

@@ -19,6 +19,7 @@ type Tx struct {
 	Checkouts Checkouts
 	Payments  Payments
 	Balances  Balances
+	Intents   Intents
 }
 
 // Checkouts loads orders together with their money.
@@ -26,6 +27,16 @@ type Checkouts interface {
 	// Lock loads and locks everything that a decision about an order's money needs, or
 	// answers [core.ErrNotFound].
 	Lock(ctx context.Context, orderID int64) (*Checkout, error)
+	// LockByPayment and LockByRefund do so for the order of a payment or a refund.
+	LockByPayment(ctx context.Context, paymentID int64) (*Checkout, error)
+	LockByRefund(ctx context.Context, refundID int64) (*Checkout, error)
+}
+
+// Intents keep what is to be asked of the provider once the transaction has committed:
+// one job for each. The world outside gets intents, not calls.
+type Intents interface {
+	Settle(ctx context.Context, paymentID int64) error
+	SettleRefund(ctx context.Context, refundID int64) error
 }
 
 // Payments keeps payments and their refunds.
@@ -34,8 +45,11 @@ type Payments interface {
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
 	// Save writes a new payment.
 	Save(ctx context.Context, p *Payment) error
-	// SaveRefund writes a new refund.
+	// Update writes what became of a payment: its status and the provider's answer.
+	Update(ctx context.Context, p *Payment) error
+	// SaveRefund writes a new refund, UpdateRefund what became of one.
 	SaveRefund(ctx context.Context, r *Refund) error
+	UpdateRefund(ctx context.Context, r *Refund) error
 }
 
 // Balances keeps customers' balances and the books.
@@ -48,6 +62,6 @@ type Balances interface {
 	// Movements gives one row more than the page asks for of what moved a customer's
 	// balance, newest first.
 	Movements(ctx context.Context, customerID string, page core.Page) ([]*Movement, error)
-	// Save writes a balance and the movement that changed it.
+	// Save writes a movement and the balance that it changed, nil for none.
 	Save(ctx context.Context, b *Balance, m *Movement) error
 }

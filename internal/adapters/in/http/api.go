@@ -38,6 +38,8 @@ type Config struct {
 	Audit     *audit.Service
 	Keys      idempotency.Store
 	Tokens    *Verifier
+	// Webhook is nil where cards are not accepted.
+	Webhook ParseWebhook
 	// Ready tells why the process cannot serve, or nil.
 	Ready func(ctx context.Context) error
 	Guard GuardConfig

@@ -130,10 +130,11 @@ func (g guard) run(ctx context.Context, rt route, req *request) (idempotency.Res
 }
 
 // kept tells whether a refusal is stored: those of the use case that a retry of the
-// same request would only meet again. When the second line says that the key belongs to
-// another request, keeping that would take the key away from the other one.
+// same request would only meet again. What was refused before the use case ran leaves its
+// key free. And when the second line says that the key belongs to another request, keeping
+// that would take the key away from the other one.
 func (p *problem) kept() bool {
-	if p.code == wire.ProblemCodeIdempotencyKeyReused {
+	if p.early || p.code == wire.ProblemCodeIdempotencyKeyReused {
 		return false
 	}
 	switch problemKinds[p.code].status {

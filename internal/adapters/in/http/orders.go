@@ -29,7 +29,7 @@ func (a *api) createOrder(ctx context.Context, r *request) (*response, error) {
 }
 
 func (a *api) getOrderByID(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (a *api) listOrders(ctx context.Context, r *request) (*response, error) {
 }
 
 func (a *api) reserveInventory(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *api) reserveInventory(ctx context.Context, r *request) (*response, erro
 }
 
 func (a *api) cancelOrder(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (a *api) cancelOrder(ctx context.Context, r *request) (*response, error) {
 }
 
 func (a *api) updateOrderStatus(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +127,14 @@ func moneyOut(m core.Money) wire.Money {
 	return wire.Money{Amount: m.Decimal(), Currency: string(m.Currency())}
 }
 
-// moneyIn reads money from a member of the body.
+// moneyIn reads money from a member of the body. Currencies and their decimals are more
+// than a schema can say, but belong to the validation of the request all the same.
 func moneyIn(in wire.Money, pointer string) (core.Money, error) {
 	m, err := core.ParseMoney(in.Amount, in.Currency)
-	return m, below(pointer, err)
+	if err != nil {
+		p := problemOf(below(pointer, err))
+		p.early = true
+		return m, p
+	}
+	return m, nil
 }

@@ -18,11 +18,11 @@ var (
 	subjectPattern = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 )
 
-// id reads an integer id from the path. What is no id names nothing: 404.
-func (r *request) id(name, what string) (int64, error) {
-	id, err := strconv.ParseInt(r.param(name), 10, 64)
+// orderID reads the id of an order from the path. What is no id names nothing: 404.
+func (r *request) orderID() (int64, error) {
+	id, err := strconv.ParseInt(r.param("order_id"), 10, 64)
 	if err != nil || id < 1 {
-		return 0, core.NotFound(what)
+		return 0, core.NotFound("order")
 	}
 	return id, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *api) confirmPayment(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (a *api) confirmPayment(ctx context.Context, r *request) (*response, error)
 		return nil, err
 	}
 	p, repeated, err := a.Payments.ConfirmPayment(ctx, r.actor, payment.ConfirmPayment{
-		OrderID: id, Method: payment.Method(in.Method), Key: r.key,
+		OrderID: id, Method: payment.Method(in.Method), CardToken: value(in.PaymentMethod), Key: r.key,
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (a *api) listBalanceTransactions(ctx context.Context, r *request) (*respons
 }
 
 func (a *api) refundPayment(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (a *api) refundPayment(ctx context.Context, r *request) (*response, error) 
 }
 
 func (a *api) listPayments(ctx context.Context, r *request) (*response, error) {
-	id, err := r.id("order_id", "order")
+	id, err := r.orderID()
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (a *api) listPayments(ctx context.Context, r *request) (*response, error) {
 func paymentOut(p *payment.Payment) wire.Payment {
 	return wire.Payment{
 		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method), Amount: moneyOut(p.Amount),
-		Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status), CreatedAt: p.CreatedAt,
+		Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status), Failure: orNull(p.Card.Failure), CreatedAt: p.CreatedAt,
 	}
 }
 
@@ -154,6 +154,6 @@ func paymentWithRefundsOut(p *payment.Payment) wire.PaymentWithRefunds {
 	out := paymentOut(p)
 	return wire.PaymentWithRefunds{
 		ID: out.ID, OrderID: out.OrderID, Method: out.Method, Amount: out.Amount, Refunded: out.Refunded,
-		Status: out.Status, CreatedAt: out.CreatedAt, Refunds: all(p.Refunds, refundOut),
+		Status: out.Status, Failure: out.Failure, CreatedAt: out.CreatedAt, Refunds: all(p.Refunds, refundOut),
 	}
 }

@@ -68,6 +68,8 @@ type problem struct {
 	code   wire.ProblemCode
 	detail string
 	errors []wire.FieldError
+	// early tells that no use case has run: the request itself is not valid.
+	early bool
 	// header is what the answer carries besides its media type.
 	header http.Header
 }

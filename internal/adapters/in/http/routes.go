@@ -79,6 +79,7 @@ func (a *api) router(routes []route) (http.Handler, error) {
 		}
 		r.Method(rt.method, rt.pattern, a.endpoint(rt))
 	}
+	r.Post("/webhooks/stripe", a.stripeWebhook)
 	r.Get("/health/live", a.live)
 	r.Get("/health/ready", a.ready)
 	return r, a.serveDocs(r)

@@ -73,6 +73,9 @@ func exact(number string) bool {
 	if len(number) > maxNumberLength {
 		return false
 	}
+	if len(number) <= 15 && strings.Trim(number, "0123456789") == "" {
+		return true // most numbers are short and whole
+	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil || math.Abs(f) > maxExactInteger {
 		return false

@@ -7,6 +7,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,9 @@ const (
 	batch = 500
 	// runTimeout bounds one run; what is left is for the next.
 	runTimeout = 30 * time.Second
-	// rescueAfter is when a job whose process died is given to another one.
+	// settlers is how many questions to the provider are open at once in one process.
+	settlers = 8
+	// rescueAfter is longer than a job may take.
 	rescueAfter = 2 * time.Minute
 	// keepFor is how long finished jobs can be looked at.
 	keepFor = time.Hour
@@ -44,10 +47,25 @@ type Config struct {
 	// there were; CleanKeys removes at most limit expired idempotency records.
 	ReleaseHolds func(ctx context.Context, limit int) (int, error)
 	CleanKeys    func(ctx context.Context, limit int) (int, error)
+	// CleanOutbox removes events that left long ago, CleanMessages the notes of messages
+	// that nobody sends again.
+	CleanOutbox   func(ctx context.Context, limit int) (int, error)
+	CleanMessages func(ctx context.Context, limit int) (int, error)
+	// Settle and SettleRefund ask the card provider about one payment or refund; nil where
+	// cards are not accepted. Again tells that it is not the first try.
+	Settle       func(ctx context.Context, paymentID int64, again bool) error
+	SettleRefund func(ctx context.Context, refundID int64, again bool) error
+	// Reconcile compares the books and says what differs; it runs every ReconcileEvery,
+	// zero is every hour.
+	Reconcile      func(ctx context.Context) error
+	ReconcileEvery time.Duration
 	// HoldsEvery and KeysEvery are how often; zero is every 5 s and every minute.
 	HoldsEvery time.Duration
 	KeysEvery  time.Duration
-	Log        zerolog.Logger
+	// RescueAfter is when a job whose process died is given to another one; zero is after
+	// two minutes.
+	RescueAfter time.Duration
+	Log         zerolog.Logger
 }
 
 // Runner works on jobs between Start and Stop.
@@ -61,6 +79,15 @@ func New(cfg Config) (*Runner, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &sweeper[releaseHolds]{sweep: cfg.ReleaseHolds})
 	river.AddWorker(workers, &sweeper[cleanKeys]{sweep: cfg.CleanKeys})
+	river.AddWorker(workers, &sweeper[cleanOutbox]{sweep: cfg.CleanOutbox})
+	river.AddWorker(workers, &sweeper[cleanMessages]{sweep: cfg.CleanMessages})
+	river.AddWorker(workers, &reconciler{reconcile: cfg.Reconcile})
+	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}}
+	if cfg.Settle != nil {
+		river.AddWorker(workers, &settler[settlePayment]{settle: cfg.Settle})
+		river.AddWorker(workers, &settler[settleRefund]{settle: cfg.SettleRefund})
+		queues["payments"] = river.QueueConfig{MaxWorkers: settlers}
+	}
 	driver := riverpgxv5.New(cfg.Pool)
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: cfg.Schema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -69,13 +96,16 @@ func New(cfg Config) (*Runner, error) {
 	client, err := river.NewClient(driver, &river.Config{
 		Schema:  cfg.Schema,
 		Workers: workers,
-		Queues:  map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}},
+		Queues:  queues,
 		PeriodicJobs: []*river.PeriodicJob{
 			every(cfg.HoldsEvery, 5*time.Second, releaseHolds{}),
 			every(cfg.KeysEvery, time.Minute, cleanKeys{}),
+			every(0, 10*time.Minute, cleanOutbox{}),
+			every(0, time.Hour, cleanMessages{}),
+			every(cfg.ReconcileEvery, time.Hour, reconcile{}),
 		},
 		JobTimeout:                  runTimeout,
-		RescueStuckJobsAfter:        rescueAfter,
+		RescueStuckJobsAfter:        cmp.Or(cfg.RescueAfter, rescueAfter),
 		CompletedJobRetentionPeriod: keepFor,
 		ErrorHandler:                failures{cfg.Log},
 		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
@@ -151,6 +181,16 @@ type cleanKeys struct{}
 
 func (cleanKeys) Kind() string { return "clean_idempotency_records" }
 
+// cleanOutbox removes events that left long ago.
+type cleanOutbox struct{}
+
+func (cleanOutbox) Kind() string { return "clean_outbox" }
+
+// cleanMessages removes the notes of messages that nobody sends again.
+type cleanMessages struct{}
+
+func (cleanMessages) Kind() string { return "clean_processed_messages" }
+
 // sweeper works through what is due, batch by batch, until there is no more.
 type sweeper[A river.JobArgs] struct {
 	river.WorkerDefaults[A]
@@ -165,4 +205,19 @@ func (s *sweeper[A]) Work(ctx context.Context, _ *river.Job[A]) error {
 			return err
 		}
 	}
+}
+
+// reconcile compares the books.
+type reconcile struct{}
+
+func (reconcile) Kind() string { return "reconcile" }
+
+type reconciler struct {
+	river.WorkerDefaults[reconcile]
+	reconcile func(ctx context.Context) error
+}
+
+// Work compares once.
+func (r *reconciler) Work(ctx context.Context, _ *river.Job[reconcile]) error {
+	return r.reconcile(ctx)
 }

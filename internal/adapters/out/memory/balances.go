@@ -44,7 +44,7 @@ func (t balances) Movements(_ context.Context, customerID string, page core.Page
 
 func at(m *payment.Movement) core.Position { return core.Position{CreatedAt: m.CreatedAt, ID: m.ID} }
 
-// Save keeps a balance and the movement that changed it, unless the operation has
+// Save keeps a movement and the balance that it changed, nil for none, unless the operation has
 // moved the balance before. A movement without a key is of no operation.
 func (t balances) Save(_ context.Context, b *payment.Balance, m *payment.Movement) error {
 	for _, other := range t.movements {
@@ -52,13 +52,23 @@ func (t balances) Save(_ context.Context, b *payment.Balance, m *payment.Movemen
 			return duplicate("movement of one operation")
 		}
 	}
+	movement := copyOf(m)
+	movement.CreatedAt = stamp(m.CreatedAt)
+	t.movements[m.ID] = movement
+	return t.saveAmount(b)
+}
+
+func (t balances) saveAmount(b *payment.Balance) error {
+	if b == nil {
+		return nil
+	}
 	key := purse{b.CustomerID, b.Amount.Currency()}
 	if t.balances[key] != nil && b.New {
 		return duplicate("balance in one currency")
 	}
-	balance, movement := copyOf(b), copyOf(m)
-	balance.New, movement.CreatedAt = false, stamp(m.CreatedAt)
-	t.balances[key], t.movements[m.ID] = balance, movement
+	balance := copyOf(b)
+	balance.New = false
+	t.balances[key] = balance
 	return nil
 }
 

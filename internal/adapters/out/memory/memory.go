@@ -51,6 +51,9 @@ func (s *Store) Payments() payment.Store { return paymentStore{s} }
 // Customers gives the store of the use cases about customers.
 func (s *Store) Customers() customer.Store { return customerStore{s} }
 
+// Intents gives the questions to the card provider, in the order they were noted in.
+func (s *Store) Intents() []Intent { return slices.Clone(s.committed.Load().intents) }
+
 // Events gives the outbox, in the order it was written in.
 func (s *Store) Events() []core.Event {
 	found := slices.Clone(s.committed.Load().events)

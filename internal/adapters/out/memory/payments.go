@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
@@ -21,6 +22,24 @@ func (t checkouts) Lock(_ context.Context, orderID int64) (*payment.Checkout, er
 		Order: o, Stock: t.stockOf(o),
 		Payments: t.paymentsOf(orderID), Balance: t.balance(o.CustomerID, o.Total.Currency()),
 	}, nil
+}
+
+// LockByPayment gives the order of a payment.
+func (t checkouts) LockByPayment(ctx context.Context, paymentID int64) (*payment.Checkout, error) {
+	p, ok := t.payments[paymentID]
+	if !ok {
+		return nil, core.ErrNotFound
+	}
+	return t.Lock(ctx, p.OrderID)
+}
+
+// LockByRefund gives the order of a refund.
+func (t checkouts) LockByRefund(ctx context.Context, refundID int64) (*payment.Checkout, error) {
+	r, ok := t.refunds[refundID]
+	if !ok {
+		return nil, core.ErrNotFound
+	}
+	return t.Lock(ctx, r.OrderID)
 }
 
 // payments implements [payment.Payments].
@@ -46,6 +65,27 @@ func (t payments) Save(_ context.Context, p *payment.Payment) error {
 	kept := copyOf(p)
 	kept.Refunds, kept.CreatedAt = nil, stamp(p.CreatedAt)
 	t.payments[p.ID] = kept
+	return nil
+}
+
+// Update keeps what became of a payment, unless another has its name at the provider.
+func (t payments) Update(_ context.Context, p *payment.Payment) error {
+	for _, other := range t.payments {
+		if other.ID != p.ID && p.Card.ExternalID != "" && other.Card.ExternalID == p.Card.ExternalID {
+			return duplicate("payment of one charge")
+		}
+	}
+	kept := copyOf(t.payments[p.ID])
+	kept.Status, kept.Card.ExternalID, kept.Card.Failure = p.Status, p.Card.ExternalID, p.Card.Failure
+	t.payments[p.ID] = kept
+	return nil
+}
+
+// UpdateRefund keeps what became of a refund.
+func (t payments) UpdateRefund(_ context.Context, r *payment.Refund) error {
+	kept := copyOf(t.refunds[r.ID])
+	kept.Status, kept.ExternalID = r.Status, r.ExternalID
+	t.refunds[r.ID] = kept
 	return nil
 }
 

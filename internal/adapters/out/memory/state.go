@@ -25,6 +25,8 @@ type state struct {
 	movements map[int64]*payment.Movement
 	profiles  map[string]*customer.Profile
 	records   map[idempotency.ID]idempotency.Record
+	messages  map[message]bool
+	intents   []Intent
 	events    []core.Event
 	audit     []core.AuditEntry
 }
@@ -33,6 +35,16 @@ type state struct {
 type renewal struct {
 	orderID int64
 	by      core.Operation
+}
+
+// message is a message of a source that has been done.
+type message struct{ source, id string }
+
+// Intent is a question to the card provider that waits to be asked.
+type Intent struct {
+	// Kind is "settle_payment" or "settle_refund", and ID the payment's or refund's.
+	Kind string
+	ID   int64
 }
 
 // purse is the key of a balance.
@@ -47,6 +59,7 @@ func (s *state) copy() *state {
 		payments: copyMap(s.payments), refunds: copyMap(s.refunds),
 		balances: copyMap(s.balances), movements: copyMap(s.movements),
 		profiles: copyMap(s.profiles), records: copyMap(s.records),
+		messages: copyMap(s.messages), intents: slices.Clip(s.intents),
 		// Without room to grow, appending leaves the original alone.
 		events: slices.Clip(s.events), audit: slices.Clip(s.audit),
 	}

@@ -23,11 +23,11 @@ type tx struct {
 type txKey struct{}
 
 func (t *tx) orderTx() order.Tx {
-	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Holds: holds{t}, Products: products{t}, Journal: t}
+	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Holds: holds{t}, Products: products{t}, Journal: t, Inbox: t}
 }
 
 func (t *tx) paymentTx() payment.Tx {
-	return payment.Tx{Tx: t.orderTx(), Checkouts: checkouts{t}, Payments: payments{t}, Balances: balances{t}}
+	return payment.Tx{Tx: t.orderTx(), Checkouts: checkouts{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
 }
 
 func (t *tx) customerTx() customer.Tx {
@@ -84,6 +84,29 @@ func (s *Store) now() time.Time { return stamp(s.clock()) }
 // NextID gives an id. All kinds count together, so that two of them never share an id
 // and a test notices when one is taken for the other.
 func (t *tx) NextID(context.Context, core.Sequence) (int64, error) { return t.store.lastID.Add(1), nil }
+
+// FirstTime notes a message unless it is noted.
+func (t *tx) FirstTime(_ context.Context, source, id string) (bool, error) {
+	m := message{source, id}
+	first := !t.messages[m]
+	t.messages[m] = true
+	return first, nil
+}
+
+// intents implements [payment.Intents].
+type intents struct{ *tx }
+
+// Settle notes a question about a payment.
+func (t intents) Settle(_ context.Context, paymentID int64) error {
+	t.intents = append(t.intents, Intent{"settle_payment", paymentID})
+	return nil
+}
+
+// SettleRefund notes a question about a refund.
+func (t intents) SettleRefund(_ context.Context, refundID int64) error {
+	t.intents = append(t.intents, Intent{"settle_refund", refundID})
+	return nil
+}
 
 // Publish puts an event into the outbox.
 func (t *tx) Publish(_ context.Context, e core.Event) error {

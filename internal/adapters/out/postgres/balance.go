@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/govalues/decimal"
-
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
@@ -63,7 +61,7 @@ func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance
 // Movements gives a page of movements and one more, newest first.
 func (s balances) Movements(ctx context.Context, customerID string, page core.Page) ([]*payment.Movement, error) {
 	var rows []dbsqlc.Movement
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
 		rows, err = q.ListMovements(ctx, dbsqlc.ListMovementsParams{
 			CustomerID: &customerID,
 			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
@@ -84,25 +82,29 @@ func (s balances) Movements(ctx context.Context, customerID string, page core.Pa
 
 // Save writes a balance and the movement that changed it.
 func (s balances) Save(ctx context.Context, b *payment.Balance, m *payment.Movement) error {
-	amount, currency := b.Amount.Amount(), string(b.Amount.Currency())
-	var err error
-	if b.New {
-		err = s.t.writes().InsertBalance(ctx, dbsqlc.InsertBalanceParams{CustomerID: b.CustomerID, Currency: currency, Amount: amount})
-	} else {
-		err = s.t.writes().UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{CustomerID: b.CustomerID, Currency: currency, Amount: amount})
-	}
-	if err != nil {
+	if err := s.saveAmount(ctx, b); err != nil {
 		return err
 	}
 	return s.t.writes().InsertMovement(ctx, movementParams(m))
 }
 
+func (s balances) saveAmount(ctx context.Context, b *payment.Balance) error {
+	if b == nil {
+		return nil
+	}
+	row := dbsqlc.InsertBalanceParams{CustomerID: b.CustomerID, Currency: string(b.Amount.Currency()), Amount: b.Amount.Decimal()}
+	if b.New {
+		return s.t.writes().InsertBalance(ctx, row)
+	}
+	return s.t.writes().UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{CustomerID: row.CustomerID, Currency: row.Currency, Amount: row.Amount})
+}
+
 func movementParams(m *payment.Movement) dbsqlc.InsertMovementParams {
 	return dbsqlc.InsertMovementParams{
 		ID: m.ID, Kind: string(m.Kind), Debit: string(m.Debit), Credit: string(m.Credit),
-		Amount: m.Amount.Amount(), Currency: string(m.Amount.Currency()),
+		Amount: m.Amount.Decimal(), Currency: string(m.Amount.Currency()),
 		CustomerID:   optional(m.CustomerID),
-		BalanceAfter: decimal.NullDecimal{Decimal: m.BalanceAfter.Amount(), Valid: m.CustomerID != ""},
+		BalanceAfter: balanceAfter(m),
 		PaymentID:    optional(m.PaymentID), RefundID: optional(m.RefundID),
 		Description: m.Description, Reference: m.Reference,
 		CreatedBy: optional(m.By.Actor), IdempotencyKey: optional(m.By.Key), CreatedAt: m.CreatedAt,
@@ -134,4 +136,12 @@ func balanceOf(rows []dbsqlc.Balance, customerID string, currency core.Currency)
 	}
 	amount, err := core.MoneyOf(rows[0].Amount, rows[0].Currency)
 	return &payment.Balance{CustomerID: customerID, Amount: amount}, err
+}
+
+// balanceAfter gives NULL for money that moved past the balances.
+func balanceAfter(m *payment.Movement) *string {
+	if m.CustomerID == "" {
+		return nil
+	}
+	return new(m.BalanceAfter.Decimal())
 }

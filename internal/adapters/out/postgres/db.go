@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,7 +26,7 @@ import (
 // Config says how to reach the database.
 type Config struct {
 	// URL is a PostgreSQL connection string. Its pool_max_conns sets the size of the
-	// pool.
+	// pool; without it that is four for each core, and eight at least.
 	URL string
 	// MaxConns sets the size of the pool instead, when it is not zero.
 	MaxConns int32
@@ -42,35 +44,37 @@ type DB struct {
 // Open makes a DB. It does not connect yet: a database that is down is reported by
 // whoever needs it.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	pool, err := OpenPool(ctx, cfg)
+	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("the database URL cannot be read") // err may show the password
+	}
+	switch {
+	case cfg.MaxConns > 0:
+		pc.MaxConns = cfg.MaxConns
+	case !strings.Contains(cfg.URL, "pool_max_conns"):
+		pc.MaxConns = int32(max(8, 4*runtime.NumCPU())) // some wait for locks, some for COMMIT
+	}
+	params := pc.ConnConfig.RuntimeParams
+	// Statements with arrays are planned anew each time unless told otherwise, which costs
+	// more than running them. Lists, whose plan depends on what is asked, say so.
+	setDefault(params, "plan_cache_mode", "force_generic_plan")
+	// A process that stalls or vanishes in mid-transaction must not keep its locks.
+	setDefault(params, "idle_in_transaction_session_timeout", "15s")
+	setDefault(params, "application_name", "orders")
+	setDefault(params, "timezone", "UTC")
+	params["default_transaction_isolation"] = "read committed" // what the locks are made for
+	pc.ConnConfig.ConnectTimeout = 5 * time.Second
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
 	db := &DB{pool: pool, ids: &idBlocks{}}
 	db.keys = &Keys{db: db, recent: newRecentRecords(cfg.RecentBytes)}
 	return db, nil
 }
 
-// OpenPool makes a pool whose connections are set as all of ours are.
-func OpenPool(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
-	pc, err := pgxpool.ParseConfig(cfg.URL)
-	if err != nil {
-		return nil, errors.New("the database URL cannot be read") // err may show the password
-	}
-	if cfg.MaxConns > 0 {
-		pc.MaxConns = cfg.MaxConns
-	}
-	// A process that stalls or vanishes in mid-transaction must not keep its locks.
-	setDefault(pc.ConnConfig.RuntimeParams, "idle_in_transaction_session_timeout", "15s")
-	setDefault(pc.ConnConfig.RuntimeParams, "application_name", "orders")
-	setDefault(pc.ConnConfig.RuntimeParams, "timezone", "UTC")
-	pc.ConnConfig.ConnectTimeout = 5 * time.Second
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
-	if err != nil {
-		return nil, fmt.Errorf("open the database pool: %w", err)
-	}
-	return pool, nil
-}
+// Pool gives the connections themselves, for River.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 func setDefault(params map[string]string, name, value string) {
 	if _, set := params[name]; !set {
@@ -115,12 +119,12 @@ func (s customerStore) InTx(ctx context.Context, fn func(context.Context, custom
 
 func (t *tx) orders() order.Tx {
 	return order.Tx{
-		Now: t.now, IDs: t, Orders: orders{t}, Holds: holds{t}, Products: products{t}, Journal: journal{t},
+		Now: t.now, IDs: t, Orders: orders{t}, Holds: holds{t}, Products: products{t}, Journal: journal{t}, Inbox: inbox{t},
 	}
 }
 
 func (t *tx) payments() payment.Tx {
-	return payment.Tx{Tx: t.orders(), Checkouts: checkouts{t}, Payments: payments{t}, Balances: balances{t}}
+	return payment.Tx{Tx: t.orders(), Checkouts: checkouts{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
 }
 
 // writes gives the generated queries that write. They wait in the transaction until

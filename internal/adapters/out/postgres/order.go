@@ -68,7 +68,7 @@ func (s orders) Lock(ctx context.Context, id int64) (*order.Order, error) {
 // List gives a page of orders and one more, newest first.
 func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
 	var rows []dbsqlc.ListOrdersRow
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
 		rows, err = q.ListOrders(ctx, dbsqlc.ListOrdersParams{
 			Everybody:  f.Visible == nil,
 			AsCustomer: optional(f.Visible[core.Customer]), AsSeller: optional(f.Visible[core.Seller]),
@@ -90,7 +90,7 @@ func (s orders) Save(ctx context.Context, o *order.Order) error {
 	}
 	err := s.t.writes().InsertOrder(ctx, dbsqlc.InsertOrderParams{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
-		Total: o.Total.Amount(), Currency: string(o.Total.Currency()),
+		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),
 		HeldUntil: optionalTime(o.HeldUntil), Version: int64(o.Version),
 		CreatedBy: o.CreatedBy.Actor, IdempotencyKey: o.CreatedBy.Key,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,

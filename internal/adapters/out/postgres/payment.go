@@ -40,6 +40,31 @@ func (s checkouts) Lock(ctx context.Context, orderID int64) (*payment.Checkout, 
 	return rows.checkout()
 }
 
+// LockByPayment locks the order of a payment.
+func (s checkouts) LockByPayment(ctx context.Context, paymentID int64) (*payment.Checkout, error) {
+	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfPayment(ctx, paymentID) })
+}
+
+// LockByRefund locks the order of a refund.
+func (s checkouts) LockByRefund(ctx context.Context, refundID int64) (*payment.Checkout, error) {
+	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfRefund(ctx, refundID) })
+}
+
+func (s checkouts) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (*payment.Checkout, error) {
+	var ids []int64
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		ids, err = find(q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, core.ErrNotFound
+	}
+	return s.Lock(ctx, ids[0])
+}
+
 func (rows checkoutRows) checkout() (*payment.Checkout, error) {
 	o, err := oneOrder(linesOf(rows.order))
 	if err != nil {
@@ -77,7 +102,7 @@ func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, er
 func (s payments) SaveRefund(ctx context.Context, r *payment.Refund) error {
 	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
-		Amount: r.Amount.Amount(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
+		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
 		Reason: r.Reason, Rest: r.Rest, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})
 }
@@ -86,8 +111,32 @@ func (s payments) SaveRefund(ctx context.Context, r *payment.Refund) error {
 func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	return s.t.writes().InsertPayment(ctx, dbsqlc.InsertPaymentParams{
 		ID: p.ID, OrderID: p.OrderID, IdempotencyKey: p.By.Key,
-		Amount: p.Amount.Amount(), Currency: string(p.Amount.Currency()),
+		Amount: p.Amount.Decimal(), Currency: string(p.Amount.Currency()),
 		Method: string(p.Method), Status: string(p.Status), CreatedBy: p.By.Actor, CreatedAt: p.CreatedAt,
+		Provider: provider(p), CardToken: optional(p.Card.Token),
+	})
+}
+
+// provider names who knows the payment besides us: the one provider there is, or nobody.
+func provider(p *payment.Payment) *string {
+	if p.Method != payment.ByCard {
+		return nil
+	}
+	return optional("stripe")
+}
+
+// Update writes what became of a payment.
+func (s payments) Update(ctx context.Context, p *payment.Payment) error {
+	return s.t.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
+		ID: p.ID, Status: string(p.Status),
+		ExternalPaymentID: optional(p.Card.ExternalID), Failure: optional(p.Card.Failure),
+	})
+}
+
+// UpdateRefund writes what became of a refund.
+func (s payments) UpdateRefund(ctx context.Context, r *payment.Refund) error {
+	return s.t.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
+		ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
 	})
 }
 
@@ -103,7 +152,8 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 		found[i] = &payment.Payment{
 			ID: row.ID, OrderID: row.OrderID, Method: payment.Method(row.Method), Amount: amount,
 			Status: payment.Status(row.Status), CreatedAt: row.CreatedAt.UTC(),
-			By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+			By:   core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+			Card: payment.Card{Token: valueOf(row.CardToken), ExternalID: valueOf(row.ExternalPaymentID), Failure: valueOf(row.Failure)},
 		}
 		byID[row.ID] = found[i]
 	}
@@ -124,7 +174,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Refund{
 		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
-		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Rest: row.Rest, CreatedAt: row.CreatedAt.UTC(),
+		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Rest: row.Rest, ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
 		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

@@ -64,12 +64,12 @@ func (s products) Save(ctx context.Context, p *order.Product) error {
 	if p.New {
 		return s.t.writes().InsertProduct(ctx, dbsqlc.InsertProductParams{
 			Sku: p.SKU, ID: p.ID, SellerID: p.SellerID, Name: p.Name,
-			Price: p.Price.Amount(), Currency: string(p.Price.Currency()), OnHand: p.OnHand,
+			Price: p.Price.Decimal(), Currency: string(p.Price.Currency()), OnHand: p.OnHand,
 			CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		})
 	}
 	return s.t.writes().UpdateProduct(ctx, dbsqlc.UpdateProductParams{
-		Sku: p.SKU, Name: p.Name, Price: p.Price.Amount(), Currency: string(p.Price.Currency()),
+		Sku: p.SKU, Name: p.Name, Price: p.Price.Decimal(), Currency: string(p.Price.Currency()),
 		OnHand: p.OnHand, UpdatedAt: p.UpdatedAt,
 	})
 }

@@ -56,6 +56,11 @@ func (db *DB) inTx(ctx context.Context, fn func(context.Context, *tx) error) err
 	})
 }
 
+// planAnew goes before a list: its best plan depends on what is asked for.
+func planAnew(ctx context.Context) read {
+	return func(q *dbsqlc.Queries) error { return q.PlanAnew(ctx) }
+}
+
 // readNow notes when the transaction began, by the clock of the database.
 func (t *tx) readNow(ctx context.Context) read {
 	return func(q *dbsqlc.Queries) error {
@@ -88,7 +93,7 @@ func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) 
 	if err != nil {
 		return unavailable(err)
 	}
-	t := &tx{conn: conn, db: db, queued: []statement{{sql: "begin isolation level read committed"}}}
+	t := &tx{conn: conn, db: db, queued: []statement{{sql: "begin"}}}
 	defer func() {
 		if errors.Is(err, errNothingToCommit) {
 			err = nil
@@ -119,7 +124,7 @@ func (t *tx) load(ctx context.Context, reads ...read) error {
 	if t.ended {
 		return errEnded
 	}
-	batch := t.take()
+	batch := t.take(t.begun() && !t.wrote)
 	for _, r := range reads {
 		if err := r(dbsqlc.New(recorder{batch})); !errors.Is(err, errRecorded) {
 			return fmt.Errorf("a read did not hand in a query: %w", err)
@@ -135,11 +140,11 @@ func (t *tx) load(ctx context.Context, reads ...read) error {
 	return unavailable(finish(results, err))
 }
 
-// take empties the queue into a batch. The first writes to leave before COMMIT get a
+// take empties the queue into a batch. The first writes that leave before COMMIT get a
 // savepoint in front, so that a refusal can still undo them.
-func (t *tx) take() *pgx.Batch {
+func (t *tx) take(savepoint bool) *pgx.Batch {
 	batch := &pgx.Batch{}
-	if t.begun() && len(t.queued) > 0 && !t.wrote {
+	if savepoint && len(t.queued) > 0 {
 		batch.Queue("savepoint command")
 		t.wrote = true
 	}
@@ -168,7 +173,7 @@ func (t *tx) commit(ctx context.Context) error {
 		return unavailable(err) // nothing has been sent, so nothing is unknown
 	}
 	wrote := t.wrote || len(t.queued) > 0
-	batch := t.take()
+	batch := t.take(false)
 	batch.Queue("commit")
 	results := t.conn.SendBatch(ctx, batch)
 	err := skip(results, batch.Len()-1)

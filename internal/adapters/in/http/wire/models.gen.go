@@ -361,7 +361,8 @@ type Payment struct {
 	Amount Money `json:"amount"`
 
 	// CreatedAt RFC 3339, in UTC.
-	CreatedAt Timestamp `json:"created_at"`
+	CreatedAt Timestamp       `json:"created_at"`
+	Failure   *PaymentFailure `json:"failure"`
 
 	// ID The id of an order, a payment, a refund or a movement of money.
 	ID ResourceID `json:"id"`
@@ -378,6 +379,9 @@ type Payment struct {
 	// Status Whether the money is ours.
 	Status PaymentStatus `json:"status"`
 }
+
+// PaymentFailure Why a card was refused, as the provider's short code. The order waits for another payment.
+type PaymentFailure = string
 
 // PaymentList All payments of an order.
 type PaymentList struct {
@@ -396,7 +400,8 @@ type PaymentWithRefunds struct {
 	Amount Money `json:"amount"`
 
 	// CreatedAt RFC 3339, in UTC.
-	CreatedAt Timestamp `json:"created_at"`
+	CreatedAt Timestamp       `json:"created_at"`
+	Failure   *PaymentFailure `json:"failure"`
 
 	// ID The id of an order, a payment, a refund or a movement of money.
 	ID ResourceID `json:"id"`
@@ -594,3 +599,12 @@ type UpdateOrderStatusRequest struct {
 	// Status A status that a seller sets.
 	Status FulfilmentStatus `json:"status"`
 }
+
+// WebhookEvent An event as the provider describes it.
+type WebhookEvent map[string]interface{}
+
+// WebhookReceipt Nothing; the status says it.
+type WebhookReceipt = map[string]interface{}
+
+// WebhookSignature Time and signature, `t=…,v1=…`.
+type WebhookSignature = string

@@ -8,8 +8,6 @@ package dbsqlc
 import (
 	"context"
 	"time"
-
-	"github.com/govalues/decimal"
 )
 
 const balancesOf = `-- name: BalancesOf :many
@@ -37,13 +35,13 @@ func (q *Queries) BalancesOf(ctx context.Context, customerID string) ([]Balance,
 }
 
 const insertBalance = `-- name: InsertBalance :exec
-INSERT INTO balance (customer_id, currency, amount) VALUES ($1, $2, $3)
+INSERT INTO balance (customer_id, currency, amount) VALUES ($1, $2, ($3::text)::numeric)
 `
 
 type InsertBalanceParams struct {
 	CustomerID string
 	Currency   string
-	Amount     decimal.Decimal
+	Amount     string
 }
 
 func (q *Queries) InsertBalance(ctx context.Context, arg InsertBalanceParams) error {
@@ -55,7 +53,7 @@ const insertMovement = `-- name: InsertMovement :exec
 INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, ($8::text)::numeric, $9, $10,
         $11, $12, $13, $14, $15)
 `
 
@@ -64,10 +62,10 @@ type InsertMovementParams struct {
 	Kind           string
 	Debit          string
 	Credit         string
-	Amount         decimal.Decimal
+	Amount         string
 	Currency       string
 	CustomerID     *string
-	BalanceAfter   decimal.NullDecimal
+	BalanceAfter   *string
 	PaymentID      *int64
 	RefundID       *int64
 	Description    string
@@ -258,11 +256,11 @@ func (q *Queries) MovementByOperation(ctx context.Context, arg MovementByOperati
 }
 
 const updateBalance = `-- name: UpdateBalance :exec
-UPDATE balance SET amount = $1 WHERE customer_id = $2 AND currency = $3
+UPDATE balance SET amount = ($1::text)::numeric WHERE customer_id = $2 AND currency = $3
 `
 
 type UpdateBalanceParams struct {
-	Amount     decimal.Decimal
+	Amount     string
 	CustomerID string
 	Currency   string
 }

@@ -91,23 +91,35 @@ type OrderItem struct {
 }
 
 type Outbox struct {
-	ID        int64
-	Type      string
-	Aggregate string
-	Data      []byte
-	CreatedAt time.Time
+	ID            int64
+	Type          string
+	Aggregate     string
+	Data          []byte
+	CreatedAt     time.Time
+	SchemaVersion int16
+	PublishedAt   *time.Time
 }
 
 type Payment struct {
-	ID             int64
-	OrderID        int64
-	IdempotencyKey string
-	Amount         decimal.Decimal
-	Currency       string
-	Method         string
-	Status         string
-	CreatedBy      string
-	CreatedAt      time.Time
+	ID                int64
+	OrderID           int64
+	IdempotencyKey    string
+	Amount            decimal.Decimal
+	Currency          string
+	Method            string
+	Status            string
+	CreatedBy         string
+	CreatedAt         time.Time
+	Provider          *string
+	ExternalPaymentID *string
+	CardToken         *string
+	Failure           *string
+}
+
+type ProcessedMessage struct {
+	Source      string
+	MessageID   string
+	ProcessedAt time.Time
 }
 
 type Product struct {
@@ -124,17 +136,24 @@ type Product struct {
 }
 
 type Refund struct {
-	ID             int64
-	PaymentID      int64
-	OrderID        int64
-	IdempotencyKey *string
-	Amount         decimal.Decimal
-	Currency       string
-	Status         string
-	Reason         string
-	Rest           bool
-	CreatedBy      string
-	CreatedAt      time.Time
+	ID               int64
+	PaymentID        int64
+	OrderID          int64
+	IdempotencyKey   *string
+	Amount           decimal.Decimal
+	Currency         string
+	Status           string
+	Reason           string
+	Rest             bool
+	CreatedBy        string
+	CreatedAt        time.Time
+	ExternalRefundID *string
+}
+
+type RelayLease struct {
+	TheOnly bool
+	Holder  string
+	Until   time.Time
 }
 
 type Reservation struct {

@@ -8,8 +8,6 @@ package dbsqlc
 import (
 	"context"
 	"time"
-
-	"github.com/govalues/decimal"
 )
 
 const findRenewal = `-- name: FindRenewal :many
@@ -47,7 +45,7 @@ const insertOrder = `-- name: InsertOrder :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version,
                     created_by, idempotency_key, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8,
         $9, $10, $11, $12)
 `
 
@@ -56,7 +54,7 @@ type InsertOrderParams struct {
 	CustomerID     string
 	SellerID       string
 	Status         string
-	Total          decimal.Decimal
+	Total          string
 	Currency       string
 	HeldUntil      *time.Time
 	Version        int64

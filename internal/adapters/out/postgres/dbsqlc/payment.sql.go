@@ -8,24 +8,24 @@ package dbsqlc
 import (
 	"context"
 	"time"
-
-	"github.com/govalues/decimal"
 )
 
 const insertPayment = `-- name: InsertPayment :exec
-INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at)
+INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+VALUES ($1, $2, $3, ($4::text)::numeric, $5, $6, $7, $8, $9, $10, $11)
 `
 
 type InsertPaymentParams struct {
 	ID             int64
 	OrderID        int64
 	IdempotencyKey string
-	Amount         decimal.Decimal
+	Amount         string
 	Currency       string
 	Method         string
 	Status         string
+	Provider       *string
+	CardToken      *string
 	CreatedBy      string
 	CreatedAt      time.Time
 }
@@ -39,6 +39,8 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) er
 		arg.Currency,
 		arg.Method,
 		arg.Status,
+		arg.Provider,
+		arg.CardToken,
 		arg.CreatedBy,
 		arg.CreatedAt,
 	)
@@ -48,7 +50,7 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) er
 const insertRefund = `-- name: InsertRefund :exec
 INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8, $9, $10, $11)
 `
 
 type InsertRefundParams struct {
@@ -56,7 +58,7 @@ type InsertRefundParams struct {
 	PaymentID      int64
 	OrderID        int64
 	IdempotencyKey *string
-	Amount         decimal.Decimal
+	Amount         string
 	Currency       string
 	Status         string
 	Reason         string
@@ -82,8 +84,56 @@ func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) erro
 	return err
 }
 
+const orderOfPayment = `-- name: OrderOfPayment :many
+SELECT order_id FROM payment WHERE id = $1
+`
+
+func (q *Queries) OrderOfPayment(ctx context.Context, id int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, orderOfPayment, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var order_id int64
+		if err := rows.Scan(&order_id); err != nil {
+			return nil, err
+		}
+		items = append(items, order_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const orderOfRefund = `-- name: OrderOfRefund :many
+SELECT order_id FROM refund WHERE id = $1
+`
+
+func (q *Queries) OrderOfRefund(ctx context.Context, id int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, orderOfRefund, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var order_id int64
+		if err := rows.Scan(&order_id); err != nil {
+			return nil, err
+		}
+		items = append(items, order_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at FROM payment WHERE order_id = $1 ORDER BY id
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment WHERE order_id = $1 ORDER BY id
 `
 
 func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment, error) {
@@ -105,6 +155,10 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 			&i.Status,
 			&i.CreatedBy,
 			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
 		); err != nil {
 			return nil, err
 		}
@@ -117,7 +171,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at FROM refund WHERE order_id = $1 ORDER BY id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at, external_refund_id FROM refund WHERE order_id = $1 ORDER BY id
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
@@ -141,6 +195,7 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 			&i.Rest,
 			&i.CreatedBy,
 			&i.CreatedAt,
+			&i.ExternalRefundID,
 		); err != nil {
 			return nil, err
 		}
@@ -150,4 +205,40 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 		return nil, err
 	}
 	return items, nil
+}
+
+const updatePayment = `-- name: UpdatePayment :exec
+UPDATE payment SET status = $1, external_payment_id = $2, failure = $3 WHERE id = $4
+`
+
+type UpdatePaymentParams struct {
+	Status            string
+	ExternalPaymentID *string
+	Failure           *string
+	ID                int64
+}
+
+func (q *Queries) UpdatePayment(ctx context.Context, arg UpdatePaymentParams) error {
+	_, err := q.db.Exec(ctx, updatePayment,
+		arg.Status,
+		arg.ExternalPaymentID,
+		arg.Failure,
+		arg.ID,
+	)
+	return err
+}
+
+const updateRefund = `-- name: UpdateRefund :exec
+UPDATE refund SET status = $1, external_refund_id = $2 WHERE id = $3
+`
+
+type UpdateRefundParams struct {
+	Status           string
+	ExternalRefundID *string
+	ID               int64
+}
+
+func (q *Queries) UpdateRefund(ctx context.Context, arg UpdateRefundParams) error {
+	_, err := q.db.Exec(ctx, updateRefund, arg.Status, arg.ExternalRefundID, arg.ID)
+	return err
 }

@@ -8,14 +8,12 @@ package dbsqlc
 import (
 	"context"
 	"time"
-
-	"github.com/govalues/decimal"
 )
 
 const insertProduct = `-- name: InsertProduct :exec
 INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, 0, $8, $9)
 `
 
 type InsertProductParams struct {
@@ -23,7 +21,7 @@ type InsertProductParams struct {
 	ID        int64
 	SellerID  string
 	Name      string
-	Price     decimal.Decimal
+	Price     string
 	Currency  string
 	OnHand    int64
 	CreatedAt time.Time
@@ -163,7 +161,7 @@ func (q *Queries) LockProducts(ctx context.Context, skus []string) ([]Product, e
 
 const lockStockOfOrder = `-- name: LockStockOfOrder :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
-WHERE sku IN (SELECT i.sku FROM order_item i WHERE i.order_id = $1)
+WHERE sku = ANY(ARRAY(SELECT i.sku FROM order_item i WHERE i.order_id = $1))
 ORDER BY sku
 FOR UPDATE
 `
@@ -236,13 +234,13 @@ func (q *Queries) ProductBySKU(ctx context.Context, sku string) ([]Product, erro
 
 const updateProduct = `-- name: UpdateProduct :exec
 UPDATE product
-SET name = $1, price = $2, currency = $3, on_hand = $4, updated_at = $5
+SET name = $1, price = ($2::text)::numeric, currency = $3, on_hand = $4, updated_at = $5
 WHERE sku = $6
 `
 
 type UpdateProductParams struct {
 	Name      string
-	Price     decimal.Decimal
+	Price     string
 	Currency  string
 	OnHand    int64
 	UpdatedAt time.Time

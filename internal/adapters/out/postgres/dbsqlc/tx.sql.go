@@ -75,3 +75,13 @@ func (q *Queries) Now(ctx context.Context) (time.Time, error) {
 	err := row.Scan(&now)
 	return now, err
 }
+
+const planAnew = `-- name: PlanAnew :exec
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+`
+
+// For the rest of the transaction, statements are planned for what they are asked.
+func (q *Queries) PlanAnew(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, planAnew)
+	return err
+}

@@ -10,10 +10,10 @@ FOR UPDATE OF b;
 SELECT * FROM balance WHERE customer_id = @customer_id ORDER BY currency;
 
 -- name: InsertBalance :exec
-INSERT INTO balance (customer_id, currency, amount) VALUES (@customer_id, @currency, @amount);
+INSERT INTO balance (customer_id, currency, amount) VALUES (@customer_id, @currency, (@amount::text)::numeric);
 
 -- name: UpdateBalance :exec
-UPDATE balance SET amount = @amount WHERE customer_id = @customer_id AND currency = @currency;
+UPDATE balance SET amount = (@amount::text)::numeric WHERE customer_id = @customer_id AND currency = @currency;
 
 -- name: MovementByOperation :many
 SELECT * FROM movement
@@ -23,7 +23,7 @@ WHERE customer_id = @customer_id AND created_by = @created_by AND idempotency_ke
 INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @kind, @debit, @credit, @amount, @currency, @customer_id, @balance_after, @payment_id, @refund_id,
+VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @payment_id, @refund_id,
         @description, @reference, @created_by, @idempotency_key, @created_at);
 
 -- name: ListMovements :many

@@ -22,7 +22,7 @@ ORDER BY i.line;
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version,
                     created_by, idempotency_key, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @customer_id, @seller_id, @status, @total, @currency, sqlc.narg(held_until), @version,
+VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(held_until), @version,
         @created_by, @idempotency_key, @created_at, @updated_at);
 
 -- name: InsertOrderItems :exec

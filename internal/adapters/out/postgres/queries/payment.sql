@@ -5,11 +5,23 @@ SELECT * FROM payment WHERE order_id = @order_id ORDER BY id;
 SELECT * FROM refund WHERE order_id = @order_id ORDER BY id;
 
 -- name: InsertPayment :exec
-INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at)
+INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @order_id, @idempotency_key, @amount, @currency, @method, @status, @created_by, @created_at);
+VALUES (@id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @method, @status, @provider, @card_token, @created_by, @created_at);
+
+-- name: UpdatePayment :exec
+UPDATE payment SET status = @status, external_payment_id = @external_payment_id, failure = @failure WHERE id = @id;
+
+-- name: UpdateRefund :exec
+UPDATE refund SET status = @status, external_refund_id = @external_refund_id WHERE id = @id;
+
+-- name: OrderOfPayment :many
+SELECT order_id FROM payment WHERE id = @id;
+
+-- name: OrderOfRefund :many
+SELECT order_id FROM refund WHERE id = @id;
 
 -- name: InsertRefund :exec
 INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @payment_id, @order_id, @idempotency_key, @amount, @currency, @status, @reason, @rest, @created_by, @created_at);
+VALUES (@id, @payment_id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @status, @reason, @rest, @created_by, @created_at);

@@ -10,7 +10,7 @@ SELECT * FROM product WHERE sku = ANY(@skus::text[]) ORDER BY sku FOR UPDATE;
 
 -- name: LockStockOfOrder :many
 SELECT * FROM product
-WHERE sku IN (SELECT i.sku FROM order_item i WHERE i.order_id = @order_id)
+WHERE sku = ANY(ARRAY(SELECT i.sku FROM order_item i WHERE i.order_id = @order_id))
 ORDER BY sku
 FOR UPDATE;
 
@@ -24,11 +24,11 @@ LIMIT @rows;
 -- name: InsertProduct :exec
 INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@sku, @id, @seller_id, @name, @price, @currency, @on_hand, 0, @created_at, @updated_at);
+VALUES (@sku, @id, @seller_id, @name, (@price::text)::numeric, @currency, @on_hand, 0, @created_at, @updated_at);
 
 -- name: UpdateProduct :exec
 UPDATE product
-SET name = @name, price = @price, currency = @currency, on_hand = @on_hand, updated_at = @updated_at
+SET name = @name, price = (@price::text)::numeric, currency = @currency, on_hand = @on_hand, updated_at = @updated_at
 WHERE sku = @sku;
 
 -- name: UpdateStock :exec

@@ -1,6 +1,10 @@
 -- name: Now :one
 SELECT now()::timestamptz AS now;
 
+-- name: PlanAnew :exec
+-- For the rest of the transaction, statements are planned for what they are asked.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true);
+
 -- name: DrawOrderID :one
 SELECT nextval('orders_id_seq');
 

@@ -1,0 +1,43 @@
+package stripe
+
+import (
+	"testing"
+
+	"example.com/orders/internal/core"
+)
+
+func TestAmountsInTheSmallestUnit(t *testing.T) {
+	tests := []struct {
+		amount, currency string
+		want             int64 // 0: Stripe has no such amount
+	}{
+		{"19.99", "USD", 1999},
+		{"1999", "RUB", 199900},
+		{"0.01", "EUR", 1},
+		{"999999999999999.99", "USD", 99999999999999999},
+		{"500", "JPY", 500},
+		{"5", "ISK", 500},
+		{"5", "UGX", 500},
+		{"5.00", "MGA", 5},
+		{"5.50", "MGA", 0},
+		{"5.120", "KWD", 5120},
+		{"5.124", "KWD", 0},
+		{"999999999999999.9999", "CLF", 0},
+	}
+	for _, test := range tests {
+		m, err := core.ParseMoney(test.amount, test.currency)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := minorUnits(m)
+		if ok != (test.want != 0) || ok && got != test.want {
+			t.Errorf("%s is %d, %v; want %d", m, got, ok, test.want)
+		}
+		if !ok {
+			continue
+		}
+		if back, err := moneyOf(got, test.currency); err != nil || !back.Equal(m) {
+			t.Errorf("%d %s is read as %s, err = %v; want %s", got, test.currency, back, err, m)
+		}
+	}
+}

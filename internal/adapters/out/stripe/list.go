@@ -1,0 +1,106 @@
+package stripe
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	api "github.com/stripe/stripe-go/v85"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// pageSize is the most that Stripe gives at once.
+const pageSize = 100
+
+// Charge is a charge as Stripe has it.
+type Charge struct {
+	PaymentID  int64
+	ExternalID string
+	Amount     core.Money
+	// Refunded includes what is on its way.
+	Refunded core.Money
+	// Status is CardRefused for all that did not and will not capture.
+	Status payment.CardOutcome
+}
+
+// List gives our charges that were begun at since or later, newest first. Others' charges in the same account are left
+// out.
+func (g *Gateway) List(ctx context.Context, since time.Time) ([]Charge, error) {
+	params := &api.PaymentIntentListParams{
+		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
+		Expand:       []*string{new("data.latest_charge")}, // which knows what was refunded
+	}
+	params.Limit = new(int64(pageSize))
+	var charges []Charge
+	for {
+		page, err := askPage(ctx, g, func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
+			return g.client.V1PaymentIntents.List(ctx, params)
+		})
+		if err != nil {
+			return nil, unknown("list charges", err)
+		}
+		if charges, err = appendOurs(charges, page.items); err != nil {
+			return nil, err
+		}
+		if !page.more {
+			return charges, nil
+		}
+		params.StartingAfter = new(page.items[len(page.items)-1].ID)
+	}
+}
+
+func appendOurs(charges []Charge, intents []*api.PaymentIntent) ([]Charge, error) {
+	for _, intent := range intents {
+		id, ours := idIn(intent.Metadata, metaPayment)
+		if !ours {
+			continue
+		}
+		charge, err := chargeOf(id, intent)
+		if err != nil {
+			return nil, fmt.Errorf("stripe: list charges: %s: %w", intent.ID, err)
+		}
+		charges = append(charges, charge)
+	}
+	return charges, nil
+}
+
+func chargeOf(paymentID int64, intent *api.PaymentIntent) (Charge, error) {
+	outcome, known := intentOutcomes[intent.Status]
+	if !known {
+		return Charge{}, fmt.Errorf("unknown status %q", intent.Status)
+	}
+	amount, err := moneyOf(intent.Amount, string(intent.Currency))
+	if err != nil {
+		return Charge{}, err
+	}
+	refunded := core.Zero(amount.Currency())
+	if intent.LatestCharge != nil {
+		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
+	}
+	return Charge{PaymentID: paymentID, ExternalID: intent.ID, Amount: amount, Refunded: refunded, Status: outcome}, err
+}
+
+// idIn reads an id of ours from Stripe's metadata.
+func idIn(metadata map[string]string, key string) (int64, bool) {
+	id, err := strconv.ParseInt(metadata[key], 10, 64)
+	return id, err == nil && id > 0
+}
+
+type page[T any] struct {
+	items []T
+	more  bool
+}
+
+// askPage asks for one page. The library would fetch the following ones itself, past the policies.
+func askPage[T any](ctx context.Context, g *Gateway, list func(context.Context) *api.V1List[T]) (page[T], error) {
+	return ask(ctx, g, func(ctx context.Context) (page[T], error) {
+		l := list(ctx)
+		if err := l.Err(); err != nil {
+			return page[T]{}, err
+		}
+		return page[T]{items: l.Data(), more: l.Meta().HasMore && len(l.Data()) > 0}, nil
+	})
+}

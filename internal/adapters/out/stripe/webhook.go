@@ -1,0 +1,150 @@
+package stripe
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	api "github.com/stripe/stripe-go/v85"
+	"github.com/stripe/stripe-go/v85/webhook"
+
+	"example.com/orders/internal/core/payment"
+)
+
+// Tolerance is how old a signed webhook may be. An older one is taken for a recording that somebody plays again.
+const Tolerance = webhook.DefaultTolerance
+
+// Webhooks verifies what claims to come from Stripe.
+type Webhooks struct {
+	// Secret is the endpoint's signing secret. While it is rolled, Stripe signs with the old and the new one.
+	Secret string
+}
+
+// EventKind tells what an event is about.
+type EventKind int
+
+// The kinds. OtherEvent is to be acknowledged and ignored: its type does not matter to us, or it tells of a charge that
+// is not ours.
+const (
+	OtherEvent EventKind = iota
+	ChargeEvent
+	RefundEvent
+)
+
+// Event is a message of Stripe. Messages come late, twice and in any order.
+type Event struct {
+	// ID is the same each time the event is sent.
+	ID   string
+	Kind EventKind
+	// PaymentID is set for charges, and for refunds too.
+	PaymentID int64
+	RefundID  int64
+	Result    payment.CardResult
+}
+
+// chargeEvents are the events about a charge that decide something. Of them the type counts, and not the status of the
+// intent they carry: names of statuses have changed over the years.
+var chargeEvents = map[string]payment.CardOutcome{
+	"payment_intent.succeeded":      payment.CardDone,
+	"payment_intent.processing":     payment.CardPending,
+	"payment_intent.payment_failed": payment.CardRefused,
+	"payment_intent.canceled":       payment.CardRefused,
+}
+
+// refundEvents all carry the refund, whose status counts.
+var refundEvents = map[string]bool{
+	"refund.created": true, "refund.updated": true, "refund.failed": true, "charge.refund.updated": true,
+}
+
+// message is what is read of an event. It has been the same in all versions of Stripe's interface, so the version is
+// not compared, as the library does unless told otherwise: each upgrade at one end would lose events until the other
+// follows.
+type message struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	Data struct {
+		Object json.RawMessage `json:"object"`
+	} `json:"data"`
+}
+
+// subject is what is read of the intent or the refund that an event carries.
+type subject struct {
+	ID               string            `json:"id"`
+	Status           string            `json:"status"`
+	Metadata         map[string]string `json:"metadata"`
+	LastPaymentError *struct {
+		DeclineCode string `json:"decline_code"`
+		Code        string `json:"code"`
+	} `json:"last_payment_error"`
+	CancellationReason string `json:"cancellation_reason"`
+	FailureReason      string `json:"failure_reason"`
+}
+
+// Parse checks the signature over the payload, byte for byte as it came, and its age, and reads the event. An error
+// means that nobody knows who sent it, or what it says.
+func (w Webhooks) Parse(payload []byte, signatureHeader string, now time.Time) (Event, error) {
+	if w.Secret == "" { // everybody can sign with that
+		return Event{}, errors.New("stripe: webhook: no secret is configured")
+	}
+	// The library compares with its own clock: what that differs from now is added on both sides.
+	err := webhook.ValidatePayloadWithTolerance(payload, signatureHeader, w.Secret, Tolerance+time.Since(now))
+	if err != nil {
+		return Event{}, fmt.Errorf("stripe: webhook: %w", err)
+	}
+	var m message
+	if err := json.Unmarshal(payload, &m); err != nil {
+		return Event{}, fmt.Errorf("stripe: webhook: %w", err)
+	}
+	if m.ID == "" {
+		return Event{}, errors.New("stripe: webhook: the event has no id")
+	}
+	return m.event()
+}
+
+func (m message) event() (Event, error) {
+	outcome, charge := chargeEvents[m.Type]
+	if !charge && !refundEvents[m.Type] {
+		return Event{ID: m.ID}, nil
+	}
+	var s subject
+	if err := json.Unmarshal(m.Data.Object, &s); err != nil {
+		return Event{}, fmt.Errorf("stripe: webhook %s: %w", m.ID, err)
+	}
+	if charge {
+		return s.chargeEvent(m.ID, outcome), nil
+	}
+	return s.refundEvent(m.ID)
+}
+
+func (s subject) chargeEvent(id string, outcome payment.CardOutcome) Event {
+	paymentID, ours := idIn(s.Metadata, metaPayment)
+	if !ours {
+		return Event{ID: id}
+	}
+	result := payment.CardResult{Outcome: outcome, ExternalID: s.ID}
+	if outcome == payment.CardRefused {
+		result.Reason = s.reason()
+	}
+	return Event{ID: id, Kind: ChargeEvent, PaymentID: paymentID, Result: result}
+}
+
+func (s subject) refundEvent(id string) (Event, error) {
+	refundID, ours := idIn(s.Metadata, metaRefund)
+	paymentID, alsoOurs := idIn(s.Metadata, metaPayment)
+	if !ours || !alsoOurs {
+		return Event{ID: id}, nil
+	}
+	result, err := refundResult(&api.Refund{
+		ID: s.ID, Status: api.RefundStatus(s.Status), FailureReason: api.RefundFailureReason(s.FailureReason),
+	})
+	return Event{ID: id, Kind: RefundEvent, PaymentID: paymentID, RefundID: refundID, Result: result}, err
+}
+
+func (s subject) reason() string {
+	if e := s.LastPaymentError; e != nil && e.DeclineCode+e.Code != "" {
+		return cmp.Or(e.DeclineCode, e.Code)
+	}
+	return cmp.Or(s.CancellationReason, s.Status)
+}

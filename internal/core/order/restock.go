@@ -1,0 +1,37 @@
+package order
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// Restock tells that units of a product have arrived.
+type Restock struct {
+	SKU      string
+	Quantity int64
+	// Source and MessageID name the message that told it, which counts once.
+	Source    string
+	MessageID string
+}
+
+// Restock adds units to the stock of a product, once for each message (R-DIST-IDEM-1).
+// Refusals: not_found; validation_failed for a quantity that is not positive. They are
+// the sender's to mend: the message is not noted.
+func (s *Service) Restock(ctx context.Context, cmd Restock) error {
+	if cmd.Quantity < 1 {
+		return core.InvalidField("/quantity", "must be greater than zero")
+	}
+	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		first, err := tx.Inbox.FirstTime(ctx, cmd.Source, cmd.MessageID)
+		if err != nil || !first {
+			return err
+		}
+		p, err := tx.Products.Lock(ctx, cmd.SKU)
+		if err != nil {
+			return orMissing(err, "product")
+		}
+		p.OnHand += cmd.Quantity
+		return tx.Products.SaveStock(ctx, Stock{p.SKU: p})
+	})
+}
