@@ -23,8 +23,10 @@ func Connect(brokerURL string, log zerolog.Logger) (*client.Conn, error) {
 		client.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		// What cannot be sent fails at once: the outbox is the buffer, and memory stays flat.
 		client.ReconnectBufSize(-1),
-		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
-			log.Warn().Err(err).Msg("the broker is gone")
+		client.DisconnectErrHandler(func(conn *client.Conn, err error) {
+			if !conn.IsClosed() { // by ourselves
+				log.Warn().Err(err).Msg("the broker is gone")
+			}
 		}),
 		client.ReconnectHandler(func(*client.Conn) { log.Info().Msg("the broker is back") }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
