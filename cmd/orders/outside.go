@@ -20,6 +20,10 @@ import (
 	"example.com/orders/internal/telemetry"
 )
 
+// providerTimeout bounds each try of a call to the provider, of which a job makes up to
+// six: all of them fit into the time of a job.
+const providerTimeout = 4 * time.Second
+
 // cards is the card provider, seen from each side that knows it. All of it is nil where
 // cards are not accepted.
 type cards struct {
@@ -32,7 +36,7 @@ func connectCards(cfg config.Config) cards {
 	if cfg.StripeKey == "" {
 		return cards{}
 	}
-	gateway := stripe.New(stripe.Config{Key: cfg.StripeKey, URL: cfg.StripeURL})
+	gateway := stripe.New(stripe.Config{Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: providerTimeout})
 	webhooks := stripe.Webhooks{Secret: cfg.StripeWebhookSecret}
 	return cards{
 		gateway:   gateway,

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // patience bounds what a test waits for something that has to come.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // double is a running server and its address.
 type double struct {
@@ -389,7 +389,7 @@ func (b inbox) next(t *testing.T) string {
 	case name := <-b.types:
 		return name
 	case <-time.After(patience):
-		t.Error("no webhook came")
+		t.Fatal("no webhook came")
 		return ""
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
-	"golang.org/x/time/rate"
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
@@ -33,16 +31,6 @@ const (
 	leeway = 30 * time.Second
 	// maxTime is the largest exp, nbf and iat that a double holds exactly.
 	maxTime = 1 << 53
-)
-
-// The issuer's keys are fetched every five minutes (AUTH-5), and in between when a
-// token names a key that is not known, once in ten seconds at the most, so that forged
-// tokens cannot turn us against the issuer.
-const (
-	keyRefresh     = 5 * time.Minute
-	unknownKeyPace = 10 * time.Second
-	keyTimeout     = 2 * time.Second
-	maxKeySet      = 1 << 20
 )
 
 // TokenConfig says whose tokens are good. All of it is required.
@@ -100,76 +88,6 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 
 // Close ends what runs in the background.
 func (v *Verifier) Close() { v.verified.StopAllGoroutines() }
-
-// fetchKeys sets the library up against its defaults: the first answer may fail, one
-// unknown kid does not block the next refresh for minutes, keys for encryption do not
-// verify, and answers are bounded.
-func fetchKeys(ctx context.Context, cfg TokenConfig) (keyfunc.Keyfunc, error) {
-	remote, err := jwkset.NewStorageFromHTTP(cfg.JWKSURL, jwkset.HTTPClientStorageOptions{
-		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
-		Ctx:                       ctx,
-		HTTPTimeout:               keyTimeout,
-		NoErrorReturnFirstHTTPReq: true,
-		RefreshInterval:           keyRefresh,
-		RefreshErrorHandler:       func(_ context.Context, err error) { cfg.OnRefreshError(err) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	storage, err := jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
-		HTTPURLs:          map[string]jwkset.Storage{cfg.JWKSURL: remote},
-		RateLimitWaitMax:  keyTimeout,
-		RefreshUnknownKID: rate.NewLimiter(rate.Every(unknownKeyPace), 1),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
-}
-
-// boundedTransport refuses key sets that are too large to be one. It gives each fetch
-// its own time: of the time of the request that asked for it, the wait for its turn may
-// have left next to nothing.
-type boundedTransport struct{ http.RoundTripper }
-
-func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), keyTimeout)
-	resp, err := t.RoundTripper.RoundTrip(r.WithContext(ctx))
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp.Body = boundedBody{http.MaxBytesReader(nil, resp.Body, maxKeySet), cancel}
-	return resp, nil
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-func (b boundedBody) Close() error {
-	defer b.cancel()
-	return b.ReadCloser.Close()
-}
-
-// Ready tells why no token can be verified, or nil. While there are no keys it asks
-// the issuer again.
-func (v *Verifier) Ready(ctx context.Context) error {
-	if v.hasKeys(ctx) {
-		return nil
-	}
-	_, _ = v.keys.Storage().KeyRead(ctx, "") // no key has this name, so the set is fetched
-	if v.hasKeys(ctx) {
-		return nil
-	}
-	return errors.New("the issuer's signing keys are not loaded")
-}
-
-func (v *Verifier) hasKeys(ctx context.Context) bool {
-	keys, err := v.keys.Storage().KeyReadAll(ctx)
-	return err == nil && len(keys) > 0
-}
 
 // authenticate gives the identity behind a request, or 401 without a word on why, or
 // 503 while there are no keys to tell.
