@@ -28,6 +28,7 @@ func defaults() Config {
 		JWTIssuer:   "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
 		ReservationTTL: 15 * time.Minute,
+		StripeURL:      "https://api.stripe.com",
 		LogLevel:       zerolog.InfoLevel, LogFormat: "json",
 	}
 }
@@ -80,6 +81,9 @@ func TestReadTakesWhatIsSet(t *testing.T) {
 		{"ORDERS_IDEMPOTENCY_WAIT=0s", func(c *Config) { c.IdempotencyWait = 0 }},
 		{"ORDERS_IDEMPOTENCY_WAIT=30s", func(c *Config) { c.IdempotencyWait = 30 * time.Second }},
 		{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
+		{"ORDERS_STRIPE_URL=http://127.0.0.1:1", func(c *Config) { c.StripeURL = "http://127.0.0.1:1" }},
+		{"ORDERS_NATS_URL=nats://user:word@broker:4222", func(c *Config) { c.NATSURL = "nats://user:word@broker:4222" }},
+		{"ORDERS_NATS_URL=tls://broker", func(c *Config) { c.NATSURL = "tls://broker" }},
 		{"ORDERS_LOG_LEVEL=debug", func(c *Config) { c.LogLevel = zerolog.DebugLevel }},
 		{"ORDERS_LOG_FORMAT=console", func(c *Config) { c.LogFormat = "console" }},
 	} {
@@ -111,6 +115,10 @@ func TestReadRefusesWhatCannotBe(t *testing.T) {
 		"ORDERS_IDEMPOTENCY_ERROR_TTL": {"59s", "73h", "6"},
 		"ORDERS_IDEMPOTENCY_WAIT":      {"-1s", "31s", "soon"},
 		"ORDERS_RESERVATION_TTL":       {"0s", "999ms", "25h", "-15m"},
+		"ORDERS_STRIPE_KEY":            {"sk_without_a_secret"},
+		"ORDERS_STRIPE_WEBHOOK_SECRET": {"whsec_without_a_key"},
+		"ORDERS_STRIPE_URL":            {"http://provider.example", "provider.example"},
+		"ORDERS_NATS_URL":              {"broker:4222", "http://broker", "nats://"},
 		"ORDERS_LOG_LEVEL":             {"loud"},
 		"ORDERS_LOG_FORMAT":            {"xml", "JSON"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,7 +80,7 @@ type machine struct {
 	last      func() (bool, core.Code)
 }
 
-var worlds int
+var worlds atomic.Int64
 
 var (
 	seller = core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
@@ -89,8 +90,7 @@ var (
 
 // run drives one random sequence of commands through both.
 func run(t *rapid.T, r service) {
-	worlds++
-	m := &machine{real: r, world: strconv.Itoa(worlds), model: model{stock: map[string]*shelf{}, balances: map[string]int{}}}
+	m := &machine{real: r, world: strconv.FormatInt(worlds.Add(1), 10), model: model{stock: map[string]*shelf{}, balances: map[string]int{}}}
 	for _, name := range []string{"ann", "bob"} {
 		m.customers = append(m.customers, name+m.world)
 		m.give(t, name+m.world, 300) // enough for some orders, not for all
