@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -43,6 +44,15 @@ func checkKey(key string) error {
 	return nil
 }
 
+// queryOf gives the query with its parameters sorted, or as it came if it cannot be read.
+func queryOf(r *http.Request) string {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return r.URL.RawQuery
+	}
+	return values.Encode()
+}
+
 // fingerprintVersion changes when the way of hashing does, so that a record of an
 // older release cannot be mistaken.
 const fingerprintVersion = 1
@@ -52,7 +62,7 @@ const fingerprintVersion = 1
 // length, so that no two requests run together into the same bytes.
 func fingerprint(r *http.Request, canonical []byte) idempotency.Fingerprint {
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.Query().Encode()), canonical} {
+	for _, part := range [][]byte{[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(queryOf(r)), canonical} {
 		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash never fails
 		h.Write(part)
 	}

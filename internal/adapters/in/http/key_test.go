@@ -133,6 +133,7 @@ func TestFingerprint(t *testing.T) {
 		"no body":                of("POST", "/orders/1/cancel?a=1&b=2", ``),
 		"a border between parts": of("POST", "/orders/1/cance", `la=1&b=2{"reason":"x"}`),
 		"another border":         of("POST", "/orders/1/cancel?a=1", `&b=2{"reason":"x"}`),
+		"a query that is none":   of("POST", "/orders/1/cancel?a=1&b=2;x", `{"reason":"x"}`),
 		"a query in the path":    of("POST", "/orders/1/cancel%3Fa=1&b=2", `{"reason":"x"}`),
 	} {
 		if other == base {
