@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
+	"sync"
 
 	"github.com/golang-migrate/migrate/v4"
 	_ "github.com/golang-migrate/migrate/v4/database/pgx/v5" // the scheme pgx5://
@@ -85,8 +86,11 @@ func Version(databaseURL string) (version uint, dirty bool, err error) {
 	return version, dirty, err
 }
 
-// Newest is the version that this binary was built for.
-func Newest() (uint, error) {
+// Newest is the version that this binary was built for. It is read once: readiness asks
+// for it all the time.
+var Newest = sync.OnceValues(newest)
+
+func newest() (uint, error) {
 	source, err := iofs.New(FS, ".")
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)

@@ -20,7 +20,7 @@ import (
 // the tests of the guard hold for it.
 func TestGuardHasScenesForEveryGuardedRoute(t *testing.T) {
 	t.Parallel()
-	operations := guarded(readContract(t))
+	operations := guarded(contracttest.New(t))
 	for id := range operations {
 		if route := guardedRoutes[id]; route.scene == nil || len(route.refusals) == 0 {
 			t.Errorf("%s is guarded and has no scenes", id)

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ type world struct {
 // newWorld makes a database and an issuer for one test.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, databaseURL: pgtest.New(t), contract: readContract(t)}
+	w := &world{TB: t, databaseURL: pgtest.New(t), contract: contracttest.New(t)}
 	var err error
 	if w.db, err = pgxpool.New(t.Context(), w.databaseURL); err != nil {
 		t.Fatal(err)
@@ -54,22 +53,6 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(issuer.Close)
 	w.jwksURL = issuer.URL + devserver.JWKSPath
 	return w
-}
-
-// theContract is read once for all tests, which takes long enough.
-var theContract struct {
-	sync.Mutex
-	*contracttest.Validator
-}
-
-func readContract(t testing.TB) *contracttest.Validator {
-	t.Helper()
-	theContract.Lock()
-	defer theContract.Unlock()
-	if theContract.Validator == nil {
-		theContract.Validator = contracttest.New(t)
-	}
-	return theContract.Validator
 }
 
 // in lends the world to a subtest, whose failures and clean-up are its own.

@@ -123,9 +123,17 @@ func (t *tx) keep(ctx context.Context, rec idempotency.Record, expired bool) err
 	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
 		Principal: rec.Principal, Key: rec.Key,
 		Fingerprint: []byte(rec.Fingerprint), Command: rec.Command,
-		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: append([]byte{}, rec.Body...),
+		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
 		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
 	})
+}
+
+// notNull gives an answer without a body as no bytes, which is not NULL.
+func notNull(body []byte) []byte {
+	if body == nil {
+		return []byte{}
+	}
+	return body
 }
 
 // Find gives the record of a key; see [idempotency.Store].
