@@ -52,7 +52,7 @@ type Config struct {
 // The error names every problem, one a line.
 func Read(environ []string) (Config, error) {
 	var cfg Config
-	err := env.ParseWithOptions(&cfg, env.Options{Environment: withoutEmpty(env.ToMap(environ))})
+	err := env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)})
 	problems := cfg.check()
 	if several, ok := errors.AsType[env.AggregateError](err); ok {
 		problems = append(several.Errors, problems...)
@@ -63,16 +63,6 @@ func Read(environ []string) (Config, error) {
 		return Config{}, fmt.Errorf("the configuration has problems:\n%w", errors.Join(problems...))
 	}
 	return cfg, nil
-}
-
-// withoutEmpty drops variables that are set to nothing: they mean the default.
-func withoutEmpty(vars map[string]string) map[string]string {
-	for name, value := range vars {
-		if value == "" {
-			delete(vars, name)
-		}
-	}
-	return vars
 }
 
 // check says what is wrong with values that could be read.
