@@ -8,12 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/MicahParks/jwkset"
-	"github.com/MicahParks/keyfunc/v3"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
@@ -51,7 +48,7 @@ type TokenConfig struct {
 // Verifier turns tokens into actors (AUTH-1, AUTH-4).
 type Verifier struct {
 	cfg      TokenConfig
-	keys     keyfunc.Keyfunc
+	keys     keySet
 	parser   *jwt.Parser
 	verified *otter.Cache[[sha256.Size]byte, verified]
 }
@@ -128,13 +125,7 @@ type publicKey interface {
 // stillGood looks at what can change after a token was verified: it expires, and its
 // key may have been taken out of the issuer's set, or replaced.
 func (v *Verifier) stillGood(ctx context.Context, known verified) bool {
-	if !v.cfg.Now().Before(known.expires.Add(leeway)) {
-		return false
-	}
-	keys, err := v.keys.Storage().KeyReadAll(ctx)
-	return err == nil && slices.ContainsFunc(keys, func(k jwkset.JWK) bool {
-		return k.Marshal().KID == known.kid && known.key.Equal(k.Key())
-	})
+	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.holds(ctx, known.kid, known.key)
 }
 
 // verify checks a token from its form to its claims.

@@ -16,9 +16,15 @@ var (
 	issued = regexp.MustCompile(`^(?:2[2-7][0-9]{14,17}|3[0-9]{13,18}|[4-6][0-9]{12,18})$`)
 )
 
+// minCardNumber is the number of digits in the shortest card number.
+const minCardNumber = 13
+
 // hasCardNumber tells whether a text holds 13 to 19 digits that a payment network
 // could have issued, with the right check digit.
 func hasCardNumber(s string) bool {
+	if len(s) < minCardNumber {
+		return false
+	}
 	for _, run := range digitGroups.FindAllString(s, -1) {
 		if hasCardGroups(separators.Split(run, -1)) {
 			return true

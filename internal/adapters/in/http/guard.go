@@ -82,18 +82,28 @@ func (g guard) serve(rt route, req *request, canonical []byte) (*answer, error) 
 func (g guard) once(
 	ctx context.Context, ask idempotency.Request, run func(context.Context) (idempotency.Result, error),
 ) (idempotency.Record, bool, error) {
-	patience, cancel := context.WithTimeout(ctx, g.Wait)
-	defer cancel()
+	giveUp := time.Now().Add(g.Wait)
 	for look := firstLook; ; look = min(2*look, lastLook) {
 		rec, replayed, err := g.attempt(ctx, ask, run)
 		if !errors.Is(err, idempotency.ErrInProgress) {
 			return rec, replayed, err
 		}
-		select {
-		case <-time.After(look/2 + rand.N(look)):
-		case <-patience.Done():
+		if !sleep(ctx, min(look/2+rand.N(look), time.Until(giveUp))) {
 			return rec, false, newProblem(wire.ProblemCodeIdempotencyInProgress, "the first request with this Idempotency-Key still runs")
 		}
+	}
+}
+
+// sleep tells whether there was time to sleep, and whether the client is still there.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return false
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

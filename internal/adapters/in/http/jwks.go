@@ -22,10 +22,23 @@ const (
 	maxKeySet      = 1 << 20
 )
 
+// keySet is the issuer's keys: Keyfunc asks the issuer about a key that it does not
+// know, present looks only at what is here.
+type keySet struct {
+	keyfunc.Keyfunc
+	present jwkset.Storage
+}
+
+// holds tells whether the set still has this key under this name.
+func (s keySet) holds(ctx context.Context, kid string, key publicKey) bool {
+	found, err := s.present.KeyRead(ctx, kid)
+	return err == nil && key.Equal(found.Key())
+}
+
 // fetchKeys sets the library up against its defaults: the first answer may fail, one
 // unknown kid does not block the next refresh for minutes, keys for encryption do not
 // verify, and answers are bounded.
-func fetchKeys(ctx context.Context, cfg TokenConfig) (keyfunc.Keyfunc, error) {
+func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
 	remote, err := jwkset.NewStorageFromHTTP(cfg.JWKSURL, jwkset.HTTPClientStorageOptions{
 		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
 		Ctx:                       ctx,
@@ -35,7 +48,7 @@ func fetchKeys(ctx context.Context, cfg TokenConfig) (keyfunc.Keyfunc, error) {
 		RefreshErrorHandler:       func(_ context.Context, err error) { cfg.OnRefreshError(err) },
 	})
 	if err != nil {
-		return nil, err
+		return keySet{}, err
 	}
 	storage, err := jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
 		HTTPURLs:          map[string]jwkset.Storage{cfg.JWKSURL: remote},
@@ -43,9 +56,10 @@ func fetchKeys(ctx context.Context, cfg TokenConfig) (keyfunc.Keyfunc, error) {
 		RefreshUnknownKID: rate.NewLimiter(rate.Every(unknownKeyPace), 1),
 	})
 	if err != nil {
-		return nil, err
+		return keySet{}, err
 	}
-	return keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
+	keys, err := keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
+	return keySet{keys, remote}, err
 }
 
 // boundedTransport refuses key sets that are too large to be one. It gives each fetch
@@ -88,6 +102,6 @@ func (v *Verifier) Ready(ctx context.Context) error {
 }
 
 func (v *Verifier) hasKeys(ctx context.Context) bool {
-	keys, err := v.keys.Storage().KeyReadAll(ctx)
+	keys, err := v.keys.present.KeyReadAll(ctx)
 	return err == nil && len(keys) > 0
 }
