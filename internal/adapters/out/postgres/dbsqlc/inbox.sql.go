@@ -11,12 +11,12 @@ import (
 )
 
 const deleteOldMessages = `-- name: DeleteOldMessages :execrows
-DELETE FROM processed_message WHERE (source, message_id) IN (
-    SELECT m.source, m.message_id FROM processed_message m
-    WHERE m.processed_at < clock_timestamp() - interval '30 days'
+DELETE FROM processed_message WHERE ctid = ANY(ARRAY(
+    SELECT m.ctid FROM processed_message m
+    WHERE m.processed_at < statement_timestamp() - interval '30 days'
     LIMIT $1
     FOR UPDATE SKIP LOCKED
-)
+))
 `
 
 // Batches, the oldest first, of messages that nobody sends again.

@@ -133,7 +133,7 @@ func (q *Queries) InsertRenewal(ctx context.Context, arg InsertRenewalParams) er
 
 const lapsedOrders = `-- name: LapsedOrders :many
 SELECT id FROM orders
-WHERE held_until <= clock_timestamp() AND status = 'pending_payment'
+WHERE held_until <= statement_timestamp() AND status = 'pending_payment'
 ORDER BY held_until
 LIMIT $1
 `

@@ -11,12 +11,12 @@ import (
 )
 
 const deletePublishedEvents = `-- name: DeletePublishedEvents :execrows
-DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o
-    WHERE o.id IN (SELECT lowest.id FROM outbox lowest ORDER BY lowest.id LIMIT $1)
-      AND o.published_at <= clock_timestamp() - make_interval(secs => $2)
+DELETE FROM outbox WHERE ctid = ANY(ARRAY(
+    SELECT o.ctid FROM outbox o
+    WHERE o.id <= (SELECT max(lowest.id) FROM (SELECT id FROM outbox ORDER BY id LIMIT $1) lowest)
+      AND o.published_at <= statement_timestamp() - make_interval(secs => $2)
     FOR UPDATE SKIP LOCKED
-)
+))
 `
 
 type DeletePublishedEventsParams struct {

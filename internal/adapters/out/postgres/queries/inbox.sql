@@ -6,9 +6,9 @@ INSERT INTO processed_message (source, message_id, processed_at) VALUES (@source
 
 -- name: DeleteOldMessages :execrows
 -- Batches, the oldest first, of messages that nobody sends again.
-DELETE FROM processed_message WHERE (source, message_id) IN (
-    SELECT m.source, m.message_id FROM processed_message m
-    WHERE m.processed_at < clock_timestamp() - interval '30 days'
+DELETE FROM processed_message WHERE ctid = ANY(ARRAY(
+    SELECT m.ctid FROM processed_message m
+    WHERE m.processed_at < statement_timestamp() - interval '30 days'
     LIMIT @max_messages
     FOR UPDATE SKIP LOCKED
-);
+));

@@ -55,7 +55,7 @@ ORDER BY o.created_at DESC, o.id DESC, i.line;
 
 -- name: LapsedOrders :many
 SELECT id FROM orders
-WHERE held_until <= clock_timestamp() AND status = 'pending_payment'
+WHERE held_until <= statement_timestamp() AND status = 'pending_payment'
 ORDER BY held_until
 LIMIT @max_orders;
 

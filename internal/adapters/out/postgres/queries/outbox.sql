@@ -19,12 +19,12 @@ UPDATE outbox SET published_at = clock_timestamp() WHERE id = ANY(@ids::bigint[]
 -- Only the lowest ids are looked at: events leave in about that order, so those that
 -- left long ago are there, and no index on published_at is needed. Rows that another
 -- replica deletes are passed over.
-DELETE FROM outbox WHERE id IN (
-    SELECT o.id FROM outbox o
-    WHERE o.id IN (SELECT lowest.id FROM outbox lowest ORDER BY lowest.id LIMIT @max_events)
-      AND o.published_at <= clock_timestamp() - make_interval(secs => @seconds)
+DELETE FROM outbox WHERE ctid = ANY(ARRAY(
+    SELECT o.ctid FROM outbox o
+    WHERE o.id <= (SELECT max(lowest.id) FROM (SELECT id FROM outbox ORDER BY id LIMIT @max_events) lowest)
+      AND o.published_at <= statement_timestamp() - make_interval(secs => @seconds)
     FOR UPDATE SKIP LOCKED
-);
+));
 
 -- name: OutboxBacklog :one
 SELECT count(*) AS events,
