@@ -55,7 +55,7 @@ var rules = append(areaRules(), []rule{
 	{"the guard's vocabulary knows no adapter", guard + "/...", []string{adapters + "/...", commands + "/..."}},
 	{"adapters do not know who puts them together", adapters + "/...", []string{commands + "/..."}},
 	{"adapters know no development servers", adapters + "/...", []string{module + "internal/devserver/..."}},
-	{"no test helper is in the binary", commands + "/...", []string{module + "internal/pgtest/...", "testing"}},
+	{"no test helper is in the binary", commands + "/...", []string{module + "internal/pgtest/...", module + "internal/natstest/...", "testing"}},
 }...)
 
 // areaRules forbids each area the others that it may not know.

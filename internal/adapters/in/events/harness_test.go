@@ -14,6 +14,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/devserver"
+	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
 )
 
@@ -42,20 +43,8 @@ type warehouse struct {
 
 func newWarehouse(t *testing.T) warehouse {
 	t.Helper()
-	broker, err := devserver.StartBroker(t.Context(), devserver.BrokerConfig{DataDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := broker.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	js, err := jetstream.New(connect(t, broker))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return warehouse{broker, js}
+	broker := natstest.New(t)
+	return warehouse{broker, natstest.JetStream(t, broker)}
 }
 
 func connect(t *testing.T, broker *devserver.Broker) *nats.Conn {

@@ -25,6 +25,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
 )
 
@@ -199,7 +200,7 @@ func sample(t *testing.T, name string) core.Event {
 func TestPublishedEventsKeepTheContract(t *testing.T) {
 	t.Parallel()
 	c := readContract(t)
-	db, broker := openDB(t, pgtest.New(t)), newBroker(t)
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
 	var sent []string
 	for name := range c {
 		sent = append(sent, name)
@@ -213,7 +214,7 @@ func TestPublishedEventsKeepTheContract(t *testing.T) {
 	start(t, &nats.Relay{Outbox: db.Outbox(), Sender: newPublisher(t, connect(t, broker))})
 	awaitEmpty(t, db)
 	var got []string
-	for _, body := range bodies(t, broker) {
+	for _, body := range natstest.Messages(t, broker, nats.Stream) {
 		got = append(got, c.check(t, body))
 	}
 	slices.Sort(sent)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	client "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/out/nats"
@@ -17,6 +16,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/devserver"
+	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
 )
 
@@ -45,20 +45,6 @@ func openDB(t *testing.T, url string) *postgres.DB {
 	}
 	t.Cleanup(db.Close)
 	return db
-}
-
-func newBroker(t *testing.T) *devserver.Broker {
-	t.Helper()
-	broker, err := devserver.StartBroker(t.Context(), devserver.BrokerConfig{DataDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := broker.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return broker
 }
 
 func connect(t *testing.T, broker *devserver.Broker) *client.Conn {
@@ -125,7 +111,7 @@ type arrived map[string][]int
 func received(t *testing.T, broker *devserver.Broker) arrived {
 	t.Helper()
 	got, ids := arrived{}, map[int64]bool{}
-	for _, body := range bodies(t, broker) {
+	for _, body := range natstest.Messages(t, broker, nats.Stream) {
 		var e struct {
 			ID        int64
 			Aggregate string
@@ -144,34 +130,6 @@ func received(t *testing.T, broker *devserver.Broker) arrived {
 		got[e.Aggregate] = append(got[e.Aggregate], e.Data.Number)
 	}
 	return got
-}
-
-// bodies gives all messages of the stream in its order.
-func bodies(t *testing.T, broker *devserver.Broker) [][]byte {
-	t.Helper()
-	js, err := jetstream.New(connect(t, broker))
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := js.OrderedConsumer(t.Context(), nats.Stream, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all [][]byte
-	for left := consumer.CachedInfo().NumPending; left > 0; {
-		batch, err := consumer.Fetch(int(left), jetstream.FetchMaxWait(10*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for msg := range batch.Messages() {
-			all = append(all, msg.Data())
-			left--
-		}
-		if err := batch.Error(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
 }
 
 // awaitEmpty waits until the outbox has let everything go.

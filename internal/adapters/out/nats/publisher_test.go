@@ -13,17 +13,9 @@ import (
 	"example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/devserver"
+	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
 )
-
-func jetStream(t *testing.T, broker *devserver.Broker) jetstream.JetStream {
-	t.Helper()
-	js, err := jetstream.New(connect(t, broker))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
-}
 
 // smallStream is the stream as an operator might have made it: it refuses what does not
 // fit.
@@ -36,8 +28,8 @@ func smallStream(messages int64) jetstream.StreamConfig {
 
 func TestNoEventOvertakesAnotherOfItsAggregate(t *testing.T) {
 	t.Parallel()
-	broker := newBroker(t)
-	js := jetStream(t, broker)
+	broker := natstest.New(t)
+	js := natstest.JetStream(t, broker)
 	if _, err := js.CreateStream(t.Context(), smallStream(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +57,7 @@ func TestNoEventOvertakesAnotherOfItsAggregate(t *testing.T) {
 func idsOf(t *testing.T, broker *devserver.Broker) []int64 {
 	t.Helper()
 	var ids []int64
-	for _, body := range bodies(t, broker) {
+	for _, body := range natstest.Messages(t, broker, nats.Stream) {
 		var e struct{ ID int64 }
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
@@ -77,8 +69,8 @@ func idsOf(t *testing.T, broker *devserver.Broker) []int64 {
 
 func TestStreamOfItsOperatorsIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	broker := newBroker(t)
-	js := jetStream(t, broker)
+	broker := natstest.New(t)
+	js := natstest.JetStream(t, broker)
 	if _, err := js.CreateStream(t.Context(), smallStream(7)); err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +88,11 @@ func TestStreamOfItsOperatorsIsLeftAlone(t *testing.T) {
 
 func TestStreamThatIsGoneIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), newBroker(t)
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
 	start(t, &nats.Relay{Outbox: db.Outbox(), Sender: newPublisher(t, connect(t, broker))})
 	write(t, db, "thing/0", 0, 1)
 	awaitEmpty(t, db)
-	if err := jetStream(t, broker).DeleteStream(t.Context(), nats.Stream); err != nil {
+	if err := natstest.JetStream(t, broker).DeleteStream(t.Context(), nats.Stream); err != nil {
 		t.Fatal(err)
 	}
 	write(t, db, "thing/1", 0, 1)

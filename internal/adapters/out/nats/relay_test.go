@@ -14,6 +14,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
 )
 
@@ -73,7 +74,7 @@ func stall(t *testing.T, sender nats.Sender) *blockingSender {
 
 func TestBrokerThatIsDownLosesNothing(t *testing.T) {
 	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), newBroker(t)
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
 	conn := connect(t, broker)
 	spy := &spyOutbox{Outbox: db.Outbox()}
 	start(t, &nats.Relay{Outbox: spy, Sender: newPublisher(t, conn)})
@@ -100,7 +101,7 @@ func TestBrokerThatIsDownLosesNothing(t *testing.T) {
 // TestBrokerThatComesAndGoes breaks connections while batches are under way.
 func TestBrokerThatComesAndGoes(t *testing.T) {
 	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), newBroker(t)
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
 	start(t, &nats.Relay{Outbox: db.Outbox(), Sender: newPublisher(t, connect(t, broker))})
 	for round := range 4 {
 		writeAll(t, db, 20, round*30, 30)
@@ -114,7 +115,7 @@ func TestBrokerThatComesAndGoes(t *testing.T) {
 
 func TestRelayStartsBeforeItsBroker(t *testing.T) {
 	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), newBroker(t)
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
 	broker.Halt()
 	start(t, &nats.Relay{Outbox: db.Outbox(), Sender: newPublisher(t, connect(t, broker))})
 	write(t, db, "thing/0", 0, 3)
@@ -127,7 +128,7 @@ func TestRelayStartsBeforeItsBroker(t *testing.T) {
 
 func TestEventsThatWerePublishedAndNotMarkedArriveOnce(t *testing.T) {
 	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), newBroker(t)
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
 	spy := &spyOutbox{Outbox: db.Outbox()}
 	spy.failMarks.Store(2)
 	writeAll(t, db, 3, 0, 10)
@@ -146,7 +147,7 @@ func TestTwoRelaysAtOnce(t *testing.T) {
 	for name, everybody := range map[string]bool{"one lease": false, "both believe to have it": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, broker := pgtest.New(t), newBroker(t)
+			url, broker := pgtest.New(t), natstest.New(t)
 			db := openDB(t, url)
 			for range 2 {
 				replica := openDB(t, url)
@@ -164,7 +165,7 @@ func TestTwoRelaysAtOnce(t *testing.T) {
 
 func TestLeaseOfAStalledRelayIsTakenOver(t *testing.T) {
 	t.Parallel()
-	url, broker := pgtest.New(t), newBroker(t)
+	url, broker := pgtest.New(t), natstest.New(t)
 	db := openDB(t, url)
 	writeAll(t, db, 3, 0, 20)
 	stalled := stall(t, newPublisher(t, connect(t, broker)))
@@ -181,7 +182,7 @@ func TestLeaseOfAStalledRelayIsTakenOver(t *testing.T) {
 
 func TestRelayThatEndsReleasesItsLease(t *testing.T) {
 	t.Parallel()
-	url, broker := pgtest.New(t), newBroker(t)
+	url, broker := pgtest.New(t), natstest.New(t)
 	db := openDB(t, url)
 	stop := start(t, &nats.Relay{Outbox: db.Outbox(), Sender: newPublisher(t, connect(t, broker)), LeaseFor: time.Hour})
 	write(t, db, "thing/0", 0, 1)
@@ -196,7 +197,7 @@ func TestRelayThatEndsReleasesItsLease(t *testing.T) {
 // TestLowerIDsThatCommitLaterLeave is the trap of every reader that remembers the last id.
 func TestLowerIDsThatCommitLaterLeave(t *testing.T) {
 	t.Parallel()
-	url, broker := pgtest.New(t), newBroker(t)
+	url, broker := pgtest.New(t), natstest.New(t)
 	db := openDB(t, url)
 	start(t, &nats.Relay{Outbox: db.Outbox(), Sender: newPublisher(t, connect(t, broker))})
 	slow := begin(t, url, `INSERT INTO outbox (type, aggregate, data, created_at)
@@ -233,7 +234,7 @@ func begin(t *testing.T, url, statement string) pgx.Tx {
 // TestNothingIsHeldWhilePublishing looks at the database while the broker does not answer.
 func TestNothingIsHeldWhilePublishing(t *testing.T) {
 	t.Parallel()
-	url, broker := pgtest.New(t), newBroker(t)
+	url, broker := pgtest.New(t), natstest.New(t)
 	db := openDB(t, url)
 	write(t, db, "thing/0", 0, 3)
 	blocked := stall(t, newPublisher(t, connect(t, broker)))

@@ -1,0 +1,70 @@
+// Package natstest gives tests a broker of their own, and shows what is in its streams.
+package natstest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.com/orders/internal/devserver"
+)
+
+// fetchTimeout bounds the wait for the next messages of a stream.
+const fetchTimeout = 10 * time.Second
+
+// New starts a broker with durable streams, until the test ends.
+func New(t testing.TB) *devserver.Broker {
+	t.Helper()
+	broker, err := devserver.StartBroker(t.Context(), devserver.BrokerConfig{DataDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := broker.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return broker
+}
+
+// JetStream connects to a broker, until the test ends. The connection outlives the
+// broker's restarts.
+func JetStream(t testing.TB, broker *devserver.Broker) jetstream.JetStream {
+	t.Helper()
+	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
+// Messages gives the bodies of all messages of a stream, in its order.
+func Messages(t testing.TB, broker *devserver.Broker, stream string) [][]byte {
+	t.Helper()
+	consumer, err := JetStream(t, broker).OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	for left := consumer.CachedInfo().NumPending; left > 0; {
+		batch, err := consumer.Fetch(int(left), jetstream.FetchMaxWait(fetchTimeout))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for msg := range batch.Messages() {
+			all = append(all, msg.Data())
+			left--
+		}
+		if err := batch.Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
