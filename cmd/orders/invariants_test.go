@@ -63,10 +63,11 @@ var invariants = []invariant{
 			AND m.currency = p.currency AND m.debit = 'customer/' || o.customer_id AND m.credit = 'seller/' || o.seller_id)
 		UNION ALL
 		SELECT 'refund ' || r.id FROM refund r JOIN orders o ON o.id = r.order_id JOIN payment p ON p.id = r.payment_id
-		WHERE (r.status = 'succeeded')::int <> (
-			SELECT count(*) FROM movement m WHERE m.refund_id = r.id AND m.kind = 'refund' AND m.amount = r.amount
-			AND m.currency = r.currency AND m.debit = 'seller/' || o.seller_id
-			AND m.credit = CASE p.method WHEN 'card' THEN 'provider' ELSE 'customer/' || o.customer_id END)
+		WHERE (r.status = 'succeeded')::int <> ( -- what a card could not take came back
+			SELECT count(*) FILTER (WHERE m.debit = 'seller/' || o.seller_id AND m.credit = back.account)
+			     - count(*) FILTER (WHERE m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id AND r.status = 'failed')
+			FROM movement m, (SELECT CASE p.method WHEN 'card' THEN 'provider' ELSE 'customer/' || o.customer_id END AS account) back
+			WHERE m.refund_id = r.id AND m.kind = 'refund' AND m.amount = r.amount AND m.currency = r.currency)
 		UNION ALL
 		SELECT 'card payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
 		WHERE p.method = 'card' AND (p.status = 'captured')::int <> (
@@ -94,7 +95,9 @@ var invariants = []invariant{
 		SELECT format('order %s is %s: %s captured, %s refunded', id, status, captured, refunded) FROM money WHERE NOT CASE
 			WHEN status IN ('pending_payment', 'payment_processing') THEN captured = 0 AND refunded = 0
 			WHEN status IN ('paid', 'fulfilling') THEN captured = total AND refunded < captured
-			WHEN status = 'cancelled' THEN captured = refunded
+			WHEN status = 'cancelled' THEN captured = refunded OR EXISTS ( -- the card did not take it back
+				SELECT FROM refund r JOIN payment p ON p.id = r.payment_id
+				WHERE r.order_id = money.id AND r.status = 'failed' AND p.method = 'card')
 			ELSE captured = total
 		END`},
 	{holdFitsStatus, `
@@ -121,7 +124,8 @@ var invariants = []invariant{
 			     -- What a provider decides has begun before, and told so.
 			     + (SELECT count(*) FROM payment WHERE method = 'card' AND status <> 'processing')
 			     + (SELECT count(*) FROM refund r JOIN payment p ON p.id = r.payment_id
-			        WHERE p.method = 'card' AND r.status <> 'pending') AS n)
+			        WHERE p.method = 'card' AND r.status <> 'pending')
+			     + (SELECT count(*) FROM movement WHERE kind = 'refund' AND debit = 'provider') AS n)
 		SELECT format('%s events of %s changes', told.n, done.n) FROM told, done WHERE told.n <> done.n`},
 	{auditIsComplete, `
 		WITH done AS (

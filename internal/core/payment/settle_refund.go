@@ -44,8 +44,10 @@ func (s *Service) lookAtRefund(ctx context.Context, refundID int64) (*Payment, *
 	return p, r, nil
 }
 
-// ApplyRefund notes what became of a refund to a card. One that is decided stays as it
-// is. A refusal leaves the money refundable; a person has to look (R-DIST-COMP).
+// ApplyRefund notes what became of a refund to a card. A refusal leaves the money
+// refundable; a person has to look (R-DIST-COMP). It is the last word: a refund that was
+// made may come back days later, when the customer's bank cannot take it, and never the
+// other way round.
 func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result CardResult, from Message) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if first, err := tx.first(ctx, from); err != nil || !first {
@@ -56,16 +58,11 @@ func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result CardRe
 			return err
 		}
 		_, r := c.findRefund(refundID)
-		if r.Status != RefundPending || result.Outcome == CardPending {
+		m, changed := r.decide(result, sellerAccount(c.Order.SellerID))
+		if !changed {
 			return nil
 		}
-		r.ExternalID, r.Status = result.ExternalID, RefundFailed
-		if result.Outcome == CardDone {
-			r.Status = RefundSucceeded
-			m := &Movement{
-				Kind: Repay, Debit: sellerAccount(c.Order.SellerID), Credit: Provider, Amount: r.Amount,
-				PaymentID: r.PaymentID, RefundID: r.ID,
-			}
+		if m != nil {
 			if err := tx.saveMovement(ctx, nil, m); err != nil {
 				return err
 			}
@@ -75,6 +72,26 @@ func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result CardRe
 		}
 		return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
 	})
+}
+
+// decide takes a provider's answer. The movement is nil when no money moved.
+func (r *Refund) decide(result CardResult, seller Account) (m *Movement, changed bool) {
+	switch {
+	case r.Status == RefundPending && result.Outcome == CardDone:
+		r.Status, m = RefundSucceeded, r.movement(seller, Provider)
+	case r.Status == RefundPending && result.Outcome == CardRefused:
+		r.Status = RefundFailed
+	case r.Status == RefundSucceeded && result.Outcome == CardRefused:
+		r.Status, m = RefundFailed, r.movement(Provider, seller)
+	default:
+		return nil, false
+	}
+	r.ExternalID = result.ExternalID
+	return m, true
+}
+
+func (r *Refund) movement(debit, credit Account) *Movement {
+	return &Movement{Kind: Repay, Debit: debit, Credit: credit, Amount: r.Amount, PaymentID: r.PaymentID, RefundID: r.ID}
 }
 
 // findRefund gives a refund of the order by its id, and its payment.

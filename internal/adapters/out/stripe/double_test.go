@@ -369,10 +369,11 @@ func TestWebhooksOfTheDoubleAreRead(t *testing.T) {
 	for i, token := range []string{"pm_card_visa", "pm_card_declined", "pm_late", "pm_refund_fail"} {
 		id := int64(i + 1)
 		how, externalID := p.chargeUntilDecided(t, cardCharge(t, id, token))
-		want[fmt.Sprintf("payment %d", id)] = payment.CardResult{Outcome: how.Outcome, ExternalID: externalID, Reason: how.Reason}
-		if how.Outcome != payment.CardDone {
+		if how.Outcome == payment.CardRefused { // another try might succeed, for all that a webhook knows
+			want[fmt.Sprintf("payment %d", id)] = payment.CardResult{Outcome: payment.CardPending, ExternalID: externalID}
 			continue
 		}
+		want[fmt.Sprintf("payment %d", id)] = payment.CardResult{Outcome: how.Outcome, ExternalID: externalID}
 		refund, err := p.Refund(t.Context(), payment.CardRefund{
 			Key: fmt.Sprintf("refund-%d", id), RefundID: id, PaymentID: id, Amount: money(t, "5.00", "RUB"), ExternalID: externalID,
 		})

@@ -46,10 +46,13 @@ type Event struct {
 
 // chargeEvents are the events about a charge that decide something. Of them the type counts, and not the status of the
 // intent they carry: names of statuses have changed over the years.
+//
+// A failed try decides nothing: Stripe tells of it before or after the success of another try, in any order. The job
+// that waits for the charge asks what became of it.
 var chargeEvents = map[string]payment.CardOutcome{
 	"payment_intent.succeeded":      payment.CardDone,
 	"payment_intent.processing":     payment.CardPending,
-	"payment_intent.payment_failed": payment.CardRefused,
+	"payment_intent.payment_failed": payment.CardPending,
 	"payment_intent.canceled":       payment.CardRefused,
 }
 

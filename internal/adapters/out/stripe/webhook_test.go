@@ -43,7 +43,7 @@ func TestEventsAreRead(t *testing.T) {
 	}{
 		{"payment_intent.succeeded", ours, charge(payment.CardDone, "")},
 		{"payment_intent.processing", ours, charge(payment.CardPending, "")},
-		{"payment_intent.payment_failed", ours, charge(payment.CardRefused, "lost_card")},
+		{"payment_intent.payment_failed", ours, charge(payment.CardPending, "")},
 		{"payment_intent.canceled", ours, charge(payment.CardRefused, "lost_card")},
 		{"payment_intent.canceled", `{"id": "pi_1", "metadata": {"payment_id": "7"}, "cancellation_reason": "abandoned"}`, charge(payment.CardRefused, "abandoned")},
 		{"payment_intent.created", ours, other},
