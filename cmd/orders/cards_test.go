@@ -221,6 +221,8 @@ func TestReconciliationFindsWhatDiffers(t *testing.T) {
 	_, changed := c.boughtByCard("tea", 1, "pm_drop")
 	_, gone := c.boughtByCard("tea", 1, "pm_500")
 	_, returned := c.boughtByCard("tea", 1, "pm_card_visa")
+	_, forgotten := c.boughtByCard("tea", 1, "pm_card_visa")
+	unrefunded, _ := c.boughtByCard("tea", 1, "pm_refund_fail")
 	c.boughtByCard("tea", 1, "pm_card_visa")
 	declined := c.decided(c.payByCard(c.order(alice, "tea", 1).ID, "pm_card_declined"))
 	if found := c.reconciled(); len(found) > 0 {
@@ -228,6 +230,7 @@ func TestReconciliationFindsWhatDiffers(t *testing.T) {
 	}
 	c.chargeBehindUs(extra, 10000)
 	c.chargeBehindUs(declined, 10000)
+	c.chargeBehindUs(cardPayment{ID: 4711, OrderID: 4711}, 10000)
 	for _, planted := range []struct {
 		sql string
 		of  cardPayment
@@ -241,14 +244,25 @@ func TestReconciliationFindsWhatDiffers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	c.exec(`UPDATE payment SET status = 'processing', created_at = now() - interval '30 days' WHERE id = $1`, forgotten.ID)
+	// Nobody planted this: the card does not take the money of a cancelled order back.
+	cancelled := want[orderBody](c.service, http.StatusOK, c.cancelCall(c.asCustomer(), unrefunded.ID))
+	eventually(t, "the refund has failed", func() bool {
+		return c.count(`SELECT count(*) FROM refund WHERE order_id = $1 AND status = 'failed'`, cancelled.ID) == 1
+	})
 	want := map[string]string{
-		fmt.Sprintf("payment/%d", extra.ID):    "captured here, and 2 times by the provider",
-		fmt.Sprintf("payment/%d", declined.ID): "failed here, and captured by the provider",
-		fmt.Sprintf("payment/%d", changed.ID):  "at the provider",
-		fmt.Sprintf("payment/%d", gone.ID):     "captured here, and 0 times by the provider",
-		fmt.Sprintf("payment/%d", returned.ID): "by the provider",
+		fmt.Sprintf("payment/%d", extra.ID):        "captured here, and 2 times by the provider",
+		fmt.Sprintf("payment/%d", declined.ID):     "failed here, and captured by the provider",
+		fmt.Sprintf("payment/%d", changed.ID):      "at the provider",
+		fmt.Sprintf("payment/%d", gone.ID):         "captured here, and 0 times by the provider",
+		fmt.Sprintf("payment/%d", returned.ID):     "by the provider",
+		fmt.Sprintf("payment/%d", forgotten.ID):    "still processing here, and 1 times captured by the provider",
+		fmt.Sprintf("order/%d", forgotten.OrderID): "without a captured payment",
+		"payment/4711":                        "unknown here, and 1 times captured by the provider",
+		fmt.Sprintf("order/%d", cancelled.ID): "cancelled, and 0 of 100.0000 given back",
 	}
 	found := c.reconciled()
+	c.exec(`UPDATE payment SET status = 'captured' WHERE id = $1`, forgotten.ID) // ours, so put right again
 	for _, d := range found {
 		if want[d.Resource] == "" || !strings.Contains(d.Detail, want[d.Resource]) {
 			t.Errorf("found %s: %q, want %q", d.Resource, d.Detail, want[d.Resource])

@@ -3,6 +3,8 @@ package payment
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,8 +28,9 @@ type Books interface {
 	// Differences compares the books with themselves: balances with their movements,
 	// refunds with payments, stock with holds, orders with payments.
 	Differences(ctx context.Context) ([]Difference, error)
-	// CardPayments gives the card payments made in a span of time, with their refunds.
-	CardPayments(ctx context.Context, from, to time.Time) ([]*Payment, error)
+	// CardPayments gives card payments with their refunds: those made since then, those
+	// of any age that wait for the provider, and those of these ids.
+	CardPayments(ctx context.Context, since time.Time, ids []int64) ([]*Payment, error)
 }
 
 // Statement is the provider's side of reconciliation.
@@ -60,41 +63,51 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Difference, error) {
 		return differences, err
 	}
 	now := r.Now()
-	ours, err := r.Books.CardPayments(ctx, now.Add(-reconcileWindow), now.Add(-settleTime))
-	if err != nil {
-		return nil, err
-	}
-	// A little more than our window, for the provider is asked after we have written.
+	// First theirs, and a little more than our window: a charge is made after our row.
 	theirs, err := r.Statement.Charges(ctx, now.Add(-reconcileWindow-time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("read the provider's charges: %w", err)
 	}
-	return append(differences, compare(ours, theirs)...), nil
-}
-
-// compare finds payments that the provider has otherwise, and charges beside the one
-// that a payment has.
-func compare(ours []*Payment, theirs []ProviderCharge) []Difference {
-	charges := map[int64][]ProviderCharge{}
+	captured := map[int64][]ProviderCharge{}
 	for _, c := range theirs {
 		if c.Captured {
-			charges[c.PaymentID] = append(charges[c.PaymentID], c)
+			captured[c.PaymentID] = append(captured[c.PaymentID], c)
 		}
 	}
+	ours, err := r.Books.CardPayments(ctx, now.Add(-reconcileWindow), slices.Sorted(maps.Keys(captured)))
+	if err != nil {
+		return nil, err
+	}
+	return append(differences, compare(ours, captured, now.Add(-settleTime))...), nil
+}
+
+// compare finds payments that the provider has otherwise, and charges that are nobody's.
+// What was asked for since settled is left for the next time.
+func compare(ours []*Payment, captured map[int64][]ProviderCharge, settled time.Time) []Difference {
 	var found []Difference
+	report := func(paymentID int64, detail string) {
+		found = append(found, Difference{Resource: "payment/" + strconv.FormatInt(paymentID, 10), Detail: detail})
+	}
+	strangers := maps.Clone(captured)
 	for _, p := range ours {
-		if detail := p.differsFrom(charges[p.ID]); detail != "" {
-			found = append(found, Difference{Resource: "payment/" + strconv.FormatInt(p.ID, 10), Detail: detail})
+		delete(strangers, p.ID)
+		if detail := p.differsFrom(captured[p.ID], settled); detail != "" {
+			report(p.ID, detail)
 		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(strangers)) {
+		report(id, fmt.Sprintf("unknown here, and %d times captured by the provider", len(strangers[id])))
 	}
 	return found
 }
 
-// differsFrom says how a settled payment and its charges differ, or nothing.
-func (p *Payment) differsFrom(charges []ProviderCharge) string {
+// differsFrom says how a payment differs from its charges, or nothing.
+func (p *Payment) differsFrom(charges []ProviderCharge, settled time.Time) string {
 	switch {
+	case p.CreatedAt.After(settled):
+		return ""
 	case p.Status == Processing:
-		return "" // still being asked for
+		return fmt.Sprintf("still processing here, and %d times captured by the provider", len(charges))
 	case p.Status == Failed && len(charges) > 0:
 		return "failed here, and captured by the provider"
 	case p.Status == Failed:
@@ -103,17 +116,22 @@ func (p *Payment) differsFrom(charges []ProviderCharge) string {
 		return fmt.Sprintf("captured here, and %d times by the provider", len(charges))
 	case !charges[0].Amount.Equal(p.Amount):
 		return fmt.Sprintf("%s here, and %s at the provider", p.Amount, charges[0].Amount)
-	case !p.refundsPending() && !charges[0].Refunded.Equal(p.Refunded()):
-		return fmt.Sprintf("%s refunded here, and %s by the provider", p.Refunded(), charges[0].Refunded)
 	}
-	return ""
+	return p.refundsDifferFrom(charges[0], settled)
 }
 
-func (p *Payment) refundsPending() bool {
+// refundsDifferFrom says how what was given back differs, or nothing.
+func (p *Payment) refundsDifferFrom(charge ProviderCharge, settled time.Time) string {
 	for _, r := range p.Refunds {
-		if r.Status == RefundPending {
-			return true
+		switch {
+		case r.CreatedAt.After(settled):
+			return ""
+		case r.Status == RefundPending:
+			return fmt.Sprintf("refund %d is still pending here", r.ID)
 		}
 	}
-	return false
+	if charge.Refunded.Equal(p.Refunded()) {
+		return ""
+	}
+	return fmt.Sprintf("%s refunded here, and %s by the provider", p.Refunded(), charge.Refunded)
 }

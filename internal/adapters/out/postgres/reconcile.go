@@ -22,10 +22,10 @@ func (db *DB) Differences(ctx context.Context) ([]payment.Difference, error) {
 	return found, nil
 }
 
-// CardPayments gives the card payments of a span of time; see [payment.Books].
-func (db *DB) CardPayments(ctx context.Context, from, to time.Time) ([]*payment.Payment, error) {
+// CardPayments gives card payments to compare with the provider's; see [payment.Books].
+func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) ([]*payment.Payment, error) {
 	q := dbsqlc.New(db.pool)
-	rows, err := q.CardPaymentsBetween(ctx, dbsqlc.CardPaymentsBetweenParams{FromTime: from, ToTime: to})
+	rows, err := q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Ids: named})
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("read the card payments: %w", err))
 	}

@@ -38,6 +38,12 @@ FROM orders o
 WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')
   AND NOT EXISTS (SELECT FROM payment p WHERE p.order_id = o.id AND p.status = 'captured')
 UNION ALL
+SELECT 'order/' || o.id, format('cancelled, and %s of %s given back', coalesce(sum(r.amount), 0), p.amount)
+FROM orders o JOIN payment p ON p.order_id = o.id AND p.status = 'captured'
+LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
+WHERE o.status = 'cancelled'
+GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
+UNION ALL
 SELECT 'payment/' || p.id, format('captured, and %s movements', count(m.id))
 FROM payment p LEFT JOIN movement m ON m.payment_id = p.id AND m.kind = 'payment'
 WHERE p.status = 'captured'
@@ -70,19 +76,21 @@ func (q *Queries) BookDifferences(ctx context.Context) ([]BookDifferencesRow, er
 	return items, nil
 }
 
-const cardPaymentsBetween = `-- name: CardPaymentsBetween :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment
-WHERE method = 'card' AND created_at >= $1 AND created_at < $2
-ORDER BY id
+const cardPaymentsToCompare = `-- name: CardPaymentsToCompare :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment p
+WHERE p.method = 'card' AND (
+    p.created_at >= $1 OR p.id = ANY($2::bigint[]) OR p.status = 'processing'
+    OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
+ORDER BY p.id
 `
 
-type CardPaymentsBetweenParams struct {
-	FromTime time.Time
-	ToTime   time.Time
+type CardPaymentsToCompareParams struct {
+	Since time.Time
+	Ids   []int64
 }
 
-func (q *Queries) CardPaymentsBetween(ctx context.Context, arg CardPaymentsBetweenParams) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, cardPaymentsBetween, arg.FromTime, arg.ToTime)
+func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToCompareParams) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, cardPaymentsToCompare, arg.Since, arg.Ids)
 	if err != nil {
 		return nil, err
 	}

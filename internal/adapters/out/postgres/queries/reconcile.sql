@@ -27,15 +27,23 @@ FROM orders o
 WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')
   AND NOT EXISTS (SELECT FROM payment p WHERE p.order_id = o.id AND p.status = 'captured')
 UNION ALL
+SELECT 'order/' || o.id, format('cancelled, and %s of %s given back', coalesce(sum(r.amount), 0), p.amount)
+FROM orders o JOIN payment p ON p.order_id = o.id AND p.status = 'captured'
+LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
+WHERE o.status = 'cancelled'
+GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
+UNION ALL
 SELECT 'payment/' || p.id, format('captured, and %s movements', count(m.id))
 FROM payment p LEFT JOIN movement m ON m.payment_id = p.id AND m.kind = 'payment'
 WHERE p.status = 'captured'
 GROUP BY p.id HAVING count(m.id) <> 1;
 
--- name: CardPaymentsBetween :many
-SELECT * FROM payment
-WHERE method = 'card' AND created_at >= @from_time AND created_at < @to_time
-ORDER BY id;
+-- name: CardPaymentsToCompare :many
+SELECT * FROM payment p
+WHERE p.method = 'card' AND (
+    p.created_at >= @since OR p.id = ANY(@ids::bigint[]) OR p.status = 'processing'
+    OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
+ORDER BY p.id;
 
 -- name: RefundsOfPayments :many
 SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY id;

@@ -1,0 +1,66 @@
+package payment
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	settled := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	before, since := settled.Add(-time.Minute), settled.Add(time.Minute)
+	card := func(status Status, at time.Time, refunds ...*Refund) *Payment {
+		return &Payment{ID: 7, Method: ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at}
+	}
+	refund := func(status RefundStatus, amount string, at time.Time) *Refund {
+		return &Refund{ID: 9, Amount: rub(amount), Status: status, CreatedAt: at}
+	}
+	charge := func(amount, refunded string) ProviderCharge {
+		return ProviderCharge{PaymentID: 7, Captured: true, Amount: rub(amount), Refunded: rub(refunded)}
+	}
+	once := charge("100.00", "0.00")
+	for name, test := range map[string]struct {
+		ours   *Payment
+		theirs []ProviderCharge
+		want   string // nothing when nothing differs
+	}{
+		"captured once":                   {card(Captured, before), []ProviderCharge{once}, ""},
+		"captured twice":                  {card(Captured, before), []ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
+		"captured never":                  {card(Captured, before), nil, "captured here, and 0 times by the provider"},
+		"captured a moment ago":           {card(Captured, since), nil, ""},
+		"another amount":                  {card(Captured, before), []ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
+		"failed":                          {card(Failed, before), nil, ""},
+		"failed and captured":             {card(Failed, before), []ProviderCharge{once}, "failed here, and captured by the provider"},
+		"processing":                      {card(Processing, before), nil, "still processing here, and 0 times captured by the provider"},
+		"processing and captured":         {card(Processing, before), []ProviderCharge{once}, "still processing here, and 1 times captured by the provider"},
+		"processing since a moment":       {card(Processing, since), nil, ""},
+		"of nobody":                       {nil, []ProviderCharge{once}, "unknown here, and 1 times captured by the provider"},
+		"refunded":                        {card(Captured, before, refund(RefundSucceeded, "30.00", before)), []ProviderCharge{charge("100.00", "30.00")}, ""},
+		"refunded here only":              {card(Captured, before, refund(RefundSucceeded, "30.00", before)), []ProviderCharge{once}, "30.00 RUB refunded here, and 0.00 RUB by the provider"},
+		"refunded there only":             {card(Captured, before), []ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
+		"a refund that failed":            {card(Captured, before, refund(RefundFailed, "30.00", before)), []ProviderCharge{once}, ""},
+		"a refund that is pending":        {card(Captured, before, refund(RefundPending, "30.00", before)), []ProviderCharge{once}, "refund 9 is still pending here"},
+		"a refund pending since a moment": {card(Captured, before, refund(RefundPending, "30.00", since)), []ProviderCharge{once}, ""},
+		"a refund made a moment ago":      {card(Captured, before, refund(RefundSucceeded, "30.00", since)), []ProviderCharge{once}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ours []*Payment
+			if test.ours != nil {
+				ours = append(ours, test.ours)
+			}
+			captured := map[int64][]ProviderCharge{}
+			if test.theirs != nil {
+				captured[7] = test.theirs
+			}
+			var want []Difference
+			if test.want != "" {
+				want = []Difference{{Resource: "payment/7", Detail: test.want}}
+			}
+			if diff := cmp.Diff(want, compare(ours, captured, settled)); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
