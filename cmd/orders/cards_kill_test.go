@@ -56,24 +56,35 @@ func hangUp(w http.ResponseWriter, r *http.Request, provider http.Handler) {
 	_, _ = w.Write(kept.Body.Bytes()) // a caller that is gone asks again
 }
 
-// A border is where the process that works on a payment shall be killed. Arming it gives
-// what waits until the job is there, and what lets go of the rest when the process is
-// dead.
-type border func(c cardShop, p cardPayment) (reached, release func())
+// asked is a question to the provider, and the job that asks it.
+type asked struct {
+	job     string
+	orderID int
+	// decided waits for the answer and gives what it came to.
+	decided func() string
+}
+
+// A border is where the process that asks shall be killed. Arming it gives what waits
+// until the job is there, and what lets go of the rest when the process is dead.
+type border func(c cardShop, q asked) (reached, release func())
+
+var borders = map[string]border{
+	"fetched": fetched, "before the call": beforeCall, "after the provider's deed": afterDeed, "after our write": afterWrite,
+}
 
 // fetched: the job has begun, and stands before its order.
-func fetched(c cardShop, p cardPayment) (reached, release func()) {
-	l := c.hold(query{`SELECT FROM orders WHERE id = $1 FOR UPDATE`, []any{p.OrderID}})
+func fetched(c cardShop, q asked) (reached, release func()) {
+	l := c.hold(query{`SELECT FROM orders WHERE id = $1 FOR UPDATE`, []any{q.orderID}})
 	return l.awaitWaiter, l.release
 }
 
 // beforeCall: the provider has not seen the call.
-func beforeCall(c cardShop, _ cardPayment) (reached, release func()) {
+func beforeCall(c cardShop, _ asked) (reached, release func()) {
 	return c.stopCall(func(*http.Request, http.Handler) {})
 }
 
 // afterDeed: the provider has done what it was asked, and nobody here knows.
-func afterDeed(c cardShop, _ cardPayment) (reached, release func()) {
+func afterDeed(c cardShop, _ asked) (reached, release func()) {
 	return c.stopCall(func(r *http.Request, provider http.Handler) { provider.ServeHTTP(httptest.NewRecorder(), r) })
 }
 
@@ -93,19 +104,19 @@ func (c cardShop) stopCall(deed func(*http.Request, http.Handler)) (reached, rel
 }
 
 // afterWrite: what the provider said is written, and that the job is done is not.
-func afterWrite(c cardShop, p cardPayment) (reached, release func()) {
+func afterWrite(c cardShop, q asked) (reached, release func()) {
 	var l lock
-	asked, locked := make(chan struct{}), make(chan struct{})
+	called, locked := make(chan struct{}), make(chan struct{})
 	c.provider.setGate(func(w http.ResponseWriter, r *http.Request, provider http.Handler) {
-		close(asked)
+		close(called)
 		await(c, locked)
 		provider.ServeHTTP(w, r)
 	})
 	reached = func() {
-		receive(c, asked, "the provider is asked")
-		l = c.hold(query{`SELECT FROM river.river_job WHERE kind = 'settle_payment' FOR UPDATE`, nil})
+		receive(c, called, "the provider is asked")
+		l = c.hold(query{`SELECT FROM river.river_job WHERE kind = $1 FOR UPDATE`, []any{q.job}})
 		close(locked)
-		c.decided(p)
+		q.decided()
 		l.awaitWaiter()
 	}
 	return reached, func() {
@@ -115,33 +126,58 @@ func afterWrite(c cardShop, p cardPayment) (reached, release func()) {
 	}
 }
 
+// killAt kills the process that works on a question at a border, and lets another one
+// finish.
+func (c cardShop) killAt(border border, q asked, start func() *process, binary, want string) {
+	c.Helper()
+	reached, release := border(c, q)
+	first := start()
+	reached()
+	first.kill()
+	release()
+	if n := c.count(`SELECT count(*) FROM river.river_job WHERE kind = $1 AND state = 'running'`, q.job); n != 1 {
+		c.Fatalf("%d jobs were left running, want 1", n)
+	}
+	c.takeOver(binary, first)
+	if got := q.decided(); got != want {
+		c.Errorf("it is %s, want %s", got, want)
+	}
+	eventually(c, "the job is done", func() bool {
+		return c.count(`SELECT count(*) FROM river.river_job WHERE kind = $1 AND state = 'completed'`, q.job) == 1
+	})
+	c.sameBooks()
+}
+
 func TestAPaymentWhoseProcessIsKilledIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	binary := buildOrders(t)
-	for name, border := range map[string]border{
-		"fetched": fetched, "before the call": beforeCall, "after the provider's deed": afterDeed, "after our write": afterWrite,
-	} {
+	for name, border := range borders {
 		for token, status := range map[string]string{"pm_card_visa": "captured", "pm_card_declined": "failed"} {
 			t.Run(name+" with "+token, func(t *testing.T) {
 				t.Parallel()
 				c := newCardWorld(t, shelf{"tea": 5})
 				p := c.payByCard(c.order(alice, "tea", 2).ID, token)
-				reached, release := border(c, p)
-				first := c.startProcess(binary, c.provider.settings()...)
-				reached()
-				first.kill()
-				release()
-				if n := c.count(`SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment' AND state = 'running'`); n != 1 {
-					t.Fatalf("%d jobs were left running, want 1", n)
-				}
-				c.takeOver(binary, first)
-				if got := c.decided(p).Status; got != status {
-					t.Errorf("the payment is %s, want %s", got, status)
-				}
-				eventually(t, "the job is done", func() bool {
-					return c.count(`SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment' AND state = 'completed'`) == 1
-				})
-				c.sameBooks()
+				q := asked{"settle_payment", p.OrderID, func() string { return c.decided(p).Status }}
+				c.killAt(border, q, func() *process { return c.startProcess(binary, c.provider.settings()...) }, binary, status)
+			})
+		}
+	}
+}
+
+func TestARefundWhoseProcessIsKilledIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	binary := buildOrders(t)
+	for name, border := range borders {
+		for token, status := range map[string]string{"pm_card_visa": "succeeded", "pm_refund_fail": "failed"} {
+			t.Run(name+" with "+token, func(t *testing.T) {
+				t.Parallel()
+				c := newCardWorld(t, shelf{"tea": 5})
+				payer := c.startProcess(binary, c.provider.settings()...)
+				o, _ := c.boughtByCard("tea", 2, token)
+				payer.kill()
+				r := want[refundBody](c.service, http.StatusOK, c.refundCall(c.asAdmin(), o.ID, "50.00"))
+				q := asked{"settle_refund", o.ID, func() string { return c.refundDecided(r) }}
+				c.killAt(border, q, func() *process { return c.takeOver(binary, payer) }, binary, status)
 			})
 		}
 	}
@@ -272,7 +308,7 @@ func (c cardShop) awaitCalls() <-chan struct{} {
 
 func TestARandomMixOfCardPaymentsLeavesBooksEqual(t *testing.T) {
 	t.Parallel()
-	const payments = 200
+	const payments = 1000
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -389,12 +389,22 @@ func (c command) askTwoServices(t *testing.T) {
 	}
 }
 
-var goroutineTotal = regexp.MustCompile(`goroutine profile: total ([0-9]+)`)
+// Figures that the admin listener of a process tells.
+var (
+	goroutines = figure{"/debug/pprof/goroutine?debug=1", regexp.MustCompile(`goroutine profile: total ([0-9]+)`)}
+	// liveHeap is in bytes, after a collection.
+	liveHeap = figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
+)
 
-// goroutines asks the admin listener of a process how many it has.
-func (w *world) goroutines(adminAddr string) int {
+type figure struct {
+	path  string
+	value *regexp.Regexp
+}
+
+// figure asks the admin listener of a process.
+func (w *world) figure(adminAddr string, f figure) int {
 	w.Helper()
-	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, "http://"+adminAddr+"/debug/pprof/goroutine?debug=1", http.NoBody)
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, "http://"+adminAddr+f.path, http.NoBody)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -407,11 +417,11 @@ func (w *world) goroutines(adminAddr string) int {
 	if err != nil {
 		w.Fatal(err)
 	}
-	total := goroutineTotal.FindSubmatch(body)
-	if total == nil {
-		w.Fatalf("no number of goroutines in %.200s", body)
+	found := f.value.FindSubmatch(body)
+	if found == nil {
+		w.Fatalf("%s: no figure in %.200s", f.path, body)
 	}
-	n, err := strconv.Atoi(string(total[1]))
+	n, err := strconv.Atoi(string(found[1]))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -432,11 +442,11 @@ func (c command) restAfterLoad(t *testing.T) {
 		stop()
 	}
 	work() // what is started with the first requests stays, and jobs come and go
-	base := w.goroutines(adminAddr)
+	base := w.figure(adminAddr, goroutines)
 	for range 3 {
 		work()
 	}
-	eventually(t, "the goroutines of the load are gone", func() bool { return w.goroutines(adminAddr) < base+operations/2 })
+	eventually(t, "the goroutines of the load are gone", func() bool { return w.figure(adminAddr, goroutines) < base+operations/2 })
 	eventually(t, "no transaction and no lock is left", func() bool {
 		return w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND backend_type = 'client backend'`) == 0 &&
 			w.count(`SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND locktype = 'advisory'`) == 0
