@@ -178,10 +178,12 @@ func (r *grownSeries) turn(ctx context.Context, small, large *site, t timing, sm
 
 // cleaning is one turn with and without clean-up.
 type cleaning struct {
-	without, with cell
+	with, without []cell
 	removed       int64
 	took          time.Duration
 }
+
+func (c cleaning) ratio() float64 { return of(c.with, rateOf) / of(c.without, rateOf) }
 
 // cleanUp measures credits with and without clean-up beside them. The service cleans up
 // by itself, first of all when it starts: so it is started again when there is much to do.
@@ -190,10 +192,6 @@ func (b *bench) cleanUp(ctx context.Context, s *site) ([]cleaning, error) {
 	var turns []cleaning
 	for round := range b.rounds {
 		var turn cleaning
-		var err error
-		if turn.without, err = credits.measureService(ctx, s, hotAt, b.timing); err != nil {
-			return nil, err
-		}
 		if err := b.expire(ctx, s, round); err != nil {
 			return nil, err
 		}
@@ -204,7 +202,7 @@ func (b *bench) cleanUp(ctx context.Context, s *site) ([]cleaning, error) {
 			return nil, err
 		}
 		b.say("clean-up, round %d of %d: %.0f/s without, %.0f/s beside the removal of %d records in %.1f s",
-			round+1, b.rounds, turn.without.rate, turn.with.rate, turn.removed, turn.took.Seconds())
+			round+1, b.rounds, of(turn.without, rateOf), of(turn.with, rateOf), turn.removed, turn.took.Seconds())
 		turns = append(turns, turn)
 	}
 	return turns, nil
@@ -226,32 +224,34 @@ func (b *bench) expire(ctx context.Context, s *site, round int) error {
 		`VACUUM ANALYZE idempotency_record`, `CHECKPOINT`)
 }
 
-// watch puts load on the service until clean-up has nothing left to do, in pieces of a
-// second. A piece in which it ended does not count.
+// watch puts load on the service until clean-up has nothing left to do, and then for as
+// long again, in pieces of a second. Pieces in which it rested or ended do not count.
 func (turn *cleaning) watch(ctx context.Context, s *site, c command) error {
 	before, err := s.expired(ctx)
 	if err != nil {
 		return err
 	}
-	var rates []float64
 	start, left := time.Now(), before
 	for left > 0 && time.Since(start) < cleanPatience {
+		was := left
 		measured, err := c.measureService(ctx, s, hotAt, timing{0, time.Second})
 		if err != nil {
 			return err
 		}
-		was := left
 		if left, err = s.expired(ctx); err != nil {
 			return err
 		}
 		if left > 0 && left < was {
-			rates = append(rates, measured.rate)
+			turn.with = append(turn.with, measured)
 		}
-		turn.with = measured
 	}
 	turn.removed, turn.took = before-left, time.Since(start)
-	if len(rates) > 0 {
-		turn.with.rate = median(rates)
+	for range turn.with {
+		measured, err := c.measureService(ctx, s, hotAt, timing{0, time.Second})
+		if err != nil {
+			return err
+		}
+		turn.without = append(turn.without, measured)
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func growthText(machine, held string, all []*grownSeries, cleaned []cleaning) st
 	fmt.Fprintln(out, "|---:|---:|---:|---:|---:|---:|")
 	for i, turn := range cleaned {
 		fmt.Fprintf(out, "| %d | %.0f | %.0f | **%.2f** | %d | %.1f |\n", i+1,
-			turn.without.rate, turn.with.rate, turn.with.rate/turn.without.rate, turn.removed, turn.took.Seconds())
+			of(turn.without, rateOf), of(turn.with, rateOf), turn.ratio(), turn.removed, turn.took.Seconds())
 	}
 	return out.String()
 }

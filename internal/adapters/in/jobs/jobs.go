@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,10 +26,8 @@ import (
 )
 
 const (
-	// batch is how many orders or records one transaction or statement looks at.
-	batch = 500
-	// runTimeout bounds one run; what is left is for the next.
-	runTimeout = 30 * time.Second
+	// runTimeout bounds one run.
+	runTimeout = time.Minute
 	// settlers is how many questions to the provider are open at once in one process.
 	settlers = 8
 	// rescueAfter is longer than a job may take.
@@ -72,15 +71,17 @@ type Config struct {
 type Runner struct {
 	client   *river.Client[pgx.Tx]
 	migrator *rivermigrate.Migrator[pgx.Tx]
+	// endSweeps lets sweeps end after the batch that they are at.
+	endSweeps func()
 }
 
 // New sets the jobs up. Nothing runs yet.
 func New(cfg Config) (*Runner, error) {
-	workers := river.NewWorkers()
-	river.AddWorker(workers, &sweeper[releaseHolds]{sweep: cfg.ReleaseHolds})
-	river.AddWorker(workers, &sweeper[cleanKeys]{sweep: cfg.CleanKeys})
-	river.AddWorker(workers, &sweeper[cleanOutbox]{sweep: cfg.CleanOutbox})
-	river.AddWorker(workers, &sweeper[cleanMessages]{sweep: cfg.CleanMessages})
+	workers, stopping := river.NewWorkers(), make(chan struct{})
+	river.AddWorker(workers, &sweeper[releaseHolds]{sweep: cfg.ReleaseHolds, stopping: stopping})
+	river.AddWorker(workers, &sweeper[cleanKeys]{sweep: cfg.CleanKeys, stopping: stopping})
+	river.AddWorker(workers, &sweeper[cleanOutbox]{sweep: cfg.CleanOutbox, stopping: stopping})
+	river.AddWorker(workers, &sweeper[cleanMessages]{sweep: cfg.CleanMessages, stopping: stopping})
 	river.AddWorker(workers, &reconciler{reconcile: cfg.Reconcile})
 	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}}
 	if cfg.Settle != nil {
@@ -113,7 +114,7 @@ func New(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the jobs: %w", err)
 	}
-	return &Runner{client, migrator}, nil
+	return &Runner{client, migrator, sync.OnceFunc(func() { close(stopping) })}, nil
 }
 
 // failures tells the log of runs that failed: River does so below the level that we
@@ -160,6 +161,7 @@ func (r *Runner) Start(ctx context.Context) error {
 // Stop takes no more jobs and waits for those that run; when ctx ends first, it breaks
 // them off.
 func (r *Runner) Stop(ctx context.Context) error {
+	r.endSweeps()
 	if err := r.client.Stop(ctx); err == nil {
 		return nil
 	}
@@ -169,42 +171,6 @@ func (r *Runner) Stop(ctx context.Context) error {
 		return fmt.Errorf("stop the jobs: %w", err)
 	}
 	return nil
-}
-
-// releaseHolds frees the stock of holds that have lapsed.
-type releaseHolds struct{}
-
-func (releaseHolds) Kind() string { return "release_lapsed_holds" }
-
-// cleanKeys removes idempotency records that have expired.
-type cleanKeys struct{}
-
-func (cleanKeys) Kind() string { return "clean_idempotency_records" }
-
-// cleanOutbox removes events that left long ago.
-type cleanOutbox struct{}
-
-func (cleanOutbox) Kind() string { return "clean_outbox" }
-
-// cleanMessages removes the notes of messages that nobody sends again.
-type cleanMessages struct{}
-
-func (cleanMessages) Kind() string { return "clean_processed_messages" }
-
-// sweeper works through what is due, batch by batch, until there is no more.
-type sweeper[A river.JobArgs] struct {
-	river.WorkerDefaults[A]
-	sweep func(ctx context.Context, limit int) (int, error)
-}
-
-// Work runs one sweep.
-func (s *sweeper[A]) Work(ctx context.Context, _ *river.Job[A]) error {
-	for {
-		n, err := s.sweep(ctx, batch)
-		if err != nil || n < batch {
-			return err
-		}
-	}
 }
 
 // reconcile compares the books.
