@@ -58,6 +58,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	// Statements with arrays are planned anew each time unless told otherwise, which costs
 	// more than running them. Lists, whose plan depends on what is asked, say so.
 	setDefault(params, "plan_cache_mode", "force_generic_plan")
+	// Such a plan stays while tables grow. One made when a table was small, or empty and
+	// vacuumed, would read all of it for every key.
+	setDefault(params, "enable_seqscan", "off")
 	// A process that stalls or vanishes in mid-transaction must not keep its locks.
 	setDefault(params, "idle_in_transaction_session_timeout", "15s")
 	setDefault(params, "application_name", "orders")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"example.com/orders/internal/idempotency"
 )
 
 // However much is kept, clean-up reads about what it removes.
@@ -19,6 +21,12 @@ func TestCleanUpReadsOnlyWhatItRemoves(t *testing.T) {
 			 SELECT 'alice', i::text, '', 'creditBalance', 201, '', '', '', now(), now() + CASE WHEN i <= $2 THEN -1 ELSE 1 END * interval '1 hour'
 			 FROM generate_series(1, $1::int) i`,
 			func(ctx context.Context, d *database) (int, error) { return d.Keys().DeleteExpired(ctx, 500) },
+		},
+		"processed_message": {
+			`INSERT INTO processed_message (source, message_id, processed_at)
+			 SELECT 'stripe', i::text, now() - CASE WHEN i <= $2 THEN 31 ELSE 1 END * interval '1 day'
+			 FROM generate_series(1, $1::int) i`,
+			func(ctx context.Context, d *database) (int, error) { return d.DeleteOldMessages(ctx, 500) },
 		},
 		"outbox": {
 			`INSERT INTO outbox (type, aggregate, data, created_at, published_at)
@@ -54,6 +62,27 @@ func TestCleanUpReadsOnlyWhatItRemoves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A statement keeps the plan that it was given when its table was empty.
+func TestAKeyIsFoundByIndexInATableThatWasEmpty(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	db := open(t, d.url+"&pool_max_conns=1")
+	for _, fill := range []string{
+		`VACUUM ANALYZE idempotency_record`,
+		`INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
+		 SELECT 'alice', i::text, '', 'creditBalance', 201, '', '', '', now(), now() + interval '1 hour' FROM generate_series(1, 1000) i`,
+	} {
+		if _, err := d.plain.Exec(t.Context(), fill); err != nil {
+			t.Fatal(err)
+		}
+		if _, found, err := db.Keys().Find(t.Context(), idempotency.ID{Principal: "bob", Key: "1"}); found || err != nil {
+			t.Fatalf("found %t, %v; want nothing", found, err)
+		}
+	}
+	db.Close() // connections that end hand their counts in
+	d.await(t, "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'idempotency_record_pkey'", 2)
 }
 
 // read counts the rows of a table that have been read, in whatever way.

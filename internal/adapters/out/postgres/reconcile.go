@@ -11,9 +11,15 @@ import (
 
 // Differences compares the books with themselves; see [payment.Books].
 func (db *DB) Differences(ctx context.Context) ([]payment.Difference, error) {
-	rows, err := dbsqlc.New(db.pool).BookDifferences(ctx)
+	var rows []dbsqlc.BookDifferencesRow
+	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
+		return t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
+			rows, err = q.BookDifferences(ctx)
+			return err
+		})
+	})
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("compare the books: %w", err))
+		return nil, fmt.Errorf("compare the books: %w", err)
 	}
 	found := make([]payment.Difference, len(rows))
 	for i, row := range rows {
@@ -24,18 +30,27 @@ func (db *DB) Differences(ctx context.Context) ([]payment.Difference, error) {
 
 // CardPayments gives card payments to compare with the provider's; see [payment.Books].
 func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) ([]*payment.Payment, error) {
-	q := dbsqlc.New(db.pool)
-	rows, err := q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Ids: named})
+	var rows []dbsqlc.Payment
+	var refunds []dbsqlc.Refund
+	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
+		err := t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
+			rows, err = q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Ids: named})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		ids := make([]int64, len(rows))
+		for i, row := range rows {
+			ids[i] = row.ID
+		}
+		return t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+			refunds, err = q.RefundsOfPayments(ctx, ids)
+			return err
+		})
+	})
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("read the card payments: %w", err))
-	}
-	ids := make([]int64, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	refunds, err := q.RefundsOfPayments(ctx, ids)
-	if err != nil {
-		return nil, unavailable(fmt.Errorf("read the refunds: %w", err))
+		return nil, fmt.Errorf("read the card payments: %w", err)
 	}
 	return paymentsOf(rows, refunds)
 }

@@ -56,7 +56,8 @@ func (db *DB) inTx(ctx context.Context, fn func(context.Context, *tx) error) err
 	})
 }
 
-// planAnew goes before a list: its best plan depends on what is asked for.
+// planAnew goes before a list, and before what reads whole tables: their best plan
+// depends on what is asked for, and on how much there is.
 func planAnew(ctx context.Context) read {
 	return func(q *dbsqlc.Queries) error { return q.PlanAnew(ctx) }
 }

@@ -14,6 +14,7 @@ const deleteOldMessages = `-- name: DeleteOldMessages :execrows
 DELETE FROM processed_message WHERE ctid = ANY(ARRAY(
     SELECT m.ctid FROM processed_message m
     WHERE m.processed_at < statement_timestamp() - interval '30 days'
+    ORDER BY m.processed_at
     LIMIT $1
     FOR UPDATE SKIP LOCKED
 ))

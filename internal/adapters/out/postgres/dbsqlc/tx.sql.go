@@ -77,7 +77,7 @@ func (q *Queries) Now(ctx context.Context) (time.Time, error) {
 }
 
 const planAnew = `-- name: PlanAnew :exec
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)
 `
 
 // For the rest of the transaction, statements are planned for what they are asked.

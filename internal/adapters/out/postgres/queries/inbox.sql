@@ -9,6 +9,7 @@ INSERT INTO processed_message (source, message_id, processed_at) VALUES (@source
 DELETE FROM processed_message WHERE ctid = ANY(ARRAY(
     SELECT m.ctid FROM processed_message m
     WHERE m.processed_at < statement_timestamp() - interval '30 days'
+    ORDER BY m.processed_at
     LIMIT @max_messages
     FOR UPDATE SKIP LOCKED
 ));

@@ -3,7 +3,7 @@ SELECT now()::timestamptz AS now;
 
 -- name: PlanAnew :exec
 -- For the rest of the transaction, statements are planned for what they are asked.
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true);
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true);
 
 -- name: DrawOrderID :one
 SELECT nextval('orders_id_seq');
