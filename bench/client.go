@@ -22,8 +22,8 @@ type reply struct {
 }
 
 // client is one keep-alive connection. It speaks just enough HTTP/1.1 for answers that
-// tell their length: the load shares the machine with what it measures, and net/http's
-// client would take three times as much of it.
+// tell their length: the load shares the machine with what it measures, so it does no
+// more than it must.
 type client struct {
 	conn    net.Conn
 	r       *bufio.Reader

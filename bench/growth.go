@@ -198,7 +198,10 @@ func (b *bench) cleanUp(ctx context.Context, s *site) ([]cleaning, error) {
 		if err := b.serve(ctx, s, b.cluster.URL(s.database), b.pool); err != nil {
 			return nil, err
 		}
-		if err := turn.watch(ctx, s, credits); err != nil {
+		if err := turn.beside(ctx, s, credits); err != nil {
+			return nil, err
+		}
+		if err := turn.after(ctx, s, credits); err != nil {
 			return nil, err
 		}
 		b.say("clean-up, round %d of %d: %.0f/s without, %.0f/s beside the removal of %d records in %.1f s",
@@ -224,9 +227,9 @@ func (b *bench) expire(ctx context.Context, s *site, round int) error {
 		`VACUUM ANALYZE idempotency_record`, `CHECKPOINT`)
 }
 
-// watch puts load on the service until clean-up has nothing left to do, and then for as
-// long again, in pieces of a second. Pieces in which it rested or ended do not count.
-func (turn *cleaning) watch(ctx context.Context, s *site, c command) error {
+// beside puts load on the service until clean-up has nothing left to do, in pieces of a
+// second. Pieces in which it rested or ended do not count.
+func (turn *cleaning) beside(ctx context.Context, s *site, c command) error {
 	before, err := s.expired(ctx)
 	if err != nil {
 		return err
@@ -246,6 +249,11 @@ func (turn *cleaning) watch(ctx context.Context, s *site, c command) error {
 		}
 	}
 	turn.removed, turn.took = before-left, time.Since(start)
+	return nil
+}
+
+// after goes on for as many pieces, in the same process, with nothing to clean up.
+func (turn *cleaning) after(ctx context.Context, s *site, c command) error {
 	for range turn.with {
 		measured, err := c.measureService(ctx, s, hotAt, timing{0, time.Second})
 		if err != nil {
