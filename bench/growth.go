@@ -176,14 +176,16 @@ func (r *grownSeries) turn(ctx context.Context, small, large *site, t timing, sm
 	return nil
 }
 
-// cleaning is one turn with and without clean-up.
+// cleaning is one turn with and without clean-up. Both begin alike, with a checkpoint and a
+// new process, and go on for as long.
 type cleaning struct {
+	// busy tells of each second whether clean-up was at work in all of it; the others of
+	// either side do not count.
+	busy          []bool
 	with, without []cell
 	removed       int64
 	took          time.Duration
 }
-
-func (c cleaning) ratio() float64 { return of(c.with, rateOf) / of(c.without, rateOf) }
 
 // cleanUp measures credits with and without clean-up beside them. The service cleans up
 // by itself, first of all when it starts: so it is started again when there is much to do.
@@ -192,43 +194,45 @@ func (b *bench) cleanUp(ctx context.Context, s *site) ([]cleaning, error) {
 	var turns []cleaning
 	for round := range b.rounds {
 		var turn cleaning
-		if err := b.expire(ctx, s, round); err != nil {
-			return nil, err
-		}
-		if err := b.serve(ctx, s, b.cluster.URL(s.database), b.pool); err != nil {
+		if err := b.expire(ctx, s, b.scaled(expiredRecords)/int64(b.rounds)); err != nil {
 			return nil, err
 		}
 		if err := turn.beside(ctx, s, credits); err != nil {
 			return nil, err
 		}
-		if err := turn.after(ctx, s, credits); err != nil {
+		if err := b.expire(ctx, s, 0); err != nil {
 			return nil, err
 		}
+		if err := turn.alone(ctx, s, credits); err != nil {
+			return nil, err
+		}
+		with, without := turn.rates()
 		b.say("clean-up, round %d of %d: %.0f/s without, %.0f/s beside the removal of %d records in %.1f s",
-			round+1, b.rounds, of(turn.without, rateOf), of(turn.with, rateOf), turn.removed, turn.took.Seconds())
+			round+1, b.rounds, without, with, turn.removed, turn.took.Seconds())
 		turns = append(turns, turn)
 	}
 	return turns, nil
 }
 
-// expire adds the share of a round of records that have expired. The service is stopped
-// meanwhile, or it would begin to remove them.
-func (b *bench) expire(ctx context.Context, s *site, round int) error {
+// expire stops the service, adds n records that have expired, and starts the service.
+func (b *bench) expire(ctx context.Context, s *site, n int64) error {
 	old := s.service
 	s.service = nil
 	if err := old.stop(); err != nil {
 		return err
 	}
-	n := b.scaled(expiredRecords) / int64(b.rounds)
-	from := int64(round) * n
-	return s.exec(ctx,
+	err := s.exec(ctx,
 		`DELETE FROM idempotency_record WHERE expires_at <= now()`,
-		recordsSQL(from, from+n, 1000, firstExpiredKey, "interval '-1 hour'"),
+		recordsSQL(0, n, 1000, firstExpiredKey, "interval '-1 hour'"),
 		`VACUUM ANALYZE idempotency_record`, `CHECKPOINT`)
+	if err != nil {
+		return err
+	}
+	return b.serve(ctx, s, b.cluster.URL(s.database), b.pool)
 }
 
 // beside puts load on the service until clean-up has nothing left to do, in pieces of a
-// second. Pieces in which it rested or ended do not count.
+// second.
 func (turn *cleaning) beside(ctx context.Context, s *site, c command) error {
 	before, err := s.expired(ctx)
 	if err != nil {
@@ -244,24 +248,40 @@ func (turn *cleaning) beside(ctx context.Context, s *site, c command) error {
 		if left, err = s.expired(ctx); err != nil {
 			return err
 		}
-		if left > 0 && left < was {
-			turn.with = append(turn.with, measured)
-		}
+		turn.with = append(turn.with, measured)
+		turn.busy = append(turn.busy, left > 0 && left < was)
 	}
 	turn.removed, turn.took = before-left, time.Since(start)
 	return nil
 }
 
-// after goes on for as many pieces, in the same process, with nothing to clean up.
-func (turn *cleaning) after(ctx context.Context, s *site, c command) error {
+// alone does the same with nothing to clean up.
+func (turn *cleaning) alone(ctx context.Context, s *site, c command) error {
 	for range turn.with {
 		measured, err := c.measureService(ctx, s, hotAt, timing{0, time.Second})
 		if err != nil {
 			return err
 		}
+		if _, err := s.expired(ctx); err != nil {
+			return err
+		}
 		turn.without = append(turn.without, measured)
 	}
 	return nil
+}
+
+// rates gives the medians of the seconds that count.
+func (turn *cleaning) rates() (with, without float64) {
+	pick := func(cells []cell) float64 {
+		var rates []float64
+		for i, busy := range turn.busy {
+			if busy {
+				rates = append(rates, cells[i].rate)
+			}
+		}
+		return median(rates)
+	}
+	return pick(turn.with), pick(turn.without)
 }
 
 // expired counts the records that have expired.
@@ -297,8 +317,9 @@ func growthText(machine, held string, all []*grownSeries, cleaned []cleaning) st
 	fmt.Fprintln(out, "| turn | without /s | with /s | with ÷ without | removed | within s |")
 	fmt.Fprintln(out, "|---:|---:|---:|---:|---:|---:|")
 	for i, turn := range cleaned {
+		with, without := turn.rates()
 		fmt.Fprintf(out, "| %d | %.0f | %.0f | **%.2f** | %d | %.1f |\n", i+1,
-			of(turn.without, rateOf), of(turn.with, rateOf), turn.ratio(), turn.removed, turn.took.Seconds())
+			without, with, with/without, turn.removed, turn.took.Seconds())
 	}
 	return out.String()
 }
