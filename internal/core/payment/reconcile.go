@@ -63,8 +63,9 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Difference, error) {
 		return differences, err
 	}
 	now := r.Now()
-	// First theirs, and a little more than our window: a charge is made after our row.
-	theirs, err := r.Statement.Charges(ctx, now.Add(-reconcileWindow-time.Hour))
+	since, settled := now.Add(-reconcileWindow), now.Add(-settleTime)
+	// First theirs, for a charge is made after our row; and a little more, for clocks differ.
+	theirs, err := r.Statement.Charges(ctx, since.Add(-time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("read the provider's charges: %w", err)
 	}
@@ -74,16 +75,16 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Difference, error) {
 			captured[c.PaymentID] = append(captured[c.PaymentID], c)
 		}
 	}
-	ours, err := r.Books.CardPayments(ctx, now.Add(-reconcileWindow), slices.Sorted(maps.Keys(captured)))
+	ours, err := r.Books.CardPayments(ctx, since, slices.Sorted(maps.Keys(captured)))
 	if err != nil {
 		return nil, err
 	}
-	return append(differences, compare(ours, captured, now.Add(-settleTime))...), nil
+	return append(differences, compare(ours, captured, since, settled)...), nil
 }
 
 // compare finds payments that the provider has otherwise, and charges that are nobody's.
-// What was asked for since settled is left for the next time.
-func compare(ours []*Payment, captured map[int64][]ProviderCharge, settled time.Time) []Difference {
+// Charges are known since then; what was asked for after settled is left for the next time.
+func compare(ours []*Payment, captured map[int64][]ProviderCharge, since, settled time.Time) []Difference {
 	var found []Difference
 	report := func(paymentID int64, detail string) {
 		found = append(found, Difference{Resource: "payment/" + strconv.FormatInt(paymentID, 10), Detail: detail})
@@ -91,7 +92,11 @@ func compare(ours []*Payment, captured map[int64][]ProviderCharge, settled time.
 	strangers := maps.Clone(captured)
 	for _, p := range ours {
 		delete(strangers, p.ID)
-		if detail := p.differsFrom(captured[p.ID], settled); detail != "" {
+		detail := p.undecided(settled)
+		if detail == "" && (p.CreatedAt.After(since) || len(captured[p.ID]) > 0) {
+			detail = p.differsFrom(captured[p.ID], settled)
+		}
+		if detail != "" {
 			report(p.ID, detail)
 		}
 	}
@@ -101,13 +106,24 @@ func compare(ours []*Payment, captured map[int64][]ProviderCharge, settled time.
 	return found
 }
 
+// undecided says what the provider should have answered long ago, or nothing.
+func (p *Payment) undecided(settled time.Time) string {
+	if p.Status == Processing && !p.CreatedAt.After(settled) {
+		return "still processing"
+	}
+	for _, r := range p.Refunds {
+		if r.Status == RefundPending && !r.CreatedAt.After(settled) {
+			return fmt.Sprintf("refund %d is still pending", r.ID)
+		}
+	}
+	return ""
+}
+
 // differsFrom says how a payment differs from its charges, or nothing.
 func (p *Payment) differsFrom(charges []ProviderCharge, settled time.Time) string {
 	switch {
 	case p.CreatedAt.After(settled):
 		return ""
-	case p.Status == Processing:
-		return fmt.Sprintf("still processing here, and %d times captured by the provider", len(charges))
 	case p.Status == Failed && len(charges) > 0:
 		return "failed here, and captured by the provider"
 	case p.Status == Failed:
@@ -116,22 +132,13 @@ func (p *Payment) differsFrom(charges []ProviderCharge, settled time.Time) strin
 		return fmt.Sprintf("captured here, and %d times by the provider", len(charges))
 	case !charges[0].Amount.Equal(p.Amount):
 		return fmt.Sprintf("%s here, and %s at the provider", p.Amount, charges[0].Amount)
-	}
-	return p.refundsDifferFrom(charges[0], settled)
-}
-
-// refundsDifferFrom says how what was given back differs, or nothing.
-func (p *Payment) refundsDifferFrom(charge ProviderCharge, settled time.Time) string {
-	for _, r := range p.Refunds {
-		switch {
-		case r.CreatedAt.After(settled):
-			return ""
-		case r.Status == RefundPending:
-			return fmt.Sprintf("refund %d is still pending here", r.ID)
-		}
-	}
-	if charge.Refunded.Equal(p.Refunded()) {
+	case charges[0].Refunded.Equal(p.Refunded()) || p.refundedAfter(settled):
 		return ""
 	}
-	return fmt.Sprintf("%s refunded here, and %s by the provider", p.Refunded(), charge.Refunded)
+	return fmt.Sprintf("%s refunded here, and %s by the provider", p.Refunded(), charges[0].Refunded)
+}
+
+// refundedAfter tells whether a refund has not had its time yet.
+func (p *Payment) refundedAfter(settled time.Time) bool {
+	return slices.ContainsFunc(p.Refunds, func(r *Refund) bool { return r.CreatedAt.After(settled) })
 }

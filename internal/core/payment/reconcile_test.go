@@ -11,6 +11,8 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	settled := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	before, since := settled.Add(-time.Minute), settled.Add(time.Minute)
+	listed := settled.Add(-time.Hour)
+	old := listed.Add(-time.Minute)
 	card := func(status Status, at time.Time, refunds ...*Refund) *Payment {
 		return &Payment{ID: 7, Method: ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at}
 	}
@@ -33,15 +35,20 @@ func TestCompare(t *testing.T) {
 		"another amount":                  {card(Captured, before), []ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
 		"failed":                          {card(Failed, before), nil, ""},
 		"failed and captured":             {card(Failed, before), []ProviderCharge{once}, "failed here, and captured by the provider"},
-		"processing":                      {card(Processing, before), nil, "still processing here, and 0 times captured by the provider"},
-		"processing and captured":         {card(Processing, before), []ProviderCharge{once}, "still processing here, and 1 times captured by the provider"},
+		"processing":                      {card(Processing, before), nil, "still processing"},
+		"processing and captured":         {card(Processing, before), []ProviderCharge{once}, "still processing"},
 		"processing since a moment":       {card(Processing, since), nil, ""},
+		"too old to be listed":            {card(Captured, old), nil, ""},
+		"old, and a refund on its way":    {card(Captured, old, refund(RefundPending, "30.00", since)), nil, ""},
+		"old, and a refund is pending":    {card(Captured, old, refund(RefundPending, "30.00", before)), nil, "refund 9 is still pending"},
+		"processing for ever":             {card(Processing, old), nil, "still processing"},
+		"old, and captured twice":         {card(Captured, old), []ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
 		"of nobody":                       {nil, []ProviderCharge{once}, "unknown here, and 1 times captured by the provider"},
 		"refunded":                        {card(Captured, before, refund(RefundSucceeded, "30.00", before)), []ProviderCharge{charge("100.00", "30.00")}, ""},
 		"refunded here only":              {card(Captured, before, refund(RefundSucceeded, "30.00", before)), []ProviderCharge{once}, "30.00 RUB refunded here, and 0.00 RUB by the provider"},
 		"refunded there only":             {card(Captured, before), []ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
 		"a refund that failed":            {card(Captured, before, refund(RefundFailed, "30.00", before)), []ProviderCharge{once}, ""},
-		"a refund that is pending":        {card(Captured, before, refund(RefundPending, "30.00", before)), []ProviderCharge{once}, "refund 9 is still pending here"},
+		"a refund that is pending":        {card(Captured, before, refund(RefundPending, "30.00", before)), []ProviderCharge{once}, "refund 9 is still pending"},
 		"a refund pending since a moment": {card(Captured, before, refund(RefundPending, "30.00", since)), []ProviderCharge{once}, ""},
 		"a refund made a moment ago":      {card(Captured, before, refund(RefundSucceeded, "30.00", since)), []ProviderCharge{once}, ""},
 	} {
@@ -58,7 +65,7 @@ func TestCompare(t *testing.T) {
 			if test.want != "" {
 				want = []Difference{{Resource: "payment/7", Detail: test.want}}
 			}
-			if diff := cmp.Diff(want, compare(ours, captured, settled)); diff != "" {
+			if diff := cmp.Diff(want, compare(ours, captured, listed, settled)); diff != "" {
 				t.Errorf("differences (-want +got):\n%s", diff)
 			}
 		})
