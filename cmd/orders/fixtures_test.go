@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/testwait"
 )
 
 // More people of the tests: those who own nothing of what the others have.
@@ -19,7 +20,7 @@ const (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const patience = testwait.Patience
 
 // More of what the tests read of the answers.
 type (
@@ -93,17 +94,7 @@ func (w *world) exec(sql string, args ...any) {
 	}
 }
 
-// eventually waits until the condition holds.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still not: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
+var eventually = testwait.Until
 
 // waitBlocked waits until n statements of this database wait for a lock.
 func (w *world) waitBlocked(n int) {

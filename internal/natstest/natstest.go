@@ -29,16 +29,22 @@ func New(t testing.TB) *devserver.Broker {
 	return broker
 }
 
-// JetStream connects to a broker, until the test ends. The connection outlives the
-// broker's restarts.
-func JetStream(t testing.TB, broker *devserver.Broker) jetstream.JetStream {
+// Connect connects to a broker, until the test ends. The connection outlives the broker's
+// restarts.
+func Connect(t testing.TB, broker *devserver.Broker) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	js, err := jetstream.New(conn)
+	return conn
+}
+
+// JetStream is Connect for those who work on streams.
+func JetStream(t testing.TB, broker *devserver.Broker) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(Connect(t, broker))
 	if err != nil {
 		t.Fatal(err)
 	}

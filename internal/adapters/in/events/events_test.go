@@ -15,6 +15,7 @@ import (
 	"example.com/orders/internal/adapters/in/events"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
 )
 
@@ -60,7 +61,7 @@ func TestMessageWhoseAcknowledgementIsLost(t *testing.T) {
 	t.Parallel()
 	w, s := newWarehouse(t), openShop(t, pgtest.New(t))
 	s.sell(t, "tea")
-	conn := connect(t, w.Broker)
+	conn := natstest.Connect(t, w.Broker)
 	first := w.consumeOn(t, conn, func(ctx context.Context, cmd order.Restock) error {
 		defer conn.Close()
 		return s.Restock(ctx, cmd)
@@ -242,7 +243,7 @@ func TestHugePoisonIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	w.consume(t, nil, 0)
-	limit := int(connect(t, w.Broker).MaxPayload())
+	limit := int(natstest.Connect(t, w.Broker).MaxPayload())
 	w.send(t, strings.Repeat("x", limit-100), jetstream.WithMsgID("big"))
 	w.awaitDone(t)
 	letters := w.letters(t)

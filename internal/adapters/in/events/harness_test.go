@@ -16,24 +16,12 @@ import (
 	"example.com/orders/internal/devserver"
 	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testwait"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// patience bounds what a test waits for, on a slow machine.
-const patience = time.Minute
-
-// eventually waits until ok tells that something can be seen.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
+var eventually = testwait.Until
 
 // warehouse is a broker and the sender of messages.
 type warehouse struct {
@@ -47,20 +35,10 @@ func newWarehouse(t *testing.T) warehouse {
 	return warehouse{broker, natstest.JetStream(t, broker)}
 }
 
-func connect(t *testing.T, broker *devserver.Broker) *nats.Conn {
-	t.Helper()
-	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 // consume starts a replica that calls the use case, and returns when it is ready.
 func (w warehouse) consume(t *testing.T, restock func(context.Context, order.Restock) error, ackWait time.Duration) replica {
 	t.Helper()
-	return w.consumeOn(t, connect(t, w.Broker), restock, ackWait)
+	return w.consumeOn(t, natstest.Connect(t, w.Broker), restock, ackWait)
 }
 
 func (w warehouse) consumeOn(

@@ -15,6 +15,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testwait"
 	"example.com/orders/migrations"
 )
 
@@ -102,16 +103,7 @@ func (b *syncBuffer) String() string {
 	return b.buffer.String()
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still not: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
+var eventually = testwait.Until
 
 // jobsIn counts the jobs of a kind in a state.
 func jobsIn(t *testing.T, pool *pgxpool.Pool, kind, state string) int {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -18,24 +17,12 @@ import (
 	"example.com/orders/internal/devserver"
 	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testwait"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// patience bounds what a test waits for, on a slow machine.
-const patience = time.Minute
-
-// eventually waits until ok tells that something can be seen.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
+var eventually = testwait.Until
 
 func openDB(t *testing.T, url string) *postgres.DB {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testwait"
 )
 
 // lease asks for the lease and fails the test if the answer is not the one expected.
@@ -105,7 +106,7 @@ func TestBacklogTellsCountAndAge(t *testing.T) {
 	write(t, db, "thing/0", 0, 2)
 	execute(t, url, "UPDATE outbox SET created_at = created_at - interval '1 hour'")
 	events, oldest, err := db.Outbox().Backlog(t.Context())
-	if err != nil || events != 2 || oldest < time.Hour || oldest > time.Hour+patience {
+	if err != nil || events != 2 || oldest < time.Hour || oldest > time.Hour+testwait.Patience {
 		t.Errorf("%d, %v, %v", events, oldest, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/natstest"
 	"example.com/orders/internal/pgtest"
+	"example.com/orders/internal/testwait"
 )
 
 // spyOutbox is the real outbox, with faults to order.
@@ -282,7 +283,7 @@ func TestWakeMakesEventsLeaveAtOnce(t *testing.T) {
 		write(t, db, "thing/0", n, 1)
 		select {
 		case wake <- struct{}{}: // the relay takes it when it rests
-		case <-time.After(patience):
+		case <-time.After(testwait.Patience):
 			t.Fatal("the relay does not listen")
 		}
 	}
