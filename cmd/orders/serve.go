@@ -142,9 +142,13 @@ func (a *app) adminHandler() http.Handler {
 	return mux
 }
 
-func newLog(cfg config.Config, out io.Writer) zerolog.Logger {
+// The library keeps the form of times for the whole process: RFC 3339, in UTC.
+func init() {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
+}
+
+func newLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "console" {
 		file, _ := out.(*os.File)
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd())}
