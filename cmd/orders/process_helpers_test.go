@@ -6,8 +6,11 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
+
+	"example.com/orders/internal/testport"
 )
 
 // buildOrders builds the binary.
@@ -69,15 +72,7 @@ func (p *process) kill() {
 // freeAddr finds a port that nobody listens on.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return addr
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(testport.Free(t)))
 }
 
 // lockedBuffer can be read while a process writes.

@@ -3,7 +3,6 @@ package devserver
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/testport"
 )
 
 // crashVariable makes the test binary start a server on the directory it names, tell its process id, and wait to be
@@ -140,15 +141,7 @@ func TestSettingsArePassedOn(t *testing.T) {
 
 func TestPortListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
-	pg := start(t, PostgresConfig{Port: port})
+	pg := start(t, PostgresConfig{Port: testport.Free(t)})
 	if got := query(t, pg, "SELECT host(inet_server_addr())"); got != "127.0.0.1" {
 		t.Errorf("connected to %s", got)
 	}

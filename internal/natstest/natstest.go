@@ -9,15 +9,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.com/orders/internal/devserver"
+	"example.com/orders/internal/testport"
 )
 
 // fetchTimeout bounds the wait for the next messages of a stream.
 const fetchTimeout = 10 * time.Second
 
-// New starts a broker with durable streams, until the test ends.
+// New starts a broker with durable streams, until the test ends. Its port is its own also
+// while it is halted.
 func New(t testing.TB) *devserver.Broker {
 	t.Helper()
-	broker, err := devserver.StartBroker(t.Context(), devserver.BrokerConfig{DataDir: t.TempDir()})
+	broker, err := devserver.StartBroker(t.Context(), devserver.BrokerConfig{DataDir: t.TempDir(), Port: testport.Free(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
