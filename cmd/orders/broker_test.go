@@ -61,18 +61,21 @@ func (w *world) unpublished() int {
 	return w.count(`SELECT count(*) FROM outbox WHERE published_at IS NULL`)
 }
 
-// creditSteadily credits customers, each a hundred times a second at most, until stop.
-func (s *service) creditSteadily(customers int) (stop func()) {
+// creditSteadily lets four clients credit forty customers, up to four hundred times a second
+// together, until stop.
+func (l *load) creditSteadily() (stop func()) {
+	const clients, customers = 4, 10 // each
 	var ended atomic.Bool
 	var running sync.WaitGroup
-	for i := range customers {
+	for i := range clients {
 		running.Go(func() {
 			pace := time.NewTicker(10 * time.Millisecond)
 			defer pace.Stop()
-			for !ended.Load() {
-				r, err := s.try(s.Context(), s.creditCall(fmt.Sprint("customer-", i), "1.00", s.newKey()))
+			for n := 0; !ended.Load(); n++ {
+				customer := fmt.Sprintf("customer-%d-%d", i, n%customers)
+				r, err := l.send((&service{world: l.world}).creditCall(customer, "1.00", l.newKey()))
 				if err != nil || r.status != http.StatusCreated {
-					s.Errorf("a credit while the broker is down: %d %s, %v", r.status, r.body, err)
+					l.Errorf("a credit while the broker is down: %d %s, %v", r.status, r.body, err)
 					return
 				}
 				<-pace.C
@@ -99,7 +102,9 @@ func TestABrokerThatIsDownForAMinuteLosesNothing(t *testing.T) {
 	w, broker, binary := newWorld(t), natstest.New(t), buildOrders(t)
 	admin := freeAddr(t)
 	w.startProcess(binary, "ORDERS_ADMIN_ADDR="+admin, "ORDERS_NATS_URL="+broker.URL())
-	stop := w.at(w.startProcess(binary)).creditSteadily(4)
+	l := newLoad(w)
+	l.aimAt(w.startProcess(binary))
+	stop := l.creditSteadily()
 	eventually(t, "events leave", func() bool {
 		return w.count(`SELECT count(*) FROM outbox WHERE published_at IS NOT NULL`) > 100
 	})

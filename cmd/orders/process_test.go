@@ -144,7 +144,8 @@ func (l *load) finish(op operation) {
 	l.answered.Add(1)
 }
 
-// send sends a request once and counts what becomes of it.
+// send sends a request once and counts what becomes of it. Unlike that of a service, it does
+// not hold the answer against the contract, which takes more of the machine than the answer.
 func (l *load) send(c call) (reply, error) {
 	req, err := http.NewRequestWithContext(l.Context(), c.method, *l.url.Load()+c.path, strings.NewReader(c.body))
 	if err != nil {
