@@ -56,20 +56,19 @@ func (a *answer) WriteHeader(status int) {
 // not the request, even when it is JSON.
 func TestGuardDoesNothingForABodyCutShort(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
 	const announced = "Content-Length: %d\r\n\r\n%s" // the body and one byte that never comes
-	for name, cut := range map[string]struct {
-		format  string
-		hangUp  func(*net.TCPConn) error
-		listens bool // the client still hears an answer
-	}{
-		"half closed":            {announced, (*net.TCPConn).CloseWrite, true},
-		"closed":                 {announced, (*net.TCPConn).Close, false},
-		"reset":                  {announced, reset, false},
-		"without its last chunk": {"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", (*net.TCPConn).CloseWrite, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachGuardedRoute(t, s.in(t), func(c scene) {
+	eachGuardedRoute(t, newService(t), func(c scene) {
+		for name, cut := range map[string]struct {
+			format  string
+			hangUp  func(*net.TCPConn) error
+			listens bool // the client still hears an answer
+		}{
+			"half closed":            {announced, (*net.TCPConn).CloseWrite, true},
+			"closed":                 {announced, (*net.TCPConn).Close, false},
+			"reset":                  {announced, reset, false},
+			"without its last chunk": {"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", (*net.TCPConn).CloseWrite, true},
+		} {
+			c.anew(name, func(c scene) {
 				d := &door{}
 				c = c.at(c.behind(d))
 				key, size := c.newKey(), len(c.call.body)
@@ -93,8 +92,8 @@ func TestGuardDoesNothingForABodyCutShort(t *testing.T) {
 				eventually(c, "the request ends", func() bool { return d.left.Load() == 1 })
 				c.wantFree(key)
 			})
-		})
-	}
+		}
+	})
 }
 
 // wantMalformed reads the answer to a request that was cut short.

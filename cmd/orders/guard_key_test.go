@@ -116,14 +116,13 @@ func TestGuardTakesEveryKeyOfTheContract(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("k", 255)
 	const odd = "!#$%&'()*+-./0:<=>?@AZ[]^_`az{|}~"
-	s := newService(t)
-	for name, k := range map[string]struct{ sent, is string }{
-		"one character":          {"k", "k"},
-		"255 characters":         {long, long},
-		"all characters, quoted": {`"` + odd + `"`, odd},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachGuardedRoute(t, s.in(t), func(c scene) {
+	eachGuardedRoute(t, newService(t), func(c scene) {
+		for name, k := range map[string]struct{ sent, is string }{
+			"one character":          {"k", "k"},
+			"255 characters":         {long, long},
+			"all characters, quoted": {`"` + odd + `"`, odd},
+		} {
+			c.anew(name, func(c scene) {
 				first := c.run(k.sent)
 				if got := first.header.Get("Idempotency-Key"); got != k.is {
 					c.Errorf("the answer echoes %q, want %q", got, k.is)
@@ -135,8 +134,8 @@ func TestGuardTakesEveryKeyOfTheContract(t *testing.T) {
 					c.Errorf("%d records of the key itself, want 1", n)
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 func TestGuardTellsKeysOfAnotherCaseApart(t *testing.T) {

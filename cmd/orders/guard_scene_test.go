@@ -125,6 +125,12 @@ func (c scene) sub(name string, test func(c scene)) {
 	c.TB.(*testing.T).Run(name, func(t *testing.T) { test(c.at(c.in(t))) })
 }
 
+// anew runs a subtest of the scene on another one like it, where nothing has happened yet.
+func (c scene) anew(name string, test func(c scene)) {
+	c.Helper()
+	c.sub(name, func(c scene) { test(c.scene(c.operation.ID)) })
+}
+
 // with is the scene's call with a key.
 func (c scene) with(key string) call {
 	asked := c.call
