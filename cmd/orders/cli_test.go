@@ -59,9 +59,10 @@ func says(t *testing.T, environ []string, args ...string) string {
 	return out.String()
 }
 
-// anywhere are settings with which two tests never want the same port.
+// anywhere are settings with which two tests never want the same port, and serve leaves
+// the memory of the tests around it as it is.
 func (w *world) anywhere(settings ...string) []string {
-	return w.environ(append([]string{"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0"}, settings...)...)
+	return w.environ(append([]string{"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0", "GOGC=100"}, settings...)...)
 }
 
 func TestServeRefusesASchemaThatIsNotCurrent(t *testing.T) {
