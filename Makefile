@@ -10,7 +10,8 @@ GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/
 
 # The race detector needs a C compiler; Go itself says whether there is one.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
-TESTFLAGS = $(RACE) -shuffle=on -timeout=10m
+# Tests wait more than they compute, so more of them run at once than there are processors on a small machine.
+TESTFLAGS = $(RACE) -shuffle=on -parallel=4 -timeout=10m
 
 .DEFAULT_GOAL := help
 .PHONY: help run test bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
