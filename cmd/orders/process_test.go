@@ -235,8 +235,11 @@ func (c command) killTheService(t *testing.T) {
 	stop := l.start(8)
 	for range 3 {
 		l.awaitAnswers(t, 40)
+		held := w.holdBalance("customer-0")
+		held.awaitWaiter() // of all the requests, one at least is under way
 		before := l.broken.Load()
 		p.kill()
+		held.release()
 		eventually(t, "the kill hit requests in flight", func() bool { return l.broken.Load() > before })
 		p = w.startProcess(string(c))
 		l.aimAt(p)
