@@ -91,9 +91,10 @@ func afterDeed(c cardShop, _ asked) (reached, release func()) {
 // stopCall lets the first call do so much, and then never answers it.
 func (c cardShop) stopCall(deed func(*http.Request, http.Handler)) (reached, release func()) {
 	stopped, end := make(chan struct{}), make(chan struct{})
+	stop := sync.OnceFunc(func() { close(stopped) }) // a slow process asks again
 	c.provider.setGate(func(_ http.ResponseWriter, r *http.Request, provider http.Handler) {
 		deed(r, provider)
-		close(stopped)
+		stop()
 		await(c, end)
 		panic(http.ErrAbortHandler)
 	})
@@ -107,8 +108,9 @@ func (c cardShop) stopCall(deed func(*http.Request, http.Handler)) (reached, rel
 func afterWrite(c cardShop, q asked) (reached, release func()) {
 	var l lock
 	called, locked := make(chan struct{}), make(chan struct{})
+	call := sync.OnceFunc(func() { close(called) }) // a slow process asks again
 	c.provider.setGate(func(w http.ResponseWriter, r *http.Request, provider http.Handler) {
-		close(called)
+		call()
 		await(c, locked)
 		provider.ServeHTTP(w, r)
 	})
