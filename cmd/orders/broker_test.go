@@ -73,7 +73,7 @@ func (l *load) creditSteadily() (stop func()) {
 			defer pace.Stop()
 			for n := 0; !ended.Load(); n++ {
 				customer := fmt.Sprintf("customer-%d-%d", i, n%customers)
-				r, err := l.send((&service{world: l.world}).creditCall(customer, "1.00", l.newKey()))
+				r, err := l.send(l.creditCall(customer, "1.00", l.newKey()))
 				if err != nil || r.status != http.StatusCreated {
 					l.Errorf("a credit while the broker is down: %d %s, %v", r.status, r.body, err)
 					return

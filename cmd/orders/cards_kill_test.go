@@ -90,8 +90,8 @@ func afterDeed(c cardShop, _ asked) (reached, release func()) {
 
 // stopCall lets the first call do so much, and then never answers it.
 func (c cardShop) stopCall(deed func(*http.Request, http.Handler)) (reached, release func()) {
-	stopped, end := make(chan struct{}), make(chan struct{})
-	stop := sync.OnceFunc(func() { close(stopped) }) // a slow process asks again
+	stopped, stop := latch() // more than once: a slow process asks again
+	end := make(chan struct{})
 	c.provider.setGate(func(_ http.ResponseWriter, r *http.Request, provider http.Handler) {
 		deed(r, provider)
 		stop()
@@ -107,8 +107,8 @@ func (c cardShop) stopCall(deed func(*http.Request, http.Handler)) (reached, rel
 // afterWrite: what the provider said is written, and that the job is done is not.
 func afterWrite(c cardShop, q asked) (reached, release func()) {
 	var l lock
-	called, locked := make(chan struct{}), make(chan struct{})
-	call := sync.OnceFunc(func() { close(called) }) // a slow process asks again
+	called, call := latch() // more than once: a slow process asks again
+	locked := make(chan struct{})
 	c.provider.setGate(func(w http.ResponseWriter, r *http.Request, provider http.Handler) {
 		call()
 		await(c, locked)

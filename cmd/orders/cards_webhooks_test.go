@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -238,8 +237,8 @@ func TestAWebhookMayComeBeforeTheAnswer(t *testing.T) {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
 			c := newCardShop(t, shelf{"tea": 5})
-			answered, release := make(chan struct{}), make(chan struct{})
-			answer := sync.OnceFunc(func() { close(answered) }) // a slow process asks again
+			answered, answer := latch() // more than once: a slow process asks again
+			release := make(chan struct{})
 			c.provider.setGate(func(w http.ResponseWriter, r *http.Request, provider http.Handler) {
 				kept := httptest.NewRecorder()
 				provider.ServeHTTP(kept, r)
@@ -278,8 +277,8 @@ func TestNothingIsHeldWhileTheProviderIsAsked(t *testing.T) {
 	t.Parallel()
 	const calls = 2 * jobConns // what one process asks at once
 	c := newCardShop(t, shelf{"tea": 100})
-	allOpen, release := make(chan struct{}), make(chan struct{})
-	tellAllOpen := sync.OnceFunc(func() { close(allOpen) })
+	allOpen, tellAllOpen := latch()
+	release := make(chan struct{})
 	var underWay atomic.Int64
 	c.provider.setGate(func(w http.ResponseWriter, r *http.Request, provider http.Handler) {
 		defer underWay.Add(-1)

@@ -165,8 +165,8 @@ func TestGuardFinishesTheCommandOfAClientThatHungUp(t *testing.T) {
 func TestGuardKeepsTheAnswerThatWasLostOnItsWay(t *testing.T) {
 	t.Parallel()
 	eachGuardedRoute(t, newService(t), func(c scene) {
-		answering, lost := make(chan struct{}), make(chan struct{})
-		lose := sync.OnceFunc(func() { close(lost) })
+		answering := make(chan struct{})
+		lost, lose := latch()
 		d := &door{answering: sync.OnceFunc(func() {
 			close(answering)
 			<-lost

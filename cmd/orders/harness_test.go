@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -302,9 +303,9 @@ func (s *service) product(sku string) product {
 }
 
 // creditCall asks to credit a customer with roubles.
-func (s *service) creditCall(customer, amount, key string) call {
+func (w *world) creditCall(customer, amount, key string) call {
 	return call{
-		method: "POST", path: "/customers/" + customer + "/balance/credit", token: s.token(bank, "system"), key: key,
+		method: "POST", path: "/customers/" + customer + "/balance/credit", token: w.token(bank, "system"), key: key,
 		body: fmt.Sprintf(`{"amount": {"amount": %q, "currency": "RUB"}}`, amount),
 	}
 }
@@ -364,6 +365,12 @@ func (w *world) count(query string, args ...any) int {
 type query struct {
 	sql  string
 	args []any
+}
+
+// latch gives a channel, and what closes it and may be called again.
+func latch() (<-chan struct{}, func()) {
+	c := make(chan struct{})
+	return c, sync.OnceFunc(func() { close(c) })
 }
 
 // receive waits for another goroutine's word.

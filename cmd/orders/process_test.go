@@ -106,7 +106,7 @@ func (l *load) start(clients int) (stop func()) {
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				customer, roubles := fmt.Sprintf("customer-%d", client%3), 1+i%7
-				c := (&service{world: l.world}).creditCall(customer, strconv.Itoa(roubles), l.newKey())
+				c := l.creditCall(customer, strconv.Itoa(roubles), l.newKey())
 				l.finish(operation{call: c, customer: customer, roubles: roubles})
 			}
 		})
@@ -287,7 +287,7 @@ func (l *load) stuck(t *testing.T, customer string, n int) <-chan reply {
 	t.Helper()
 	replies := make(chan reply, n)
 	for range n {
-		c := (&service{world: l.world}).creditCall(customer, "1.00", l.newKey())
+		c := l.creditCall(customer, "1.00", l.newKey())
 		go func() {
 			r, err := l.send(c)
 			if err != nil {

@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 60 * time.Second
+const patience = testwait.Patience
 
 // seldom is a period that no test lives to see the end of.
 const seldom = time.Hour
