@@ -20,12 +20,12 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: need-go ## start the service with all it needs: no configuration, Ctrl-C ends it
-	@go build -o bin/orders ./cmd/orders
-	@bin/orders dev
+	@go build -o bin/orders-dev ./cmd/orders-dev
+	@bin/orders-dev
 
 test: need-go ## all tests, beside one PostgreSQL cluster of their own
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
-	@go build -o bin/testcluster ./internal/pgtest/testcluster
+	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) ./...
 
 bench: need-go ## the service against the limit of this machine, about 12 minutes
@@ -53,7 +53,7 @@ vet: need-go
 	go vet ./...
 
 architecture: need-go ## which package may know which
-	go test ./internal/architecture
+	go test ./internal/test/architecture
 
 tidy-check: need-go
 	go mod tidy -diff

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/orders/internal/devserver"
+	devpostgres "example.com/orders/internal/dev/postgres"
 )
 
 // saneSettings is what an operator sets before any load, the same for both sides. All
@@ -31,7 +31,7 @@ var loadSettings = map[string]string{
 
 // cluster is a PostgreSQL cluster of the benchmark's own.
 type cluster struct {
-	*devserver.Postgres
+	*devpostgres.Server
 	dir string // of the data and what else the run writes; removed at the end
 	pid int    // of the postmaster
 }
@@ -59,7 +59,7 @@ func (c *cluster) start(ctx context.Context, settings map[string]string) error {
 	if err != nil {
 		return err
 	}
-	c.Postgres, err = devserver.StartPostgres(ctx, devserver.PostgresConfig{
+	c.Server, err = devpostgres.Start(ctx, devpostgres.Config{
 		DataDir: filepath.Join(c.dir, "postgres"), Settings: settings, Notices: os.Stderr, Port: port,
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"example.com/orders/internal/devserver"
+	devissuer "example.com/orders/internal/dev/issuer"
 )
 
 // command is one row of the report: what the service is asked for, and the script that
@@ -156,9 +156,9 @@ func (c command) load(s *site, connections int) load {
 // limit makes the run of pgbench. Samples are answers and events of the service.
 func (c command) limit(s *site, connections int, samples map[string]string) limit {
 	all := map[string]string{
-		"issuer": devserver.IssuerName, "principal": principal(bank), "buyers": number(buyers),
+		"issuer": devissuer.Name, "principal": principal(bank), "buyers": number(buyers),
 		"clients": strconv.Itoa(connections), "turn": "0", "first_order": number(s.orders.next()),
-		"orders_used": "100", "payments_used": "100", "movements_used": "100",
+		"orders_used": "100", "payments_used": "100", "transactions_used": "100",
 	}
 	maps.Copy(all, c.variables)
 	maps.Copy(all, samples)

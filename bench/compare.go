@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/orders/internal/pgtest/wirecount"
+	"example.com/orders/internal/test/pg/roundtrips"
 )
 
 // compare measures the service and the limit in turns.
@@ -64,7 +64,7 @@ func (b *bench) wanted() []command {
 
 // probe looks at each command closely, with a service whose round trips are counted.
 func (b *bench) probe(ctx context.Context, s *site, commands []command) (map[string]probe, error) {
-	wire, err := wirecount.Start(b.cluster.URL(s.database))
+	wire, err := roundtrips.Start(b.cluster.URL(s.database))
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (b *bench) grow(ctx context.Context, s *site) error {
 	if err := s.exec(ctx, append([]string{`SET session_replication_role = replica`}, ordersSQL(orders)...)...); err != nil {
 		return err
 	}
-	b.say("loaded %d orders with items, payments and movements", orders)
+	b.say("loaded %d orders with items, payments and entries", orders)
 	err := s.exec(ctx, `RESET session_replication_role`, `VACUUM ANALYZE`, `CHECKPOINT`)
 	b.say("analysed")
 	return err
@@ -119,7 +119,7 @@ func ordersSQL(n int64) []string {
 	from := fmt.Sprintf(`FROM generate_series(%d::bigint, %d) i`, firstGrownOrder, firstGrownOrder+n-1)
 	customer := fmt.Sprintf(`(i %% %d + 1)::text`, customers)
 	return []string{
-		`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version, created_by,
+		`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by,
 			idempotency_key, created_at, updated_at) OVERRIDING SYSTEM VALUE
 			SELECT i, ` + customer + `, 'shop', 'paid', 2.00, 'RUB', NULL, 2, ` + customer + `, i::text, now(), now() ` + from,
 		fmt.Sprintf(`INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
@@ -127,7 +127,7 @@ func ordersSQL(n int64) []string {
 		`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at)
 			OVERRIDING SYSTEM VALUE
 			SELECT i, i, i::text, 2.00, 'RUB', 'balance', 'captured', ` + customer + `, now() ` + from,
-		`INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, created_at)
+		`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, created_at)
 			OVERRIDING SYSTEM VALUE
 			SELECT i, 'payment', 'customer/' || ` + customer + `, 'seller/shop', 2.00, 'RUB', ` + customer + `, 1000000000, i, now() ` + from,
 	}

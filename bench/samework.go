@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/orders/internal/pgtest/wirecount"
+	"example.com/orders/internal/test/pg/roundtrips"
 )
 
 // probes is how often each command is done on either side, one at a time, to look at it
@@ -23,7 +23,7 @@ type probe struct {
 
 // look makes the service do a command some times and pgbench as often, and fails unless
 // both leave the same rows of the same size: else the comparison would say nothing.
-func look(ctx context.Context, s *site, wire *wirecount.Proxy, c command) (probe, error) {
+func look(ctx context.Context, s *site, wire *roundtrips.Proxy, c command) (probe, error) {
 	if c.supply != nil {
 		if err := c.supply(s).stockFor(ctx, 3*probes); err != nil {
 			return probe{}, err
@@ -60,7 +60,7 @@ func look(ctx context.Context, s *site, wire *wirecount.Proxy, c command) (probe
 }
 
 // countTrips gives the median, for the jobs of the service use the database as well.
-func countTrips(ctx context.Context, s *site, wire *wirecount.Proxy, c command) (int, error) {
+func countTrips(ctx context.Context, s *site, wire *roundtrips.Proxy, c command) (int, error) {
 	var trips []int
 	wire.Take()
 	err := c.load(s, 1).send(ctx, probes, func() error {
@@ -82,7 +82,7 @@ func (s *site) rows(ctx context.Context) (map[string]size, error) {
 	sizes := map[string]size{}
 	for _, table := range []string{
 		"product", "orders", "order_item", "reservation", "payment", "refund",
-		"balance", "movement", "outbox", "audit_log", "idempotency_record",
+		"balance", "ledger_entry", "outbox", "audit_log", "idempotency_record",
 	} {
 		var is size
 		err := s.db.QueryRow(ctx, `SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0) FROM `+table+` t`).Scan(&is.rows, &is.bytes)

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/orders/internal/devserver"
+	devissuer "example.com/orders/internal/dev/issuer"
 )
 
 // startPatience bounds the start of the service, stopPatience its orderly end.
@@ -42,12 +42,12 @@ func build(ctx context.Context, dir string) (string, error) {
 
 // issuer signs the tokens of the run and serves the keys to verify them.
 type issuer struct {
-	*devserver.Issuer
+	*devissuer.Issuer
 	jwksURL string
 }
 
 func startIssuer(ctx context.Context) (*issuer, error) {
-	signer, err := devserver.NewIssuer(devserver.IssuerConfig{Algorithm: "ES256"})
+	signer, err := devissuer.New(devissuer.Config{Algorithm: "ES256"})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func startIssuer(ctx context.Context) (*issuer, error) {
 		return nil, err
 	}
 	go signer.Serve(ctx, listener) //nolint:errcheck // without keys no request succeeds, and that is reported
-	return &issuer{signer, "http://" + listener.Addr().String() + devserver.JWKSPath}, nil
+	return &issuer{signer, "http://" + listener.Addr().String() + devissuer.JWKSPath}, nil
 }
 
 // service is the service as a process of its own.
@@ -87,7 +87,7 @@ func startService(ctx context.Context, binary, databaseURL string, pool int, iss
 	s.cmd.Env = []string{
 		"ORDERS_ADDR=" + s.addr, "ORDERS_ADMIN_ADDR=" + s.admin,
 		"ORDERS_DATABASE_URL=" + withPool(databaseURL, pool),
-		"ORDERS_JWT_ISSUER=" + devserver.IssuerName, "ORDERS_JWT_AUDIENCE=" + devserver.IssuerAudience,
+		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=" + iss.jwksURL,
 		"ORDERS_RESERVATION_TTL=24h", // so that no hold of the benchmark lapses within a long run
 	}

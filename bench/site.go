@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/orders/internal/devserver"
+	devissuer "example.com/orders/internal/dev/issuer"
 	"example.com/orders/migrations"
 )
 
@@ -124,7 +124,7 @@ func (s *site) fillOrders(ctx context.Context, from, to int64) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		for _, statement := range []string{
 			`SET LOCAL session_replication_role = replica`, // the foreign keys are right as they are
-			fmt.Sprintf(`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version,
+			fmt.Sprintf(`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
 				created_by, idempotency_key, created_at, updated_at) OVERRIDING SYSTEM VALUE
 				SELECT i, (i %% %[1]d + 1)::text, '%[2]s', 'pending_payment', 2.00, 'RUB', now() + interval '24 hours', 1,
 					(i %% %[1]d + 1)::text, i::text, now(), now() FROM generate_series(%[3]d::bigint, %[4]d) i`, buyers, shop, from, to-1),
@@ -150,9 +150,9 @@ func (s *site) fillOrders(ctx context.Context, from, to int64) error {
 func (s *site) fillUnseen(ctx context.Context, from, to int64) error {
 	return s.exec(ctx, fmt.Sprintf(`INSERT INTO idempotency_record
 		SELECT principal, i::text, fingerprint, command, status, content_type, location, body, created_at, expires_at
-		FROM idempotency_record, generate_series(%d::bigint, %d) i WHERE principal = '%s' AND key = '%d'`,
+		FROM idempotency_record, generate_series(%d::bigint, %d) i WHERE scope = '%s' AND key = '%d'`,
 		from, to-1, principal(bank), firstStormKey))
 }
 
 // principal is how the service names who sent a request.
-func principal(subject string) string { return devserver.IssuerName + " " + subject }
+func principal(subject string) string { return devissuer.Name + " " + subject }

@@ -8,7 +8,7 @@
 \set key random(1000000000000000000, 8999999999999999999)
 BEGIN;
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
-SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.principal = :issuer || ' ' || :customer AND r.key = :key;
+SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :issuer || ' ' || :customer AND r.key = :key;
 SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = :order ORDER BY i.line FOR UPDATE OF o;
 SELECT * FROM product WHERE sku IN (SELECT i.sku FROM order_item i WHERE i.order_id = :order) ORDER BY sku FOR UPDATE;
 SELECT * FROM payment WHERE order_id = :order ORDER BY id;
@@ -20,22 +20,22 @@ SELECT nextval('payment_id_seq') AS payments_from \gset
 \endif
 \set payment :payments_from + :payments_used
 \set payments_used :payments_used + 1
-\if :movements_used = 100
-SELECT nextval('movement_id_seq') AS movements_from \gset
-\set movements_used 0
+\if :transactions_used = 100
+SELECT nextval('ledger_entry_id_seq') AS movements_from \gset
+\set transactions_used 0
 \endif
-\set movement :movements_from + :movements_used
-\set movements_used :movements_used + 1
+\set ledger_entry :movements_from + :transactions_used
+\set transactions_used :transactions_used + 1
 UPDATE product SET on_hand = on_hand - 1, reserved = reserved - 1 WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]);
-UPDATE orders SET status = 'paid', held_until = NULL, version = 2, updated_at = now(), cancelled_by = NULL, cancel_key = NULL, cancel_reason = NULL WHERE id = :order;
+UPDATE orders SET status = 'paid', reserved_until = NULL, version = 2, updated_at = now(), cancelled_by = NULL, cancel_key = NULL, cancel_reason = NULL WHERE id = :order;
 INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/' || :order, :event1, now());
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:payment, :order, :key, 2.00, 'RUB', 'balance', 'captured', :customer, now());
 UPDATE balance SET amount = :amount::numeric - 2.00 WHERE customer_id = :customer AND currency = 'RUB';
-INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
-VALUES (:movement, 'payment', 'customer/' || :customer, 'seller/shop', 2.00, 'RUB', :customer, :amount::numeric - 2.00, :payment, NULL, '', '', NULL, NULL, now());
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
+VALUES (:ledger_entry, 'payment', 'customer/' || :customer, 'seller/shop', 2.00, 'RUB', :customer, :amount::numeric - 2.00, :payment, NULL, '', '', NULL, NULL, now());
 INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('balance.payment', 'balance/' || :customer, :event2, now());
 INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('payment.captured', 'payment/' || :payment, :event3, now());
-INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 VALUES (:issuer || ' ' || :customer, :key, :fingerprint, 'confirmPayment', 200, 'application/json', '', :body, now(), now() + interval '72 hours');
 COMMIT;

@@ -1,4 +1,4 @@
-// Command orders is the order and payment service. README.md says how to run it.
+// Command orders is the order and payment service. README.md describes how to run it.
 package main
 
 import (
@@ -11,13 +11,13 @@ import (
 	"syscall"
 )
 
-const usage = `orders is an order and payment service where every command that moves money or
+const usage = `orders is an order and payment service in which every command that moves money or
 reserves stock takes effect exactly once (AUTH-19).
 
-  orders dev                                  everything on this machine, and what to try
-  orders serve                                the service; configured by ORDERS_… variables
-  orders migrate up|down|version              the schema of ORDERS_DATABASE_URL
-  orders token --sub ID --role ROLE           a token that ` + "`orders dev`" + ` accepts
+  orders serve                       run the service; ORDERS_… variables configure it
+  orders migrate up|down|version     change or print the schema of ORDERS_DATABASE_URL
+
+To try it without any configuration, use orders-dev (or: make run).
 `
 
 func main() {
@@ -30,23 +30,19 @@ func main() {
 	}
 }
 
-// run is the whole program: a subcommand, with all that it takes from the outside.
+// run executes one subcommand with everything it takes from the outside.
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command given; orders help lists them")
+		return errors.New("no command given; orders help lists the commands")
 	}
 	switch args[0] {
-	case "dev":
-		return dev(ctx, args[1:], environ, out)
 	case "serve":
 		return serve(ctx, environ, out)
 	case "migrate":
 		return migrate(ctx, args[1:], environ, out)
-	case "token":
-		return token(args[1:], environ, out)
 	case "help", "-h", "--help":
 		_, err := io.WriteString(out, usage)
 		return err
 	}
-	return fmt.Errorf("no command %q; orders help lists them", args[0])
+	return fmt.Errorf("unknown command %q; orders help lists the commands", args[0])
 }

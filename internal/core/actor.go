@@ -35,22 +35,22 @@ func (a Actor) Has(roles ...Role) bool {
 // lets the role in: {Customer: "sber-42", Seller: "shop-7"}.
 type Owners map[Role]string
 
-// Owned says by which right an actor reached a resource.
-type Owned int
+// Access says by which right an actor reached a resource.
+type Access int
 
 const (
 	// AsOwner is the plain case: the resource is the actor's own, or the actor
 	// is the system itself.
-	AsOwner Owned = iota
-	// ByBypass is an administrator's way past the ownership check.
-	ByBypass
+	AsOwner Access = iota
+	// ByAdminOverride is an administrator's way past the ownership check.
+	ByAdminOverride
 )
 
 // Authorise checks that one of the actor's roles opens a resource: as its owner,
 // as the system where the use case says so, or as an administrator, who passes
 // and is audited (AUTH-10, AUTH-12). Every policy of an aggregate ends here
 // (AUTH-11). The refusal is 403 forbidden_resource.
-func (a Actor) Authorise(owners Owners, also ...Role) (Owned, error) {
+func (a Actor) Authorise(owners Owners, also ...Role) (Access, error) {
 	for role, owner := range owners {
 		if a.Has(role) && owner == a.Subject && owner != "" {
 			return AsOwner, nil
@@ -60,7 +60,7 @@ func (a Actor) Authorise(owners Owners, also ...Role) (Owned, error) {
 		return AsOwner, nil
 	}
 	if slices.Contains(also, Admin) && a.Has(Admin) {
-		return ByBypass, nil
+		return ByAdminOverride, nil
 	}
 	return 0, Forbidden("the resource belongs to somebody else")
 }

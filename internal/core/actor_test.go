@@ -33,9 +33,9 @@ func TestAuthorise(t *testing.T) {
 		for _, owner := range owners {
 			for _, also := range subsets([]core.Role{core.Admin, core.System}) {
 				actor := core.Actor{Subject: "ann", Roles: roles}
-				owned, err := actor.Authorise(owner, also...)
+				access, err := actor.Authorise(owner, also...)
 				want := authorised(actor, owner, also)
-				if got := answer(owned, err); got != want {
+				if got := answer(access, err); got != want {
 					t.Errorf("%v to %v, also %v: %s; want %s", roles, owner, also, got, want)
 				}
 			}
@@ -43,7 +43,7 @@ func TestAuthorise(t *testing.T) {
 	}
 }
 
-func answer(owned core.Owned, err error) string {
+func answer(access core.Access, err error) string {
 	fault, ok := errors.AsType[*core.Fault](err)
 	switch {
 	case ok:
@@ -51,7 +51,7 @@ func answer(owned core.Owned, err error) string {
 	case err != nil:
 		return err.Error()
 	}
-	return fmt.Sprint(owned)
+	return fmt.Sprint(access)
 }
 
 // authorised is the rule in other words: owning comes before everything, the system
@@ -64,7 +64,7 @@ func authorised(a core.Actor, owners core.Owners, also []core.Role) string {
 	case customer, seller, asks(core.System):
 		return fmt.Sprint(core.AsOwner)
 	case asks(core.Admin):
-		return fmt.Sprint(core.ByBypass)
+		return fmt.Sprint(core.ByAdminOverride)
 	}
 	return fmt.Sprint(true, core.CodeForbiddenResource)
 }

@@ -18,8 +18,8 @@ type AuditEntry struct {
 
 // AuditRead records that an administrator read what only the bypass opened; a read
 // by its owner leaves no row (AUTH-12).
-func AuditRead(ctx context.Context, j Journal, actor Actor, owned Owned, action, resource string) error {
-	if owned != ByBypass {
+func AuditRead(ctx context.Context, j Journal, actor Actor, access Access, action, resource string) error {
+	if access != ByAdminOverride {
 		return nil
 	}
 	return j.Audit(ctx, AuditEntry{Actor: actor.Subject, Action: action, Resource: resource})

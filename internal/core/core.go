@@ -56,9 +56,9 @@ type Page struct {
 	Limit int
 }
 
-// Cut takes one page from rows, of which the store was asked for one more than the
+// Paginate returns one page from rows, of which the store was asked for one more than the
 // page holds. The position is where the next page begins, nil after the last one.
-func Cut[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) {
+func Paginate[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) {
 	if len(rows) <= limit {
 		return rows, nil
 	}
@@ -89,7 +89,7 @@ const (
 	OrderIDs Sequence = iota
 	PaymentIDs
 	RefundIDs
-	MovementIDs
+	LedgerEntryIDs
 	ProductIDs
 )
 

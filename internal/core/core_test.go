@@ -24,7 +24,7 @@ func TestCut(t *testing.T) {
 		"more than a page":  {[]int{9, 8, 7, 6}, []int{9, 8, 7}, new(at(7))},
 		"much more than it": {[]int{9, 8, 7, 6, 5}, []int{9, 8, 7}, new(at(7))},
 	} {
-		got, next := core.Cut(c.rows, 3, at)
+		got, next := core.Paginate(c.rows, 3, at)
 		if !slices.Equal(got, c.want) || (next == nil) != (c.next == nil) || (next != nil && *next != *c.next) {
 			t.Errorf("%s: got %v, next %v; want %v, %v", name, got, next, c.want, c.next)
 		}
@@ -43,7 +43,7 @@ func TestPagesAreTheList(t *testing.T) {
 		after := core.Position{}
 		for range len(list) + 1 {
 			rest := slices.DeleteFunc(slices.Clone(list), func(n int) bool { return int64(n) <= after.ID })
-			rows, next := core.Cut(rest[:min(limit+1, len(rest))], limit, at)
+			rows, next := core.Paginate(rest[:min(limit+1, len(rest))], limit, at)
 			got = append(got, rows...)
 			if next == nil {
 				break

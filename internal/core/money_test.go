@@ -139,7 +139,7 @@ func TestMoneyOfTwoCurrenciesDoesNotMix(t *testing.T) {
 		t.Errorf("Sub: %v", err)
 	}
 	if rub.Equal(usd) || !rub.Equal(money(t, "1", "RUB")) {
-		t.Error("Equal takes no notice of the currency, or too much of how the amount was written")
+		t.Error("Equal takes no event of the currency, or too much of how the amount was written")
 	}
 }
 

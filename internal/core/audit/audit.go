@@ -22,7 +22,7 @@ type Service struct {
 // here, by their role; there is nothing to own.
 func (s *Service) ListAuditLog(ctx context.Context, page core.Page) ([]core.AuditEntry, *core.Position, error) {
 	entries, err := s.Log.Entries(ctx, page)
-	entries, next := core.Cut(entries, page.Limit, func(e core.AuditEntry) core.Position {
+	entries, next := core.Paginate(entries, page.Limit, func(e core.AuditEntry) core.Position {
 		return core.Position{CreatedAt: e.At, ID: e.ID}
 	})
 	return entries, next, err

@@ -48,7 +48,7 @@ type Service struct {
 // GetCustomerProfile reads a profile for the customer, or for an administrator, whose
 // read is audited. Refusals: forbidden_resource, not_found.
 func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*Profile, error) {
-	owned, err := allow(actor, customerID)
+	access, err := allow(actor, customerID)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, cust
 		if err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, owned, "GetCustomerProfile", resource(customerID))
+		return core.AuditRead(ctx, tx.Journal, actor, access, "GetCustomerProfile", resource(customerID))
 	})
 	return p, err
 }

@@ -4,7 +4,7 @@ import "example.com/orders/internal/core"
 
 // allow lets customers at their own profile, and administrators at anybody's
 // (AUTH-11).
-func allow(actor core.Actor, customerID string) (core.Owned, error) {
+func allow(actor core.Actor, customerID string) (core.Access, error) {
 	return actor.Authorise(core.Owners{core.Customer: customerID}, core.Admin)
 }
 

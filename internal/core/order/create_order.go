@@ -11,8 +11,8 @@ import (
 // Service is the use cases about orders and products.
 type Service struct {
 	Store Store
-	// HoldFor is how long stock is held for an order that waits for payment.
-	HoldFor time.Duration
+	// ReservationTTL is how long stock is held for an order that waits for payment.
+	ReservationTTL time.Duration
 }
 
 // CreateOrder asks for an order. Prices are the products', never the caller's.
@@ -62,7 +62,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if err := allowSelling(actor, o); err != nil {
 			return err
 		}
-		if err := o.open(basket.Stock, tx.Now, s.HoldFor); err != nil {
+		if err := o.open(basket.Stock, tx.Now, s.ReservationTTL); err != nil {
 			return err
 		}
 		if err := tx.saveNew(ctx, o, basket.Stock); err != nil {
@@ -144,7 +144,7 @@ func (o *Order) open(stock Stock, now time.Time, hold time.Duration) error {
 	if err := stock.reserve(o.Lines); err != nil {
 		return err
 	}
-	o.HeldUntil = now.Add(hold)
+	o.ReservedUntil = now.Add(hold)
 	o.Version, o.CreatedAt, o.UpdatedAt = 1, now, now
 	return nil
 }

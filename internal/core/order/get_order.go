@@ -16,11 +16,11 @@ func (s *Service) GetOrderByID(ctx context.Context, actor core.Actor, id int64) 
 		if o, err = tx.Orders.Get(ctx, id); err != nil {
 			return orMissing(err, "order")
 		}
-		owned, err := o.AllowParties(actor, core.Admin)
+		access, err := o.AllowParties(actor, core.Admin)
 		if err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, owned, "GetOrderById", Resource(id))
+		return core.AuditRead(ctx, tx.Journal, actor, access, "GetOrderById", Resource(id))
 	})
 	return o, err
 }

@@ -26,7 +26,7 @@ func (s *Service) ListProducts(ctx context.Context, page core.Page) ([]*Product,
 		products, err = tx.Products.List(ctx, page)
 		return err
 	})
-	products, next := core.Cut(products, page.Limit, func(p *Product) core.Position {
+	products, next := core.Paginate(products, page.Limit, func(p *Product) core.Position {
 		return core.Position{CreatedAt: p.CreatedAt, ID: p.ID}
 	})
 	return products, next, err

@@ -18,17 +18,17 @@ type Filter struct {
 // those of a seller's products. An administrator reads everybody's, and that is
 // audited.
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
-	var owned core.Owned
-	filter.Visible, owned = visibleTo(actor)
+	var access core.Access
+	filter.Visible, access = visibleTo(actor)
 	var found []*Order
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if found, err = tx.Orders.List(ctx, filter, page); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, owned, "ListOrders", "orders")
+		return core.AuditRead(ctx, tx.Journal, actor, access, "ListOrders", "orders")
 	})
-	found, next := core.Cut(found, page.Limit, func(o *Order) core.Position {
+	found, next := core.Paginate(found, page.Limit, func(o *Order) core.Position {
 		return core.Position{CreatedAt: o.CreatedAt, ID: o.ID}
 	})
 	return found, next, err

@@ -18,8 +18,8 @@ type Order struct {
 	Status     Status
 	Lines      []Line
 	Total      core.Money
-	// HeldUntil is when the hold on the stock lapses; zero when nothing is held.
-	HeldUntil time.Time
+	// ReservedUntil is when the hold on the stock lapses; zero when nothing is held.
+	ReservedUntil time.Time
 	// CreatedBy is the operation that made the order.
 	CreatedBy core.Operation
 	// Cancellation says who cancelled the order; nil while nobody did.
@@ -62,11 +62,11 @@ func (o *Order) touch(now time.Time) {
 
 // Held tells whether the order's hold on its stock is alive at now. A hold that
 // has lapsed counts as gone even before the job that frees its stock has run.
-func (o *Order) Held(now time.Time) bool { return now.Before(o.HeldUntil) }
+func (o *Order) HasReservation(now time.Time) bool { return now.Before(o.ReservedUntil) }
 
-// holdsStock tells whether the stock still counts units reserved for this order,
+// hasReservedStock tells whether the stock still counts units reserved for this order,
 // lapsed or not.
-func (o *Order) holdsStock() bool { return !o.HeldUntil.IsZero() }
+func (o *Order) hasReservedStock() bool { return !o.ReservedUntil.IsZero() }
 
 // Reserve renews the hold until now + hold, and takes the stock again when it had
 // been freed. It refuses orders that do not wait for payment (invalid_order_state)
@@ -76,23 +76,23 @@ func (o *Order) Reserve(stock Stock, now time.Time, hold time.Duration) error {
 		return core.Refuse(core.Conflict, core.CodeInvalidOrderState,
 			"stock is reserved only for an order that waits for payment; this one is "+string(o.Status))
 	}
-	if !o.holdsStock() {
+	if !o.hasReservedStock() {
 		if err := stock.reserve(o.Lines); err != nil {
 			return err
 		}
 	}
-	o.HeldUntil = now.Add(hold)
+	o.ReservedUntil = now.Add(hold)
 	o.touch(now)
 	return nil
 }
 
-// Lapse frees the stock of a hold whose time is over. It reports false, and
+// ExpireReservation frees the stock of a hold whose time is over. It reports false, and
 // changes nothing, when the hold is alive or gone, or payment is under way.
-func (o *Order) Lapse(stock Stock, now time.Time) (bool, error) {
-	if o.Status != PendingPayment || !o.holdsStock() || o.Held(now) {
+func (o *Order) ExpireReservation(stock Stock, now time.Time) (bool, error) {
+	if o.Status != PendingPayment || !o.hasReservedStock() || o.HasReservation(now) {
 		return false, nil
 	}
-	o.HeldUntil = time.Time{}
+	o.ReservedUntil = time.Time{}
 	o.touch(now)
 	return true, stock.release(o.Lines)
 }
@@ -103,7 +103,7 @@ func (o *Order) Payable(now time.Time) error {
 		return core.Refuse(core.Conflict, core.CodeInvalidOrderState,
 			"an order that is "+string(o.Status)+" cannot be paid")
 	}
-	if !o.Held(now) {
+	if !o.HasReservation(now) {
 		return core.Refuse(core.Conflict, core.CodeReservationExpired,
 			"the stock is no longer held for this order; reserve it again")
 	}
@@ -128,7 +128,7 @@ func (o *Order) Pay(stock Stock, now time.Time) error {
 	if err := o.moveTo(Paid, now); err != nil {
 		return err
 	}
-	o.HeldUntil = time.Time{}
+	o.ReservedUntil = time.Time{}
 	return stock.sell(o.Lines)
 }
 
@@ -149,8 +149,8 @@ func (o *Order) Cancel(c Cancellation, stock Stock, now time.Time) error {
 		return err
 	}
 	o.Cancellation = &c
-	held := o.holdsStock()
-	o.HeldUntil = time.Time{}
+	held := o.hasReservedStock()
+	o.ReservedUntil = time.Time{}
 	switch {
 	case sold:
 		stock.restock(o.Lines)

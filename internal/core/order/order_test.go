@@ -80,10 +80,10 @@ func TestAdvanceIsForTheWayToTheCustomer(t *testing.T) {
 }
 
 // order2 is an order for two teas and three cups, with stock that holds them for it.
-func order2(status Status, heldUntil time.Time) (*Order, Stock) {
+func order2(status Status, reservedUntil time.Time) (*Order, Stock) {
 	stock := Stock{"tea": {SKU: "tea", OnHand: 10}, "cup": {SKU: "cup", OnHand: 3}}
-	o := &Order{Status: status, Version: 1, HeldUntil: heldUntil, Lines: []Line{{SKU: "tea", Quantity: 2}, {SKU: "cup", Quantity: 3}}}
-	if !heldUntil.IsZero() {
+	o := &Order{Status: status, Version: 1, ReservedUntil: reservedUntil, Lines: []Line{{SKU: "tea", Quantity: 2}, {SKU: "cup", Quantity: 3}}}
+	if !reservedUntil.IsZero() {
 		stock["tea"].Reserved, stock["cup"].Reserved = 2, 3
 	}
 	return o, stock
@@ -114,7 +114,7 @@ func TestReserve(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil || counts(stock) != held || !o.HeldUntil.Equal(now.Add(time.Minute)) || o.Version != 2 {
+			if err != nil || counts(stock) != held || !o.ReservedUntil.Equal(now.Add(time.Minute)) || o.Version != 2 {
 				t.Errorf("%s, %s: %v, %v, %+v", status, name, err, counts(stock), o)
 			}
 		}
@@ -126,8 +126,8 @@ func TestReserveTakesAllOrNothing(t *testing.T) {
 	o, stock := order2(PendingPayment, time.Time{})
 	stock["cup"].Reserved = 1
 	before := counts(stock)
-	if err := o.Reserve(stock, now, time.Minute); codeOf(err) != core.CodeOutOfStock || counts(stock) != before || !o.HeldUntil.IsZero() {
-		t.Errorf("got %v, %v, held until %v", err, counts(stock), o.HeldUntil)
+	if err := o.Reserve(stock, now, time.Minute); codeOf(err) != core.CodeOutOfStock || counts(stock) != before || !o.ReservedUntil.IsZero() {
+		t.Errorf("got %v, %v, held until %v", err, counts(stock), o.ReservedUntil)
 	}
 }
 
@@ -143,15 +143,15 @@ func TestLapse(t *testing.T) {
 		} {
 			o, stock := order2(status, c.until)
 			before := counts(stock)
-			freed, err := o.Lapse(stock, now)
+			freed, err := o.ExpireReservation(stock, now)
 			want := c.over && status == PendingPayment
 			if freed != want || err != nil {
 				t.Errorf("%s, %s: freed = %v, %v", status, name, freed, err)
 			}
-			if want && (counts(stock) != free || !o.HeldUntil.IsZero() || o.Version != 2) {
+			if want && (counts(stock) != free || !o.ReservedUntil.IsZero() || o.Version != 2) {
 				t.Errorf("%s, %s: %v, %+v", status, name, counts(stock), o)
 			}
-			if !want && (counts(stock) != before || !o.HeldUntil.Equal(c.until) || o.Version != 1) {
+			if !want && (counts(stock) != before || !o.ReservedUntil.Equal(c.until) || o.Version != 1) {
 				t.Errorf("%s, %s: changed to %v, %+v", status, name, counts(stock), o)
 			}
 		}
@@ -184,7 +184,7 @@ func TestPay(t *testing.T) {
 		err := o.Pay(stock, now)
 		switch status {
 		case PendingPayment, PaymentProcessing:
-			if err != nil || o.Status != Paid || counts(stock) != sold || !o.HeldUntil.IsZero() || o.Version != 2 {
+			if err != nil || o.Status != Paid || counts(stock) != sold || !o.ReservedUntil.IsZero() || o.Version != 2 {
 				t.Errorf("%s: %v, %v, %+v", status, err, counts(stock), o)
 			}
 		default:
@@ -208,7 +208,7 @@ func TestCancel(t *testing.T) {
 	} {
 		o, stock := order2(c.status, c.until)
 		err := o.Cancel(why, stock, now)
-		if err != nil || o.Status != Cancelled || *o.Cancellation != why || counts(stock) != c.want || !o.HeldUntil.IsZero() || o.Version != 2 {
+		if err != nil || o.Status != Cancelled || *o.Cancellation != why || counts(stock) != c.want || !o.ReservedUntil.IsZero() || o.Version != 2 {
 			t.Errorf("%s, held until %v: %v, %v, %+v", c.status, c.until, err, counts(stock), o)
 		}
 	}

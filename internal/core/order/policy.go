@@ -11,21 +11,21 @@ import (
 
 // AllowCustomer lets the customer of the order in, and nobody else but the roles in
 // also.
-func (o *Order) AllowCustomer(actor core.Actor, also ...core.Role) (core.Owned, error) {
+func (o *Order) AllowCustomer(actor core.Actor, also ...core.Role) (core.Access, error) {
 	return actor.Authorise(core.Owners{core.Customer: o.CustomerID}, also...)
 }
 
 // AllowParties lets the customer and the seller of the order in, and the roles in
 // also.
-func (o *Order) AllowParties(actor core.Actor, also ...core.Role) (core.Owned, error) {
+func (o *Order) AllowParties(actor core.Actor, also ...core.Role) (core.Access, error) {
 	return actor.Authorise(core.Owners{core.Customer: o.CustomerID, core.Seller: o.SellerID}, also...)
 }
 
-func (o *Order) allowSeller(actor core.Actor, also ...core.Role) (core.Owned, error) {
+func (o *Order) allowSeller(actor core.Actor, also ...core.Role) (core.Access, error) {
 	return actor.Authorise(core.Owners{core.Seller: o.SellerID}, also...)
 }
 
-func (p *Product) allow(actor core.Actor) (core.Owned, error) {
+func (p *Product) allow(actor core.Actor) (core.Access, error) {
 	return actor.Authorise(core.Owners{core.Seller: p.SellerID}, core.Admin)
 }
 
@@ -57,9 +57,9 @@ func allowSelling(actor core.Actor, o *Order) error {
 func Resource(id int64) string { return "order/" + strconv.FormatInt(id, 10) }
 
 // visibleTo tells whose orders an actor may list: an administrator everybody's.
-func visibleTo(actor core.Actor) (core.Owners, core.Owned) {
+func visibleTo(actor core.Actor) (core.Owners, core.Access) {
 	if actor.Has(core.Admin) {
-		return nil, core.ByBypass
+		return nil, core.ByAdminOverride
 	}
 	visible := core.Owners{}
 	for _, role := range []core.Role{core.Customer, core.Seller} {

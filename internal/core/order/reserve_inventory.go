@@ -22,21 +22,21 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 	var o *Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		holding, err := tx.Holds.Lock(ctx, cmd.OrderID, by)
+		reservation, err := tx.Reservations.Lock(ctx, cmd.OrderID, by)
 		if err != nil {
 			return orMissing(err, "order")
 		}
-		o, repeated = holding.Order, holding.Renewed
+		o, repeated = reservation.Order, reservation.Repeated
 		if _, err := o.AllowParties(actor, core.System); err != nil || repeated {
 			return err
 		}
-		if err := o.Reserve(holding.Stock, tx.Now, s.HoldFor); err != nil {
+		if err := o.Reserve(reservation.Stock, tx.Now, s.ReservationTTL); err != nil {
 			return err
 		}
-		if err := tx.Holds.SaveRenewal(ctx, o, by); err != nil {
+		if err := tx.Reservations.SaveExtension(ctx, o, by); err != nil {
 			return err
 		}
-		if err := tx.SaveOrder(ctx, o, holding.Stock, "reserved"); err != nil {
+		if err := tx.SaveOrder(ctx, o, reservation.Stock, "reserved"); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.Journal, actor, "ReserveInventory", Resource(o.ID), nil)

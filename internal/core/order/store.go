@@ -19,13 +19,13 @@ type Store interface {
 // Tx is what one transaction offers to the use cases of this package.
 type Tx struct {
 	// Now is when the transaction began, by the database's clock, in UTC.
-	Now      time.Time
-	IDs      core.IDs
-	Orders   Orders
-	Holds    Holds
-	Products Products
-	Journal  core.Journal
-	Inbox    core.Inbox
+	Now          time.Time
+	IDs          core.IDs
+	Orders       Orders
+	Reservations Reservations
+	Products     Products
+	Journal      core.Journal
+	Inbox        core.Inbox
 }
 
 // Orders keeps orders.
@@ -44,24 +44,24 @@ type Orders interface {
 	Save(ctx context.Context, o *Order) error
 }
 
-// Holds keeps what orders hold of the stock.
-type Holds interface {
+// Reservations keeps what orders hold of the stock.
+type Reservations interface {
 	// Lock loads an order and its stock for a change of both, or answers
 	// [core.ErrNotFound].
-	Lock(ctx context.Context, orderID int64, by core.Operation) (Holding, error)
+	Lock(ctx context.Context, orderID int64, by core.Operation) (Reservation, error)
 	// Lapsed gives the ids of orders that wait for payment and whose hold is over, the
 	// oldest first.
-	Lapsed(ctx context.Context, limit int) ([]int64, error)
-	// SaveRenewal notes which operation renewed the hold of an order.
-	SaveRenewal(ctx context.Context, o *Order, by core.Operation) error
+	Expired(ctx context.Context, limit int) ([]int64, error)
+	// SaveExtension notes which operation renewed the hold of an order.
+	SaveExtension(ctx context.Context, o *Order, by core.Operation) error
 }
 
-// Holding is an order with the stock of its lines. Renewed tells that the operation
+// Reservation is an order with the stock of its lines. Repeated tells that the operation
 // has renewed the hold before.
-type Holding struct {
-	Order   *Order
-	Stock   Stock
-	Renewed bool
+type Reservation struct {
+	Order    *Order
+	Stock    Stock
+	Repeated bool
 }
 
 // Basket is the products of an order about to be made, and the order that the same

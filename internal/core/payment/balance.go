@@ -9,13 +9,13 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Balance is what a customer has in one currency: the sum of the movements on
+// Balance is what a customer has in one currency: the sum of the entries on
 // their account, kept beside them so that it can be locked and checked. It is
 // never negative.
 type Balance struct {
 	CustomerID string
 	Amount     core.Money
-	// New tells that the customer has had no movement in this currency yet.
+	// New tells that the customer has had no entry in this currency yet.
 	New bool
 }
 
@@ -42,17 +42,17 @@ func (b *Balance) take(m core.Money) error {
 }
 
 // Event tells what happened to the balance.
-func (b *Balance) Event(what string, m *Movement) core.Event {
+func (b *Balance) Event(what string, m *LedgerEntry) core.Event {
 	return core.Event{
 		Type:      "balance." + what,
 		Aggregate: "balance/" + b.CustomerID + "/" + string(b.Amount.Currency()),
 		Data: map[string]any{
-			"customer_id":   b.CustomerID,
-			"movement_id":   m.ID,
-			"kind":          string(m.Kind),
-			"amount":        m.Amount.Decimal(),
-			"balance_after": b.Amount.Decimal(),
-			"currency":      string(m.Amount.Currency()),
+			"customer_id":            b.CustomerID,
+			"balance_transaction_id": m.ID,
+			"kind":                   string(m.Kind),
+			"amount":                 m.Amount.Decimal(),
+			"balance_after":          b.Amount.Decimal(),
+			"currency":               string(m.Amount.Currency()),
 		},
 	}
 }

@@ -24,11 +24,11 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	var o *order.Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		checkout, err := tx.lockCheckout(ctx, cmd.OrderID)
+		op, err := tx.lockOrderPayments(ctx, cmd.OrderID)
 		if err != nil {
 			return err
 		}
-		o = checkout.Order
+		o = op.Order
 		if _, err := o.AllowParties(actor, core.Admin); err != nil {
 			return err
 		}
@@ -36,13 +36,13 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 			repeated = true
 			return prior.Repeats(cancellation)
 		}
-		if err := o.Cancel(cancellation, checkout.Stock, tx.Now); err != nil {
+		if err := o.Cancel(cancellation, op.Stock, tx.Now); err != nil {
 			return err
 		}
-		if err := tx.SaveOrder(ctx, o, checkout.Stock, "cancelled"); err != nil {
+		if err := tx.SaveOrder(ctx, o, op.Stock, "cancelled"); err != nil {
 			return err
 		}
-		if err := tx.refundRest(ctx, checkout, cancellation); err != nil {
+		if err := tx.refundInFull(ctx, op, cancellation); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.Journal, actor, "CancelOrder", order.Resource(o.ID), nil)
@@ -50,16 +50,16 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	return o, repeated, err
 }
 
-// refundRest gives back what the customer has still paid for a cancelled order.
-func (tx Tx) refundRest(ctx context.Context, c *Checkout, cancellation order.Cancellation) error {
+// refundInFull gives back what the customer has still paid for a cancelled order.
+func (tx Tx) refundInFull(ctx context.Context, c *OrderPayments, cancellation order.Cancellation) error {
 	p := c.captured()
-	if p == nil || p.Left().IsZero() {
+	if p == nil || p.Refundable().IsZero() {
 		return nil
 	}
-	r, m, err := c.refund(p, p.Left(), core.Operation{Actor: cancellation.By.Actor}, tx.Now)
+	r, m, err := c.refund(p, p.Refundable(), core.Operation{Actor: cancellation.By.Actor}, tx.Now)
 	if err != nil {
 		return err
 	}
-	r.Reason, r.Rest = cancellation.Reason, true
+	r.Reason, r.Full = cancellation.Reason, true
 	return tx.saveRefund(ctx, c, r, m)
 }

@@ -12,8 +12,8 @@ import (
 //
 // Refusals: forbidden_resource, validation_failed (no amount), insufficient_funds,
 // idempotency_key_reused.
-func (s *Service) ChargeBalance(ctx context.Context, actor core.Actor, cmd MoveBalance) (*Movement, bool, error) {
-	return s.move(ctx, actor, "ChargeBalance", Charge, cmd, func(b *Balance) (*Movement, error) {
-		return b.withdraw(Charge, World, cmd.Amount)
+func (s *Service) ChargeBalance(ctx context.Context, actor core.Actor, cmd ChangeBalance) (*LedgerEntry, bool, error) {
+	return s.move(ctx, actor, "ChargeBalance", EntryCharge, cmd, func(b *Balance) (*LedgerEntry, error) {
+		return b.withdraw(EntryCharge, WorldAccount, cmd.Amount)
 	})
 }

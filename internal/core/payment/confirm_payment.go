@@ -35,26 +35,26 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 	var p *Payment
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		checkout, err := tx.lockCheckout(ctx, cmd.OrderID)
+		op, err := tx.lockOrderPayments(ctx, cmd.OrderID)
 		if err != nil {
 			return err
 		}
-		if _, err := checkout.Order.AllowCustomer(actor); err != nil {
+		if _, err := op.Order.AllowCustomer(actor); err != nil {
 			return err
 		}
-		if p = checkout.paymentBy(by); p != nil {
+		if p = op.paymentBy(by); p != nil {
 			repeated = true
 			return p.repeats(cmd)
 		}
 		if cmd.Method == ByCard {
-			p, err = s.payByCard(ctx, tx, checkout, cmd, by)
+			p, err = s.payByCard(ctx, tx, op, cmd, by)
 			return err
 		}
-		var m *Movement
-		if p, m, err = checkout.payFromBalance(by, tx.Now); err != nil {
+		var m *LedgerEntry
+		if p, m, err = op.payFromBalance(by, tx.Now); err != nil {
 			return err
 		}
-		if err := tx.savePaid(ctx, checkout, p, m); err != nil {
+		if err := tx.savePaid(ctx, op, p, m); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.Journal, actor, "ConfirmPayment", order.Resource(cmd.OrderID), nil)
@@ -64,7 +64,7 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 
 // payByCard notes what the provider will be asked for: payment, order and intent commit
 // together, and the call is made after that.
-func (s *Service) payByCard(ctx context.Context, tx Tx, c *Checkout, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
+func (s *Service) payByCard(ctx context.Context, tx Tx, c *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
 	if s.Gateway == nil {
 		return nil, core.Refuse(core.Invalid, core.CodePaymentMethodUnavailable, "cards are not accepted here")
 	}
@@ -99,10 +99,10 @@ func (p *Payment) repeats(cmd ConfirmPayment) error {
 	return nil
 }
 
-func (tx Tx) lockCheckout(ctx context.Context, orderID int64) (*Checkout, error) {
-	checkout, err := tx.Checkouts.Lock(ctx, orderID)
+func (tx Tx) lockOrderPayments(ctx context.Context, orderID int64) (*OrderPayments, error) {
+	op, err := tx.OrderPayments.Lock(ctx, orderID)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil, core.NotFound("order")
 	}
-	return checkout, err
+	return op, err
 }

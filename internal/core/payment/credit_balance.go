@@ -11,8 +11,8 @@ import (
 //
 // Refusals: forbidden_resource, validation_failed (no amount, or too large a
 // balance), idempotency_key_reused.
-func (s *Service) CreditBalance(ctx context.Context, actor core.Actor, cmd MoveBalance) (*Movement, bool, error) {
-	return s.move(ctx, actor, "CreditBalance", Credit, cmd, func(b *Balance) (*Movement, error) {
-		return b.deposit(Credit, World, cmd.Amount)
+func (s *Service) CreditBalance(ctx context.Context, actor core.Actor, cmd ChangeBalance) (*LedgerEntry, bool, error) {
+	return s.move(ctx, actor, "CreditBalance", EntryCredit, cmd, func(b *Balance) (*LedgerEntry, error) {
+		return b.deposit(EntryCredit, WorldAccount, cmd.Amount)
 	})
 }

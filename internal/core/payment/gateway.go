@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"time"
 
 	"example.com/orders/internal/core"
 )
@@ -14,13 +15,15 @@ import (
 // charged under another key, and no time-out makes a payment fail.
 type Gateway interface {
 	// Charge captures money from a card, once for each key.
-	Charge(ctx context.Context, c CardCharge) (CardResult, error)
+	Charge(ctx context.Context, c ChargeRequest) (ChargeResult, error)
 	// Refund gives money of a charge back, once for each key.
-	Refund(ctx context.Context, r CardRefund) (CardResult, error)
+	Refund(ctx context.Context, r RefundRequest) (ChargeResult, error)
+	// Charges lists the charges made since then that name a payment of ours.
+	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
 }
 
-// CardCharge is what the provider is asked to capture.
-type CardCharge struct {
+// ChargeRequest is what the provider is asked to capture.
+type ChargeRequest struct {
 	// Key makes the call idempotent; it is made of our own payment's id.
 	Key       string
 	PaymentID int64
@@ -33,8 +36,8 @@ type CardCharge struct {
 	Again bool
 }
 
-// CardRefund is what the provider is asked to give back.
-type CardRefund struct {
+// RefundRequest is what the provider is asked to give back.
+type RefundRequest struct {
 	// Key makes the call idempotent; it is made of our own refund's id.
 	Key       string
 	RefundID  int64
@@ -45,22 +48,22 @@ type CardRefund struct {
 	Again      bool
 }
 
-// CardOutcome is what a provider says of a charge or a refund.
-type CardOutcome int
+// ChargeOutcome is what a provider says of a charge or a refund.
+type ChargeOutcome int
 
-// The outcomes. There is none for "unknown": that is an error, or CardPending.
+// The outcomes. There is none for "unknown": that is an error, or ChargePending.
 const (
-	// CardPending: the provider knows of it and has not decided.
-	CardPending CardOutcome = iota
-	// CardDone: the money moved.
-	CardDone
-	// CardRefused: the money did not move, and will not.
-	CardRefused
+	// ChargePending: the provider knows of it and has not decided.
+	ChargePending ChargeOutcome = iota
+	// ChargeSucceeded: the money moved.
+	ChargeSucceeded
+	// ChargeRefused: the money did not move, and will not.
+	ChargeRefused
 )
 
-// CardResult is a provider's answer.
-type CardResult struct {
-	Outcome CardOutcome
+// ChargeResult is a provider's answer.
+type ChargeResult struct {
+	Outcome ChargeOutcome
 	// ExternalID is the provider's name of the charge or the refund.
 	ExternalID string
 	// Reason is why it was refused, as a short code.

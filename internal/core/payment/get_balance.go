@@ -9,7 +9,7 @@ import (
 // GetBalance reads what a customer has, one amount a currency. Refusal:
 // forbidden_resource.
 func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID string) ([]*Balance, error) {
-	owned, err := allowReading(actor, customerID)
+	access, err := allowReading(actor, customerID)
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID s
 		if balances, err = tx.Balances.Of(ctx, customerID); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, owned, "GetBalance", resource(customerID))
+		return core.AuditRead(ctx, tx.Journal, actor, access, "GetBalance", resource(customerID))
 	})
 	return balances, err
 }

@@ -8,21 +8,21 @@ import (
 
 // ListBalanceTransactions reads a page of what moved a customer's balance, newest
 // first. Refusal: forbidden_resource.
-func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor, customerID string, page core.Page) ([]*Movement, *core.Position, error) {
-	owned, err := allowReading(actor, customerID)
+func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor, customerID string, page core.Page) ([]*LedgerEntry, *core.Position, error) {
+	access, err := allowReading(actor, customerID)
 	if err != nil {
 		return nil, nil, err
 	}
-	var movements []*Movement
+	var entries []*LedgerEntry
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		if movements, err = tx.Balances.Movements(ctx, customerID, page); err != nil {
+		if entries, err = tx.Balances.Entries(ctx, customerID, page); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, owned, "ListBalanceTransactions", resource(customerID))
+		return core.AuditRead(ctx, tx.Journal, actor, access, "ListBalanceTransactions", resource(customerID))
 	})
-	movements, next := core.Cut(movements, page.Limit, func(m *Movement) core.Position {
+	entries, next := core.Paginate(entries, page.Limit, func(m *LedgerEntry) core.Position {
 		return core.Position{CreatedAt: m.CreatedAt, ID: m.ID}
 	})
-	return movements, next, err
+	return entries, next, err
 }

@@ -21,14 +21,14 @@ func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID in
 		if err != nil {
 			return err
 		}
-		owned, err := o.AllowParties(actor, core.Admin)
+		access, err := o.AllowParties(actor, core.Admin)
 		if err != nil {
 			return err
 		}
 		if payments, err = tx.Payments.Of(ctx, orderID); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, owned, "ListPayments", order.Resource(orderID))
+		return core.AuditRead(ctx, tx.Journal, actor, access, "ListPayments", order.Resource(orderID))
 	})
 	return payments, err
 }

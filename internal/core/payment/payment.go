@@ -56,7 +56,7 @@ type Card struct {
 func (p *Payment) Key() string { return "payment-" + strconv.FormatInt(p.ID, 10) }
 
 // Left is what can still be refunded.
-func (p *Payment) Left() core.Money {
+func (p *Payment) Refundable() core.Money {
 	left, _ := p.Amount.Sub(p.Refunded()) // refunds never exceed the payment
 	return left
 }

@@ -29,7 +29,7 @@ func codeOf(err error) core.Code {
 	return ""
 }
 
-func TestBalanceIsTheSumOfItsMovementsAndNeverNegative(t *testing.T) {
+func TestBalanceIsTheSumOfItsEntriesAndNeverNegative(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := &Balance{CustomerID: "ann", Amount: rub("0")}
@@ -46,8 +46,8 @@ func TestBalanceIsTheSumOfItsMovementsAndNeverNegative(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"deposit": func(t *rapid.T) {
 				n, m := amount(t)
-				moved, err := b.deposit(Credit, World, m)
-				want := &Movement{Kind: Credit, Debit: World, Credit: account, Amount: m, CustomerID: "ann", BalanceAfter: b.Amount}
+				moved, err := b.deposit(EntryCredit, WorldAccount, m)
+				want := &LedgerEntry{Kind: EntryCredit, Debit: WorldAccount, Credit: account, Amount: m, CustomerID: "ann", BalanceAfter: b.Amount}
 				if diff := cmp.Diff(want, moved); err != nil || diff != "" {
 					t.Fatalf("%v\n%s", err, diff)
 				}
@@ -55,14 +55,14 @@ func TestBalanceIsTheSumOfItsMovementsAndNeverNegative(t *testing.T) {
 			},
 			"withdraw": func(t *rapid.T) {
 				n, m := amount(t)
-				moved, err := b.withdraw(Charge, World, m)
+				moved, err := b.withdraw(EntryCharge, WorldAccount, m)
 				if n > sum {
 					if codeOf(err) != core.CodeInsufficientFunds || moved != nil {
 						t.Fatalf("%d of %d: %v", n, sum, err)
 					}
 					return
 				}
-				want := &Movement{Kind: Charge, Debit: account, Credit: World, Amount: m, CustomerID: "ann", BalanceAfter: b.Amount}
+				want := &LedgerEntry{Kind: EntryCharge, Debit: account, Credit: WorldAccount, Amount: m, CustomerID: "ann", BalanceAfter: b.Amount}
 				if diff := cmp.Diff(want, moved); err != nil || diff != "" {
 					t.Fatalf("%v\n%s", err, diff)
 				}
@@ -80,7 +80,7 @@ func TestBalanceIsTheSumOfItsMovementsAndNeverNegative(t *testing.T) {
 func TestBalanceHasBounds(t *testing.T) {
 	t.Parallel()
 	b := &Balance{CustomerID: "ann", Amount: rub("999999999999999.99")}
-	if m, err := b.deposit(Credit, World, rub("0.01")); codeOf(err) != core.CodeValidationFailed || m != nil {
+	if m, err := b.deposit(EntryCredit, WorldAccount, rub("0.01")); codeOf(err) != core.CodeValidationFailed || m != nil {
 		t.Errorf("got %v, %v", m, err)
 	}
 	if !b.Amount.Equal(rub("999999999999999.99")) {
@@ -91,8 +91,8 @@ func TestBalanceHasBounds(t *testing.T) {
 func TestRefundedIsWhatHasNotFailed(t *testing.T) {
 	t.Parallel()
 	p := &Payment{Amount: rub("100.00")}
-	if !p.Refunded().IsZero() || !p.Left().Equal(p.Amount) {
-		t.Errorf("%s refunded, %s left", p.Refunded(), p.Left())
+	if !p.Refunded().IsZero() || !p.Refundable().Equal(p.Amount) {
+		t.Errorf("%s refunded, %s left", p.Refunded(), p.Refundable())
 	}
 	for _, r := range []struct {
 		status RefundStatus
@@ -100,17 +100,17 @@ func TestRefundedIsWhatHasNotFailed(t *testing.T) {
 	}{{RefundSucceeded, "10.00"}, {RefundPending, "20.00"}, {RefundFailed, "40.00"}} {
 		p.Refunds = append(p.Refunds, &Refund{Status: r.status, Amount: rub(r.amount)})
 	}
-	if p.Refunded().String() != "30.00 RUB" || p.Left().String() != "70.00 RUB" {
-		t.Errorf("%s refunded, %s left", p.Refunded(), p.Left())
+	if p.Refunded().String() != "30.00 RUB" || p.Refundable().String() != "70.00 RUB" {
+		t.Errorf("%s refunded, %s left", p.Refunded(), p.Refundable())
 	}
 }
 
-// checkout is an order of 80.00 that waits for payment, for a customer with an amount.
-func checkout(amount string) *Checkout {
-	return &Checkout{
+// op is an order of 80.00 that waits for payment, for a customer with an amount.
+func op(amount string) *OrderPayments {
+	return &OrderPayments{
 		Order: &order.Order{
 			ID: 1, CustomerID: "ann", SellerID: "shop", Status: order.PendingPayment, Total: rub("80.00"), Version: 1,
-			HeldUntil: now.Add(time.Minute), Lines: []order.Line{{SKU: "tea", Quantity: 2, UnitPrice: rub("40.00")}},
+			ReservedUntil: now.Add(time.Minute), Lines: []order.Line{{SKU: "tea", Quantity: 2, UnitPrice: rub("40.00")}},
 		},
 		Stock:   order.Stock{"tea": {SKU: "tea", OnHand: 10, Reserved: 2}},
 		Balance: &Balance{CustomerID: "ann", Amount: rub(amount)},
@@ -119,17 +119,17 @@ func checkout(amount string) *Checkout {
 
 func TestPayFromBalance(t *testing.T) {
 	t.Parallel()
-	c := checkout("80.00")
+	c := op("80.00")
 	by := core.Operation{Actor: "ann", Key: "key-1"}
 	p, m, err := c.payFromBalance(by, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantPayment := &Payment{OrderID: 1, Method: FromBalance, Amount: rub("80.00"), Status: Captured, By: by, CreatedAt: now}
-	wantMovement := &Movement{
-		Kind: Pay, Debit: "customer/ann", Credit: "seller/shop", Amount: rub("80.00"), CustomerID: "ann", BalanceAfter: rub("0.00"),
+	wantLedgerEntry := &LedgerEntry{
+		Kind: EntryPayment, Debit: "customer/ann", Credit: "seller/shop", Amount: rub("80.00"), CustomerID: "ann", BalanceAfter: rub("0.00"),
 	}
-	if diff := cmp.Diff([]any{wantPayment, wantMovement}, []any{p, m}); diff != "" {
+	if diff := cmp.Diff([]any{wantPayment, wantLedgerEntry}, []any{p, m}); diff != "" {
 		t.Error(diff)
 	}
 	if c.Order.Status != order.Paid || c.Stock["tea"].OnHand != 8 || c.Stock["tea"].Reserved != 0 || !c.Balance.Amount.IsZero() {
@@ -145,21 +145,21 @@ func TestPayFromBalanceRefuses(t *testing.T) {
 		want   core.Code
 	}{
 		"too little money": {"79.99", func(*order.Order) {}, core.CodeInsufficientFunds},
-		"no hold":          {"80.00", func(o *order.Order) { o.HeldUntil = time.Time{} }, core.CodeReservationExpired},
-		"a lapsed hold":    {"80.00", func(o *order.Order) { o.HeldUntil = now }, core.CodeReservationExpired},
+		"no hold":          {"80.00", func(o *order.Order) { o.ReservedUntil = time.Time{} }, core.CodeReservationExpired},
+		"a lapsed hold":    {"80.00", func(o *order.Order) { o.ReservedUntil = now }, core.CodeReservationExpired},
 		"paid":             {"80.00", func(o *order.Order) { o.Status = order.Paid }, core.CodeInvalidOrderState},
 		"cancelled":        {"80.00", func(o *order.Order) { o.Status = order.Cancelled }, core.CodeInvalidOrderState},
 		// Its money is on the way already: a second payment would be one too many.
 		"paid by card at this moment": {"80.00", func(o *order.Order) { o.Status = order.PaymentProcessing }, core.CodeInvalidOrderState},
 	} {
-		checkout := checkout(c.amount)
-		c.change(checkout.Order)
-		p, m, err := checkout.payFromBalance(core.Operation{}, now)
+		op := op(c.amount)
+		c.change(op.Order)
+		p, m, err := op.payFromBalance(core.Operation{}, now)
 		if codeOf(err) != c.want || p != nil || m != nil {
 			t.Errorf("%s: got %v, %v, %v; want %s", name, p, m, err, c.want)
 		}
-		if !checkout.Balance.Amount.Equal(rub(c.amount)) || checkout.Stock["tea"].Reserved != 2 {
-			t.Errorf("%s: balance %s, %d reserved", name, checkout.Balance.Amount, checkout.Stock["tea"].Reserved)
+		if !op.Balance.Amount.Equal(rub(c.amount)) || op.Stock["tea"].Reserved != 2 {
+			t.Errorf("%s: balance %s, %d reserved", name, op.Balance.Amount, op.Stock["tea"].Reserved)
 		}
 	}
 }
@@ -169,14 +169,14 @@ func TestPayFromBalanceRefuses(t *testing.T) {
 func TestRefundsStayWithinThePayment(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := checkout("0.00")
+		c := op("0.00")
 		p := &Payment{ID: 7, OrderID: 1, Amount: rub("80.00"), Status: Captured}
 		for range rapid.IntRange(1, 10).Draw(t, "refunds") {
 			amount, err := rub("0.01").Times(rapid.IntRange(0, 9000).Draw(t, "cents"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := p.Left()
+			left := p.Refundable()
 			r, m, err := c.refund(p, amount, core.Operation{Actor: "ann"}, now)
 			if amount.IsZero() || left.Less(amount) {
 				if codeOf(err) != core.CodeRefundExceedsPayment || r != nil || m != nil {
@@ -199,8 +199,8 @@ func TestOperationsAreFound(t *testing.T) {
 	by := func(actor, key string) core.Operation { return core.Operation{Actor: actor, Key: key} }
 	refund := &Refund{ID: 21, By: by("root", "key-2")}
 	failed, live := &Payment{ID: 11, Status: Failed, By: by("ann", "key-1")}, &Payment{ID: 12, Status: Captured, By: by("ann", "key-3"), Refunds: []*Refund{refund}}
-	c := &Checkout{Payments: []*Payment{failed, live}}
-	if c.captured() != live || (&Checkout{Payments: []*Payment{failed}}).captured() != nil {
+	c := &OrderPayments{Payments: []*Payment{failed, live}}
+	if c.captured() != live || (&OrderPayments{Payments: []*Payment{failed}}).captured() != nil {
 		t.Error("captured is not the payment that holds the money")
 	}
 	if c.paymentBy(by("ann", "key-1")) != failed || c.paymentBy(by("root", "key-1")) != nil || c.paymentBy(by("root", "key-2")) != nil {

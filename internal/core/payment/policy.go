@@ -7,13 +7,13 @@ import "example.com/orders/internal/core"
 
 // allowReading lets customers see their own balance, and the system and
 // administrators anybody's.
-func allowReading(actor core.Actor, customerID string) (core.Owned, error) {
+func allowReading(actor core.Actor, customerID string) (core.Access, error) {
 	return actor.Authorise(core.Owners{core.Customer: customerID}, core.System, core.Admin)
 }
 
 // allowMoving lets the system and administrators move money on a balance; customers
 // move their own only by paying.
-func allowMoving(actor core.Actor) (core.Owned, error) {
+func allowMoving(actor core.Actor) (core.Access, error) {
 	return actor.Authorise(nil, core.System, core.Admin)
 }
 

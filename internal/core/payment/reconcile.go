@@ -17,26 +17,20 @@ const (
 	settleTime      = 15 * time.Minute
 )
 
-// Difference is something that should be equal and is not. It names ids and amounts.
-type Difference struct {
+// Mismatch is something that should be equal and is not. It names ids and amounts.
+type Mismatch struct {
 	Resource string
 	Detail   string
 }
 
-// Books is our side of reconciliation. It only reads.
-type Books interface {
-	// Differences compares the books with themselves: balances with their movements,
+// ReconciliationStore is our side of reconciliation. It only reads.
+type ReconciliationStore interface {
+	// Mismatches compares the books with themselves: balances with their entries,
 	// refunds with payments, stock with holds, orders with payments.
-	Differences(ctx context.Context) ([]Difference, error)
+	Mismatches(ctx context.Context) ([]Mismatch, error)
 	// CardPayments gives card payments with their refunds: those made since then, those
 	// of any age that wait for the provider, and those of these ids.
 	CardPayments(ctx context.Context, since time.Time, ids []int64) ([]*Payment, error)
-}
-
-// Statement is the provider's side of reconciliation.
-type Statement interface {
-	// Charges gives all charges made since then that name a payment of ours.
-	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
 }
 
 // ProviderCharge is a charge as the provider has it.
@@ -45,27 +39,28 @@ type ProviderCharge struct {
 	ExternalID string
 	Captured   bool
 	Amount     core.Money
-	Refunded   core.Money
+	// Refunded includes refunds that are still on their way.
+	Refunded core.Money
 }
 
 // Reconciliation compares our books with themselves and with the provider's.
 type Reconciliation struct {
-	Books Books
-	// Statement is nil where cards are not accepted.
-	Statement Statement
-	Now       func() time.Time
+	Store ReconciliationStore
+	// Gateway is nil where cards are not accepted.
+	Gateway Gateway
+	Now     func() time.Time
 }
 
 // Run gives everything that differs. There should be nothing, ever.
-func (r *Reconciliation) Run(ctx context.Context) ([]Difference, error) {
-	differences, err := r.Books.Differences(ctx)
-	if err != nil || r.Statement == nil {
+func (r *Reconciliation) Run(ctx context.Context) ([]Mismatch, error) {
+	differences, err := r.Store.Mismatches(ctx)
+	if err != nil || r.Gateway == nil {
 		return differences, err
 	}
 	now := r.Now()
 	since, settled := now.Add(-reconcileWindow), now.Add(-settleTime)
 	// First theirs, for a charge is made after our row; and a little more, for clocks differ.
-	theirs, err := r.Statement.Charges(ctx, since.Add(-time.Hour))
+	theirs, err := r.Gateway.Charges(ctx, since.Add(-time.Hour))
 	if err != nil {
 		return nil, fmt.Errorf("read the provider's charges: %w", err)
 	}
@@ -75,7 +70,7 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Difference, error) {
 			captured[c.PaymentID] = append(captured[c.PaymentID], c)
 		}
 	}
-	ours, err := r.Books.CardPayments(ctx, since, slices.Sorted(maps.Keys(captured)))
+	ours, err := r.Store.CardPayments(ctx, since, slices.Sorted(maps.Keys(captured)))
 	if err != nil {
 		return nil, err
 	}
@@ -84,10 +79,10 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Difference, error) {
 
 // compare finds payments that the provider has otherwise, and charges that are nobody's.
 // Charges are known since then; what was asked for after settled is left for the next time.
-func compare(ours []*Payment, captured map[int64][]ProviderCharge, since, settled time.Time) []Difference {
-	var found []Difference
+func compare(ours []*Payment, captured map[int64][]ProviderCharge, since, settled time.Time) []Mismatch {
+	var found []Mismatch
 	report := func(paymentID int64, detail string) {
-		found = append(found, Difference{Resource: "payment/" + strconv.FormatInt(paymentID, 10), Detail: detail})
+		found = append(found, Mismatch{Resource: "payment/" + strconv.FormatInt(paymentID, 10), Detail: detail})
 	}
 	strangers := maps.Clone(captured)
 	for _, p := range ours {

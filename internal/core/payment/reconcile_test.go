@@ -61,9 +61,9 @@ func TestCompare(t *testing.T) {
 			if test.theirs != nil {
 				captured[7] = test.theirs
 			}
-			var want []Difference
+			var want []Mismatch
 			if test.want != "" {
-				want = []Difference{{Resource: "payment/7", Detail: test.want}}
+				want = []Mismatch{{Resource: "payment/7", Detail: test.want}}
 			}
 			if diff := cmp.Diff(want, compare(ours, captured, listed, settled)); diff != "" {
 				t.Errorf("differences (-want +got):\n%s", diff)

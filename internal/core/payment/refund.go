@@ -30,7 +30,7 @@ type Refund struct {
 	// ExternalID is the provider's name of the refund, empty for one to the balance.
 	ExternalID string
 	// Rest tells that all that was left was asked for, and no amount named.
-	Rest bool
+	Full bool
 	// By is the operation that asked for the refund. It has no key when a cancellation
 	// refunded: that has a second line of its own.
 	By        core.Operation
@@ -58,7 +58,7 @@ func (r *Refund) Event(what string) core.Event {
 
 // repeats tells whether a refund that exists is the one that cmd asks for.
 func (r *Refund) repeats(cmd RefundPayment) error {
-	if r.Rest != (cmd.Amount == nil) || (cmd.Amount != nil && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
+	if r.Full != (cmd.Amount == nil) || (cmd.Amount != nil && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
 		return core.KeyReused()
 	}
 	return nil

@@ -31,30 +31,30 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 	var r *Refund
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		checkout, err := tx.lockCheckout(ctx, cmd.OrderID)
+		op, err := tx.lockOrderPayments(ctx, cmd.OrderID)
 		if err != nil {
 			return err
 		}
-		if _, err := checkout.Order.AllowCustomer(actor, core.Admin); err != nil {
+		if _, err := op.Order.AllowCustomer(actor, core.Admin); err != nil {
 			return err
 		}
-		if r = checkout.refundBy(by); r != nil {
+		if r = op.refundBy(by); r != nil {
 			repeated = true
 			return r.repeats(cmd)
 		}
-		p, amount, err := checkout.refundable(actor, cmd)
+		p, amount, err := op.refundable(actor, cmd)
 		if err != nil {
 			return err
 		}
-		var m *Movement
-		if r, m, err = checkout.refund(p, amount, by, tx.Now); err != nil {
+		var m *LedgerEntry
+		if r, m, err = op.refund(p, amount, by, tx.Now); err != nil {
 			return err
 		}
-		r.Reason, r.Rest = cmd.Reason, cmd.Amount == nil
-		if err := tx.saveRefund(ctx, checkout, r, m); err != nil {
+		r.Reason, r.Full = cmd.Reason, cmd.Amount == nil
+		if err := tx.saveRefund(ctx, op, r, m); err != nil {
 			return err
 		}
-		if err := tx.cancelRefunded(ctx, checkout, p, r); err != nil {
+		if err := tx.cancelRefunded(ctx, op, p, r); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.Journal, actor, "RefundPayment", order.Resource(cmd.OrderID),
@@ -64,7 +64,7 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 }
 
 // refundable gives the payment to refund and how much of it, or says why there is none.
-func (c *Checkout) refundable(actor core.Actor, cmd RefundPayment) (*Payment, core.Money, error) {
+func (c *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payment, core.Money, error) {
 	var amount core.Money
 	p := c.captured()
 	if p == nil {
@@ -74,7 +74,7 @@ func (c *Checkout) refundable(actor core.Actor, cmd RefundPayment) (*Payment, co
 		return nil, amount, core.Refuse(core.Conflict, core.CodeInvalidOrderState, "the order is "+string(c.Order.Status)+"; only an administrator refunds it now")
 	}
 	if cmd.Amount == nil {
-		return p, p.Left(), nil
+		return p, p.Refundable(), nil
 	}
 	amount = *cmd.Amount
 	if amount.IsZero() {
@@ -88,8 +88,8 @@ func (c *Checkout) refundable(actor core.Actor, cmd RefundPayment) (*Payment, co
 
 // cancelRefunded cancels an order whose goods are still here and whose money is all
 // back. Its operation is the refund's, so the cancellation has no key.
-func (tx Tx) cancelRefunded(ctx context.Context, c *Checkout, p *Payment, r *Refund) error {
-	if !p.Left().IsZero() || !c.Order.Cancellable() {
+func (tx Tx) cancelRefunded(ctx context.Context, c *OrderPayments, p *Payment, r *Refund) error {
+	if !p.Refundable().IsZero() || !c.Order.Cancellable() {
 		return nil
 	}
 	cancellation := order.Cancellation{By: core.Operation{Actor: r.By.Actor}, Reason: r.Reason}

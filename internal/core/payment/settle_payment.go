@@ -19,7 +19,7 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64, again bool
 	if err != nil || p.Status != Processing {
 		return err
 	}
-	result, err := s.Gateway.Charge(ctx, CardCharge{
+	result, err := s.Gateway.Charge(ctx, ChargeRequest{
 		Key: p.Key(), PaymentID: p.ID, OrderID: c.Order.ID, Amount: p.Amount, Token: p.Card.Token, Again: again,
 	})
 	if err != nil {
@@ -28,17 +28,17 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64, again bool
 	if err := s.ApplyCharge(ctx, p.ID, result, Message{}); err != nil {
 		return err
 	}
-	if result.Outcome == CardPending {
+	if result.Outcome == ChargePending {
 		return ErrUndecided
 	}
 	return nil
 }
 
-func (s *Service) lookAtPayment(ctx context.Context, paymentID int64) (*Checkout, *Payment, error) {
-	var c *Checkout
+func (s *Service) lookAtPayment(ctx context.Context, paymentID int64) (*OrderPayments, *Payment, error) {
+	var c *OrderPayments
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		c, err = tx.Checkouts.LockByPayment(ctx, paymentID)
+		c, err = tx.OrderPayments.LockByPayment(ctx, paymentID)
 		return err
 	})
 	if err != nil {
@@ -57,21 +57,21 @@ type Message struct {
 // ApplyCharge notes what became of a card payment: captured, or refused and the order
 // waits for another payment. A payment that is decided stays as it is, whatever comes
 // late or twice.
-func (s *Service) ApplyCharge(ctx context.Context, paymentID int64, result CardResult, from Message) error {
+func (s *Service) ApplyCharge(ctx context.Context, paymentID int64, result ChargeResult, from Message) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if first, err := tx.first(ctx, from); err != nil || !first {
 			return err
 		}
-		c, err := tx.Checkouts.LockByPayment(ctx, paymentID)
+		c, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
 		if err != nil {
 			return err
 		}
 		p := c.payment(paymentID)
-		if p.Status != Processing || result.Outcome == CardPending {
+		if p.Status != Processing || result.Outcome == ChargePending {
 			return nil
 		}
 		p.Card.ExternalID = result.ExternalID
-		if result.Outcome == CardDone {
+		if result.Outcome == ChargeSucceeded {
 			return tx.capture(ctx, c, p)
 		}
 		p.Card.Failure = result.Reason
@@ -88,7 +88,7 @@ func (tx Tx) first(ctx context.Context, from Message) (bool, error) {
 }
 
 // capture books the money of a card and sells the goods.
-func (tx Tx) capture(ctx context.Context, c *Checkout, p *Payment) error {
+func (tx Tx) capture(ctx context.Context, c *OrderPayments, p *Payment) error {
 	p.Status = Captured
 	if err := c.Order.Pay(c.Stock, tx.Now); err != nil {
 		return err
@@ -99,15 +99,15 @@ func (tx Tx) capture(ctx context.Context, c *Checkout, p *Payment) error {
 	if err := tx.Payments.Update(ctx, p); err != nil {
 		return err
 	}
-	m := &Movement{Kind: Pay, Debit: Provider, Credit: sellerAccount(c.Order.SellerID), Amount: p.Amount, PaymentID: p.ID}
-	if err := tx.saveMovement(ctx, nil, m); err != nil {
+	m := &LedgerEntry{Kind: EntryPayment, Debit: ProviderAccount, Credit: sellerAccount(c.Order.SellerID), Amount: p.Amount, PaymentID: p.ID}
+	if err := tx.saveEntry(ctx, nil, m); err != nil {
 		return err
 	}
 	return tx.Journal.Publish(ctx, p.Event("captured"))
 }
 
 // fail lets the order wait for another payment.
-func (tx Tx) fail(ctx context.Context, c *Checkout, p *Payment) error {
+func (tx Tx) fail(ctx context.Context, c *OrderPayments, p *Payment) error {
 	p.Status = Failed
 	if err := c.Order.PaymentFailed(tx.Now); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (tx Tx) fail(ctx context.Context, c *Checkout, p *Payment) error {
 }
 
 // payment gives a payment of the order by its id.
-func (c *Checkout) payment(id int64) *Payment {
+func (c *OrderPayments) payment(id int64) *Payment {
 	for _, p := range c.Payments {
 		if p.ID == id {
 			return p

@@ -12,7 +12,7 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64, again bool) 
 	if err != nil || r.Status != RefundPending {
 		return err
 	}
-	result, err := s.Gateway.Refund(ctx, CardRefund{
+	result, err := s.Gateway.Refund(ctx, RefundRequest{
 		Key: r.Key(), RefundID: r.ID, PaymentID: p.ID, Amount: r.Amount, ExternalID: p.Card.ExternalID, Again: again,
 	})
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64, again bool) 
 	if err := s.ApplyRefund(ctx, r.ID, result, Message{}); err != nil {
 		return err
 	}
-	if result.Outcome == CardPending {
+	if result.Outcome == ChargePending {
 		return ErrUndecided
 	}
 	return nil
@@ -31,7 +31,7 @@ func (s *Service) lookAtRefund(ctx context.Context, refundID int64) (*Payment, *
 	var p *Payment
 	var r *Refund
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		c, err := tx.Checkouts.LockByRefund(ctx, refundID)
+		c, err := tx.OrderPayments.LockByRefund(ctx, refundID)
 		if err != nil {
 			return err
 		}
@@ -48,12 +48,12 @@ func (s *Service) lookAtRefund(ctx context.Context, refundID int64) (*Payment, *
 // refundable; a person has to look (R-DIST-COMP). It is the last word: a refund that was
 // made may come back days later, when the customer's bank cannot take it, and never the
 // other way round.
-func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result CardResult, from Message) error {
+func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result ChargeResult, from Message) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if first, err := tx.first(ctx, from); err != nil || !first {
 			return err
 		}
-		c, err := tx.Checkouts.LockByRefund(ctx, refundID)
+		c, err := tx.OrderPayments.LockByRefund(ctx, refundID)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result CardRe
 			return nil
 		}
 		if m != nil {
-			if err := tx.saveMovement(ctx, nil, m); err != nil {
+			if err := tx.saveEntry(ctx, nil, m); err != nil {
 				return err
 			}
 		}
@@ -74,15 +74,15 @@ func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result CardRe
 	})
 }
 
-// decide takes a provider's answer. The movement is nil when no money moved.
-func (r *Refund) decide(result CardResult, seller Account) (m *Movement, changed bool) {
+// decide takes a provider's answer. The entry is nil when no money moved.
+func (r *Refund) decide(result ChargeResult, seller Account) (m *LedgerEntry, changed bool) {
 	switch {
-	case r.Status == RefundPending && result.Outcome == CardDone:
-		r.Status, m = RefundSucceeded, r.movement(seller, Provider)
-	case r.Status == RefundPending && result.Outcome == CardRefused:
+	case r.Status == RefundPending && result.Outcome == ChargeSucceeded:
+		r.Status, m = RefundSucceeded, r.entry(seller, ProviderAccount)
+	case r.Status == RefundPending && result.Outcome == ChargeRefused:
 		r.Status = RefundFailed
-	case r.Status == RefundSucceeded && result.Outcome == CardRefused:
-		r.Status, m = RefundFailed, r.movement(Provider, seller)
+	case r.Status == RefundSucceeded && result.Outcome == ChargeRefused:
+		r.Status, m = RefundFailed, r.entry(ProviderAccount, seller)
 	default:
 		return nil, false
 	}
@@ -90,12 +90,12 @@ func (r *Refund) decide(result CardResult, seller Account) (m *Movement, changed
 	return m, true
 }
 
-func (r *Refund) movement(debit, credit Account) *Movement {
-	return &Movement{Kind: Repay, Debit: debit, Credit: credit, Amount: r.Amount, PaymentID: r.PaymentID, RefundID: r.ID}
+func (r *Refund) entry(debit, credit Account) *LedgerEntry {
+	return &LedgerEntry{Kind: EntryRefund, Debit: debit, Credit: credit, Amount: r.Amount, PaymentID: r.PaymentID, RefundID: r.ID}
 }
 
 // findRefund gives a refund of the order by its id, and its payment.
-func (c *Checkout) findRefund(id int64) (*Payment, *Refund) {
+func (c *OrderPayments) findRefund(id int64) (*Payment, *Refund) {
 	for _, p := range c.Payments {
 		for _, r := range p.Refunds {
 			if r.ID == id {

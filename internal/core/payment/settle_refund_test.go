@@ -13,31 +13,31 @@ func TestARefundIsDecidedOnceAndFailsLast(t *testing.T) {
 	const seller = Account("seller/shop")
 	for name, test := range map[string]struct {
 		was           RefundStatus
-		outcome       CardOutcome
+		outcome       ChargeOutcome
 		want          RefundStatus
 		debit, credit Account // none where no money moves
 	}{
-		"made":                   {was: RefundPending, outcome: CardDone, want: RefundSucceeded, debit: seller, credit: Provider},
-		"refused":                {was: RefundPending, outcome: CardRefused, want: RefundFailed},
-		"not decided":            {was: RefundPending, outcome: CardPending, want: RefundPending},
-		"made, told again":       {was: RefundSucceeded, outcome: CardDone, want: RefundSucceeded},
-		"made, told late":        {was: RefundSucceeded, outcome: CardPending, want: RefundSucceeded},
-		"made, and came back":    {was: RefundSucceeded, outcome: CardRefused, want: RefundFailed, debit: Provider, credit: seller},
-		"refused, told again":    {was: RefundFailed, outcome: CardRefused, want: RefundFailed},
-		"came back, and an echo": {was: RefundFailed, outcome: CardDone, want: RefundFailed},
+		"made":                   {was: RefundPending, outcome: ChargeSucceeded, want: RefundSucceeded, debit: seller, credit: ProviderAccount},
+		"refused":                {was: RefundPending, outcome: ChargeRefused, want: RefundFailed},
+		"not decided":            {was: RefundPending, outcome: ChargePending, want: RefundPending},
+		"made, told again":       {was: RefundSucceeded, outcome: ChargeSucceeded, want: RefundSucceeded},
+		"made, told late":        {was: RefundSucceeded, outcome: ChargePending, want: RefundSucceeded},
+		"made, and came back":    {was: RefundSucceeded, outcome: ChargeRefused, want: RefundFailed, debit: ProviderAccount, credit: seller},
+		"refused, told again":    {was: RefundFailed, outcome: ChargeRefused, want: RefundFailed},
+		"came back, and an echo": {was: RefundFailed, outcome: ChargeSucceeded, want: RefundFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Refund{ID: 9, PaymentID: 7, Amount: rub("30.00"), Status: test.was}
-			m, changed := r.decide(CardResult{Outcome: test.outcome, ExternalID: "re_1"}, seller)
+			m, changed := r.decide(ChargeResult{Outcome: test.outcome, ExternalID: "re_1"}, seller)
 			if r.Status != test.want || changed != (test.was != test.want) {
 				t.Errorf("it is %s, changed %t; want %s", r.Status, changed, test.want)
 			}
-			var want *Movement
+			var want *LedgerEntry
 			if test.debit != "" {
-				want = &Movement{Kind: Repay, Debit: test.debit, Credit: test.credit, Amount: r.Amount, PaymentID: 7, RefundID: 9}
+				want = &LedgerEntry{Kind: EntryRefund, Debit: test.debit, Credit: test.credit, Amount: r.Amount, PaymentID: 7, RefundID: 9}
 			}
 			if diff := cmp.Diff(want, m, cmp.Comparer(core.Money.Equal)); diff != "" {
-				t.Errorf("movement (-want +got):\n%s", diff)
+				t.Errorf("entry (-want +got):\n%s", diff)
 			}
 		})
 	}

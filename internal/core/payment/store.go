@@ -16,20 +16,20 @@ type Store interface {
 // those about orders have, and the money.
 type Tx struct {
 	order.Tx
-	Checkouts Checkouts
-	Payments  Payments
-	Balances  Balances
-	Intents   Intents
+	OrderPayments OrderPaymentsStore
+	Payments      Payments
+	Balances      Balances
+	Intents       Intents
 }
 
-// Checkouts loads orders together with their money.
-type Checkouts interface {
+// OrderPaymentsStore loads orders together with their money.
+type OrderPaymentsStore interface {
 	// Lock loads and locks everything that a decision about an order's money needs, or
 	// answers [core.ErrNotFound].
-	Lock(ctx context.Context, orderID int64) (*Checkout, error)
+	Lock(ctx context.Context, orderID int64) (*OrderPayments, error)
 	// LockByPayment and LockByRefund do so for the order of a payment or a refund.
-	LockByPayment(ctx context.Context, paymentID int64) (*Checkout, error)
-	LockByRefund(ctx context.Context, refundID int64) (*Checkout, error)
+	LockByPayment(ctx context.Context, paymentID int64) (*OrderPayments, error)
+	LockByRefund(ctx context.Context, refundID int64) (*OrderPayments, error)
 }
 
 // Intents keep what is to be asked of the provider once the transaction has committed:
@@ -55,13 +55,13 @@ type Payments interface {
 // Balances keeps customers' balances and the books.
 type Balances interface {
 	// Lock loads a balance for a change, a new one where the customer has none in that
-	// currency, and the movement that the same operation has made before, if it has.
-	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *Movement, error)
+	// currency, and the entry that the same operation has made before, if it has.
+	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *LedgerEntry, error)
 	// Of gives a customer's balances, sorted by currency.
 	Of(ctx context.Context, customerID string) ([]*Balance, error)
-	// Movements gives one row more than the page asks for of what moved a customer's
+	// Entries gives one row more than the page asks for of what moved a customer's
 	// balance, newest first.
-	Movements(ctx context.Context, customerID string, page core.Page) ([]*Movement, error)
-	// Save writes a movement and the balance that it changed, nil for none.
-	Save(ctx context.Context, b *Balance, m *Movement) error
+	Entries(ctx context.Context, customerID string, page core.Page) ([]*LedgerEntry, error)
+	// Save writes a entry and the balance that it changed, nil for none.
+	Save(ctx context.Context, b *Balance, m *LedgerEntry) error
 }

@@ -11,7 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"example.com/orders/api"
-	"example.com/orders/internal/pgtest"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // contractOf gives a schema of api/asyncapi.yaml.

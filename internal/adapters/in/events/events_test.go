@@ -15,8 +15,8 @@ import (
 	"example.com/orders/internal/adapters/in/events"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/natstest"
-	"example.com/orders/internal/pgtest"
+	natstest "example.com/orders/internal/test/nats"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // TestEachMessageCountsOnce sends each message three times, to two replicas.

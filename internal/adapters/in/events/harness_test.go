@@ -13,10 +13,10 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/devserver"
-	"example.com/orders/internal/natstest"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testwait"
+	devbroker "example.com/orders/internal/dev/broker"
+	natstest "example.com/orders/internal/test/nats"
+	pgtest "example.com/orders/internal/test/pg"
+	testwait "example.com/orders/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -25,7 +25,7 @@ var eventually = testwait.Until
 
 // warehouse is a broker and the sender of messages.
 type warehouse struct {
-	*devserver.Broker
+	*devbroker.Broker
 	jetstream.JetStream
 }
 
@@ -110,7 +110,7 @@ func openShop(t *testing.T, url string) shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	return shop{&order.Service{Store: db.Orders(), HoldFor: time.Minute}, db}
+	return shop{&order.Service{Store: db.Orders(), ReservationTTL: time.Minute}, db}
 }
 
 var seller = core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}

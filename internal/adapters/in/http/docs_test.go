@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	openapi "example.com/orders/api"
-	"example.com/orders/internal/adapters/in/http/contracttest"
+	contracttest "example.com/orders/internal/test/contract"
 )
 
 // docs serves what needs no token, and holds every answer against the contract.

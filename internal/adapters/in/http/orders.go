@@ -113,8 +113,8 @@ func orderOut(o *order.Order) wire.Order {
 		Items: all(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
-	if !o.HeldUntil.IsZero() {
-		out.Reservation = &wire.Reservation{ExpiresAt: o.HeldUntil}
+	if !o.ReservedUntil.IsZero() {
+		out.Reservation = &wire.Reservation{ExpiresAt: o.ReservedUntil}
 	}
 	return out
 }

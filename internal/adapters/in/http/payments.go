@@ -38,7 +38,7 @@ func (a *api) chargeBalance(ctx context.Context, r *request) (*response, error) 
 // moveBalance serves credit and charge, which are asked for and answered alike.
 func moveBalance(
 	ctx context.Context, r *request,
-	move func(context.Context, core.Actor, payment.MoveBalance) (*payment.Movement, bool, error),
+	move func(context.Context, core.Actor, payment.ChangeBalance) (*payment.LedgerEntry, bool, error),
 ) (*response, error) {
 	in, err := bodyOf[wire.CreditBalanceRequest](r)
 	if err != nil {
@@ -52,14 +52,14 @@ func moveBalance(
 	if err != nil {
 		return nil, err
 	}
-	m, repeated, err := move(ctx, r.actor, payment.MoveBalance{
+	m, repeated, err := move(ctx, r.actor, payment.ChangeBalance{
 		CustomerID: customerID, Amount: amount,
 		Description: value(in.Description), Reference: value(in.Reference), Key: r.key,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusCreated, body: movementOut(m), repeated: repeated}, nil
+	return &response{status: http.StatusCreated, body: balanceTransactionOut(m), repeated: repeated}, nil
 }
 
 func (a *api) getBalance(ctx context.Context, r *request) (*response, error) {
@@ -84,11 +84,11 @@ func (a *api) listBalanceTransactions(ctx context.Context, r *request) (*respons
 	if err != nil {
 		return nil, err
 	}
-	movements, next, err := a.Payments.ListBalanceTransactions(ctx, r.actor, customerID, page)
+	entries, next, err := a.Payments.ListBalanceTransactions(ctx, r.actor, customerID, page)
 	if err != nil {
 		return nil, err
 	}
-	body := wire.BalanceTransactionPage{Data: all(movements, movementOut), NextCursor: cursorOut(next)}
+	body := wire.BalanceTransactionPage{Data: all(entries, balanceTransactionOut), NextCursor: cursorOut(next)}
 	return &response{status: http.StatusOK, body: body}, nil
 }
 
@@ -135,7 +135,7 @@ func paymentOut(p *payment.Payment) wire.Payment {
 	}
 }
 
-func movementOut(m *payment.Movement) wire.BalanceTransaction {
+func balanceTransactionOut(m *payment.LedgerEntry) wire.BalanceTransaction {
 	return wire.BalanceTransaction{
 		ID: m.ID, CustomerID: m.CustomerID, Kind: wire.BalanceTransactionKind(m.Kind),
 		Amount: moneyOut(m.Amount), BalanceAfter: moneyOut(m.BalanceAfter),

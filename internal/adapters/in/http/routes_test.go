@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"example.com/orders/internal/adapters/in/http/contracttest"
 	"example.com/orders/internal/core"
+	contracttest "example.com/orders/internal/test/contract"
 )
 
 // AUTH-9: whoever forgets the roles of a route learns it before anybody can call it.

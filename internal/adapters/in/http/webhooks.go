@@ -14,7 +14,7 @@ import (
 const maxWebhook = 256 << 10
 
 // ParseWebhook reads a webhook of the card provider and checks who signed it, and when.
-type ParseWebhook func(payload []byte, signature string) (payment.Notice, error)
+type ParseWebhook func(payload []byte, signature string) (payment.ProviderEvent, error)
 
 // stripeWebhook takes what the provider tells. It has no token, but a signature over the
 // bytes as they came, and is done once by its event id, in the transaction of its
@@ -40,11 +40,11 @@ func (a *api) takeWebhook(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return newProblem(wire.ProblemCodeMalformedRequest, "the body ended before its end")
 	}
-	notice, err := a.Webhook(payload, r.Header.Get("Stripe-Signature"))
+	event, err := a.Webhook(payload, r.Header.Get("Stripe-Signature"))
 	if err != nil {
 		return newProblem(wire.ProblemCodeMalformedRequest, "the webhook is not signed by the provider, or is too old")
 	}
 	ctx, cancel := detach(r.Context())
 	defer cancel()
-	return a.Payments.ApplyNotice(ctx, notice)
+	return a.Payments.ApplyProviderEvent(ctx, event)
 }

@@ -42,10 +42,10 @@ type Config struct {
 	Pool *pgxpool.Pool
 	// Schema is where River keeps its tables.
 	Schema string
-	// ReleaseHolds frees the stock of at most limit lapsed holds and tells how many
+	// ReleaseReservations frees the stock of at most limit lapsed holds and tells how many
 	// there were; CleanKeys removes at most limit expired idempotency records.
-	ReleaseHolds func(ctx context.Context, limit int) (int, error)
-	CleanKeys    func(ctx context.Context, limit int) (int, error)
+	ReleaseReservations func(ctx context.Context, limit int) (int, error)
+	CleanKeys           func(ctx context.Context, limit int) (int, error)
 	// CleanOutbox removes events that left long ago, CleanMessages the notes of messages
 	// that nobody sends again.
 	CleanOutbox   func(ctx context.Context, limit int) (int, error)
@@ -58,9 +58,9 @@ type Config struct {
 	// zero is every hour.
 	Reconcile      func(ctx context.Context) error
 	ReconcileEvery time.Duration
-	// HoldsEvery and KeysEvery are how often; zero is every 5 s and every minute.
-	HoldsEvery time.Duration
-	KeysEvery  time.Duration
+	// ReservationsEvery and KeysEvery are how often; zero is every 5 s and every minute.
+	ReservationsEvery time.Duration
+	KeysEvery         time.Duration
 	// RescueAfter is when a job whose process died is given to another one; zero is after
 	// two minutes.
 	RescueAfter time.Duration
@@ -78,7 +78,7 @@ type Runner struct {
 // New sets the jobs up. Nothing runs yet.
 func New(cfg Config) (*Runner, error) {
 	workers, stopping := river.NewWorkers(), make(chan struct{})
-	river.AddWorker(workers, &sweeper[releaseHolds]{sweep: cfg.ReleaseHolds, stopping: stopping})
+	river.AddWorker(workers, &sweeper[releaseReservations]{sweep: cfg.ReleaseReservations, stopping: stopping})
 	river.AddWorker(workers, &sweeper[cleanKeys]{sweep: cfg.CleanKeys, stopping: stopping})
 	river.AddWorker(workers, &sweeper[cleanOutbox]{sweep: cfg.CleanOutbox, stopping: stopping})
 	river.AddWorker(workers, &sweeper[cleanMessages]{sweep: cfg.CleanMessages, stopping: stopping})
@@ -99,7 +99,7 @@ func New(cfg Config) (*Runner, error) {
 		Workers: workers,
 		Queues:  queues,
 		PeriodicJobs: []*river.PeriodicJob{
-			every(cfg.HoldsEvery, 5*time.Second, releaseHolds{}),
+			every(cfg.ReservationsEvery, 5*time.Second, releaseReservations{}),
 			every(cfg.KeysEvery, time.Minute, cleanKeys{}),
 			every(0, 10*time.Minute, cleanOutbox{}),
 			every(0, time.Hour, cleanMessages{}),

@@ -14,8 +14,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/jobs"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/testwait"
+	pgtest "example.com/orders/internal/test/pg"
+	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
 )
 
@@ -63,7 +63,7 @@ func newRunner(t *testing.T, pool *pgxpool.Pool, holds, keys *sweep, every time.
 	logged := &syncBuffer{}
 	runner, err := jobs.New(jobs.Config{
 		Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.New(logged),
-		ReleaseHolds: holds.run, CleanKeys: keys.run, HoldsEvery: every, KeysEvery: every,
+		ReleaseReservations: holds.run, CleanKeys: keys.run, ReservationsEvery: every, KeysEvery: every,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestBothSweepsRunAtTheStart(t *testing.T) {
 	runner, _ := newRunner(t, pool, holds, keys, seldom)
 	start(t, runner)
 	eventually(t, "both jobs are completed", func() bool {
-		return jobsIn(t, pool, "release_lapsed_holds", "completed") == 1 && jobsIn(t, pool, "clean_idempotency_records", "completed") == 1
+		return jobsIn(t, pool, "release_expired_reservations", "completed") == 1 && jobsIn(t, pool, "clean_idempotency_records", "completed") == 1
 	})
 	if holds.calls.Load() != 1 || keys.calls.Load() != 1 {
 		t.Errorf("%d and %d sweeps, want one each", holds.calls.Load(), keys.calls.Load())
@@ -145,7 +145,7 @@ func TestASweepGoesOnWhileItsBatchesAreFull(t *testing.T) {
 	holds := &sweep{answer: func(_ context.Context, n int) (int, error) { return due[n-1], nil }}
 	runner, _ := newRunner(t, pool, holds, &sweep{}, seldom)
 	start(t, runner)
-	eventually(t, "the job is completed", func() bool { return jobsIn(t, pool, "release_lapsed_holds", "completed") == 1 })
+	eventually(t, "the job is completed", func() bool { return jobsIn(t, pool, "release_expired_reservations", "completed") == 1 })
 	if len(holds.limits) != 4 {
 		t.Errorf("%d batches, want 4", len(holds.limits))
 	}
@@ -174,7 +174,7 @@ func TestAFailedSweepHasAnotherChance(t *testing.T) {
 	}}
 	runner, logged := newRunner(t, pool, holds, keys, 20*time.Millisecond)
 	start(t, runner)
-	for _, kind := range []string{"release_lapsed_holds", "clean_idempotency_records"} {
+	for _, kind := range []string{"release_expired_reservations", "clean_idempotency_records"} {
 		eventually(t, kind+" failed once and was completed later", func() bool {
 			return jobsIn(t, pool, kind, "discarded") == 1 && jobsIn(t, pool, kind, "completed") >= 1
 		})
@@ -250,7 +250,7 @@ func TestStopWaitsForTheRunningJob(t *testing.T) {
 	if !finished.Load() || brokenOff.Load() {
 		t.Errorf("when Stop returned, the job was finished: %t, broken off: %t", finished.Load(), brokenOff.Load())
 	}
-	if n := jobsIn(t, pool, "release_lapsed_holds", "completed"); n != 1 {
+	if n := jobsIn(t, pool, "release_expired_reservations", "completed"); n != 1 {
 		t.Errorf("%d completed jobs, want 1", n)
 	}
 }

@@ -17,10 +17,10 @@ const (
 	rests = 9
 )
 
-// releaseHolds frees the stock of holds that have lapsed.
-type releaseHolds struct{}
+// releaseReservations frees the stock of holds that have lapsed.
+type releaseReservations struct{}
 
-func (releaseHolds) Kind() string { return "release_lapsed_holds" }
+func (releaseReservations) Kind() string { return "release_expired_reservations" }
 
 // cleanKeys removes idempotency records that have expired.
 type cleanKeys struct{}

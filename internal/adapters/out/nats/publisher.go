@@ -11,7 +11,7 @@ import (
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.com/orders/internal/core"
+	"example.com/orders/internal/outbox"
 )
 
 const (
@@ -27,6 +27,8 @@ const (
 	forgetAfter = 2 * time.Minute
 	// ackTimeout bounds the wait for one acknowledgement.
 	ackTimeout = 5 * time.Second
+	// maxPending bounds the events that wait for their acknowledgement.
+	maxPending = 1000
 )
 
 // Publisher brings events to JetStream. One goroutine at a time may use it.
@@ -38,7 +40,7 @@ type Publisher struct {
 // NewPublisher makes a publisher on a connection. Nothing is sent yet.
 func NewPublisher(conn *client.Conn) (*Publisher, error) {
 	js, err := jetstream.New(conn,
-		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithPublishAsyncMaxPending(2*batchSize))
+		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithPublishAsyncMaxPending(maxPending))
 	if err != nil {
 		return nil, fmt.Errorf("use the broker: %w", err)
 	}
@@ -51,7 +53,7 @@ func NewPublisher(conn *client.Conn) (*Publisher, error) {
 //
 // An acknowledgement can fail to come for one message while the next one arrives, so two
 // events of an aggregate are never under way together. All others are.
-func (p *Publisher) Publish(ctx context.Context, events []core.Outgoing) (acked []int64, err error) {
+func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -68,8 +70,8 @@ func (p *Publisher) Publish(ctx context.Context, events []core.Outgoing) (acked 
 
 // rounds splits events so that each round has at most one event of an aggregate: its
 // first, its second, and so on.
-func rounds(events []core.Outgoing) [][]core.Outgoing {
-	var split [][]core.Outgoing
+func rounds(events []outbox.Event) [][]outbox.Event {
+	var split [][]outbox.Event
 	seen := make(map[string]int)
 	for _, e := range events {
 		n := seen[e.Aggregate]
@@ -83,7 +85,7 @@ func rounds(events []core.Outgoing) [][]core.Outgoing {
 }
 
 // together sends all events and then waits for all acknowledgements.
-func (p *Publisher) together(ctx context.Context, events []core.Outgoing) (acked []int64, err error) {
+func (p *Publisher) together(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
 	acks := make([]jetstream.PubAckFuture, len(events))
 	for i, e := range events {
 		ack, sendErr := p.send(e)
@@ -103,7 +105,7 @@ func (p *Publisher) together(ctx context.Context, events []core.Outgoing) (acked
 	return acked, err
 }
 
-func (p *Publisher) send(e core.Outgoing) (jetstream.PubAckFuture, error) {
+func (p *Publisher) send(e outbox.Event) (jetstream.PubAckFuture, error) {
 	body, err := encode(e)
 	if err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ type envelope struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-func encode(e core.Outgoing) ([]byte, error) {
+func encode(e outbox.Event) ([]byte, error) {
 	body, err := json.Marshal(envelope{e.ID, e.Type, e.Version, e.Aggregate, e.At, e.Data})
 	if err != nil {
 		return nil, fmt.Errorf("encode event %d: %w", e.ID, err)

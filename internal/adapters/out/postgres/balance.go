@@ -11,19 +11,19 @@ import (
 // balances implements [payment.Balances].
 type balances struct{ t *tx }
 
-// Lock loads a balance for a change, and the movement that the operation has made
-// before. Two first movements at once both find no balance; the primary key lets one
+// Lock loads a balance for a change, and the entry that the operation has made
+// before. Two first entries at once both find no balance; the primary key lets one
 // of them in, and the other starts again.
-func (s balances) Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.Movement, error) {
+func (s balances) Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry, error) {
 	var rows []dbsqlc.Balance
-	var prior []dbsqlc.Movement
+	var prior []dbsqlc.LedgerEntry
 	err := s.t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) {
 			rows, err = q.LockBalance(ctx, dbsqlc.LockBalanceParams{CustomerID: customerID, Currency: string(currency)})
 			return err
 		},
 		func(q *dbsqlc.Queries) (err error) {
-			prior, err = q.MovementByOperation(ctx, dbsqlc.MovementByOperationParams{
+			prior, err = q.LedgerEntryByOperation(ctx, dbsqlc.LedgerEntryByOperationParams{
 				CustomerID: &customerID, CreatedBy: &by.Actor, IdempotencyKey: &by.Key,
 			})
 			return err
@@ -35,7 +35,7 @@ func (s balances) Lock(ctx context.Context, customerID string, currency core.Cur
 	if err != nil || len(prior) == 0 {
 		return balance, nil, err
 	}
-	m, err := movementOf(prior[0])
+	m, err := entryOf(prior[0])
 	return balance, m, err
 }
 
@@ -58,11 +58,11 @@ func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance
 	return found, nil
 }
 
-// Movements gives a page of movements and one more, newest first.
-func (s balances) Movements(ctx context.Context, customerID string, page core.Page) ([]*payment.Movement, error) {
-	var rows []dbsqlc.Movement
+// Entries gives a page of entries and one more, newest first.
+func (s balances) Entries(ctx context.Context, customerID string, page core.Page) ([]*payment.LedgerEntry, error) {
+	var rows []dbsqlc.LedgerEntry
 	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ListMovements(ctx, dbsqlc.ListMovementsParams{
+		rows, err = q.ListLedgerEntries(ctx, dbsqlc.ListLedgerEntriesParams{
 			CustomerID: &customerID,
 			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
 		})
@@ -71,21 +71,21 @@ func (s balances) Movements(ctx context.Context, customerID string, page core.Pa
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*payment.Movement, len(rows))
+	found := make([]*payment.LedgerEntry, len(rows))
 	for i, row := range rows {
-		if found[i], err = movementOf(row); err != nil {
+		if found[i], err = entryOf(row); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// Save writes a balance and the movement that changed it.
-func (s balances) Save(ctx context.Context, b *payment.Balance, m *payment.Movement) error {
+// Save writes a balance and the entry that changed it.
+func (s balances) Save(ctx context.Context, b *payment.Balance, m *payment.LedgerEntry) error {
 	if err := s.saveAmount(ctx, b); err != nil {
 		return err
 	}
-	return s.t.writes().InsertMovement(ctx, movementParams(m))
+	return s.t.writes().InsertLedgerEntry(ctx, entryParams(m))
 }
 
 func (s balances) saveAmount(ctx context.Context, b *payment.Balance) error {
@@ -99,8 +99,8 @@ func (s balances) saveAmount(ctx context.Context, b *payment.Balance) error {
 	return s.t.writes().UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{CustomerID: row.CustomerID, Currency: row.Currency, Amount: row.Amount})
 }
 
-func movementParams(m *payment.Movement) dbsqlc.InsertMovementParams {
-	return dbsqlc.InsertMovementParams{
+func entryParams(m *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {
+	return dbsqlc.InsertLedgerEntryParams{
 		ID: m.ID, Kind: string(m.Kind), Debit: string(m.Debit), Credit: string(m.Credit),
 		Amount: m.Amount.Decimal(), Currency: string(m.Amount.Currency()),
 		CustomerID:   optional(m.CustomerID),
@@ -111,13 +111,13 @@ func movementParams(m *payment.Movement) dbsqlc.InsertMovementParams {
 	}
 }
 
-func movementOf(row dbsqlc.Movement) (*payment.Movement, error) {
+func entryOf(row dbsqlc.LedgerEntry) (*payment.LedgerEntry, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	if err != nil {
 		return nil, err
 	}
-	m := &payment.Movement{
-		ID: row.ID, Kind: payment.MovementKind(row.Kind),
+	m := &payment.LedgerEntry{
+		ID: row.ID, Kind: payment.EntryKind(row.Kind),
 		Debit: payment.Account(row.Debit), Credit: payment.Account(row.Credit), Amount: amount,
 		PaymentID: valueOf(row.PaymentID), RefundID: valueOf(row.RefundID),
 		CustomerID: valueOf(row.CustomerID), Description: row.Description, Reference: row.Reference,
@@ -139,7 +139,7 @@ func balanceOf(rows []dbsqlc.Balance, customerID string, currency core.Currency)
 }
 
 // balanceAfter gives NULL for money that moved past the balances.
-func balanceAfter(m *payment.Movement) *string {
+func balanceAfter(m *payment.LedgerEntry) *string {
 	if m.CustomerID == "" {
 		return nil
 	}

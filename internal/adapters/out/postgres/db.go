@@ -122,12 +122,12 @@ func (s customerStore) InTx(ctx context.Context, fn func(context.Context, custom
 
 func (t *tx) orders() order.Tx {
 	return order.Tx{
-		Now: t.now, IDs: t, Orders: orders{t}, Holds: holds{t}, Products: products{t}, Journal: journal{t}, Inbox: inbox{t},
+		Now: t.now, IDs: t, Orders: orders{t}, Reservations: holds{t}, Products: products{t}, Journal: journal{t}, Inbox: inbox{t},
 	}
 }
 
 func (t *tx) payments() payment.Tx {
-	return payment.Tx{Tx: t.orders(), Checkouts: checkouts{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
+	return payment.Tx{Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
 }
 
 // writes gives the generated queries that write. They wait in the transaction until

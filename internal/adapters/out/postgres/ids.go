@@ -39,10 +39,10 @@ func (t *tx) NextID(ctx context.Context, of core.Sequence) (int64, error) {
 
 func draw(ctx context.Context, q *dbsqlc.Queries, of core.Sequence) (int64, error) {
 	return map[core.Sequence]func(context.Context) (int64, error){
-		core.OrderIDs:    q.DrawOrderID,
-		core.PaymentIDs:  q.DrawPaymentID,
-		core.RefundIDs:   q.DrawRefundID,
-		core.MovementIDs: q.DrawMovementID,
-		core.ProductIDs:  q.DrawProductID,
+		core.OrderIDs:       q.DrawOrderID,
+		core.PaymentIDs:     q.DrawPaymentID,
+		core.RefundIDs:      q.DrawRefundID,
+		core.LedgerEntryIDs: q.DrawLedgerEntryID,
+		core.ProductIDs:     q.DrawProductID,
 	}[of](ctx)
 }

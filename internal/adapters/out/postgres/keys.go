@@ -92,7 +92,7 @@ func (t *tx) claim(ctx context.Context, id idempotency.ID) (claim, error) {
 			return err
 		},
 		func(q *dbsqlc.Queries) error {
-			rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Principal: id.Principal, Key: id.Key})
+			rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: id.Principal, Key: id.Key})
 			if len(rows) > 0 {
 				c.stored = &rows[0]
 			}
@@ -115,14 +115,14 @@ func (t *tx) settle(ctx context.Context, synchronous bool) error {
 // keep adds the record to the writes of the command.
 func (t *tx) keep(ctx context.Context, rec idempotency.Record, expired bool) error {
 	if expired {
-		err := t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Principal: rec.Principal, Key: rec.Key})
+		err := t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: rec.Principal, Key: rec.Key})
 		if err != nil {
 			return err
 		}
 	}
 	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
-		Principal: rec.Principal, Key: rec.Key,
-		Fingerprint: []byte(rec.Fingerprint), Command: rec.Command,
+		Scope: rec.Principal, Key: rec.Key,
+		Fingerprint: []byte(rec.Fingerprint), Operation: rec.Command,
 		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
 		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
 	})
@@ -138,7 +138,7 @@ func notNull(body []byte) []byte {
 
 // Find gives the record of a key; see [idempotency.Store].
 func (k *Keys) Find(ctx context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
-	rows, err := dbsqlc.New(k.db.pool).FindRecord(ctx, dbsqlc.FindRecordParams{Principal: id.Principal, Key: id.Key})
+	rows, err := dbsqlc.New(k.db.pool).FindRecord(ctx, dbsqlc.FindRecordParams{Scope: id.Principal, Key: id.Key})
 	if err != nil {
 		return idempotency.Record{}, false, unavailable(fmt.Errorf("find a key: %w", err))
 	}
@@ -168,8 +168,8 @@ func lockID(id idempotency.ID) int64 {
 func recordOf(row dbsqlc.IdempotencyRecord) idempotency.Record {
 	return idempotency.Record{
 		Request: idempotency.Request{
-			ID:          idempotency.ID{Principal: row.Principal, Key: row.Key},
-			Fingerprint: idempotency.Fingerprint(row.Fingerprint), Command: row.Command,
+			ID:          idempotency.ID{Principal: row.Scope, Key: row.Key},
+			Fingerprint: idempotency.Fingerprint(row.Fingerprint), Command: row.Operation,
 		},
 		Response: idempotency.Response{
 			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,

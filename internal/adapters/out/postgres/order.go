@@ -91,7 +91,7 @@ func (s orders) Save(ctx context.Context, o *order.Order) error {
 	err := s.t.writes().InsertOrder(ctx, dbsqlc.InsertOrderParams{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
 		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),
-		HeldUntil: optionalTime(o.HeldUntil), Version: int64(o.Version),
+		ReservedUntil: optionalTime(o.ReservedUntil), Version: int64(o.Version),
 		CreatedBy: o.CreatedBy.Actor, IdempotencyKey: o.CreatedBy.Key,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	})
@@ -110,7 +110,7 @@ func (s orders) Save(ctx context.Context, o *order.Order) error {
 
 func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
 	p := dbsqlc.UpdateOrderParams{
-		ID: o.ID, Status: string(o.Status), HeldUntil: optionalTime(o.HeldUntil),
+		ID: o.ID, Status: string(o.Status), ReservedUntil: optionalTime(o.ReservedUntil),
 		Version: int64(o.Version), UpdatedAt: o.UpdatedAt,
 	}
 	if c := o.Cancellation; c != nil {
@@ -169,7 +169,7 @@ func orderOf(row dbsqlc.Order) (*order.Order, error) {
 	total, err := core.MoneyOf(row.Total, row.Currency)
 	return &order.Order{
 		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
-		Total: total, HeldUntil: timeOf(row.HeldUntil), CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+		Total: total, ReservedUntil: timeOf(row.ReservedUntil), CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
 		Cancellation: cancellationOf(row), Version: int(row.Version),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}, err

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
-	"example.com/orders/internal/core"
+	"example.com/orders/internal/outbox"
 )
 
 // Outbox hands out the events that transactions left behind (R-DIST-OBX). Every method
@@ -34,14 +34,14 @@ func (o *Outbox) Release(ctx context.Context, holder string) error {
 // those before it: whoever writes an event holds the lock of its aggregate until COMMIT,
 // so a lower id of the same aggregate has been committed before. Across aggregates, a
 // lower id may still turn up later.
-func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]core.Outgoing, error) {
+func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, error) {
 	rows, err := o.queries().UnpublishedEvents(ctx, int32(limit))
 	if err != nil {
 		return nil, failed("read the outbox", err)
 	}
-	events := make([]core.Outgoing, len(rows))
+	events := make([]outbox.Event, len(rows))
 	for i, row := range rows {
-		events[i] = core.Outgoing{
+		events[i] = outbox.Event{
 			ID: row.ID, Type: row.Type, Aggregate: row.Aggregate,
 			Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
 		}

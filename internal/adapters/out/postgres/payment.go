@@ -8,11 +8,11 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// checkouts implements [payment.Checkouts].
-type checkouts struct{ t *tx }
+// orderPaymentsStore implements [payment.OrderPayments].
+type orderPaymentsStore struct{ t *tx }
 
-// checkoutRows is what one round trip brings of an order and its money.
-type checkoutRows struct {
+// orderPaymentsRows is what one round trip brings of an order and its money.
+type orderPaymentsRows struct {
 	order    []dbsqlc.LockOrderRow
 	stock    []dbsqlc.Product
 	payments []dbsqlc.Payment
@@ -22,8 +22,8 @@ type checkoutRows struct {
 
 // Lock loads and locks in the global order: the order, its stock by SKU, the balance.
 // Payments and refunds change only under the order's lock.
-func (s checkouts) Lock(ctx context.Context, orderID int64) (*payment.Checkout, error) {
-	var rows checkoutRows
+func (s orderPaymentsStore) Lock(ctx context.Context, orderID int64) (*payment.OrderPayments, error) {
+	var rows orderPaymentsRows
 	err := s.t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) { rows.order, err = q.LockOrder(ctx, orderID); return err },
 		func(q *dbsqlc.Queries) (err error) { rows.stock, err = q.LockStockOfOrder(ctx, orderID); return err },
@@ -37,20 +37,20 @@ func (s checkouts) Lock(ctx context.Context, orderID int64) (*payment.Checkout, 
 	if err != nil {
 		return nil, err
 	}
-	return rows.checkout()
+	return rows.orderPayments()
 }
 
 // LockByPayment locks the order of a payment.
-func (s checkouts) LockByPayment(ctx context.Context, paymentID int64) (*payment.Checkout, error) {
+func (s orderPaymentsStore) LockByPayment(ctx context.Context, paymentID int64) (*payment.OrderPayments, error) {
 	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfPayment(ctx, paymentID) })
 }
 
 // LockByRefund locks the order of a refund.
-func (s checkouts) LockByRefund(ctx context.Context, refundID int64) (*payment.Checkout, error) {
+func (s orderPaymentsStore) LockByRefund(ctx context.Context, refundID int64) (*payment.OrderPayments, error) {
 	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfRefund(ctx, refundID) })
 }
 
-func (s checkouts) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (*payment.Checkout, error) {
+func (s orderPaymentsStore) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (*payment.OrderPayments, error) {
 	var ids []int64
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
 		ids, err = find(q)
@@ -65,12 +65,12 @@ func (s checkouts) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) (
 	return s.Lock(ctx, ids[0])
 }
 
-func (rows checkoutRows) checkout() (*payment.Checkout, error) {
+func (rows orderPaymentsRows) orderPayments() (*payment.OrderPayments, error) {
 	o, err := oneOrder(linesOf(rows.order))
 	if err != nil {
 		return nil, err
 	}
-	c := &payment.Checkout{Order: o}
+	c := &payment.OrderPayments{Order: o}
 	if c.Stock, err = stockOf(rows.stock); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s payments) SaveRefund(ctx context.Context, r *payment.Refund) error {
 	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
 		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
-		Reason: r.Reason, Rest: r.Rest, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
+		Reason: r.Reason, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})
 }
 
@@ -174,7 +174,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Refund{
 		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
-		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Rest: row.Rest, ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
+		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Full: row.FullRefund, ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
 		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

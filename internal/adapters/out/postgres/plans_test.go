@@ -17,7 +17,7 @@ func TestCleanUpReadsOnlyWhatItRemoves(t *testing.T) {
 		clean func(context.Context, *database) (int, error)
 	}{
 		"idempotency_record": {
-			`INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
+			`INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 			 SELECT 'alice', i::text, '', 'creditBalance', 201, '', '', '', now(), now() + CASE WHEN i <= $2 THEN -1 ELSE 1 END * interval '1 hour'
 			 FROM generate_series(1, $1::int) i`,
 			func(ctx context.Context, d *database) (int, error) { return d.Keys().DeleteExpired(ctx, 500) },
@@ -71,7 +71,7 @@ func TestAKeyIsFoundByIndexInATableThatWasEmpty(t *testing.T) {
 	db := open(t, d.url+"&pool_max_conns=1")
 	for _, fill := range []string{
 		`VACUUM ANALYZE idempotency_record`,
-		`INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
+		`INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 		 SELECT 'alice', i::text, '', 'creditBalance', 201, '', '', '', now(), now() + interval '1 hour' FROM generate_series(1, 1000) i`,
 	} {
 		if _, err := d.plain.Exec(t.Context(), fill); err != nil {

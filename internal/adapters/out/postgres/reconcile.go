@@ -9,26 +9,26 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Differences compares the books with themselves; see [payment.Books].
-func (db *DB) Differences(ctx context.Context) ([]payment.Difference, error) {
-	var rows []dbsqlc.BookDifferencesRow
+// Differences compares the books with themselves; see [payment.ReconciliationStore].
+func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
+	var rows []dbsqlc.LedgerMismatchesRow
 	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
 		return t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
-			rows, err = q.BookDifferences(ctx)
+			rows, err = q.LedgerMismatches(ctx)
 			return err
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("compare the books: %w", err)
 	}
-	found := make([]payment.Difference, len(rows))
+	found := make([]payment.Mismatch, len(rows))
 	for i, row := range rows {
-		found[i] = payment.Difference(row)
+		found[i] = payment.Mismatch(row)
 	}
 	return found, nil
 }
 
-// CardPayments gives card payments to compare with the provider's; see [payment.Books].
+// CardPayments gives card payments to compare with the provider's; see [payment.ReconciliationStore].
 func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund

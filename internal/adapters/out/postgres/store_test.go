@@ -10,8 +10,8 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/pgtest"
-	"example.com/orders/internal/storetest"
+	pgtest "example.com/orders/internal/test/pg"
+	storetest "example.com/orders/internal/test/store"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

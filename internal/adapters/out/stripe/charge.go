@@ -17,15 +17,15 @@ import (
 const unsupportedAmount = "unsupported_amount"
 
 // Charge captures money from a card, once for each key.
-func (g *Gateway) Charge(ctx context.Context, c payment.CardCharge) (payment.CardResult, error) {
+func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(c.Amount)
 	if !expressible {
-		return payment.CardResult{Outcome: payment.CardRefused, Reason: unsupportedAmount}, nil
+		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: unsupportedAmount}, nil
 	}
 	if c.Again {
 		intent, err := g.findIntent(ctx, c, amount)
 		if err != nil {
-			return payment.CardResult{}, err
+			return payment.ChargeResult{}, err
 		}
 		if intent != nil {
 			return g.settle(ctx, c.Key, intent)
@@ -35,7 +35,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.CardCharge) (payment.Car
 }
 
 // capture makes an intent and confirms it, in one call.
-func (g *Gateway) capture(ctx context.Context, c payment.CardCharge, amount int64) (payment.CardResult, error) {
+func (g *Gateway) capture(ctx context.Context, c payment.ChargeRequest, amount int64) (payment.ChargeResult, error) {
 	params := intentParams(c, amount)
 	intent, err := ask(ctx, g, func(ctx context.Context) (*api.PaymentIntent, error) {
 		return g.client.V1PaymentIntents.Create(ctx, params)
@@ -44,7 +44,7 @@ func (g *Gateway) capture(ctx context.Context, c payment.CardCharge, amount int6
 		return g.settle(ctx, c.Key, intent)
 	}
 	if !judge(err).refused {
-		return payment.CardResult{}, unknown("charge", err)
+		return payment.ChargeResult{}, unknown("charge", err)
 	}
 	result := refusal(err)
 	if intent := intentOf(err); intent != nil {
@@ -56,7 +56,7 @@ func (g *Gateway) capture(ctx context.Context, c payment.CardCharge, amount int6
 	return result, nil
 }
 
-func intentParams(c payment.CardCharge, amount int64) *api.PaymentIntentCreateParams {
+func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreateParams {
 	params := &api.PaymentIntentCreateParams{
 		Amount:        new(amount),
 		Currency:      new(strings.ToLower(string(c.Amount.Currency()))),
@@ -77,7 +77,7 @@ func intentParams(c payment.CardCharge, amount int64) *api.PaymentIntentCreatePa
 }
 
 // findIntent gives the intent of a payment, or nil when Stripe shows none.
-func (g *Gateway) findIntent(ctx context.Context, c payment.CardCharge, amount int64) (*api.PaymentIntent, error) {
+func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest, amount int64) (*api.PaymentIntent, error) {
 	query := fmt.Sprintf("metadata['%s']:'%d'", metaPayment, c.PaymentID)
 	found, err := ask(ctx, g, func(ctx context.Context) ([]*api.PaymentIntent, error) {
 		list := g.client.V1PaymentIntents.Search(ctx, &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}})
@@ -97,22 +97,22 @@ func (g *Gateway) findIntent(ctx context.Context, c payment.CardCharge, amount i
 }
 
 // charges tells whether an intent is for this very charge.
-func charges(intent *api.PaymentIntent, c payment.CardCharge, amount int64) bool {
+func charges(intent *api.PaymentIntent, c payment.ChargeRequest, amount int64) bool {
 	return intent.Amount == amount && strings.EqualFold(string(intent.Currency), string(c.Amount.Currency())) &&
 		intent.Metadata[metaOrder] == strconv.FormatInt(c.OrderID, 10)
 }
 
 // settle makes a result of an intent. What waits for somebody is cancelled first.
-func (g *Gateway) settle(ctx context.Context, key string, intent *api.PaymentIntent) (payment.CardResult, error) {
+func (g *Gateway) settle(ctx context.Context, key string, intent *api.PaymentIntent) (payment.ChargeResult, error) {
 	if waits(intent) {
 		return g.abandon(ctx, key, intent, string(intent.Status))
 	}
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
-		return payment.CardResult{}, fmt.Errorf("stripe: %s has the unknown status %q", intent.ID, intent.Status)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %q", intent.ID, intent.Status)
 	}
-	result := payment.CardResult{Outcome: outcome, ExternalID: intent.ID}
-	if outcome == payment.CardRefused {
+	result := payment.ChargeResult{Outcome: outcome, ExternalID: intent.ID}
+	if outcome == payment.ChargeRefused {
 		result.Reason = refusedBecause(intent)
 	}
 	return result, nil
@@ -120,19 +120,19 @@ func (g *Gateway) settle(ctx context.Context, key string, intent *api.PaymentInt
 
 // abandon cancels an intent that nobody will complete, so that it can never capture. Stripe refuses if it has captured
 // meanwhile; then nobody knows until it is asked for again.
-func (g *Gateway) abandon(ctx context.Context, key string, intent *api.PaymentIntent, reason string) (payment.CardResult, error) {
+func (g *Gateway) abandon(ctx context.Context, key string, intent *api.PaymentIntent, reason string) (payment.ChargeResult, error) {
 	params := &api.PaymentIntentCancelParams{CancellationReason: new(string(api.PaymentIntentCancellationReasonAbandoned))}
 	params.SetIdempotencyKey(key + "-cancel")
 	cancelled, err := ask(ctx, g, func(ctx context.Context) (*api.PaymentIntent, error) {
 		return g.client.V1PaymentIntents.Cancel(ctx, intent.ID, params)
 	})
 	if err != nil {
-		return payment.CardResult{}, unknown("cancel "+intent.ID, err)
+		return payment.ChargeResult{}, unknown("cancel "+intent.ID, err)
 	}
 	if cancelled.Status != api.PaymentIntentStatusCanceled {
-		return payment.CardResult{}, fmt.Errorf("stripe: %s was cancelled and is %q", intent.ID, cancelled.Status)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s was cancelled and is %q", intent.ID, cancelled.Status)
 	}
-	return payment.CardResult{Outcome: payment.CardRefused, ExternalID: intent.ID, Reason: reason}, nil
+	return payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: intent.ID, Reason: reason}, nil
 }
 
 func refusedBecause(intent *api.PaymentIntent) string {

@@ -27,8 +27,8 @@ import (
 func TestRequestsFollowStripesDescription(t *testing.T) {
 	mock := startStripeMock(t)
 	gateway := stripe.New(stripe.Config{Key: "sk_test_123", URL: "http://stripe-mock", HTTPClient: &http.Client{Transport: mock}})
-	charge := payment.CardCharge{Key: "payment-7", PaymentID: 7, OrderID: 3, Amount: money(t, "19.99", "USD"), Token: "pm_card_visa"}
-	refund := payment.CardRefund{Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "USD"), ExternalID: "pi_123"}
+	charge := payment.ChargeRequest{Key: "payment-7", PaymentID: 7, OrderID: 3, Amount: money(t, "19.99", "USD"), Token: "pm_card_visa"}
+	refund := payment.RefundRequest{Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "USD"), ExternalID: "pi_123"}
 
 	_, _ = gateway.Charge(t.Context(), charge)
 	charge.Again = true
@@ -36,7 +36,7 @@ func TestRequestsFollowStripesDescription(t *testing.T) {
 	_, _ = gateway.Refund(t.Context(), refund)
 	refund.Again = true
 	_, _ = gateway.Refund(t.Context(), refund)
-	_, _ = gateway.List(t.Context(), time.Now().Add(-time.Hour))
+	_, _ = gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
 
 	seen := map[string]bool{}
 	for _, call := range mock.calls() {

@@ -64,20 +64,20 @@ func problem(kind, code, more string) string {
 // TestAnswersMeanOneThing is the table of what Stripe may say to a charge.
 func TestAnswersMeanOneThing(t *testing.T) {
 	const declined = `, "last_payment_error": {"type": "card_error", "code": "card_declined", "decline_code": "lost_card"}`
-	refused := func(reason string) payment.CardResult {
-		return payment.CardResult{Outcome: payment.CardRefused, Reason: reason}
+	refused := func(reason string) payment.ChargeResult {
+		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason}
 	}
-	intentRefused := func(reason string) payment.CardResult {
-		return payment.CardResult{Outcome: payment.CardRefused, Reason: reason, ExternalID: "pi_1"}
+	intentRefused := func(reason string) payment.ChargeResult {
+		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason, ExternalID: "pi_1"}
 	}
 	tests := map[string]struct {
 		answer scripted
-		want   payment.CardResult
+		want   payment.ChargeResult
 		fails  bool
 		tries  int
 	}{
-		"succeeded":               {answer: scripted{200, intent("succeeded", ""), nil}, want: payment.CardResult{Outcome: payment.CardDone, ExternalID: "pi_1"}, tries: 1},
-		"processing":              {answer: scripted{200, intent("processing", ""), nil}, want: payment.CardResult{Outcome: payment.CardPending, ExternalID: "pi_1"}, tries: 1},
+		"succeeded":               {answer: scripted{200, intent("succeeded", ""), nil}, want: payment.ChargeResult{Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"}, tries: 1},
+		"processing":              {answer: scripted{200, intent("processing", ""), nil}, want: payment.ChargeResult{Outcome: payment.ChargePending, ExternalID: "pi_1"}, tries: 1},
 		"canceled":                {answer: scripted{200, intent("canceled", ""), nil}, want: intentRefused("canceled"), tries: 1},
 		"canceled by somebody":    {answer: scripted{200, intent("canceled", `, "cancellation_reason": "fraudulent"`), nil}, want: intentRefused("fraudulent"), tries: 1},
 		"declined intent":         {answer: scripted{200, intent("requires_payment_method", declined), nil}, want: intentRefused("lost_card"), tries: 1},
@@ -130,17 +130,17 @@ func TestWhatWaitsIsCancelledBeforeItIsRefused(t *testing.T) {
 	cancelled := scripted{200, intent("canceled", ""), nil}
 	tests := map[string]struct {
 		first, second scripted
-		want          payment.CardResult
+		want          payment.ChargeResult
 		fails         bool
 	}{
-		"wants the customer":      {scripted{200, intent("requires_action", ""), nil}, cancelled, payment.CardResult{Outcome: payment.CardRefused, ExternalID: "pi_1", Reason: "requires_action"}, false},
-		"wants confirmation":      {scripted{200, intent("requires_confirmation", ""), nil}, cancelled, payment.CardResult{Outcome: payment.CardRefused, ExternalID: "pi_1", Reason: "requires_confirmation"}, false},
-		"wants capture":           {scripted{200, intent("requires_capture", ""), nil}, cancelled, payment.CardResult{Outcome: payment.CardRefused, ExternalID: "pi_1", Reason: "requires_capture"}, false},
-		"has not tried the card":  {scripted{200, intent("requires_payment_method", ""), nil}, cancelled, payment.CardResult{Outcome: payment.CardRefused, ExternalID: "pi_1", Reason: "requires_payment_method"}, false},
-		"declined, but waits":     {scripted{402, problem("card_error", "authentication_required", `, "payment_intent": `+intent("requires_action", "")), nil}, cancelled, payment.CardResult{Outcome: payment.CardRefused, ExternalID: "pi_1", Reason: "authentication_required"}, false},
-		"captured meanwhile":      {scripted{200, intent("requires_action", ""), nil}, scripted{400, problem("invalid_request_error", "payment_intent_unexpected_state", ""), nil}, payment.CardResult{}, true},
-		"cancelled, and is not":   {scripted{200, intent("requires_action", ""), nil}, scripted{200, intent("succeeded", ""), nil}, payment.CardResult{}, true},
-		"nobody knows whether so": {scripted{200, intent("requires_action", ""), nil}, scripted{500, problem("api_error", "", ""), nil}, payment.CardResult{}, true},
+		"wants the customer":      {scripted{200, intent("requires_action", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_action"}, false},
+		"wants confirmation":      {scripted{200, intent("requires_confirmation", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_confirmation"}, false},
+		"wants capture":           {scripted{200, intent("requires_capture", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_capture"}, false},
+		"has not tried the card":  {scripted{200, intent("requires_payment_method", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_payment_method"}, false},
+		"declined, but waits":     {scripted{402, problem("card_error", "authentication_required", `, "payment_intent": `+intent("requires_action", "")), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "authentication_required"}, false},
+		"captured meanwhile":      {scripted{200, intent("requires_action", ""), nil}, scripted{400, problem("invalid_request_error", "payment_intent_unexpected_state", ""), nil}, payment.ChargeResult{}, true},
+		"cancelled, and is not":   {scripted{200, intent("requires_action", ""), nil}, scripted{200, intent("succeeded", ""), nil}, payment.ChargeResult{}, true},
+		"nobody knows whether so": {scripted{200, intent("requires_action", ""), nil}, scripted{500, problem("api_error", "", ""), nil}, payment.ChargeResult{}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestNothingIsChargedWhileNobodyKnows(t *testing.T) {
 	gateway, script := play(scripted{500, problem("api_error", "", ""), nil})
 	c := cardCharge(t, 7, "pm_card_visa")
 	c.Again = true
-	r := payment.CardRefund{Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Again: true}
+	r := payment.RefundRequest{Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Again: true}
 	if result, err := gateway.Charge(t.Context(), c); err == nil {
 		t.Errorf("charge: %+v, want an error", result)
 	}
@@ -261,7 +261,7 @@ func TestAmountsThatStripeLacksAreRefused(t *testing.T) {
 	c := cardCharge(t, 7, "pm_card_visa")
 	c.Amount = money(t, "5.124", "KWD")
 	got, err := gateway.Charge(t.Context(), c)
-	want := payment.CardResult{Outcome: payment.CardRefused, Reason: "unsupported_amount"}
+	want := payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: "unsupported_amount"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" || len(script.calls) != 0 {
 		t.Errorf("err = %v, calls %v, -want +got:\n%s", err, script.calls, diff)
 	}
@@ -270,9 +270,9 @@ func TestAmountsThatStripeLacksAreRefused(t *testing.T) {
 func TestListLeavesOthersOut(t *testing.T) {
 	foreign := `{"object": "payment_intent", "id": "pi_2", "status": "succeeded", "amount": 5, "currency": "usd", "metadata": {}}`
 	gateway, _ := play(scripted{200, `{"object": "list", "data": [` + foreign + "," + intent("requires_action", "") + `], "has_more": false}`, nil})
-	got, err := gateway.List(t.Context(), time.Unix(0, 0))
-	want := []stripe.Charge{{
-		PaymentID: 7, ExternalID: "pi_1", Amount: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Status: payment.CardRefused,
+	got, err := gateway.Charges(t.Context(), time.Unix(0, 0))
+	want := []payment.ProviderCharge{{
+		PaymentID: 7, ExternalID: "pi_1", Amount: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Captured: false,
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("err = %v, -want +got:\n%s", err, diff)

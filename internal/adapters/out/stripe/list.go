@@ -15,26 +15,15 @@ import (
 // pageSize is the most that Stripe gives at once.
 const pageSize = 100
 
-// Charge is a charge as Stripe has it.
-type Charge struct {
-	PaymentID  int64
-	ExternalID string
-	Amount     core.Money
-	// Refunded includes what is on its way.
-	Refunded core.Money
-	// Status is CardRefused for all that did not and will not capture.
-	Status payment.CardOutcome
-}
-
-// List gives our charges that were begun at since or later, newest first. Others' charges in the same account are left
+// Charges lists our charges that were begun at since or later, newest first. Others' charges in the same account are left
 // out.
-func (g *Gateway) List(ctx context.Context, since time.Time) ([]Charge, error) {
+func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.ProviderCharge, error) {
 	params := &api.PaymentIntentListParams{
 		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
 		Expand:       []*string{new("data.latest_charge")}, // which knows what was refunded
 	}
 	params.Limit = new(int64(pageSize))
-	var charges []Charge
+	var charges []payment.ProviderCharge
 	for {
 		page, err := askPage(ctx, g, func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
 			return g.client.V1PaymentIntents.List(ctx, params)
@@ -52,7 +41,7 @@ func (g *Gateway) List(ctx context.Context, since time.Time) ([]Charge, error) {
 	}
 }
 
-func appendOurs(charges []Charge, intents []*api.PaymentIntent) ([]Charge, error) {
+func appendOurs(charges []payment.ProviderCharge, intents []*api.PaymentIntent) ([]payment.ProviderCharge, error) {
 	for _, intent := range intents {
 		id, ours := idIn(intent.Metadata, metaPayment)
 		if !ours {
@@ -67,20 +56,20 @@ func appendOurs(charges []Charge, intents []*api.PaymentIntent) ([]Charge, error
 	return charges, nil
 }
 
-func chargeOf(paymentID int64, intent *api.PaymentIntent) (Charge, error) {
+func chargeOf(paymentID int64, intent *api.PaymentIntent) (payment.ProviderCharge, error) {
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
-		return Charge{}, fmt.Errorf("unknown status %q", intent.Status)
+		return payment.ProviderCharge{}, fmt.Errorf("unknown status %q", intent.Status)
 	}
 	amount, err := moneyOf(intent.Amount, string(intent.Currency))
 	if err != nil {
-		return Charge{}, err
+		return payment.ProviderCharge{}, err
 	}
 	refunded := core.Zero(amount.Currency())
 	if intent.LatestCharge != nil {
 		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
 	}
-	return Charge{PaymentID: paymentID, ExternalID: intent.ID, Amount: amount, Refunded: refunded, Status: outcome}, err
+	return payment.ProviderCharge{PaymentID: paymentID, ExternalID: intent.ID, Amount: amount, Refunded: refunded, Captured: outcome == payment.ChargeSucceeded}, err
 }
 
 // idIn reads an id of ours from Stripe's metadata.

@@ -17,25 +17,25 @@ import (
 
 // What Stripe's statuses mean. One that is not here is an error: nobody knows.
 var (
-	intentOutcomes = map[api.PaymentIntentStatus]payment.CardOutcome{
-		api.PaymentIntentStatusSucceeded:  payment.CardDone,
-		api.PaymentIntentStatusProcessing: payment.CardPending,
-		api.PaymentIntentStatusCanceled:   payment.CardRefused,
+	intentOutcomes = map[api.PaymentIntentStatus]payment.ChargeOutcome{
+		api.PaymentIntentStatusSucceeded:  payment.ChargeSucceeded,
+		api.PaymentIntentStatusProcessing: payment.ChargePending,
+		api.PaymentIntentStatusCanceled:   payment.ChargeRefused,
 		// The rest wait for somebody, and nobody is there: the customer has left, and capture is automatic. They count
 		// as refused, once it is certain that they stay so; see [waits].
-		api.PaymentIntentStatusRequiresPaymentMethod: payment.CardRefused,
-		api.PaymentIntentStatusRequiresAction:        payment.CardRefused,
-		api.PaymentIntentStatusRequiresConfirmation:  payment.CardRefused,
-		api.PaymentIntentStatusRequiresCapture:       payment.CardRefused,
+		api.PaymentIntentStatusRequiresPaymentMethod: payment.ChargeRefused,
+		api.PaymentIntentStatusRequiresAction:        payment.ChargeRefused,
+		api.PaymentIntentStatusRequiresConfirmation:  payment.ChargeRefused,
+		api.PaymentIntentStatusRequiresCapture:       payment.ChargeRefused,
 	}
 
-	refundOutcomes = map[api.RefundStatus]payment.CardOutcome{
-		api.RefundStatusSucceeded: payment.CardDone,
-		api.RefundStatusPending:   payment.CardPending,
+	refundOutcomes = map[api.RefundStatus]payment.ChargeOutcome{
+		api.RefundStatusSucceeded: payment.ChargeSucceeded,
+		api.RefundStatusPending:   payment.ChargePending,
 		// Never so for cards. Stripe asks the customer by mail where the money shall go.
-		api.RefundStatusRequiresAction: payment.CardPending,
-		api.RefundStatusFailed:         payment.CardRefused,
-		api.RefundStatusCanceled:       payment.CardRefused,
+		api.RefundStatusRequiresAction: payment.ChargePending,
+		api.RefundStatusFailed:         payment.ChargeRefused,
+		api.RefundStatusCanceled:       payment.ChargeRefused,
 	}
 )
 
@@ -89,8 +89,8 @@ func judge(err error) verdict {
 }
 
 // refusal is the result for an error that judge calls refused.
-func refusal(err error) payment.CardResult {
-	result := payment.CardResult{Outcome: payment.CardRefused}
+func refusal(err error) payment.ChargeResult {
+	result := payment.ChargeResult{Outcome: payment.ChargeRefused}
 	if failure, ok := errors.AsType[*api.Error](err); ok {
 		result.Reason = failureCode(failure)
 	}

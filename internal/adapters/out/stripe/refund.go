@@ -15,15 +15,15 @@ import (
 //
 // A refund that succeeded can still fail days later, when the customer's bank sends it back. Stripe tells so by a
 // webhook.
-func (g *Gateway) Refund(ctx context.Context, r payment.CardRefund) (payment.CardResult, error) {
+func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(r.Amount)
 	if !expressible {
-		return payment.CardResult{Outcome: payment.CardRefused, Reason: unsupportedAmount}, nil
+		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: unsupportedAmount}, nil
 	}
 	if r.Again {
 		refund, err := g.findRefund(ctx, r, amount)
 		if err != nil {
-			return payment.CardResult{}, err
+			return payment.ChargeResult{}, err
 		}
 		if refund != nil {
 			return refundResult(refund)
@@ -32,7 +32,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.CardRefund) (payment.Car
 	return g.giveBack(ctx, r, amount)
 }
 
-func (g *Gateway) giveBack(ctx context.Context, r payment.CardRefund, amount int64) (payment.CardResult, error) {
+func (g *Gateway) giveBack(ctx context.Context, r payment.RefundRequest, amount int64) (payment.ChargeResult, error) {
 	params := &api.RefundCreateParams{
 		PaymentIntent: new(r.ExternalID),
 		Amount:        new(amount),
@@ -51,13 +51,13 @@ func (g *Gateway) giveBack(ctx context.Context, r payment.CardRefund, amount int
 	case judge(err).refused:
 		return refusal(err), nil
 	default:
-		return payment.CardResult{}, unknown("refund", err)
+		return payment.ChargeResult{}, unknown("refund", err)
 	}
 }
 
 // findRefund gives the refund by our id, or nil when there is none. The list, unlike the search for charges, is never
 // behind.
-func (g *Gateway) findRefund(ctx context.Context, r payment.CardRefund, amount int64) (*api.Refund, error) {
+func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amount int64) (*api.Refund, error) {
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
 	params.Limit = new(int64(pageSize))
 	for {
@@ -83,13 +83,13 @@ func (g *Gateway) findRefund(ctx context.Context, r payment.CardRefund, amount i
 	}
 }
 
-func refundResult(refund *api.Refund) (payment.CardResult, error) {
+func refundResult(refund *api.Refund) (payment.ChargeResult, error) {
 	outcome, known := refundOutcomes[refund.Status]
 	if !known {
-		return payment.CardResult{}, fmt.Errorf("stripe: %s has the unknown status %q", refund.ID, refund.Status)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %q", refund.ID, refund.Status)
 	}
-	result := payment.CardResult{Outcome: outcome, ExternalID: refund.ID}
-	if outcome == payment.CardRefused {
+	result := payment.ChargeResult{Outcome: outcome, ExternalID: refund.ID}
+	if outcome == payment.ChargeRefused {
 		result.Reason = cmp.Or(string(refund.FailureReason), string(refund.Status))
 	}
 	return result, nil

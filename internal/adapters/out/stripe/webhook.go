@@ -20,28 +20,8 @@ const Tolerance = webhook.DefaultTolerance
 type Webhooks struct {
 	// Secret is the endpoint's signing secret. While it is rolled, Stripe signs with the old and the new one.
 	Secret string
-}
-
-// EventKind tells what an event is about.
-type EventKind int
-
-// The kinds. OtherEvent is to be acknowledged and ignored: its type does not matter to us, or it tells of a charge that
-// is not ours.
-const (
-	OtherEvent EventKind = iota
-	ChargeEvent
-	RefundEvent
-)
-
-// Event is a message of Stripe. Messages come late, twice and in any order.
-type Event struct {
-	// ID is the same each time the event is sent.
-	ID   string
-	Kind EventKind
-	// PaymentID is set for charges, and for refunds too.
-	PaymentID int64
-	RefundID  int64
-	Result    payment.CardResult
+	// Now is the clock that the age of a webhook is measured by.
+	Now func() time.Time
 }
 
 // chargeEvents are the events about a charge that decide something. Of them the type counts, and not the status of the
@@ -49,11 +29,11 @@ type Event struct {
 //
 // A failed try decides nothing: Stripe tells of it before or after the success of another try, in any order. The job
 // that waits for the charge asks what became of it.
-var chargeEvents = map[string]payment.CardOutcome{
-	"payment_intent.succeeded":      payment.CardDone,
-	"payment_intent.processing":     payment.CardPending,
-	"payment_intent.payment_failed": payment.CardPending,
-	"payment_intent.canceled":       payment.CardRefused,
+var chargeEvents = map[string]payment.ChargeOutcome{
+	"payment_intent.succeeded":      payment.ChargeSucceeded,
+	"payment_intent.processing":     payment.ChargePending,
+	"payment_intent.payment_failed": payment.ChargePending,
+	"payment_intent.canceled":       payment.ChargeRefused,
 }
 
 // refundEvents all carry the refund, whose status counts.
@@ -87,33 +67,33 @@ type subject struct {
 
 // Parse checks the signature over the payload, byte for byte as it came, and its age, and reads the event. An error
 // means that nobody knows who sent it, or what it says.
-func (w Webhooks) Parse(payload []byte, signatureHeader string, now time.Time) (Event, error) {
+func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
 	if w.Secret == "" { // everybody can sign with that
-		return Event{}, errors.New("stripe: webhook: no secret is configured")
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: no secret is configured")
 	}
 	// The library compares with its own clock: what that differs from now is added on both sides.
-	err := webhook.ValidatePayloadWithTolerance(payload, signatureHeader, w.Secret, Tolerance+time.Since(now))
+	err := webhook.ValidatePayloadWithTolerance(payload, signatureHeader, w.Secret, Tolerance+time.Since(w.Now()))
 	if err != nil {
-		return Event{}, fmt.Errorf("stripe: webhook: %w", err)
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
 	}
 	var m message
 	if err := json.Unmarshal(payload, &m); err != nil {
-		return Event{}, fmt.Errorf("stripe: webhook: %w", err)
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
 	}
 	if m.ID == "" {
-		return Event{}, errors.New("stripe: webhook: the event has no id")
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: the event has no id")
 	}
-	return m.event()
+	return m.providerEvent()
 }
 
-func (m message) event() (Event, error) {
+func (m message) providerEvent() (payment.ProviderEvent, error) {
 	outcome, charge := chargeEvents[m.Type]
 	if !charge && !refundEvents[m.Type] {
-		return Event{ID: m.ID}, nil
+		return providerEventOf(m.ID), nil
 	}
 	var s subject
 	if err := json.Unmarshal(m.Data.Object, &s); err != nil {
-		return Event{}, fmt.Errorf("stripe: webhook %s: %w", m.ID, err)
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook %s: %w", m.ID, err)
 	}
 	if charge {
 		return s.chargeEvent(m.ID, outcome), nil
@@ -121,28 +101,39 @@ func (m message) event() (Event, error) {
 	return s.refundEvent(m.ID)
 }
 
-func (s subject) chargeEvent(id string, outcome payment.CardOutcome) Event {
+func (s subject) chargeEvent(id string, outcome payment.ChargeOutcome) payment.ProviderEvent {
+	event := providerEventOf(id)
 	paymentID, ours := idIn(s.Metadata, metaPayment)
 	if !ours {
-		return Event{ID: id}
+		return event
 	}
-	result := payment.CardResult{Outcome: outcome, ExternalID: s.ID}
-	if outcome == payment.CardRefused {
-		result.Reason = s.reason()
+	event.PaymentID = paymentID
+	event.Result = payment.ChargeResult{Outcome: outcome, ExternalID: s.ID}
+	if outcome == payment.ChargeRefused {
+		event.Result.Reason = s.reason()
 	}
-	return Event{ID: id, Kind: ChargeEvent, PaymentID: paymentID, Result: result}
+	return event
 }
 
-func (s subject) refundEvent(id string) (Event, error) {
+func (s subject) refundEvent(id string) (payment.ProviderEvent, error) {
+	event := providerEventOf(id)
 	refundID, ours := idIn(s.Metadata, metaRefund)
 	paymentID, alsoOurs := idIn(s.Metadata, metaPayment)
 	if !ours || !alsoOurs {
-		return Event{ID: id}, nil
+		return event, nil
 	}
-	result, err := refundResult(&api.Refund{
+	var err error
+	event.PaymentID, event.RefundID = paymentID, refundID
+	event.Result, err = refundResult(&api.Refund{
 		ID: s.ID, Status: api.RefundStatus(s.Status), FailureReason: api.RefundFailureReason(s.FailureReason),
 	})
-	return Event{ID: id, Kind: RefundEvent, PaymentID: paymentID, RefundID: refundID, Result: result}, err
+	return event, err
+}
+
+// providerEventOf returns a event that changes nothing: the event is not about a payment of
+// ours, or its type decides nothing.
+func providerEventOf(id string) payment.ProviderEvent {
+	return payment.ProviderEvent{Message: payment.Message{Source: "stripe", ID: id}}
 }
 
 func (s subject) reason() string {

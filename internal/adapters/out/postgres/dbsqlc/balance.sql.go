@@ -49,15 +49,15 @@ func (q *Queries) InsertBalance(ctx context.Context, arg InsertBalanceParams) er
 	return err
 }
 
-const insertMovement = `-- name: InsertMovement :exec
-INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+const insertLedgerEntry = `-- name: InsertLedgerEntry :exec
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
 VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, ($8::text)::numeric, $9, $10,
         $11, $12, $13, $14, $15)
 `
 
-type InsertMovementParams struct {
+type InsertLedgerEntryParams struct {
 	ID             int64
 	Kind           string
 	Debit          string
@@ -75,8 +75,8 @@ type InsertMovementParams struct {
 	CreatedAt      time.Time
 }
 
-func (q *Queries) InsertMovement(ctx context.Context, arg InsertMovementParams) error {
-	_, err := q.db.Exec(ctx, insertMovement,
+func (q *Queries) InsertLedgerEntry(ctx context.Context, arg InsertLedgerEntryParams) error {
+	_, err := q.db.Exec(ctx, insertLedgerEntry,
 		arg.ID,
 		arg.Kind,
 		arg.Debit,
@@ -96,8 +96,55 @@ func (q *Queries) InsertMovement(ctx context.Context, arg InsertMovementParams) 
 	return err
 }
 
-const listMovements = `-- name: ListMovements :many
-SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM movement
+const ledgerEntryByOperation = `-- name: LedgerEntryByOperation :many
+SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM ledger_entry
+WHERE customer_id = $1 AND created_by = $2 AND idempotency_key = $3
+`
+
+type LedgerEntryByOperationParams struct {
+	CustomerID     *string
+	CreatedBy      *string
+	IdempotencyKey *string
+}
+
+func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByOperationParams) ([]LedgerEntry, error) {
+	rows, err := q.db.Query(ctx, ledgerEntryByOperation, arg.CustomerID, arg.CreatedBy, arg.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LedgerEntry
+	for rows.Next() {
+		var i LedgerEntry
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Debit,
+			&i.Credit,
+			&i.Amount,
+			&i.Currency,
+			&i.CustomerID,
+			&i.BalanceAfter,
+			&i.PaymentID,
+			&i.RefundID,
+			&i.Description,
+			&i.Reference,
+			&i.CreatedBy,
+			&i.IdempotencyKey,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listLedgerEntries = `-- name: ListLedgerEntries :many
+SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM ledger_entry
 WHERE customer_id = $1
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::bigint))
@@ -105,15 +152,15 @@ ORDER BY created_at DESC, id DESC
 LIMIT $4
 `
 
-type ListMovementsParams struct {
+type ListLedgerEntriesParams struct {
 	CustomerID *string
 	BeforeTime *time.Time
 	BeforeID   int64
 	Rows       int32
 }
 
-func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([]Movement, error) {
-	rows, err := q.db.Query(ctx, listMovements,
+func (q *Queries) ListLedgerEntries(ctx context.Context, arg ListLedgerEntriesParams) ([]LedgerEntry, error) {
+	rows, err := q.db.Query(ctx, listLedgerEntries,
 		arg.CustomerID,
 		arg.BeforeTime,
 		arg.BeforeID,
@@ -123,9 +170,9 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Movement
+	var items []LedgerEntry
 	for rows.Next() {
-		var i Movement
+		var i LedgerEntry
 		if err := rows.Scan(
 			&i.ID,
 			&i.Kind,
@@ -198,53 +245,6 @@ func (q *Queries) LockBalanceOfOrder(ctx context.Context, orderID int64) ([]Bala
 	for rows.Next() {
 		var i Balance
 		if err := rows.Scan(&i.CustomerID, &i.Currency, &i.Amount); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const movementByOperation = `-- name: MovementByOperation :many
-SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM movement
-WHERE customer_id = $1 AND created_by = $2 AND idempotency_key = $3
-`
-
-type MovementByOperationParams struct {
-	CustomerID     *string
-	CreatedBy      *string
-	IdempotencyKey *string
-}
-
-func (q *Queries) MovementByOperation(ctx context.Context, arg MovementByOperationParams) ([]Movement, error) {
-	rows, err := q.db.Query(ctx, movementByOperation, arg.CustomerID, arg.CreatedBy, arg.IdempotencyKey)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Movement
-	for rows.Next() {
-		var i Movement
-		if err := rows.Scan(
-			&i.ID,
-			&i.Kind,
-			&i.Debit,
-			&i.Credit,
-			&i.Amount,
-			&i.Currency,
-			&i.CustomerID,
-			&i.BalanceAfter,
-			&i.PaymentID,
-			&i.RefundID,
-			&i.Description,
-			&i.Reference,
-			&i.CreatedBy,
-			&i.IdempotencyKey,
-			&i.CreatedAt,
-		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -22,16 +22,16 @@ func (q *Queries) AwaitReplication(ctx context.Context) error {
 }
 
 const deleteExpiredRecord = `-- name: DeleteExpiredRecord :exec
-DELETE FROM idempotency_record WHERE principal = $1 AND key = $2 AND expires_at <= clock_timestamp()
+DELETE FROM idempotency_record WHERE scope = $1 AND key = $2 AND expires_at <= clock_timestamp()
 `
 
 type DeleteExpiredRecordParams struct {
-	Principal string
-	Key       string
+	Scope string
+	Key   string
 }
 
 func (q *Queries) DeleteExpiredRecord(ctx context.Context, arg DeleteExpiredRecordParams) error {
-	_, err := q.db.Exec(ctx, deleteExpiredRecord, arg.Principal, arg.Key)
+	_, err := q.db.Exec(ctx, deleteExpiredRecord, arg.Scope, arg.Key)
 	return err
 }
 
@@ -57,13 +57,13 @@ func (q *Queries) DeleteExpiredRecords(ctx context.Context, maxRecords int32) (i
 }
 
 const findRecord = `-- name: FindRecord :many
-SELECT r.principal, r.key, r.fingerprint, r.command, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at, r.expires_at <= clock_timestamp() AS expired
-FROM idempotency_record r WHERE r.principal = $1 AND r.key = $2
+SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at, r.expires_at <= clock_timestamp() AS expired
+FROM idempotency_record r WHERE r.scope = $1 AND r.key = $2
 `
 
 type FindRecordParams struct {
-	Principal string
-	Key       string
+	Scope string
+	Key   string
 }
 
 type FindRecordRow struct {
@@ -73,7 +73,7 @@ type FindRecordRow struct {
 
 // Expiry is by this clock only. An expired record that is still here counts as absent.
 func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindRecordRow, error) {
-	rows, err := q.db.Query(ctx, findRecord, arg.Principal, arg.Key)
+	rows, err := q.db.Query(ctx, findRecord, arg.Scope, arg.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +82,10 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 	for rows.Next() {
 		var i FindRecordRow
 		if err := rows.Scan(
-			&i.IdempotencyRecord.Principal,
+			&i.IdempotencyRecord.Scope,
 			&i.IdempotencyRecord.Key,
 			&i.IdempotencyRecord.Fingerprint,
-			&i.IdempotencyRecord.Command,
+			&i.IdempotencyRecord.Operation,
 			&i.IdempotencyRecord.Status,
 			&i.IdempotencyRecord.ContentType,
 			&i.IdempotencyRecord.Location,
@@ -105,15 +105,15 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 }
 
 const insertRecord = `-- name: InsertRecord :exec
-INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertRecordParams struct {
-	Principal   string
+	Scope       string
 	Key         string
 	Fingerprint []byte
-	Command     string
+	Operation   string
 	Status      int16
 	ContentType string
 	Location    string
@@ -124,10 +124,10 @@ type InsertRecordParams struct {
 
 func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) error {
 	_, err := q.db.Exec(ctx, insertRecord,
-		arg.Principal,
+		arg.Scope,
 		arg.Key,
 		arg.Fingerprint,
-		arg.Command,
+		arg.Operation,
 		arg.Status,
 		arg.ContentType,
 		arg.Location,

@@ -34,10 +34,10 @@ type CustomerProfile struct {
 }
 
 type IdempotencyRecord struct {
-	Principal   string
+	Scope       string
 	Key         string
 	Fingerprint []byte
-	Command     string
+	Operation   string
 	Status      int16
 	ContentType string
 	Location    string
@@ -46,7 +46,7 @@ type IdempotencyRecord struct {
 	ExpiresAt   time.Time
 }
 
-type Movement struct {
+type LedgerEntry struct {
 	ID             int64
 	Kind           string
 	Debit          string
@@ -71,7 +71,7 @@ type Order struct {
 	Status         string
 	Total          decimal.Decimal
 	Currency       string
-	HeldUntil      *time.Time
+	ReservedUntil  *time.Time
 	Version        int64
 	CreatedBy      string
 	IdempotencyKey string
@@ -95,8 +95,8 @@ type Outbox struct {
 	Type          string
 	Aggregate     string
 	Data          []byte
-	CreatedAt     time.Time
 	SchemaVersion int16
+	CreatedAt     time.Time
 	PublishedAt   *time.Time
 }
 
@@ -144,22 +144,22 @@ type Refund struct {
 	Currency         string
 	Status           string
 	Reason           string
-	Rest             bool
+	FullRefund       bool
+	ExternalRefundID *string
 	CreatedBy        string
 	CreatedAt        time.Time
-	ExternalRefundID *string
 }
 
 type RelayLease struct {
-	TheOnly bool
-	Holder  string
-	Until   time.Time
+	Singleton bool
+	Holder    string
+	Until     time.Time
 }
 
-type Reservation struct {
+type ReservationExtension struct {
 	OrderID        int64
 	CreatedBy      string
 	IdempotencyKey string
-	HeldUntil      time.Time
+	ReservedUntil  time.Time
 	CreatedAt      time.Time
 }

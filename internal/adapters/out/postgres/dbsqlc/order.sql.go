@@ -10,19 +10,46 @@ import (
 	"time"
 )
 
-const findRenewal = `-- name: FindRenewal :many
-SELECT order_id FROM reservation
+const expiredReservations = `-- name: ExpiredReservations :many
+SELECT id FROM orders
+WHERE reserved_until <= statement_timestamp() AND status = 'pending_payment'
+ORDER BY reserved_until
+LIMIT $1
+`
+
+func (q *Queries) ExpiredReservations(ctx context.Context, maxOrders int32) ([]int64, error) {
+	rows, err := q.db.Query(ctx, expiredReservations, maxOrders)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const findExtension = `-- name: FindExtension :many
+SELECT order_id FROM reservation_extension
 WHERE order_id = $1 AND created_by = $2 AND idempotency_key = $3
 `
 
-type FindRenewalParams struct {
+type FindExtensionParams struct {
 	OrderID        int64
 	CreatedBy      string
 	IdempotencyKey string
 }
 
-func (q *Queries) FindRenewal(ctx context.Context, arg FindRenewalParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, findRenewal, arg.OrderID, arg.CreatedBy, arg.IdempotencyKey)
+func (q *Queries) FindExtension(ctx context.Context, arg FindExtensionParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, findExtension, arg.OrderID, arg.CreatedBy, arg.IdempotencyKey)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +68,32 @@ func (q *Queries) FindRenewal(ctx context.Context, arg FindRenewalParams) ([]int
 	return items, nil
 }
 
+const insertExtension = `-- name: InsertExtension :exec
+INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
+VALUES ($1, $2, $3, $4, $5)
+`
+
+type InsertExtensionParams struct {
+	OrderID        int64
+	CreatedBy      string
+	IdempotencyKey string
+	ReservedUntil  time.Time
+	CreatedAt      time.Time
+}
+
+func (q *Queries) InsertExtension(ctx context.Context, arg InsertExtensionParams) error {
+	_, err := q.db.Exec(ctx, insertExtension,
+		arg.OrderID,
+		arg.CreatedBy,
+		arg.IdempotencyKey,
+		arg.ReservedUntil,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const insertOrder = `-- name: InsertOrder :exec
-INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version,
+INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
                     created_by, idempotency_key, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
 VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8,
@@ -56,7 +107,7 @@ type InsertOrderParams struct {
 	Status         string
 	Total          string
 	Currency       string
-	HeldUntil      *time.Time
+	ReservedUntil  *time.Time
 	Version        int64
 	CreatedBy      string
 	IdempotencyKey string
@@ -72,7 +123,7 @@ func (q *Queries) InsertOrder(ctx context.Context, arg InsertOrderParams) error 
 		arg.Status,
 		arg.Total,
 		arg.Currency,
-		arg.HeldUntil,
+		arg.ReservedUntil,
 		arg.Version,
 		arg.CreatedBy,
 		arg.IdempotencyKey,
@@ -107,59 +158,8 @@ func (q *Queries) InsertOrderItems(ctx context.Context, arg InsertOrderItemsPara
 	return err
 }
 
-const insertRenewal = `-- name: InsertRenewal :exec
-INSERT INTO reservation (order_id, created_by, idempotency_key, held_until, created_at)
-VALUES ($1, $2, $3, $4, $5)
-`
-
-type InsertRenewalParams struct {
-	OrderID        int64
-	CreatedBy      string
-	IdempotencyKey string
-	HeldUntil      time.Time
-	CreatedAt      time.Time
-}
-
-func (q *Queries) InsertRenewal(ctx context.Context, arg InsertRenewalParams) error {
-	_, err := q.db.Exec(ctx, insertRenewal,
-		arg.OrderID,
-		arg.CreatedBy,
-		arg.IdempotencyKey,
-		arg.HeldUntil,
-		arg.CreatedAt,
-	)
-	return err
-}
-
-const lapsedOrders = `-- name: LapsedOrders :many
-SELECT id FROM orders
-WHERE held_until <= statement_timestamp() AND status = 'pending_payment'
-ORDER BY held_until
-LIMIT $1
-`
-
-func (q *Queries) LapsedOrders(ctx context.Context, maxOrders int32) ([]int64, error) {
-	rows, err := q.db.Query(ctx, lapsedOrders, maxOrders)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const listOrders = `-- name: ListOrders :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.held_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id IN (
     SELECT p.id FROM orders p
@@ -216,7 +216,7 @@ func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListO
 			&i.Order.Status,
 			&i.Order.Total,
 			&i.Order.Currency,
-			&i.Order.HeldUntil,
+			&i.Order.ReservedUntil,
 			&i.Order.Version,
 			&i.Order.CreatedBy,
 			&i.Order.IdempotencyKey,
@@ -242,7 +242,7 @@ func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListO
 }
 
 const lockOrder = `-- name: LockOrder :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.held_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = $1
 ORDER BY i.line
@@ -270,7 +270,7 @@ func (q *Queries) LockOrder(ctx context.Context, id int64) ([]LockOrderRow, erro
 			&i.Order.Status,
 			&i.Order.Total,
 			&i.Order.Currency,
-			&i.Order.HeldUntil,
+			&i.Order.ReservedUntil,
 			&i.Order.Version,
 			&i.Order.CreatedBy,
 			&i.Order.IdempotencyKey,
@@ -296,7 +296,7 @@ func (q *Queries) LockOrder(ctx context.Context, id int64) ([]LockOrderRow, erro
 }
 
 const orderByID = `-- name: OrderByID :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.held_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = $1
 ORDER BY i.line
@@ -324,7 +324,7 @@ func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, erro
 			&i.Order.Status,
 			&i.Order.Total,
 			&i.Order.Currency,
-			&i.Order.HeldUntil,
+			&i.Order.ReservedUntil,
 			&i.Order.Version,
 			&i.Order.CreatedBy,
 			&i.Order.IdempotencyKey,
@@ -350,7 +350,7 @@ func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, erro
 }
 
 const orderByOperation = `-- name: OrderByOperation :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.held_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.customer_id = $1 AND o.created_by = $2 AND o.idempotency_key = $3
 ORDER BY i.line
@@ -383,7 +383,7 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 			&i.Order.Status,
 			&i.Order.Total,
 			&i.Order.Currency,
-			&i.Order.HeldUntil,
+			&i.Order.ReservedUntil,
 			&i.Order.Version,
 			&i.Order.CreatedBy,
 			&i.Order.IdempotencyKey,
@@ -410,27 +410,27 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 
 const updateOrder = `-- name: UpdateOrder :exec
 UPDATE orders
-SET status = $1, held_until = $2, version = $3, updated_at = $4,
+SET status = $1, reserved_until = $2, version = $3, updated_at = $4,
     cancelled_by = $5, cancel_key = $6,
     cancel_reason = $7
 WHERE id = $8
 `
 
 type UpdateOrderParams struct {
-	Status       string
-	HeldUntil    *time.Time
-	Version      int64
-	UpdatedAt    time.Time
-	CancelledBy  *string
-	CancelKey    *string
-	CancelReason *string
-	ID           int64
+	Status        string
+	ReservedUntil *time.Time
+	Version       int64
+	UpdatedAt     time.Time
+	CancelledBy   *string
+	CancelKey     *string
+	CancelReason  *string
+	ID            int64
 }
 
 func (q *Queries) UpdateOrder(ctx context.Context, arg UpdateOrderParams) error {
 	_, err := q.db.Exec(ctx, updateOrder,
 		arg.Status,
-		arg.HeldUntil,
+		arg.ReservedUntil,
 		arg.Version,
 		arg.UpdatedAt,
 		arg.CancelledBy,

@@ -48,7 +48,7 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) er
 }
 
 const insertRefund = `-- name: InsertRefund :exec
-INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at)
+INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, created_by, created_at)
 OVERRIDING SYSTEM VALUE
 VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8, $9, $10, $11)
 `
@@ -62,7 +62,7 @@ type InsertRefundParams struct {
 	Currency       string
 	Status         string
 	Reason         string
-	Rest           bool
+	FullRefund     bool
 	CreatedBy      string
 	CreatedAt      time.Time
 }
@@ -77,7 +77,7 @@ func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) erro
 		arg.Currency,
 		arg.Status,
 		arg.Reason,
-		arg.Rest,
+		arg.FullRefund,
 		arg.CreatedBy,
 		arg.CreatedAt,
 	)
@@ -171,7 +171,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at, external_refund_id FROM refund WHERE order_id = $1 ORDER BY id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE order_id = $1 ORDER BY id
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
@@ -192,10 +192,10 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 			&i.Currency,
 			&i.Status,
 			&i.Reason,
-			&i.Rest,
+			&i.FullRefund,
+			&i.ExternalRefundID,
 			&i.CreatedBy,
 			&i.CreatedAt,
-			&i.ExternalRefundID,
 		); err != nil {
 			return nil, err
 		}

@@ -10,72 +10,6 @@ import (
 	"time"
 )
 
-const bookDifferences = `-- name: BookDifferences :many
-SELECT ('balance/' || coalesce(b.customer_id, m.customer_id))::text AS resource,
-       format('%s %s, and its movements make %s', coalesce(b.amount, 0), coalesce(b.currency, m.currency), coalesce(m.amount, 0))::text AS detail
-FROM balance b
-FULL JOIN (
-    SELECT customer_id, currency, sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) AS amount
-    FROM movement WHERE customer_id IS NOT NULL GROUP BY customer_id, currency
-) m ON m.customer_id = b.customer_id AND m.currency = b.currency
-WHERE coalesce(b.amount, 0) <> coalesce(m.amount, 0)
-UNION ALL
-SELECT 'payment/' || p.id, format('%s captured, and %s refunded', p.amount, sum(r.amount))
-FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-GROUP BY p.id HAVING sum(r.amount) > p.amount
-UNION ALL
-SELECT 'product/' || p.sku, format('%s reserved, and holds keep %s', p.reserved, coalesce(h.quantity, 0))
-FROM product p
-LEFT JOIN (
-    SELECT i.sku, sum(i.quantity) AS quantity
-    FROM orders o JOIN order_item i ON i.order_id = o.id
-    WHERE o.held_until IS NOT NULL GROUP BY i.sku
-) h ON h.sku = p.sku
-WHERE p.reserved <> coalesce(h.quantity, 0)
-UNION ALL
-SELECT 'order/' || o.id, o.status || ' without a captured payment'
-FROM orders o
-WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')
-  AND NOT EXISTS (SELECT FROM payment p WHERE p.order_id = o.id AND p.status = 'captured')
-UNION ALL
-SELECT 'order/' || o.id, format('cancelled, and %s of %s given back', coalesce(sum(r.amount), 0), p.amount)
-FROM orders o JOIN payment p ON p.order_id = o.id AND p.status = 'captured'
-LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-WHERE o.status = 'cancelled'
-GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
-UNION ALL
-SELECT 'payment/' || p.id, format('captured, and %s movements', count(m.id))
-FROM payment p LEFT JOIN movement m ON m.payment_id = p.id AND m.kind = 'payment'
-WHERE p.status = 'captured'
-GROUP BY p.id HAVING count(m.id) <> 1
-`
-
-type BookDifferencesRow struct {
-	Resource string
-	Detail   string
-}
-
-// What should be equal and is not. One statement, so one moment in time.
-func (q *Queries) BookDifferences(ctx context.Context) ([]BookDifferencesRow, error) {
-	rows, err := q.db.Query(ctx, bookDifferences)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []BookDifferencesRow
-	for rows.Next() {
-		var i BookDifferencesRow
-		if err := rows.Scan(&i.Resource, &i.Detail); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const cardPaymentsToCompare = `-- name: CardPaymentsToCompare :many
 SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment p
 WHERE p.method = 'card' AND (
@@ -123,8 +57,74 @@ func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToC
 	return items, nil
 }
 
+const ledgerMismatches = `-- name: LedgerMismatches :many
+SELECT ('balance/' || coalesce(b.customer_id, m.customer_id))::text AS resource,
+       format('%s %s, and its entries make %s', coalesce(b.amount, 0), coalesce(b.currency, m.currency), coalesce(m.amount, 0))::text AS detail
+FROM balance b
+FULL JOIN (
+    SELECT customer_id, currency, sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) AS amount
+    FROM ledger_entry WHERE customer_id IS NOT NULL GROUP BY customer_id, currency
+) m ON m.customer_id = b.customer_id AND m.currency = b.currency
+WHERE coalesce(b.amount, 0) <> coalesce(m.amount, 0)
+UNION ALL
+SELECT 'payment/' || p.id, format('%s captured, and %s refunded', p.amount, sum(r.amount))
+FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
+GROUP BY p.id HAVING sum(r.amount) > p.amount
+UNION ALL
+SELECT 'product/' || p.sku, format('%s reserved, and holds keep %s', p.reserved, coalesce(h.quantity, 0))
+FROM product p
+LEFT JOIN (
+    SELECT i.sku, sum(i.quantity) AS quantity
+    FROM orders o JOIN order_item i ON i.order_id = o.id
+    WHERE o.reserved_until IS NOT NULL GROUP BY i.sku
+) h ON h.sku = p.sku
+WHERE p.reserved <> coalesce(h.quantity, 0)
+UNION ALL
+SELECT 'order/' || o.id, o.status || ' without a captured payment'
+FROM orders o
+WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')
+  AND NOT EXISTS (SELECT FROM payment p WHERE p.order_id = o.id AND p.status = 'captured')
+UNION ALL
+SELECT 'order/' || o.id, format('cancelled, and %s of %s given back', coalesce(sum(r.amount), 0), p.amount)
+FROM orders o JOIN payment p ON p.order_id = o.id AND p.status = 'captured'
+LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
+WHERE o.status = 'cancelled'
+GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
+UNION ALL
+SELECT 'payment/' || p.id, format('captured, and %s entries', count(m.id))
+FROM payment p LEFT JOIN ledger_entry m ON m.payment_id = p.id AND m.kind = 'payment'
+WHERE p.status = 'captured'
+GROUP BY p.id HAVING count(m.id) <> 1
+`
+
+type LedgerMismatchesRow struct {
+	Resource string
+	Detail   string
+}
+
+// What should be equal and is not. One statement, so one moment in time.
+func (q *Queries) LedgerMismatches(ctx context.Context) ([]LedgerMismatchesRow, error) {
+	rows, err := q.db.Query(ctx, ledgerMismatches)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LedgerMismatchesRow
+	for rows.Next() {
+		var i LedgerMismatchesRow
+		if err := rows.Scan(&i.Resource, &i.Detail); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at, external_refund_id FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY id
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {
@@ -145,10 +145,10 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 			&i.Currency,
 			&i.Status,
 			&i.Reason,
-			&i.Rest,
+			&i.FullRefund,
+			&i.ExternalRefundID,
 			&i.CreatedBy,
 			&i.CreatedAt,
-			&i.ExternalRefundID,
 		); err != nil {
 			return nil, err
 		}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-const drawMovementID = `-- name: DrawMovementID :one
-SELECT nextval('movement_id_seq')
+const drawLedgerEntryID = `-- name: DrawLedgerEntryID :one
+SELECT nextval('ledger_entry_id_seq')
 `
 
-func (q *Queries) DrawMovementID(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, drawMovementID)
+func (q *Queries) DrawLedgerEntryID(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, drawLedgerEntryID)
 	var nextval int64
 	err := row.Scan(&nextval)
 	return nextval, err
@@ -80,7 +80,7 @@ const planAnew = `-- name: PlanAnew :exec
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)
 `
 
-// For the rest of the transaction, statements are planned for what they are asked.
+// For the full_refund of the transaction, statements are planned for what they are asked.
 func (q *Queries) PlanAnew(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, planAnew)
 	return err

@@ -15,19 +15,19 @@ INSERT INTO balance (customer_id, currency, amount) VALUES (@customer_id, @curre
 -- name: UpdateBalance :exec
 UPDATE balance SET amount = (@amount::text)::numeric WHERE customer_id = @customer_id AND currency = @currency;
 
--- name: MovementByOperation :many
-SELECT * FROM movement
+-- name: LedgerEntryByOperation :many
+SELECT * FROM ledger_entry
 WHERE customer_id = @customer_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
 
--- name: InsertMovement :exec
-INSERT INTO movement (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+-- name: InsertLedgerEntry :exec
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
 VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @payment_id, @refund_id,
         @description, @reference, @created_by, @idempotency_key, @created_at);
 
--- name: ListMovements :many
-SELECT * FROM movement
+-- name: ListLedgerEntries :many
+SELECT * FROM ledger_entry
 WHERE customer_id = @customer_id
   AND (sqlc.narg(before_time)::timestamptz IS NULL
        OR (created_at, id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint))

@@ -6,14 +6,14 @@ SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
 -- name: FindRecord :many
 -- Expiry is by this clock only. An expired record that is still here counts as absent.
 SELECT sqlc.embed(r), r.expires_at <= clock_timestamp() AS expired
-FROM idempotency_record r WHERE r.principal = @principal AND r.key = @key;
+FROM idempotency_record r WHERE r.scope = @scope AND r.key = @key;
 
 -- name: InsertRecord :exec
-INSERT INTO idempotency_record (principal, key, fingerprint, command, status, content_type, location, body, created_at, expires_at)
-VALUES (@principal, @key, @fingerprint, @command, @status, @content_type, @location, @body, @created_at, @expires_at);
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
+VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @location, @body, @created_at, @expires_at);
 
 -- name: DeleteExpiredRecord :exec
-DELETE FROM idempotency_record WHERE principal = @principal AND key = @key AND expires_at <= clock_timestamp();
+DELETE FROM idempotency_record WHERE scope = @scope AND key = @key AND expires_at <= clock_timestamp();
 
 -- name: AwaitReplication :exec
 -- Writes nothing that anybody reads, but makes COMMIT wait for the synchronous

@@ -19,10 +19,10 @@ WHERE o.customer_id = @customer_id AND o.created_by = @created_by AND o.idempote
 ORDER BY i.line;
 
 -- name: InsertOrder :exec
-INSERT INTO orders (id, customer_id, seller_id, status, total, currency, held_until, version,
+INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
                     created_by, idempotency_key, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(held_until), @version,
+VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(reserved_until), @version,
         @created_by, @idempotency_key, @created_at, @updated_at);
 
 -- name: InsertOrderItems :exec
@@ -32,7 +32,7 @@ SELECT @order_id, unnest(@lines::int[]), unnest(@skus::text[]), unnest(@quantiti
 
 -- name: UpdateOrder :exec
 UPDATE orders
-SET status = @status, held_until = sqlc.narg(held_until), version = @version, updated_at = @updated_at,
+SET status = @status, reserved_until = sqlc.narg(reserved_until), version = @version, updated_at = @updated_at,
     cancelled_by = sqlc.narg(cancelled_by), cancel_key = sqlc.narg(cancel_key),
     cancel_reason = sqlc.narg(cancel_reason)
 WHERE id = @id;
@@ -53,16 +53,16 @@ WHERE o.id IN (
 )
 ORDER BY o.created_at DESC, o.id DESC, i.line;
 
--- name: LapsedOrders :many
+-- name: ExpiredReservations :many
 SELECT id FROM orders
-WHERE held_until <= statement_timestamp() AND status = 'pending_payment'
-ORDER BY held_until
+WHERE reserved_until <= statement_timestamp() AND status = 'pending_payment'
+ORDER BY reserved_until
 LIMIT @max_orders;
 
--- name: FindRenewal :many
-SELECT order_id FROM reservation
+-- name: FindExtension :many
+SELECT order_id FROM reservation_extension
 WHERE order_id = @order_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
 
--- name: InsertRenewal :exec
-INSERT INTO reservation (order_id, created_by, idempotency_key, held_until, created_at)
-VALUES (@order_id, @created_by, @idempotency_key, @held_until, @created_at);
+-- name: InsertExtension :exec
+INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
+VALUES (@order_id, @created_by, @idempotency_key, @reserved_until, @created_at);

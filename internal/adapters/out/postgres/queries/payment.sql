@@ -22,6 +22,6 @@ SELECT order_id FROM payment WHERE id = @id;
 SELECT order_id FROM refund WHERE id = @id;
 
 -- name: InsertRefund :exec
-INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, rest, created_by, created_at)
+INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @payment_id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @status, @reason, @rest, @created_by, @created_at);
+VALUES (@id, @payment_id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @status, @reason, @full_refund, @created_by, @created_at);

@@ -1,11 +1,11 @@
--- name: BookDifferences :many
+-- name: LedgerMismatches :many
 -- What should be equal and is not. One statement, so one moment in time.
 SELECT ('balance/' || coalesce(b.customer_id, m.customer_id))::text AS resource,
-       format('%s %s, and its movements make %s', coalesce(b.amount, 0), coalesce(b.currency, m.currency), coalesce(m.amount, 0))::text AS detail
+       format('%s %s, and its entries make %s', coalesce(b.amount, 0), coalesce(b.currency, m.currency), coalesce(m.amount, 0))::text AS detail
 FROM balance b
 FULL JOIN (
     SELECT customer_id, currency, sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) AS amount
-    FROM movement WHERE customer_id IS NOT NULL GROUP BY customer_id, currency
+    FROM ledger_entry WHERE customer_id IS NOT NULL GROUP BY customer_id, currency
 ) m ON m.customer_id = b.customer_id AND m.currency = b.currency
 WHERE coalesce(b.amount, 0) <> coalesce(m.amount, 0)
 UNION ALL
@@ -18,7 +18,7 @@ FROM product p
 LEFT JOIN (
     SELECT i.sku, sum(i.quantity) AS quantity
     FROM orders o JOIN order_item i ON i.order_id = o.id
-    WHERE o.held_until IS NOT NULL GROUP BY i.sku
+    WHERE o.reserved_until IS NOT NULL GROUP BY i.sku
 ) h ON h.sku = p.sku
 WHERE p.reserved <> coalesce(h.quantity, 0)
 UNION ALL
@@ -33,8 +33,8 @@ LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
 WHERE o.status = 'cancelled'
 GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
 UNION ALL
-SELECT 'payment/' || p.id, format('captured, and %s movements', count(m.id))
-FROM payment p LEFT JOIN movement m ON m.payment_id = p.id AND m.kind = 'payment'
+SELECT 'payment/' || p.id, format('captured, and %s entries', count(m.id))
+FROM payment p LEFT JOIN ledger_entry m ON m.payment_id = p.id AND m.kind = 'payment'
 WHERE p.status = 'captured'
 GROUP BY p.id HAVING count(m.id) <> 1;
 

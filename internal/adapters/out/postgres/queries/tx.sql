@@ -2,7 +2,7 @@
 SELECT now()::timestamptz AS now;
 
 -- name: PlanAnew :exec
--- For the rest of the transaction, statements are planned for what they are asked.
+-- For the full_refund of the transaction, statements are planned for what they are asked.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true);
 
 -- name: DrawOrderID :one
@@ -14,8 +14,8 @@ SELECT nextval('payment_id_seq');
 -- name: DrawRefundID :one
 SELECT nextval('refund_id_seq');
 
--- name: DrawMovementID :one
-SELECT nextval('movement_id_seq');
+-- name: DrawLedgerEntryID :one
+SELECT nextval('ledger_entry_id_seq');
 
 -- name: DrawProductID :one
 SELECT nextval('product_id_seq');

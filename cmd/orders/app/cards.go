@@ -1,0 +1,25 @@
+package app
+
+import (
+	"time"
+
+	httpapi "example.com/orders/internal/adapters/in/http"
+	"example.com/orders/internal/adapters/out/stripe"
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/core/payment"
+)
+
+// gatewayTimeout bounds each attempt of a call to the card provider. A call makes up to
+// six attempts, and all of them fit into the time of a job.
+const gatewayTimeout = 4 * time.Second
+
+// connectCards returns the card gateway and the parser of its webhooks. Both are nil
+// where cards are not accepted.
+func connectCards(cfg config.Config) (payment.Gateway, httpapi.ParseWebhook) {
+	if cfg.StripeKey == "" {
+		return nil, nil
+	}
+	gateway := stripe.New(stripe.Config{Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: gatewayTimeout})
+	webhooks := stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Now: time.Now}
+	return gateway, webhooks.Parse
+}

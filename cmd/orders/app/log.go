@@ -1,0 +1,27 @@
+package app
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/config"
+)
+
+// The library keeps the time format for the whole process: RFC 3339, in UTC.
+func init() {
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
+}
+
+// NewLog returns a log that writes to out in the format and from the level of cfg.
+func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
+	if cfg.LogFormat == "console" {
+		file, _ := out.(*os.File)
+		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd())}
+	}
+	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Logger()
+}

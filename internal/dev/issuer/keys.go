@@ -1,0 +1,92 @@
+package issuer
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// loadKeys reads the keys of earlier runs, oldest first. An empty dir has none.
+func loadKeys(dir string) ([]signingKey, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "issuer-*.pem"))
+	if err != nil {
+		return nil, err
+	}
+	var keys []signingKey
+	for _, file := range files {
+		key, err := loadKey(file)
+		if err != nil {
+			return nil, fmt.Errorf("read %s (remove it to begin anew): %w", file, err)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+func loadKey(file string) (signingKey, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return signingKey{}, err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return signingKey{}, errors.New("not a PEM file")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return signingKey{}, err
+	}
+	private, ok := key.(crypto.Signer)
+	if !ok {
+		return signingKey{}, errors.New("not a key to sign with")
+	}
+	return newSigningKey(private, file)
+}
+
+// saveKey keeps a new key in a directory if there is one.
+func saveKey(dir string, private crypto.Signer) (signingKey, error) {
+	if dir == "" {
+		return newSigningKey(private, "")
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return signingKey{}, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return signingKey{}, err
+	}
+	// The time of its making, of a fixed width, puts the newest key last in the listing that loadKeys reads.
+	file := filepath.Join(dir, fmt.Sprintf("issuer-%020d.pem", time.Now().UnixNano()))
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return signingKey{}, err
+	}
+	return newSigningKey(private, file)
+}
+
+// newSigningKey names a key by its public half, so that every process that reads the file finds the same id.
+func newSigningKey(private crypto.Signer, file string) (signingKey, error) {
+	der, err := x509.MarshalPKIXPublicKey(private.Public())
+	if err != nil {
+		return signingKey{}, err
+	}
+	hash := sha256.Sum256(der)
+	return signingKey{id: hex.EncodeToString(hash[:8]), private: private, file: file}, nil
+}
+
+func (k signingKey) remove() error {
+	if k.file == "" {
+		return nil
+	}
+	return os.Remove(k.file)
+}

@@ -1,0 +1,87 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// account is the user that the server runs as. PostgreSQL refuses to run as root.
+type account struct {
+	name     string
+	uid, gid uint32
+	switched bool // from root: files have to be handed over, and child processes started as this user
+}
+
+// serverAccount is ourselves, or, for root, the user that Debian's package creates, or nobody.
+func serverAccount() (account, error) {
+	if os.Geteuid() != 0 {
+		me, err := user.Current()
+		if err != nil {
+			return account{}, fmt.Errorf("find out the current user: %w", err)
+		}
+		return accountOf(me, false)
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			return accountOf(u, true)
+		}
+	}
+	return account{}, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody: start as an ordinary user")
+}
+
+func accountOf(u *user.User, switched bool) (account, error) {
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return account{}, fmt.Errorf("read the id of user %s: %w", u.Username, err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return account{}, fmt.Errorf("read the group of user %s: %w", u.Username, err)
+	}
+	return account{name: u.Username, uid: uint32(uid), gid: uint32(gid), switched: switched}, nil
+}
+
+// attributes start a process as this user, and in a process group of its own: Ctrl-C in a terminal goes to the whole
+// foreground group, and the server has to outlive the work that is being finished.
+func (a account) attributes() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	if a.switched {
+		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
+	}
+	return attr
+}
+
+// own hands a file of ours over to the account.
+func (a account) own(path string) error {
+	if !a.switched {
+		return nil
+	}
+	return os.Chown(path, int(a.uid), int(a.gid))
+}
+
+func (a account) checkOwner(dir string) error {
+	owner, err := ownerOf(dir)
+	if err != nil {
+		return err
+	}
+	if owner != a.uid {
+		return fmt.Errorf("data directory %s belongs to user id %d and the server would run as %s: start as its owner, or remove it to begin anew", dir, owner, a.name)
+	}
+	return nil
+}
+
+func ownerOf(path string) (uint32, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("read the owner of %s: unknown kind of file system", path)
+	}
+	return stat.Uid, nil
+}

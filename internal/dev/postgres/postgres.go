@@ -1,0 +1,282 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// superuser is the role that initdb creates and every URL names.
+	superuser = "postgres"
+	// defaultPort also names the socket file, so it is needed without TCP too.
+	defaultPort = 5432
+	// stopPatience bounds a fast shutdown, which ends with a checkpoint; after it the server is stopped at once.
+	stopPatience = 30 * time.Second
+)
+
+// Config says where a cluster lives and how it is set.
+type Config struct {
+	// DataDir is created by the first start; later starts continue on it. Empty means a temporary directory that
+	// Stop removes.
+	//
+	// A server started by root runs as another user. Where that user cannot reach DataDir (a clone below /root),
+	// the data goes to a directory of its own below /var/tmp and DataDir becomes a symbolic link to it.
+	DataDir string
+	// Settings are parameters of postgresql.conf. Durability is on unless they turn it off.
+	Settings map[string]string
+	// Port of a listener on 127.0.0.1 that asks for no password. 0 means no TCP at all: the server is then reached
+	// through a Unix socket that only its own user and root can open.
+	Port int
+	// Log receives what the server logs. May be nil.
+	Log io.Writer
+	// Notices receives the one line that says PostgreSQL is being installed. May be nil.
+	Notices io.Writer
+}
+
+// Server is a PostgreSQL cluster whose life is tied to this process: the server stops at once when the process dies.
+// URL may be called at any time, the other methods by one goroutine at a time.
+type Server struct {
+	cfg     Config
+	tools   tools
+	account account
+	dataDir string
+	runDir  string // holds the socket, and the data when they are temporary
+	server  *child
+}
+
+// Start starts a server and returns when it accepts connections. ctx bounds the start only.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	pg, err := prepare(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("start postgres: %w", err)
+	}
+	if err := pg.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), os.RemoveAll(pg.runDir))
+	}
+	return pg, nil
+}
+
+func prepare(ctx context.Context, cfg Config) (*Server, error) {
+	cfg.Log = cmp.Or(cfg.Log, io.Discard)
+	cfg.Notices = cmp.Or(cfg.Notices, io.Discard)
+	bin, err := findOrInstall(ctx, cfg.Notices)
+	if err != nil {
+		return nil, err
+	}
+	acc, err := serverAccount()
+	if err != nil {
+		return nil, err
+	}
+	// In /tmp whatever $TMPDIR says, because the path of a Unix socket may have no more than about 100 bytes.
+	runDir, err := os.MkdirTemp("/tmp", "orders-pg-")
+	if err != nil {
+		return nil, err
+	}
+	pg := &Server{cfg: cfg, tools: bin, account: acc, runDir: runDir}
+	if err := pg.prepareData(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(runDir))
+	}
+	return pg, nil
+}
+
+func (p *Server) prepareData(ctx context.Context) error {
+	if err := p.account.own(p.runDir); err != nil {
+		return err
+	}
+	wanted := cmp.Or(p.cfg.DataDir, filepath.Join(p.runDir, "data"))
+	dir, err := placeData(ctx, wanted, p.account)
+	if err != nil {
+		return err
+	}
+	p.dataDir = dir
+	if _, err := os.Stat(filepath.Join(dir, "PG_VERSION")); errors.Is(err, os.ErrNotExist) {
+		return p.initialize(ctx)
+	}
+	return p.account.checkOwner(dir)
+}
+
+// initialize makes the cluster under another name and renames it, so that an interrupted first start leaves nothing
+// that looks like a cluster.
+func (p *Server) initialize(ctx context.Context) error {
+	staging := p.dataDir + ".initdb"
+	if err := os.RemoveAll(staging); err != nil {
+		return err
+	}
+	if err := os.Mkdir(staging, 0o700); err != nil {
+		return err
+	}
+	if err := p.account.own(staging); err != nil {
+		return err
+	}
+	if err := p.initdb(ctx, staging); err != nil {
+		return errors.Join(err, os.RemoveAll(staging))
+	}
+	// Only an empty directory can be removed: data that is not a cluster is never touched.
+	if err := os.Remove(p.dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(fmt.Errorf("make room for the data: %w", err), os.RemoveAll(staging))
+	}
+	return os.Rename(staging, p.dataDir)
+}
+
+func (p *Server) initdb(ctx context.Context, dir string) error {
+	args := []string{
+		"--pgdata=" + dir, "--username=" + superuser, "--auth=trust",
+		"--encoding=UTF8", "--locale=" + utf8Locale, "--data-checksums", "--no-instructions",
+	}
+	if p.cfg.DataDir == "" {
+		args = append(args, "--no-sync") // a power failure takes them anyway, and it takes half a second
+	}
+	if out, err := p.Command(ctx, "initdb", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (p *Server) start(ctx context.Context) error {
+	if err := releaseStaleLock(ctx, p.dataDir); err != nil {
+		return err
+	}
+	log := &tail{next: p.cfg.Log}
+	cmd := p.Command(context.WithoutCancel(ctx), "postgres", p.serverArgs()...)
+	cmd.Stdout, cmd.Stderr = log, log
+	server, err := launch(cmd)
+	if err != nil {
+		return err
+	}
+	p.server = server
+	if err := p.awaitReady(ctx); err != nil {
+		p.Kill()
+		return fmt.Errorf("%w: %s", err, log.reason())
+	}
+	return nil
+}
+
+func (p *Server) serverArgs() []string {
+	settings := map[string]string{
+		"listen_addresses":        "",
+		"port":                    strconv.Itoa(p.port()),
+		"unix_socket_directories": p.runDir,
+		"unix_socket_permissions": "0700",
+	}
+	if p.cfg.Port != 0 {
+		settings["listen_addresses"] = "127.0.0.1"
+	}
+	maps.Copy(settings, p.cfg.Settings)
+	args := []string{"-D", p.dataDir}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		args = append(args, "-c", name+"="+settings[name])
+	}
+	return args
+}
+
+func (p *Server) port() int { return cmp.Or(p.cfg.Port, defaultPort) }
+
+// awaitReady returns when the server answers, has ended, or ctx is over.
+func (p *Server) awaitReady(ctx context.Context) error {
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		if conn, err := pgx.Connect(ctx, p.URL(superuser)); err == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case <-p.Done():
+			return errors.New("the server ended during its start")
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the server: %w", ctx.Err())
+		case <-retry.C:
+		}
+	}
+}
+
+// URL names a database of the cluster for pgx, libpq and golang-migrate. It stays the same over Restart.
+func (p *Server) URL(database string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + database}
+	query := url.Values{"sslmode": {"disable"}}
+	if p.cfg.Port != 0 {
+		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.cfg.Port))
+	} else {
+		query.Set("host", p.runDir)
+		query.Set("port", strconv.Itoa(defaultPort)) // or else $PGPORT would decide
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// DataDir is where the data are after links are followed.
+func (p *Server) DataDir() string { return p.dataDir }
+
+// Done is closed when the server has ended, for whatever reason.
+func (p *Server) Done() <-chan struct{} { return p.server.exited }
+
+// EnsureDatabase creates a database unless it exists.
+func (p *Server) EnsureDatabase(ctx context.Context, name string) error {
+	conn, err := pgx.Connect(ctx, p.URL(superuser))
+	if err != nil {
+		return fmt.Errorf("create database %s: %w", name, err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // nothing is lost with it: every statement commits by itself
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
+		return fmt.Errorf("create database %s: %w", name, err)
+	}
+	return nil
+}
+
+// Stop shuts the server down in order, ending sessions, waits for it, and removes what was temporary.
+func (p *Server) Stop() error {
+	err := p.shutdown()
+	if removed := os.RemoveAll(p.runDir); removed != nil {
+		err = errors.Join(err, removed)
+	}
+	if err != nil {
+		return fmt.Errorf("stop postgres: %w", err)
+	}
+	return nil
+}
+
+// shutdown is a "fast" one: SIGINT ends the sessions, where SIGTERM would wait for them.
+func (p *Server) shutdown() error {
+	p.server.signal(syscall.SIGINT)
+	select {
+	case <-p.Done():
+		return p.server.err
+	case <-time.After(stopPatience):
+		p.Kill()
+		return fmt.Errorf("no shutdown within %v: stopped at once", stopPatience)
+	}
+}
+
+// Kill ends the server as a crash would, without a checkpoint, and waits for it. The next start recovers from the log.
+func (p *Server) Kill() {
+	p.server.signal(syscall.SIGQUIT)
+	<-p.Done()
+}
+
+// Restart starts a server that was killed, or one that runs (after an orderly shutdown), on the same data and URL.
+func (p *Server) Restart(ctx context.Context) error {
+	// Its errors do not matter: whether the old server ended well or not, the new one says whether the data are usable.
+	_ = p.shutdown()
+	if err := p.start(ctx); err != nil {
+		return fmt.Errorf("restart postgres: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	debianTools = "/usr/lib/postgresql/*/bin"
+	// debianDropIn is read by Debian's postgresql-common when it decides whether installing a server also creates and
+	// starts a cluster.
+	debianDropIn = "/etc/postgresql-common/createcluster.d/orders-no-main-cluster.conf"
+)
+
+// tools is the directory of initdb, postgres and the other programs of one PostgreSQL version.
+type tools string
+
+func (t tools) path(program string) string { return filepath.Join(string(t), program) }
+
+func (t tools) complete() bool {
+	for _, program := range []string{"initdb", "postgres"} {
+		if _, err := exec.LookPath(t.path(program)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Command runs one of PostgreSQL's programs (pg_basebackup, pg_ctl, …) as the user that owns the server.
+func (p *Server) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.tools.path(program), args...)
+	cmd.Dir = "/" // the server's user may not be allowed into ours
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.SysProcAttr = p.account.attributes()
+	return cmd
+}
+
+var errNoPostgres = errors.New("PostgreSQL is not installed")
+
+func findOrInstall(ctx context.Context, notices io.Writer) (tools, error) {
+	found, err := findTools(os.Getenv("PG_BINDIR"), debianTools)
+	if !errors.Is(err, errNoPostgres) {
+		return found, err
+	}
+	if !canInstall() {
+		return "", fmt.Errorf("%w: %s", err, remedy(runtime.GOOS, haveApt()))
+	}
+	if err := install(ctx, notices); err != nil {
+		return "", err
+	}
+	return findTools("", debianTools)
+}
+
+// findTools takes $PG_BINDIR, or the first in $PATH, or the newest version that Debian's packages put beside others.
+func findTools(binDir, pattern string) (tools, error) {
+	if binDir != "" {
+		if !tools(binDir).complete() {
+			return "", fmt.Errorf("no initdb and postgres in PG_BINDIR=%s: unset it, or name the directory that holds them", binDir)
+		}
+		return tools(binDir), nil
+	}
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		// The name in PATH is often a link, and postgres is beside what it points to.
+		if target, err := filepath.EvalSymlinks(initdb); err == nil && tools(filepath.Dir(target)).complete() {
+			return tools(filepath.Dir(target)), nil
+		}
+	}
+	return newestTools(pattern)
+}
+
+func newestTools(pattern string) (tools, error) {
+	dirs, err := filepath.Glob(pattern)
+	if err != nil {
+		return "", err
+	}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !tools(dir).complete() })
+	if len(dirs) == 0 {
+		return "", errNoPostgres
+	}
+	return tools(slices.MaxFunc(dirs, func(a, b string) int { return majorVersion(a) - majorVersion(b) })), nil
+}
+
+// majorVersion reads 15 from /usr/lib/postgresql/15/bin; what is not a number counts as oldest.
+func majorVersion(dir string) int {
+	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func haveApt() bool {
+	_, err := exec.LookPath("apt-get")
+	return err == nil
+}
+
+func canInstall() bool { return os.Geteuid() == 0 && haveApt() }
+
+func remedy(goos string, apt bool) string {
+	switch {
+	case apt:
+		return "run: sudo apt-get install -y postgresql"
+	case goos == "darwin":
+		return "run: brew install postgresql@17, then set PG_BINDIR to the output of: echo $(brew --prefix postgresql@17)/bin"
+	default:
+		return "install the server of PostgreSQL 15 or newer and set PG_BINDIR to the directory of its initdb"
+	}
+}
+
+// install brings Debian's package without the cluster that it would create and start on port 5432: nobody asked for one.
+func install(ctx context.Context, notices io.Writer) (err error) {
+	_, _ = fmt.Fprintln(notices, "PostgreSQL is not installed: running apt-get install -y postgresql")
+	if err := os.MkdirAll(filepath.Dir(debianDropIn), 0o755); err != nil {
+		return fmt.Errorf("install postgresql: %w", err)
+	}
+	if err := os.WriteFile(debianDropIn, []byte("create_main_cluster = false\n"), 0o644); err != nil {
+		return fmt.Errorf("install postgresql: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(debianDropIn)) }()
+	if aptGet(ctx, "install", "-y", "postgresql") == nil {
+		return nil
+	}
+	// A new machine has no package lists, and old lists name files that are gone.
+	if err := aptGet(ctx, "update"); err != nil {
+		return err
+	}
+	return aptGet(ctx, "install", "-y", "postgresql")
+}
+
+func aptGet(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "apt-get", args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package outbox
+
+import "time"
+
+// Event is an event of the outbox on its way to the broker.
+type Event struct {
+	// ID identifies the event to every consumer. IDs are unique, and within one
+	// aggregate they grow.
+	ID        int64
+	Type      string
+	Aggregate string
+	// Version is the schema version of Data.
+	Version int
+	At      time.Time
+	// Data is a JSON object.
+	Data []byte
+}

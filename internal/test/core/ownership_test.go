@@ -1,0 +1,154 @@
+package coretest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	coretest "example.com/orders/internal/test/core"
+)
+
+func TestUseCasesLetInWhoTheyAreFor(t *testing.T) {
+	t.Parallel()
+	for _, u := range useCases {
+		for who, actor := range everyone {
+			t.Run(u.name+" by "+who, func(t *testing.T) {
+				t.Parallel()
+				w := coretest.New(t)
+				o := u.prepare(w)
+				var err error
+				left := w.Traces(func() { _, err = u.do(t.Context(), w, actor, o, w.Key()) })
+				var want coretest.Traces
+				if !u.lets(actor) {
+					if code := coretest.CodeOf(err); code != core.CodeForbiddenResource {
+						t.Errorf("got %v; want %s", err, core.CodeForbiddenResource)
+					}
+				} else {
+					if err != nil {
+						t.Errorf("got %v; want it done", err)
+					}
+					want = u.traces(actor, o)
+				}
+				if diff := cmp.Diff(want, left); diff != "" {
+					t.Errorf("traces (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func (u useCase) lets(actor core.Actor) bool {
+	return slices.ContainsFunc(u.allowed, func(a core.Actor) bool {
+		return a.Subject == actor.Subject && slices.Equal(a.Roles, actor.Roles)
+	})
+}
+
+// traces is what the use case leaves: its events, and a row of the audit log when an
+// administrator did it.
+func (u useCase) traces(actor core.Actor, o *order.Order) coretest.Traces {
+	left := coretest.Traces{Events: u.events}
+	if actor.Has(core.Admin) {
+		action, _, _ := strings.Cut(strings.ReplaceAll(u.name, ",", " "), " ")
+		left.Audited = []string{actor.Subject + " " + action + " " + u.resource(o)}
+	}
+	return left
+}
+
+// An administrator who is the owner needs no bypass to read, so that leaves no row; a
+// change by an administrator always does.
+func TestAdministratorIsAuditedAtTheirOwn(t *testing.T) {
+	t.Parallel()
+	both := core.Actor{Subject: ann.Subject, Roles: []core.Role{core.Customer, core.Admin}}
+	for _, u := range useCases {
+		reads := strings.HasPrefix(u.name, "Get") || strings.HasPrefix(u.name, "List")
+		if !u.lets(ann) {
+			continue
+		}
+		t.Run(u.name, func(t *testing.T) {
+			t.Parallel()
+			w := coretest.New(t)
+			o := u.prepare(w)
+			left := w.Traces(func() {
+				if _, err := u.do(t.Context(), w, both, o, w.Key()); err != nil {
+					t.Error(err)
+				}
+			})
+			if rows := len(left.Audited); (rows == 0) != reads {
+				t.Errorf("%d rows of the audit log", rows)
+			}
+		})
+	}
+}
+
+func TestSellerOrdersOwnProductsForANamedCustomer(t *testing.T) {
+	t.Parallel()
+	both := core.Actor{Subject: "other-shop", Roles: []core.Role{core.Customer, core.Seller}}
+	for name, c := range map[string]struct {
+		actor      core.Actor
+		customerID string
+		want       core.Code
+	}{
+		"a seller for a customer":                       {shop, "ann", ""},
+		"a seller for nobody":                           {shop, "", core.CodeValidationFailed},
+		"a seller of other products":                    {coretest.OtherShop, "ann", core.CodeForbiddenResource},
+		"a customer for nobody else":                    {ann, "", ""},
+		"a customer for another":                        {ann, "bob", core.CodeForbiddenResource},
+		"who buys and sells, for themselves":            {both, "", ""},
+		"who buys and sells, another's products for us": {both, "ann", core.CodeForbiddenResource},
+		"an administrator":                              {root, "ann", core.CodeForbiddenResource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := coretest.New(t)
+			w.Product(shop, "tea", "40.00", 10)
+			cmd := order.CreateOrder{CustomerID: c.customerID, Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: w.Key()}
+			_, _, err := w.Orders.CreateOrder(t.Context(), c.actor, cmd)
+			if code := coretest.CodeOf(err); code != c.want || (c.want == "") != (err == nil) {
+				t.Errorf("got %v; want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestListOrdersShowsWhatIsTheActors(t *testing.T) {
+	t.Parallel()
+	w := coretest.New(t)
+	mine := w.Placed()
+	w.Product(coretest.OtherShop, "cup", "1.00", 10)
+	bobs, _, err := w.Orders.CreateOrder(t.Context(), bob, order.CreateOrder{Items: []order.Item{{SKU: "cup", Quantity: 1}}, Key: w.Key()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		actor   core.Actor
+		filter  order.Filter
+		want    []int64
+		audited []string
+	}{
+		"a customer":               {ann, order.Filter{}, []int64{mine.ID}, nil},
+		"a customer asks for more": {ann, order.Filter{CustomerID: "bob", Visible: core.Owners{core.Customer: "bob"}}, nil, nil},
+		"a seller":                 {shop, order.Filter{}, []int64{mine.ID}, nil},
+		"a seller of a customer":   {coretest.OtherShop, order.Filter{CustomerID: "bob"}, []int64{bobs.ID}, nil},
+		"an administrator":         {root, order.Filter{}, []int64{bobs.ID, mine.ID}, []string{"root ListOrders orders"}},
+		"the system":               {billing, order.Filter{}, nil, nil},
+		"nobody":                   {core.Actor{Subject: "ann"}, order.Filter{}, nil, nil},
+	} {
+		var got []int64
+		left := w.Traces(func() {
+			found, _, err := w.Orders.ListOrders(t.Context(), c.actor, c.filter, core.Page{Limit: 10})
+			if err != nil {
+				t.Error(err)
+			}
+			for _, o := range found {
+				got = append(got, o.ID)
+			}
+		})
+		if !slices.Equal(got, c.want) || !slices.Equal(left.Audited, c.audited) || left.Events != nil {
+			t.Errorf("%s sees %v, leaves %+v; want %v and %v", name, got, left, c.want, c.audited)
+		}
+	}
+}

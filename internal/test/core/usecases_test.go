@@ -1,0 +1,217 @@
+package coretest_test
+
+import (
+	"context"
+	"strconv"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/customer"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	coretest "example.com/orders/internal/test/core"
+)
+
+// A useCase is one row of contract §1, as far as the core decides on it.
+type useCase struct {
+	name string
+	// prepare makes the order that the command is about.
+	prepare func(w *coretest.World) *order.Order
+	// do runs the command for an actor, under a key if it takes one, and tells whether
+	// it was a repetition.
+	do func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
+	// changed asks for something else under the same key; nil when the command is the
+	// same whatever it asks for, or takes no key.
+	changed func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
+	keyed   bool
+	// allowed is who may do it.
+	allowed []core.Actor
+	// events is what it publishes, one for each thing that changed.
+	events []string
+	// resource is what it concerns in the audit log; "" when nobody of allowed is an
+	// administrator.
+	resource func(o *order.Order) string
+}
+
+type command = func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error)
+
+func placed(w *coretest.World) *order.Order       { return w.Placed() }
+func paid(w *coretest.World) *order.Order         { return w.Paid() }
+func theOrder(o *order.Order) string              { return "order/" + strconv.FormatInt(o.ID, 10) }
+func named(name string) func(*order.Order) string { return func(*order.Order) string { return name } }
+
+var (
+	ann, bob, shop, root, billing = coretest.Ann, coretest.Bob, coretest.Shop, coretest.Root, coretest.Billing
+)
+
+// everyone is who tries every use case. Roles count and not names alone: the last ones
+// bear the name of an owner and lack the role.
+var everyone = map[string]core.Actor{
+	"the customer": ann, "another customer": bob, "the seller": shop, "another seller": coretest.OtherShop,
+	"an administrator": root, "the system": billing,
+	"the customer's name without a role": {Subject: ann.Subject},
+	"the customer's name as a seller":    {Subject: ann.Subject, Roles: []core.Role{core.Seller}},
+	"the seller's name as a customer":    {Subject: shop.Subject, Roles: []core.Role{core.Customer}},
+}
+
+var useCases = []useCase{
+	{
+		name: "PutProduct", prepare: placed, do: putProduct("Green tea"),
+		allowed: []core.Actor{shop, root}, resource: named("product/tea"),
+	},
+	{
+		name: "CreateOrder", prepare: placed, keyed: true, do: createOrder(1), changed: createOrder(2),
+		allowed: []core.Actor{ann, shop}, events: []string{"order.created"},
+	},
+	{
+		name: "GetOrderById", prepare: placed,
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			_, err := w.Orders.GetOrderByID(ctx, actor, o.ID)
+			return false, err
+		},
+		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
+	},
+	{
+		name: "ReserveInventory", prepare: placed, keyed: true,
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
+			_, repeated, err := w.Orders.ReserveInventory(ctx, actor, order.ReserveInventory{OrderID: o.ID, Key: key})
+			return repeated, err
+		},
+		allowed: []core.Actor{ann, shop, billing}, events: []string{"order.reserved"},
+	},
+	{
+		name: "UpdateOrderStatus", prepare: paid,
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			_, err := w.Orders.UpdateOrderStatus(ctx, actor, order.UpdateOrderStatus{OrderID: o.ID, Status: order.Fulfilling})
+			return false, err
+		},
+		allowed: []core.Actor{shop, root}, events: []string{"order.fulfilling"}, resource: theOrder,
+	},
+	{
+		name: "ConfirmPayment", prepare: placed, keyed: true, do: confirm(payment.FromBalance), changed: confirm(payment.ByCard),
+		allowed: []core.Actor{ann}, events: []string{"order.paid", "balance.payment", "payment.captured"},
+	},
+	{
+		name: "RefundPayment in part", prepare: paid, keyed: true, do: refund("30.00", "broken"), changed: refund("30.00", "lost"),
+		allowed: []core.Actor{ann, root}, events: []string{"balance.refund", "refund.succeeded"}, resource: theOrder,
+	},
+	{
+		name: "RefundPayment in full", prepare: paid, keyed: true, do: refund("", "broken"), changed: refund("80.00", "broken"),
+		allowed: []core.Actor{ann, root}, events: []string{"balance.refund", "refund.succeeded", "order.cancelled"}, resource: theOrder,
+	},
+	{
+		name: "CancelOrder, waiting for payment", prepare: placed, keyed: true, do: cancel("too late"), changed: cancel("no more"),
+		allowed: []core.Actor{ann, shop, root}, events: []string{"order.cancelled"}, resource: theOrder,
+	},
+	{
+		name: "CancelOrder, paid", prepare: paid, keyed: true, do: cancel("too late"), changed: cancel("no more"),
+		allowed: []core.Actor{ann, shop, root}, events: []string{"order.cancelled", "balance.refund", "refund.succeeded"}, resource: theOrder,
+	},
+	{
+		name: "ListPayments", prepare: paid,
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			_, err := w.Payments.ListPayments(ctx, actor, o.ID)
+			return false, err
+		},
+		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
+	},
+	{
+		name: "CreditBalance", prepare: placed, keyed: true, do: move((*payment.Service).CreditBalance, "1.00"), changed: move((*payment.Service).CreditBalance, "2.00"),
+		allowed: []core.Actor{billing, root}, events: []string{"balance.credit"}, resource: named("balance/ann"),
+	},
+	{
+		name: "ChargeBalance", prepare: placed, keyed: true, do: move((*payment.Service).ChargeBalance, "1.00"), changed: move((*payment.Service).CreditBalance, "1.00"),
+		allowed: []core.Actor{billing, root}, events: []string{"balance.charge"}, resource: named("balance/ann"),
+	},
+	{
+		name: "GetBalance", prepare: placed,
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+			_, err := w.Payments.GetBalance(ctx, actor, ann.Subject)
+			return false, err
+		},
+		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),
+	},
+	{
+		name: "ListBalanceTransactions", prepare: placed,
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+			_, _, err := w.Payments.ListBalanceTransactions(ctx, actor, ann.Subject, core.Page{Limit: 1})
+			return false, err
+		},
+		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),
+	},
+	{
+		name: "UpdateCustomerProfile", prepare: placed, do: updateProfile,
+		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
+	},
+	{
+		name: "GetCustomerProfile",
+		prepare: func(w *coretest.World) *order.Order {
+			if _, err := updateProfile(w.Context(), w, ann, nil, ""); err != nil {
+				w.Fatal(err)
+			}
+			return nil
+		},
+		do: func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+			_, err := w.Customers.GetCustomerProfile(ctx, actor, ann.Subject)
+			return false, err
+		},
+		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
+	},
+}
+
+func putProduct(name string) command {
+	return func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+		cmd := order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: 10}
+		_, _, err := w.Orders.PutProduct(ctx, actor, cmd)
+		return false, err
+	}
+}
+
+func createOrder(quantity int) command {
+	return func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, key string) (bool, error) {
+		cmd := order.CreateOrder{CustomerID: ann.Subject, Items: []order.Item{{SKU: "tea", Quantity: quantity}}, Key: key}
+		_, repeated, err := w.Orders.CreateOrder(ctx, actor, cmd)
+		return repeated, err
+	}
+}
+
+func confirm(method payment.Method) command {
+	return func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
+		_, repeated, err := w.Payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: o.ID, Method: method, Key: key})
+		return repeated, err
+	}
+}
+
+// refund asks for an amount, or for all that is left.
+func refund(amount, reason string) command {
+	return func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
+		cmd := payment.RefundPayment{OrderID: o.ID, Reason: reason, Key: key}
+		if amount != "" {
+			m := coretest.Money(amount, "RUB")
+			cmd.Amount = &m
+		}
+		_, repeated, err := w.Payments.RefundPayment(ctx, actor, cmd)
+		return repeated, err
+	}
+}
+
+func cancel(reason string) command {
+	return func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
+		_, repeated, err := w.Payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: o.ID, Reason: reason, Key: key})
+		return repeated, err
+	}
+}
+
+func move(
+	by func(*payment.Service, context.Context, core.Actor, payment.ChangeBalance) (*payment.LedgerEntry, bool, error), amount string,
+) command {
+	return func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, key string) (bool, error) {
+		cmd := payment.ChangeBalance{CustomerID: ann.Subject, Amount: coretest.Money(amount, "RUB"), Key: key}
+		_, repeated, err := by(w.Payments, ctx, actor, cmd)
+		return repeated, err
+	}
+}
+
+func updateProfile(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+	_, err := w.Customers.UpdateCustomerProfile(ctx, actor, customer.Profile{CustomerID: ann.Subject, FullName: "Анна"})
+	return false, err
+}

@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/customer"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
+)
+
+// state is what is kept. The things in it are replaced and never changed, so that a
+// copy of the maps is a copy of all.
+type state struct {
+	products   map[string]*order.Product
+	orders     map[int64]*order.Order
+	extensions map[renewal]bool
+	payments   map[int64]*payment.Payment
+	refunds    map[int64]*payment.Refund
+	balances   map[purse]*payment.Balance
+	entries    map[int64]*payment.LedgerEntry
+	profiles   map[string]*customer.Profile
+	records    map[idempotency.ID]idempotency.Record
+	messages   map[message]bool
+	intents    []Intent
+	events     []core.Event
+	audit      []core.AuditEntry
+}
+
+// renewal is the operation that renewed the hold of an order.
+type renewal struct {
+	orderID int64
+	by      core.Operation
+}
+
+// message is a message of a source that has been done.
+type message struct{ source, id string }
+
+// Intent is a question to the card provider that waits to be asked.
+type Intent struct {
+	// Kind is "settle_payment" or "settle_refund", and ID the payment's or refund's.
+	Kind string
+	ID   int64
+}
+
+// purse is the key of a balance.
+type purse struct {
+	customerID string
+	currency   core.Currency
+}
+
+func (s *state) copy() *state {
+	return &state{
+		products: copyMap(s.products), orders: copyMap(s.orders), extensions: copyMap(s.extensions),
+		payments: copyMap(s.payments), refunds: copyMap(s.refunds),
+		balances: copyMap(s.balances), entries: copyMap(s.entries),
+		profiles: copyMap(s.profiles), records: copyMap(s.records),
+		messages: copyMap(s.messages), intents: slices.Clip(s.intents),
+		// Without room to grow, appending leaves the original alone.
+		events: slices.Clip(s.events), audit: slices.Clip(s.audit),
+	}
+}
+
+func copyMap[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return maps.Clone(m)
+}
+
+// Nobody shares memory with the store: what goes in and what comes out is copied.
+
+func copyOf[T any](v *T) *T {
+	c := *v
+	return &c
+}
+
+func copyOrder(o *order.Order) *order.Order {
+	c := copyOf(o)
+	c.Lines = slices.Clone(o.Lines)
+	if o.Cancellation != nil {
+		c.Cancellation = copyOf(o.Cancellation)
+	}
+	return c
+}
+
+// stamp keeps of a time what PostgreSQL keeps.
+func stamp(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+// row is a thing with its place in a list.
+type row[T any] struct {
+	core.Position
+	value T
+}
+
+// rowsOf gives the things that match, newest first.
+func rowsOf[K comparable, T any](all map[K]T, match func(T) bool, at func(T) core.Position) []row[T] {
+	var found []row[T]
+	for _, v := range all {
+		if match(v) {
+			found = append(found, row[T]{at(v), v})
+		}
+	}
+	slices.SortFunc(found, func(a, b row[T]) int { return compare(b.Position, a.Position) })
+	return found
+}
+
+// pageOf gives one row more than the page asks for of rows that are newest first.
+func pageOf[T any](rows []row[T], page core.Page, copied func(T) T) []T {
+	found := []T{}
+	for _, r := range rows {
+		after := page.After.CreatedAt.IsZero() || compare(r.Position, page.After) < 0
+		if after && len(found) <= page.Limit {
+			found = append(found, copied(r.value))
+		}
+	}
+	return found
+}
+
+func compare(a, b core.Position) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+}

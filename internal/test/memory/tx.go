@@ -1,0 +1,130 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/customer"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+// tx is one transaction: it reads and writes a state of its own.
+type tx struct {
+	*state
+	store *Store
+	now   time.Time
+}
+
+// txKey is where the context carries the transaction that use cases join.
+type txKey struct{}
+
+func (t *tx) orderTx() order.Tx {
+	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: holds{t}, Products: products{t}, Journal: t, Inbox: t}
+}
+
+func (t *tx) paymentTx() payment.Tx {
+	return payment.Tx{Tx: t.orderTx(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
+}
+
+func (t *tx) customerTx() customer.Tx {
+	return customer.Tx{Now: t.now, Profiles: profiles{t}, Journal: t}
+}
+
+// inTx runs fn in the transaction that ctx carries, or in one of its own.
+func (s *Store) inTx(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if t, ok := ctx.Value(txKey{}).(*tx); ok {
+		return fn(ctx, t)
+	}
+	return s.transact(ctx, fn)
+}
+
+// transact runs fn in a new transaction when it is its turn, and commits it.
+func (s *Store) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if ctx.Err() != nil {
+		return unavailable(ctx.Err())
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return unavailable(ctx.Err())
+	}
+	if s.Twice {
+		_, _ = s.run(ctx, fn) // rolled back, whatever it came to
+	}
+	t, err := s.run(ctx, fn)
+	if err != nil {
+		return err
+	}
+	s.committed.Store(t.state)
+	t.discard() // so that what is written after the end goes nowhere
+	return nil
+}
+
+func (s *Store) run(ctx context.Context, fn func(context.Context, *tx) error) (*tx, error) {
+	t := &tx{state: s.committed.Load().copy(), store: s, now: s.now()}
+	if err := fn(context.WithValue(ctx, txKey{}, t), t); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, unavailable(ctx.Err())
+	}
+	return t, nil
+}
+
+// discard drops what the transaction wrote.
+func (t *tx) discard() { t.state = t.store.committed.Load().copy() }
+
+func (s *Store) now() time.Time { return stamp(s.clock()) }
+
+// NextID gives an id. All kinds count together, so that two of them never share an id
+// and a test notices when one is taken for the other.
+func (t *tx) NextID(context.Context, core.Sequence) (int64, error) { return t.store.lastID.Add(1), nil }
+
+// FirstTime notes a message unless it is noted.
+func (t *tx) FirstTime(_ context.Context, source, id string) (bool, error) {
+	m := message{source, id}
+	first := !t.messages[m]
+	t.messages[m] = true
+	return first, nil
+}
+
+// intents implements [payment.Intents].
+type intents struct{ *tx }
+
+// Settle notes a question about a payment.
+func (t intents) Settle(_ context.Context, paymentID int64) error {
+	t.intents = append(t.intents, Intent{"settle_payment", paymentID})
+	return nil
+}
+
+// SettleRefund notes a question about a refund.
+func (t intents) SettleRefund(_ context.Context, refundID int64) error {
+	t.intents = append(t.intents, Intent{"settle_refund", refundID})
+	return nil
+}
+
+// Publish puts an event into the outbox.
+func (t *tx) Publish(_ context.Context, e core.Event) error {
+	e.Data = maps.Clone(e.Data)
+	t.events = append(t.events, e)
+	return nil
+}
+
+// Audit adds a row to the audit log.
+func (t *tx) Audit(_ context.Context, e core.AuditEntry) error {
+	e = copyEntry(e)
+	e.ID, e.At = int64(len(t.audit)+1), t.now
+	t.audit = append(t.audit, e)
+	return nil
+}
+
+func unavailable(err error) error { return fmt.Errorf("%w: %w", core.ErrUnavailable, err) }
+
+// duplicate is what a unique constraint comes to: PostgreSQL starts such a transaction
+// again, for a race may be the cause, and gives up in the end.
+func duplicate(what string) error { return unavailable(fmt.Errorf("a second %s", what)) }

@@ -1,0 +1,123 @@
+package modeltest
+
+import (
+	"maps"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// compare looks whether what is, is what ought to be. It runs after every command.
+func (m *machine) compare(t *rapid.T) {
+	m.compareStock(t)
+	m.compareOrders(t)
+	m.compareMoney(t)
+}
+
+func (m *machine) compareStock(t *rapid.T) {
+	kept := map[string]int{}
+	for _, s := range m.orders {
+		if s.reservation {
+			for _, item := range s.items {
+				kept[item.SKU] += item.Quantity
+			}
+		}
+	}
+	for _, sku := range slices.Sorted(maps.Keys(m.stock)) {
+		p, err := m.real.orders.GetProduct(ctx, sku)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := m.stock[sku]
+		if int(p.OnHand) != want.onHand || int(p.Reserved) != want.reserved {
+			t.Fatalf("%s: %d on hand, %d reserved; the model has %+v", sku, p.OnHand, p.Reserved, *want)
+		}
+		if want.reserved != kept[sku] || want.reserved > want.onHand {
+			t.Fatalf("%s: %d reserved of %d, and holds keep %d", sku, want.reserved, want.onHand, kept[sku])
+		}
+	}
+}
+
+func (m *machine) compareOrders(t *rapid.T) {
+	for _, s := range m.orders {
+		o, err := m.real.orders.GetOrderByID(ctx, buyer(s), s.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Status != s.status || o.ReservedUntil.IsZero() == s.reservation || !o.Total.Equal(roubles(s.total)) {
+			t.Fatalf("order: %s, held until %v, %s; the model has %+v", o.Status, o.ReservedUntil, o.Total, *s)
+		}
+		m.comparePayments(t, s)
+	}
+}
+
+func (m *machine) comparePayments(t *rapid.T, s *sale) {
+	payments, err := m.real.payments.ListPayments(ctx, buyer(s), s.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	captured, refunded := roubles(0), roubles(0)
+	for _, p := range payments {
+		captured, refunded = sum(t, captured, p.Amount), sum(t, refunded, p.Refunded())
+	}
+	if len(payments) > 1 || !captured.Equal(roubles(s.captured)) || !refunded.Equal(roubles(s.refunded)) || captured.Less(refunded) {
+		t.Fatalf("%d payments of %s, %s refunded; the model has %+v", len(payments), captured, refunded, *s)
+	}
+}
+
+// compareMoney looks at each balance, and that it is the sum of its entries.
+func (m *machine) compareMoney(t *rapid.T) {
+	for _, customer := range m.customers {
+		actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+		balances, err := m.real.payments.GetBalance(ctx, actor, customer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := roubles(0)
+		for _, b := range balances {
+			has = sum(t, has, b.Amount)
+		}
+		if want := roubles(m.balances[customer]); !has.Equal(want) || !m.sumOfEntries(t, actor).Equal(want) {
+			t.Fatalf("%s has %s, entries make %s; the model has %s", customer, has, m.sumOfEntries(t, actor), want)
+		}
+	}
+}
+
+func (m *machine) sumOfEntries(t *rapid.T, customer core.Actor) core.Money {
+	in, out := roubles(0), roubles(0)
+	page := core.Page{Limit: 100}
+	for next := &page.After; next != nil; {
+		var entries []*payment.LedgerEntry
+		var err error
+		page.After = *next
+		if entries, next, err = m.real.payments.ListBalanceTransactions(ctx, customer, customer.Subject, page); err != nil {
+			t.Fatal(err)
+		}
+		for _, mv := range entries {
+			if mv.Debit == mv.Credit {
+				t.Fatalf("entry %d goes from %s to itself", mv.ID, mv.Debit)
+			}
+			if mv.Kind == payment.EntryCredit || mv.Kind == payment.EntryRefund {
+				in = sum(t, in, mv.Amount)
+			} else {
+				out = sum(t, out, mv.Amount)
+			}
+		}
+	}
+	rest, err := in.Sub(out)
+	if err != nil {
+		t.Fatalf("more went out than came in: %v", err)
+	}
+	return rest
+}
+
+func sum(t *rapid.T, a, b core.Money) core.Money {
+	total, err := a.Add(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total
+}

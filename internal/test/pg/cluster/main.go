@@ -1,0 +1,69 @@
+// Command testcluster runs a command beside a PostgreSQL cluster that lives as long as it:
+//
+//	testcluster go test ./...
+//
+// The command finds the cluster's URL in ORDERS_TEST_POSTGRES_URL. Its exit code is passed on.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+// patience is how long an interrupted command may take to end.
+const patience = 10 * time.Second
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "testcluster:", err)
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, command []string) (code int, err error) {
+	if len(command) == 0 {
+		return 2, errors.New("usage: testcluster command [argument...]")
+	}
+	cluster, err := pgtest.StartShared(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopped := cluster.Stop(); stopped != nil {
+			code, err = max(code, 1), errors.Join(err, stopped)
+		}
+	}()
+	return runBeside(ctx, cluster.URL("postgres"), command)
+}
+
+func runBeside(ctx context.Context, url string, command []string) (int, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), pgtest.URLVariable+"="+url)
+	// In a process group of its own, so that `go test` and all the test processes it started end together.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = patience
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return 1, errors.New("interrupted")
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}

@@ -1,0 +1,183 @@
+// Package pgtest gives every test a database of its own, migrated and empty.
+//
+// One cluster serves a whole test run: `make test` starts it and names it in ORDERS_TEST_POSTGRES_URL. Without that
+// variable, as in a bare `go test ./internal/…`, a package starts one for itself when its first test asks for a database.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	devpostgres "example.com/orders/internal/dev/postgres"
+	"example.com/orders/migrations"
+)
+
+// URLVariable names the environment variable with the URL of the cluster that all packages of a test run share.
+const URLVariable = "ORDERS_TEST_POSTGRES_URL"
+
+// patience bounds what a test waits for its database. The first one may wait for an installation of PostgreSQL.
+const patience = 5 * time.Minute
+
+// unsafeButFast are the settings of the shared cluster. It is thrown away after the run, so nothing in it has to survive
+// a crash; tests that crash a server take NewCluster. Packages run in parallel, each with pools of its own.
+var unsafeButFast = map[string]string{
+	"fsync":              "off",
+	"synchronous_commit": "off",
+	"full_page_writes":   "off",
+	"max_connections":    "400",
+}
+
+// own is the cluster that this process started for itself, if it did.
+var own struct {
+	hasMain atomic.Bool
+	start   sync.Once
+	server  *devpostgres.Server
+	err     error
+}
+
+// template is the migrated database that this process clones.
+var template = sync.OnceValues(func() (string, error) {
+	server, err := serverURL()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return ensureTemplate(ctx, server)
+})
+
+// Main runs a package's tests and stops the cluster that they started, if any. A package that uses New calls it:
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+func Main(m *testing.M) {
+	own.hasMain.Store(true)
+	code := m.Run()
+	if own.server != nil {
+		if err := own.server.Stop(); err != nil {
+			_, _ = fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// New returns the URL of a migrated database that only this test uses. It is dropped at the end of the test.
+func New(t testing.TB) string {
+	t.Helper()
+	source, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := serverURL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "test_" + strings.ToLower(rand.Text())
+	create := "CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(source)
+	if err := administer(server, create); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := administer(server, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return withDatabase(server, name)
+}
+
+// NewCluster starts a durable cluster of the test's own, for tests that crash, stop or reconfigure the server.
+// settings are parameters of postgresql.conf and may be nil.
+func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	server, err := devpostgres.Start(ctx, devpostgres.Config{Settings: settings, Notices: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// NewOn returns the URL of a migrated database on a cluster of the test's own.
+func NewOn(t testing.TB, server *devpostgres.Server) string {
+	t.Helper()
+	const name = "orders"
+	if err := server.EnsureDatabase(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), server.URL(name)); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL(name)
+}
+
+// StartShared starts a cluster for a whole test run.
+func StartShared(ctx context.Context) (*devpostgres.Server, error) {
+	return devpostgres.Start(ctx, devpostgres.Config{Settings: maps.Clone(unsafeButFast), Notices: os.Stderr})
+}
+
+// serverURL names the maintenance database of the shared cluster, or of one started now.
+func serverURL() (string, error) {
+	if shared := os.Getenv(URLVariable); shared != "" {
+		if u, err := url.Parse(shared); err != nil || u.Scheme == "" {
+			return "", errors.New(URLVariable + " must be a URL: postgres://user@host:port/postgres")
+		}
+		return shared, nil
+	}
+	if !own.hasMain.Load() {
+		return "", errors.New("this package needs: func TestMain(m *testing.M) { pgtest.Main(m) }")
+	}
+	own.start.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		own.server, own.err = StartShared(ctx)
+	})
+	if own.err != nil {
+		return "", own.err
+	}
+	return own.server.URL("postgres"), nil
+}
+
+// administer runs one statement that is not bound to a test's life: its clean-up comes after the test's context ended.
+func administer(server, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return fmt.Errorf("connect to the test cluster: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // nothing is lost with it: every statement commits by itself
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// withDatabase replaces the database of a URL that serverURL returned.
+func withDatabase(server, name string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		panic("pgtest: " + err.Error()) // serverURL has parsed it before
+	}
+	u.Path = "/" + name
+	return u.String()
+}

@@ -1,0 +1,327 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+var orderCases = []testCase{
+	{"an order that does not exist is not found", absentOrder},
+	{"an order comes back as it was saved", orderRoundTrip},
+	{"an order changes", orderChanges},
+	{"a cancellation that a refund made has no key", cancellationWithoutKey},
+	{"a basket holds the products that exist", basketOfWhatExists},
+	{"a basket holds the order its operation made", basketKnowsItsOperation},
+	{"an operation makes one order", oneOrderOfAnOperation},
+	{"a list shows what the filter lets through", orderFilter},
+	{"orders are listed newest first", orderPages},
+	{"a basket that is locked changes one after the other", basketLock},
+	{"an order that is locked changes one after the other", orderLock},
+}
+
+var holdCases = []testCase{
+	{"a hold is an order with its stock", holdRoundTrip},
+	{"a renewal is known by order and operation", extensions},
+	{"holds lapse oldest first, and only while payment is awaited", lapsedHolds},
+}
+
+func (s *suite) order(id int64) *order.Order {
+	s.Helper()
+	var o *order.Order
+	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+		o, err = tx.Orders.Get(ctx, id)
+		return err
+	})
+	return o
+}
+
+func absentOrder(s *suite) {
+	s.saved(newOrder(1, "key-1"))
+	s.tx(func(ctx context.Context, tx payment.Tx) error {
+		_, got := tx.Orders.Get(ctx, 2)
+		_, locked := tx.Orders.Lock(ctx, 2)
+		_, held := tx.Reservations.Lock(ctx, 2, core.Operation{})
+		_, paid := tx.OrderPayments.Lock(ctx, 2)
+		for name, err := range map[string]error{"Get": got, "Lock": locked, "Reservations.Lock": held, "OrderPaymentsStore.Lock": paid} {
+			if !errors.Is(err, core.ErrNotFound) {
+				s.Errorf("%s: %v", name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func orderRoundTrip(s *suite) {
+	o := newOrder(1, "key-1")
+	other := newOrder(2, "key-2")
+	other.Lines = other.Lines[1:]
+	s.saved(o, other)
+	s.same("order", s.order(1), o)
+	s.same("another order", s.order(2), other)
+	s.tx(func(ctx context.Context, tx payment.Tx) error {
+		locked, err := tx.Orders.Lock(ctx, 1)
+		s.same("locked order", locked, o)
+		return err
+	})
+}
+
+func orderChanges(s *suite) {
+	o := newOrder(1, "key-1")
+	s.saved(o)
+	o.Status, o.ReservedUntil, o.Version, o.UpdatedAt = order.Cancelled, time.Time{}, 2, minute(2)
+	o.Cancellation = &order.Cancellation{By: operation("shop-7", "key-9"), Reason: "sold out"}
+	s.saved(o)
+	s.same("order", s.order(1), o)
+}
+
+func cancellationWithoutKey(s *suite) {
+	o := newOrder(1, "key-1")
+	s.saved(o)
+	o.Status, o.ReservedUntil, o.Version = order.Cancelled, time.Time{}, 2
+	o.Cancellation = &order.Cancellation{By: operation("root", "")}
+	s.saved(o)
+	s.same("order", s.order(1), o)
+}
+
+func (s *suite) basket(customerID string, by core.Operation, skus ...string) order.Basket {
+	s.Helper()
+	var b order.Basket
+	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+		b, err = tx.Orders.Basket(ctx, customerID, by, skus)
+		return err
+	})
+	return b
+}
+
+func basketOfWhatExists(s *suite) {
+	tea, cup := newProduct(1, "tea"), newProduct(2, "cup")
+	s.saved(tea, cup, newProduct(3, "spoon"))
+	basket := s.basket("sber-42", operation("sber-42", "key-1"), "tea", "fork", "cup")
+	s.same("basket", basket, order.Basket{Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
+}
+
+func basketKnowsItsOperation(s *suite) {
+	byCustomer, bySeller := newOrder(1, "key-1"), newOrder(2, "key-1")
+	bySeller.CreatedBy.Actor = "shop-7"
+	elsewhere := newOrder(3, "key-1")
+	elsewhere.CustomerID, elsewhere.CreatedBy.Actor = "sber-43", "sber-43"
+	s.saved(byCustomer, bySeller, elsewhere)
+	s.same("the customer's", s.basket("sber-42", operation("sber-42", "key-1")).Prior, byCustomer)
+	s.same("the seller's", s.basket("sber-42", operation("shop-7", "key-1")).Prior, bySeller)
+	s.same("another customer's", s.basket("sber-43", operation("sber-43", "key-1")).Prior, elsewhere)
+	for _, by := range []core.Operation{operation("sber-42", "key-2"), operation("sber-42", "KEY-1"), operation("sber-43", "key-1")} {
+		if prior := s.basket("sber-42", by).Prior; prior != nil {
+			s.Errorf("%v has made order %d", by, prior.ID)
+		}
+	}
+}
+
+func oneOrderOfAnOperation(s *suite) {
+	s.saved(newOrder(1, "key-1"))
+	s.refused("a second order of one operation", newOrder(2, "key-1"))
+	s.same("orders", len(s.orders(order.Filter{}, core.Page{Limit: 10})), 1)
+}
+
+func (s *suite) orders(f order.Filter, page core.Page) []*order.Order {
+	s.Helper()
+	var found []*order.Order
+	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+		found, err = tx.Orders.List(ctx, f, page)
+		return err
+	})
+	return found
+}
+
+// ordersShown gives the ids of a list, sorted.
+func (s *suite) ordersShown(f order.Filter) []int64 {
+	s.Helper()
+	var ids []int64
+	for _, o := range s.orders(f, core.Page{Limit: 100}) {
+		ids = append(ids, o.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func orderFilter(s *suite) {
+	parties := map[int64][2]string{1: {"ann", "shop-7"}, 2: {"ann", "shop-8"}, 3: {"bob", "shop-7"}, 4: {"shop-7", "shop-9"}}
+	for id, p := range parties {
+		o := newOrder(id, "key-"+strconv.FormatInt(id, 10))
+		o.CustomerID, o.SellerID = p[0], p[1]
+		if id == 2 {
+			o.Status, o.ReservedUntil = order.Paid, time.Time{}
+		}
+		s.saved(o)
+	}
+	for name, c := range map[string]struct {
+		filter order.Filter
+		want   []int64
+	}{
+		"everybody's":               {order.Filter{}, []int64{1, 2, 3, 4}},
+		"nobody's":                  {order.Filter{Visible: core.Owners{}}, nil},
+		"nobody's, of a customer":   {order.Filter{Visible: core.Owners{}, CustomerID: "ann"}, nil},
+		"a customer's own":          {order.Filter{Visible: core.Owners{core.Customer: "ann"}}, []int64{1, 2}},
+		"a seller's own":            {order.Filter{Visible: core.Owners{core.Seller: "shop-7"}}, []int64{1, 3}},
+		"who buys and sells":        {order.Filter{Visible: core.Owners{core.Customer: "shop-7", core.Seller: "shop-7"}}, []int64{1, 3, 4}},
+		"of a customer":             {order.Filter{CustomerID: "ann"}, []int64{1, 2}},
+		"of a status":               {order.Filter{Status: order.Paid}, []int64{2}},
+		"a seller's, of a customer": {order.Filter{Visible: core.Owners{core.Seller: "shop-7"}, CustomerID: "bob"}, []int64{3}},
+		"another's customer":        {order.Filter{Visible: core.Owners{core.Customer: "ann"}, CustomerID: "bob"}, nil},
+		"all at once": {order.Filter{
+			Visible: core.Owners{core.Seller: "shop-8"}, CustomerID: "ann", Status: order.Paid,
+		}, []int64{2}},
+	} {
+		s.same(name, s.ordersShown(c.filter), c.want)
+	}
+}
+
+func orderPages(s *suite) {
+	want := []*order.Order{}
+	for id := int64(1); id <= 5; id++ {
+		o := newOrder(id, "key-"+strconv.FormatInt(id, 10))
+		o.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
+		s.saved(o)
+		want = append([]*order.Order{o}, want...)
+	}
+	newer := int64(len(want))
+	list := func(page core.Page) []*order.Order { return s.orders(order.Filter{CustomerID: "sber-42"}, page) }
+	at := func(o *order.Order) core.Position { return core.Position{CreatedAt: o.CreatedAt, ID: o.ID} }
+	found := pages(s, 2, list, at, func() {
+		newer++
+		s.saved(newOrder(newer, "key-"+strconv.FormatInt(newer, 10))) // nobody who is reading sees it
+	})
+	s.same("orders, with all their lines", found, want)
+}
+
+func basketLock(s *suite) {
+	s.saved(newProduct(1, "cup"), newProduct(2, "tea"))
+	s.atOnce(20, func(ctx context.Context, tx payment.Tx, i int) error {
+		skus := []string{"cup", "tea"}
+		if i%2 == 0 {
+			slices.Reverse(skus)
+		}
+		basket, err := tx.Orders.Basket(ctx, "sber-42", operation("sber-42", strconv.Itoa(i)), skus)
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond) // lets the others come between, if they can
+		basket.Stock["cup"].Reserved++
+		basket.Stock["tea"].Reserved += 2
+		return tx.Products.SaveStock(ctx, basket.Stock)
+	})
+	s.same("cups", s.product("cup").Reserved, int64(20))
+	s.same("tea", s.product("tea").Reserved, int64(40))
+}
+
+func orderLock(s *suite) {
+	s.saved(newOrder(1, "key-1"), newProduct(1, "tea"))
+	s.atOnce(24, func(ctx context.Context, tx payment.Tx, i int) error {
+		o, err := lockOneWayOrAnother(ctx, tx, i)
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond) // lets the others come between, if they can
+		o.Version++
+		return tx.Orders.Save(ctx, o)
+	})
+	s.same("version", s.order(1).Version, 25)
+}
+
+// lockOneWayOrAnother takes order 1 by one of the three ports that lock it.
+func lockOneWayOrAnother(ctx context.Context, tx payment.Tx, i int) (*order.Order, error) {
+	switch i % 3 {
+	case 0:
+		return tx.Orders.Lock(ctx, 1)
+	case 1:
+		reservation, err := tx.Reservations.Lock(ctx, 1, core.Operation{})
+		return reservation.Order, err
+	}
+	op, err := tx.OrderPayments.Lock(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	return op.Order, nil
+}
+
+func holdRoundTrip(s *suite) {
+	o, tea, cup := newOrder(1, "key-1"), newProduct(1, "tea"), newProduct(2, "cup")
+	s.saved(tea, cup, newProduct(3, "spoon"), o)
+	s.tx(func(ctx context.Context, tx payment.Tx) error {
+		reservation, err := tx.Reservations.Lock(ctx, 1, operation("sber-42", "key-1"))
+		s.same("reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
+		return err
+	})
+}
+
+func extensions(s *suite) {
+	first, second := newOrder(1, "key-1"), newOrder(2, "key-2")
+	s.saved(first, second)
+	renew := func(ctx context.Context, tx payment.Tx) error {
+		return tx.Reservations.SaveExtension(ctx, first, operation("sber-42", "key-1"))
+	}
+	s.tx(renew)
+	for _, c := range []struct {
+		orderID int64
+		by      core.Operation
+		want    bool
+	}{
+		{1, operation("sber-42", "key-1"), true},
+		{1, operation("sber-42", "key-2"), false},
+		{1, operation("shop-7", "key-1"), false},
+		{2, operation("sber-42", "key-1"), false},
+	} {
+		s.tx(func(ctx context.Context, tx payment.Tx) error {
+			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by)
+			if reservation.Repeated != c.want {
+				s.Errorf("order %d by %v: renewed = %v", c.orderID, c.by, reservation.Repeated)
+			}
+			return err
+		})
+	}
+	if err := s.Payments.InTx(s.Context(), renew); err == nil {
+		s.Error("one operation renewed twice")
+	}
+}
+
+func lapsedHolds(s *suite) {
+	s.tx(func(ctx context.Context, tx payment.Tx) error {
+		for id, o := range []struct {
+			status order.Status
+			held   time.Duration
+		}{
+			1: {order.PendingPayment, -time.Minute},
+			2: {order.PendingPayment, -time.Hour},
+			3: {order.PendingPayment, -time.Second},
+			4: {order.PendingPayment, time.Hour},
+			5: {order.PaymentProcessing, -time.Hour},
+			6: {order.PendingPayment, 0}, // holds nothing
+			7: {order.Paid, 0},
+		} {
+			if o.status == "" {
+				continue
+			}
+			placed := newOrder(int64(id), "key-"+strconv.Itoa(id))
+			if placed.Status, placed.ReservedUntil = o.status, (time.Time{}); o.held != 0 {
+				placed.ReservedUntil = tx.Now.Add(o.held)
+			}
+			if err := tx.Orders.Save(ctx, placed); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for limit, want := range map[int][]int64{2: {2, 1}, 10: {2, 1, 3}} {
+		s.tx(func(ctx context.Context, tx payment.Tx) error {
+			lapsed, err := tx.Reservations.Expired(ctx, limit)
+			s.same("lapsed", lapsed, want)
+			return err
+		})
+	}
+}

@@ -1,0 +1,210 @@
+// Package storetest is the suite that every store has to pass: what the ports of the
+// core and of the idempotency guard promise, told as tests. PostgreSQL and the fake in
+// memory pass the same one, so what is tested with the fake holds for the service.
+package storetest
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/audit"
+	"example.com/orders/internal/core/customer"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
+)
+
+// Stores is one empty database and the ways into it.
+type Stores struct {
+	Orders    order.Store
+	Payments  payment.Store
+	Customers customer.Store
+	Audit     audit.Log
+	Keys      Keys
+	// Replica is the same keys, as another process comes to them.
+	Replica Keys
+	// Events reads the outbox, in the order it was written in.
+	Events func(t testing.TB) []core.Event
+}
+
+// Keys is the store of the guard, and the clean-up of what has expired.
+type Keys interface {
+	idempotency.Store
+	DeleteExpired(ctx context.Context, limit int) (int, error)
+}
+
+// Run runs the suite; open gives each test a database of its own.
+func Run(t *testing.T, open func(t *testing.T) Stores) {
+	t.Helper()
+	all := [][]testCase{productCases, orderCases, holdCases, paymentCases, balanceCases, customerCases, journalCases, txCases, keyCases}
+	for _, c := range slices.Concat(all...) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(&suite{T: t, Stores: open(t)})
+		})
+	}
+}
+
+type testCase struct {
+	name string
+	run  func(s *suite)
+}
+
+// suite is what one test works with.
+type suite struct {
+	*testing.T
+	Stores
+}
+
+// tx runs fn in a transaction that has to succeed.
+func (s *suite) tx(fn func(ctx context.Context, tx payment.Tx) error) {
+	s.Helper()
+	if err := s.Payments.InTx(s.Context(), fn); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// exactly compares to the last bit what arithmetic takes for equal: a time in another
+// zone, an amount with another number of decimals.
+var exactly = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmp.Comparer(func(a, b core.Money) bool { return a.String() == b.String() }),
+	cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.Location() == b.Location() }),
+}
+
+func (s *suite) same(what string, got, want any) {
+	s.Helper()
+	if diff := cmp.Diff(want, got, exactly); diff != "" {
+		s.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// minute is a moment on the calendar of the tests, to the microsecond.
+func minute(n int) time.Time {
+	return time.Date(2026, time.March, 1, 12, n, 0, 123_456_000, time.UTC)
+}
+
+func money(amount string, currency core.Currency) core.Money {
+	m, err := core.ParseMoney(amount, string(currency))
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func rub(amount string) core.Money { return money(amount, "RUB") }
+
+func operation(actor, key string) core.Operation { return core.Operation{Actor: actor, Key: key} }
+
+// newProduct is a product that has not been stored.
+func newProduct(id int64, sku string) *order.Product {
+	return &order.Product{
+		ID: id, SKU: sku, SellerID: "shop-7", Name: "Tea, " + sku, Price: rub("1999.00"), OnHand: 100,
+		CreatedAt: minute(int(id)), UpdatedAt: minute(int(id) + 1), New: true,
+	}
+}
+
+// newOrder is an order that has not been stored.
+func newOrder(id int64, key string) *order.Order {
+	return &order.Order{
+		ID: id, CustomerID: "sber-42", SellerID: "shop-7", Status: order.PendingPayment,
+		Lines:         []order.Line{{SKU: "tea", Quantity: 2, UnitPrice: rub("1999.00")}, {SKU: "cup", Quantity: 1, UnitPrice: rub("0.50")}},
+		Total:         rub("3998.50"),
+		ReservedUntil: minute(60), CreatedBy: operation("sber-42", key), Version: 1,
+		CreatedAt: minute(int(id)), UpdatedAt: minute(int(id)),
+	}
+}
+
+// newPayment is a payment of an order that has not been stored.
+func newPayment(id, orderID int64, key string) *payment.Payment {
+	return &payment.Payment{
+		ID: id, OrderID: orderID, Method: payment.FromBalance, Amount: rub("3998.50"), Status: payment.Captured,
+		By: operation("sber-42", key), CreatedAt: minute(int(id)),
+	}
+}
+
+// newRefund is a refund that has not been stored.
+func newRefund(id int64, p *payment.Payment, by core.Operation) *payment.Refund {
+	return &payment.Refund{
+		ID: id, PaymentID: p.ID, OrderID: p.OrderID, Amount: rub("10.05"), Status: payment.RefundSucceeded,
+		Reason: "too late", By: by, CreatedAt: minute(int(id)),
+	}
+}
+
+const account payment.Account = "customer/sber-42"
+
+// newLedgerEntry is a credit that brings a customer's balance to an amount.
+func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.LedgerEntry {
+	return &payment.LedgerEntry{
+		ID: id, Kind: payment.EntryCredit, Debit: payment.WorldAccount, Credit: account,
+		Amount: money("1", after.Currency()), CustomerID: "sber-42", BalanceAfter: after,
+		Description: "a gift", Reference: "A-1", By: by, CreatedAt: minute(int(id)),
+	}
+}
+
+// saved stores things in one transaction.
+func (s *suite) saved(things ...any) {
+	s.Helper()
+	s.tx(func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
+}
+
+// refused tells that storing things is refused as a whole.
+func (s *suite) refused(what string, things ...any) {
+	s.Helper()
+	err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
+	if err == nil {
+		s.Errorf("%s was stored", what)
+	}
+}
+
+func save(ctx context.Context, tx payment.Tx, things ...any) error {
+	for _, thing := range things {
+		if err := saveOne(ctx, tx, thing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
+	switch v := thing.(type) {
+	case *order.Product:
+		return tx.Products.Save(ctx, v)
+	case *order.Order:
+		return tx.Orders.Save(ctx, v)
+	case *payment.Payment:
+		return tx.Payments.Save(ctx, v)
+	case *payment.Refund:
+		return tx.Payments.SaveRefund(ctx, v)
+	case core.Event:
+		return tx.Journal.Publish(ctx, v)
+	case core.AuditEntry:
+		return tx.Journal.Audit(ctx, v)
+	}
+	panic("nobody stores such a thing")
+}
+
+// pages reads a list page by page, as the use cases do, and calls between after each
+// page but the last.
+func pages[T any](s *suite, limit int, list func(core.Page) []T, at func(T) core.Position, between func()) []T {
+	s.Helper()
+	var all []T
+	page := core.Page{Limit: limit}
+	for range 100 {
+		rows, next := core.Paginate(list(page), limit, at)
+		all = append(all, rows...)
+		if next == nil {
+			return all
+		}
+		page.After = *next
+		between()
+	}
+	s.Fatal("the list does not end")
+	return nil
+}

@@ -1,0 +1,1 @@
+DROP TABLE reservation_extension, order_item, orders, product;

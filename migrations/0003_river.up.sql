@@ -1,3 +1,0 @@
--- River keeps its jobs in a schema of its own and migrates it itself: `orders migrate
--- up` runs its migrations after ours.
-CREATE SCHEMA river;

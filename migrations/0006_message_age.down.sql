@@ -1,1 +1,0 @@
-DROP INDEX processed_message_age;
