@@ -11,19 +11,18 @@ import (
 	outnats "example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
-	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/outbox"
 )
 
-// messaging is what runs on the broker. It is nil where there is none; then events wait
-// in the outbox.
-type messaging struct {
+// broker exchanges events with other services. It is nil where no broker is configured;
+// then events wait in the outbox.
+type broker struct {
 	conn     *nats.Conn
 	relay    *outbox.Relay
 	consumer *events.Consumer
 }
 
-func connectBroker(cfg config.Config, db *postgres.DB, log zerolog.Logger) (*messaging, error) {
+func connectBroker(core useCases, db *postgres.DB, cfg config.Config, log zerolog.Logger) (*broker, error) {
 	if cfg.NATSURL == "" {
 		return nil, nil
 	}
@@ -36,29 +35,29 @@ func connectBroker(cfg config.Config, db *postgres.DB, log zerolog.Logger) (*mes
 		conn.Close()
 		return nil, err
 	}
-	stock := &order.Service{Store: db.Orders()}
-	consumer, err := events.New(events.Config{Conn: conn, Restock: stock.Restock, Log: log})
+	consumer, err := events.New(events.Config{Conn: conn, Restock: core.orders.Restock, Log: log})
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	relay := &outbox.Relay{Store: db.Outbox(), Publisher: publisher, Log: log}
-	return &messaging{conn, relay, consumer}, nil
+	return &broker{conn, relay, consumer}, nil
 }
 
-// start relays and consumes until ctx ends. The function it gives waits for the end.
-func (m *messaging) start(ctx context.Context) (wait func()) {
-	if m == nil {
+// start relays and consumes events until ctx ends. The function that it returns waits
+// until both have ended.
+func (b *broker) start(ctx context.Context) (wait func()) {
+	if b == nil {
 		return func() {}
 	}
 	var running sync.WaitGroup
-	running.Go(func() { m.relay.Run(ctx) })
-	running.Go(func() { m.consumer.Run(ctx) })
+	running.Go(func() { b.relay.Run(ctx) })
+	running.Go(func() { b.consumer.Run(ctx) })
 	return running.Wait
 }
 
-func (m *messaging) close() {
-	if m != nil {
-		m.conn.Close()
+func (b *broker) close() {
+	if b != nil {
+		b.conn.Close()
 	}
 }

@@ -13,9 +13,9 @@ import (
 // six attempts, and all of them fit into the time of a job.
 const gatewayTimeout = 4 * time.Second
 
-// connectCards returns the card gateway and the parser of its webhooks. Both are nil
-// where cards are not accepted.
-func connectCards(cfg config.Config) (payment.Gateway, httpapi.ParseWebhook) {
+// newGateway returns the gateway to the card provider and the parser of its webhooks.
+// Both are nil where cards are not accepted.
+func newGateway(cfg config.Config) (payment.Gateway, httpapi.ParseWebhook) {
 	if cfg.StripeKey == "" {
 		return nil, nil
 	}

@@ -11,13 +11,13 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// The library keeps the time format for the whole process: RFC 3339, in UTC.
+// zerolog has one time format for the whole process. Ours is RFC 3339 in UTC.
 func init() {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 }
 
-// NewLog returns a log that writes to out in the format and from the level of cfg.
+// NewLog returns a log that writes to out, in the format and from the level that cfg names.
 func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "console" {
 		file, _ := out.(*os.File)

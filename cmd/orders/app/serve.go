@@ -12,14 +12,14 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// drainTimeout bounds how long accepted requests may take to be answered.
+// drainTimeout bounds how long the process waits for accepted requests when it stops.
 const drainTimeout = 20 * time.Second
 
 // Listeners are the open ports of the process.
 type Listeners struct{ Public, Admin net.Listener }
 
-// Listen opens both ports of cfg. A process listens before it does anything else, so
-// that a port in use is the first problem that is reported.
+// Listen opens both ports of cfg. A process listens before it does anything else, so that
+// it reports a port in use first.
 func Listen(ctx context.Context, cfg config.Config) (Listeners, error) {
 	public, err := listenOn(ctx, "ORDERS_ADDR", cfg.Addr)
 	if err != nil {
@@ -41,7 +41,7 @@ func listenOn(ctx context.Context, variable, addr string) (net.Listener, error) 
 	return ln, nil
 }
 
-// Close closes both ports. Closing them again, or after [App.Run], does no harm.
+// Close closes both ports. It may be called twice, and after [App.Run].
 func (l Listeners) Close() {
 	for _, ln := range []net.Listener{l.Public, l.Admin} {
 		if ln != nil {
@@ -50,10 +50,10 @@ func (l Listeners) Close() {
 	}
 }
 
-// Run serves on both listeners and works on jobs until ctx ends, or something fails.
-// Then it reports "not ready" for the duration of event, so that load balancers stop
-// sending requests, stops accepting, and waits until every accepted request is answered.
-func (a *App) Run(ctx context.Context, ln Listeners, event time.Duration) error {
+// Run serves on both listeners and works on jobs until ctx ends or a server fails. When ctx
+// ends, it reports "not ready" for drainDelay, so that load balancers stop sending
+// requests. Then it closes the ports and waits until every accepted request is answered.
+func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) error {
 	if err := a.jobs.Start(ctx); err != nil {
 		return err
 	}
@@ -61,8 +61,7 @@ func (a *App) Run(ctx context.Context, ln Listeners, event time.Duration) error 
 	wait := a.broker.start(background)
 	defer wait()
 	defer stop()
-	public := server(a.handler)
-	admin := server(a.adminHandler())
+	public, admin := server(a.handler), server(a.adminHandler())
 	failed := make(chan error, 2)
 	go func() { failed <- public.Serve(ln.Public) }()
 	go func() { failed <- admin.Serve(ln.Admin) }()
@@ -71,16 +70,17 @@ func (a *App) Run(ctx context.Context, ln Listeners, event time.Duration) error 
 	case err = <-failed:
 	case <-ctx.Done():
 		a.draining.Store(true)
-		time.Sleep(event)
+		time.Sleep(drainDelay)
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	return errors.Join(err, public.Shutdown(stopping), a.jobs.Stop(stopping), admin.Close())
 }
 
-// server sets the limits that net/http leaves open, so that slow and endless requests
-// end. The handler's time has no limit here: commands bound themselves, and a 503 from
-// outside while a command commits would be a lie.
+// server returns a server with the limits that net/http leaves open, so that slow and
+// endless requests end. It does not limit the time of a handler: commands have a deadline
+// of their own, and a 503 while a command commits would report a failure that did not
+// happen.
 func server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -92,7 +92,7 @@ func server(h http.Handler) *http.Server {
 	}
 }
 
-// adminHandler serves what only operators may see.
+// adminHandler serves metrics and profiles, which only operators may see.
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", a.metrics.Handler())
