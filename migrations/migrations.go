@@ -19,7 +19,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// FS holds the migrations, so that the binary carries its schema.
+// FS holds the migrations, so that the binary contains its schema.
 //
 //go:embed *.sql
 var FS embed.FS
@@ -27,15 +27,23 @@ var FS embed.FS
 // RiverSchema is where River keeps its jobs.
 const RiverSchema = "river"
 
-// upLock is the advisory lock that lets one process at a time migrate.
+// upLock is the advisory lock that one migrating process holds at a time.
 const upLock = 0x6f7264657273
 
-// Up brings both histories to their newest version, ours and River's. Several processes
-// may call it at once.
+// ErrBeforeFirstRelease reports a database that a development version made. Its migrations
+// were rewritten for the first release, so nothing leads from its schema to this one.
+var ErrBeforeFirstRelease = errors.New(
+	"this database has a schema from before the first release, which cannot be upgraded")
+
+// errBadURL replaces the parser's error, which may contain the password.
+var errBadURL = errors.New("the database URL cannot be read")
+
+// Up migrates our schema and River's to their newest versions. Several processes may call
+// it at once.
 func Up(ctx context.Context, databaseURL string) error {
 	pool, err := pgxpool.New(ctx, databaseURL)
 	if err != nil {
-		return errors.New("the database URL cannot be read") // err would show the password
+		return errBadURL
 	}
 	defer pool.Close()
 	conn, err := pool.Acquire(ctx)
@@ -47,10 +55,28 @@ func Up(ctx context.Context, databaseURL string) error {
 		return fmt.Errorf("wait for other migrations: %w", err)
 	}
 	defer conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", upLock) //nolint:errcheck // ends with the connection
+	if err := refuseBeforeFirstRelease(ctx, conn); err != nil {
+		return err
+	}
 	if err := run(ctx, databaseURL, (*migrate.Migrate).Up); err != nil {
 		return err
 	}
 	return riverUp(ctx, pool)
+}
+
+// refuseBeforeFirstRelease recognises an old schema by the table movement, which is called
+// ledger_entry since the first release.
+func refuseBeforeFirstRelease(ctx context.Context, conn *pgxpool.Conn) error {
+	var old bool
+	err := conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL
+		AND to_regclass('movement') IS NOT NULL`).Scan(&old)
+	if err != nil {
+		return fmt.Errorf("read the schema for migration: %w", err)
+	}
+	if old {
+		return ErrBeforeFirstRelease
+	}
+	return nil
 }
 
 func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
@@ -65,14 +91,14 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Down takes our last migration back, and what it kept with it. The one that made
-// River's schema takes River's history with it.
+// Down reverts our newest migration and drops the data that it introduced. Reverting the
+// migration that creates River's schema drops all of River's tables.
 func Down(ctx context.Context, databaseURL string) error {
 	return run(ctx, databaseURL, func(m *migrate.Migrate) error { return m.Steps(-1) })
 }
 
-// Version gives the schema's version, 0 for an empty database. Dirty means that a
-// migration broke off half way and somebody has to look.
+// Version returns the version of the schema, 0 for an empty database. Dirty means that a
+// migration failed and left its changes in part, so that somebody has to repair the schema.
 func Version(databaseURL string) (version uint, dirty bool, err error) {
 	m, err := open(databaseURL)
 	if err != nil {
@@ -86,8 +112,8 @@ func Version(databaseURL string) (version uint, dirty bool, err error) {
 	return version, dirty, err
 }
 
-// Newest is the version that this binary was built for. It is read once: readiness asks
-// for it all the time.
+// Newest returns the version that this binary was built for. It reads the files once,
+// because every readiness check needs it.
 var Newest = sync.OnceValues(newest)
 
 func newest() (uint, error) {
@@ -133,7 +159,7 @@ func open(databaseURL string) (*migrate.Migrate, error) {
 	}
 	u, err := url.Parse(databaseURL)
 	if err != nil {
-		return nil, errors.New("the database URL cannot be read") // err would show the password
+		return nil, errBadURL
 	}
 	u.Scheme = "pgx5"
 	m, err := migrate.NewWithSourceInstance("iofs", source, u.String())
