@@ -1,4 +1,4 @@
-// Command orders is the order and payment service. README.md describes how to run it.
+// Command orders is the order and payment service. docs/running.md describes how to run it.
 package main
 
 import (
@@ -14,10 +14,11 @@ import (
 const usage = `orders is an order and payment service in which every command that moves money or
 reserves stock takes effect exactly once (AUTH-19).
 
-  orders serve                       run the service; ORDERS_… variables configure it
-  orders migrate up|down|version     change or print the schema of ORDERS_DATABASE_URL
+  orders serve                       run the service
+  orders migrate up|down|version     change or print the schema version
 
-To try it without any configuration, use orders-dev (or: make run).
+Variables ORDERS_… configure both; docs/running.md describes them. To try the service
+without any configuration, run orders-dev (or: make run).
 `
 
 func main() {
@@ -30,19 +31,20 @@ func main() {
 	}
 }
 
-// run executes one subcommand with everything it takes from the outside.
+// run executes one command. It takes everything from its arguments, so that tests can
+// call it.
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command given; orders help lists the commands")
+		return errors.New("no command given: orders help lists the commands")
 	}
 	switch args[0] {
 	case "serve":
-		return serve(ctx, environ, out)
+		return serve(ctx, args[1:], environ, out)
 	case "migrate":
 		return migrate(ctx, args[1:], environ, out)
 	case "help", "-h", "--help":
 		_, err := io.WriteString(out, usage)
 		return err
 	}
-	return fmt.Errorf("unknown command %q; orders help lists the commands", args[0])
+	return fmt.Errorf("unknown command %q: orders help lists the commands", args[0])
 }

@@ -11,29 +11,35 @@ import (
 	"example.com/orders/migrations"
 )
 
-// migrate changes or shows the schema of ORDERS_DATABASE_URL.
+// migrate changes the schema of ORDERS_DATABASE_URL and prints its version.
 func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
-	url := env.ToMap(environ)["ORDERS_DATABASE_URL"]
 	if len(args) != 1 {
 		return errors.New("usage: orders migrate up|down|version")
 	}
+	url := env.ToMap(environ)["ORDERS_DATABASE_URL"]
 	if url == "" {
 		return errors.New("ORDERS_DATABASE_URL is not set: it names the database to migrate")
 	}
-	switch args[0] {
-	case "up":
-		if err := migrations.Up(ctx, url); err != nil {
-			return err
-		}
-	case "down":
-		if err := migrations.Down(ctx, url); err != nil {
-			return err
-		}
-	case "version":
-	default:
-		return fmt.Errorf("no such direction %q: orders migrate up|down|version", args[0])
+	if err := step(ctx, args[0], url); err != nil {
+		return err
 	}
 	return printVersion(url, out)
+}
+
+func step(ctx context.Context, name, url string) error {
+	switch name {
+	case "up":
+		err := migrations.Up(ctx, url)
+		if errors.Is(err, migrations.ErrBeforeFirstRelease) {
+			return fmt.Errorf("%w: create a new database", err)
+		}
+		return err
+	case "down":
+		return migrations.Down(ctx, url)
+	case "version":
+		return nil
+	}
+	return fmt.Errorf("unknown argument %q: usage: orders migrate up|down|version", name)
 }
 
 func printVersion(url string, out io.Writer) error {
@@ -47,7 +53,7 @@ func printVersion(url string, out io.Writer) error {
 	}
 	state := ""
 	if dirty {
-		state = ", broken off half way"
+		state = ", dirty: its migration failed, repair the database"
 	}
 	_, err = fmt.Fprintf(out, "schema version %d of %d%s\n", version, newest, state)
 	return err

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ args, want string }{
+		{"", "no command given: orders help lists the commands"},
+		{"fly", `unknown command "fly": orders help lists the commands`},
+		{"dev", `unknown command "dev": orders help lists the commands`},
+		{"--fly", `unknown command "--fly": orders help lists the commands`},
+		{"serve --dir x", `unexpected argument "--dir": orders serve takes none, ORDERS_… variables configure it`},
+		{"migrate", "usage: orders migrate up|down|version"},
+		{"migrate up down", "usage: orders migrate up|down|version"},
+		{"migrate sideways", `unknown argument "sideways": usage: orders migrate up|down|version`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			environ := []string{"ORDERS_DATABASE_URL=postgres://nobody@127.0.0.1:1/none"}
+			err := run(t.Context(), strings.Fields(c.args), environ, &out)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("err = %v\nwant  %s", err, c.want)
+			}
+			if out.Len() > 0 {
+				t.Errorf("it also prints %q", out.String())
+			}
+		})
+	}
+}
+
+func TestMigrate_NeedsADatabase(t *testing.T) {
+	t.Parallel()
+	err := run(t.Context(), []string{"migrate", "up"}, nil, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "ORDERS_DATABASE_URL is not set") {
+		t.Errorf("err = %v, want one that names ORDERS_DATABASE_URL", err)
+	}
+}
+
+func TestMigrate_PrintsTheVersion(t *testing.T) {
+	t.Parallel()
+	environ := []string{"ORDERS_DATABASE_URL=" + pgtest.New(t)}
+	for _, args := range [][]string{{"migrate", "version"}, {"migrate", "up"}} {
+		var out bytes.Buffer
+		if err := run(t.Context(), args, environ, &out); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(out.String(), "schema version ") || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("orders %s prints %q", strings.Join(args, " "), out.String())
+		}
+	}
+}
+
+func TestHelp_PrintsTheUsage(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"help", "-h", "--help"} {
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{word}, nil, &out); err != nil || out.String() != usage {
+			t.Errorf("orders %s: err = %v, output %q", word, err, out.String())
+		}
+	}
+}
