@@ -1,10 +1,12 @@
-// Command orders-dev runs the order and payment service on a developer's machine, with
-// everything it needs: PostgreSQL, a broker, a token issuer and a double of the card
+// Command orders-dev runs the order and payment service on a developer's machine with the
+// servers that it needs: PostgreSQL, a broker, a token issuer and a double of the card
 // provider. Nothing in it is meant for production.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,11 +14,16 @@ import (
 	"syscall"
 )
 
-const usage = `orders-dev runs the order and payment service with PostgreSQL, a broker, a token issuer
-and a double of the card provider, and prints what to try.
+const usage = `orders-dev runs the order and payment service together with the servers that it needs
+(PostgreSQL, a broker, a token issuer and a double of the card provider) and prints
+commands to try.
 
-  orders-dev [--dir DIR]                      start everything; Ctrl-C stops it
-  orders-dev token --sub ID --role ROLE       print a token that the running service accepts
+  orders-dev [--dir DIR]                     start everything; Ctrl-C stops it
+  orders-dev token --sub ID --role ROLE      print a token that the running service accepts
+             [--ttl 24h] [--dir DIR]
+
+DIR keeps the data between runs; the default is .orders. ORDERS_… variables configure the
+service as docs/running.md describes.
 `
 
 func main() {
@@ -29,18 +36,39 @@ func main() {
 	}
 }
 
-// run executes one subcommand with everything it takes from the outside. Without one it
-// starts the service and its servers.
+// run executes one command. It takes everything from its arguments, so that tests can
+// call it.
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
+	err := execute(ctx, args, environ, out)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err = io.WriteString(out, usage)
+	}
+	return err
+}
+
+func execute(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) == 0 {
 		return dev(ctx, nil, environ, out)
 	}
 	switch args[0] {
 	case "token":
 		return token(args[1:], out)
-	case "help", "-h", "--help":
-		_, err := io.WriteString(out, usage)
-		return err
+	case "help":
+		return flag.ErrHelp
 	}
 	return dev(ctx, args, environ, out)
+}
+
+// parse parses flags. It rejects arguments that are not flags.
+func parse(flags *flag.FlagSet, args []string) error {
+	flags.SetOutput(io.Discard) // the error says enough, in one line
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w: orders-dev help lists the flags", err)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: orders-dev help lists the commands", flags.Arg(0))
+	}
+	return nil
 }

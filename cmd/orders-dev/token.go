@@ -13,27 +13,26 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-// token prints a token that orders-dev accepts, signed with the key that dev keeps.
+// token prints a token that orders-dev accepts, signed with the key that it keeps in its
+// folder.
 func token(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
-	sub := flags.String("sub", "", "whose token it is, such as sber-42")
+	sub := flags.String("sub", "", "subject of the token, such as sber-42")
 	role := flags.String("role", "", "customer, seller, admin or system; several with commas")
-	ttl := flags.Duration("ttl", 24*time.Hour, "how long it is good")
-	dir := flags.String("dir", devDir, "where orders-dev keeps its data")
-	if err := flags.Parse(args); err != nil {
+	ttl := flags.Duration("ttl", 24*time.Hour, "lifetime of the token")
+	dir := flags.String("dir", defaultDir, "folder where orders-dev keeps its data")
+	if err := parse(flags, args); err != nil {
 		return err
 	}
-	if *sub == "" || *role == "" || flags.NArg() > 0 {
-		return errors.New("usage: orders-dev token --sub ID --role ROLE [--ttl 24h]")
+	if *sub == "" || *role == "" {
+		return errors.New("usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]")
 	}
-	roles := strings.Split(*role, ",")
-	for _, name := range roles {
-		if _, ok := core.ParseRole(name); !ok {
-			return fmt.Errorf("no role %q: customer, seller, admin or system", name)
-		}
+	roles, err := parseRoles(*role)
+	if err != nil {
+		return err
 	}
 	if _, err := os.Stat(issuerDir(*dir)); err != nil {
-		return fmt.Errorf("no signing key in %s: run orders-dev once, in this folder", *dir)
+		return fmt.Errorf("no signing key in %s: run orders-dev once in this folder", *dir)
 	}
 	issuer, err := devissuer.New(devissuer.Config{Dir: issuerDir(*dir)})
 	if err != nil {
@@ -45,4 +44,14 @@ func token(args []string, out io.Writer) error {
 	}
 	_, err = fmt.Fprintln(out, signed)
 	return err
+}
+
+func parseRoles(list string) ([]string, error) {
+	roles := strings.Split(list, ",")
+	for _, name := range roles {
+		if _, ok := core.ParseRole(name); !ok {
+			return nil, fmt.Errorf("unknown role %q: a role is customer, seller, admin or system", name)
+		}
+	}
+	return roles, nil
 }

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	devpostgres "example.com/orders/internal/dev/postgres"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+// anyPorts makes the service listen on ports that the system chooses.
+var anyPorts = []string{"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0"}
+
+func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
+	for _, c := range []struct{ args, want string }{
+		{"fly", `unexpected argument "fly": orders-dev help lists the commands`},
+		{"--fly", "flag provided but not defined: -fly: orders-dev help lists the flags"},
+		{"--dir", "flag needs an argument: -dir: orders-dev help lists the flags"},
+		{"--dir x more", `unexpected argument "more": orders-dev help lists the commands`},
+		{"token", tokenUsage},
+		{"token --sub alice", tokenUsage},
+		{"token --role customer", tokenUsage},
+		{"token --fly", "flag provided but not defined: -fly: orders-dev help lists the flags"},
+		{"token --sub alice --role customer more", `unexpected argument "more": orders-dev help lists the commands`},
+		{"token --sub alice --role customer,king", `unknown role "king": a role is customer, seller, admin or system`},
+		{"token --sub alice --role customer --dir " + dir, "no signing key in " + dir + ": run orders-dev once in this folder"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			err := run(t.Context(), strings.Fields(c.args), nil, &out)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("err = %v\nwant  %s", err, c.want)
+			}
+			if out.Len() > 0 {
+				t.Errorf("it also prints %q", out.String())
+			}
+		})
+	}
+}
+
+func TestHelp_PrintsTheUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"help", "-h", "--help", "token --help", "--dir x -h"} {
+		var out bytes.Buffer
+		if err := run(t.Context(), strings.Fields(args), nil, &out); err != nil || out.String() != usage {
+			t.Errorf("orders-dev %s: err = %v, output %q", args, err, out.String())
+		}
+	}
+}
+
+func TestDev_ReportsAPortInUseBeforeItStartsAnything(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = taken.Close() })
+	addr := taken.Addr().String()
+	dir := filepath.Join(t.TempDir(), "data")
+
+	err = run(t.Context(), []string{"--dir", dir}, append(anyPorts, "ORDERS_ADDR="+addr), io.Discard)
+
+	if err == nil || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "ORDERS_ADDR") {
+		t.Errorf("err = %v, want one that names %s and ORDERS_ADDR", err, addr)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s exists, err = %v", dir, err)
+	}
+}
+
+func TestDev_RefusesDataFromBeforeTheFirstRelease(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	makeOldDatabase(t, dir)
+	var out bytes.Buffer
+
+	err := run(t.Context(), []string{"--dir", dir}, anyPorts, &out)
+
+	want := "this database has a schema from before the first release, which cannot be upgraded: " +
+		"remove its data with `rm -r " + dir + "` and start again"
+	if err == nil || err.Error() != want {
+		t.Errorf("err = %v\nwant  %s", err, want)
+	}
+	if out.Len() > 0 {
+		t.Errorf("it also prints %q", out.String())
+	}
+}
+
+// makeOldDatabase leaves in dir what an orders-dev from before the first release left.
+func makeOldDatabase(t *testing.T, dir string) {
+	t.Helper()
+	server, err := devpostgres.Start(t.Context(), devpostgres.Config{DataDir: filepath.Join(dir, "postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := server.EnsureDatabase(t.Context(), ordersDatabase); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), server.URL(ordersDatabase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	_, err = conn.Exec(t.Context(), `
+		CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL);
+		INSERT INTO schema_migrations VALUES (6, false);
+		CREATE TABLE movement (id bigint PRIMARY KEY)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newDir returns a folder that PostgreSQL's own user can reach. Nobody but us can reach
+// those of t.TempDir, so that orders-dev would put the data elsewhere.
+func newDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "orders-dev-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// The second run continues on the data of the first one and accepts its tokens.
+func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	for range 2 {
+		d := startDev(t, dir)
+		var printed bytes.Buffer
+		if err := run(t.Context(), strings.Fields("token --sub sber-42 --role customer --dir "+dir), nil, &printed); err != nil {
+			t.Fatal(err)
+		}
+		if status := d.get(t, "/customers/sber-42/balance", strings.TrimSpace(printed.String())); status != http.StatusOK {
+			t.Errorf("status %d with the token that was printed", status)
+		}
+		d.stop(t)
+	}
+}
+
+// running is an orders-dev in this process.
+type running struct {
+	url    string
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// startDev starts orders-dev and returns when the service is ready.
+func startDev(t *testing.T, dir string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	d := &running{cancel: cancel, ended: make(chan error, 1)}
+	go func() {
+		err := run(ctx, []string{"--dir", dir}, anyPorts, write)
+		_ = write.CloseWithError(io.EOF)
+		d.ended <- err
+	}()
+	t.Cleanup(cancel)
+	d.url = readURL(t, read, d.ended)
+	testwait.Until(t, "the service is ready", func() bool { return d.get(t, "/health/ready", "") == http.StatusOK })
+	return d
+}
+
+// readURL returns the address that the printed session begins with, and discards what is
+// printed after it.
+func readURL(t *testing.T, out io.Reader, ended <-chan error) string {
+	t.Helper()
+	var printed bytes.Buffer
+	address := regexp.MustCompile(`(?m)^ORDERS=(\S+)\n`)
+	for buffer := make([]byte, 4096); ; {
+		n, err := out.Read(buffer)
+		printed.Write(buffer[:n])
+		if match := address.FindSubmatch(printed.Bytes()); match != nil {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return string(match[1])
+		}
+		if err != nil {
+			t.Fatalf("orders-dev ended: %v; it printed %q", <-ended, printed.String())
+		}
+	}
+}
+
+// get returns the status of a response, or 0 without any.
+func (d *running) get(t *testing.T, path, token string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func (d *running) stop(t *testing.T) {
+	t.Helper()
+	d.cancel()
+	select {
+	case err := <-d.ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(testwait.Patience):
+		t.Fatal("orders-dev does not end")
+	}
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"example.com/orders/cmd/orders/app"
+	"example.com/orders/internal/config"
+	devbroker "example.com/orders/internal/dev/broker"
+	"example.com/orders/internal/dev/fakestripe"
+	devissuer "example.com/orders/internal/dev/issuer"
+	devpostgres "example.com/orders/internal/dev/postgres"
+	"example.com/orders/migrations"
+)
+
+// The databases of the cluster. The double of the card provider has one of its own.
+const (
+	ordersDatabase = "orders"
+	stripeDatabase = "provider"
+)
+
+// servers are what the service needs around it: PostgreSQL, a broker, a token issuer and a
+// double of the card provider.
+type servers struct {
+	dir     string
+	environ []string
+	out     io.Writer
+
+	cfg       config.Config // of the service, with the addresses of these servers
+	listeners app.Listeners // of the service
+	issuerLn  net.Listener
+	stripeLn  net.Listener
+	postgres  *devpostgres.Server
+	issuer    *devissuer.Issuer
+	broker    *devbroker.Broker
+
+	stops []func() error // what stop calls, last one first
+}
+
+// startServers starts all servers. It opens the ports first, because a port in use is the
+// likeliest problem.
+func startServers(ctx context.Context, dir string, environ []string, out io.Writer) (*servers, error) {
+	s := &servers{dir: dir, environ: environ, out: out}
+	for _, step := range []func(context.Context) error{
+		s.openPorts, s.startPostgres, s.migrate, s.startStripe, s.startIssuer, s.startBroker,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
+	}
+	return s, nil
+}
+
+func (s *servers) openPorts(ctx context.Context) (err error) {
+	if s.issuerLn, err = s.listen(ctx); err != nil {
+		return err
+	}
+	if s.stripeLn, err = s.listen(ctx); err != nil {
+		return err
+	}
+	if s.cfg, err = config.Read(s.serviceEnviron()); err != nil {
+		return err
+	}
+	if s.listeners, err = app.Listen(ctx, s.cfg); err != nil {
+		return err
+	}
+	s.onStop(func() error { s.listeners.Close(); return nil })
+	return nil
+}
+
+// listen opens a port that the system chooses.
+func (s *servers) listen(ctx context.Context) (net.Listener, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s.onStop(func() error { _ = ln.Close(); return nil }) // its server may have closed it
+	return ln, nil
+}
+
+// serviceEnviron returns the variables that configure the service: defaults, then what the
+// user set, then what must lead to these servers.
+func (s *servers) serviceEnviron() []string {
+	defaults := []string{
+		"ORDERS_JWT_ISSUER=" + devissuer.Name,
+		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
+		"ORDERS_JWKS_URL=http://" + s.issuerLn.Addr().String() + devissuer.JWKSPath,
+		"ORDERS_LOG_FORMAT=console",
+	}
+	fixed := []string{
+		"ORDERS_DATABASE_URL=postgres:///orders", // startPostgres replaces it
+		"ORDERS_NATS_URL=nats://127.0.0.1",       // startBroker replaces it
+		"ORDERS_STRIPE_KEY=development",
+		"ORDERS_STRIPE_WEBHOOK_SECRET=" + rand.Text(),
+		"ORDERS_STRIPE_URL=http://" + s.stripeLn.Addr().String(),
+	}
+	return slices.Concat(defaults, s.environ, fixed)
+}
+
+func (s *servers) startPostgres(ctx context.Context) (err error) {
+	// If root starts PostgreSQL, it runs as another user, who has to reach the folder.
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	s.postgres, err = devpostgres.Start(ctx, devpostgres.Config{
+		DataDir: filepath.Join(s.dir, "postgres"), Notices: s.out,
+	})
+	if err != nil {
+		return err
+	}
+	s.onStop(s.postgres.Stop)
+	for _, name := range []string{ordersDatabase, stripeDatabase} {
+		if err := s.postgres.EnsureDatabase(ctx, name); err != nil {
+			return err
+		}
+	}
+	s.cfg.DatabaseURL = s.postgres.URL(ordersDatabase)
+	return nil
+}
+
+func (s *servers) migrate(ctx context.Context) error {
+	err := migrations.Up(ctx, s.cfg.DatabaseURL)
+	if errors.Is(err, migrations.ErrBeforeFirstRelease) {
+		return fmt.Errorf("%w: remove its data with `rm -r %s` and start again", err, s.dir)
+	}
+	return err
+}
+
+func (s *servers) startStripe(ctx context.Context) error {
+	stripe, err := fakestripe.Open(ctx, fakestripe.Config{
+		DatabaseURL:   s.postgres.URL(stripeDatabase),
+		Key:           s.cfg.StripeKey,
+		WebhookURL:    s.serviceURL() + "/webhooks/stripe",
+		WebhookSecret: s.cfg.StripeWebhookSecret,
+	})
+	if err != nil {
+		return err
+	}
+	s.onStop(func() error { stripe.Close(); return nil })
+	s.serve(ctx, stripe.Serve, s.stripeLn)
+	return nil
+}
+
+func (s *servers) startIssuer(ctx context.Context) (err error) {
+	s.issuer, err = devissuer.New(devissuer.Config{Dir: issuerDir(s.dir), Algorithm: "ES256"})
+	if err != nil {
+		return err
+	}
+	s.serve(ctx, s.issuer.Serve, s.issuerLn)
+	return nil
+}
+
+func (s *servers) startBroker(ctx context.Context) (err error) {
+	s.broker, err = devbroker.Start(ctx, devbroker.Config{DataDir: filepath.Join(s.dir, "broker")})
+	if err != nil {
+		return err
+	}
+	s.onStop(s.broker.Stop)
+	s.cfg.NATSURL = s.broker.URL()
+	return nil
+}
+
+// serve answers on a listener until stop. It does not end with ctx, because the service
+// needs its servers while it stops.
+func (s *servers) serve(ctx context.Context, serve func(context.Context, net.Listener) error, ln net.Listener) {
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- serve(serving, ln) }()
+	s.onStop(func() error { cancel(); return <-ended })
+}
+
+// serviceURL returns the address of the service's public API.
+func (s *servers) serviceURL() string { return "http://" + s.listeners.Public.Addr().String() }
+
+func (s *servers) onStop(stop func() error) { s.stops = append(s.stops, stop) }
+
+// stop stops what was started, in reverse order.
+func (s *servers) stop() error {
+	var errs []error
+	for _, stop := range slices.Backward(s.stops) {
+		errs = append(errs, stop())
+	}
+	return errors.Join(errs...)
+}
