@@ -1,5 +1,5 @@
-// The programs that check and generate code, apart from go.mod: they would bring hundreds of modules into it.
-// Run one with: go tool -modfile=tools.mod <name>
+// The tools that check and generate code. They depend on hundreds of modules, which would
+// otherwise be in go.mod. Run one with: go tool -modfile=tools.mod <name>
 module example.com/orders/tools
 
 go 1.26.0
