@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// required is the least that has to be set.
+// required returns the variables that must be set.
 func required() []string {
 	return []string{
 		"ORDERS_DATABASE_URL=postgres://orders@db/orders",
@@ -20,7 +20,7 @@ func required() []string {
 	}
 }
 
-// defaults is what comes of required.
+// defaults returns the configuration when only the required variables are set.
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
@@ -33,7 +33,7 @@ func defaults() Config {
 	}
 }
 
-func TestReadFillsInTheDefaults(t *testing.T) {
+func TestRead_FillsInDefaults(t *testing.T) {
 	t.Parallel()
 	empty := func(names ...string) []string {
 		environ := required()
@@ -55,13 +55,13 @@ func TestReadFillsInTheDefaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(defaults(), got); diff != "" {
-				t.Errorf("not the defaults (-want +got):\n%s", diff)
+				t.Errorf("defaults (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestReadTakesWhatIsSet(t *testing.T) {
+func TestRead_UsesWhatIsSet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		setting string
@@ -96,13 +96,13 @@ func TestReadTakesWhatIsSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("not what was set (-want +got):\n%s", diff)
+				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestReadRefusesWhatCannotBe(t *testing.T) {
+func TestRead_RejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
 		"ORDERS_ADDR":                  {"8080", "localhost", "a:b:c"},
@@ -127,27 +127,27 @@ func TestReadRefusesWhatCannotBe(t *testing.T) {
 				t.Parallel()
 				_, err := Read(append(required(), name+"="+value))
 				if err == nil {
-					t.Fatal("it was taken")
+					t.Fatal("no error")
 				}
-				// The variable's name, or for values that cannot even be read, the field's.
+				// For a value that cannot be parsed, the error names the field, not the variable.
 				field := map[string]string{
 					"ORDERS_IDEMPOTENCY_TTL": "IdempotencyTTL", "ORDERS_IDEMPOTENCY_ERROR_TTL": "IdempotencyErrorTTL",
 					"ORDERS_IDEMPOTENCY_WAIT": "IdempotencyWait", "ORDERS_RESERVATION_TTL": "ReservationTTL", "ORDERS_LOG_LEVEL": "LogLevel",
 				}[name]
-				if said := err.Error(); !strings.Contains(said, name) && (field == "" || !strings.Contains(said, field)) {
-					t.Errorf("%q does not name %s", said, name)
+				if text := err.Error(); !strings.Contains(text, name) && (field == "" || !strings.Contains(text, field)) {
+					t.Errorf("%q does not name %s", text, name)
 				}
 			})
 		}
 	}
 }
 
-// Whoever sets up a new place should not have to start once for each mistake.
-func TestReadNamesEveryProblemAtOnce(t *testing.T) {
+// Somebody who configures a new installation must not have to start it once for each mistake.
+func TestRead_NamesEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Read([]string{"ORDERS_IDEMPOTENCY_TTL=1h", "ORDERS_JWKS_URL=http://issuer.example", "ORDERS_LOG_FORMAT=xml", "ORDERS_ADDR=8080"})
 	if err == nil {
-		t.Fatal("it was taken")
+		t.Fatal("no error")
 	}
 	for _, name := range []string{
 		"ORDERS_DATABASE_URL", "ORDERS_JWT_ISSUER", "ORDERS_JWT_AUDIENCE", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_JWKS_URL", "ORDERS_LOG_FORMAT", "ORDERS_ADDR",
@@ -159,13 +159,13 @@ func TestReadNamesEveryProblemAtOnce(t *testing.T) {
 			}
 		}
 		if lines != 1 {
-			t.Errorf("%d lines are about %s, want 1:\n%v", lines, name, err)
+			t.Errorf("%d lines name %s, want 1:\n%v", lines, name, err)
 		}
 	}
 }
 
-// A password in a URL that is refused must not end in a log.
-func TestReadDoesNotRepeatSecrets(t *testing.T) {
+// The password in a URL that is rejected must not get into a log.
+func TestRead_DoesNotRepeatSecrets(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"mysql://orders:hunter2@db/orders", "postgres://orders:hunter2@db/%zz", "postgres://orders:hunter2\x7f@db"} {
 		_, err := Read(append(required(), "ORDERS_DATABASE_URL="+url))

@@ -1,5 +1,5 @@
-// Package telemetry is what the process tells a monitoring system. Labels are names of
-// routes and kinds; never a key, a subject or an id.
+// Package telemetry holds the metrics of the process. No metric has a label with a key, a
+// subject or an id.
 package telemetry
 
 import (
@@ -12,60 +12,61 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// scrapeTimeout bounds what a scrape may ask the database.
+// scrapeTimeout bounds how long a scrape waits for the database.
 const scrapeTimeout = 2 * time.Second
 
-// Metrics is the process's figures.
+// Metrics are the metrics of a process.
 type Metrics struct {
-	registry    *prometheus.Registry
-	differences prometheus.Gauge
+	registry   *prometheus.Registry
+	mismatches prometheus.Gauge
 }
 
-// New makes the figures that every process has.
+// New returns the metrics of the Go runtime, of the process and of reconciliation.
 func New() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		differences: prometheus.NewGauge(prometheus.GaugeOpts{
+		mismatches: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "orders_reconciliation_differences",
-			Help: "What the last reconciliation found to differ. Must be 0.",
+			Help: "Mismatches that the last reconciliation found. Must be 0.",
 		}),
 	}
-	m.registry.MustRegister(m.differences, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.mismatches, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Reconciled notes how much differs.
-func (m *Metrics) Reconciled(differences int) { m.differences.Set(float64(differences)) }
+// Reconciled sets how many mismatches the last reconciliation found.
+func (m *Metrics) Reconciled(mismatches int) { m.mismatches.Set(float64(mismatches)) }
 
-// Outbox adds how far the events that leave are behind: how many wait, and since when
-// the oldest does.
+// Outbox adds the backlog of the outbox: how many events wait to be published, and the age
+// of the oldest.
 func (m *Metrics) Outbox(backlog func(ctx context.Context) (waiting int64, oldest time.Duration, err error)) {
 	m.registry.MustRegister(&outbox{backlog: backlog})
 }
 
-// Handler serves the figures to Prometheus.
+// Handler serves the metrics to Prometheus.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
 var (
 	waitingEvents = prometheus.NewDesc("orders_outbox_events", "Events that wait to be published.", nil, nil)
-	oldestEvent   = prometheus.NewDesc("orders_outbox_oldest_seconds", "Since when the oldest of them waits.", nil, nil)
+	oldestEvent   = prometheus.NewDesc("orders_outbox_oldest_seconds", "Age of the oldest event that waits to be published, 0 if none waits.", nil, nil)
 )
 
-// outbox asks the database when it is scraped.
+// outbox reads the backlog from the database at each scrape.
 type outbox struct {
 	backlog func(ctx context.Context) (int64, time.Duration, error)
 }
 
-// Describe names the figures.
+// Describe implements [prometheus.Collector].
 func (o *outbox) Describe(ch chan<- *prometheus.Desc) {
 	ch <- waitingEvents
 	ch <- oldestEvent
 }
 
-// Collect gives the figures, or an error to the scrape.
+// Collect implements [prometheus.Collector]. If the database does not answer, the scrape
+// fails.
 func (o *outbox) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
