@@ -1,3 +1,5 @@
+// Package broker runs a NATS server with JetStream inside the process, for development and
+// tests. It is not meant for production.
 package broker
 
 import (
@@ -13,19 +15,20 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config says where a broker keeps its streams.
+// Config describes a broker.
 type Config struct {
-	// DataDir is created by the first start; later starts continue on it. Empty means a temporary directory that
-	// Stop removes.
+	// DataDir is where the streams are stored. The first start creates it, later ones
+	// continue with it. Empty means a temporary directory, which Stop removes.
 	DataDir string
-	// Port on 127.0.0.1. 0 lets the first start choose one, and Restart keep it.
+	// Port is the port on 127.0.0.1. If it is 0, the first start chooses one, and Restart
+	// keeps it.
 	Port int
-	// Log receives what the broker warns of. May be nil.
+	// Log receives the broker's warnings and errors. May be nil.
 	Log io.Writer
 }
 
-// Broker is a NATS server with JetStream inside this process. It asks for no password and listens on loopback only. One
-// goroutine at a time may use it.
+// Broker is a NATS server with JetStream. It asks for no password and listens on loopback
+// only. One goroutine at a time may use it.
 type Broker struct {
 	cfg       Config
 	temporary bool
@@ -56,7 +59,7 @@ func (b *Broker) start(ctx context.Context) error {
 		Port:       cmp.Or(b.cfg.Port, server.RANDOM_PORT),
 		JetStream:  true,
 		StoreDir:   b.cfg.DataDir,
-		NoSigs:     true, // signals are for the process around it
+		NoSigs:     true, // the process handles signals itself
 	})
 	if err != nil {
 		return fmt.Errorf("start the broker: %w", err)
@@ -80,10 +83,10 @@ func (b *Broker) start(ctx context.Context) error {
 	return nil
 }
 
-// URL is where clients connect. It stays the same over Restart.
+// URL returns the URL for clients. Restart does not change it.
 func (b *Broker) URL() string { return fmt.Sprintf("nats://127.0.0.1:%d", b.cfg.Port) }
 
-// Halt ends the broker and keeps what it stored.
+// Halt ends the broker and keeps its streams.
 func (b *Broker) Halt() {
 	if b.server != nil {
 		b.server.Shutdown()
@@ -91,13 +94,14 @@ func (b *Broker) Halt() {
 	}
 }
 
-// Restart starts a broker that was halted, or one that runs, on the same data and URL.
+// Restart starts the broker on the same streams and with the same URL. If it is still
+// running, it is halted first.
 func (b *Broker) Restart(ctx context.Context) error {
 	b.Halt()
 	return b.start(ctx)
 }
 
-// Stop ends the broker and removes what was temporary.
+// Stop ends the broker and removes a temporary directory.
 func (b *Broker) Stop() error {
 	b.Halt()
 	if !b.temporary {
@@ -109,19 +113,19 @@ func (b *Broker) Stop() error {
 	return nil
 }
 
-// serverLog passes on what needs attention, and keeps why a start failed.
+// serverLog writes warnings and errors to out, and remembers why a start failed.
 type serverLog struct {
 	out   io.Writer
 	fatal chan error
 }
 
-// Warnf, Errorf and Fatalf are passed on.
+// Warnf writes a warning.
 func (l *serverLog) Warnf(format string, args ...any) { l.write(format, args) }
 
-// Errorf is passed on.
+// Errorf writes an error.
 func (l *serverLog) Errorf(format string, args ...any) { l.write(format, args) }
 
-// Fatalf is passed on and kept. The process goes on: a broker that cannot start is for the caller to judge.
+// Fatalf writes and remembers an error. It does not end the process: Start returns the error.
 func (l *serverLog) Fatalf(format string, args ...any) {
 	l.write(format, args)
 	select {
@@ -130,15 +134,15 @@ func (l *serverLog) Fatalf(format string, args ...any) {
 	}
 }
 
-// Noticef, Debugf and Tracef are dropped.
+// Noticef writes nothing.
 func (*serverLog) Noticef(string, ...any) {}
 
-// Debugf is dropped.
+// Debugf writes nothing.
 func (*serverLog) Debugf(string, ...any) {}
 
-// Tracef is dropped.
+// Tracef writes nothing.
 func (*serverLog) Tracef(string, ...any) {}
 
 func (l *serverLog) write(format string, args []any) {
-	_, _ = fmt.Fprintf(l.out, "broker: "+format+"\n", args...) // a log that cannot be written stops nobody
+	_, _ = fmt.Fprintf(l.out, "broker: "+format+"\n", args...) // a broken log must not stop the broker
 }

@@ -38,7 +38,7 @@ func jetStream(t *testing.T, b *Broker) jetstream.JetStream {
 	return js
 }
 
-func TestBrokerKeepsItsStreams(t *testing.T) {
+func TestRestart_KeepsStreamsAndURL(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "broker")
 	b := startBroker(t, Config{DataDir: dir})
@@ -54,22 +54,22 @@ func TestBrokerKeepsItsStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.URL() != url {
-		t.Errorf("moved from %s to %s", url, b.URL())
+		t.Errorf("the URL changed from %s to %s", url, b.URL())
 	}
 	if err := b.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	again := startBroker(t, Config{DataDir: dir})
-	stream, err := jetStream(t, again).Stream(t.Context(), "S")
+	next := startBroker(t, Config{DataDir: dir})
+	stream, err := jetStream(t, next).Stream(t.Context(), "S")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := stream.CachedInfo().State.Msgs; n != 1 {
-		t.Errorf("%d messages", n)
+		t.Errorf("the stream has %d messages, want 1", n)
 	}
 }
 
-func TestTemporaryBrokerLeavesNothing(t *testing.T) {
+func TestStop_RemovesATemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, Config{})
 	if err := b.Stop(); err != nil {
@@ -80,11 +80,11 @@ func TestTemporaryBrokerLeavesNothing(t *testing.T) {
 	}
 	if conn, err := nats.Connect(b.URL()); err == nil {
 		conn.Close()
-		t.Error("it still answers")
+		t.Error("the broker still accepts connections")
 	}
 }
 
-func TestBrokerTellsThatItsPortIsTaken(t *testing.T) {
+func TestStart_FailsIfThePortIsInUse(t *testing.T) {
 	t.Parallel()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,13 +93,11 @@ func TestBrokerTellsThatItsPortIsTaken(t *testing.T) {
 	defer taken.Close() //nolint:errcheck // nothing was written
 	port := taken.Addr().(*net.TCPAddr).Port
 	if _, err := Start(t.Context(), Config{Port: port}); err == nil {
-		t.Error("it started")
-	} else {
-		t.Log(err)
+		t.Error("no error")
 	}
 }
 
-func TestBrokerListensOnLoopback(t *testing.T) {
+func TestStart_ListensOnLoopback(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, Config{})
 	if addr, ok := b.server.Addr().(*net.TCPAddr); !ok || !addr.IP.IsLoopback() {

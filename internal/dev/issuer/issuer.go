@@ -1,3 +1,5 @@
+// Package issuer signs access tokens for development and tests. It signs whatever it is
+// asked for, so it must never run in production.
 package issuer
 
 import (
@@ -21,41 +23,43 @@ import (
 )
 
 const (
-	// Name is the "iss" of development tokens unless configured otherwise.
+	// Name is the default for the claim "iss".
 	Name = "https://orders.localhost/development-issuer"
-	// Audience is their "aud".
+	// Audience is the default for the claim "aud".
 	Audience = "orders"
-	// JWKSPath is where the public keys are served.
+	// JWKSPath is the path where the public keys are served.
 	JWKSPath = "/.well-known/jwks.json"
 
 	rsaBits = 2048
 )
 
-// Config says what an issuer writes into its tokens and where its keys are kept.
+// Config describes an issuer.
 type Config struct {
-	// Dir keeps the private keys over restarts, readable by their owner only. Empty keeps them in memory.
+	// Dir is where the private keys are stored, readable by their owner only. Empty means
+	// that they are kept in memory.
 	Dir string
-	// Name and Audience default to Name and Audience.
+	// Name and Audience are the claims "iss" and "aud". Empty means the constants [Name] and
+	// [Audience].
 	Name, Audience string
-	// Algorithm of new keys: RS256 (the default) or ES256.
+	// Algorithm is that of new keys: RS256 (the default) or ES256.
 	Algorithm string
 }
 
-// Issuer signs access tokens for whoever asks and publishes the keys to verify them. It is for development and tests
-// ONLY: it authenticates nobody.
+// Issuer signs access tokens and publishes the keys that verify them. It authenticates
+// nobody.
 type Issuer struct {
 	cfg  Config
 	mu   sync.RWMutex
-	keys []signingKey // oldest first; the last one signs
+	keys []signingKey // oldest first; the newest one signs
 }
 
 type signingKey struct {
 	id      string
 	private crypto.Signer
-	file    string // empty when the key is in memory only
+	file    string // empty if the key is in memory only
 }
 
-// New opens the keys of cfg.Dir, or makes the first one.
+// New loads the keys from cfg.Dir, or generates the first one.
 func New(cfg Config) (*Issuer, error) {
 	cfg.Name = cmp.Or(cfg.Name, Name)
 	cfg.Audience = cmp.Or(cfg.Audience, Audience)
@@ -74,7 +78,7 @@ func New(cfg Config) (*Issuer, error) {
 	return issuer, nil
 }
 
-// Rotate adds a new key that signs from now on. Older keys stay published until Retire.
+// Rotate generates a key, which signs from now on. Older keys stay published until Retire.
 func (i *Issuer) Rotate() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -90,7 +94,7 @@ func (i *Issuer) Rotate() error {
 	return nil
 }
 
-// Retire forgets all keys but the newest, so that tokens signed with them are no longer accepted.
+// Retire removes all keys but the newest, so that tokens that they signed are rejected.
 func (i *Issuer) Retire() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -103,12 +107,12 @@ func (i *Issuer) Retire() error {
 	return nil
 }
 
-// Token signs an access token for sub with the given roles, valid from now on.
+// Token returns a signed access token for sub with the given roles, valid from now on.
 func (i *Issuer) Token(sub string, roles []string, ttl time.Duration) (string, error) {
 	return i.Sign(i.Claims(sub, roles, ttl))
 }
 
-// Claims are those of Token, to be changed by a test before Sign.
+// Claims returns the claims of Token, for tests that change them before Sign.
 func (i *Issuer) Claims(sub string, roles []string, ttl time.Duration) jwt.MapClaims {
 	now := time.Now()
 	return jwt.MapClaims{
@@ -117,7 +121,7 @@ func (i *Issuer) Claims(sub string, roles []string, ttl time.Duration) jwt.MapCl
 	}
 }
 
-// Sign signs any claims with the newest key.
+// Sign returns a token with any claims, signed with the newest key.
 func (i *Issuer) Sign(claims jwt.MapClaims) (string, error) {
 	key := i.newest()
 	token := jwt.NewWithClaims(key.method(), claims)
@@ -129,7 +133,7 @@ func (i *Issuer) Sign(claims jwt.MapClaims) (string, error) {
 	return signed, nil
 }
 
-// Key is the newest key and its id, for tests that sign by themselves what no honest issuer would.
+// Key returns the newest key and its id, for tests that forge tokens.
 func (i *Issuer) Key() (id string, private crypto.Signer) {
 	key := i.newest()
 	return key.id, key.private
@@ -155,7 +159,7 @@ func (i *Issuer) serveKeys(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/jwk-set+json")
-	_ = json.NewEncoder(w).Encode(set) // the client that hung up does not want to know
+	_ = json.NewEncoder(w).Encode(set) // fails only if the client has gone
 }
 
 func (i *Issuer) publicKeys() (jwkset.JWKSMarshal, error) {
@@ -174,13 +178,13 @@ func (i *Issuer) publicKeys() (jwkset.JWKSMarshal, error) {
 	return set, nil
 }
 
-// Serve answers on listener, which has to be a loopback one, until ctx ends.
+// Serve serves the public keys on a loopback listener until ctx ends.
 func (i *Issuer) Serve(ctx context.Context, listener net.Listener) error {
 	if addr, ok := listener.Addr().(*net.TCPAddr); !ok || !addr.IP.IsLoopback() {
 		return fmt.Errorf("serve development keys on %v: only loopback is allowed", listener.Addr())
 	}
 	server := &http.Server{Handler: i.Handler(), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody waits for keys at the end
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody needs keys any more
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve development keys: %w", err)

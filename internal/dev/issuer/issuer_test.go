@@ -34,10 +34,10 @@ func token(t *testing.T, issuer *devissuer.Issuer) string {
 	return signed
 }
 
-// verify checks a token as the service does: against the published keys, fetched now.
+// verify verifies a token as the service does, with the published keys.
 func verify(t *testing.T, jwksURL, signed string) (jwt.MapClaims, error) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context()) // ends the refreshing of keys
+	ctx, cancel := context.WithCancel(t.Context()) // stops the refresh of keys
 	defer cancel()
 	keys, err := keyfunc.NewDefaultCtx(ctx, []string{jwksURL})
 	if err != nil {
@@ -50,6 +50,7 @@ func verify(t *testing.T, jwksURL, signed string) (jwt.MapClaims, error) {
 	return claims, err
 }
 
+// publish serves the keys and returns their URL.
 func publish(t *testing.T, issuer *devissuer.Issuer) string {
 	t.Helper()
 	server := httptest.NewServer(issuer.Handler())
@@ -57,7 +58,7 @@ func publish(t *testing.T, issuer *devissuer.Issuer) string {
 	return server.URL + devissuer.JWKSPath
 }
 
-func TestTokenIsVerifiedByThePublishedKeys(t *testing.T) {
+func TestToken_IsVerifiedByThePublishedKeys(t *testing.T) {
 	for _, algorithm := range []string{"RS256", "ES256"} {
 		t.Run(algorithm, func(t *testing.T) {
 			issuer := newIssuer(t, devissuer.Config{Algorithm: algorithm})
@@ -76,7 +77,7 @@ func TestTokenIsVerifiedByThePublishedKeys(t *testing.T) {
 	}
 }
 
-func TestRotatedKeyIsAcceptedUntilRetired(t *testing.T) {
+func TestRotate_KeepsOldKeysUntilRetire(t *testing.T) {
 	issuer := newIssuer(t, devissuer.Config{Algorithm: "ES256", Dir: t.TempDir()})
 	url := publish(t, issuer)
 	before := token(t, issuer)
@@ -99,7 +100,7 @@ func TestRotatedKeyIsAcceptedUntilRetired(t *testing.T) {
 	}
 }
 
-func TestKeysOutliveTheProcess(t *testing.T) {
+func TestNew_LoadsTheKeysOfEarlierRuns(t *testing.T) {
 	cfg := devissuer.Config{Dir: filepath.Join(t.TempDir(), "issuer")}
 	signed := token(t, newIssuer(t, cfg))
 
@@ -120,25 +121,25 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 	}
 }
 
-func TestDamagedKeyIsNamed(t *testing.T) {
+func TestNew_NamesADamagedKeyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "issuer-1.pem")
 	if err := os.WriteFile(file, []byte("no key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := devissuer.New(devissuer.Config{Dir: filepath.Dir(file)})
-	want := "open the development issuer: read " + file + " (remove it to begin anew): not a PEM file"
+	want := "open the development issuer: read " + file + " (remove the file to get a new key): not a PEM file"
 	if err == nil || err.Error() != want {
 		t.Errorf("err = %v\nwant  %s", err, want)
 	}
 }
 
-func TestUnknownAlgorithmIsRefused(t *testing.T) {
+func TestNew_RejectsAnUnknownAlgorithm(t *testing.T) {
 	if _, err := devissuer.New(devissuer.Config{Algorithm: "none"}); err == nil {
 		t.Error("no error")
 	}
 }
 
-func TestServeAnswersOnLoopbackUntilTheContextEnds(t *testing.T) {
+func TestServe_EndsWithItsContext(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +158,7 @@ func TestServeAnswersOnLoopbackUntilTheContextEnds(t *testing.T) {
 	}
 }
 
-func TestServeRefusesOtherInterfaces(t *testing.T) {
+func TestServe_RejectsOtherInterfaces(t *testing.T) {
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)

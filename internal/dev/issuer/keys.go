@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// loadKeys reads the keys of earlier runs, oldest first. An empty dir has none.
+// loadKeys returns the keys of earlier runs, oldest first.
 func loadKeys(dir string) ([]signingKey, error) {
 	if dir == "" {
 		return nil, nil
@@ -26,7 +26,7 @@ func loadKeys(dir string) ([]signingKey, error) {
 	for _, file := range files {
 		key, err := loadKey(file)
 		if err != nil {
-			return nil, fmt.Errorf("read %s (remove it to begin anew): %w", file, err)
+			return nil, fmt.Errorf("read %s (remove the file to get a new key): %w", file, err)
 		}
 		keys = append(keys, key)
 	}
@@ -48,12 +48,12 @@ func loadKey(file string) (signingKey, error) {
 	}
 	private, ok := key.(crypto.Signer)
 	if !ok {
-		return signingKey{}, errors.New("not a key to sign with")
+		return signingKey{}, errors.New("not a signing key")
 	}
 	return newSigningKey(private, file)
 }
 
-// saveKey keeps a new key in a directory if there is one.
+// saveKey stores a new key in dir, unless dir is empty.
 func saveKey(dir string, private crypto.Signer) (signingKey, error) {
 	if dir == "" {
 		return newSigningKey(private, "")
@@ -65,7 +65,7 @@ func saveKey(dir string, private crypto.Signer) (signingKey, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return signingKey{}, err
 	}
-	// The time of its making, of a fixed width, puts the newest key last in the listing that loadKeys reads.
+	// The time has a fixed width, so that loadKeys lists the newest key last.
 	file := filepath.Join(dir, fmt.Sprintf("issuer-%020d.pem", time.Now().UnixNano()))
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -74,7 +74,8 @@ func saveKey(dir string, private crypto.Signer) (signingKey, error) {
 	return newSigningKey(private, file)
 }
 
-// newSigningKey names a key by its public half, so that every process that reads the file finds the same id.
+// newSigningKey derives the id of a key from its public half, so that every process that
+// loads the file gets the same id.
 func newSigningKey(private crypto.Signer, file string) (signingKey, error) {
 	der, err := x509.MarshalPKIXPublicKey(private.Public())
 	if err != nil {

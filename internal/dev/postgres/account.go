@@ -13,15 +13,16 @@ import (
 type account struct {
 	name     string
 	uid, gid uint32
-	switched bool // from root: files have to be handed over, and child processes started as this user
+	switched bool // from root: this user must own the files and run the child processes
 }
 
-// serverAccount is ourselves, or, for root, the user that Debian's package creates, or nobody.
+// serverAccount returns the current user. For root, it returns the user that Debian's
+// package creates, or nobody.
 func serverAccount() (account, error) {
 	if os.Geteuid() != 0 {
 		me, err := user.Current()
 		if err != nil {
-			return account{}, fmt.Errorf("find out the current user: %w", err)
+			return account{}, fmt.Errorf("look up the current user: %w", err)
 		}
 		return accountOf(me, false)
 	}
@@ -30,7 +31,7 @@ func serverAccount() (account, error) {
 			return accountOf(u, true)
 		}
 	}
-	return account{}, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody: start as an ordinary user")
+	return account{}, errors.New("PostgreSQL does not run as root, and there is no user postgres or nobody: start it as an ordinary user")
 }
 
 func accountOf(u *user.User, switched bool) (account, error) {
@@ -45,8 +46,9 @@ func accountOf(u *user.User, switched bool) (account, error) {
 	return account{name: u.Username, uid: uint32(uid), gid: uint32(gid), switched: switched}, nil
 }
 
-// attributes start a process as this user, and in a process group of its own: Ctrl-C in a terminal goes to the whole
-// foreground group, and the server has to outlive the work that is being finished.
+// attributes returns how to start a process as this user, in a process group of its own.
+// Ctrl-C in a terminal signals the whole foreground group, and the server has to outlive the
+// requests that are being finished.
 func (a account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a.switched {
@@ -55,7 +57,7 @@ func (a account) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// own hands a file of ours over to the account.
+// own makes the account the owner of a file.
 func (a account) own(path string) error {
 	if !a.switched {
 		return nil
@@ -69,7 +71,7 @@ func (a account) checkOwner(dir string) error {
 		return err
 	}
 	if owner != a.uid {
-		return fmt.Errorf("data directory %s belongs to user id %d and the server would run as %s: start as its owner, or remove it to begin anew", dir, owner, a.name)
+		return fmt.Errorf("data directory %s belongs to user id %d and the server would run as %s: start as its owner, or remove the directory", dir, owner, a.name)
 	}
 	return nil
 }
@@ -81,7 +83,7 @@ func ownerOf(path string) (uint32, error) {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return 0, fmt.Errorf("read the owner of %s: unknown kind of file system", path)
+		return 0, fmt.Errorf("read the owner of %s: the file system has none", path)
 	}
 	return stat.Uid, nil
 }

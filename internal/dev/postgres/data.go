@@ -13,13 +13,15 @@ import (
 	"time"
 )
 
-// sharedTemp is reachable by every user and, unlike /tmp, kept over a reboot.
+// sharedTemp is a directory that every user can reach and that, unlike /tmp, survives a
+// reboot.
 const sharedTemp = "/var/tmp"
 
-// lockPatience is how long a server whose parent has just been killed may still hold the data directory.
-const lockPatience = time.Second
+// lockTimeout bounds the wait for a server whose parent has just been killed: it may still
+// hold the lock of the data directory.
+const lockTimeout = time.Second
 
-// placeData returns the directory for the data: wanted itself, or what it links to.
+// placeData returns the directory for the data: wanted, or the directory that it links to.
 func placeData(ctx context.Context, wanted string, acc account) (string, error) {
 	wanted, err := filepath.Abs(wanted)
 	if err != nil {
@@ -40,7 +42,8 @@ func placeData(ctx context.Context, wanted string, acc account) (string, error) 
 	return linkToShared(wanted, acc)
 }
 
-// reaches asks the kernel, which also knows of access lists and mounts, by starting a process there.
+// reaches reports whether the account can enter a directory. It starts a process there,
+// because the kernel considers access lists and mounts, too.
 func (a account) reaches(ctx context.Context, dir string) bool {
 	if !a.switched {
 		return true
@@ -51,10 +54,10 @@ func (a account) reaches(ctx context.Context, dir string) bool {
 	return probe.Run() == nil
 }
 
-// linkToShared makes a new directory where everybody can reach it. Its name is new each time: whoever removes the
-// link starts with an empty cluster.
+// linkToShared makes a directory that everybody can reach and a link to it. The name of the
+// directory is new each time, so that a start after the link was removed is a first start.
 func linkToShared(wanted string, acc account) (string, error) {
-	// An empty directory may stand there; anything else is not ours to replace.
+	// An empty directory may be replaced, anything else may not.
 	if err := os.Remove(wanted); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("data directory %s cannot be reached by user %s: move it away, or start as its owner", wanted, acc.name)
 	}
@@ -68,7 +71,8 @@ func linkToShared(wanted string, acc account) (string, error) {
 	return target, os.Symlink(target, wanted)
 }
 
-// makeShared makes the directory that a link names, if it has gone, and refuses one that somebody else made.
+// makeShared makes the directory that a link points to unless it exists. It fails if the
+// directory belongs to somebody else.
 func makeShared(dir string, acc account) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		return acc.own(dir)
@@ -78,11 +82,12 @@ func makeShared(dir string, acc account) error {
 	return acc.checkOwner(dir)
 }
 
-// releaseStaleLock returns an error when a live server uses the data directory. PostgreSQL itself ignores the lock file
-// of a process that is gone, but takes any process that got the same number since for a server: after a restart of a
-// container that is the rule rather than the exception, so such a file is removed here.
+// releaseStaleLock returns an error if a running server uses the data directory. It removes
+// a lock file whose process is not a server of this directory. PostgreSQL ignores the lock
+// of a process that has ended, but not if another process has the same number by now, which
+// is usual after a restart of a container.
 func releaseStaleLock(ctx context.Context, dataDir string) error {
-	deadline, cancel := context.WithTimeout(ctx, lockPatience)
+	deadline, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	retry := time.NewTicker(20 * time.Millisecond)
 	defer retry.Stop()
@@ -104,7 +109,7 @@ func releaseStaleLock(ctx context.Context, dataDir string) error {
 
 func lockFile(dataDir string) string { return filepath.Join(dataDir, "postmaster.pid") }
 
-// lockHolder returns the process named in the lock file if there is one with that number that we may signal.
+// lockHolder returns the number in the lock file if a process that we may signal has it.
 func lockHolder(dataDir string) (pid int, held bool) {
 	text, err := os.ReadFile(lockFile(dataDir))
 	if err != nil {
@@ -118,8 +123,8 @@ func lockHolder(dataDir string) (pid int, held bool) {
 	return pid, syscall.Kill(pid, 0) == nil
 }
 
-// isServerOf reports whether a process is the server on a data directory, which is then its working directory. Where
-// the system does not tell, it is believed to be.
+// isServerOf reports whether a process is the server of a data directory, which is then its
+// working directory. Where the system does not name that, the answer is yes.
 func isServerOf(pid int, dataDir string) bool {
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

@@ -4,8 +4,9 @@ package postgres
 
 import "syscall"
 
-// utf8Locale compares text by code point; the name C.UTF-8 is known on Linux only.
+// utf8Locale compares text by code point. Only Linux has the locale C.UTF-8.
 const utf8Locale = "C"
 
-// stopWithParent cannot be had here: after a crash of ours the server runs on until it is stopped by hand.
+// stopWithParent does nothing: only Linux can do it. After a crash of this process, somebody
+// has to stop the server by hand.
 func stopWithParent(*syscall.SysProcAttr) {}

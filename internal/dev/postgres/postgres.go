@@ -1,3 +1,6 @@
+// Package postgres runs a PostgreSQL cluster for development and tests, with the programs
+// that the operating system has installed. It works on Linux and macOS. It is not meant for
+// production.
 package postgres
 
 import (
@@ -20,41 +23,44 @@ import (
 )
 
 const (
-	// superuser is the role that initdb creates and every URL names.
+	// superuser is the role that initdb creates. Every URL names it.
 	superuser = "postgres"
-	// defaultPort also names the socket file, so it is needed without TCP too.
+	// defaultPort is part of the name of the socket file, so that a server without TCP has
+	// one, too.
 	defaultPort = 5432
-	// stopPatience bounds a fast shutdown, which ends with a checkpoint; after it the server is stopped at once.
-	stopPatience = 30 * time.Second
+	// stopTimeout bounds an orderly shutdown, which ends with a checkpoint. After it, the
+	// server is stopped at once.
+	stopTimeout = 30 * time.Second
 )
 
-// Config says where a cluster lives and how it is set.
+// Config describes a cluster.
 type Config struct {
-	// DataDir is created by the first start; later starts continue on it. Empty means a temporary directory that
-	// Stop removes.
+	// DataDir is where the data is. The first start creates it, later ones continue with it.
+	// Empty means a temporary directory, which Stop removes.
 	//
-	// A server started by root runs as another user. Where that user cannot reach DataDir (a clone below /root),
-	// the data goes to a directory of its own below /var/tmp and DataDir becomes a symbolic link to it.
+	// If root starts the server, it runs as another user. Where that user cannot reach
+	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and DataDir
+	// is a symbolic link to it.
 	DataDir string
-	// Settings are parameters of postgresql.conf. Durability is on unless they turn it off.
+	// Settings are parameters of postgresql.conf. Without any, commits are durable.
 	Settings map[string]string
-	// Port of a listener on 127.0.0.1 that asks for no password. 0 means no TCP at all: the server is then reached
-	// through a Unix socket that only its own user and root can open.
+	// Port is the port on 127.0.0.1, where the server asks for no password. 0 means no TCP:
+	// the server listens on a Unix socket that only its own user and root can open.
 	Port int
-	// Log receives what the server logs. May be nil.
+	// Log receives the server's log. May be nil.
 	Log io.Writer
-	// Notices receives the one line that says PostgreSQL is being installed. May be nil.
+	// Notices receives the line that reports an installation of PostgreSQL. May be nil.
 	Notices io.Writer
 }
 
-// Server is a PostgreSQL cluster whose life is tied to this process: the server stops at once when the process dies.
+// Server is a running PostgreSQL cluster. On Linux, it stops at once when this process dies.
 // URL may be called at any time, the other methods by one goroutine at a time.
 type Server struct {
 	cfg     Config
 	tools   tools
 	account account
 	dataDir string
-	runDir  string // holds the socket, and the data when they are temporary
+	runDir  string // holds the socket, and temporary data
 	server  *child
 }
 
@@ -81,7 +87,8 @@ func prepare(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// In /tmp whatever $TMPDIR says, because the path of a Unix socket may have no more than about 100 bytes.
+	// Always below /tmp: the path of a Unix socket is limited to about 100 bytes, and $TMPDIR
+	// may be longer.
 	runDir, err := os.MkdirTemp("/tmp", "orders-pg-")
 	if err != nil {
 		return nil, err
@@ -109,8 +116,8 @@ func (p *Server) prepareData(ctx context.Context) error {
 	return p.account.checkOwner(dir)
 }
 
-// initialize makes the cluster under another name and renames it, so that an interrupted first start leaves nothing
-// that looks like a cluster.
+// initialize makes the cluster under another name and renames it, so that an interrupted
+// first start leaves nothing that looks like a cluster.
 func (p *Server) initialize(ctx context.Context) error {
 	staging := p.dataDir + ".initdb"
 	if err := os.RemoveAll(staging); err != nil {
@@ -125,7 +132,7 @@ func (p *Server) initialize(ctx context.Context) error {
 	if err := p.initdb(ctx, staging); err != nil {
 		return errors.Join(err, os.RemoveAll(staging))
 	}
-	// Only an empty directory can be removed: data that is not a cluster is never touched.
+	// Remove fails unless the directory is empty, so that foreign files are safe.
 	if err := os.Remove(p.dataDir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("make room for the data: %w", err), os.RemoveAll(staging))
 	}
@@ -138,7 +145,7 @@ func (p *Server) initdb(ctx context.Context, dir string) error {
 		"--encoding=UTF8", "--locale=" + utf8Locale, "--data-checksums", "--no-instructions",
 	}
 	if p.cfg.DataDir == "" {
-		args = append(args, "--no-sync") // a power failure takes them anyway, and it takes half a second
+		args = append(args, "--no-sync") // temporary data need not survive a power failure
 	}
 	if out, err := p.Command(ctx, "initdb", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
@@ -185,7 +192,8 @@ func (p *Server) serverArgs() []string {
 
 func (p *Server) port() int { return cmp.Or(p.cfg.Port, defaultPort) }
 
-// awaitReady returns when the server answers, has ended, or ctx is over.
+// awaitReady returns nil when the server accepts connections, or an error when it has ended
+// or ctx ends.
 func (p *Server) awaitReady(ctx context.Context) error {
 	retry := time.NewTicker(10 * time.Millisecond)
 	defer retry.Stop()
@@ -203,7 +211,8 @@ func (p *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// URL names a database of the cluster for pgx, libpq and golang-migrate. It stays the same over Restart.
+// URL returns the URL of a database for pgx, libpq and golang-migrate. Restart does not
+// change it.
 func (p *Server) URL(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + database}
 	query := url.Values{"sslmode": {"disable"}}
@@ -211,16 +220,16 @@ func (p *Server) URL(database string) string {
 		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.cfg.Port))
 	} else {
 		query.Set("host", p.runDir)
-		query.Set("port", strconv.Itoa(defaultPort)) // or else $PGPORT would decide
+		query.Set("port", strconv.Itoa(defaultPort)) // without it, $PGPORT would count
 	}
 	u.RawQuery = query.Encode()
 	return u.String()
 }
 
-// DataDir is where the data are after links are followed.
+// DataDir returns the directory of the data, with links resolved.
 func (p *Server) DataDir() string { return p.dataDir }
 
-// Done is closed when the server has ended, for whatever reason.
+// Done returns a channel that is closed when the server has ended, for whatever reason.
 func (p *Server) Done() <-chan struct{} { return p.server.exited }
 
 // EnsureDatabase creates a database unless it exists.
@@ -229,7 +238,7 @@ func (p *Server) EnsureDatabase(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("create database %s: %w", name, err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // nothing is lost with it: every statement commits by itself
+	defer func() { _ = conn.Close(ctx) }() // every statement has committed by itself
 	var exists bool
 	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
 	if err != nil || exists {
@@ -241,7 +250,8 @@ func (p *Server) EnsureDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// Stop shuts the server down in order, ending sessions, waits for it, and removes what was temporary.
+// Stop ends all sessions, shuts the server down, waits for its end and removes temporary
+// files.
 func (p *Server) Stop() error {
 	err := p.shutdown()
 	if removed := os.RemoveAll(p.runDir); removed != nil {
@@ -253,27 +263,29 @@ func (p *Server) Stop() error {
 	return nil
 }
 
-// shutdown is a "fast" one: SIGINT ends the sessions, where SIGTERM would wait for them.
+// shutdown sends SIGINT, which ends the sessions. SIGTERM would wait for them.
 func (p *Server) shutdown() error {
 	p.server.signal(syscall.SIGINT)
 	select {
 	case <-p.Done():
 		return p.server.err
-	case <-time.After(stopPatience):
+	case <-time.After(stopTimeout):
 		p.Kill()
-		return fmt.Errorf("no shutdown within %v: stopped at once", stopPatience)
+		return fmt.Errorf("no shutdown within %v: stopped at once", stopTimeout)
 	}
 }
 
-// Kill ends the server as a crash would, without a checkpoint, and waits for it. The next start recovers from the log.
+// Kill ends the server as a crash would, without a checkpoint, and waits for its end. The
+// next start recovers the data from the write-ahead log.
 func (p *Server) Kill() {
 	p.server.signal(syscall.SIGQUIT)
 	<-p.Done()
 }
 
-// Restart starts a server that was killed, or one that runs (after an orderly shutdown), on the same data and URL.
+// Restart starts the server on the same data and with the same URL. If it is still running,
+// it is shut down first.
 func (p *Server) Restart(ctx context.Context) error {
-	// Its errors do not matter: whether the old server ended well or not, the new one says whether the data are usable.
+	// Errors do not matter: the start fails if the data is unusable.
 	_ = p.shutdown()
 	if err := p.start(ctx); err != nil {
 		return fmt.Errorf("restart postgres: %w", err)

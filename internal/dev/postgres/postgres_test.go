@@ -11,16 +11,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	testport "example.com/orders/internal/test/port"
+	testwait "example.com/orders/internal/test/wait"
 )
 
-// crashVariable makes the test binary start a server on the directory it names, tell its process id, and wait to be
-// killed.
-const crashVariable = "ORDERS_DEVSERVER_TEST_CRASH"
+// crashVariable names a data directory. If it is set, the test binary starts a server there,
+// prints its process id, and waits to be killed.
+const crashVariable = "ORDERS_TEST_CRASH"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashVariable); dir != "" {
@@ -56,10 +56,11 @@ func stop(t *testing.T, pg *Server) {
 	}
 }
 
-// newDataDir names a directory that the server's user can make: unlike that of t.TempDir, its parent is open to all.
+// newDataDir returns the name of a directory that the server's user can make. Nobody but us
+// can reach those of t.TempDir.
 func newDataDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "orders-devserver-") //nolint:usetesting // see above
+	dir, err := os.MkdirTemp("/tmp", "orders-postgres-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func query(t *testing.T, pg *Server, statement string) string {
 	return value
 }
 
-// wantError compares a start's error as a whole: it is what a developer reads.
+// wantError starts a server and compares the whole error, because developers read it.
 func wantError(t *testing.T, cfg Config, want string) {
 	t.Helper()
 	pg, err := Start(t.Context(), cfg)
@@ -116,7 +117,7 @@ func wantError(t *testing.T, cfg Config, want string) {
 	}
 }
 
-func TestServerIsDurableAndPrivate(t *testing.T) {
+func TestStart_IsDurableAndPrivate(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{})
 	want := map[string]string{
@@ -131,7 +132,7 @@ func TestServerIsDurableAndPrivate(t *testing.T) {
 	}
 }
 
-func TestSettingsArePassedOn(t *testing.T) {
+func TestStart_UsesSettings(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{Settings: map[string]string{"max_connections": "17", "fsync": "off"}})
 	if got := query(t, pg, "SHOW max_connections") + query(t, pg, "SHOW fsync"); got != "17off" {
@@ -139,7 +140,7 @@ func TestSettingsArePassedOn(t *testing.T) {
 	}
 }
 
-func TestPortListensOnLoopbackOnly(t *testing.T) {
+func TestStart_ListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{Port: testport.Free(t)})
 	if got := query(t, pg, "SELECT host(inet_server_addr())"); got != "127.0.0.1" {
@@ -150,7 +151,7 @@ func TestPortListensOnLoopbackOnly(t *testing.T) {
 	}
 }
 
-func TestDataOutliveStopAndKill(t *testing.T) {
+func TestData_SurvivesStopAndKill(t *testing.T) {
 	t.Parallel()
 	cfg := Config{DataDir: newDataDir(t)}
 	pg, err := Start(t.Context(), cfg)
@@ -171,11 +172,11 @@ func TestDataOutliveStopAndKill(t *testing.T) {
 		t.Errorf("value = %q", got)
 	}
 	if pg.URL("postgres") != url {
-		t.Error("the URL has changed over a restart")
+		t.Error("Restart has changed the URL")
 	}
 }
 
-func TestRestartOfARunningServer(t *testing.T) {
+func TestRestart_StopsARunningServer(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{})
 	before := query(t, pg, "SELECT pg_postmaster_start_time()::text")
@@ -183,11 +184,11 @@ func TestRestartOfARunningServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if query(t, pg, "SELECT pg_postmaster_start_time()::text") == before {
-		t.Error("it is the same server")
+		t.Error("the server was not restarted")
 	}
 }
 
-func TestStopRemovesWhatWasTemporary(t *testing.T) {
+func TestStop_RemovesTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	pg, err := Start(t.Context(), Config{})
 	if err != nil {
@@ -195,11 +196,11 @@ func TestStopRemovesWhatWasTemporary(t *testing.T) {
 	}
 	stop(t, pg)
 	if _, err := os.Stat(pg.runDir); !os.IsNotExist(err) {
-		t.Errorf("%s is still there", pg.runDir)
+		t.Errorf("%s still exists", pg.runDir)
 	}
 }
 
-func TestEnsureDatabaseTwice(t *testing.T) {
+func TestEnsureDatabase_MayBeCalledTwice(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{})
 	for range 2 {
@@ -214,7 +215,7 @@ func TestEnsureDatabaseTwice(t *testing.T) {
 	_ = conn.Close(t.Context())
 }
 
-func TestCommandReachesTheServer(t *testing.T) {
+func TestCommand_ReachesTheServer(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{})
 	out, err := pg.Command(t.Context(), "pg_isready", "--dbname="+pg.URL("postgres")).CombinedOutput()
@@ -223,7 +224,7 @@ func TestCommandReachesTheServer(t *testing.T) {
 	}
 }
 
-func TestSecondServerOnTheSameData(t *testing.T) {
+func TestStart_RejectsDataInUse(t *testing.T) {
 	t.Parallel()
 	cfg := Config{DataDir: newDataDir(t)}
 	pg := start(t, cfg)
@@ -231,7 +232,7 @@ func TestSecondServerOnTheSameData(t *testing.T) {
 		cfg.DataDir, pg.server.cmd.Process.Pid))
 }
 
-func TestLockOfAReusedProcessNumberIsStale(t *testing.T) {
+func TestStart_RemovesALockOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	cfg := Config{DataDir: newDataDir(t)}
 	pg, err := Start(t.Context(), cfg)
@@ -246,7 +247,7 @@ func TestLockOfAReusedProcessNumberIsStale(t *testing.T) {
 	start(t, cfg)
 }
 
-func TestReasonOfAFailedStartIsTold(t *testing.T) {
+func TestStart_ReportsWhyTheServerEnded(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Config{Settings: map[string]string{"max_connections": "many"}})
 	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "max_connections": "many"`) {
@@ -254,7 +255,7 @@ func TestReasonOfAFailedStartIsTold(t *testing.T) {
 	}
 }
 
-func TestForeignFilesAreNotReplaced(t *testing.T) {
+func TestStart_DoesNotReplaceForeignFiles(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -267,7 +268,7 @@ func TestForeignFilesAreNotReplaced(t *testing.T) {
 		"start postgres: make room for the data: remove "+dir+": directory not empty")
 }
 
-func TestInterruptedFirstStartIsBegunAnew(t *testing.T) {
+func TestStart_RepeatsAnInterruptedFirstStart(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
 	if err := os.Mkdir(dir+".initdb", 0o700); err != nil {
@@ -279,7 +280,7 @@ func TestInterruptedFirstStartIsBegunAnew(t *testing.T) {
 	start(t, Config{DataDir: dir})
 }
 
-func TestDataOfAnotherUserAreRefused(t *testing.T) {
+func TestStart_RejectsDataOfAnotherUser(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	cfg := Config{DataDir: newDataDir(t)}
@@ -292,10 +293,10 @@ func TestDataOfAnotherUserAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, cfg, fmt.Sprintf("start postgres: data directory %s belongs to user id 4711 and the server would run as %s: "+
-		"start as its owner, or remove it to begin anew", cfg.DataDir, pg.account.name))
+		"start as its owner, or remove the directory", cfg.DataDir, pg.account.name))
 }
 
-func TestUnreachableDataAreLinked(t *testing.T) {
+func TestStart_LinksUnreachableData(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	cfg := Config{DataDir: filepath.Join(t.TempDir(), "data")} // TempDir is closed to others
@@ -314,8 +315,8 @@ func TestUnreachableDataAreLinked(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser repeats a test of this file in a process that is not root.
-func TestAsOrdinaryUser(t *testing.T) {
+// Runs a test of this file in a process that is not root.
+func TestStart_WorksForAnOrdinaryUser(t *testing.T) {
 	needRoot(t)
 	t.Parallel()
 	nobody, err := user.Lookup("nobody")
@@ -328,11 +329,11 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	binary := newDataDir(t)
 	copyFile(t, os.Args[0], binary)
-	cmd := exec.Command(binary, "-test.run=^TestDataOutliveStopAndKill$", "-test.v")
+	cmd := exec.Command(binary, "-test.run=^TestData_SurvivesStopAndKill$", "-test.v")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = acc.attributes()
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestDataOutliveStopAndKill") {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestData_SurvivesStopAndKill") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -348,10 +349,10 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func TestServerDoesNotOutliveACrash(t *testing.T) {
+func TestServer_StopsWhenItsParentDies(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a process that its parent has died")
+		t.Skip("only Linux stops a process when its parent dies")
 	}
 	dir := newDataDir(t)
 	parent := exec.Command(os.Args[0])
@@ -367,20 +368,16 @@ func TestServerDoesNotOutliveACrash(t *testing.T) {
 	if _, err := fmt.Fscan(out, &server, &runDir); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(runDir) }) // nobody else is left to do it
+	t.Cleanup(func() { _ = os.RemoveAll(runDir) }) // the process that would remove it is killed
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = parent.Wait() // it was killed
-	for deadline := time.Now().Add(10 * time.Second); syscall.Kill(server, 0) == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the server is still running")
-		}
-	}
+	_ = parent.Wait() // returns an error, because the process was killed
+	testwait.Until(t, "the server has ended", func() bool { return syscall.Kill(server, 0) != nil })
 	start(t, Config{DataDir: dir})
 }
 
-func TestCtrlCDoesNotReachTheServer(t *testing.T) {
+func TestServer_HasItsOwnProcessGroup(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{})
 	group, err := syscall.Getpgid(pg.server.cmd.Process.Pid)
@@ -388,6 +385,6 @@ func TestCtrlCDoesNotReachTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if group == syscall.Getpgrp() {
-		t.Error("the server is in our process group")
+		t.Error("Ctrl-C would reach the server: it is in our process group")
 	}
 }

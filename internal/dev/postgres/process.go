@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// child is a process that has been started and will be waited for.
+// child is a process that was started here.
 type child struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	err    error // how it ended; to be read after exited is closed
+	err    error // set before exited is closed
 }
 
-// launch starts a process that is signalled to stop at once when we die, however we die.
+// launch starts a process that the kernel stops when this one ends, for whatever reason.
 //
-// Linux sends that signal when the *thread* that started the process ends, not the process it belongs to. So one
-// goroutine starts it, keeps its thread, and waits.
+// Linux stops it when the thread that started it ends. So one goroutine starts it, keeps its
+// thread, and waits for the end.
 func launch(cmd *exec.Cmd) (*child, error) {
 	stopWithParent(cmd.SysProcAttr)
 	c := &child{cmd: cmd, exited: make(chan struct{})}
@@ -39,20 +39,20 @@ func launch(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// signal does nothing to a process that has ended.
+// signal does nothing if the process has ended.
 func (c *child) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
 
-// tailSize holds the last lines of a failed start.
+// tailSize is enough for the last lines of a failed start.
 const tailSize = 4 << 10
 
-// tail passes a log on and remembers its end, to say why a server did not start.
+// tail forwards a log and remembers its end, which says why a server did not start.
 type tail struct {
 	next io.Writer
 	mu   sync.Mutex
 	last []byte
 }
 
-// Write never fails, because a failure would end the server's log for good.
+// Write never fails: an error would end the server's log for good.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +64,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason is what the server gave as its reason to end, or else all that is remembered.
+// reason returns the lines in which the server says why it ended, or all remembered lines if
+// there are none.
 func (t *tail) reason() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,12 +16,13 @@ import (
 
 const (
 	debianTools = "/usr/lib/postgresql/*/bin"
-	// debianDropIn is read by Debian's postgresql-common when it decides whether installing a server also creates and
-	// starts a cluster.
+	// debianDropIn configures Debian's postgresql-common: whether the installation of a
+	// server creates and starts a cluster.
 	debianDropIn = "/etc/postgresql-common/createcluster.d/orders-no-main-cluster.conf"
 )
 
-// tools is the directory of initdb, postgres and the other programs of one PostgreSQL version.
+// tools is the directory with initdb, postgres and the other programs of one PostgreSQL
+// version.
 type tools string
 
 func (t tools) path(program string) string { return filepath.Join(string(t), program) }
@@ -35,10 +36,11 @@ func (t tools) complete() bool {
 	return true
 }
 
-// Command runs one of PostgreSQL's programs (pg_basebackup, pg_ctl, …) as the user that owns the server.
+// Command returns a command that runs one of PostgreSQL's programs (pg_basebackup, pg_ctl, …)
+// as the user who owns the server.
 func (p *Server) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.tools.path(program), args...)
-	cmd.Dir = "/" // the server's user may not be allowed into ours
+	cmd.Dir = "/" // the server's user may be unable to enter the current directory
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	cmd.SysProcAttr = p.account.attributes()
 	return cmd
@@ -60,16 +62,17 @@ func findOrInstall(ctx context.Context, notices io.Writer) (tools, error) {
 	return findTools("", debianTools)
 }
 
-// findTools takes $PG_BINDIR, or the first in $PATH, or the newest version that Debian's packages put beside others.
+// findTools returns binDir if it is set, or the directory of the initdb in $PATH, or the
+// newest version that Debian's packages have installed.
 func findTools(binDir, pattern string) (tools, error) {
 	if binDir != "" {
 		if !tools(binDir).complete() {
-			return "", fmt.Errorf("no initdb and postgres in PG_BINDIR=%s: unset it, or name the directory that holds them", binDir)
+			return "", fmt.Errorf("no initdb and postgres in PG_BINDIR=%s: unset it, or set it to the directory that contains them", binDir)
 		}
 		return tools(binDir), nil
 	}
 	if initdb, err := exec.LookPath("initdb"); err == nil {
-		// The name in PATH is often a link, and postgres is beside what it points to.
+		// The initdb in PATH is often a link; postgres is beside its target.
 		if target, err := filepath.EvalSymlinks(initdb); err == nil && tools(filepath.Dir(target)).complete() {
 			return tools(filepath.Dir(target)), nil
 		}
@@ -89,7 +92,7 @@ func newestTools(pattern string) (tools, error) {
 	return tools(slices.MaxFunc(dirs, func(a, b string) int { return majorVersion(a) - majorVersion(b) })), nil
 }
 
-// majorVersion reads 15 from /usr/lib/postgresql/15/bin; what is not a number counts as oldest.
+// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 where there is no number.
 func majorVersion(dir string) int {
 	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {
@@ -116,7 +119,8 @@ func remedy(goos string, apt bool) string {
 	}
 }
 
-// install brings Debian's package without the cluster that it would create and start on port 5432: nobody asked for one.
+// install installs Debian's package, without the cluster that it would create and start on
+// port 5432.
 func install(ctx context.Context, notices io.Writer) (err error) {
 	_, _ = fmt.Fprintln(notices, "PostgreSQL is not installed: running apt-get install -y postgresql")
 	if err := os.MkdirAll(filepath.Dir(debianDropIn), 0o755); err != nil {
@@ -129,7 +133,7 @@ func install(ctx context.Context, notices io.Writer) (err error) {
 	if aptGet(ctx, "install", "-y", "postgresql") == nil {
 		return nil
 	}
-	// A new machine has no package lists, and old lists name files that are gone.
+	// The package lists may be missing or out of date.
 	if err := aptGet(ctx, "update"); err != nil {
 		return err
 	}

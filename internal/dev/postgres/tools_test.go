@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fakeTools makes a directory like /usr/lib/postgresql/15/bin.
+// fakeTools makes a directory like /usr/lib/postgresql/15/bin with empty programs.
 func fakeTools(t *testing.T, root, version string, programs ...string) string {
 	t.Helper()
 	dir := filepath.Join(root, version, "bin")
@@ -22,7 +22,7 @@ func fakeTools(t *testing.T, root, version string, programs ...string) string {
 	return dir
 }
 
-func TestFindToolsTakesTheNewestCompleteVersion(t *testing.T) {
+func TestFindTools_ReturnsTheNewestCompleteVersion(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	root := t.TempDir()
 	fakeTools(t, root, "9.6", "initdb", "postgres")
@@ -34,7 +34,7 @@ func TestFindToolsTakesTheNewestCompleteVersion(t *testing.T) {
 	}
 }
 
-func TestFindToolsPrefersPath(t *testing.T) {
+func TestFindTools_PrefersPath(t *testing.T) {
 	root := t.TempDir()
 	fakeTools(t, root, "17", "initdb", "postgres")
 	want := fakeTools(t, root, "14", "initdb", "postgres")
@@ -48,21 +48,21 @@ func TestFindToolsPrefersPath(t *testing.T) {
 	}
 }
 
-func TestFindToolsFindsNone(t *testing.T) {
+func TestFindTools_ReportsThatThereAreNone(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := findTools("", filepath.Join(t.TempDir(), "*", "bin")); !errors.Is(err, errNoPostgres) {
 		t.Errorf("err = %v", err)
 	}
 }
 
-func TestEmptyBinDirIsNamed(t *testing.T) {
+func TestStart_NamesAnEmptyBinDir(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PG_BINDIR", dir)
 	wantError(t, Config{}, "start postgres: no initdb and postgres in PG_BINDIR="+dir+
-		": unset it, or name the directory that holds them")
+		": unset it, or set it to the directory that contains them")
 }
 
-func TestRemedySaysWhatToRun(t *testing.T) {
+func TestRemedy_SaysWhatToRun(t *testing.T) {
 	tests := []struct {
 		goos string
 		apt  bool
