@@ -1,4 +1,4 @@
-// Package natstest gives tests a broker of their own, and shows what is in its streams.
+// Package natstest starts a broker for a test and reads its streams.
 package natstest
 
 import (
@@ -15,8 +15,8 @@ import (
 // fetchTimeout bounds the wait for the next messages of a stream.
 const fetchTimeout = 10 * time.Second
 
-// New starts a broker with durable streams, until the test ends. Its port is its own also
-// while it is halted.
+// New starts a broker with durable streams, which runs until the test ends. While it is
+// halted, no other server of this process gets its port.
 func New(t testing.TB) *devbroker.Broker {
 	t.Helper()
 	broker, err := devbroker.Start(t.Context(), devbroker.Config{DataDir: t.TempDir(), Port: testport.Free(t)})
@@ -31,8 +31,8 @@ func New(t testing.TB) *devbroker.Broker {
 	return broker
 }
 
-// Connect connects to a broker, until the test ends. The connection outlives the broker's
-// restarts.
+// Connect connects to a broker until the test ends. The connection survives restarts of the
+// broker.
 func Connect(t testing.TB, broker *devbroker.Broker) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
@@ -43,7 +43,7 @@ func Connect(t testing.TB, broker *devbroker.Broker) *nats.Conn {
 	return conn
 }
 
-// JetStream is Connect for those who work on streams.
+// JetStream connects like Connect, for tests that work on streams.
 func JetStream(t testing.TB, broker *devbroker.Broker) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(Connect(t, broker))
@@ -53,7 +53,7 @@ func JetStream(t testing.TB, broker *devbroker.Broker) jetstream.JetStream {
 	return js
 }
 
-// Messages gives the bodies of all messages of a stream, in its order.
+// Messages returns the bodies of all messages of a stream, in the order of the stream.
 func Messages(t testing.TB, broker *devbroker.Broker, stream string) [][]byte {
 	t.Helper()
 	consumer, err := JetStream(t, broker).OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
@@ -61,14 +61,14 @@ func Messages(t testing.TB, broker *devbroker.Broker, stream string) [][]byte {
 		t.Fatal(err)
 	}
 	var all [][]byte
-	for left := consumer.CachedInfo().NumPending; left > 0; {
-		batch, err := consumer.Fetch(int(left), jetstream.FetchMaxWait(fetchTimeout))
+	for pending := consumer.CachedInfo().NumPending; pending > 0; {
+		batch, err := consumer.Fetch(int(pending), jetstream.FetchMaxWait(fetchTimeout))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for msg := range batch.Messages() {
 			all = append(all, msg.Data())
-			left--
+			pending--
 		}
 		if err := batch.Error(); err != nil {
 			t.Fatal(err)

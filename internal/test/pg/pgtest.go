@@ -1,7 +1,8 @@
-// Package pgtest gives every test a database of its own, migrated and empty.
+// Package pgtest creates a database for each test, migrated and empty.
 //
-// One cluster serves a whole test run: `make test` starts it and names it in ORDERS_TEST_POSTGRES_URL. Without that
-// variable, as in a bare `go test ./internal/…`, a package starts one for itself when its first test asks for a database.
+// All packages of a test run share one cluster: `make test` starts it and sets
+// ORDERS_TEST_POSTGRES_URL. Without that variable, as in a plain `go test ./internal/…`, each
+// package starts a cluster of its own when its first test needs a database.
 package pgtest
 
 import (
@@ -24,14 +25,16 @@ import (
 	"example.com/orders/migrations"
 )
 
-// URLVariable names the environment variable with the URL of the cluster that all packages of a test run share.
+// URLVariable is the environment variable with the URL of the shared cluster.
 const URLVariable = "ORDERS_TEST_POSTGRES_URL"
 
-// patience bounds what a test waits for its database. The first one may wait for an installation of PostgreSQL.
-const patience = 5 * time.Minute
+// startTimeout bounds how long a test waits for its database. The first test may wait for an
+// installation of PostgreSQL.
+const startTimeout = 5 * time.Minute
 
-// unsafeButFast are the settings of the shared cluster. It is thrown away after the run, so nothing in it has to survive
-// a crash; tests that crash a server take NewCluster. Packages run in parallel, each with pools of its own.
+// unsafeButFast are the settings of the shared cluster, which need not survive a crash: tests
+// that crash a server use NewCluster. Packages run in parallel, each with pools of its own,
+// and need many connections.
 var unsafeButFast = map[string]string{
 	"fsync":              "off",
 	"synchronous_commit": "off",
@@ -39,7 +42,7 @@ var unsafeButFast = map[string]string{
 	"max_connections":    "400",
 }
 
-// own is the cluster that this process started for itself, if it did.
+// own is the cluster that this process has started, if there is no shared one.
 var own struct {
 	hasMain atomic.Bool
 	start   sync.Once
@@ -47,18 +50,19 @@ var own struct {
 	err     error
 }
 
-// template is the migrated database that this process clones.
+// template returns the migrated database that tests clone.
 var template = sync.OnceValues(func() (string, error) {
 	server, err := serverURL()
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	return ensureTemplate(ctx, server)
 })
 
-// Main runs a package's tests and stops the cluster that they started, if any. A package that uses New calls it:
+// Main runs a package's tests and stops the cluster that they have started. A package that
+// uses New calls it:
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 func Main(m *testing.M) {
@@ -73,7 +77,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// New returns the URL of a migrated database that only this test uses. It is dropped at the end of the test.
+// New returns the URL of a migrated database for this test alone. It is dropped when the test
+// ends.
 func New(t testing.TB) string {
 	t.Helper()
 	source, err := template()
@@ -97,11 +102,11 @@ func New(t testing.TB) string {
 	return withDatabase(server, name)
 }
 
-// NewCluster starts a durable cluster of the test's own, for tests that crash, stop or reconfigure the server.
-// settings are parameters of postgresql.conf and may be nil.
+// NewCluster starts a durable cluster for this test alone, for tests that crash, stop or
+// configure the server. settings are parameters of postgresql.conf and may be nil.
 func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	server, err := devpostgres.Start(ctx, devpostgres.Config{Settings: settings, Notices: os.Stderr})
 	if err != nil {
@@ -115,7 +120,7 @@ func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 	return server
 }
 
-// NewOn returns the URL of a migrated database on a cluster of the test's own.
+// NewOn returns the URL of a migrated database on a cluster from NewCluster.
 func NewOn(t testing.TB, server *devpostgres.Server) string {
 	t.Helper()
 	const name = "orders"
@@ -133,7 +138,8 @@ func StartShared(ctx context.Context) (*devpostgres.Server, error) {
 	return devpostgres.Start(ctx, devpostgres.Config{Settings: maps.Clone(unsafeButFast), Notices: os.Stderr})
 }
 
-// serverURL names the maintenance database of the shared cluster, or of one started now.
+// serverURL returns the URL of the maintenance database of the shared cluster. Without one,
+// it starts a cluster.
 func serverURL() (string, error) {
 	if shared := os.Getenv(URLVariable); shared != "" {
 		if u, err := url.Parse(shared); err != nil || u.Scheme == "" {
@@ -145,7 +151,7 @@ func serverURL() (string, error) {
 		return "", errors.New("this package needs: func TestMain(m *testing.M) { pgtest.Main(m) }")
 	}
 	own.start.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
 		own.server, own.err = StartShared(ctx)
 	})
@@ -155,15 +161,16 @@ func serverURL() (string, error) {
 	return own.server.URL("postgres"), nil
 }
 
-// administer runs one statement that is not bound to a test's life: its clean-up comes after the test's context ended.
+// administer executes one statement. It does not use the context of a test, which has ended
+// when its clean-up runs.
 func administer(server, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return fmt.Errorf("connect to the test cluster: %w", err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // nothing is lost with it: every statement commits by itself
+	defer func() { _ = conn.Close(ctx) }() // the statement has committed by itself
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
@@ -176,7 +183,7 @@ func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 func withDatabase(server, name string) string {
 	u, err := url.Parse(server)
 	if err != nil {
-		panic("pgtest: " + err.Error()) // serverURL has parsed it before
+		panic("pgtest: " + err.Error()) // serverURL has parsed it
 	}
 	u.Path = "/" + name
 	return u.String()

@@ -23,7 +23,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-func TestEveryTestGetsAMigratedDatabaseOfItsOwn(t *testing.T) {
+func TestNew_CreatesAMigratedDatabaseForEachTest(t *testing.T) {
 	newest, err := migrations.Newest()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestEveryTestGetsAMigratedDatabaseOfItsOwn(t *testing.T) {
 			if err != nil || dirty || version != newest {
 				t.Errorf("version = %d, dirty = %v, err = %v; want the newest, %d", version, dirty, err, newest)
 			}
-			// It would exist in the second database already if they shared anything.
+			// Fails in the second database if two tests share one.
 			if _, err := connect(t, url).Exec(t.Context(), "CREATE TABLE mine (id int)"); err != nil {
 				t.Error(err)
 			}
@@ -44,7 +44,7 @@ func TestEveryTestGetsAMigratedDatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
+func TestNew_DropsTheDatabaseWhenTheTestEnds(t *testing.T) {
 	var url string
 	t.Run("uses a database", func(t *testing.T) {
 		url = pgtest.New(t)
@@ -52,11 +52,11 @@ func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 	})
 	if conn, err := pgx.Connect(t.Context(), url); err == nil {
 		_ = conn.Close(t.Context())
-		t.Error("the database is still there")
+		t.Error("the database still exists")
 	}
 }
 
-func TestNewClusterIsDurableAndMigrated(t *testing.T) {
+func TestNewCluster_IsDurableAndMigrated(t *testing.T) {
 	t.Parallel()
 	server := pgtest.NewCluster(t, map[string]string{"max_connections": "20"})
 	url := pgtest.NewOn(t, server)

@@ -12,11 +12,13 @@ import (
 	"example.com/orders/migrations"
 )
 
-// templateLock is the advisory lock of whoever makes the template. Any number does, as long as nothing else uses it.
+// templateLock is the advisory lock that a process holds while it makes the template. The
+// number has no meaning.
 const templateLock = 7_326_107_211
 
-// ensureTemplate returns the name of a migrated database to clone, and makes it if nobody did. The name carries a hash
-// of the migrations, so a cluster that outlives a run never hands out yesterday's schema.
+// ensureTemplate returns the name of a migrated database to clone. It makes the database
+// unless it exists. The name contains a hash of the migrations, so that a cluster that
+// survives a test run never serves an outdated schema.
 func ensureTemplate(ctx context.Context, server string) (string, error) {
 	hash, err := hashOf(migrations.FS)
 	if err != nil {
@@ -27,14 +29,14 @@ func ensureTemplate(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("connect to the test cluster: %w", err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // which gives the lock back
+	defer func() { _ = conn.Close(ctx) }() // releases the lock
 	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, templateLock); err != nil {
 		return "", fmt.Errorf("lock the template: %w", err)
 	}
 	var exists bool
 	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
 	if err != nil {
-		return "", fmt.Errorf("look for the template: %w", err)
+		return "", fmt.Errorf("find the template: %w", err)
 	}
 	if exists {
 		return name, nil
@@ -42,7 +44,8 @@ func ensureTemplate(ctx context.Context, server string) (string, error) {
 	return name, buildTemplate(ctx, conn, server, name)
 }
 
-// buildTemplate migrates under another name: what bears the template's name is complete.
+// buildTemplate migrates a database under another name and renames it, so that a template is
+// always complete.
 func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
 	building := name + "_building"
 	for _, statement := range []string{

@@ -1,4 +1,4 @@
-// Package testport gives tests ports for servers that end and begin again.
+// Package testport finds ports for servers that tests stop and start.
 package testport
 
 import (
@@ -9,26 +9,26 @@ import (
 	"testing"
 )
 
-// first and last bound the ports that are tried. Systems give higher ones to servers that
-// ask for any port: a test's server that takes the place of one that has ended would get
-// the requests that were meant for it.
+// first and last bound the ports that are tried. They lie below those that the system
+// assigns to servers that ask for any port: such a server could otherwise get the port of a
+// stopped one, and its requests.
 const (
 	first = 16_384
 	last  = 32_767
 )
 
-// tried counts on from a number that differs between the processes of a test run.
+// tried starts at random, so that the processes of a test run try different ports.
 var tried atomic.Uint32
 
 func init() { tried.Store(rand.Uint32()) }
 
-// Free finds a port of 127.0.0.1 that nobody listens on, and gives it to nobody else in
-// this process.
+// Free returns a port of 127.0.0.1 that nobody listens on. It returns each port only once
+// in this process.
 func Free(t testing.TB) int {
 	t.Helper()
 	for range last - first {
 		port := first + int(tried.Add(1)%(last-first+1))
-		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // listening waits for nobody
+		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // Listen does not wait
 		if err != nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package testwait lets tests wait for what must happen, and no longer.
+// Package testwait lets tests wait for a condition.
 package testwait
 
 import (
@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Patience bounds what a test waits for, on a slow machine.
+// Patience bounds how long a test waits. A slow machine may need much of it.
 const Patience = time.Minute
 
-// pause lies between two looks.
+// pause is the time between two checks.
 const pause = 5 * time.Millisecond
 
-// Until waits until the condition holds, or ends the test. It counts its looks and not
-// the time: while a machine stands still, nobody loses patience.
+// Until waits until the condition holds. It ends the test if it has to wait for longer than
+// Patience. It counts checks and not time, so that a pause of the whole machine does no harm.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for range Patience / pause {
@@ -22,5 +22,5 @@ func Until(t testing.TB, what string, condition func() bool) {
 		}
 		time.Sleep(pause)
 	}
-	t.Fatalf("after more than %s still not: %s", Patience, what)
+	t.Fatalf("not within %s: %s", Patience, what)
 }

@@ -1,8 +1,10 @@
-// Command testcluster runs a command beside a PostgreSQL cluster that lives as long as it:
+// Command testcluster starts a PostgreSQL cluster, runs another command, and stops the
+// cluster:
 //
 //	testcluster go test ./...
 //
-// The command finds the cluster's URL in ORDERS_TEST_POSTGRES_URL. Its exit code is passed on.
+// ORDERS_TEST_POSTGRES_URL leads the command to the cluster. testcluster exits with the exit
+// code of the command.
 package main
 
 import (
@@ -18,8 +20,8 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// patience is how long an interrupted command may take to end.
-const patience = 10 * time.Second
+// stopTimeout is how long an interrupted command may take to end.
+const stopTimeout = 10 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,17 +46,17 @@ func run(ctx context.Context, command []string) (code int, err error) {
 			code, err = max(code, 1), errors.Join(err, stopped)
 		}
 	}()
-	return runBeside(ctx, cluster.URL("postgres"), command)
+	return runCommand(ctx, cluster.URL("postgres"), command)
 }
 
-func runBeside(ctx context.Context, url string, command []string) (int, error) {
+func runCommand(ctx context.Context, url string, command []string) (int, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), pgtest.URLVariable+"="+url)
-	// In a process group of its own, so that `go test` and all the test processes it started end together.
+	// A process group of its own lets `go test` and all its test processes end together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = stopTimeout
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return 1, errors.New("interrupted")

@@ -11,12 +11,12 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-func TestExitCodeIsPassedOn(t *testing.T) {
+func TestRunCommand_ReturnsTheExitCode(t *testing.T) {
 	tests := map[string]int{"exit 0": 0, "exit 7": 7, "kill -9 $$": 1}
 	for script, want := range tests {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			code, err := runBeside(t.Context(), "postgres://unused", []string{"sh", "-c", script})
+			code, err := runCommand(t.Context(), "postgres://unused", []string{"sh", "-c", script})
 			if code != want {
 				t.Errorf("code = %d, err = %v; want %d", code, err, want)
 			}
@@ -24,24 +24,24 @@ func TestExitCodeIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestCommandRunsBesideACluster(t *testing.T) {
+func TestRun_LeadsTheCommandToTheCluster(t *testing.T) {
 	code, err := run(t.Context(), []string{"sh", "-c", `case "$` + pgtest.URLVariable + `" in postgres://*) exit 0; esac; exit 3`})
 	if code != 0 || err != nil {
 		t.Errorf("code = %d, err = %v", code, err)
 	}
 }
 
-func TestMissingCommandIsAnError(t *testing.T) {
+func TestRun_RejectsAMissingCommand(t *testing.T) {
 	if code, err := run(t.Context(), nil); code != 2 || err == nil {
 		t.Errorf("code = %d, err = %v", code, err)
 	}
-	if code, err := runBeside(t.Context(), "postgres://unused", []string{"/no/such/program"}); code != 1 || err == nil {
+	if code, err := runCommand(t.Context(), "postgres://unused", []string{"/no/such/program"}); code != 1 || err == nil {
 		t.Errorf("code = %d, err = %v", code, err)
 	}
 }
 
-// TestInterruptEndsTheWholeGroup interrupts a command that waits for a child of its own, as `go test` does.
-func TestInterruptEndsTheWholeGroup(t *testing.T) {
+// The command waits for a child of its own, as `go test` does.
+func TestRunCommand_EndsTheWholeGroupWhenInterrupted(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "alive")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -49,10 +49,10 @@ func TestInterruptEndsTheWholeGroup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	codes := make(chan int, 1)
 	go func() {
-		code, _ := runBeside(ctx, "postgres://unused", []string{"sh", "-c", "sleep 60 > " + fifo + " & wait"})
+		code, _ := runCommand(ctx, "postgres://unused", []string{"sh", "-c", "sleep 60 > " + fifo + " & wait"})
 		codes <- code
 	}()
-	alive, err := os.Open(fifo) // returns when the grandchild holds the other end
+	alive, err := os.Open(fifo) // returns when the grandchild has opened the other end
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestInterruptEndsTheWholeGroup(t *testing.T) {
 		t.Errorf("code = %d, want 1", code)
 	}
 	ended := make(chan struct{})
-	go func() { // reads the end of the file when the grandchild is gone
+	go func() { // Read returns when the grandchild has ended
 		_, _ = alive.Read(make([]byte, 1))
 		close(ended)
 	}()

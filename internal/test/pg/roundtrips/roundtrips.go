@@ -1,6 +1,6 @@
-// Package wirecount stands between a client and PostgreSQL and notes every round trip:
-// what the client sends before it has to wait for an answer. Tests bound the number with
-// it, and the benchmark reports it.
+// Package roundtrips is a proxy for PostgreSQL that records every round trip: what the client
+// sends before it waits for a response. Tests bound the number of round trips, and the
+// benchmark reports it.
 package roundtrips
 
 import (
@@ -15,15 +15,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Trip is one round trip: the statements that left together.
+// Trip is one round trip: the statements that were sent together.
 //
-// Each message that asks for an answer counts as one, so a client that pipelines several
-// of them is never counted too low.
+// Each message that requests a response counts as one trip, so that the count of a client
+// that pipelines several of them is never too low.
 type Trip []string
 
-// Housekeeping tells that a trip belongs to no command in particular. Ids are drawn in
-// blocks, for the next hundred rows; and pgx asks a connection that has been idle for a
-// second whether it is alive.
+// Housekeeping reports whether a trip belongs to no particular command: it draws a block of
+// ids for the next hundred rows, or pgx checks whether an idle connection is alive.
 func (t Trip) Housekeeping() bool {
 	for _, statement := range t {
 		if statement != "-- ping" && !strings.Contains(statement, "nextval(") {
@@ -33,34 +32,34 @@ func (t Trip) Housekeeping() bool {
 	return len(t) > 0
 }
 
-// Proxy passes connections on to a server.
+// Proxy forwards connections to a server and records their round trips.
 type Proxy struct {
 	listener         net.Listener
 	url              string
 	network, address string // of the server
 
-	mu    sync.Mutex
-	trips []Trip
-	gate  *gate
-	open  map[net.Conn]bool // nil once the proxy is closed
-	work  sync.WaitGroup
+	mu      sync.Mutex
+	trips   []Trip
+	barrier *barrier
+	open    map[net.Conn]bool // nil when the proxy is closed
+	work    sync.WaitGroup
 }
 
-// gate lets a number of trips through and holds what comes after them.
-type gate struct {
-	left int
-	free chan struct{}
+// barrier lets a number of trips pass and delays later ones until it is released.
+type barrier struct {
+	passes   int
+	released chan struct{}
 }
 
-// Start listens on a port of loopback for the server of databaseURL.
+// Start starts a proxy on loopback for the server of databaseURL.
 func Start(databaseURL string) (*Proxy, error) {
 	cfg, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
-		return nil, errors.New("the database URL cannot be read") // err may show the password
+		return nil, errors.New("the database URL cannot be read") // err may contain the password
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // listening waits for nobody
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Listen does not wait
 	if err != nil {
-		return nil, fmt.Errorf("count round trips: %w", err)
+		return nil, fmt.Errorf("start the proxy: %w", err)
 	}
 	p := &Proxy{listener: listener, open: map[net.Conn]bool{}}
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
@@ -71,7 +70,7 @@ func Start(databaseURL string) (*Proxy, error) {
 	return p, nil
 }
 
-// redirect makes a URL name another address for the same database.
+// redirect returns databaseURL with another address.
 func redirect(databaseURL, address string) (string, error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -85,10 +84,10 @@ func redirect(databaseURL, address string) (string, error) {
 	return u.String(), nil
 }
 
-// URL names the database by way of the proxy.
+// URL returns the URL that leads to the database through the proxy.
 func (p *Proxy) URL() string { return p.url }
 
-// Take gives the round trips since the last Take. Housekeeping is not among them.
+// Take returns the round trips since the last Take, without housekeeping.
 func (p *Proxy) Take() []Trip {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,36 +96,36 @@ func (p *Proxy) Take() []Trip {
 	return trips
 }
 
-// HoldAfter lets n round trips through and holds the next ones back until release is
-// called: what is answered meanwhile was answered within n round trips.
+// HoldAfter lets n round trips pass and delays later ones until release is called. Whatever
+// a client completes before that, it has completed within n round trips.
 func (p *Proxy) HoldAfter(n int) (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g := &gate{left: n, free: make(chan struct{})}
-	p.gate = g
+	b := &barrier{passes: n, released: make(chan struct{})}
+	p.barrier = b
 	return sync.OnceFunc(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.gate = nil
-		close(g.free)
+		p.barrier = nil
+		close(b.released)
 	})
 }
 
-// note adds a trip, and waits at the gate if it is closed.
-func (p *Proxy) note(t Trip) {
+// record adds a trip. It returns when the trip may pass.
+func (p *Proxy) record(t Trip) {
 	if t.Housekeeping() {
 		return
 	}
 	p.mu.Lock()
 	p.trips = append(p.trips, t)
-	g := p.gate
-	if g != nil && g.left > 0 {
-		g.left--
-		g = nil
+	b := p.barrier
+	if b != nil && b.passes > 0 {
+		b.passes--
+		b = nil
 	}
 	p.mu.Unlock()
-	if g != nil {
-		<-g.free
+	if b != nil {
+		<-b.released
 	}
 }
 
@@ -138,7 +137,7 @@ func (p *Proxy) Close() error {
 	p.open = nil
 	p.mu.Unlock()
 	for conn := range open {
-		_ = conn.Close() // both ends are told by that
+		_ = conn.Close() // ends both directions
 	}
 	p.work.Wait()
 	return err
@@ -155,7 +154,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) connect(client net.Conn) {
-	defer client.Close()                          //nolint:errcheck // its errors are the client's
+	defer client.Close()                          //nolint:errcheck // the client sees the error
 	server, err := net.Dial(p.network, p.address) //nolint:noctx // the server is on this machine
 	if err != nil {
 		return
@@ -164,11 +163,11 @@ func (p *Proxy) connect(client net.Conn) {
 	if !p.keep(client) || !p.keep(server) {
 		return
 	}
-	relay(client, server, p.note)
+	forward(client, server, p.record)
 	p.forget(client, server)
 }
 
-// keep notes a connection for Close. It reports false after Close.
+// keep adds a connection to those that Close closes. It returns false after Close.
 func (p *Proxy) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
