@@ -30,16 +30,17 @@ const RiverSchema = "river"
 // upLock is the advisory lock that one migrating process holds at a time.
 const upLock = 0x6f7264657273
 
-// ErrBeforeFirstRelease reports a database that a development version made. Its migrations
-// were rewritten for the first release, so nothing leads from its schema to this one.
+// ErrBeforeFirstRelease reports a database that a development version made. Its
+// migrations were rewritten for the first release, so nothing leads from its schema to
+// this one.
 var ErrBeforeFirstRelease = errors.New(
 	"this database has a schema from before the first release, which cannot be upgraded")
 
 // errBadURL replaces the parser's error, which may contain the password.
 var errBadURL = errors.New("the database URL cannot be read")
 
-// Up migrates our schema and River's to their newest versions. Several processes may call
-// it at once.
+// Up migrates our schema and River's to their newest versions. Several processes may
+// call it at once.
 func Up(ctx context.Context, databaseURL string) error {
 	pool, err := pgxpool.New(ctx, databaseURL)
 	if err != nil {
@@ -64,8 +65,8 @@ func Up(ctx context.Context, databaseURL string) error {
 	return riverUp(ctx, pool)
 }
 
-// refuseBeforeFirstRelease recognises an old schema by the table movement, which is called
-// ledger_entry since the first release.
+// refuseBeforeFirstRelease recognises an old schema by the table movement, which is
+// called ledger_entry since the first release.
 func refuseBeforeFirstRelease(ctx context.Context, conn *pgxpool.Conn) error {
 	var old bool
 	err := conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL
@@ -91,14 +92,14 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Down reverts our newest migration and drops the data that it introduced. Reverting the
-// migration that creates River's schema drops all of River's tables.
+// Down reverts our newest migration and drops the data that it introduced. Reverting
+// the migration that creates River's schema drops all of River's tables.
 func Down(ctx context.Context, databaseURL string) error {
 	return run(ctx, databaseURL, func(m *migrate.Migrate) error { return m.Steps(-1) })
 }
 
-// Version returns the version of the schema, 0 for an empty database. Dirty means that a
-// migration failed and left its changes in part, so that somebody has to repair the schema.
+// Version returns the version of the schema, 0 for an empty database. Dirty means that
+// a migration failed halfway, so that somebody has to repair the schema.
 func Version(databaseURL string) (version uint, dirty bool, err error) {
 	m, err := open(databaseURL)
 	if err != nil {

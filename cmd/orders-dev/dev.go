@@ -10,14 +10,14 @@ import (
 	"example.com/orders/cmd/orders/app"
 )
 
-// defaultDir is where orders-dev keeps its databases, its streams and its signing key. Git
-// ignores it.
+// defaultDir is where orders-dev keeps its databases, its streams and its signing key.
+// Git ignores it.
 const defaultDir = ".orders"
 
 func issuerDir(dir string) string { return filepath.Join(dir, "issuer") }
 
-// dev starts the servers, runs the service as orders serve does, and stops everything when
-// ctx ends. The data stays for the next run.
+// dev starts the servers, runs the service as orders serve does, and stops everything
+// when ctx ends. The data stays for the next run.
 func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev", flag.ContinueOnError)
 	dir := flags.String("dir", defaultDir, "folder where the data is kept")

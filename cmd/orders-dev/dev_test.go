@@ -186,8 +186,8 @@ func startDev(t *testing.T, dir string) *running {
 	return d
 }
 
-// readURL returns the address that the printed session begins with, and discards what is
-// printed after it.
+// readURL returns the address that the printed session begins with, and discards what
+// is printed after it.
 func readURL(t *testing.T, out io.Reader, ended <-chan error) string {
 	t.Helper()
 	var printed bytes.Buffer

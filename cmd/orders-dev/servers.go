@@ -26,8 +26,8 @@ const (
 	stripeDatabase = "provider"
 )
 
-// servers are what the service needs around it: PostgreSQL, a broker, a token issuer and a
-// double of the card provider.
+// servers are what the service needs around it: PostgreSQL, a broker, a token issuer
+// and a double of the card provider.
 type servers struct {
 	dir     string
 	environ []string
@@ -44,8 +44,8 @@ type servers struct {
 	stops []func() error // what stop calls, last one first
 }
 
-// startServers starts all servers. It opens the ports first, because a port in use is the
-// likeliest problem.
+// startServers starts all servers. It opens the ports first, because a port in use is
+// the likeliest problem.
 func startServers(ctx context.Context, dir string, environ []string, out io.Writer) (*servers, error) {
 	s := &servers{dir: dir, environ: environ, out: out}
 	for _, step := range []func(context.Context) error{
@@ -85,8 +85,8 @@ func (s *servers) listen(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// serviceEnviron returns the variables that configure the service: defaults, then what the
-// user set, then what must lead to these servers.
+// serviceEnviron returns the variables that configure the service: defaults, then what
+// the user set, then what must lead to these servers.
 func (s *servers) serviceEnviron() []string {
 	defaults := []string{
 		"ORDERS_JWT_ISSUER=" + devissuer.Name,

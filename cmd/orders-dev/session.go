@@ -18,8 +18,8 @@ var session = template.Must(template.New("session").Parse(sessionText))
 // tokenTTL is how long the tokens of the printed session are valid.
 const tokenTTL = 24 * time.Hour
 
-// printSession prints commands to paste. Their keys are new in each run, so that each run
-// makes orders of its own.
+// printSession prints commands to paste. Their keys are new in each run, so that each
+// run makes orders of its own.
 func printSession(out io.Writer, url string, issuer *devissuer.Issuer) error {
 	values := map[string]string{"URL": url, "Run": rand.Text()[:6]}
 	for _, who := range []struct{ name, sub, role string }{

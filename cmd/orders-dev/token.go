@@ -13,8 +13,8 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-// token prints a token that orders-dev accepts, signed with the key that it keeps in its
-// folder.
+// token prints a token that orders-dev accepts, signed with the key that it keeps in
+// its folder.
 func token(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
 	sub := flags.String("sub", "", "subject of the token, such as sber-42")

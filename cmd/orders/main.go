@@ -1,4 +1,5 @@
-// Command orders is the order and payment service. docs/running.md describes how to run it.
+// Command orders is the order and payment service. docs/running.md describes how to run
+// it.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// drainDelay is how long the process reports "not ready" before it stops listening, so that
-// load balancers have time to send requests elsewhere.
+// drainDelay is how long the process reports "not ready" before it stops listening, so
+// that load balancers have time to send requests elsewhere.
 const drainDelay = time.Second
 
 // serve runs the service until ctx ends.
@@ -43,8 +43,9 @@ func serve(ctx context.Context, args, environ []string, out io.Writer) error {
 }
 
 // tuneMemory lets the heap grow to five times the live data before the collector runs,
-// unless GOGC is set. The live data is small (remembered records and tokens) and a request
-// allocates much, so that this saves a fifth of the CPU time for some hundred megabytes.
+// unless GOGC is set. The live data is small (remembered records and tokens) and a
+// request allocates much, so that this saves a fifth of the CPU time for some hundred
+// megabytes.
 func tuneMemory(environ []string) {
 	if env.ToMap(environ)["GOGC"] == "" {
 		debug.SetGCPercent(400)

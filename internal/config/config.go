@@ -1,5 +1,5 @@
-// Package config reads the configuration of a process from its environment. It checks all
-// of it before anything starts.
+// Package config reads the configuration of a process from its environment. It checks
+// all of it before anything starts.
 package config
 
 import (
@@ -27,9 +27,9 @@ type Config struct {
 	JWKSURL     string `env:"ORDERS_JWKS_URL,notEmpty"`
 	RolesClaim  string `env:"ORDERS_ROLES_CLAIM" envDefault:"roles"`
 
-	// IdempotencyTTL is how long the response of a guarded command is kept (AUTH-19: 24 to
-	// 72 hours), IdempotencyErrorTTL how long a refusal is kept. IdempotencyWait is how long
-	// a duplicate waits for the first request.
+	// IdempotencyTTL is how long the response of a guarded command is kept (AUTH-19: 24
+	// to 72 hours), IdempotencyErrorTTL how long a refusal is kept. IdempotencyWait is
+	// how long a duplicate waits for the first request.
 	IdempotencyTTL      time.Duration `env:"ORDERS_IDEMPOTENCY_TTL" envDefault:"72h"`
 	IdempotencyErrorTTL time.Duration `env:"ORDERS_IDEMPOTENCY_ERROR_TTL" envDefault:"6h"`
 	IdempotencyWait     time.Duration `env:"ORDERS_IDEMPOTENCY_WAIT" envDefault:"5s"`
@@ -42,15 +42,16 @@ type Config struct {
 	StripeWebhookSecret string `env:"ORDERS_STRIPE_WEBHOOK_SECRET,unset"`
 	StripeURL           string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
 
-	// NATSURL is the address of the event broker. Without one, events wait in the outbox.
+	// NATSURL is the address of the event broker. Without one, events wait in the
+	// outbox.
 	NATSURL string `env:"ORDERS_NATS_URL,unset"`
 
 	LogLevel  zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
 	LogFormat string        `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
 }
 
-// Read parses the variables of a process, each "NAME=value". The error names every problem
-// on a line of its own.
+// Read parses the variables of a process, each "NAME=value". The error names every
+// problem on a line of its own.
 func Read(environ []string) (Config, error) {
 	var cfg Config
 	err := env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)})

@@ -129,7 +129,8 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 				if err == nil {
 					t.Fatal("no error")
 				}
-				// For a value that cannot be parsed, the error names the field, not the variable.
+				// For a value that cannot be parsed, the error names the field, not the
+				// variable.
 				field := map[string]string{
 					"ORDERS_IDEMPOTENCY_TTL": "IdempotencyTTL", "ORDERS_IDEMPOTENCY_ERROR_TTL": "IdempotencyErrorTTL",
 					"ORDERS_IDEMPOTENCY_WAIT": "IdempotencyWait", "ORDERS_RESERVATION_TTL": "ReservationTTL", "ORDERS_LOG_LEVEL": "LogLevel",
@@ -142,7 +143,8 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 	}
 }
 
-// Somebody who configures a new installation must not have to start it once for each mistake.
+// Somebody who configures a new installation must not have to start it once for each
+// mistake.
 func TestRead_NamesEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Read([]string{"ORDERS_IDEMPOTENCY_TTL=1h", "ORDERS_JWKS_URL=http://issuer.example", "ORDERS_LOG_FORMAT=xml", "ORDERS_ADDR=8080"})

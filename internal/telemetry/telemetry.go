@@ -1,5 +1,5 @@
-// Package telemetry holds the metrics of the process. No metric has a label with a key, a
-// subject or an id.
+// Package telemetry holds the metrics of the process. No metric has a label with a key,
+// a subject or an id.
 package telemetry
 
 import (
@@ -38,8 +38,8 @@ func New() *Metrics {
 // Reconciled sets how many mismatches the last reconciliation found.
 func (m *Metrics) Reconciled(mismatches int) { m.mismatches.Set(float64(mismatches)) }
 
-// Outbox adds the backlog of the outbox: how many events wait to be published, and the age
-// of the oldest.
+// Outbox adds the backlog of the outbox: how many events wait to be published, and the
+// age of the oldest.
 func (m *Metrics) Outbox(backlog func(ctx context.Context) (waiting int64, oldest time.Duration, err error)) {
 	m.registry.MustRegister(&outbox{backlog: backlog})
 }
@@ -65,8 +65,8 @@ func (o *outbox) Describe(ch chan<- *prometheus.Desc) {
 	ch <- oldestEvent
 }
 
-// Collect implements [prometheus.Collector]. If the database does not answer, the scrape
-// fails.
+// Collect implements [prometheus.Collector]. If the database does not answer, the
+// scrape fails.
 func (o *outbox) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package app puts the service together. It is the only place that knows both sides: the
-// ports of the core and the adapters that implement or call them.
+// Package app puts the service together. It is the only place that knows both sides:
+// the ports of the core and the adapters that implement or call them.
 package app
 
 import (
@@ -43,8 +43,8 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, erro
 	return a, nil
 }
 
-// build opens the databases first, so that a wrong schema is reported before anything else
-// is connected.
+// build opens the databases first, so that a wrong schema is reported before anything
+// else is connected.
 func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
 	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL}); err != nil {
 		return err

@@ -17,7 +17,8 @@ func init() {
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
 }
 
-// NewLog returns a log that writes to out, in the format and from the level that cfg names.
+// NewLog returns a log that writes to out, in the format and from the level that cfg
+// names.
 func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "console" {
 		file, _ := out.(*os.File)

@@ -25,9 +25,9 @@ func (a *App) ready(ctx context.Context) error {
 	return a.tokens.Ready(ctx)
 }
 
-// checkSchema returns why this binary cannot work with the schema, or nil. A schema that
-// is newer than the binary is no reason: an upgrade migrates first, and a migration keeps
-// what the previous binary uses.
+// checkSchema returns why this binary cannot work with the schema, or nil. A schema
+// that is newer than the binary is no reason: an upgrade migrates first, and a
+// migration keeps what the previous binary uses.
 func (a *App) checkSchema(ctx context.Context) error {
 	newest, err := migrations.Newest()
 	if err != nil {

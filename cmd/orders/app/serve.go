@@ -18,8 +18,8 @@ const drainTimeout = 20 * time.Second
 // Listeners are the open ports of the process.
 type Listeners struct{ Public, Admin net.Listener }
 
-// Listen opens both ports of cfg. A process listens before it does anything else, so that
-// it reports a port in use first.
+// Listen opens both ports of cfg. A process listens before it does anything else, so
+// that it reports a port in use first.
 func Listen(ctx context.Context, cfg config.Config) (Listeners, error) {
 	public, err := listenOn(ctx, "ORDERS_ADDR", cfg.Addr)
 	if err != nil {
@@ -50,9 +50,10 @@ func (l Listeners) Close() {
 	}
 }
 
-// Run serves on both listeners and works on jobs until ctx ends or a server fails. When ctx
-// ends, it reports "not ready" for drainDelay, so that load balancers stop sending
-// requests. Then it closes the ports and waits until every accepted request is answered.
+// Run serves on both listeners and works on jobs until ctx ends or a server fails. When
+// ctx ends, it reports "not ready" for drainDelay, so that load balancers stop sending
+// requests. Then it closes the ports and waits until every accepted request is
+// answered.
 func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) error {
 	if err := a.jobs.Start(ctx); err != nil {
 		return err
@@ -78,9 +79,9 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 }
 
 // server returns a server with the limits that net/http leaves open, so that slow and
-// endless requests end. It does not limit the time of a handler: commands have a deadline
-// of their own, and a 503 while a command commits would report a failure that did not
-// happen.
+// endless requests end. It does not limit the time of a handler: commands have a
+// deadline of their own, and a 503 while a command commits would report a failure that
+// did not happen.
 func server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,

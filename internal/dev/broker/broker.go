@@ -1,5 +1,5 @@
-// Package broker runs a NATS server with JetStream inside the process, for development and
-// tests. It is not meant for production.
+// Package broker runs a NATS server with JetStream inside the process, for development
+// and tests. It is not meant for production.
 package broker
 
 import (
@@ -20,22 +20,23 @@ type Config struct {
 	// DataDir is where the streams are stored. The first start creates it, later ones
 	// continue with it. Empty means a temporary directory, which Stop removes.
 	DataDir string
-	// Port is the port on 127.0.0.1. If it is 0, the first start chooses one, and Restart
-	// keeps it.
+	// Port is the port on 127.0.0.1. If it is 0, the first start chooses one, and
+	// Restart keeps it.
 	Port int
 	// Log receives the broker's warnings and errors. May be nil.
 	Log io.Writer
 }
 
-// Broker is a NATS server with JetStream. It asks for no password and listens on loopback
-// only. One goroutine at a time may use it.
+// Broker is a NATS server with JetStream. It asks for no password and listens on
+// loopback only. One goroutine at a time may use it.
 type Broker struct {
 	cfg       Config
 	temporary bool
 	server    *server.Server
 }
 
-// Start starts a broker and returns when it accepts connections. ctx bounds the start only.
+// Start starts a broker and returns when it accepts connections. ctx bounds the start
+// only.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	b := &Broker{cfg: cfg, temporary: cfg.DataDir == ""}
 	b.cfg.Log = cmp.Or(cfg.Log, io.Discard)
@@ -125,7 +126,8 @@ func (l *serverLog) Warnf(format string, args ...any) { l.write(format, args) }
 // Errorf writes an error.
 func (l *serverLog) Errorf(format string, args ...any) { l.write(format, args) }
 
-// Fatalf writes and remembers an error. It does not end the process: Start returns the error.
+// Fatalf writes and remembers an error. It does not end the process: Start returns the
+// error.
 func (l *serverLog) Fatalf(format string, args ...any) {
 	l.write(format, args)
 	select {

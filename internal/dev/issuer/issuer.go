@@ -35,11 +35,11 @@ const (
 
 // Config describes an issuer.
 type Config struct {
-	// Dir is where the private keys are stored, readable by their owner only. Empty means
-	// that they are kept in memory.
+	// Dir is where the private keys are stored, readable by their owner only. Empty
+	// means that they are kept in memory.
 	Dir string
-	// Name and Audience are the claims "iss" and "aud". Empty means the constants [Name] and
-	// [Audience].
+	// Name and Audience are the claims "iss" and "aud". Empty means the constants
+	// [Name] and [Audience].
 	Name, Audience string
 	// Algorithm is that of new keys: RS256 (the default) or ES256.
 	Algorithm string
@@ -78,7 +78,8 @@ func New(cfg Config) (*Issuer, error) {
 	return issuer, nil
 }
 
-// Rotate generates a key, which signs from now on. Older keys stay published until Retire.
+// Rotate generates a key, which signs from now on. Older keys stay published until
+// Retire.
 func (i *Issuer) Rotate() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()

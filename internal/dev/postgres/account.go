@@ -46,9 +46,9 @@ func accountOf(u *user.User, switched bool) (account, error) {
 	return account{name: u.Username, uid: uint32(uid), gid: uint32(gid), switched: switched}, nil
 }
 
-// attributes returns how to start a process as this user, in a process group of its own.
-// Ctrl-C in a terminal signals the whole foreground group, and the server has to outlive the
-// requests that are being finished.
+// attributes returns how to start a process as this user, in a process group of its
+// own. Ctrl-C in a terminal signals the whole foreground group, and the server has to
+// outlive the requests that are being finished.
 func (a account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a.switched {

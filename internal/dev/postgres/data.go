@@ -17,11 +17,12 @@ import (
 // reboot.
 const sharedTemp = "/var/tmp"
 
-// lockTimeout bounds the wait for a server whose parent has just been killed: it may still
-// hold the lock of the data directory.
+// lockTimeout bounds the wait for a server whose parent has just been killed: it may
+// still hold the lock of the data directory.
 const lockTimeout = time.Second
 
-// placeData returns the directory for the data: wanted, or the directory that it links to.
+// placeData returns the directory for the data: wanted, or the directory that it links
+// to.
 func placeData(ctx context.Context, wanted string, acc account) (string, error) {
 	wanted, err := filepath.Abs(wanted)
 	if err != nil {
@@ -54,8 +55,9 @@ func (a account) reaches(ctx context.Context, dir string) bool {
 	return probe.Run() == nil
 }
 
-// linkToShared makes a directory that everybody can reach and a link to it. The name of the
-// directory is new each time, so that a start after the link was removed is a first start.
+// linkToShared makes a directory that everybody can reach and a link to it. The name of
+// the directory is new each time, so that a start after the link was removed is a first
+// start.
 func linkToShared(wanted string, acc account) (string, error) {
 	// An empty directory may be replaced, anything else may not.
 	if err := os.Remove(wanted); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -71,8 +73,8 @@ func linkToShared(wanted string, acc account) (string, error) {
 	return target, os.Symlink(target, wanted)
 }
 
-// makeShared makes the directory that a link points to unless it exists. It fails if the
-// directory belongs to somebody else.
+// makeShared makes the directory that a link points to unless it exists. It fails if
+// the directory belongs to somebody else.
 func makeShared(dir string, acc account) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		return acc.own(dir)
@@ -82,10 +84,10 @@ func makeShared(dir string, acc account) error {
 	return acc.checkOwner(dir)
 }
 
-// releaseStaleLock returns an error if a running server uses the data directory. It removes
-// a lock file whose process is not a server of this directory. PostgreSQL ignores the lock
-// of a process that has ended, but not if another process has the same number by now, which
-// is usual after a restart of a container.
+// releaseStaleLock returns an error if a running server uses the data directory. It
+// removes a lock file whose process is not a server of this directory. PostgreSQL
+// ignores the lock of a process that has ended, but not if another process has the same
+// number by now, which is usual after a restart of a container.
 func releaseStaleLock(ctx context.Context, dataDir string) error {
 	deadline, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
@@ -109,7 +111,8 @@ func releaseStaleLock(ctx context.Context, dataDir string) error {
 
 func lockFile(dataDir string) string { return filepath.Join(dataDir, "postmaster.pid") }
 
-// lockHolder returns the number in the lock file if a process that we may signal has it.
+// lockHolder returns the number in the lock file if a process that we may signal has
+// it.
 func lockHolder(dataDir string) (pid int, held bool) {
 	text, err := os.ReadFile(lockFile(dataDir))
 	if err != nil {
@@ -123,8 +126,8 @@ func lockHolder(dataDir string) (pid int, held bool) {
 	return pid, syscall.Kill(pid, 0) == nil
 }
 
-// isServerOf reports whether a process is the server of a data directory, which is then its
-// working directory. Where the system does not name that, the answer is yes.
+// isServerOf reports whether a process is the server of a data directory, which is then
+// its working directory. Where the system does not name that, the answer is yes.
 func isServerOf(pid int, dataDir string) bool {
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package postgres runs a PostgreSQL cluster for development and tests, with the programs
-// that the operating system has installed. It works on Linux and macOS. It is not meant for
-// production.
+// Package postgres runs a PostgreSQL cluster for development and tests, with the
+// programs that the operating system has installed. It works on Linux and macOS. It is
+// not meant for production.
 package postgres
 
 import (
@@ -25,27 +25,28 @@ import (
 const (
 	// superuser is the role that initdb creates. Every URL names it.
 	superuser = "postgres"
-	// defaultPort is part of the name of the socket file, so that a server without TCP has
-	// one, too.
+	// defaultPort is part of the name of the socket file, so that a server without TCP
+	// has one, too.
 	defaultPort = 5432
-	// stopTimeout bounds an orderly shutdown, which ends with a checkpoint. After it, the
-	// server is stopped at once.
+	// stopTimeout bounds an orderly shutdown, which ends with a checkpoint. After it,
+	// the server is stopped at once.
 	stopTimeout = 30 * time.Second
 )
 
 // Config describes a cluster.
 type Config struct {
-	// DataDir is where the data is. The first start creates it, later ones continue with it.
-	// Empty means a temporary directory, which Stop removes.
+	// DataDir is where the data is. The first start creates it, later ones continue
+	// with it. Empty means a temporary directory, which Stop removes.
 	//
 	// If root starts the server, it runs as another user. Where that user cannot reach
-	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and DataDir
-	// is a symbolic link to it.
+	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
+	// DataDir is a symbolic link to it.
 	DataDir string
 	// Settings are parameters of postgresql.conf. Without any, commits are durable.
 	Settings map[string]string
-	// Port is the port on 127.0.0.1, where the server asks for no password. 0 means no TCP:
-	// the server listens on a Unix socket that only its own user and root can open.
+	// Port is the port on 127.0.0.1, where the server asks for no password. 0 means no
+	// TCP: the server listens on a Unix socket that only its own user and root can
+	// open.
 	Port int
 	// Log receives the server's log. May be nil.
 	Log io.Writer
@@ -53,8 +54,8 @@ type Config struct {
 	Notices io.Writer
 }
 
-// Server is a running PostgreSQL cluster. On Linux, it stops at once when this process dies.
-// URL may be called at any time, the other methods by one goroutine at a time.
+// Server is a running PostgreSQL cluster. On Linux, it stops at once when this process
+// dies. URL may be called at any time, the other methods by one goroutine at a time.
 type Server struct {
 	cfg     Config
 	tools   tools
@@ -64,7 +65,8 @@ type Server struct {
 	server  *child
 }
 
-// Start starts a server and returns when it accepts connections. ctx bounds the start only.
+// Start starts a server and returns when it accepts connections. ctx bounds the start
+// only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	pg, err := prepare(ctx, cfg)
 	if err != nil {
@@ -87,8 +89,8 @@ func prepare(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Always below /tmp: the path of a Unix socket is limited to about 100 bytes, and $TMPDIR
-	// may be longer.
+	// Always below /tmp: the path of a Unix socket is limited to about 100 bytes, and
+	// $TMPDIR may be longer.
 	runDir, err := os.MkdirTemp("/tmp", "orders-pg-")
 	if err != nil {
 		return nil, err
@@ -116,8 +118,8 @@ func (p *Server) prepareData(ctx context.Context) error {
 	return p.account.checkOwner(dir)
 }
 
-// initialize makes the cluster under another name and renames it, so that an interrupted
-// first start leaves nothing that looks like a cluster.
+// initialize makes the cluster under another name and renames it, so that an
+// interrupted first start leaves nothing that looks like a cluster.
 func (p *Server) initialize(ctx context.Context) error {
 	staging := p.dataDir + ".initdb"
 	if err := os.RemoveAll(staging); err != nil {
@@ -192,8 +194,8 @@ func (p *Server) serverArgs() []string {
 
 func (p *Server) port() int { return cmp.Or(p.cfg.Port, defaultPort) }
 
-// awaitReady returns nil when the server accepts connections, or an error when it has ended
-// or ctx ends.
+// awaitReady returns nil when the server accepts connections, or an error when it has
+// ended or ctx ends.
 func (p *Server) awaitReady(ctx context.Context) error {
 	retry := time.NewTicker(10 * time.Millisecond)
 	defer retry.Stop()
@@ -250,8 +252,8 @@ func (p *Server) EnsureDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// Stop ends all sessions, shuts the server down, waits for its end and removes temporary
-// files.
+// Stop ends all sessions, shuts the server down, waits for its end and removes
+// temporary files.
 func (p *Server) Stop() error {
 	err := p.shutdown()
 	if removed := os.RemoveAll(p.runDir); removed != nil {
@@ -275,15 +277,15 @@ func (p *Server) shutdown() error {
 	}
 }
 
-// Kill ends the server as a crash would, without a checkpoint, and waits for its end. The
-// next start recovers the data from the write-ahead log.
+// Kill ends the server as a crash would, without a checkpoint, and waits for its end.
+// The next start recovers the data from the write-ahead log.
 func (p *Server) Kill() {
 	p.server.signal(syscall.SIGQUIT)
 	<-p.Done()
 }
 
-// Restart starts the server on the same data and with the same URL. If it is still running,
-// it is shut down first.
+// Restart starts the server on the same data and with the same URL. If it is still
+// running, it is shut down first.
 func (p *Server) Restart(ctx context.Context) error {
 	// Errors do not matter: the start fails if the data is unusable.
 	_ = p.shutdown()

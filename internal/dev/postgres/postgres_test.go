@@ -18,8 +18,8 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// crashVariable names a data directory. If it is set, the test binary starts a server there,
-// prints its process id, and waits to be killed.
+// crashVariable names a data directory. If it is set, the test binary starts a server
+// there, prints its process id, and waits to be killed.
 const crashVariable = "ORDERS_TEST_CRASH"
 
 func TestMain(m *testing.M) {
@@ -56,8 +56,8 @@ func stop(t *testing.T, pg *Server) {
 	}
 }
 
-// newDataDir returns the name of a directory that the server's user can make. Nobody but us
-// can reach those of t.TempDir.
+// newDataDir returns the name of a directory that the server's user can make. Nobody
+// but us can reach those of t.TempDir.
 func newDataDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "orders-postgres-") //nolint:usetesting // see above

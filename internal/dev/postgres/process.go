@@ -17,10 +17,11 @@ type child struct {
 	err    error // set before exited is closed
 }
 
-// launch starts a process that the kernel stops when this one ends, for whatever reason.
+// launch starts a process that the kernel stops when this one ends, for whatever
+// reason.
 //
-// Linux stops it when the thread that started it ends. So one goroutine starts it, keeps its
-// thread, and waits for the end.
+// Linux stops it when the thread that started it ends. So one goroutine starts it,
+// keeps its thread, and waits for the end.
 func launch(cmd *exec.Cmd) (*child, error) {
 	stopWithParent(cmd.SysProcAttr)
 	c := &child{cmd: cmd, exited: make(chan struct{})}
@@ -64,8 +65,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason returns the lines in which the server says why it ended, or all remembered lines if
-// there are none.
+// reason returns the lines in which the server says why it ended, or all remembered
+// lines if there are none.
 func (t *tail) reason() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

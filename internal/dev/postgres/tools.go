@@ -36,8 +36,8 @@ func (t tools) complete() bool {
 	return true
 }
 
-// Command returns a command that runs one of PostgreSQL's programs (pg_basebackup, pg_ctl, …)
-// as the user who owns the server.
+// Command returns a command that runs one of PostgreSQL's programs (pg_basebackup,
+// pg_ctl, …) as the user who owns the server.
 func (p *Server) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.tools.path(program), args...)
 	cmd.Dir = "/" // the server's user may be unable to enter the current directory
@@ -62,8 +62,8 @@ func findOrInstall(ctx context.Context, notices io.Writer) (tools, error) {
 	return findTools("", debianTools)
 }
 
-// findTools returns binDir if it is set, or the directory of the initdb in $PATH, or the
-// newest version that Debian's packages have installed.
+// findTools returns binDir if it is set, or the directory of the initdb in $PATH, or
+// the newest version that Debian's packages have installed.
 func findTools(binDir, pattern string) (tools, error) {
 	if binDir != "" {
 		if !tools(binDir).complete() {
@@ -92,7 +92,8 @@ func newestTools(pattern string) (tools, error) {
 	return tools(slices.MaxFunc(dirs, func(a, b string) int { return majorVersion(a) - majorVersion(b) })), nil
 }
 
-// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 where there is no number.
+// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 where there is no
+// number.
 func majorVersion(dir string) int {
 	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {
@@ -119,8 +120,8 @@ func remedy(goos string, apt bool) string {
 	}
 }
 
-// install installs Debian's package, without the cluster that it would create and start on
-// port 5432.
+// install installs Debian's package, without the cluster that it would create and start
+// on port 5432.
 func install(ctx context.Context, notices io.Writer) (err error) {
 	_, _ = fmt.Fprintln(notices, "PostgreSQL is not installed: running apt-get install -y postgresql")
 	if err := os.MkdirAll(filepath.Dir(debianDropIn), 0o755); err != nil {

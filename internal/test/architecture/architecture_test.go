@@ -1,4 +1,4 @@
-// Package architecture holds no code. Its tests assert which package may depend on which.
+// Package architecture asserts which package may depend on which.
 package architecture
 
 import (
@@ -35,8 +35,8 @@ const (
 	outside = "*"
 )
 
-// A rule says what packages must not depend on, directly or through others. Patterns are
-// import paths; one that ends in "/..." includes what is below.
+// A rule says what packages must not depend on, directly or through others. Patterns
+// are import paths; one that ends in "/..." includes what is below.
 type rule struct {
 	name      string
 	packages  string
@@ -45,7 +45,7 @@ type rule struct {
 }
 
 // areas are the parts of the core, and which of the others each may know:
-// core ← order ← payment, core ← the rest.
+// core ← order ← payment, core ← customer, core ← audit.
 var areas = map[string][]string{
 	"order":    {},
 	"payment":  {"order"},
@@ -99,14 +99,14 @@ var rules = append(areaRules(), []rule{
 		packages: testHelp + "/memory/...", forbidden: []string{adapters + "/..."},
 	},
 	{
-		name:     "the service holds no development server",
+		name:     "the service contains no development server",
 		packages: commands + "/orders/...",
 		forbidden: []string{
 			devServers + "/...", "github.com/nats-io/nats-server/v2/...",
 		},
 	},
 	{
-		name:     "commands hold no test help",
+		name:     "commands contain no test help",
 		packages: commands + "/...", forbidden: []string{testHelp + "/...", "testing"},
 	},
 }...)
@@ -115,7 +115,7 @@ var rules = append(areaRules(), []rule{
 func areaRules() []rule {
 	var made []rule
 	for area, known := range areas {
-		r := rule{name: area + " keeps to its arrows", packages: core + "/" + area + "/..."}
+		r := rule{name: area + " knows only what it may", packages: core + "/" + area + "/..."}
 		for other := range areas {
 			if other != area && !slices.Contains(known, other) {
 				r.forbidden = append(r.forbidden, core+"/"+other+"/...")
@@ -157,7 +157,8 @@ func (r rule) forbids(to string) bool {
 	return slices.ContainsFunc(r.forbidden, fits) && !slices.ContainsFunc(r.except, fits)
 }
 
-// violations lists every forbidden dependency as "from → to". A package may always know itself.
+// violations lists every forbidden dependency as "from → to". A package may always know
+// itself.
 func (r rule) violations(g graph) []string {
 	var found []string
 	for _, from := range g.matching(r.packages) {
@@ -170,8 +171,8 @@ func (r rule) violations(g graph) []string {
 	return found
 }
 
-// adapterOf returns the adapter that a package belongs to, internal/adapters/in/http for
-// all below it, or "" for a package of no adapter.
+// adapterOf returns the adapter that a package belongs to, internal/adapters/in/http
+// for all below it, or "" for a package of no adapter.
 func adapterOf(path string) string {
 	below, inside := strings.CutPrefix(path, adapters+"/")
 	parts := strings.SplitN(below, "/", 3)
@@ -199,8 +200,8 @@ func joining(g graph) []string {
 	return found
 }
 
-// load returns the packages of the module and all that they depend on, without tests, as
-// the go command lists them.
+// load returns the packages of the module and all that they depend on, without tests,
+// as the go command lists them.
 func load(t *testing.T) graph {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Deps", "./...")
@@ -242,8 +243,8 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// A rename must not switch a rule off without anybody noticing: each pattern has to match a
-// package.
+// A rename must not switch a rule off without anybody noticing: each pattern has to
+// match a package.
 func TestRules_MatchPackages(t *testing.T) {
 	g := load(t)
 	for _, r := range rules {
@@ -274,8 +275,8 @@ func example(pattern string) string {
 	return strings.Replace(pattern, "...", "below", 1)
 }
 
-// Each forbidden dependency of each rule is put into a made-up program, where exactly that
-// one has to be found.
+// Each forbidden dependency of each rule is put into a made-up program, where exactly
+// that one has to be found.
 func TestRules_FindEachForbiddenDependency(t *testing.T) {
 	for _, r := range rules {
 		for _, pattern := range r.forbidden {
@@ -318,7 +319,7 @@ func TestJoining_FindsPackagesThatKnowTwoAdapters(t *testing.T) {
 	}
 }
 
-// How a value looks on the wire is for the adapters to say.
+// The adapters decide how a value looks on the wire.
 func TestCore_HasNoJSONTags(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir(filepath.Join(root, "internal", "core"), func(path string, entry fs.DirEntry, err error) error {

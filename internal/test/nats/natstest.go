@@ -31,8 +31,8 @@ func New(t testing.TB) *devbroker.Broker {
 	return broker
 }
 
-// Connect connects to a broker until the test ends. The connection survives restarts of the
-// broker.
+// Connect connects to a broker until the test ends. The connection survives restarts of
+// the broker.
 func Connect(t testing.TB, broker *devbroker.Broker) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))

@@ -1,7 +1,7 @@
 // Package pgtest creates a database for each test, migrated and empty.
 //
 // All packages of a test run share one cluster: `make test` starts it and sets
-// ORDERS_TEST_POSTGRES_URL. Without that variable, as in a plain `go test ./internal/…`, each
+// ORDERS_TEST_POSTGRES_URL. Without that variable, as in `go test ./internal/…`, each
 // package starts a cluster of its own when its first test needs a database.
 package pgtest
 
@@ -28,13 +28,13 @@ import (
 // URLVariable is the environment variable with the URL of the shared cluster.
 const URLVariable = "ORDERS_TEST_POSTGRES_URL"
 
-// startTimeout bounds how long a test waits for its database. The first test may wait for an
-// installation of PostgreSQL.
+// startTimeout bounds how long a test waits for its database. The first test may wait
+// for an installation of PostgreSQL.
 const startTimeout = 5 * time.Minute
 
-// unsafeButFast are the settings of the shared cluster, which need not survive a crash: tests
-// that crash a server use NewCluster. Packages run in parallel, each with pools of its own,
-// and need many connections.
+// unsafeButFast are the settings of the shared cluster, which need not survive a crash:
+// tests that crash a server use NewCluster. Packages run in parallel, each with pools
+// of its own, and need many connections.
 var unsafeButFast = map[string]string{
 	"fsync":              "off",
 	"synchronous_commit": "off",
@@ -61,8 +61,8 @@ var template = sync.OnceValues(func() (string, error) {
 	return ensureTemplate(ctx, server)
 })
 
-// Main runs a package's tests and stops the cluster that they have started. A package that
-// uses New calls it:
+// Main runs a package's tests and stops the cluster that they have started. A package
+// that uses New calls it:
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 func Main(m *testing.M) {
@@ -77,8 +77,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// New returns the URL of a migrated database for this test alone. It is dropped when the test
-// ends.
+// New returns the URL of a migrated database for this test alone. It is dropped when
+// the test ends.
 func New(t testing.TB) string {
 	t.Helper()
 	source, err := template()
@@ -102,8 +102,8 @@ func New(t testing.TB) string {
 	return withDatabase(server, name)
 }
 
-// NewCluster starts a durable cluster for this test alone, for tests that crash, stop or
-// configure the server. settings are parameters of postgresql.conf and may be nil.
+// NewCluster starts a durable cluster for this test alone, for tests that crash, stop
+// or configure the server. settings are parameters of postgresql.conf and may be nil.
 func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -138,8 +138,8 @@ func StartShared(ctx context.Context) (*devpostgres.Server, error) {
 	return devpostgres.Start(ctx, devpostgres.Config{Settings: maps.Clone(unsafeButFast), Notices: os.Stderr})
 }
 
-// serverURL returns the URL of the maintenance database of the shared cluster. Without one,
-// it starts a cluster.
+// serverURL returns the URL of the maintenance database of the shared cluster. Without
+// one, it starts a cluster.
 func serverURL() (string, error) {
 	if shared := os.Getenv(URLVariable); shared != "" {
 		if u, err := url.Parse(shared); err != nil || u.Scheme == "" {
@@ -161,8 +161,8 @@ func serverURL() (string, error) {
 	return own.server.URL("postgres"), nil
 }
 
-// administer executes one statement. It does not use the context of a test, which has ended
-// when its clean-up runs.
+// administer executes one statement. It does not use the context of a test, which has
+// ended when its clean-up runs.
 func administer(server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()

@@ -12,13 +12,13 @@ import (
 	"example.com/orders/migrations"
 )
 
-// templateLock is the advisory lock that a process holds while it makes the template. The
-// number has no meaning.
+// templateLock is the advisory lock that a process holds while it makes the template.
+// The number has no meaning.
 const templateLock = 7_326_107_211
 
-// ensureTemplate returns the name of a migrated database to clone. It makes the database
-// unless it exists. The name contains a hash of the migrations, so that a cluster that
-// survives a test run never serves an outdated schema.
+// ensureTemplate returns the name of a migrated database to clone. It makes the
+// database unless it exists. The name contains a hash of the migrations, so that a
+// cluster that survives a test run never serves an outdated schema.
 func ensureTemplate(ctx context.Context, server string) (string, error) {
 	hash, err := hashOf(migrations.FS)
 	if err != nil {
@@ -44,8 +44,8 @@ func ensureTemplate(ctx context.Context, server string) (string, error) {
 	return name, buildTemplate(ctx, conn, server, name)
 }
 
-// buildTemplate migrates a database under another name and renames it, so that a template is
-// always complete.
+// buildTemplate migrates a database under another name and renames it, so that a
+// template is always complete.
 func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
 	building := name + "_building"
 	for _, statement := range []string{

@@ -12,8 +12,9 @@ const Patience = time.Minute
 // pause is the time between two checks.
 const pause = 5 * time.Millisecond
 
-// Until waits until the condition holds. It ends the test if it has to wait for longer than
-// Patience. It counts checks and not time, so that a pause of the whole machine does no harm.
+// Until waits until the condition holds. It ends the test if it has to wait for longer
+// than Patience. It counts checks and not time, so that a pause of the whole machine
+// does no harm.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for range Patience / pause {

@@ -3,8 +3,8 @@
 //
 //	testcluster go test ./...
 //
-// ORDERS_TEST_POSTGRES_URL leads the command to the cluster. testcluster exits with the exit
-// code of the command.
+// The command finds the URL of the cluster in ORDERS_TEST_POSTGRES_URL. testcluster exits
+// with the exit code of the command.
 package main
 
 import (
@@ -53,7 +53,8 @@ func runCommand(ctx context.Context, url string, command []string) (int, error) 
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), pgtest.URLVariable+"="+url)
-	// A process group of its own lets `go test` and all its test processes end together.
+	// A process group of its own lets `go test` and all its test processes end
+	// together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout

@@ -24,7 +24,7 @@ func TestRunCommand_ReturnsTheExitCode(t *testing.T) {
 	}
 }
 
-func TestRun_LeadsTheCommandToTheCluster(t *testing.T) {
+func TestRun_SetsTheURLOfTheCluster(t *testing.T) {
 	code, err := run(t.Context(), []string{"sh", "-c", `case "$` + pgtest.URLVariable + `" in postgres://*) exit 0; esac; exit 3`})
 	if code != 0 || err != nil {
 		t.Errorf("code = %d, err = %v", code, err)

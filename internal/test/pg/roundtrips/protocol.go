@@ -9,11 +9,12 @@ import (
 	"net"
 )
 
-// maxMessage bounds the size of a message, so that a wrong length does not exhaust memory.
+// maxMessage bounds the size of a message, so that a wrong length does not exhaust
+// memory.
 const maxMessage = 64 << 20
 
-// forward forwards bytes in both directions until one side closes its connection. It calls
-// record with the statements of each round trip before it sends them.
+// forward forwards bytes in both directions until one side closes its connection. It
+// calls record with the statements of each round trip before it sends them.
 func forward(client, server net.Conn, record func(Trip)) {
 	responses := make(chan struct{})
 	go func() {
@@ -34,8 +35,8 @@ type session struct {
 	record     func(Trip)
 }
 
-// forward reads messages (PostgreSQL's documentation, "Message Formats") and forwards them
-// when one requests a response.
+// forward reads messages (PostgreSQL's documentation, "Message Formats") and forwards
+// them when one requests a response.
 func (s *session) forward(client io.Reader, server io.Writer) error {
 	batch, err := readMessage(client, nil, 0) // the first message has no type
 	if err != nil {
@@ -64,8 +65,8 @@ func (s *session) readBatch(client io.Reader) (batch []byte, err error) {
 	}
 }
 
-// parse adds the statements of a message to the trip. It reports whether the message requests
-// a response.
+// parse adds the statements of a message to the trip. It reports whether the message
+// requests a response.
 func (s *session) parse(kind byte, body []byte) bool {
 	switch kind {
 	case 'P': // Parse: name, statement
@@ -91,8 +92,8 @@ func (s *session) parse(kind byte, body []byte) bool {
 	return false
 }
 
-// readMessage appends one message to buf. A message starts with its type, of typeSize bytes,
-// and its length, which includes the four bytes of the length itself.
+// readMessage appends one message to buf. A message starts with its type, of typeSize
+// bytes, and its length, which includes the four bytes of the length itself.
 func readMessage(r io.Reader, buf []byte, typeSize int) ([]byte, error) {
 	head := make([]byte, typeSize+4)
 	if _, err := io.ReadFull(r, head); err != nil {

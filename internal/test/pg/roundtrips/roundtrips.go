@@ -1,6 +1,6 @@
-// Package roundtrips is a proxy for PostgreSQL that records every round trip: what the client
-// sends before it waits for a response. Tests bound the number of round trips, and the
-// benchmark reports it.
+// Package roundtrips is a proxy for PostgreSQL that records every round trip: what the
+// client sends before it waits for a response. Tests bound the number of round trips,
+// and the benchmark reports it.
 package roundtrips
 
 import (
@@ -17,12 +17,13 @@ import (
 
 // Trip is one round trip: the statements that were sent together.
 //
-// Each message that requests a response counts as one trip, so that the count of a client
-// that pipelines several of them is never too low.
+// Each message that requests a response counts as one trip, so that the count of a
+// client that pipelines several of them is never too low.
 type Trip []string
 
-// Housekeeping reports whether a trip belongs to no particular command: it draws a block of
-// ids for the next hundred rows, or pgx checks whether an idle connection is alive.
+// Housekeeping reports whether a trip belongs to no particular command: it draws a
+// block of ids for the next hundred rows, or pgx checks whether an idle connection is
+// alive.
 func (t Trip) Housekeeping() bool {
 	for _, statement := range t {
 		if statement != "-- ping" && !strings.Contains(statement, "nextval(") {
@@ -96,8 +97,8 @@ func (p *Proxy) Take() []Trip {
 	return trips
 }
 
-// HoldAfter lets n round trips pass and delays later ones until release is called. Whatever
-// a client completes before that, it has completed within n round trips.
+// HoldAfter lets n round trips pass and delays later ones until release is called.
+// Whatever a client completes before that, it has completed within n round trips.
 func (p *Proxy) HoldAfter(n int) (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
