@@ -21,7 +21,7 @@ func issuerDir(dir string) string { return filepath.Join(dir, "issuer") }
 func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev", flag.ContinueOnError)
 	dir := flags.String("dir", defaultDir, "folder where the data is kept")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args, "orders-dev help lists commands and flags"); err != nil {
 		return err
 	}
 	s, err := startServers(ctx, *dir, environ, out)

@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-const usage = `orders-dev runs the order and payment service together with the servers that it needs
+const help = `orders-dev runs the order and payment service together with the servers that it needs
 (PostgreSQL, a broker, a token issuer and a double of the card provider) and prints
 commands to try.
 
@@ -41,7 +41,7 @@ func main() {
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	err := execute(ctx, args, environ, out)
 	if errors.Is(err, flag.ErrHelp) {
-		_, err = io.WriteString(out, usage)
+		_, err = io.WriteString(out, help)
 	}
 	return err
 }
@@ -59,16 +59,16 @@ func execute(ctx context.Context, args, environ []string, out io.Writer) error {
 	return dev(ctx, args, environ, out)
 }
 
-// parse parses flags. It rejects arguments that are not flags.
-func parse(flags *flag.FlagSet, args []string) error {
-	flags.SetOutput(io.Discard) // the error says enough, in one line
+// parse parses flags and rejects other arguments. An error ends with usage, in one line.
+func parse(flags *flag.FlagSet, args []string, usage string) error {
+	flags.SetOutput(io.Discard) // Parse would print the error, too
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil {
-		return fmt.Errorf("%w: orders-dev help lists the flags", err)
+		return fmt.Errorf("%w: %s", err, usage)
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: orders-dev help lists the commands", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q: %s", flags.Arg(0), usage)
 	}
 	return nil
 }

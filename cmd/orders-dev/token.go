@@ -13,6 +13,8 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
+const tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
+
 // token prints a token that orders-dev accepts, signed with the key that it keeps in
 // its folder.
 func token(args []string, out io.Writer) error {
@@ -21,11 +23,11 @@ func token(args []string, out io.Writer) error {
 	role := flags.String("role", "", "customer, seller, admin or system; several with commas")
 	ttl := flags.Duration("ttl", 24*time.Hour, "lifetime of the token")
 	dir := flags.String("dir", defaultDir, "folder where orders-dev keeps its data")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args, tokenUsage); err != nil {
 		return err
 	}
 	if *sub == "" || *role == "" {
-		return errors.New("usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]")
+		return errors.New(tokenUsage)
 	}
 	roles, err := parseRoles(*role)
 	if err != nil {
