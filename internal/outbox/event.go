@@ -6,12 +6,14 @@ import "time"
 type Event struct {
 	// ID identifies the event to every consumer. IDs are unique, and within one
 	// aggregate they grow.
-	ID        int64
-	Type      string
+	ID   int64
+	Type string
+	// Aggregate names what changed: "order/17".
 	Aggregate string
 	// Version is the schema version of Data.
 	Version int
-	At      time.Time
+	// At is when the event was written.
+	At time.Time
 	// Data is a JSON object.
 	Data []byte
 }

@@ -1,6 +1,13 @@
+// Package outbox publishes the events that transactions have written to the outbox.
+//
+// A use case writes its event in the transaction of the change itself, so an event exists
+// exactly when its change does (R-DIST-OBX). The [Relay] reads events that have committed
+// and passes them to the broker. It knows two ports, [Store] and [Publisher], and neither
+// the database nor the broker behind them.
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,86 +18,98 @@ import (
 )
 
 const (
-	// batchSize bounds what is in memory, however much waits.
+	// batchSize bounds the events in memory, however large the backlog is.
 	batchSize = 500
-	// leaseFor is how long a replica that died keeps the others waiting.
-	leaseFor = 15 * time.Second
-	// pollEvery is how late an event leaves when nobody says that there is one.
-	pollEvery = 200 * time.Millisecond
-	// maxPause bounds the wait between attempts while something does not work.
-	maxPause = 5 * time.Second
-	// markTimeout bounds the notes at the end, whatever became of the context.
+	// leaseTTL is how long the other replicas wait after the relay with the lease died.
+	leaseTTL = 15 * time.Second
+	// pollInterval is how late an event is published when the outbox was empty before.
+	pollInterval = 200 * time.Millisecond
+	// minBackoff and maxBackoff bound the wait after a failure.
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// markTimeout bounds the statements that run even after the relay's context ended.
 	markTimeout = 5 * time.Second
 )
 
-// Store is where events wait until they have left. Each call commits by itself.
+// Store is the outbox that the relay reads. Each call commits by itself, so no
+// transaction is open while the relay waits for the broker.
 type Store interface {
-	// Lease takes or renews the right to relay, and tells whether the holder has it.
+	// Lease acquires or extends the right to relay, and reports whether holder has it.
 	Lease(ctx context.Context, holder string, d time.Duration) (bool, error)
-	// Release gives the right back.
+	// Release ends the lease of holder. It does nothing when another one has it.
 	Release(ctx context.Context, holder string) error
-	// Unpublished gives the lowest ids of what has not left; an aggregate's without a gap.
+	// Unpublished returns the events with the lowest ids that are not marked as
+	// published, at most limit. It returns the events of one aggregate in the order in
+	// which they were written, and without a gap.
 	Unpublished(ctx context.Context, limit int) ([]Event, error)
-	// MarkPublished notes what the broker has acknowledged.
+	// MarkPublished marks events that the broker has acknowledged.
 	MarkPublished(ctx context.Context, ids []int64) error
 }
 
 // Publisher sends events to the broker.
 type Publisher interface {
+	// Publish sends events, those of one aggregate in their order, and returns the ids
+	// that the broker has acknowledged. It may return ids and an error; the events whose
+	// ids are missing may have arrived or not.
 	Publish(ctx context.Context, events []Event) (acked []int64, err error)
 }
 
-// Relay moves events from the outbox to the broker (R-DIST-OBX). Each event arrives at
-// least once and in the order of its aggregate; the broker and the consumers drop what
-// comes again, by its id.
+// Relay is the background worker that publishes the outbox. Every replica runs one.
 //
-// Every replica runs one, and a lease lets one work at a time. It need not be airtight: a
-// relay that stalls in mid-batch and goes on after its lease sends a run of events that
-// its successor sends too, both in order, and of two such copies the first arrivals are
-// in order again.
+// It promises two things:
+//
+//   - At least once. The relay marks an event as published after the broker has
+//     acknowledged it. If the process dies in between, the next relay publishes the event
+//     a second time under the same id. The broker drops that duplicate while it remembers
+//     the id; later the consumers have to. The other order, marking first, would lose the
+//     event instead.
+//   - In order within an aggregate. [Store] returns the events of an aggregate in order,
+//     [Publisher] keeps that order, and after a failure the relay reads the outbox again
+//     from the first event that is not marked. Events of different aggregates have no
+//     order.
+//
+// A lease lets one relay publish at a time, because several would all send the same
+// events. The promises do not depend on it. A relay that stalls during a batch and
+// continues after its lease expired sends some events that its successor sends too. Each
+// of them sends those events in order, so the first copies arrive in order as well.
+//
+// A failure ends nothing: the relay logs it, backs off and tries again, and the events
+// wait in the outbox.
 type Relay struct {
 	Store     Store
 	Publisher Publisher
-	// LeaseFor replaces the usual 15 s when it is not zero.
-	LeaseFor time.Duration
+	// LeaseTTL defaults to 15 s.
+	LeaseTTL time.Duration
 	Log      zerolog.Logger
 
-	holder     string
+	holder     string // identifies this relay in the lease
 	leaseUntil time.Time
 }
 
-// Run relays until ctx ends.
+// Run publishes events until ctx ends. A Relay runs once at a time.
 func (r *Relay) Run(ctx context.Context) {
 	r.holder = rand.Text()
-	if r.LeaseFor == 0 {
-		r.LeaseFor = leaseFor
-	}
+	r.LeaseTTL = cmp.Or(r.LeaseTTL, leaseTTL)
 	defer r.release(ctx)
 	for failures := 0; ctx.Err() == nil; {
-		n, err := r.step(ctx)
+		n, err := r.relayBatch(ctx)
 		if err != nil {
 			failures++
-			r.complain(ctx, err, failures)
-			rest(ctx, backOff(failures))
+			r.logFailure(ctx, err, failures)
+			sleep(ctx, backoff(failures))
 			continue
 		}
 		failures = 0
-		if n < batchSize {
-			rest(ctx, pollEvery)
+		if n < batchSize { // the outbox is empty, or another relay has the lease
+			sleep(ctx, pollInterval)
 		}
 	}
 }
 
-func (r *Relay) complain(ctx context.Context, err error, failures int) {
-	if ctx.Err() == nil { // or else it is the end and no failure
-		r.Log.Warn().Err(err).Int("attempt", failures).Msg("events cannot leave")
-	}
-}
-
-// step relays one batch and tells how many events it had. It publishes under its own
-// lease only, and begins again with the first event that is not marked.
-func (r *Relay) step(ctx context.Context) (int, error) {
-	if mine, err := r.lease(ctx); err != nil || !mine {
+// relayBatch publishes one batch and returns how many events it had. It publishes only
+// while its own lease lasts.
+func (r *Relay) relayBatch(ctx context.Context) (int, error) {
+	if held, err := r.lease(ctx); err != nil || !held {
 		return 0, err
 	}
 	events, err := r.Store.Unpublished(ctx, batchSize)
@@ -103,21 +122,23 @@ func (r *Relay) step(ctx context.Context) (int, error) {
 	return len(events), errors.Join(err, r.mark(ctx, acked))
 }
 
-// lease makes sure that at least half of the lease is left. Its end is counted from
-// before the question, so it is never later than the one in the database.
+// lease reports whether this relay may publish, and extends a lease of which half is
+// over. The local end of the lease counts from before the call, so it is never later than
+// the end in the database.
 func (r *Relay) lease(ctx context.Context) (bool, error) {
 	asked := time.Now()
-	if r.leaseUntil.Sub(asked) > r.LeaseFor/2 {
+	if r.leaseUntil.Sub(asked) > r.LeaseTTL/2 {
 		return true, nil
 	}
-	mine, err := r.Store.Lease(ctx, r.holder, r.LeaseFor)
-	if mine {
-		r.leaseUntil = asked.Add(r.LeaseFor)
+	held, err := r.Store.Lease(ctx, r.holder, r.LeaseTTL)
+	if held {
+		r.leaseUntil = asked.Add(r.LeaseTTL)
 	}
-	return mine, err
+	return held, err
 }
 
-// mark notes what has left, also at the end of ctx: it saves sending it again.
+// mark marks the events that the broker acknowledged. It does so even after ctx ended:
+// every mark that is lost means a duplicate.
 func (r *Relay) mark(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -127,15 +148,22 @@ func (r *Relay) mark(ctx context.Context, ids []int64) error {
 	return r.Store.MarkPublished(ctx, ids)
 }
 
-// release lets another replica go on at once. If it fails, the lease ends by itself.
+// release lets another replica continue at once. If it fails, the lease expires by itself.
 func (r *Relay) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
 	_ = r.Store.Release(ctx, r.holder)
 }
 
-// rest waits for d, or until ctx ends.
-func rest(ctx context.Context, d time.Duration) {
+func (r *Relay) logFailure(ctx context.Context, err error, attempt int) {
+	if ctx.Err() != nil {
+		return // the relay is stopping, and that is why the call failed
+	}
+	r.Log.Warn().Err(err).Int("attempt", attempt).Msg("outbox publish failed")
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -144,8 +172,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// backOff doubles from 100 ms, and is random, so that replicas do not come all at once.
-func backOff(failures int) time.Duration {
-	d := min(100*time.Millisecond<<min(failures-1, 10), maxPause)
+// backoff doubles with each failure. It is random, so that replicas do not retry in step.
+func backoff(failures int) time.Duration {
+	d := min(minBackoff<<min(failures-1, 10), maxBackoff)
 	return d/2 + mathrand.N(d/2)
 }

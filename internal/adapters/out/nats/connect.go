@@ -1,4 +1,4 @@
-// Package nats lets the events of the outbox leave through NATS JetStream.
+// Package nats publishes the events of the outbox to NATS JetStream.
 package nats
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Connect opens a connection that comes back for ever. It returns at once, also when no
-// broker answers: a broker that is down is reported by whoever needs it. The URL may
-// carry credentials, so it is in no error and no log.
+// Connect opens a connection that reconnects for as long as it is open. It returns at
+// once, even while the broker is down: whoever uses the connection reports that. The URL
+// may contain credentials, so no error and no log entry contains the URL.
 func Connect(brokerURL string, log zerolog.Logger) (*client.Conn, error) {
 	conn, err := client.Connect(brokerURL,
 		client.Name("orders"),
@@ -21,23 +21,23 @@ func Connect(brokerURL string, log zerolog.Logger) (*client.Conn, error) {
 		client.MaxReconnects(-1),
 		client.ReconnectWait(250*time.Millisecond),
 		client.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
-		// What cannot be sent fails at once: the outbox is the buffer, and memory stays flat.
+		// No buffer: while the broker is down, events wait in the outbox, not in memory.
 		client.ReconnectBufSize(-1),
 		client.DisconnectErrHandler(func(conn *client.Conn, err error) {
-			if !conn.IsClosed() { // by ourselves
-				log.Warn().Err(err).Msg("the broker is gone")
+			if !conn.IsClosed() { // a connection that we closed is no event
+				log.Warn().Err(err).Msg("broker disconnected")
 			}
 		}),
-		client.ReconnectHandler(func(*client.Conn) { log.Info().Msg("the broker is back") }),
+		client.ReconnectHandler(func(*client.Conn) { log.Info().Msg("broker reconnected") }),
 		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
-			log.Warn().Err(err).Msg("the broker reported an error")
+			log.Warn().Err(err).Msg("broker error")
 		}),
 	)
 	if err == nil {
 		return conn, nil
 	}
-	if _, broken := errors.AsType[*url.Error](err); broken {
-		return nil, errors.New("the broker URL cannot be read") // err would show the password
+	if _, malformed := errors.AsType[*url.Error](err); malformed {
+		return nil, errors.New("invalid broker URL") // err would contain the password
 	}
 	return nil, fmt.Errorf("connect to the broker: %w", err)
 }

@@ -15,61 +15,87 @@ import (
 )
 
 const (
-	// Stream is where the events are kept for their consumers.
+	// Stream keeps the events for their consumers.
 	Stream = "ORDERS"
 	// SubjectPrefix and the type of an event make its subject.
 	SubjectPrefix = "orders.events."
 
-	// keepFor is how long a consumer may be away without losing anything.
+	// keepFor is how long a consumer may be away without missing an event.
 	keepFor = 7 * 24 * time.Hour
-	// forgetAfter is how long the broker knows an event that comes twice. After that
-	// consumers have to: every event has an id.
-	forgetAfter = 2 * time.Minute
+	// duplicateWindow is how long the broker remembers the ids of events and drops
+	// duplicates. Later the consumers have to: every event has an id.
+	duplicateWindow = 2 * time.Minute
 	// ackTimeout bounds the wait for one acknowledgement.
 	ackTimeout = 5 * time.Second
 	// maxPending bounds the events that wait for their acknowledgement.
 	maxPending = 1000
 )
 
-// Publisher brings events to JetStream. One goroutine at a time may use it.
+// Publisher publishes events to JetStream. It implements [outbox.Publisher]. One
+// goroutine at a time may use it.
 type Publisher struct {
-	js    jetstream.JetStream
-	ready bool // the stream has been seen
+	js          jetstream.JetStream
+	streamReady bool // the stream existed when we last looked
 }
 
-// NewPublisher makes a publisher on a connection. Nothing is sent yet.
+// NewPublisher returns a publisher that uses conn. It sends nothing yet.
 func NewPublisher(conn *client.Conn) (*Publisher, error) {
 	js, err := jetstream.New(conn,
-		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithPublishAsyncMaxPending(maxPending))
+		jetstream.WithPublishAsyncTimeout(ackTimeout),
+		jetstream.WithPublishAsyncMaxPending(maxPending))
 	if err != nil {
-		return nil, fmt.Errorf("use the broker: %w", err)
+		return nil, fmt.Errorf("open jetstream: %w", err)
 	}
 	return &Publisher{js: js}, nil
 }
 
-// Publish sends events, each aggregate's in their order, and gives the ids of those that
-// the broker has acknowledged. After an error the others may have arrived or not: they
-// have to be sent again, and the broker drops the ones it knows by their id.
+// Publish sends events, those of one aggregate in their order, and returns the ids that
+// the broker has acknowledged. After an error the other events may have arrived or not;
+// the caller sends them again, and the broker drops duplicates by id.
 //
-// An acknowledgement can fail to come for one message while the next one arrives, so two
-// events of an aggregate are never under way together. All others are.
+// The acknowledgement of an event can get lost while that of a later one arrives. So
+// Publish sends the next event of an aggregate only after the one before is acknowledged.
+// Events of different aggregates are sent together.
 func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
-	if err := p.prepare(ctx); err != nil {
+	if err := p.ensureStream(ctx); err != nil {
 		return nil, err
 	}
 	for _, round := range rounds(events) {
-		ids, err := p.together(ctx, round)
+		ids, err := p.publishRound(ctx, round)
 		acked = append(acked, ids...)
 		if err != nil {
-			p.ready = false // perhaps the broker lost its streams
+			p.streamReady = false // the stream may be gone: look next time
 			return acked, err
 		}
 	}
 	return acked, nil
 }
 
-// rounds splits events so that each round has at most one event of an aggregate: its
-// first, its second, and so on.
+// ensureStream creates the stream unless it exists. It leaves an existing stream as its
+// operators configured it: replicas, age and size are theirs to choose.
+func (p *Publisher) ensureStream(ctx context.Context) error {
+	if p.streamReady {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
+	defer cancel()
+	_, err := p.js.Stream(ctx, Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = p.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: Stream, Subjects: []string{SubjectPrefix + ">"},
+			Storage: jetstream.FileStorage, MaxAge: keepFor, Duplicates: duplicateWindow,
+		})
+	}
+	// The name is in use when another replica has just created the stream.
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("prepare stream %s: %w", Stream, err)
+	}
+	p.streamReady = true
+	return nil
+}
+
+// rounds splits events so that no round has two events of one aggregate: the first events
+// of all aggregates, then the second ones, and so on.
 func rounds(events []outbox.Event) [][]outbox.Event {
 	var split [][]outbox.Event
 	seen := make(map[string]int)
@@ -84,8 +110,8 @@ func rounds(events []outbox.Event) [][]outbox.Event {
 	return split
 }
 
-// together sends all events and then waits for all acknowledgements.
-func (p *Publisher) together(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
+// publishRound sends all events and then waits for all acknowledgements.
+func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
 	acks := make([]jetstream.PubAckFuture, len(events))
 	for i, e := range events {
 		ack, sendErr := p.send(e)
@@ -118,7 +144,7 @@ func (p *Publisher) send(e outbox.Event) (jetstream.PubAckFuture, error) {
 	return ack, nil
 }
 
-// await waits for one acknowledgement. That an event was there already is one, too.
+// await waits for one acknowledgement. The broker acknowledges a duplicate as well.
 func await(ctx context.Context, ack jetstream.PubAckFuture) error {
 	select {
 	case <-ack.Ok():
@@ -130,7 +156,7 @@ func await(ctx context.Context, ack jetstream.PubAckFuture) error {
 	}
 }
 
-// envelope is an event on the wire; see api/asyncapi.yaml.
+// envelope is the JSON of an event; api/asyncapi.yaml describes it.
 type envelope struct {
 	ID         int64           `json:"id"`
 	Type       string          `json:"type"`
@@ -146,26 +172,4 @@ func encode(e outbox.Event) ([]byte, error) {
 		return nil, fmt.Errorf("encode event %d: %w", e.ID, err)
 	}
 	return body, nil
-}
-
-// prepare makes the stream unless it exists. One that exists is left as its operators
-// set it: copies, age and size are theirs to choose.
-func (p *Publisher) prepare(ctx context.Context) error {
-	if p.ready {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
-	defer cancel()
-	_, err := p.js.Stream(ctx, Stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = p.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: Stream, Subjects: []string{SubjectPrefix + ">"},
-			Storage: jetstream.FileStorage, MaxAge: keepFor, Duplicates: forgetAfter,
-		})
-	}
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another replica was faster
-		return fmt.Errorf("prepare the stream %s: %w", Stream, err)
-	}
-	p.ready = true
-	return nil
 }

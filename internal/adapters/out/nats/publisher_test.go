@@ -1,0 +1,146 @@
+package nats_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/adapters/out/nats"
+	devbroker "example.com/orders/internal/dev/broker"
+	"example.com/orders/internal/outbox"
+	natstest "example.com/orders/internal/test/nats"
+)
+
+// fullAt returns the configuration of a stream as an operator might create it: with room
+// for so many messages, and refusing any more.
+func fullAt(messages int64) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: nats.Stream, Subjects: []string{nats.SubjectPrefix + ">"},
+		MaxMsgs: messages, Discard: jetstream.DiscardNew,
+	}
+}
+
+// eventsOf returns one event for each aggregate in the list, with the ids 1, 2, 3 …
+func eventsOf(aggregates ...string) []outbox.Event {
+	var events []outbox.Event
+	for i, aggregate := range aggregates {
+		events = append(events, outbox.Event{
+			ID: int64(i + 1), Type: "test.happened", Aggregate: aggregate, Data: []byte("{}"),
+		})
+	}
+	return events
+}
+
+// publishedIDs returns the ids of all events in the stream, in its order.
+func publishedIDs(t *testing.T, broker *devbroker.Broker) []int64 {
+	t.Helper()
+	var ids []int64
+	for _, body := range natstest.Messages(t, broker, nats.Stream) {
+		var e struct{ ID int64 }
+		if err := json.Unmarshal(body, &e); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func TestPublish_KeepsTheOrderOfAnAggregateAfterAFailure(t *testing.T) {
+	t.Parallel()
+	broker := natstest.New(t)
+	js := natstest.JetStream(t, broker)
+	if _, err := js.CreateStream(t.Context(), fullAt(2)); err != nil {
+		t.Fatal(err)
+	}
+	events := eventsOf("a", "a", "b", "c", "b")
+	publisher := natstest.Publisher(t, broker)
+
+	// There is room for the first events of a and b. The first of c fails, and the
+	// second ones of a and b must not be sent.
+	acked, err := publisher.Publish(t.Context(), events)
+	if diff := cmp.Diff([]int64{1, 3}, acked); err == nil || diff != "" {
+		t.Errorf("err = %v, acknowledged (-want +got):\n%s", err, diff)
+	}
+
+	if _, err := js.UpdateStream(t.Context(), fullAt(10)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := publisher.Publish(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1, 3, 4, 2, 5}, publishedIDs(t, broker)); diff != "" {
+		t.Errorf("ids in the stream (-want +got):\n%s", diff)
+	}
+}
+
+func TestPublish_LeavesAnExistingStreamAsItIs(t *testing.T) {
+	t.Parallel()
+	broker := natstest.New(t)
+	js := natstest.JetStream(t, broker)
+	if _, err := js.CreateStream(t.Context(), fullAt(7)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := natstest.Publisher(t, broker).Publish(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), nats.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stream.CachedInfo().Config.MaxMsgs; got != 7 {
+		t.Errorf("the stream now has room for %d messages, want 7", got)
+	}
+}
+
+func TestPublish_RecreatesADeletedStreamAfterOneFailure(t *testing.T) {
+	t.Parallel()
+	broker := natstest.New(t)
+	publisher := natstest.Publisher(t, broker)
+	if _, err := publisher.Publish(t.Context(), eventsOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := natstest.JetStream(t, broker).DeleteStream(t.Context(), nats.Stream); err != nil {
+		t.Fatal(err)
+	}
+	if acked, err := publisher.Publish(t.Context(), eventsOf("b")); err == nil {
+		t.Errorf("%v were acknowledged without a stream", acked)
+	}
+	if _, err := publisher.Publish(t.Context(), eventsOf("b")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{1}, publishedIDs(t, broker)); diff != "" {
+		t.Errorf("ids in the stream (-want +got):\n%s", diff)
+	}
+}
+
+func TestConnect_KeepsCredentialsOutOfErrorsAndLogs(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"nats://orders:secret@127.0.0.1:notaport",
+		"nats://orders:secret@[::1",
+		"nats://orders:secret@%zz:4222",
+		"nats://orders:secret@127.0.0.1:1,nats://orders:secret@127.0.0.1:2",
+		"secret://orders:secret@\x7f",
+	} {
+		var log bytes.Buffer
+		conn, err := nats.Connect(url, zerolog.New(&log))
+		if err == nil {
+			publisher, newErr := nats.NewPublisher(conn)
+			if newErr != nil {
+				t.Fatal(newErr)
+			}
+			_, err = publisher.Publish(t.Context(), nil)
+			conn.Close()
+		}
+		if err == nil {
+			t.Errorf("%q works", url)
+		} else if written := err.Error() + log.String(); strings.Contains(written, "secret") {
+			t.Errorf("the secret was written: %s", written)
+		}
+	}
+}

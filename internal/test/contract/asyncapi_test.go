@@ -1,0 +1,146 @@
+package contracttest_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"example.com/orders/internal/adapters/out/nats"
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/outbox"
+	contracttest "example.com/orders/internal/test/contract"
+	natstest "example.com/orders/internal/test/nats"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// One event of each type goes all the way: outbox, relay, publisher, stream.
+func TestAsyncAPI_DescribesEveryPublishedEvent(t *testing.T) {
+	t.Parallel()
+	db, broker := openDB(t), natstest.New(t)
+	schemas := contracttest.EventSchemas(t)
+	var written []string
+	for eventType := range schemas {
+		written = append(written, eventType)
+		err := db.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+			return tx.Journal.Publish(ctx, sampleEvent(t, eventType))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	relay := &outbox.Relay{Store: db.Outbox(), Publisher: natstest.Publisher(t, broker)}
+	natstest.Run(t, relay.Run)
+	natstest.AwaitPublished(t, db.Outbox())
+
+	var published []string
+	for _, body := range natstest.Messages(t, broker, nats.Stream) {
+		published = append(published, checkEvent(t, schemas, body))
+	}
+	slices.Sort(written)
+	slices.Sort(published)
+	if diff := cmp.Diff(written, published); diff != "" {
+		t.Errorf("types of events (-written +published):\n%s", diff)
+	}
+}
+
+func openDB(t *testing.T) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.New(t), MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// checkEvent validates a message against the schema of its type, and returns the type.
+func checkEvent(t *testing.T, schemas map[string]*jsonschema.Schema, body []byte) string {
+	t.Helper()
+	event, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	members, _ := event.(map[string]any)
+	eventType, _ := members["type"].(string)
+	schema, known := schemas[eventType]
+	if !known {
+		t.Errorf("api/asyncapi.yaml does not know %q", eventType)
+	} else if err := schema.Validate(event); err != nil {
+		t.Errorf("%s\n%v", body, err)
+	}
+	return eventType
+}
+
+// sampleEvent returns an event as the core makes it.
+func sampleEvent(t *testing.T, eventType string) core.Event {
+	t.Helper()
+	family, change, _ := strings.Cut(eventType, ".")
+	amount, err := core.ParseMoney("1999.00", "RUB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch family {
+	case "order":
+		o := &order.Order{
+			ID: 17, CustomerID: "sber-42", SellerID: "shop", Status: order.Paid, Total: amount, Version: 2,
+		}
+		return o.Event(change)
+	case "payment":
+		p := &payment.Payment{
+			ID: 3, OrderID: 17, Method: payment.ByCard, Status: payment.Captured, Amount: amount,
+			Card: payment.Card{Token: "pm_card_visa"},
+		}
+		return p.Event(change)
+	case "refund":
+		r := &payment.Refund{
+			ID: 5, PaymentID: 3, OrderID: 17, Status: payment.RefundPending, Amount: amount,
+		}
+		return r.Event(change)
+	default:
+		b := &payment.Balance{CustomerID: "sber-42", Amount: amount}
+		return b.Event(change, &payment.LedgerEntry{ID: 9, Kind: payment.EntryCredit, Amount: amount})
+	}
+}
+
+// A schema that accepts everything would prove nothing.
+func TestAsyncAPI_RejectsWrongEvents(t *testing.T) {
+	t.Parallel()
+	schema := contracttest.EventSchemas(t)["order.paid"]
+	changes := map[string]func(event, data map[string]any){
+		"no id":              func(event, _ map[string]any) { delete(event, "id") },
+		"unknown version":    func(event, _ map[string]any) { event["version"] = 2 },
+		"unknown type":       func(event, _ map[string]any) { event["type"] = "order.eaten" },
+		"unknown member":     func(event, _ map[string]any) { event["email"] = "a@b.example" },
+		"amount as a number": func(_, data map[string]any) { data["amount"] = 1999.0 },
+		"personal data":      func(_, data map[string]any) { data["full_name"] = "Anna" },
+		"no status":          func(_, data map[string]any) { delete(data, "status") },
+		"local time":         func(event, _ map[string]any) { event["occurred_at"] = "2026-03-01T12:00:00+03:00" },
+	}
+	for name, change := range changes {
+		data := sampleEvent(t, "order.paid").Data
+		data["order_id"], data["version"] = 17, 2
+		event := map[string]any{
+			"id": 1, "type": "order.paid", "version": 1, "aggregate": "order/17",
+			"occurred_at": time.Now().UTC().Format(time.RFC3339Nano), "data": data,
+		}
+		if err := schema.Validate(event); err != nil {
+			t.Fatalf("before the change: %v", err)
+		}
+		change(event, data)
+		if schema.Validate(event) == nil {
+			t.Errorf("%s: the schema accepts it", name)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package natstest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/adapters/out/nats"
+	devbroker "example.com/orders/internal/dev/broker"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+// Publisher returns the service's publisher, on a connection that it has to itself until
+// the test ends.
+func Publisher(t testing.TB, broker *devbroker.Broker) *nats.Publisher {
+	t.Helper()
+	conn, err := nats.Connect(broker.URL(), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	publisher, err := nats.NewPublisher(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return publisher
+}
+
+// Run runs a background worker, such as a relay, until the test ends or stop is called.
+// stop returns when the worker has ended.
+func Run(t testing.TB, worker func(context.Context)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); worker(ctx) }()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
+// Backlog is an outbox that knows how many events are not published yet.
+type Backlog interface {
+	Backlog(ctx context.Context) (events int64, oldest time.Duration, err error)
+}
+
+// AwaitPublished waits until every event of the outbox is published.
+func AwaitPublished(t testing.TB, outbox Backlog) {
+	t.Helper()
+	testwait.Until(t, "all events are published", func() bool { return Unpublished(t, outbox) == 0 })
+}
+
+// Unpublished returns how many events of the outbox are not published yet.
+func Unpublished(t testing.TB, outbox Backlog) int64 {
+	t.Helper()
+	events, _, err := outbox.Backlog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
