@@ -23,16 +23,16 @@ func (a *App) jobsConfig(core useCases, gateway payment.Gateway, log zerolog.Log
 	reconciliation := &payment.Reconciliation{Store: db, Gateway: gateway, Now: time.Now}
 	cfg := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log,
-		ReleaseReservations: core.orders.ReleaseExpiredReservations,
-		CleanKeys:           db.Keys().DeleteExpired,
-		CleanMessages:       db.DeleteOldMessages,
-		CleanOutbox: func(ctx context.Context, limit int) (int, error) {
+		ReleaseExpiredReservations: jobs.BatchJob{Run: core.orders.ReleaseExpiredReservations},
+		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired},
+		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages},
+		CleanOutbox: jobs.BatchJob{Run: func(ctx context.Context, limit int) (int, error) {
 			return db.Outbox().DeletePublished(ctx, keepPublished, limit)
-		},
+		}},
 		Reconcile: a.reconcile(reconciliation, log),
 	}
 	if gateway != nil {
-		cfg.Settle, cfg.SettleRefund = core.payments.SettlePayment, core.payments.SettleRefund
+		cfg.SettlePayment, cfg.SettleRefund = core.payments.SettlePayment, core.payments.SettleRefund
 	}
 	return cfg
 }

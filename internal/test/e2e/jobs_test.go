@@ -21,8 +21,8 @@ func (s *service) runJobs() (stop func()) {
 	db := s.store()
 	runner, err := jobs.New(jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: zerolog.New(zerolog.NewTestWriter(s)),
-		ReleaseReservations: s.holds().ReleaseExpiredReservations, CleanKeys: db.Keys().DeleteExpired,
-		ReservationsEvery: 20 * time.Millisecond, KeysEvery: 20 * time.Millisecond,
+		ReleaseExpiredReservations: jobs.BatchJob{Run: s.holds().ReleaseExpiredReservations, Every: 20 * time.Millisecond},
+		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired, Every: 20 * time.Millisecond},
 	})
 	if err != nil {
 		s.Fatal(err)

@@ -1,13 +1,14 @@
-// Package jobs is the way in for work that nobody asks for over HTTP: what is due by
-// the clock. It runs on River, in a schema and on connections of its own, so that it
-// never takes a connection from traffic.
+// Package jobs runs background jobs on River: those that are due by the clock, and those
+// that a use case inserted in its transaction. River keeps its tables in a schema of their
+// own, and the jobs use a pool of their own, so they never take a connection from traffic.
 //
-// Every replica works. Doing a job twice, or on two replicas at once, does no harm: the
-// use cases look again under their locks, and clean-up passes over what others are at.
+// Every replica runs jobs, and a job may run twice. After a long pause of its process, River
+// starts it on another replica while the first run is still at work; and the replica that
+// takes over the schedule starts jobs that have just run. So every job must be harmless
+// when it runs twice, in turn or at the same time; [Config] says for each why it is.
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,131 +27,137 @@ import (
 )
 
 const (
-	// runTimeout bounds one run.
+	// runTimeout bounds one run of a job.
 	runTimeout = time.Minute
-	// settlers is how many questions to the provider are open at once in one process.
-	settlers = 8
-	// rescueAfter is longer than a job may take.
+	// rescueAfter is when another replica takes over a job whose process died. It is
+	// longer than a run may take.
 	rescueAfter = 2 * time.Minute
-	// keepFor is how long finished jobs can be looked at.
-	keepFor = time.Hour
+	// keepFinished is how long River keeps finished jobs for inspection.
+	keepFinished = time.Hour
+	// workers and settleWorkers are how many jobs a replica runs at once: of those that
+	// are due by the clock, and of those that wait for the card provider.
+	workers       = 2
+	settleWorkers = 8
+	// stopTimeout bounds the end of jobs that were cancelled.
+	stopTimeout = 5 * time.Second
 )
 
-// Config says what is done how often.
+// Config lists the jobs. A job without a function does not run.
 type Config struct {
-	// Pool is for jobs alone; four connections will do.
+	// Pool is for the jobs alone; four connections are enough.
 	Pool *pgxpool.Pool
 	// Schema is where River keeps its tables.
 	Schema string
-	// ReleaseReservations frees the stock of at most limit lapsed holds and tells how many
-	// there were; CleanKeys removes at most limit expired idempotency records.
-	ReleaseReservations func(ctx context.Context, limit int) (int, error)
-	CleanKeys           func(ctx context.Context, limit int) (int, error)
-	// CleanOutbox removes events that left long ago, CleanMessages the notes of messages
-	// that nobody sends again.
-	CleanOutbox   func(ctx context.Context, limit int) (int, error)
-	CleanMessages func(ctx context.Context, limit int) (int, error)
-	// Settle and SettleRefund ask the card provider about one payment or refund; nil where
-	// cards are not accepted. Again tells that it is not the first try.
-	Settle       func(ctx context.Context, paymentID int64, again bool) error
-	SettleRefund func(ctx context.Context, refundID int64, again bool) error
-	// Reconcile compares the books and says what differs; it runs every ReconcileEvery,
-	// zero is every hour.
-	Reconcile      func(ctx context.Context) error
-	ReconcileEvery time.Duration
-	// ReservationsEvery and KeysEvery are how often; zero is every 5 s and every minute.
-	ReservationsEvery time.Duration
-	KeysEvery         time.Duration
-	// RescueAfter is when a job whose process died is given to another one; zero is after
-	// two minutes.
-	RescueAfter time.Duration
-	Log         zerolog.Logger
+	Log    zerolog.Logger
+
+	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
+	// Two runs: each order is locked, and the second run finds its reservation gone.
+	ReleaseExpiredReservations BatchJob
+	// CleanIdempotencyRecords deletes expired idempotency records, every minute.
+	// Two runs: each skips the rows that the other has locked.
+	CleanIdempotencyRecords BatchJob
+	// CleanOutbox deletes events that were published long ago, every 10 minutes.
+	// Two runs: each skips the rows that the other has locked.
+	CleanOutbox BatchJob
+	// CleanProcessedMessages deletes the ids of messages that are too old to be delivered
+	// again, every hour. Two runs: each skips the rows that the other has locked.
+	CleanProcessedMessages BatchJob
+
+	// Reconcile compares the ledger with itself and with the card provider, every hour.
+	// Two runs: it only reads, so they report the same mismatches.
+	Reconcile func(ctx context.Context) error
+
+	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund for
+	// that of a refund. The use case inserts the job in its own transaction. retry says
+	// that an earlier attempt may have reached the provider.
+	// Two runs: the provider carries out an idempotency key once, and a payment or refund
+	// that is decided does not change.
+	SettlePayment func(ctx context.Context, paymentID int64, retry bool) error
+	SettleRefund  func(ctx context.Context, refundID int64, retry bool) error
 }
 
-// Runner works on jobs between Start and Stop.
+// Runner runs the jobs between Start and Stop.
 type Runner struct {
 	client   *river.Client[pgx.Tx]
 	migrator *rivermigrate.Migrator[pgx.Tx]
-	// endSweeps lets sweeps end after the batch that they are at.
-	endSweeps func()
+	// stopBatches lets batch jobs end after the batch that they are at.
+	stopBatches func()
 }
 
-// New sets the jobs up. Nothing runs yet.
+// New returns a runner of the jobs in cfg. Nothing runs yet.
 func New(cfg Config) (*Runner, error) {
-	workers, stopping := river.NewWorkers(), make(chan struct{})
-	river.AddWorker(workers, &sweeper[releaseReservations]{sweep: cfg.ReleaseReservations, stopping: stopping})
-	river.AddWorker(workers, &sweeper[cleanKeys]{sweep: cfg.CleanKeys, stopping: stopping})
-	river.AddWorker(workers, &sweeper[cleanOutbox]{sweep: cfg.CleanOutbox, stopping: stopping})
-	river.AddWorker(workers, &sweeper[cleanMessages]{sweep: cfg.CleanMessages, stopping: stopping})
-	river.AddWorker(workers, &reconciler{reconcile: cfg.Reconcile})
-	queues := map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}}
-	if cfg.Settle != nil {
-		river.AddWorker(workers, &settler[settlePayment]{settle: cfg.Settle})
-		river.AddWorker(workers, &settler[settleRefund]{settle: cfg.SettleRefund})
-		queues["payments"] = river.QueueConfig{MaxWorkers: settlers}
-	}
+	stopping := make(chan struct{})
+	schedule := newSchedule(cfg, stopping)
 	driver := riverpgxv5.New(cfg.Pool)
-	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Schema: cfg.Schema, Logger: slog.New(slog.DiscardHandler)})
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{
+		Schema: cfg.Schema, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
-		return nil, fmt.Errorf("set up the jobs: %w", err)
+		return nil, fmt.Errorf("configure the jobs: %w", err)
 	}
 	client, err := river.NewClient(driver, &river.Config{
-		Schema:  cfg.Schema,
-		Workers: workers,
-		Queues:  queues,
-		PeriodicJobs: []*river.PeriodicJob{
-			every(cfg.ReservationsEvery, 5*time.Second, releaseReservations{}),
-			every(cfg.KeysEvery, time.Minute, cleanKeys{}),
-			every(0, 10*time.Minute, cleanOutbox{}),
-			every(0, time.Hour, cleanMessages{}),
-			every(cfg.ReconcileEvery, time.Hour, reconcile{}),
-		},
+		Schema:                      cfg.Schema,
+		Workers:                     schedule.workers,
+		Queues:                      schedule.queues,
+		PeriodicJobs:                schedule.periodic,
 		JobTimeout:                  runTimeout,
-		RescueStuckJobsAfter:        cmp.Or(cfg.RescueAfter, rescueAfter),
-		CompletedJobRetentionPeriod: keepFor,
-		ErrorHandler:                failures{cfg.Log},
+		RescueStuckJobsAfter:        rescueAfter,
+		CompletedJobRetentionPeriod: keepFinished,
+		ErrorHandler:                errorLog{cfg.Log},
 		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up the jobs: %w", err)
+		return nil, fmt.Errorf("configure the jobs: %w", err)
 	}
 	return &Runner{client, migrator, sync.OnceFunc(func() { close(stopping) })}, nil
 }
 
-// failures tells the log of runs that failed: River does so below the level that we
-// hear.
-type failures struct{ log zerolog.Logger }
-
-// HandleError logs an error. What was left undone is for the next run.
-func (f failures) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
-	f.log.Error().Err(err).Str("job", job.Kind).Msg("a job failed")
-	return nil
+// schedule is the configured jobs in River's terms.
+type schedule struct {
+	workers  *river.Workers
+	queues   map[string]river.QueueConfig
+	periodic []*river.PeriodicJob
+	stopping <-chan struct{}
 }
 
-// HandlePanic has nothing to add: panics River logs as errors.
-func (failures) HandlePanic(context.Context, *rivertype.JobRow, any, string) *river.ErrorHandlerResult {
-	return nil
-}
-
-// every schedules args, and once at the start: a process that restarts often must not
-// put its work off for ever.
-func every(period, otherwise time.Duration, args river.JobArgs) *river.PeriodicJob {
-	if period == 0 {
-		period = otherwise
+func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
+	s := &schedule{
+		workers:  river.NewWorkers(),
+		queues:   map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+		stopping: stopping,
 	}
-	return river.NewPeriodicJob(river.PeriodicInterval(period),
-		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{MaxAttempts: 1} },
-		&river.PeriodicJobOpts{RunOnStart: true})
+	addBatchJob(s, releaseExpiredReservations{}, cfg.ReleaseExpiredReservations, 5*time.Second)
+	addBatchJob(s, cleanIdempotencyRecords{}, cfg.CleanIdempotencyRecords, time.Minute)
+	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, 10*time.Minute)
+	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, time.Hour)
+	addReconcile(s, cfg.Reconcile, time.Hour)
+	if cfg.SettlePayment != nil {
+		river.AddWorker(s.workers, &settleWorker[settlePayment]{settle: cfg.SettlePayment})
+		river.AddWorker(s.workers, &settleWorker[settleRefund]{settle: cfg.SettleRefund})
+		s.queues[settleQueue] = river.QueueConfig{MaxWorkers: settleWorkers}
+	}
+	return s
 }
 
-// Start begins to work, until Stop. It refuses a schema of River that is not current.
+// every schedules a job, and once at the start: a process that restarts often must still
+// get to its work. A failed run is not repeated, because the next one is due soon.
+func (s *schedule) every(period time.Duration, args river.JobArgs) {
+	s.periodic = append(s.periodic, river.NewPeriodicJob(
+		river.PeriodicInterval(period),
+		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{MaxAttempts: 1} },
+		&river.PeriodicJobOpts{RunOnStart: true},
+	))
+}
+
+// Start runs the jobs until Stop. It refuses a schema of River that is not current.
 func (r *Runner) Start(ctx context.Context) error {
 	result, err := r.migrator.Validate(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("look at the jobs' schema: %w", err)
+		return fmt.Errorf("check the schema of the jobs: %w", err)
 	}
 	if !result.OK {
-		return errors.New("the jobs' schema is not current: run `orders migrate up` (" + strings.Join(result.Messages, "; ") + ")")
+		return errors.New("the schema of the jobs is not current: run `orders migrate up` (" +
+			strings.Join(result.Messages, "; ") + ")")
 	}
 	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the jobs: %w", err)
@@ -158,14 +165,14 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes no more jobs and waits for those that run; when ctx ends first, it breaks
-// them off.
+// Stop starts no more jobs and waits for those that run. If ctx ends first, it cancels
+// them.
 func (r *Runner) Stop(ctx context.Context) error {
-	r.endSweeps()
+	r.stopBatches()
 	if err := r.client.Stop(ctx); err == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := r.client.StopAndCancel(ctx); err != nil {
 		return fmt.Errorf("stop the jobs: %w", err)
@@ -173,17 +180,16 @@ func (r *Runner) Stop(ctx context.Context) error {
 	return nil
 }
 
-// reconcile compares the books.
-type reconcile struct{}
+// errorLog logs jobs that failed. River does so too, but below the level that we log.
+type errorLog struct{ log zerolog.Logger }
 
-func (reconcile) Kind() string { return "reconcile" }
-
-type reconciler struct {
-	river.WorkerDefaults[reconcile]
-	reconcile func(ctx context.Context) error
+// HandleError logs the error and leaves the job's next attempt to River.
+func (l errorLog) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	l.log.Error().Err(err).Str("job", job.Kind).Msg("job failed")
+	return nil
 }
 
-// Work compares once.
-func (r *reconciler) Work(ctx context.Context, _ *river.Job[reconcile]) error {
-	return r.reconcile(ctx)
+// HandlePanic does nothing: River logs panics as errors.
+func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *river.ErrorHandlerResult {
+	return nil
 }

@@ -21,30 +21,34 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = testwait.Patience
+const (
+	// onlyAtStart is a period that is longer than any test, so that a job runs once.
+	onlyAtStart = time.Hour
+	// often is a period in which a test sees several runs.
+	often = 20 * time.Millisecond
 
-// seldom is a period that no test lives to see the end of.
-const seldom = time.Hour
+	reservations = "release_expired_reservations"
+	records      = "clean_idempotency_records"
+)
 
-// sweep is work that remembers how it was asked. The answer to call n, from 1, is up to
-// the test; without one there is nothing to do.
-type sweep struct {
-	answer func(ctx context.Context, n int) (int, error)
+// batches is a stub of a batch job. It records the limits that it was called with.
+type batches struct {
+	// run answers call n, counted from 1. Without it there is nothing to do.
+	run    func(ctx context.Context, n int) (int, error)
 	calls  atomic.Int64
 	mu     sync.Mutex
 	limits []int
 }
 
-func (s *sweep) run(ctx context.Context, limit int) (int, error) {
-	s.mu.Lock()
-	s.limits = append(s.limits, limit)
-	s.mu.Unlock()
-	n := int(s.calls.Add(1))
-	if s.answer == nil {
+func (b *batches) handle(ctx context.Context, limit int) (int, error) {
+	b.mu.Lock()
+	b.limits = append(b.limits, limit)
+	b.mu.Unlock()
+	n := int(b.calls.Add(1))
+	if b.run == nil {
 		return 0, nil
 	}
-	return s.answer(ctx, n)
+	return b.run(ctx, n)
 }
 
 func newPool(t *testing.T) *pgxpool.Pool {
@@ -57,18 +61,21 @@ func newPool(t *testing.T) *pgxpool.Pool {
 	return pool
 }
 
-// newRunner sets up jobs with these sweeps. What they log is for the test to read.
-func newRunner(t *testing.T, pool *pgxpool.Pool, holds, keys *sweep, every time.Duration) (*jobs.Runner, *syncBuffer) {
+// newRunner returns a runner of two batch jobs, and its log.
+func newRunner(
+	t *testing.T, pool *pgxpool.Pool, releaseReservations, cleanRecords *batches, every time.Duration,
+) (*jobs.Runner, *logBuffer) {
 	t.Helper()
-	logged := &syncBuffer{}
+	log := &logBuffer{}
 	runner, err := jobs.New(jobs.Config{
-		Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.New(logged),
-		ReleaseReservations: holds.run, CleanKeys: keys.run, ReservationsEvery: every, KeysEvery: every,
+		Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.New(log),
+		ReleaseExpiredReservations: jobs.BatchJob{Run: releaseReservations.handle, Every: every},
+		CleanIdempotencyRecords:    jobs.BatchJob{Run: cleanRecords.handle, Every: every},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runner, logged
+	return runner, log
 }
 
 // start starts a runner, and stops it at the end of the test.
@@ -78,7 +85,7 @@ func start(t *testing.T, runner *jobs.Runner) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testwait.Patience)
 		defer cancel()
 		if err := runner.Stop(ctx); err != nil {
 			t.Error(err)
@@ -86,186 +93,193 @@ func start(t *testing.T, runner *jobs.Runner) {
 	})
 }
 
-type syncBuffer struct {
+// logBuffer is a log that a test reads while jobs write to it.
+type logBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
 }
 
-func (b *syncBuffer) Write(p []byte) (int, error) {
+func (b *logBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.Write(p)
 }
 
-func (b *syncBuffer) String() string {
+func (b *logBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
 }
 
-var eventually = testwait.Until
-
-// jobsIn counts the jobs of a kind in a state.
-func jobsIn(t *testing.T, pool *pgxpool.Pool, kind, state string) int {
+// countJobs counts the jobs of a kind in a state.
+func countJobs(t *testing.T, pool *pgxpool.Pool, kind, state string) int {
 	t.Helper()
 	var n int
-	err := pool.QueryRow(t.Context(), "SELECT count(*) FROM river.river_job WHERE kind = $1 AND state::text = $2", kind, state).Scan(&n)
+	err := pool.QueryRow(t.Context(),
+		"SELECT count(*) FROM river.river_job WHERE kind = $1 AND state::text = $2", kind, state).Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func TestBothSweepsRunAtTheStart(t *testing.T) {
+func TestRunner_RunsEachJobAtTheStart(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)
-	holds, keys := &sweep{}, &sweep{}
-	runner, _ := newRunner(t, pool, holds, keys, seldom)
+	release, clean := &batches{}, &batches{}
+	runner, _ := newRunner(t, pool, release, clean, onlyAtStart)
 	start(t, runner)
-	eventually(t, "both jobs are completed", func() bool {
-		return jobsIn(t, pool, "release_expired_reservations", "completed") == 1 && jobsIn(t, pool, "clean_idempotency_records", "completed") == 1
+	testwait.Until(t, "both jobs are completed", func() bool {
+		return countJobs(t, pool, reservations, "completed") == 1 && countJobs(t, pool, records, "completed") == 1
 	})
-	if holds.calls.Load() != 1 || keys.calls.Load() != 1 {
-		t.Errorf("%d and %d sweeps, want one each", holds.calls.Load(), keys.calls.Load())
+	if release.calls.Load() != 1 || clean.calls.Load() != 1 {
+		t.Errorf("%d and %d calls, want one each", release.calls.Load(), clean.calls.Load())
 	}
 }
 
-func TestBothSweepsRunPeriodically(t *testing.T) {
+func TestRunner_RunsEachJobPeriodically(t *testing.T) {
 	t.Parallel()
-	holds, keys := &sweep{}, &sweep{}
-	runner, _ := newRunner(t, newPool(t), holds, keys, 20*time.Millisecond)
+	release, clean := &batches{}, &batches{}
+	runner, _ := newRunner(t, newPool(t), release, clean, often)
 	start(t, runner)
-	eventually(t, "both have run four times", func() bool { return holds.calls.Load() >= 4 && keys.calls.Load() >= 4 })
+	testwait.Until(t, "both jobs have run four times", func() bool {
+		return release.calls.Load() >= 4 && clean.calls.Load() >= 4
+	})
 }
 
-func TestASweepGoesOnWhileItsBatchesAreFull(t *testing.T) {
+func TestRunner_RepeatsBatchesWhileTheyAreFull(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)
 	due := []int{500, 500, 500, 7, 0}
-	holds := &sweep{answer: func(_ context.Context, n int) (int, error) { return due[n-1], nil }}
-	runner, _ := newRunner(t, pool, holds, &sweep{}, seldom)
+	release := &batches{run: func(_ context.Context, n int) (int, error) { return due[n-1], nil }}
+	runner, _ := newRunner(t, pool, release, &batches{}, onlyAtStart)
 	start(t, runner)
-	eventually(t, "the job is completed", func() bool { return jobsIn(t, pool, "release_expired_reservations", "completed") == 1 })
-	if len(holds.limits) != 4 {
-		t.Errorf("%d batches, want 4", len(holds.limits))
+	testwait.Until(t, "the job is completed", func() bool {
+		return countJobs(t, pool, reservations, "completed") == 1
+	})
+	if len(release.limits) != 4 {
+		t.Errorf("%d batches, want 4", len(release.limits))
 	}
-	for _, limit := range holds.limits {
+	for _, limit := range release.limits {
 		if limit != 500 {
 			t.Errorf("a batch of %d, want 500", limit)
 		}
 	}
 }
 
-// A failure ends the run and is told. The other sweep, and the next run, go on.
-func TestAFailedSweepHasAnotherChance(t *testing.T) {
+// A failure ends one run and is logged. The other job and the next run are not affected.
+func TestRunner_RunsAJobAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)
-	holds := &sweep{answer: func(_ context.Context, n int) (int, error) {
+	release := &batches{run: func(_ context.Context, n int) (int, error) {
 		if n == 1 {
-			return 500, errors.New("the database was away")
+			return 500, errors.New("the database was down")
 		}
 		return 0, nil
 	}}
-	keys := &sweep{answer: func(_ context.Context, n int) (int, error) {
+	clean := &batches{run: func(_ context.Context, n int) (int, error) {
 		if n == 1 {
 			panic("a bug")
 		}
 		return 0, nil
 	}}
-	runner, logged := newRunner(t, pool, holds, keys, 20*time.Millisecond)
+	runner, log := newRunner(t, pool, release, clean, often)
 	start(t, runner)
-	for _, kind := range []string{"release_expired_reservations", "clean_idempotency_records"} {
-		eventually(t, kind+" failed once and was completed later", func() bool {
-			return jobsIn(t, pool, kind, "discarded") == 1 && jobsIn(t, pool, kind, "completed") >= 1
+	for _, kind := range []string{reservations, records} {
+		testwait.Until(t, kind+" failed once and was completed later", func() bool {
+			return countJobs(t, pool, kind, "discarded") == 1 && countJobs(t, pool, kind, "completed") >= 1
 		})
 	}
-	for _, message := range []string{"the database was away", "a bug"} {
-		if !strings.Contains(logged.String(), message) {
-			t.Errorf("the log does not tell %q:\n%s", message, logged)
+	for _, text := range []string{"job failed", "the database was down", "a bug"} {
+		if !strings.Contains(log.String(), text) {
+			t.Errorf("the log does not contain %q:\n%s", text, log)
 		}
 	}
 }
 
-func TestStartRefusesASchemaThatIsNotCurrent(t *testing.T) {
+func TestRunner_RefusesASchemaThatIsNotCurrent(t *testing.T) {
 	t.Parallel()
-	for name, damage := range map[string]string{
-		"no schema":            "DROP SCHEMA river CASCADE",
-		"no tables":            "DROP SCHEMA river CASCADE; CREATE SCHEMA river",
-		"a migration too few":  "DELETE FROM river.river_migration WHERE version = (SELECT max(version) FROM river.river_migration)",
-		"nothing was migrated": "DELETE FROM river.river_migration",
-	} {
+	tests := map[string]string{
+		"no schema": "DROP SCHEMA river CASCADE",
+		"no tables": "DROP SCHEMA river CASCADE; CREATE SCHEMA river",
+		"one migration missing": `DELETE FROM river.river_migration
+			WHERE version = (SELECT max(version) FROM river.river_migration)`,
+		"all migrations missing": "DELETE FROM river.river_migration",
+	}
+	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := newPool(t)
 			if _, err := pool.Exec(t.Context(), damage); err != nil {
 				t.Fatal(err)
 			}
-			holds, keys := &sweep{}, &sweep{}
-			runner, _ := newRunner(t, pool, holds, keys, time.Millisecond)
+			release, clean := &batches{}, &batches{}
+			runner, _ := newRunner(t, pool, release, clean, time.Millisecond)
 			err := runner.Start(t.Context())
 			if err == nil {
-				t.Fatal("it started")
+				t.Fatal("the runner started")
 			}
 			if !strings.Contains(err.Error(), "orders migrate up") {
 				t.Errorf("the error does not say what to do: %v", err)
 			}
-			if holds.calls.Load()+keys.calls.Load() > 0 {
-				t.Error("it worked all the same")
+			if release.calls.Load()+clean.calls.Load() > 0 {
+				t.Error("a job ran although Start failed")
 			}
 		})
 	}
 }
 
-func TestStopWaitsForTheRunningJob(t *testing.T) {
+func TestStop_WaitsForARunningJob(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)
-	running, release := make(chan struct{}), make(chan struct{})
-	var finished, brokenOff atomic.Bool
-	holds := &sweep{answer: func(ctx context.Context, _ int) (int, error) {
+	running, finish := make(chan struct{}), make(chan struct{})
+	var finished, cancelled atomic.Bool
+	release := &batches{run: func(ctx context.Context, _ int) (int, error) {
 		close(running)
 		select {
-		case <-release:
+		case <-finish:
 		case <-ctx.Done():
-			brokenOff.Store(true)
+			cancelled.Store(true)
 		}
 		finished.Store(true)
 		return 0, nil
 	}}
-	runner, _ := newRunner(t, pool, holds, &sweep{}, seldom)
+	runner, _ := newRunner(t, pool, release, &batches{}, onlyAtStart)
 	if err := runner.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	<-running
+
 	stopped := make(chan error, 1)
 	go func() { stopped <- runner.Stop(context.WithoutCancel(t.Context())) }()
 	select {
 	case err := <-stopped:
 		t.Fatalf("Stop did not wait for the job: %v", err)
-	case <-time.After(300 * time.Millisecond): // longer than Stop takes with nothing to wait for
+	case <-time.After(300 * time.Millisecond): // longer than Stop takes when no job runs
 	}
-	close(release)
+	close(finish)
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	if !finished.Load() || brokenOff.Load() {
-		t.Errorf("when Stop returned, the job was finished: %t, broken off: %t", finished.Load(), brokenOff.Load())
+	if !finished.Load() || cancelled.Load() {
+		t.Errorf("when Stop returned, finished = %t, cancelled = %t", finished.Load(), cancelled.Load())
 	}
-	if n := jobsIn(t, pool, "release_expired_reservations", "completed"); n != 1 {
+	if n := countJobs(t, pool, reservations, "completed"); n != 1 {
 		t.Errorf("%d completed jobs, want 1", n)
 	}
 }
 
-func TestStopBreaksOffAJobThatTakesTooLong(t *testing.T) {
+func TestStop_CancelsAJobWhenItsOwnTimeIsOver(t *testing.T) {
 	t.Parallel()
 	running := make(chan struct{})
-	var brokenOff atomic.Bool
-	holds := &sweep{answer: func(ctx context.Context, _ int) (int, error) {
+	var cancelled atomic.Bool
+	release := &batches{run: func(ctx context.Context, _ int) (int, error) {
 		close(running)
 		<-ctx.Done()
-		brokenOff.Store(true)
+		cancelled.Store(true)
 		return 0, ctx.Err()
 	}}
-	runner, _ := newRunner(t, newPool(t), holds, &sweep{}, seldom)
+	runner, _ := newRunner(t, newPool(t), release, &batches{}, onlyAtStart)
 	if err := runner.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -275,30 +289,29 @@ func TestStopBreaksOffAJobThatTakesTooLong(t *testing.T) {
 	if err := runner.Stop(ctx); err != nil {
 		t.Error(err)
 	}
-	if !brokenOff.Load() {
-		t.Error("Stop left the job to itself")
+	if !cancelled.Load() {
+		t.Error("the job still runs after Stop")
 	}
 }
 
-// One of several runners schedules; when it goes, another one does.
-func TestAnotherRunnerTakesOver(t *testing.T) {
+// One replica at a time schedules the jobs. When it stops, another one does.
+func TestRunner_TakesOverTheScheduleOfAStoppedReplica(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)
-	first, second := &sweep{}, &sweep{}
-	leader, _ := newRunner(t, pool, first, &sweep{}, 20*time.Millisecond)
+	first, second := &batches{}, &batches{}
+	leader, _ := newRunner(t, pool, first, &batches{}, often)
 	if err := leader.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the first works", func() bool { return first.calls.Load() > 0 })
-	heir, _ := newRunner(t, pool, second, &sweep{}, 20*time.Millisecond)
-	start(t, heir)
+	testwait.Until(t, "the first replica runs the job", func() bool { return first.calls.Load() > 0 })
+	successor, _ := newRunner(t, pool, second, &batches{}, often)
+	start(t, successor)
 	if err := leader.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	calls := first.calls.Load()
-	before := second.calls.Load()
-	eventually(t, "the second goes on", func() bool { return second.calls.Load() >= before+3 })
+	calls, before := first.calls.Load(), second.calls.Load()
+	testwait.Until(t, "the second replica runs the job", func() bool { return second.calls.Load() >= before+3 })
 	if first.calls.Load() != calls {
-		t.Error("the first works on after Stop")
+		t.Error("the first replica still runs jobs after Stop")
 	}
 }

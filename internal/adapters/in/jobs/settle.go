@@ -7,8 +7,11 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// settlePayment asks the provider what becomes of a card payment. The job is written
-// beside the payment, in its transaction.
+// settleQueue is the queue in which the use cases insert these jobs. It is separate, so
+// that a slow card provider does not delay the other jobs.
+const settleQueue = "payments"
+
+// settlePayment is the arguments of the job that runs [Config.SettlePayment].
 type settlePayment struct {
 	ID int64 `json:"id"`
 }
@@ -17,7 +20,7 @@ func (settlePayment) Kind() string { return "settle_payment" }
 
 func (a settlePayment) id() int64 { return a.ID }
 
-// settleRefund asks the provider to give money of a card payment back.
+// settleRefund is the arguments of the job that runs [Config.SettleRefund].
 type settleRefund struct {
 	ID int64 `json:"id"`
 }
@@ -26,26 +29,28 @@ func (settleRefund) Kind() string { return "settle_refund" }
 
 func (a settleRefund) id() int64 { return a.ID }
 
-// question is the arguments of a job about one row.
-type question interface {
+// rowArgs is the arguments of a job about one row.
+type rowArgs interface {
 	river.JobArgs
 	id() int64
 }
 
-// settler asks until there is an answer.
-type settler[A question] struct {
+// settleWorker asks the card provider until the outcome is known.
+type settleWorker[A rowArgs] struct {
 	river.WorkerDefaults[A]
-	settle func(ctx context.Context, id int64, again bool) error
+	settle func(ctx context.Context, id int64, retry bool) error
 }
 
-// Work asks once. A job that was given to another process counts as asked before.
-func (s *settler[A]) Work(ctx context.Context, job *river.Job[A]) error {
-	return s.settle(ctx, job.Args.id(), job.Attempt > 1)
+// Work asks once. From the second attempt on an earlier one may have reached the provider,
+// whether it failed or its process died.
+func (w *settleWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
+	return w.settle(ctx, job.Args.id(), job.Attempt > 1)
 }
 
-// NextRetry asks again after 1, 2, 4 … seconds, and every five minutes in the end: an
-// unknown outcome is asked for until it is known.
-func (s *settler[A]) NextRetry(job *river.Job[A]) time.Time {
+// NextRetry returns the time of the next attempt: after 1, 2, 4 … seconds, later every five
+// minutes. The job is inserted with so many attempts that it never gives up: a payment
+// whose outcome is unknown must not stay so.
+func (w *settleWorker[A]) NextRetry(job *river.Job[A]) time.Time {
 	const longest = 5 * time.Minute
 	wait := time.Second << min(job.Attempt-1, 9)
 	return time.Now().Add(min(wait, longest))
