@@ -2,60 +2,43 @@ package events_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"gopkg.in/yaml.v3"
 
-	"example.com/orders/api"
-	pgtest "example.com/orders/internal/test/pg"
+	contracttest "example.com/orders/internal/test/contract"
 )
 
-// contractOf gives a schema of api/asyncapi.yaml.
-func contractOf(t *testing.T, name string) *jsonschema.Schema {
-	t.Helper()
-	var doc any
-	if err := yaml.Unmarshal(api.AsyncAPI, &doc); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(doc) // for the types that the validator expects
-	if err != nil {
-		t.Fatal(err)
-	}
-	if doc, err = jsonschema.UnmarshalJSON(bytes.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft7) // what AsyncAPI's own schemas extend
-	if err := compiler.AddResource("asyncapi.yaml", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("asyncapi.yaml#/components/schemas/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
-// TestConsumerTakesWhatTheContractAllows sends messages at the borders of the schema:
-// those that it allows are done, the others are dead, and their headers keep the
-// contract.
-func TestConsumerTakesWhatTheContractAllows(t *testing.T) {
+// The messages are at the limits of the schema. The consumer processes those that the
+// schema allows and dead-letters the others, with the headers that api/asyncapi.yaml names.
+func TestConsumer_ProcessesWhatAsyncAPIAllows(t *testing.T) {
 	t.Parallel()
-	message, headers := contractOf(t, "InventoryRestocked"), contractOf(t, "DeadHeaders")
-	w, s := newWarehouse(t), openShop(t, pgtest.New(t))
-	s.sell(t, "tea")
-	w.consume(t, s.Restock, 0)
-	var allowed []string // by their header, for the body may have no id
-	for i, body := range []string{
-		`{"sku":"tea","quantity":1}`, `{"id":"~","sku":"tea","quantity":1000000000}`, `{"id":"a","sku":"tea","quantity":1,"more":[]}`,
-		`{"id":"b","sku":"tea","quantity":0}`, `{"id":"c","sku":"tea","quantity":1000000001}`, `{"id":"d","sku":"tea","quantity":"1"}`,
-		`{"id":"e f","sku":"tea","quantity":1}`, `{"id":"g","sku":"t/a","quantity":1}`, `{"id":"h","sku":"","quantity":1}`,
-		`{"id":"i","quantity":1}`, `{"id":"j","sku":"tea"}`, `{"id":7,"sku":"tea","quantity":1}`, `[]`, `null`,
-	} {
+	message := contracttest.MessageSchema(t, "InventoryRestocked")
+	headers := contracttest.MessageSchema(t, "DeadHeaders")
+	w, s := newWarehouse(t), newShop(t)
+	s.addProduct(t, "tea")
+	w.startReplica(t, s.restock, usualAckWait)
+	bodies := []string{
+		`{"sku":"tea","quantity":1}`, // its id is in the header
+		`{"id":"~","sku":"tea","quantity":1000000000}`,
+		`{"id":"a","sku":"tea","quantity":1,"more":[]}`,
+
+		`{"id":"b","sku":"tea","quantity":0}`,
+		`{"id":"c","sku":"tea","quantity":1000000001}`,
+		`{"id":"d","sku":"tea","quantity":"1"}`,
+		`{"id":"e f","sku":"tea","quantity":1}`,
+		`{"id":"g","sku":"t/a","quantity":1}`,
+		`{"id":"h","sku":"","quantity":1}`,
+		`{"id":"i","quantity":1}`,
+		`{"id":"j","sku":"tea"}`,
+		`{"id":7,"sku":"tea","quantity":1}`,
+		`[]`,
+		`null`,
+	}
+	var allowed []string
+	for i, body := range bodies {
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))
 		if err != nil {
 			t.Fatal(err)
@@ -65,20 +48,23 @@ func TestConsumerTakesWhatTheContractAllows(t *testing.T) {
 		}
 		w.send(t, body, jetstream.WithMsgID(fmt.Sprint("header-", i)))
 	}
-	w.awaitDone(t)
-	if len(allowed) != 3 || s.onHand(t, "tea") != 1_000_000_002 {
-		t.Errorf("%d on hand of the allowed %q", s.onHand(t, "tea"), allowed)
+	w.awaitAllDone(t)
+
+	if len(allowed) != 3 {
+		t.Errorf("the schema allows %q, want the first three", allowed)
 	}
-	for _, dead := range w.dead(t) {
+	s.wantOnHand(t, "tea", 1_000_000_002)
+	letters := w.deadLetters(t)
+	for _, letter := range letters {
 		values := map[string]any{}
-		for name := range dead.Header {
-			values[name] = dead.Header.Get(name)
+		for name := range letter.Header {
+			values[name] = letter.Header.Get(name)
 		}
 		if err := headers.Validate(values); err != nil {
 			t.Error(err)
 		}
 	}
-	if n := len(w.dead(t)); n != 11 {
-		t.Errorf("%d dead messages", n)
+	if len(letters) != 11 {
+		t.Errorf("%d dead letters, want 11", len(letters))
 	}
 }

@@ -1,10 +1,12 @@
-// Package events is the way in for messages of other services, through NATS JetStream.
+// Package events consumes messages of other services from NATS JetStream.
 //
-// A message is acknowledged after the transaction of its effect has committed, and the
-// use case notes its id there: it may come any number of times, on any replica.
+// A message is acknowledged after the transaction of its effect has committed, and the use
+// case stores its id in that transaction. So a message may be delivered any number of
+// times, to any replica, and has its effect once.
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,72 +22,74 @@ import (
 )
 
 const (
-	// Stream is where the warehouse's messages are.
+	// Stream has the messages of the warehouse.
 	Stream = "WAREHOUSE"
-	// Subject is that of the messages consumed.
+	// Subject is that of the messages that we consume.
 	Subject = "warehouse.inventory.restocked"
-	// DeadStream is where messages end that can never be done.
-	DeadStream = "ORDERS_DLQ"
-	// DeadSubject is that of the dead ones.
-	DeadSubject = "orders.dlq.inventory.restocked"
+	// DeadLetterStream has the messages that can never be processed.
+	DeadLetterStream = "ORDERS_DLQ"
+	// DeadLetterSubject is that of our dead letters.
+	DeadLetterSubject = "orders.dlq.inventory.restocked"
 
-	// durable names the consumer that all replicas share: each message goes to one of them.
+	// durable names the consumer that all replicas share: the broker delivers each message
+	// to one of them.
 	durable = "orders-restock"
-	// workers is how many messages one replica works on at a time.
+	// workers is how many messages a replica processes at a time.
 	workers = 4
-	// workTimeout bounds one attempt.
-	workTimeout = time.Minute
-	// ackWait is when a message whose replica died is given to another one.
+	// processTimeout bounds one attempt to process a message.
+	processTimeout = time.Minute
+	// ackWait is how long the broker waits for an acknowledgement, or a sign that the work
+	// goes on, before it delivers the message to another replica.
 	ackWait = 30 * time.Second
-	// setupTimeout bounds one request to the broker.
+	// setupTimeout bounds the preparation of streams and consumer.
 	setupTimeout = 5 * time.Second
 
-	keepMessages = 7 * 24 * time.Hour
-	keepDead     = 30 * 24 * time.Hour
+	// How long the streams keep messages, if we have to create them.
+	keepMessages    = 7 * 24 * time.Hour
+	keepDeadLetters = 30 * 24 * time.Hour
 )
 
-// Config says what is consumed and what does it.
+// Config says what processes the messages.
 type Config struct {
 	Conn *nats.Conn
-	// Restock is the use case. A [core.Fault] is its refusal, every other error passes.
+	// Restock is the use case. A [core.Fault] means that the message can never be
+	// processed; after any other error it is delivered again.
 	Restock func(context.Context, order.Restock) error
-	// AckWait replaces the usual 30 s when it is not zero.
+	// AckWait defaults to 30 s.
 	AckWait time.Duration
 	Log     zerolog.Logger
 }
 
-// Consumer works on messages while Run runs.
+// Consumer processes messages while Run runs.
 type Consumer struct {
-	Config
-	js jetstream.JetStream
+	cfg Config
+	js  jetstream.JetStream
 }
 
-// New makes a consumer. Nothing is asked of the broker yet.
+// New returns a consumer. It sends nothing to the broker yet.
 func New(cfg Config) (*Consumer, error) {
-	if cfg.AckWait == 0 {
-		cfg.AckWait = ackWait
-	}
+	cfg.AckWait = cmp.Or(cfg.AckWait, ackWait)
 	js, err := jetstream.New(cfg.Conn)
 	if err != nil {
-		return nil, fmt.Errorf("use the broker: %w", err)
+		return nil, fmt.Errorf("open jetstream: %w", err)
 	}
 	return &Consumer{cfg, js}, nil
 }
 
-// Run works on messages until ctx ends, and lets those in hand finish. A broker that is
-// not there is waited for.
+// Run processes messages until ctx ends, and finishes those that it has begun. While the
+// broker is down, it tries again.
 func (c *Consumer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.consume(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		c.Log.Warn().Err(err).Msg("messages of the warehouse cannot be consumed")
-		pause(ctx, time.Second+rand.N(time.Second))
+		c.cfg.Log.Warn().Err(err).Str("stream", Stream).Msg("message consumer failed")
+		sleep(ctx, time.Second+rand.N(time.Second))
 	}
 }
 
-// consume works until something breaks that the connection does not mend by itself.
+// consume processes messages until an error that reconnecting does not repair.
 func (c *Consumer) consume(ctx context.Context) error {
 	consumer, err := c.prepare(ctx)
 	if err != nil {
@@ -98,40 +102,41 @@ func (c *Consumer) consume(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work takes one message at a time: one that waited here behind another would count as
-// taken, and its acknowledgement would be late.
+// work fetches one message at a time. The broker counts a fetched message as delivered, so
+// one that waited here behind another would run into its acknowledgement deadline.
 func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error {
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(1))
 	if err != nil {
-		return fmt.Errorf("ask for messages: %w", err)
+		return fmt.Errorf("subscribe to messages: %w", err)
 	}
 	defer messages.Stop()
 	for {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return fmt.Errorf("wait for a message: %w", err)
+			return fmt.Errorf("fetch a message: %w", err)
 		}
 		c.handle(ctx, msg)
 	}
 }
 
-// prepare makes what is missing. Streams that exist are left as their operators set them.
+// prepare creates the streams and the consumer where they are missing. It leaves existing
+// streams as their operators configured them.
 func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	if err := c.ensureStream(ctx, Stream, "warehouse.>", keepMessages); err != nil {
 		return nil, err
 	}
-	if err := c.ensureStream(ctx, DeadStream, "orders.dlq.>", keepDead); err != nil {
+	if err := c.ensureStream(ctx, DeadLetterStream, "orders.dlq.>", keepDeadLetters); err != nil {
 		return nil, err
 	}
 	consumer, err := c.js.CreateOrUpdateConsumer(ctx, Stream, jetstream.ConsumerConfig{
 		Durable: durable, FilterSubject: Subject,
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.AckWait,
-		MaxDeliver: -1, // what passes is tried for ever, the rest does not come back
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.cfg.AckWait,
+		MaxDeliver: -1, // no limit: what can never be processed we dead-letter ourselves
 	})
 	if err != nil {
-		return nil, fmt.Errorf("prepare the consumer %s: %w", durable, err)
+		return nil, fmt.Errorf("prepare consumer %s: %w", durable, err)
 	}
 	return consumer, nil
 }
@@ -143,13 +148,15 @@ func (c *Consumer) ensureStream(ctx context.Context, name, subjects string, keep
 			Name: name, Subjects: []string{subjects}, Storage: jetstream.FileStorage, MaxAge: keep,
 		})
 	}
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another replica was faster
-		return fmt.Errorf("prepare the stream %s: %w", name, err)
+	// The name is in use when another replica has just created the stream.
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("prepare stream %s: %w", name, err)
 	}
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
