@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// failure is an error as Stripe tells it.
+// failure is an error in Stripe's format.
 type failure struct {
 	status      int
 	Type        string  `json:"type"`
@@ -28,63 +28,69 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%d %s %s: %s", f.status, f.Type, f.Code, f.Message)
 }
 
+func (f *failure) response() (response, error) {
+	return responseOf(f.status, map[string]*failure{"error": f})
+}
+
 func invalid(code, message string) *failure {
 	return &failure{status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Message: message}
 }
 
-// answer is what a call is answered, now and when its key comes again.
-type answer struct {
+func internalError() *failure {
+	return &failure{status: http.StatusInternalServerError, Type: "api_error", Message: "An unknown error occurred"}
+}
+
+// response is what a caller gets, at first and as a replay.
+type response struct {
 	status   int
 	body     string
 	replayed bool
-	drop     bool // the caller does not get it
+	drop     bool // end the connection instead
 }
 
-func answerOf(status int, body any) (answer, error) {
+func responseOf(status int, body any) (response, error) {
 	text, err := json.Marshal(body)
-	return answer{status: status, body: string(text)}, err
+	return response{status: status, body: string(text)}, err
 }
 
-func (f *failure) answer() (answer, error) {
-	return answerOf(f.status, map[string]*failure{"error": f})
-}
+// A command carries out a call in the transaction that stores its response. If it returns
+// an error, nothing changes and nothing is stored: Stripe, too, stores no response of a
+// request that it did not begin to carry out.
+type command func(ctx context.Context, tx pgx.Tx, r *http.Request) (response, error)
 
-// A command does what a call asks for, in the transaction that keeps its answer too. If it returns an error, nothing
-// has happened and nothing is kept: Stripe keeps no answer of a request that it did not begin to carry out.
-type command func(ctx context.Context, tx pgx.Tx, r *http.Request) (answer, error)
-
-// write answers a call that changes something.
+// write handles a call that changes something.
 func (s *Server) write(do command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, err := s.once(r, do)
-		if err == nil && a.drop {
-			panic(http.ErrAbortHandler) // which ends the connection, and logs nothing
+		res, err := s.runOnce(r, do)
+		if err == nil && res.drop {
+			panic(http.ErrAbortHandler) // ends the connection without a log entry
 		}
-		reply(w, a, err)
+		reply(w, res, err)
 	}
 }
 
-// once does what a key asks for, or finds what was answered. The key is free again before anybody learns the answer.
-func (s *Server) once(r *http.Request, do command) (answer, error) {
+// runOnce carries out a key once, and returns the stored response from the second call on.
+// The key is unlocked before the caller gets the response.
+func (s *Server) runOnce(r *http.Request, do command) (response, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if err := r.ParseForm(); err != nil || key == "" {
-		return answer{}, invalid("parameter_missing", "The double wants a form and an Idempotency-Key")
+		return response{}, invalid("parameter_missing", "fakestripe needs a form and an Idempotency-Key")
 	}
-	if _, runs := s.running.LoadOrStore(key, true); runs {
-		return answer{}, &failure{
+	if _, locked := s.running.LoadOrStore(key, true); locked {
+		return response{}, &failure{
 			status: http.StatusConflict, Type: "idempotency_error", Code: "idempotency_key_in_use",
 			Message: "There is currently another in-progress request using this Idempotent Key",
 		}
 	}
 	defer s.running.Delete(key)
-	if a, err := s.kept(r.Context(), key, fingerprint(r)); err != nil || a.status != 0 {
-		return a, err
+	if res, err := s.stored(r.Context(), key, fingerprint(r)); err != nil || res.status != 0 {
+		return res, err
 	}
-	if err := s.stumble(r.Context(), key, behaviours[r.PostForm.Get("payment_method")]); err != nil {
-		return answer{}, err
+	if err := s.failFirst(r.Context(), key, behaviours[r.PostForm.Get("payment_method")]); err != nil {
+		return response{}, err
 	}
-	// A caller that hangs up stops nothing any more.
-	return s.carryOut(context.WithoutCancel(r.Context()), key, r, do)
+	// From here on, a caller that gives up stops nothing.
+	return s.run(context.WithoutCancel(r.Context()), key, r, do)
 }
 
 func fingerprint(r *http.Request) []byte {
@@ -92,74 +98,79 @@ func fingerprint(r *http.Request) []byte {
 	return sum[:]
 }
 
-// kept gives the first answer of a key, or the zero answer if it is new.
-func (s *Server) kept(ctx context.Context, key string, request []byte) (answer, error) {
+// stored returns the first response of a key, or the zero response if the key is new.
+func (s *Server) stored(ctx context.Context, key string, request []byte) (response, error) {
 	var same bool
-	a := answer{replayed: true}
-	row := s.pool.QueryRow(ctx, `SELECT request = $2, status, body FROM psp_double.answer WHERE key = $1`, key, request)
-	switch err := row.Scan(&same, &a.status, &a.body); {
+	res := response{replayed: true}
+	row := s.pool.QueryRow(ctx, `
+		SELECT request = $2, status, body FROM fakestripe.response WHERE key = $1`, key, request)
+	switch err := row.Scan(&same, &res.status, &res.body); {
 	case errors.Is(err, pgx.ErrNoRows):
-		return answer{}, nil
+		return response{}, nil
 	case err != nil:
-		return answer{}, err
+		return response{}, err
 	case !same:
-		return answer{}, &failure{
+		return response{}, &failure{
 			status: http.StatusBadRequest, Type: "idempotency_error",
 			Message: "Keys for idempotent requests can only be used with the same parameters they were first used with",
 		}
 	}
-	return a, nil
+	return res, nil
 }
 
-func (s *Server) carryOut(ctx context.Context, key string, r *http.Request, do command) (a answer, err error) {
+func (s *Server) run(ctx context.Context, key string, r *http.Request, do command) (res response, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if a, err = do(ctx, tx, r); err != nil {
+		if res, err = do(ctx, tx, r); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO psp_double.answer (key, request, status, body) VALUES ($1, $2, $3, $4)`,
-			key, fingerprint(r), a.status, a.body)
+		_, err = tx.Exec(ctx, `
+			INSERT INTO fakestripe.response (key, request, status, body) VALUES ($1, $2, $3, $4)`,
+			key, fingerprint(r), res.status, res.body)
 		return err
 	})
-	return a, err
+	return res, err
 }
 
-// read answers a call that changes nothing. What was late by then is decided.
-func (s *Server) read(query func(ctx context.Context, r *http.Request) (any, error)) http.HandlerFunc {
+// A query returns the body of the response to a call that changes nothing.
+type query func(ctx context.Context, r *http.Request) (any, error)
+
+// read handles a call that changes nothing. It first decides what is due.
+func (s *Server) read(q query) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := s.decideAndRead(r, query)
+		body, err := s.decideAndRead(r, q)
 		if err != nil {
-			reply(w, answer{}, err)
+			reply(w, response{}, err)
 			return
 		}
-		a, err := answerOf(http.StatusOK, body)
-		reply(w, a, err)
+		res, err := responseOf(http.StatusOK, body)
+		reply(w, res, err)
 	}
 }
 
-func (s *Server) decideAndRead(r *http.Request, query func(context.Context, *http.Request) (any, error)) (any, error) {
+func (s *Server) decideAndRead(r *http.Request, q query) (any, error) {
 	if err := s.decideDue(r.Context()); err != nil {
 		return nil, err
 	}
-	return query(r.Context(), r)
+	return q(r.Context(), r)
 }
 
-func reply(w http.ResponseWriter, a answer, err error) {
+func reply(w http.ResponseWriter, res response, err error) {
 	if err != nil {
-		f, ours := errors.AsType[*failure](err)
-		if !ours {
+		f, ok := errors.AsType[*failure](err)
+		if !ok {
 			f = &failure{status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
 		}
-		a, _ = f.answer() // strings always become JSON
+		res, _ = f.response() // strings can always be encoded
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if a.replayed {
+	if res.replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write([]byte(a.body)) // a caller that has hung up asks again
+	w.WriteHeader(res.status)
+	_, _ = w.Write([]byte(res.body)) // a caller that is gone will retry
 }
 
-// metadataOf collects metadata[name]=value.
+// metadataOf returns the parameters metadata[name]=value.
 func metadataOf(form url.Values) map[string]string {
 	metadata := map[string]string{}
 	for name := range form {
@@ -170,7 +181,7 @@ func metadataOf(form url.Values) map[string]string {
 	return metadata
 }
 
-// list is a page as Stripe gives it.
+// list is a page in Stripe's format.
 type list[T any] struct {
 	Object  string `json:"object"`
 	URL     string `json:"url"`
@@ -178,7 +189,7 @@ type list[T any] struct {
 	HasMore bool   `json:"has_more"`
 }
 
-// listOf makes a page of one row more than the page has, if there are more.
+// listOf returns a page of at most limit rows. rows has one more if there are more.
 func listOf[T any](r *http.Request, object string, rows []T, limit int) list[T] {
 	more := len(rows) > limit
 	if more {

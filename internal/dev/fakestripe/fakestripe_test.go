@@ -2,552 +2,309 @@ package fakestripe_test
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"maps"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
-	"github.com/stripe/stripe-go/v85/webhook"
 
 	"example.com/orders/internal/dev/fakestripe"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
-// patience bounds what a test waits for something that has to come.
-const patience = 30 * time.Second
-
-// double is a running server and its address.
-type double struct {
-	*fakestripe.Server
-	url string
-}
-
-func start(t *testing.T, cfg fakestripe.Config) double {
-	t.Helper()
-	if cfg.DatabaseURL == "" {
-		cfg.DatabaseURL = pgtest.New(t)
+func TestTokens_BehaveAsDocumented(t *testing.T) {
+	t.Parallel()
+	noResponse := response{}
+	declined := func(code string) response {
+		return response{Code: 402, Error: "card_error card_declined " + code}
 	}
-	server, err := fakestripe.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	listener := httptest.NewServer(server.Handler())
-	t.Cleanup(listener.Close)
-	return double{Server: server, url: listener.URL}
-}
-
-// said is what a caller reads of an answer.
-type said struct {
-	ID       string
-	Code     int
-	Status   string
-	Error    string
-	Replayed bool
-	body     string
-}
-
-func ask(t *testing.T, method, address, key string, form url.Values) (said, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	// Not the header that the transport looks at: it would repeat a call whose connection was dropped.
-	r.Header["idempotency-key"] = []string{key}
-	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
-	if err != nil {
-		return said{}, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return said{}, err
-	}
-	var read struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
-		Error  struct {
-			Type        string `json:"type"`
-			Code        string `json:"code"`
-			DeclineCode string `json:"decline_code"`
-		} `json:"error"`
-	}
-	if err := json.Unmarshal(body, &read); err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
-	return said{
-		ID: read.ID, Code: res.StatusCode, Status: read.Status, body: string(body), Replayed: res.Header.Get("Idempotent-Replayed") == "true",
-		Error: strings.Trim(read.Error.Type+" "+read.Error.Code+" "+read.Error.DeclineCode, " "),
-	}, nil
-}
-
-func (d double) charge(t *testing.T, key, token string) (said, error) {
-	t.Helper()
-	return ask(t, "POST", d.url+"/v1/payment_intents", key, url.Values{
-		"amount": {"1999"}, "currency": {"rub"}, "payment_method": {token}, "confirm": {"true"}, "metadata[payment_id]": {"7"},
-	})
-}
-
-func (d double) charged(t *testing.T) map[int64]fakestripe.Charge {
-	t.Helper()
-	charges, err := d.Charges(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id, c := range charges {
-		c.ID = ""
-		charges[id] = c
-	}
-	return charges
-}
-
-var (
-	nothing = map[int64]fakestripe.Charge{}
-	once    = map[int64]fakestripe.Charge{7: {PaymentID: 7, Count: 1, Amount: 1999, Currency: "rub"}}
-)
-
-func TestTokensBehave(t *testing.T) {
-	const lost = -1 // no answer
+	unknown := response{Code: 400, Error: "invalid_request_error resource_missing"}
+	replay := func(r response) response { r.Replayed = true; return r }
+	succeeded, processing := response{Code: 200, Status: "succeeded"}, response{Code: 200, Status: "processing"}
+	failed, action := response{Code: 500, Error: "api_error"}, response{Code: 200, Status: "requires_action"}
 	tests := map[string]struct {
-		first, second said
-		after         map[int64]fakestripe.Charge // the first answer
-		finally       map[int64]fakestripe.Charge // once all is decided
+		first, second response
+		after         charges // after the first response
+		finally       charges // once late payments are decided
 	}{
-		"pm_card_visa":     {said{Code: 200, Status: "succeeded"}, said{Code: 200, Status: "succeeded", Replayed: true}, once, once},
-		"pm_card_declined": {said{Code: 402, Error: "card_error card_declined generic_decline"}, said{Code: 402, Error: "card_error card_declined generic_decline", Replayed: true}, nothing, nothing},
-		"pm_insufficient":  {said{Code: 402, Error: "card_error card_declined insufficient_funds"}, said{Code: 402, Error: "card_error card_declined insufficient_funds", Replayed: true}, nothing, nothing},
-		"pm_500_before":    {said{Code: 500, Error: "api_error"}, said{Code: 200, Status: "succeeded"}, nothing, once},
-		"pm_500":           {said{Code: 500, Error: "api_error"}, said{Code: 500, Error: "api_error", Replayed: true}, once, once},
-		"pm_drop":          {said{Code: lost}, said{Code: 200, Status: "succeeded", Replayed: true}, once, once},
-		"pm_late":          {said{Code: 200, Status: "processing"}, said{Code: 200, Status: "processing", Replayed: true}, nothing, once},
-		"pm_late_declined": {said{Code: 200, Status: "processing"}, said{Code: 200, Status: "processing", Replayed: true}, nothing, nothing},
-		"pm_action":        {said{Code: 200, Status: "requires_action"}, said{Code: 200, Status: "requires_action", Replayed: true}, nothing, nothing},
-		"pm_twice":         {said{Code: 200, Status: "succeeded"}, said{Code: 200, Status: "succeeded", Replayed: true}, once, once},
-		"pm_unknown":       {said{Code: 400, Error: "invalid_request_error resource_missing"}, said{Code: 400, Error: "invalid_request_error resource_missing"}, nothing, nothing},
+		"pm_card_visa":     {succeeded, replay(succeeded), oneCharge, oneCharge},
+		"pm_card_declined": {declined("generic_decline"), replay(declined("generic_decline")), noCharge, noCharge},
+		"pm_insufficient":  {declined("insufficient_funds"), replay(declined("insufficient_funds")), noCharge, noCharge},
+		"pm_500_before":    {failed, succeeded, noCharge, oneCharge},
+		"pm_500":           {failed, replay(failed), oneCharge, oneCharge},
+		"pm_drop":          {noResponse, replay(succeeded), oneCharge, oneCharge},
+		"pm_late":          {processing, replay(processing), noCharge, oneCharge},
+		"pm_late_declined": {processing, replay(processing), noCharge, noCharge},
+		"pm_action":        {action, replay(action), noCharge, noCharge},
+		"pm_twice":         {succeeded, replay(succeeded), oneCharge, oneCharge},
+		"pm_unknown":       {unknown, unknown, noCharge, noCharge},
 	}
 	for token, test := range tests {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
-			d := start(t, fakestripe.Config{Late: time.Hour})
-			for i, want := range []said{test.first, test.second} {
-				got, err := d.charge(t, "payment-7", token)
-				if err != nil {
-					got.Code = lost
-				}
-				got.ID, got.body = "", ""
-				if diff := cmp.Diff(want, got, cmp.AllowUnexported(said{})); diff != "" {
-					t.Errorf("answer %d (-want +got):\n%s", i+1, diff)
-				}
-				if diff := cmp.Diff(test.after, d.charged(t)); i == 0 && diff != "" {
-					t.Errorf("after the first answer (-want +got):\n%s", diff)
-				}
+			f := start(t, fakestripe.Config{Late: time.Hour})
+			first, _, _ := f.charge(t, token)
+			if diff := cmp.Diff(test.first, first); diff != "" {
+				t.Errorf("first response (-want +got):\n%s", diff)
 			}
-			if err := d.DecideLate(t.Context()); err != nil {
-				t.Fatal(err)
+			if diff := cmp.Diff(test.after, f.charged(t)); diff != "" {
+				t.Errorf("charges after the first response (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.finally, d.charged(t)); diff != "" {
-				t.Errorf("finally (-want +got):\n%s", diff)
+			second, _, _ := f.charge(t, token)
+			if diff := cmp.Diff(test.second, second); diff != "" {
+				t.Errorf("second response (-want +got):\n%s", diff)
+			}
+			f.decideLate(t)
+			if diff := cmp.Diff(test.finally, f.charged(t)); diff != "" {
+				t.Errorf("charges in the end (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestHangEndsWithTheCaller(t *testing.T) {
-	d := start(t, fakestripe.Config{Failures: 2})
+func TestHang_LastsUntilTheCallerGivesUp(t *testing.T) {
+	t.Parallel()
+	f := start(t, fakestripe.Config{Failures: 2})
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		r, err := http.NewRequestWithContext(ctx, "POST", d.url+"/v1/payment_intents", strings.NewReader("payment_method=pm_hang"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "idempotency-key": {"payment-7"}}
-		for ctx.Err() == nil { // 409 while the double has not seen yet that the last caller left
-			res, err := http.DefaultTransport.RoundTrip(r.Clone(ctx))
-			if err != nil {
-				continue
-			}
-			_ = res.Body.Close()
-			if res.StatusCode != http.StatusConflict {
-				t.Fatalf("answered %d", res.StatusCode)
-			}
-		}
-		cancel()
+		f.giveUp(t)
 	}
-	for {
-		got, err := d.charge(t, "payment-7", "pm_hang")
+	// The server may still be busy with the call that was given up.
+	var res response
+	for res.Code == 0 || res.Code == http.StatusConflict {
+		var err error
+		if res, _, err = f.charge(t, "pm_hang"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res.Code != http.StatusOK {
+		t.Errorf("the third attempt got %+v, want 200", res)
+	}
+	if diff := cmp.Diff(oneCharge, f.charged(t)); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
+	}
+}
+
+// giveUp makes a call that hangs, and gives up after 50 ms. A call that gets 409, because
+// the server is still busy with the one before, is repeated until then.
+func (f fake) giveUp(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for ctx.Err() == nil {
+		body := strings.NewReader("payment_method=pm_hang")
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/v1/payment_intents", body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Code == http.StatusConflict {
+		r.Header = formHeader(key)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
 			continue
 		}
-		if got.Code != http.StatusOK {
-			t.Errorf("the third try was answered %d: %s", got.Code, got.body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusConflict {
+			t.Fatalf("a call that should hang got the status %d", res.StatusCode)
 		}
-		break
-	}
-	if diff := cmp.Diff(once, d.charged(t)); diff != "" {
-		t.Error(diff)
 	}
 }
 
-func TestOnlyWhatWaitsCanBeCancelled(t *testing.T) {
-	for token, want := range map[string]said{
+func TestCancel_CancelsOnlyAnIntentThatRequiresAction(t *testing.T) {
+	t.Parallel()
+	unexpected := response{Code: 400, Error: "invalid_request_error payment_intent_unexpected_state"}
+	for token, want := range map[string]response{
 		"pm_action":    {Code: 200, Status: "canceled"},
-		"pm_card_visa": {Code: 400, Error: "invalid_request_error payment_intent_unexpected_state"},
-		"pm_late":      {Code: 400, Error: "invalid_request_error payment_intent_unexpected_state"},
+		"pm_card_visa": unexpected,
+		"pm_late":      unexpected,
 	} {
-		d := start(t, fakestripe.Config{})
-		made, err := d.charge(t, "payment-7", token)
+		f := start(t, fakestripe.Config{})
+		_, created, err := f.charge(t, token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := ask(t, "POST", d.url+"/v1/payment_intents/"+made.ID+"/cancel", "payment-7-cancel", nil)
+		got, _, err := post(t, f.url+"/v1/payment_intents/"+created.ID+"/cancel", "payment-7-cancel", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got.ID, got.body = "", ""
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(said{})); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", token, diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: response (-want +got):\n%s", token, diff)
 		}
 	}
 }
 
-func TestKeyWithOtherParametersIsRefused(t *testing.T) {
-	d := start(t, fakestripe.Config{})
-	if _, err := d.charge(t, "payment-7", "pm_card_visa"); err != nil {
-		t.Fatal(err)
-	}
-	got, err := d.charge(t, "payment-7", "pm_twice")
+func TestKey_IsRejectedWithOtherParameters(t *testing.T) {
+	t.Parallel()
+	f := start(t, fakestripe.Config{})
+	f.mustCharge(t, "pm_card_visa")
+	got, _, err := f.charge(t, "pm_twice")
 	if err != nil || got.Code != http.StatusBadRequest || got.Error != "idempotency_error" {
-		t.Errorf("answer %+v, err = %v; want 400 idempotency_error", got, err)
+		t.Errorf("response %+v, err = %v; want 400 idempotency_error", got, err)
 	}
-	if diff := cmp.Diff(once, d.charged(t)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(oneCharge, f.charged(t)); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
 	}
 }
 
-// TestKeyThatIsRunningIsRefused holds the table of answers, so that whichever call comes first runs until the other
-// has been answered.
-func TestKeyThatIsRunningIsRefused(t *testing.T) {
+// The test locks the table of responses, so that the call which comes first runs until the
+// other one has its response.
+func TestKey_IsRejectedWhileItsFirstCallRuns(t *testing.T) {
+	t.Parallel()
 	database := pgtest.New(t)
-	d := start(t, fakestripe.Config{DatabaseURL: database})
+	f := start(t, fakestripe.Config{DatabaseURL: database})
 	conn := connect(t, database)
-	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE psp_double.answer"); err != nil {
+	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE fakestripe.response"); err != nil {
 		t.Fatal(err)
 	}
-	answers := make(chan said, 2)
+	responses := make(chan response, 2)
 	for range 2 {
 		go func() {
-			got, err := d.charge(t, "payment-7", "pm_card_visa")
+			got, _, err := f.charge(t, "pm_card_visa")
 			if err != nil {
 				t.Error(err)
 			}
-			answers <- got // also the zero one, or the test would wait for ever
+			responses <- got // even after an error, or the test would never end
 		}()
 	}
-	if got := <-answers; got.Code != http.StatusConflict || got.Error != "idempotency_error idempotency_key_in_use" {
-		t.Errorf("the second was answered %d %q, want 409", got.Code, got.Error)
+	want := response{Code: http.StatusConflict, Error: "idempotency_error idempotency_key_in_use"}
+	if got := <-responses; got != want {
+		t.Errorf("the second call got %+v, want %+v", got, want)
 	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-answers; got.Code != http.StatusOK {
-		t.Errorf("the first was answered %d: %s", got.Code, got.body)
+	if got := <-responses; got.Code != http.StatusOK {
+		t.Errorf("the first call got %+v, want 200", got)
 	}
-	if diff := cmp.Diff(once, d.charged(t)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(oneCharge, f.charged(t)); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
 	}
 }
 
-func TestKeysOutliveTheProcess(t *testing.T) {
+func TestKey_SurvivesTheProcess(t *testing.T) {
+	t.Parallel()
 	cfg := fakestripe.Config{DatabaseURL: pgtest.New(t)}
-	before, err := start(t, cfg).charge(t, "payment-7", "pm_card_visa")
+	_, before, err := start(t, cfg).charge(t, "pm_card_visa")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, cfg)
-	after, err := d.charge(t, "payment-7", "pm_card_visa")
-	if err != nil || !after.Replayed || after.body != before.body {
-		t.Errorf("before: %s\nafter:  %s (replayed: %v, err = %v)", before.body, after.body, after.Replayed, err)
+	f := start(t, cfg)
+	got, after, err := f.charge(t, "pm_card_visa")
+	if err != nil || !got.Replayed || after.Body != before.Body {
+		t.Errorf("before: %s\nafter:  %s (replayed = %t, err = %v)", before.Body, after.Body, got.Replayed, err)
 	}
-	if diff := cmp.Diff(once, d.charged(t)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(oneCharge, f.charged(t)); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
 	}
 }
 
-func TestRefundsBehave(t *testing.T) {
+func TestRefundTokens_BehaveAsDocumented(t *testing.T) {
+	t.Parallel()
+	const noResponse = 0
 	tests := map[string]struct {
-		code     int // 0: no answer
+		code     int
 		status   string
-		refunded int64 // once all is decided
+		refunded int64 // once late refunds are decided
 	}{
 		"pm_card_visa":   {200, "succeeded", 500},
 		"pm_refund_fail": {200, "failed", 0},
 		"pm_refund_late": {200, "pending", 500},
 		"pm_refund_500":  {500, "", 500},
-		"pm_refund_drop": {0, "", 500},
+		"pm_refund_drop": {noResponse, "", 500},
 	}
 	for token, test := range tests {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
-			d := start(t, fakestripe.Config{Late: time.Hour})
-			intent := d.intent(t, token)
-			got, _ := d.refund(t, intent, "refund-8", "500")
+			f := start(t, fakestripe.Config{Late: time.Hour})
+			intent := f.mustCharge(t, token)
+			got, _ := f.refund(t, intent, "refund-8", "500")
 			if got.Code != test.code || got.Status != test.status {
-				t.Errorf("answered %d %q, want %d %q", got.Code, got.Status, test.code, test.status)
+				t.Errorf("response %d %q, want %d %q", got.Code, got.Status, test.code, test.status)
 			}
-			if err := d.DecideLate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if refunded := d.charged(t)[7].Refunded; refunded != test.refunded {
+			f.decideLate(t)
+			if refunded := f.charged(t)[7].Refunded; refunded != test.refunded {
 				t.Errorf("%d refunded, want %d", refunded, test.refunded)
 			}
 		})
 	}
 }
 
-// intent charges and gives the id of the intent.
-func (d double) intent(t *testing.T, token string) string {
-	t.Helper()
-	got, err := d.charge(t, "payment-7", token)
-	if err != nil || got.Code != http.StatusOK {
-		t.Fatalf("charge: %+v, err = %v", got, err)
-	}
-	charges, err := d.Charges(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return charges[7].ID
-}
-
-func (d double) refund(t *testing.T, intent, key, amount string) (said, error) {
-	t.Helper()
-	return ask(t, "POST", d.url+"/v1/refunds", key, url.Values{"payment_intent": {intent}, "amount": {amount}})
-}
-
-func TestRefundsNeverExceedTheCharge(t *testing.T) {
-	d := start(t, fakestripe.Config{})
-	intent := d.intent(t, "pm_card_visa")
-	for i, want := range []string{"", "invalid_request_error", "", "invalid_request_error charge_already_refunded"} {
-		amount := []string{"1000", "1000", "999", "1"}[i]
-		if got, err := d.refund(t, intent, "refund-"+string(rune('a'+i)), amount); err != nil || got.Error != want {
-			t.Errorf("refund %d of %s: %q, err = %v; want %q", i+1, amount, got.Error, err, want)
+func TestRefunds_NeverExceedTheCharge(t *testing.T) {
+	t.Parallel()
+	f := start(t, fakestripe.Config{})
+	intent := f.mustCharge(t, "pm_card_visa") // of 1999
+	for _, refund := range []struct{ key, amount, wantError string }{
+		{"refund-a", "1000", ""},
+		{"refund-b", "1000", "invalid_request_error"},
+		{"refund-c", "999", ""},
+		{"refund-d", "1", "invalid_request_error charge_already_refunded"},
+	} {
+		got, err := f.refund(t, intent, refund.key, refund.amount)
+		if err != nil || got.Error != refund.wantError {
+			t.Errorf("%s of %s: %q, err = %v; want %q", refund.key, refund.amount, got.Error, err, refund.wantError)
 		}
 	}
 }
 
-// inbox takes webhooks and checks their signatures with the provider's own library.
-type inbox struct {
-	url   string
-	types chan string
-}
-
-func openInbox(t *testing.T, refuseFirst int64) inbox {
-	t.Helper()
-	box := inbox{types: make(chan string, 100)}
-	var seen atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		payload, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		event, err := webhook.ConstructEvent(payload, r.Header.Get("Stripe-Signature"), "whsec_1")
-		if err != nil {
-			t.Error(err)
-		}
-		if seen.Add(1) <= refuseFirst {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		box.types <- string(event.Type)
-	}))
-	t.Cleanup(server.Close)
-	box.url = server.URL
-	return box
-}
-
-func (b inbox) next(t *testing.T) string {
-	t.Helper()
-	select {
-	case name := <-b.types:
-		return name
-	case <-time.After(patience):
-		t.Fatal("no webhook came")
-		return ""
-	}
-}
-
-func (b inbox) read() []string {
-	var types []string
-	for len(b.types) > 0 {
-		types = append(types, <-b.types)
-	}
-	return types
-}
-
-func TestWebhooksTellWhatHappened(t *testing.T) {
-	tests := map[string][]string{
-		"pm_card_visa":     {"payment_intent.created", "payment_intent.succeeded"},
-		"pm_card_declined": {"payment_intent.created", "payment_intent.payment_failed"},
-		"pm_late":          {"payment_intent.created", "payment_intent.processing", "payment_intent.succeeded"},
-		"pm_late_declined": {"payment_intent.created", "payment_intent.processing", "payment_intent.payment_failed"},
-		"pm_twice": {
-			"payment_intent.succeeded", "payment_intent.processing", "payment_intent.created",
-			"payment_intent.succeeded", "payment_intent.processing", "payment_intent.created",
-		},
-	}
-	for token, want := range tests {
-		t.Run(token, func(t *testing.T) {
-			t.Parallel()
-			box := openInbox(t, 0)
-			d := start(t, fakestripe.Config{WebhookURL: box.url, WebhookSecret: "whsec_1", Late: time.Hour})
-			if _, err := d.charge(t, "payment-7", token); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.DecideLate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Deliver(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, box.read()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestWebhooksWaitWhileThereIsNowhereToSendThem(t *testing.T) {
-	box := openInbox(t, 0)
-	d := start(t, fakestripe.Config{WebhookSecret: "whsec_1"})
-	d.intent(t, "pm_card_visa")
-	for _, target := range []string{"", box.url} {
-		d.SendTo(target)
-		if err := d.Deliver(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		webhooks, err := d.Webhooks(t.Context())
-		if err != nil || len(webhooks) != 2 {
-			t.Fatalf("%d webhooks, err = %v", len(webhooks), err)
-		}
-		if sent := target != ""; webhooks[0].Delivered != sent {
-			t.Errorf("target %q: delivered = %v", target, webhooks[0].Delivered)
-		}
-	}
-	if got := box.read(); len(got) != 2 {
-		t.Errorf("the inbox has %v", got)
-	}
-}
-
-func TestWebhooksAreDelayed(t *testing.T) {
-	box := openInbox(t, 0)
-	d := start(t, fakestripe.Config{WebhookURL: box.url, WebhookSecret: "whsec_1", WebhookDelay: time.Hour})
-	d.intent(t, "pm_card_visa")
-	if err := d.Deliver(t.Context()); err != nil || len(box.read()) != 0 {
-		t.Errorf("delivered before it was due, or err = %v", err)
-	}
-}
-
-func TestWebhooksAreSentUntilTaken(t *testing.T) {
-	box := openInbox(t, 3)
-	d := start(t, fakestripe.Config{WebhookURL: box.url, WebhookSecret: "whsec_1"})
-	d.intent(t, "pm_card_visa")
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		d.SendWebhooks(ctx)
-		close(ended)
-	}()
-	got := map[string]bool{box.next(t): true, box.next(t): true}
-	cancel()
-	<-ended
-	if diff := cmp.Diff([]string{"payment_intent.created", "payment_intent.succeeded"}, slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestOnlyWhoKnowsTheKeyIsServed(t *testing.T) {
-	d := start(t, fakestripe.Config{Key: "sk_test_1"})
-	got, err := d.charge(t, "payment-7", "pm_card_visa")
+func TestHandler_RejectsAWrongAPIKey(t *testing.T) {
+	t.Parallel()
+	f := start(t, fakestripe.Config{Key: "sk_test_1"})
+	got, _, err := f.charge(t, "pm_card_visa")
 	if err != nil || got.Code != http.StatusUnauthorized {
-		t.Errorf("answered %d, err = %v; want 401", got.Code, err)
+		t.Errorf("response %+v, err = %v; want 401", got, err)
 	}
-	if diff := cmp.Diff(nothing, d.charged(t)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(noCharge, f.charged(t)); diff != "" {
+		t.Errorf("charges (-want +got):\n%s", diff)
 	}
 }
 
-func TestServeIsForLoopbackOnly(t *testing.T) {
+func TestServe_RefusesAListenerOnTheNetwork(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	if err := start(t, fakestripe.Config{}).Serve(t.Context(), listener); err == nil {
+	if err := start(t, fakestripe.Config{}).server.Serve(t.Context(), listener); err == nil {
 		t.Error("it served the network")
 	}
 }
 
-func TestServeEndsWithItsContextAndLeavesNobodyHanging(t *testing.T) {
+func TestServe_EndsWithItsContextEvenWhileACallHangs(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	database := pgtest.New(t)
-	d := start(t, fakestripe.Config{DatabaseURL: database})
+	f := start(t, fakestripe.Config{DatabaseURL: database})
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- d.Serve(ctx, listener) }()
-	d.url = "http://" + listener.Addr().String()
-	answered := make(chan error, 1)
+	go func() { served <- f.server.Serve(ctx, listener) }()
+	f.url = "http://" + listener.Addr().String()
+	hanging := make(chan error, 1)
 	go func() {
-		_, err := d.charge(t, "payment-7", "pm_hang")
-		answered <- err
+		_, _, err := f.charge(t, "pm_hang")
+		hanging <- err
 	}()
-	awaitTry(t, database)
+	awaitAttempt(t, database)
 	cancel()
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	if err := <-answered; err == nil {
-		t.Error("the hanging call was answered")
+	if err := <-hanging; err == nil {
+		t.Error("the hanging call got a response")
 	}
 }
 
-// awaitTry returns when the double has noted a try, after which it hangs.
-func awaitTry(t *testing.T, database string) {
+// awaitAttempt returns when the server has counted an attempt, after which the call hangs.
+func awaitAttempt(t *testing.T, database string) {
 	t.Helper()
 	conn := connect(t, database)
-	for noted := false; !noted; {
-		if err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM psp_double.try)`).Scan(&noted); err != nil {
+	for counted := false; !counted; {
+		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM fakestripe.attempt)`).Scan(&counted)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-func connect(t *testing.T, database string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
 }

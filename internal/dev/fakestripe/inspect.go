@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Charge is what the double has charged for one payment.
+// Charge is what was charged for one payment.
 type Charge struct {
-	// PaymentID is the payment_id of the metadata.
+	// PaymentID is payment_id in the metadata.
 	PaymentID int64
-	// Count is how often it was charged: more than once is what must never be.
+	// Count is how often the payment was charged. More than once must never happen.
 	Count int
-	// ID names the charge, or the first of them.
+	// ID is that of the intent, or of the first one.
 	ID string
 	// Amount and Refunded are sums, in the currency's smallest unit.
 	Amount   int64
@@ -21,18 +21,19 @@ type Charge struct {
 	Refunded int64
 }
 
-// Charges gives what was captured, by payment. Charges without a payment_id are left out.
+// Charges returns what was captured, by payment. It leaves out charges without a payment_id.
 func (s *Server) Charges(ctx context.Context) (map[int64]Charge, error) {
 	rows, _ := s.pool.Query(ctx, `
 		SELECT (metadata->>'payment_id')::bigint AS payment_id, count(*), (array_agg(id ORDER BY number))[1],
 		       sum(amount)::bigint, min(currency),
-		       coalesce(sum((SELECT sum(amount) FROM psp_double.refund r WHERE r.intent = i.id AND r.status = 'succeeded')), 0)::bigint
-		FROM psp_double.intent i
+		       coalesce(sum((SELECT sum(amount) FROM fakestripe.refund r
+		                     WHERE r.intent = i.id AND r.status = 'succeeded')), 0)::bigint
+		FROM fakestripe.intent i
 		WHERE status = 'succeeded' AND metadata->>'payment_id' ~ '^\d{1,18}$'
 		GROUP BY 1`)
 	charges, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Charge])
 	if err != nil {
-		return nil, fmt.Errorf("charges of the payment provider's double: %w", err)
+		return nil, fmt.Errorf("load the charges of fakestripe: %w", err)
 	}
 	byPayment := make(map[int64]Charge, len(charges))
 	for _, c := range charges {
@@ -46,17 +47,17 @@ type Webhook struct {
 	EventID   string
 	Type      string
 	Payload   string
-	Tries     int
+	Attempts  int
 	Delivered bool
 }
 
-// Webhooks gives all deliveries, done and to be done, in the order in which they are due at first.
+// Webhooks returns all deliveries, finished or not, in the order of their events.
 func (s *Server) Webhooks(ctx context.Context) ([]Webhook, error) {
 	rows, _ := s.pool.Query(ctx, `
-		SELECT event, type, payload, tries, delivered IS NOT NULL FROM psp_double.delivery ORDER BY number`)
+		SELECT event, type, payload, attempts, delivered IS NOT NULL FROM fakestripe.delivery ORDER BY number`)
 	webhooks, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Webhook])
 	if err != nil {
-		return nil, fmt.Errorf("webhooks of the payment provider's double: %w", err)
+		return nil, fmt.Errorf("load the webhooks of fakestripe: %w", err)
 	}
 	return webhooks, nil
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// DecideLate decides now what is late, without waiting for its time.
+// DecideLate decides all late payments and refunds now, before their time.
 func (s *Server) DecideLate(ctx context.Context) error {
-	// Far enough, and not infinity: the column says when, and infinity is never.
-	return s.decide(ctx, 1000*time.Hour)
+	return s.decide(ctx, 1000*time.Hour) // longer than any Config.Late
 }
 
-// decideDue decides what is late and whose time has come.
+// decideDue decides the late payments and refunds whose time has come.
 func (s *Server) decideDue(ctx context.Context) error { return s.decide(ctx, 0) }
 
 func (s *Server) decide(ctx context.Context, ahead time.Duration) error {
@@ -25,27 +24,27 @@ func (s *Server) decide(ctx context.Context, ahead time.Duration) error {
 		return s.decideRefunds(ctx, tx, ahead)
 	})
 	if err != nil {
-		return fmt.Errorf("decide what is late: %w", err)
+		return fmt.Errorf("decide late payments: %w", err)
 	}
 	return nil
 }
 
-// undecided locks what is to be decided. What another locks is left to it.
-const undecided = `WHERE decides <= now() + $1::interval ORDER BY number FOR UPDATE SKIP LOCKED`
+// undecided selects and locks the rows to decide, except those that another call decides.
+const undecided = `WHERE decide_at <= now() + $1::interval ORDER BY number FOR UPDATE SKIP LOCKED`
 
 func (s *Server) decideIntents(ctx context.Context, tx pgx.Tx, ahead time.Duration) error {
-	rows, _ := tx.Query(ctx, `SELECT id, token FROM psp_double.intent `+undecided, ahead)
+	rows, _ := tx.Query(ctx, `SELECT id, token FROM fakestripe.intent `+undecided, ahead)
 	type late struct{ ID, Token string }
 	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[late])
 	if err != nil {
 		return err
 	}
 	for _, i := range due {
-		status, declined := "succeeded", behaviours[i.Token].declines
-		if declined != "" {
+		status, declineCode := "succeeded", behaviours[i.Token].declines
+		if declineCode != "" {
 			status = "requires_payment_method"
 		}
-		if err := s.decideIntent(ctx, tx, i.ID, status, declined); err != nil {
+		if err := s.decideIntent(ctx, tx, i.ID, status, declineCode); err != nil {
 			return err
 		}
 	}
@@ -53,7 +52,7 @@ func (s *Server) decideIntents(ctx context.Context, tx pgx.Tx, ahead time.Durati
 }
 
 func (s *Server) decideRefunds(ctx context.Context, tx pgx.Tx, ahead time.Duration) error {
-	rows, _ := tx.Query(ctx, `SELECT id FROM psp_double.refund `+undecided, ahead)
+	rows, _ := tx.Query(ctx, `SELECT id FROM fakestripe.refund `+undecided, ahead)
 	due, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return err

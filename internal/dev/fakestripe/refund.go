@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// refund is a Refund as it is sent.
+// refund is a Refund in Stripe's format.
 type refund struct {
 	Object        string            `json:"object"`
 	ID            string            `json:"id"`
@@ -26,7 +26,7 @@ type refund struct {
 
 const selectRefunds = `
 	SELECT r.id, r.intent, r.amount, i.currency, r.status, r.failure, r.metadata, r.created
-	FROM psp_double.refund r JOIN psp_double.intent i ON i.id = r.intent `
+	FROM fakestripe.refund r JOIN fakestripe.intent i ON i.id = r.intent `
 
 func scanRefund(row pgx.CollectableRow) (refund, error) {
 	f := refund{Object: "refund"}
@@ -36,42 +36,44 @@ func scanRefund(row pgx.CollectableRow) (refund, error) {
 	return f, err
 }
 
-func oneRefund(ctx context.Context, tx pgx.Tx, id string) (refund, error) {
+func loadRefund(ctx context.Context, tx pgx.Tx, id string) (refund, error) {
 	rows, _ := tx.Query(ctx, selectRefunds+`WHERE r.id = $1`, id)
 	return pgx.CollectExactlyOneRow(rows, scanRefund)
 }
 
-func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (answer, error) {
-	i, err := oneIntent(ctx, tx, r.PostForm.Get("payment_intent"))
+func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (response, error) {
+	i, err := lockIntent(ctx, tx, r.PostForm.Get("payment_intent"))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	amount, err := strconv.ParseInt(r.PostForm.Get("amount"), 10, 64)
 	switch {
 	case err != nil || amount <= 0:
-		return answer{}, invalid("parameter_invalid_integer", "The double wants an amount")
+		return response{}, invalid("parameter_invalid_integer", "amount is required")
 	case i.LatestCharge == nil:
-		return answer{}, invalid("charge_not_refundable", "This PaymentIntent has no successful charge")
+		return response{}, invalid("charge_not_refundable", "This PaymentIntent has no successful charge")
 	case i.LatestCharge.AmountRefunded == i.Amount:
-		return answer{}, invalid("charge_already_refunded", "The charge has already been refunded")
+		return response{}, invalid("charge_already_refunded", "The charge has already been refunded")
 	case i.LatestCharge.AmountRefunded+amount > i.Amount:
-		return answer{}, invalid("", "Refund amount is greater than the unrefunded amount on the charge")
+		return response{}, invalid("", "Refund amount is greater than the unrefunded amount on the charge")
 	}
 	b := behaviours[i.PaymentMethod].ofRefund()
 	f, err := s.insertRefund(ctx, tx, i, amount, b, metadataOf(r.PostForm))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if b.failsAfter {
-		return (&failure{status: http.StatusInternalServerError, Type: "api_error", Message: "An unknown error occurred"}).answer()
+		return internalError().response()
 	}
-	a, err := answerOf(http.StatusOK, f)
-	a.drop = b.drops
-	return a, err
+	res, err := responseOf(http.StatusOK, f)
+	res.drop = b.drops
+	return res, err
 }
 
-// insertRefund gives money back, and notes the events that tell of it.
-func (s *Server) insertRefund(ctx context.Context, tx pgx.Tx, i intent, amount int64, b behaviour, metadata map[string]string) (refund, error) {
+// insertRefund inserts a refund, and the events about it.
+func (s *Server) insertRefund(
+	ctx context.Context, tx pgx.Tx, i intent, amount int64, b behaviour, metadata map[string]string,
+) (refund, error) {
 	id, status := "re_"+rand.Text(), "succeeded"
 	switch {
 	case b.late:
@@ -80,20 +82,20 @@ func (s *Server) insertRefund(ctx context.Context, tx pgx.Tx, i intent, amount i
 		status = "failed"
 	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO psp_double.refund (id, intent, amount, status, failure, metadata, decides)
+		INSERT INTO fakestripe.refund (id, intent, amount, status, failure, metadata, decide_at)
 		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $7 THEN now() + $8::interval END)`,
 		id, i.ID, amount, status, b.declines, metadata, b.late, s.cfg.Late)
 	if err != nil {
 		return refund{}, err
 	}
-	f, err := oneRefund(ctx, tx, id)
+	f, err := loadRefund(ctx, tx, id)
 	if err != nil {
 		return refund{}, err
 	}
-	return f, s.tell(ctx, tx, b.twice, refundEvents(f)...)
+	return f, s.addEvents(ctx, tx, b.duplicates, refundEvents(f)...)
 }
 
-// refundEvents are the events of a refund that has just been made. One that is not pending was so for a moment.
+// refundEvents returns the events about a new refund. Every refund begins as pending.
 func refundEvents(f refund) []event {
 	created := f
 	created.Status, created.FailureReason = "pending", ""
@@ -107,27 +109,29 @@ func refundEvents(f refund) []event {
 	return events
 }
 
-// decideRefund lets a late refund succeed.
+// decideRefund makes a late refund succeed.
 func (s *Server) decideRefund(ctx context.Context, tx pgx.Tx, id string) error {
-	if _, err := tx.Exec(ctx, `UPDATE psp_double.refund SET status = 'succeeded', decides = NULL WHERE id = $1`, id); err != nil {
-		return err
-	}
-	f, err := oneRefund(ctx, tx, id)
+	_, err := tx.Exec(ctx, `
+		UPDATE fakestripe.refund SET status = 'succeeded', decide_at = NULL WHERE id = $1`, id)
 	if err != nil {
 		return err
 	}
-	return s.tell(ctx, tx, false, event{"refund.updated", f})
+	f, err := loadRefund(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	return s.addEvents(ctx, tx, false, event{"refund.updated", f})
 }
 
 func (s *Server) listRefunds(ctx context.Context, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), strconv.Itoa(defaultLimit)))
 	if err != nil {
-		return nil, invalid("parameter_invalid_integer", "limit is a number")
+		return nil, invalid("parameter_invalid_integer", "limit must be a number")
 	}
 	rows, _ := s.pool.Query(ctx, selectRefunds+`
 		WHERE r.intent = $1
-		  AND ($2 = '' OR r.number < (SELECT number FROM psp_double.refund WHERE id = $2))
+		  AND ($2 = '' OR r.number < (SELECT number FROM fakestripe.refund WHERE id = $2))
 		ORDER BY r.number DESC LIMIT $3 + 1`, q.Get("payment_intent"), q.Get("starting_after"), limit)
 	refunds, err := pgx.CollectRows(rows, scanRefund)
 	return listOf(r, "list", refunds, limit), err

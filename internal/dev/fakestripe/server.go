@@ -1,12 +1,14 @@
-// Package psp is a double of a payment provider, for tests and `orders dev`. It moves no money and must never stand in
-// for a provider in production: whoever reaches it can charge.
+// Package fakestripe is a stateful fake of Stripe for tests and `make run`. It moves no
+// money and must not be used in production: everybody who reaches it can charge.
 //
-// It speaks the part of Stripe's interface that the adapter uses, and behaves like Stripe where that matters: it does
-// once what an idempotency key asks for and repeats its first answer (a 500 too), refuses a key with other parameters,
-// answers 409 while the first call runs, and sends signed webhooks until they are taken. What Stripe's sandbox cannot
-// do on command, a payment method does here: see [Tokens].
+// It implements the part of Stripe's API that the stripe adapter uses, and behaves like
+// Stripe where that matters. It carries out an idempotency key once and replays the first
+// response, even a 500; it rejects a key with other parameters, responds with 409 while
+// the first call runs, and sends signed webhooks until they are accepted. A payment method
+// selects what Stripe's sandbox cannot do on demand: see [Tokens].
 //
-// All it knows is in PostgreSQL, in a schema of its own, so it forgets nothing when its process is killed.
+// Its state is in PostgreSQL, in a schema of its own, so it survives when its process is
+// killed.
 package fakestripe
 
 import (
@@ -26,55 +28,58 @@ import (
 )
 
 const (
-	// defaultLate is how long what is late stays undecided, unless configured otherwise.
+	// defaultLate is the default of Config.Late.
 	defaultLate = 2 * time.Second
-	// schemaLock keeps two servers from creating the schema at once.
+	// schemaLock prevents two servers from creating the schema at the same time.
 	schemaLock = 7_326_107_212
 )
 
 //go:embed schema.sql
 var schema string
 
-// Config says how the double behaves.
+// Config says how the server behaves.
 type Config struct {
-	// DatabaseURL names a database; its schema psp_double is created.
+	// DatabaseURL names the database in which the schema fakestripe is created.
 	DatabaseURL string
-	// Key is the secret API key that callers have to know. Empty lets everybody in.
+	// Key is the secret API key. Empty means that callers need none.
 	Key string
 	// WebhookSecret signs webhooks.
 	WebhookSecret string
-	// WebhookURL is where webhooks go; see [Server.SendTo].
+	// WebhookURL receives the webhooks; see [Server.SendTo].
 	WebhookURL string
-	// WebhookDelay is waited before an event is sent for the first time.
+	// WebhookDelay is the time between an event and its first delivery.
 	WebhookDelay time.Duration
-	// Late is how long payments and refunds that are late stay undecided. It defaults to two seconds.
+	// Late is how long late payments and refunds stay undecided. It defaults to 2 s.
 	Late time.Duration
-	// Failures is how many tries fail with tokens that fail first. It defaults to one.
+	// Failures is how many attempts fail with payment methods that fail at first. It
+	// defaults to 1.
 	Failures int
-	// SearchLag is how long a new payment is invisible to the search, which Stripe says may be a minute.
+	// SearchLag is how long the search does not find a new payment. Stripe documents up to
+	// a minute.
 	SearchLag time.Duration
 }
 
-// Server is the double. It is safe for concurrent use; one process at a time may use a database.
+// Server is the fake. It is safe for concurrent use. One process at a time may use a
+// database.
 type Server struct {
 	cfg     Config
 	pool    *pgxpool.Pool
-	running sync.Map // keys of the calls that run now
+	running sync.Map // the keys of running calls
 	target  atomic.Pointer[string]
 	sending sync.Mutex
 }
 
-// Open connects to the database and creates what is missing there.
+// Open connects to the database and creates the schema if it is missing.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
 	cfg.Late = cmp.Or(cfg.Late, defaultLate)
 	cfg.Failures = cmp.Or(cfg.Failures, 1)
 	pool, err := pgxpool.New(ctx, cfg.DatabaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("open the payment provider's double: %w", err)
+		return nil, fmt.Errorf("open fakestripe: %w", err)
 	}
 	if err := createSchema(ctx, pool); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("open the payment provider's double: %w", err)
+		return nil, fmt.Errorf("open fakestripe: %w", err)
 	}
 	s := &Server{cfg: cfg, pool: pool}
 	s.SendTo(cfg.WebhookURL)
@@ -91,10 +96,10 @@ func createSchema(ctx context.Context, pool *pgxpool.Pool) error {
 	})
 }
 
-// Close lets the database go. Nothing may be running any more.
+// Close closes the connections to the database. No call may be running any more.
 func (s *Server) Close() { s.pool.Close() }
 
-// Handler answers the calls of the interface.
+// Handler serves the API.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/payment_intents", s.write(s.createIntent))
@@ -110,20 +115,22 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.cfg.Key != "" && r.Header.Get("Authorization") != "Bearer "+s.cfg.Key {
-			reply(w, answer{}, &failure{status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "Invalid API Key provided"})
+			reply(w, response{}, &failure{
+				status: http.StatusUnauthorized, Type: "invalid_request_error", Message: "Invalid API Key provided",
+			})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// Serve answers on listener, which has to be a loopback one, and sends webhooks, until ctx ends.
+// Serve serves the API on a loopback listener and sends webhooks, until ctx ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if addr, ok := listener.Addr().(*net.TCPAddr); !ok || !addr.IP.IsLoopback() {
-		return fmt.Errorf("serve the payment provider's double on %v: only loopback is allowed", listener.Addr())
+		return fmt.Errorf("serve fakestripe on %v: only loopback is allowed", listener.Addr())
 	}
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // callers have to live with half an answer anyway
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // callers must cope with lost responses
 	defer stop()
 	sender := make(chan struct{})
 	go func() {
@@ -135,5 +142,5 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		<-sender
 		return nil
 	}
-	return fmt.Errorf("serve the payment provider's double: %w", err)
+	return fmt.Errorf("serve fakestripe: %w", err)
 }

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// apiVersion is what events claim to be written in.
+	// apiVersion is the version of Stripe's API that events name.
 	apiVersion = "2026-03-25.dahlia"
-	// sendEvery is how often the sender looks for events that are due.
+	// sendEvery is how often SendWebhooks looks for deliveries that are due.
 	sendEvery = 100 * time.Millisecond
-	// sendTimeout bounds one try to deliver.
+	// sendTimeout bounds one attempt to deliver.
 	sendTimeout = 5 * time.Second
-	// maxPause is the longest time between two tries.
-	maxPause = 5 * time.Second
+	// maxBackoff bounds the time between two attempts.
+	maxBackoff = 5 * time.Second
 )
 
 // event is something that happened to an intent or a refund.
@@ -37,13 +37,14 @@ type event struct {
 
 func (e event) payload(id string) ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"id": id, "object": "event", "api_version": apiVersion, "created": time.Now().Unix(), "livemode": false,
-		"type": e.name, "data": map[string]any{"object": e.object},
+		"id": id, "object": "event", "api_version": apiVersion, "livemode": false,
+		"created": time.Now().Unix(), "type": e.name, "data": map[string]any{"object": e.object},
 	})
 }
 
-// tell notes events to be sent, in order; or, if wanted, the last one first and all of them twice.
-func (s *Server) tell(ctx context.Context, tx pgx.Tx, twice bool, events ...event) error {
+// addEvents adds deliveries of events, in order. With duplicates, it adds all of them
+// twice, the last one first.
+func (s *Server) addEvents(ctx context.Context, tx pgx.Tx, duplicates bool, events ...event) error {
 	deliveries := make([][]any, 0, 2*len(events))
 	for _, e := range events {
 		id := "evt_" + rand.Text()
@@ -53,12 +54,13 @@ func (s *Server) tell(ctx context.Context, tx pgx.Tx, twice bool, events ...even
 		}
 		deliveries = append(deliveries, []any{id, e.name, string(payload)})
 	}
-	if twice {
+	if duplicates {
 		slices.Reverse(deliveries)
 		deliveries = append(deliveries, deliveries...)
 	}
 	for _, d := range deliveries {
-		_, err := tx.Exec(ctx, `INSERT INTO psp_double.delivery (event, type, payload, due) VALUES ($1, $2, $3, now() + $4::interval)`,
+		_, err := tx.Exec(ctx, `
+			INSERT INTO fakestripe.delivery (event, type, payload, due) VALUES ($1, $2, $3, now() + $4::interval)`,
 			append(d, s.cfg.WebhookDelay)...)
 		if err != nil {
 			return err
@@ -67,7 +69,7 @@ func (s *Server) tell(ctx context.Context, tx pgx.Tx, twice bool, events ...even
 	return nil
 }
 
-// Sign gives the Stripe-Signature header of a payload.
+// Sign returns the Stripe-Signature header of a payload.
 func Sign(secret string, payload []byte, at time.Time) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -76,16 +78,17 @@ func Sign(secret string, payload []byte, at time.Time) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// SendTo lets webhooks go to url from now on. None are sent while it is empty; they wait.
+// SendTo sends webhooks to url from now on. While url is empty, webhooks wait.
 func (s *Server) SendTo(url string) { s.target.Store(&url) }
 
-// SendWebhooks decides what is late and sends webhooks when they are due, until ctx ends. What goes wrong is tried again.
+// SendWebhooks decides late payments and sends webhooks when they are due, until ctx ends.
+// It retries what fails.
 func (s *Server) SendWebhooks(ctx context.Context) {
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
 	for {
 		if s.decideDue(ctx) == nil {
-			_ = s.Deliver(ctx) // which notes what failed, for the next try
+			_ = s.Deliver(ctx) // schedules the next attempt of what failed
 		}
 		select {
 		case <-ctx.Done():
@@ -95,8 +98,8 @@ func (s *Server) SendWebhooks(ctx context.Context) {
 	}
 }
 
-// Deliver sends each webhook that is due, once, in order, and joins the errors of those that were not taken. Tests call
-// it instead of SendWebhooks, to have them sent before it returns.
+// Deliver makes one attempt to send each webhook that is due, in order, and joins the
+// errors. A test that calls it instead of SendWebhooks knows when they are sent.
 func (s *Server) Deliver(ctx context.Context) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -105,7 +108,8 @@ func (s *Server) Deliver(ctx context.Context) error {
 		return nil
 	}
 	rows, _ := s.pool.Query(ctx, `
-		SELECT number, payload FROM psp_double.delivery WHERE delivered IS NULL AND due <= now() ORDER BY due, number`)
+		SELECT number, payload FROM fakestripe.delivery
+		WHERE delivered IS NULL AND due <= now() ORDER BY due, number`)
 	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[delivery])
 	for _, d := range due {
 		err = errors.Join(err, s.deliver(ctx, url, d))
@@ -118,15 +122,15 @@ type delivery struct {
 	Payload string
 }
 
-// deliver makes one try, and notes how it ended.
+// deliver makes one attempt and stores its result.
 func (s *Server) deliver(ctx context.Context, url string, d delivery) error {
-	taken := s.post(ctx, url, []byte(d.Payload))
+	sendErr := s.post(ctx, url, []byte(d.Payload))
 	_, err := s.pool.Exec(ctx, `
-		UPDATE psp_double.delivery
-		SET tries = tries + 1, delivered = CASE WHEN $2 THEN now() END,
-		    due = now() + least($3, interval '100 ms' * 2 ^ least(tries, 10))
-		WHERE number = $1`, d.Number, taken == nil, maxPause)
-	return errors.Join(taken, err)
+		UPDATE fakestripe.delivery
+		SET attempts = attempts + 1, delivered = CASE WHEN $2 THEN now() END,
+		    due = now() + least($3, interval '100 ms' * 2 ^ least(attempts, 10))
+		WHERE number = $1`, d.Number, sendErr == nil, maxBackoff)
+	return errors.Join(sendErr, err)
 }
 
 func (s *Server) post(ctx context.Context, url string, payload []byte) error {
@@ -144,7 +148,7 @@ func (s *Server) post(ctx context.Context, url string, payload []byte) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("the webhook was answered %s", res.Status)
+		return fmt.Errorf("the webhook got the response %s", res.Status)
 	}
 	return nil
 }

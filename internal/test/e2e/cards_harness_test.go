@@ -237,7 +237,7 @@ func (c cardShop) sameBooks() {
 	if diff := cmp.Diff(c.theirCharges(), books); diff != "" {
 		c.Errorf("captured payments (-the provider's +ours):\n%s", diff)
 	}
-	theirs := transfers(c, c.provider.db, `SELECT id, amount FROM psp_double.refund WHERE status = 'succeeded' ORDER BY id`)
+	theirs := transfers(c, c.provider.db, `SELECT id, amount FROM fakestripe.refund WHERE status = 'succeeded' ORDER BY id`)
 	refunds := transfers(c, c.db, `
 		SELECT coalesce(r.external_refund_id, ''), (r.amount * 100)::bigint
 		FROM refund r JOIN payment p ON p.id = r.payment_id

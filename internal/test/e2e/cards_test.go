@@ -235,10 +235,10 @@ func TestReconciliationFindsWhatDiffers(t *testing.T) {
 		sql string
 		of  cardPayment
 	}{
-		{`UPDATE psp_double.intent SET amount = amount + 1 WHERE metadata->>'payment_id' = $1`, changed},
-		{`UPDATE psp_double.intent SET status = 'canceled' WHERE metadata->>'payment_id' = $1`, gone},
-		{`INSERT INTO psp_double.refund (id, intent, amount, status, failure, metadata)
-			SELECT 're_planted', id, 500, 'succeeded', '', '{}' FROM psp_double.intent WHERE metadata->>'payment_id' = $1`, returned},
+		{`UPDATE fakestripe.intent SET amount = amount + 1 WHERE metadata->>'payment_id' = $1`, changed},
+		{`UPDATE fakestripe.intent SET status = 'canceled' WHERE metadata->>'payment_id' = $1`, gone},
+		{`INSERT INTO fakestripe.refund (id, intent, amount, status, failure, metadata)
+			SELECT 're_planted', id, 500, 'succeeded', '', '{}' FROM fakestripe.intent WHERE metadata->>'payment_id' = $1`, returned},
 	} {
 		if _, err := c.provider.db.Exec(t.Context(), planted.sql, fmt.Sprint(planted.of.ID)); err != nil {
 			t.Fatal(err)
