@@ -9,9 +9,12 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// stripeDecimals are the currencies whose smallest unit is not ISO 4217's in Stripe's interface. The króna and the
-// Uganda shilling have lost their decimals, and Stripe still wants two zeros; the ariary is divided by five, and Stripe
-// knows whole ones only.
+// unsupportedAmount is the reason to refuse an amount that Stripe cannot express.
+const unsupportedAmount = "unsupported_amount"
+
+// stripeDecimals has the currencies for which Stripe's smallest unit differs from
+// ISO 4217's. The króna and the Uganda shilling have lost their decimals, and Stripe still
+// counts two; the ariary has five parts, and Stripe counts whole ones only.
 var stripeDecimals = map[core.Currency]int{"ISK": 2, "UGX": 2, "MGA": 0}
 
 func decimalsOf(c core.Currency) int {
@@ -21,9 +24,10 @@ func decimalsOf(c core.Currency) int {
 	return c.Decimals()
 }
 
-// minorUnits gives an amount in the smallest unit of its currency, as Stripe counts it: 1999 for 19.99 USD, 500 for
-// 500 JPY and for 5 ISK. It tells whether there is such a number: of a currency with three decimals Stripe takes only
-// multiples of ten, as card networks know two.
+// minorUnits returns an amount in the smallest unit of its currency as Stripe counts it:
+// 1999 for 19.99 USD, 500 for 500 JPY and for 5 ISK. It reports whether Stripe can express
+// the amount: card networks have two decimals, so in a currency of three Stripe accepts
+// multiples of ten only.
 func minorUnits(m core.Money) (int64, bool) {
 	scale := decimalsOf(m.Currency())
 	value := m.Amount().Trim(scale).Pad(scale)
@@ -36,7 +40,7 @@ func moneyOf(minor int64, currency string) (core.Money, error) {
 	code := strings.ToUpper(currency)
 	value, err := decimal.New(minor, decimalsOf(core.Currency(code)))
 	if err != nil {
-		return core.Money{}, fmt.Errorf("amount of stripe: %w", err)
+		return core.Money{}, fmt.Errorf("amount in stripe: %w", err)
 	}
 	return core.MoneyOf(value, code)
 }

@@ -6,10 +6,12 @@ import (
 	"example.com/orders/internal/core"
 )
 
-func TestAmountsInTheSmallestUnit(t *testing.T) {
+func TestMinorUnits_UsesStripesSmallestUnit(t *testing.T) {
+	t.Parallel()
+	const inexpressible = 0
 	tests := []struct {
 		amount, currency string
-		want             int64 // 0: Stripe has no such amount
+		want             int64
 	}{
 		{"19.99", "USD", 1999},
 		{"1999", "RUB", 199900},
@@ -19,10 +21,10 @@ func TestAmountsInTheSmallestUnit(t *testing.T) {
 		{"5", "ISK", 500},
 		{"5", "UGX", 500},
 		{"5.00", "MGA", 5},
-		{"5.50", "MGA", 0},
+		{"5.50", "MGA", inexpressible},
 		{"5.120", "KWD", 5120},
-		{"5.124", "KWD", 0},
-		{"999999999999999.9999", "CLF", 0},
+		{"5.124", "KWD", inexpressible},
+		{"999999999999999.9999", "CLF", inexpressible},
 	}
 	for _, test := range tests {
 		m, err := core.ParseMoney(test.amount, test.currency)
@@ -30,14 +32,14 @@ func TestAmountsInTheSmallestUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, ok := minorUnits(m)
-		if ok != (test.want != 0) || ok && got != test.want {
-			t.Errorf("%s is %d, %v; want %d", m, got, ok, test.want)
+		if ok != (test.want != inexpressible) || ok && got != test.want {
+			t.Errorf("minorUnits(%s) = %d, %t; want %d", m, got, ok, test.want)
 		}
 		if !ok {
 			continue
 		}
 		if back, err := moneyOf(got, test.currency); err != nil || !back.Equal(m) {
-			t.Errorf("%d %s is read as %s, err = %v; want %s", got, test.currency, back, err, m)
+			t.Errorf("moneyOf(%d, %s) = %s, err = %v; want %s", got, test.currency, back, err, m)
 		}
 	}
 }

@@ -17,49 +17,57 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/adapters/out/stripe"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
-// TestRequestsFollowStripesDescription sends each kind of request to Stripe's own mock, which refuses what its
-// description of the interface does not know, such as a misspelt parameter. Its answers are canned, so they
-// say nothing; what the double of internal/devserver/psp does is the other half.
-func TestRequestsFollowStripesDescription(t *testing.T) {
+// The gateway sends each kind of request to stripe-mock, Stripe's own stub, which rejects
+// what the description of Stripe's API does not know, such as a misspelt parameter. Its
+// responses are canned and prove nothing; the tests with fakestripe are the other half.
+func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
+	t.Parallel()
 	mock := startStripeMock(t)
-	gateway := stripe.New(stripe.Config{Key: "sk_test_123", URL: "http://stripe-mock", HTTPClient: &http.Client{Transport: mock}})
-	charge := payment.ChargeRequest{Key: "payment-7", PaymentID: 7, OrderID: 3, Amount: money(t, "19.99", "USD"), Token: "pm_card_visa"}
-	refund := payment.RefundRequest{Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "USD"), ExternalID: "pi_123"}
+	gateway := stripe.New(stripe.Config{
+		Key: "sk_test_123", URL: "http://stripe-mock", HTTPClient: &http.Client{Transport: mock},
+	})
+	charge := payment.ChargeRequest{
+		Key: "payment-7", PaymentID: 7, OrderID: 3, Amount: money(t, "19.99", "USD"), Token: "pm_card_visa",
+	}
+	refund := payment.RefundRequest{
+		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "USD"), ExternalID: "pi_123",
+	}
 
 	_, _ = gateway.Charge(t.Context(), charge)
-	charge.Again = true
-	_, _ = gateway.Charge(t.Context(), charge)
+	_, _ = gateway.Charge(t.Context(), retryOf(charge))
 	_, _ = gateway.Refund(t.Context(), refund)
 	refund.Again = true
 	_, _ = gateway.Refund(t.Context(), refund)
 	_, _ = gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
 
-	seen := map[string]bool{}
-	for _, call := range mock.calls() {
-		seen[call.endpoint] = true
+	got := map[string]bool{}
+	for _, call := range mock.recorded() {
+		got[call.endpoint] = true
 		if call.status != http.StatusOK {
 			t.Errorf("%s was answered %d: %s", call.endpoint, call.status, call.body)
 		}
 	}
 	want := map[string]bool{
-		"POST /v1/payment_intents": true, "POST /v1/payment_intents/ID/cancel": true,
-		"GET /v1/payment_intents/search": true, "GET /v1/payment_intents": true,
-		"POST /v1/refunds": true, "GET /v1/refunds": true,
+		"POST /v1/payment_intents":           true,
+		"POST /v1/payment_intents/ID/cancel": true,
+		"GET /v1/payment_intents/search":     true,
+		"GET /v1/payment_intents":            true,
+		"POST /v1/refunds":                   true,
+		"GET /v1/refunds":                    true,
 	}
-	if diff := cmp.Diff(want, seen); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("endpoints called (-want +got):\n%s", diff)
 	}
 }
 
-// stripeMock sends requests to Stripe's mock and notes the answers.
+// stripeMock is a transport to stripe-mock that records the calls.
 type stripeMock struct {
 	transport http.RoundTripper
 	mu        sync.Mutex
-	noted     []mockCall
+	calls     []mockCall
 }
 
 type mockCall struct {
@@ -75,7 +83,8 @@ func (m *stripeMock) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body, err := io.ReadAll(res.Body)
-	// The canned intent has been declined. One that waits has to be cancelled, which is a request more.
+	// The canned intent is declined. One that requires action makes the gateway send one
+	// more kind of request, because it has to cancel that intent.
 	waiting := strings.ReplaceAll(string(body), `"requires_payment_method"`, `"requires_action"`)
 	res.Body = io.NopCloser(strings.NewReader(waiting))
 	parts := strings.Split(r.URL.Path, "/")
@@ -84,17 +93,20 @@ func (m *stripeMock) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.noted = append(m.noted, mockCall{endpoint: r.Method + " " + strings.Join(parts, "/"), status: res.StatusCode, body: string(body)})
+	m.calls = append(m.calls, mockCall{
+		endpoint: r.Method + " " + strings.Join(parts, "/"), status: res.StatusCode, body: string(body),
+	})
 	return res, err
 }
 
-func (m *stripeMock) calls() []mockCall {
+func (m *stripeMock) recorded() []mockCall {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.noted
+	return m.calls
 }
 
-// startStripeMock builds the mock that tools.mod pins, and starts it on a socket.
+// startStripeMock builds the version of stripe-mock that tools.mod pins, and starts it on a
+// socket.
 func startStripeMock(t *testing.T) *stripeMock {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "stripe-mock-") //nolint:usetesting // the path of a socket has to be short
@@ -104,11 +116,12 @@ func startStripeMock(t *testing.T) *stripeMock {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	program, socket := filepath.Join(dir, "stripe-mock"), filepath.Join(dir, "socket")
 
-	build := exec.CommandContext(t.Context(), "go", "build", "-modfile=tools.mod", "-o", program, "github.com/stripe/stripe-mock")
+	build := exec.CommandContext(t.Context(),
+		"go", "build", "-modfile=tools.mod", "-o", program, "github.com/stripe/stripe-mock")
 	build.Dir = "../../../.."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("stripe-mock, against which this package is tested, cannot be built from tools.mod: %v\n%s", err, out)
+		t.Fatalf("build stripe-mock from tools.mod: %v\n%s", err, out)
 	}
 
 	run := exec.Command(program, "-http-unix", socket)
@@ -130,7 +143,8 @@ func startStripeMock(t *testing.T) *stripeMock {
 	return &stripeMock{transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 }
 
-// awaitLine reads until a line begins with the prefix. The rest is read too, so that the writer never waits.
+// awaitLine reads until a line begins with the prefix. It reads the rest in the background,
+// so that the writer never blocks.
 func awaitLine(t *testing.T, from io.Reader, prefix string) {
 	t.Helper()
 	var read []string
@@ -142,13 +156,4 @@ func awaitLine(t *testing.T, from io.Reader, prefix string) {
 		}
 	}
 	t.Fatalf("stripe-mock ended before it listened: %s", strings.Join(read, "\n"))
-}
-
-func money(t *testing.T, amount, currency string) core.Money {
-	t.Helper()
-	m, err := core.ParseMoney(amount, currency)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }

@@ -1,14 +1,18 @@
-// Package stripe takes cards through Stripe: it implements [payment.Gateway], verifies webhooks, and lists what Stripe
-// has for reconciliation.
+// Package stripe takes card payments through Stripe. It implements [payment.Gateway] and
+// verifies webhooks. No other package knows Stripe's library.
 //
-// One payment is charged once, however often it is asked for. Two things see to that, and neither would do alone:
+// A payment is charged once, however often the gateway is called for it. Two mechanisms
+// ensure that, and neither would be enough alone:
 //
-//   - Every call that moves money carries the key of our own row, and Stripe does once what a key asks for. But it
-//     forgets a key some time after 24 hours, and until then it repeats the first answer, a 500 included.
-//   - A call that may have been made before is preceded by the question what became of it, which finds our row's id in
-//     Stripe's metadata. But the search sees a new charge only after about a minute, in bad times an hour.
+//   - Every call that moves money carries an idempotency key made of our row's id, and
+//     Stripe carries out a key once. But Stripe forgets a key some time after 24 hours,
+//     and until then it repeats the first response, even a 500.
+//   - A call that may have been made before is preceded by a search for its result, which
+//     finds our row's id in Stripe's metadata. But the search finds a new charge only
+//     after about a minute, and in bad times after an hour.
 //
-// While the search may be blind, the key still holds; when the key is gone, the search has long seen the charge.
+// While the search may miss the charge, the key is still valid; when the key is gone, the
+// search has long found the charge.
 package stripe
 
 import (
@@ -26,16 +30,17 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// DefaultTimeout bounds one call unless configured otherwise. Banks answer slowly, and an answer that comes after the
-// time-out costs another call to learn it.
-const DefaultTimeout = 20 * time.Second
-
 const (
-	maxRetries = 2
-	firstDelay = 200 * time.Millisecond
-	maxDelay   = 2 * time.Second
+	// defaultTimeout bounds one attempt of a call. It is long, because banks are slow and
+	// a result that arrives after the timeout costs another call.
+	defaultTimeout = 20 * time.Second
 
-	// The breaker opens when nearly all calls of the last while failed: single cards that hang do not stop the others.
+	maxRetries = 2
+	minBackoff = 200 * time.Millisecond
+	maxBackoff = 2 * time.Second
+
+	// The breaker opens when nearly all of the last attempts failed. A lower rate would
+	// let a few cards that hang stop all the others.
 	breakerRate   = 0.8
 	breakerCalls  = 20
 	breakerPeriod = 30 * time.Second
@@ -43,27 +48,23 @@ const (
 	breakerProbes = 2
 )
 
-// The keys of Stripe's metadata under which it keeps our ids. They tell which charges are ours.
-const (
-	metaPayment = "payment_id"
-	metaOrder   = "order_id"
-	metaRefund  = "refund_id"
-)
+// pageSize is the largest page that Stripe returns.
+const pageSize = 100
 
-// Config says how Stripe is reached.
+// Config says how to reach Stripe.
 type Config struct {
 	// Key is the secret API key.
 	Key string
 	// URL defaults to Stripe's own.
 	URL string
-	// Timeout bounds each try of a call; it defaults to DefaultTimeout. A charge makes up to three tries, after up to
-	// three of the question what became of it.
+	// Timeout bounds each attempt of a call and defaults to 20 s. Charge and Refund make
+	// up to three attempts, after up to three of a search.
 	Timeout time.Duration
-	// HTTPClient may be nil.
+	// HTTPClient is for tests. It defaults to a plain client.
 	HTTPClient *http.Client
 }
 
-// Gateway asks Stripe to move money. It is safe for concurrent use.
+// Gateway moves money through Stripe. It is safe for concurrent use.
 type Gateway struct {
 	client   *api.Client
 	policies failsafe.Executor[any]
@@ -71,46 +72,65 @@ type Gateway struct {
 
 var _ payment.Gateway = (*Gateway)(nil)
 
-// New makes a gateway. It calls nobody.
+// New returns a gateway. It does not call Stripe yet.
 func New(cfg Config) *Gateway {
 	backends := api.NewBackendsWithConfig(&api.BackendConfig{
 		URL:        new(cmp.Or(cfg.URL, api.APIURL)),
 		HTTPClient: cmp.Or(cfg.HTTPClient, &http.Client{}),
-		// Retries are made here, in one place, under the breaker.
+		// We retry in one place, under the breaker.
 		MaxNetworkRetries: new(int64(0)),
-		// The library's log writes answers, and an answer may hold a client secret.
+		// The library logs responses, and a response may contain a client secret.
 		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull},
 	})
 	return &Gateway{
 		client:   api.NewClient(cfg.Key, api.WithBackends(backends)),
-		policies: policies(cmp.Or(cfg.Timeout, DefaultTimeout)),
+		policies: policies(cmp.Or(cfg.Timeout, defaultTimeout)),
 	}
 }
 
-// policies are, from the outside in: retries, breaker, time-out. So each try has its own time, and the breaker counts
-// tries.
+// policies returns, from the outside in, retries, breaker and timeout. So each attempt has
+// the whole timeout, and the breaker counts attempts.
 func policies(limit time.Duration) failsafe.Executor[any] {
 	retries := retrypolicy.NewBuilder[any]().
-		HandleIf(func(_ any, err error) bool { return err != nil && judge(err).repeat }).
+		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).retryable }).
 		AbortOnErrors(circuitbreaker.ErrOpen, context.Canceled).
-		WithMaxRetries(maxRetries).WithBackoff(firstDelay, maxDelay).WithJitterFactor(0.25).
+		WithMaxRetries(maxRetries).WithBackoff(minBackoff, maxBackoff).WithJitterFactor(0.25).
 		ReturnLastFailure().
 		Build()
 	breaker := circuitbreaker.NewBuilder[any]().
-		HandleIf(func(_ any, err error) bool { return err != nil && judge(err).sick }).
+		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).outage }).
 		WithFailureRateThreshold(breakerRate, breakerCalls, breakerPeriod).
 		WithDelay(breakerDelay).WithSuccessThreshold(breakerProbes).
 		Build()
 	return failsafe.With[any](retries).Compose(breaker).Compose(timeout.New[any](limit))
 }
 
-// ask makes one call under the policies. It returns after the last try has, so no try outlives it.
-func ask[T any](ctx context.Context, g *Gateway, call func(context.Context) (T, error)) (T, error) {
-	var answer T
-	err := g.policies.WithContext(ctx).RunWithExecution(func(try failsafe.Execution[any]) error {
+// call makes one call under the policies. It returns after its last attempt has ended, so
+// no attempt outlives it.
+func call[T any](ctx context.Context, g *Gateway, request func(context.Context) (T, error)) (T, error) {
+	var response T
+	err := g.policies.WithContext(ctx).RunWithExecution(func(attempt failsafe.Execution[any]) error {
 		var err error
-		answer, err = call(try.Context())
+		response, err = request(attempt.Context())
 		return err
 	})
-	return answer, err
+	return response, err
+}
+
+// page is one page of a list.
+type page[T any] struct {
+	items []T
+	more  bool
+}
+
+// callPage loads one page. The library would load the next ones by itself, outside the
+// policies.
+func callPage[T any](ctx context.Context, g *Gateway, list func(context.Context) *api.V1List[T]) (page[T], error) {
+	return call(ctx, g, func(ctx context.Context) (page[T], error) {
+		l := list(ctx)
+		if err := l.Err(); err != nil {
+			return page[T]{}, err
+		}
+		return page[T]{items: l.Data(), more: l.Meta().HasMore && len(l.Data()) > 0}, nil
+	})
 }

@@ -3,11 +3,8 @@ package stripe_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,181 +17,202 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// script answers calls one after the other, and notes them. Each answer is a status and a body, or an error.
-type script struct {
-	mu      sync.Mutex
-	answers []scripted
-	calls   []string
-	keys    []string
-}
+// lostCard is the member of an intent whose card was declined.
+const lostCard = `, "last_payment_error": {"type": "card_error", "code": "card_declined", "decline_code": "lost_card"}`
 
-type scripted struct {
-	status int
-	body   string
-	err    error
-}
-
-// RoundTrip implements [http.RoundTripper]. The last answer is repeated.
-func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.answers[min(len(s.calls), len(s.answers)-1)]
-	s.calls = append(s.calls, r.Method+" "+r.URL.Path)
-	s.keys = append(s.keys, r.Header.Get("Idempotency-Key"))
-	if a.err != nil {
-		return nil, a.err
+// wantCharge charges payment 7 and checks the result. Every attempt has the payment's key,
+// and no error contains a secret or a name.
+func wantCharge(t *testing.T, r response, want payment.ChargeResult, fails bool, attempts int) {
+	t.Helper()
+	gateway, stub := stubbed(r)
+	got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
+	if (err != nil) != fails {
+		t.Errorf("err = %v, want an error: %t", err, fails)
 	}
-	return &http.Response{StatusCode: a.status, Body: io.NopCloser(strings.NewReader(a.body)), Header: http.Header{}, Request: r}, nil
-}
-
-func play(answers ...scripted) (*stripe.Gateway, *script) {
-	s := &script{answers: answers}
-	return stripe.New(stripe.Config{Key: "sk_test_1", URL: "http://stripe.invalid", HTTPClient: &http.Client{Transport: s}}), s
-}
-
-func intent(status, more string) string {
-	return fmt.Sprintf(`{"object": "payment_intent", "id": "pi_1", "status": %q, "amount": 199900, "currency": "rub",
-		"metadata": {"payment_id": "7", "order_id": "3"}, "client_secret": "pi_1_secret_x"%s}`, status, more)
-}
-
-func problem(kind, code, more string) string {
-	return fmt.Sprintf(`{"error": {"type": %q, "code": %q, "message": "pi_1_secret_x of Ann"%s}}`, kind, code, more)
-}
-
-// TestAnswersMeanOneThing is the table of what Stripe may say to a charge.
-func TestAnswersMeanOneThing(t *testing.T) {
-	const declined = `, "last_payment_error": {"type": "card_error", "code": "card_declined", "decline_code": "lost_card"}`
-	refused := func(reason string) payment.ChargeResult {
-		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason}
+	if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "Ann")) {
+		t.Errorf("the error contains what it must not: %v", err)
 	}
-	intentRefused := func(reason string) payment.ChargeResult {
-		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason, ExternalID: "pi_1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
+	if len(stub.calls) != attempts {
+		t.Errorf("%d attempts, want %d", len(stub.calls), attempts)
+	}
+	for _, key := range stub.keys {
+		if key != "payment-7" {
+			t.Errorf("an attempt had the key %q, want payment-7", key)
+		}
+	}
+}
+
+func TestCharge_MapsEveryKnownAnswer(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
-		answer scripted
-		want   payment.ChargeResult
-		fails  bool
-		tries  int
+		response response
+		want     payment.ChargeResult
 	}{
-		"succeeded":               {answer: scripted{200, intent("succeeded", ""), nil}, want: payment.ChargeResult{Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"}, tries: 1},
-		"processing":              {answer: scripted{200, intent("processing", ""), nil}, want: payment.ChargeResult{Outcome: payment.ChargePending, ExternalID: "pi_1"}, tries: 1},
-		"canceled":                {answer: scripted{200, intent("canceled", ""), nil}, want: intentRefused("canceled"), tries: 1},
-		"canceled by somebody":    {answer: scripted{200, intent("canceled", `, "cancellation_reason": "fraudulent"`), nil}, want: intentRefused("fraudulent"), tries: 1},
-		"declined intent":         {answer: scripted{200, intent("requires_payment_method", declined), nil}, want: intentRefused("lost_card"), tries: 1},
-		"status of another world": {answer: scripted{200, intent("teleported", ""), nil}, fails: true, tries: 1},
-		"half an answer":          {answer: scripted{200, `{"id": "pi_1_secret_x`, nil}, fails: true, tries: 3},
-		"no connection":           {answer: scripted{err: errors.New("connection reset")}, fails: true, tries: 3},
-
-		"declined":             {answer: scripted{402, problem("card_error", "card_declined", `, "decline_code": "do_not_honor"`), nil}, want: refused("do_not_honor"), tries: 1},
-		"expired":              {answer: scripted{402, problem("card_error", "expired_card", ""), nil}, want: refused("expired_card"), tries: 1},
-		"declined, with it":    {answer: scripted{402, problem("card_error", "card_declined", `, "payment_intent": `+intent("requires_payment_method", declined)), nil}, want: intentRefused("card_declined"), tries: 1},
-		"no such card":         {answer: scripted{400, problem("invalid_request_error", "resource_missing", ""), nil}, want: refused("resource_missing"), tries: 1},
-		"not found":            {answer: scripted{404, problem("invalid_request_error", "resource_missing", ""), nil}, want: refused("resource_missing"), tries: 1},
-		"key for other things": {answer: scripted{400, problem("idempotency_error", "", ""), nil}, fails: true, tries: 1},
-		"key in use":           {answer: scripted{409, problem("idempotency_error", "idempotency_key_in_use", ""), nil}, fails: true, tries: 3},
-		"bad API key":          {answer: scripted{401, problem("invalid_request_error", "api_key_expired", ""), nil}, fails: true, tries: 1},
-		"not allowed":          {answer: scripted{403, problem("invalid_request_error", "", ""), nil}, fails: true, tries: 1},
-		"lock":                 {answer: scripted{429, problem("invalid_request_error", "lock_timeout", ""), nil}, fails: true, tries: 3},
-		"broken":               {answer: scripted{500, problem("api_error", "", ""), nil}, fails: true, tries: 1},
-		"overloaded":           {answer: scripted{503, problem("api_error", "", ""), nil}, fails: true, tries: 3},
-		"a proxy":              {answer: scripted{502, `<html>pi_1_secret_x</html>`, nil}, fails: true, tries: 3},
+		"succeeded": {
+			response{200, intent("succeeded", ""), nil},
+			payment.ChargeResult{Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"},
+		},
+		"processing": {
+			response{200, intent("processing", ""), nil},
+			payment.ChargeResult{Outcome: payment.ChargePending, ExternalID: "pi_1"},
+		},
+		"cancelled": {
+			response{200, intent("canceled", ""), nil}, intentRefused("canceled"),
+		},
+		"cancelled with a reason": {
+			response{200, intent("canceled", `, "cancellation_reason": "fraudulent"`), nil},
+			intentRefused("fraudulent"),
+		},
+		"declined intent": {
+			response{200, intent("requires_payment_method", lostCard), nil}, intentRefused("lost_card"),
+		},
+		"declined": {
+			response{402, failure("card_error", "card_declined", `, "decline_code": "do_not_honor"`), nil},
+			refused("do_not_honor"),
+		},
+		"expired card": {
+			response{402, failure("card_error", "expired_card", ""), nil}, refused("expired_card"),
+		},
+		"declined, with the intent": {
+			response{402, failure("card_error", "card_declined",
+				`, "payment_intent": `+intent("requires_payment_method", lostCard)), nil},
+			intentRefused("card_declined"),
+		},
+		"unknown payment method": {
+			response{400, failure("invalid_request_error", "resource_missing", ""), nil}, refused("resource_missing"),
+		},
+		"not found": {
+			response{404, failure("invalid_request_error", "resource_missing", ""), nil}, refused("resource_missing"),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gateway, script := play(test.answer)
-			got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
-			if (err != nil) != test.fails {
-				t.Errorf("err = %v, want one: %v", err, test.fails)
-			}
-			if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "Ann")) {
-				t.Errorf("the error tells too much: %v", err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if len(script.calls) != test.tries {
-				t.Errorf("%d tries, want %d", len(script.calls), test.tries)
-			}
-			for _, key := range script.keys {
-				if key != "payment-7" {
-					t.Errorf("a try had the key %q", key)
-				}
-			}
+			wantCharge(t, test.response, test.want, false, 1)
 		})
 	}
 }
 
-// TestWhatWaitsIsCancelledBeforeItIsRefused: an intent that still could capture is no refusal.
-func TestWhatWaitsIsCancelledBeforeItIsRefused(t *testing.T) {
-	cancelled := scripted{200, intent("canceled", ""), nil}
+func TestCharge_ReturnsAnErrorWhileTheOutcomeIsUnknown(t *testing.T) {
+	t.Parallel()
+	const kind = "invalid_request_error"
 	tests := map[string]struct {
-		first, second scripted
-		want          payment.ChargeResult
-		fails         bool
+		response response
+		attempts int
 	}{
-		"wants the customer":      {scripted{200, intent("requires_action", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_action"}, false},
-		"wants confirmation":      {scripted{200, intent("requires_confirmation", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_confirmation"}, false},
-		"wants capture":           {scripted{200, intent("requires_capture", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_capture"}, false},
-		"has not tried the card":  {scripted{200, intent("requires_payment_method", ""), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "requires_payment_method"}, false},
-		"declined, but waits":     {scripted{402, problem("card_error", "authentication_required", `, "payment_intent": `+intent("requires_action", "")), nil}, cancelled, payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: "pi_1", Reason: "authentication_required"}, false},
-		"captured meanwhile":      {scripted{200, intent("requires_action", ""), nil}, scripted{400, problem("invalid_request_error", "payment_intent_unexpected_state", ""), nil}, payment.ChargeResult{}, true},
-		"cancelled, and is not":   {scripted{200, intent("requires_action", ""), nil}, scripted{200, intent("succeeded", ""), nil}, payment.ChargeResult{}, true},
-		"nobody knows whether so": {scripted{200, intent("requires_action", ""), nil}, scripted{500, problem("api_error", "", ""), nil}, payment.ChargeResult{}, true},
+		"unknown status":        {response{200, intent("teleported", ""), nil}, 1},
+		"incomplete response":   {response{200, `{"id": "pi_1_secret_x`, nil}, 3},
+		"no connection":         {response{err: errors.New("connection reset")}, 3},
+		"key of another charge": {response{400, failure("idempotency_error", "", ""), nil}, 1},
+		"key in use":            {response{409, failure("idempotency_error", "idempotency_key_in_use", ""), nil}, 3},
+		"invalid API key":       {response{401, failure(kind, "api_key_expired", ""), nil}, 1},
+		"forbidden":             {response{403, failure(kind, "", ""), nil}, 1},
+		"lock timeout":          {response{429, failure(kind, "lock_timeout", ""), nil}, 3},
+		"internal error":        {response{500, failure("api_error", "", ""), nil}, 1},
+		"overloaded":            {response{503, failure("api_error", "", ""), nil}, 3},
+		"error of a proxy":      {response{502, `<html>pi_1_secret_x</html>`, nil}, 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			gateway, script := play(test.first, test.second)
-			got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
-			if (err != nil) != test.fails {
-				t.Errorf("err = %v, want one: %v", err, test.fails)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			calls := []string{"POST /v1/payment_intents", "POST /v1/payment_intents/pi_1/cancel"}
-			if diff := cmp.Diff(calls, script.calls); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([]string{"payment-7", "payment-7-cancel"}, script.keys); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
+			wantCharge(t, test.response, payment.ChargeResult{}, true, test.attempts)
 		})
 	}
 }
 
-func TestTwoIntentsOfOnePaymentAreNobodysAnswer(t *testing.T) {
-	gateway, script := play(scripted{200, `{"object": "search_result", "data": [` + intent("succeeded", "") + "," + intent("succeeded", "") + `]}`, nil})
-	c := cardCharge(t, 7, "pm_card_visa")
-	c.Again = true
-	if result, err := gateway.Charge(t.Context(), c); err == nil {
+// An intent that may still capture money is not a refusal yet: the gateway has to cancel it.
+func TestCharge_CancelsAnIntentThatWaitsForSomebody(t *testing.T) {
+	t.Parallel()
+	declined := failure("card_error", "authentication_required", `, "payment_intent": `+intent("requires_action", ""))
+	tests := map[string]struct {
+		created response
+		reason  string
+	}{
+		"requires action":         {response{200, intent("requires_action", ""), nil}, "requires_action"},
+		"requires confirmation":   {response{200, intent("requires_confirmation", ""), nil}, "requires_confirmation"},
+		"requires capture":        {response{200, intent("requires_capture", ""), nil}, "requires_capture"},
+		"card was not tried":      {response{200, intent("requires_payment_method", ""), nil}, "requires_payment_method"},
+		"declined, and may still": {response{402, declined, nil}, "authentication_required"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gateway, stub := stubbed(test.created, response{200, intent("canceled", ""), nil})
+			got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
+			if diff := cmp.Diff(intentRefused(test.reason), got); err != nil || diff != "" {
+				t.Errorf("err = %v, result (-want +got):\n%s", err, diff)
+			}
+			wantCancelled(t, stub)
+		})
+	}
+}
+
+func TestCharge_IsUnknownWhenTheIntentCannotBeCancelled(t *testing.T) {
+	t.Parallel()
+	for name, cancel := range map[string]response{
+		"captured meanwhile": {400, failure("invalid_request_error", "payment_intent_unexpected_state", ""), nil},
+		"not cancelled":      {200, intent("succeeded", ""), nil},
+		"internal error":     {500, failure("api_error", "", ""), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gateway, stub := stubbed(response{200, intent("requires_action", ""), nil}, cancel)
+			got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
+			if diff := cmp.Diff(payment.ChargeResult{}, got); err == nil || diff != "" {
+				t.Errorf("err = %v, want one; result (-want +got):\n%s", err, diff)
+			}
+			wantCancelled(t, stub)
+		})
+	}
+}
+
+// wantCancelled checks that the gateway created an intent and cancelled it.
+func wantCancelled(t *testing.T, s *stub) {
+	t.Helper()
+	calls := []string{"POST /v1/payment_intents", "POST /v1/payment_intents/pi_1/cancel"}
+	if diff := cmp.Diff(calls, s.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"payment-7", "payment-7-cancel"}, s.keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestCharge_IsUnknownWhenTwoIntentsHaveThePaymentsID(t *testing.T) {
+	t.Parallel()
+	two := `{"object": "search_result", "data": [` + intent("succeeded", "") + "," + intent("succeeded", "") + `]}`
+	gateway, stub := stubbed(response{200, two, nil})
+	if result, err := gateway.Charge(t.Context(), retryOf(cardCharge(t, 7, "pm_card_visa"))); err == nil {
 		t.Errorf("%+v, want an error", result)
 	}
-	if diff := cmp.Diff([]string{"GET /v1/payment_intents/search"}, script.calls); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff([]string{"GET /v1/payment_intents/search"}, stub.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 
-// TestNothingIsChargedWhileNobodyKnows: a search that fails ends the call.
-func TestNothingIsChargedWhileNobodyKnows(t *testing.T) {
-	gateway, script := play(scripted{500, problem("api_error", "", ""), nil})
-	c := cardCharge(t, 7, "pm_card_visa")
-	c.Again = true
-	r := payment.RefundRequest{Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Again: true}
-	if result, err := gateway.Charge(t.Context(), c); err == nil {
+func TestRetry_MovesNoMoneyWhenTheSearchFails(t *testing.T) {
+	t.Parallel()
+	gateway, stub := stubbed(response{500, failure("api_error", "", ""), nil})
+	if result, err := gateway.Charge(t.Context(), retryOf(cardCharge(t, 7, "pm_card_visa"))); err == nil {
 		t.Errorf("charge: %+v, want an error", result)
 	}
-	if result, err := gateway.Refund(t.Context(), r); err == nil {
+	result, err := gateway.Refund(t.Context(), payment.RefundRequest{
+		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Again: true,
+	})
+	if err == nil {
 		t.Errorf("refund: %+v, want an error", result)
 	}
-	if diff := cmp.Diff([]string{"GET /v1/payment_intents/search", "GET /v1/refunds"}, script.calls); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff([]string{"GET /v1/payment_intents/search", "GET /v1/refunds"}, stub.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 
-func TestBreakerSparesStripeAndUs(t *testing.T) {
-	gateway, script := play(scripted{500, problem("api_error", "", ""), nil})
+func TestBreaker_OpensAfterTwentyFailures(t *testing.T) {
+	t.Parallel()
+	gateway, stub := stubbed(response{500, failure("api_error", "", ""), nil})
 	var err error
 	for range 25 {
 		_, err = gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
@@ -202,14 +220,15 @@ func TestBreakerSparesStripeAndUs(t *testing.T) {
 	if !errors.Is(err, circuitbreaker.ErrOpen) {
 		t.Errorf("err = %v, want the open breaker", err)
 	}
-	if len(script.calls) != 20 {
-		t.Errorf("%d calls, want 20", len(script.calls))
+	if len(stub.calls) != 20 {
+		t.Errorf("%d calls, want 20", len(stub.calls))
 	}
 }
 
-func TestOpenBreakerIsNotAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // where time passes only when all wait
-		gateway, _ := play(scripted{500, problem("api_error", "", ""), nil})
+func TestBreaker_FailsAtOnceWhileItIsOpen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // time passes only while all goroutines wait
+		gateway, _ := stubbed(response{500, failure("api_error", "", ""), nil})
 		for range 20 {
 			_, _ = gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
 		}
@@ -221,60 +240,80 @@ func TestOpenBreakerIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-func TestDeclinesDoNotOpenTheBreaker(t *testing.T) {
-	gateway, script := play(scripted{402, problem("card_error", "card_declined", ""), nil})
+func TestBreaker_IgnoresDeclinedCards(t *testing.T) {
+	t.Parallel()
+	gateway, stub := stubbed(response{402, failure("card_error", "card_declined", ""), nil})
 	for range 25 {
 		if _, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(script.calls) != 25 {
-		t.Errorf("%d calls, want 25", len(script.calls))
+	if len(stub.calls) != 25 {
+		t.Errorf("%d calls, want 25", len(stub.calls))
 	}
 }
 
-// hanging answers when the caller gives up.
-type hanging struct{}
+// hangingTransport responds to nothing until the caller gives up.
+type hangingTransport struct{}
 
 // RoundTrip implements [http.RoundTripper].
-func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+func (hangingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-func TestHangingEndsWithTheTimeoutOrTheCaller(t *testing.T) {
-	client := &http.Client{Transport: hanging{}}
-	brief := stripe.New(stripe.Config{Key: "sk_test_1", Timeout: time.Millisecond, HTTPClient: client})
-	if _, err := brief.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa")); !errors.Is(err, timeout.ErrExceeded) {
-		t.Errorf("err = %v, want the time-out", err)
+func TestCharge_EndsWithItsTimeoutOrItsContext(t *testing.T) {
+	t.Parallel()
+	client := &http.Client{Transport: hangingTransport{}}
+	short := stripe.New(stripe.Config{Key: "sk_test_1", Timeout: time.Millisecond, HTTPClient: client})
+	if _, err := short.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa")); !errors.Is(err, timeout.ErrExceeded) {
+		t.Errorf("err = %v, want the timeout", err)
 	}
-	patient := stripe.New(stripe.Config{Key: "sk_test_1", HTTPClient: client})
+	long := stripe.New(stripe.Config{Key: "sk_test_1", HTTPClient: client})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := patient.Charge(ctx, cardCharge(t, 7, "pm_card_visa")); !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v, want the caller's end", err)
+	if _, err := long.Charge(ctx, cardCharge(t, 7, "pm_card_visa")); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v, want the cancelled context", err)
 	}
 }
 
-func TestAmountsThatStripeLacksAreRefused(t *testing.T) {
-	gateway, script := play(scripted{})
+func TestCharge_RefusesAnAmountThatStripeCannotExpress(t *testing.T) {
+	t.Parallel()
+	gateway, stub := stubbed(response{})
 	c := cardCharge(t, 7, "pm_card_visa")
 	c.Amount = money(t, "5.124", "KWD")
 	got, err := gateway.Charge(t.Context(), c)
-	want := payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: "unsupported_amount"}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" || len(script.calls) != 0 {
-		t.Errorf("err = %v, calls %v, -want +got:\n%s", err, script.calls, diff)
+	if diff := cmp.Diff(refused("unsupported_amount"), got); err != nil || diff != "" || len(stub.calls) != 0 {
+		t.Errorf("err = %v, calls %v, result (-want +got):\n%s", err, stub.calls, diff)
 	}
 }
 
-func TestListLeavesOthersOut(t *testing.T) {
+func TestCharges_LeavesOutChargesWithoutOurID(t *testing.T) {
+	t.Parallel()
 	foreign := `{"object": "payment_intent", "id": "pi_2", "status": "succeeded", "amount": 5, "currency": "usd", "metadata": {}}`
-	gateway, _ := play(scripted{200, `{"object": "list", "data": [` + foreign + "," + intent("requires_action", "") + `], "has_more": false}`, nil})
+	list := `{"object": "list", "data": [` + foreign + "," + intent("requires_action", "") + `], "has_more": false}`
+	gateway, _ := stubbed(response{200, list, nil})
 	got, err := gateway.Charges(t.Context(), time.Unix(0, 0))
 	want := []payment.ProviderCharge{{
-		PaymentID: 7, ExternalID: "pi_1", Amount: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Captured: false,
+		PaymentID: 7, ExternalID: "pi_1",
+		Amount: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Captured: false,
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("err = %v, -want +got:\n%s", err, diff)
+		t.Errorf("err = %v, charges (-want +got):\n%s", err, diff)
+	}
+}
+
+// The payment waits for an operator, who must not find the key in the log.
+func TestCharge_IsUnknownWithAWrongAPIKey(t *testing.T) {
+	t.Parallel()
+	transport := &stub{responses: []response{{
+		401, `{"error": {"type": "invalid_request_error", "message": "Invalid API Key provided: sk_live_***"}}`, nil,
+	}}}
+	gateway := stripe.New(stripe.Config{
+		Key: "sk_live_secret", URL: "http://stripe.invalid", HTTPClient: &http.Client{Transport: transport},
+	})
+	_, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
+	if err == nil || strings.Contains(err.Error(), "sk_live") {
+		t.Errorf("err = %v; want one without the key", err)
 	}
 }

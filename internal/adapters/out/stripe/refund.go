@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 
 	api "github.com/stripe/stripe-go/v85"
 
 	"example.com/orders/internal/core/payment"
 )
 
-// Refund gives money of a charge back, once for each key.
+// Refund returns money of a charge to the card, once for each key. An error means that the
+// outcome is unknown.
 //
-// A refund that succeeded can still fail days later, when the customer's bank sends it back. Stripe tells so by a
-// webhook.
+// A refund that succeeded can still fail days later, when the customer's bank returns the
+// money. Stripe then sends a webhook.
 func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(r.Amount)
 	if !expressible {
@@ -29,50 +29,28 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 			return refundResult(refund)
 		}
 	}
-	return g.giveBack(ctx, r, amount)
+	return g.createRefund(ctx, r, amount)
 }
 
-func (g *Gateway) giveBack(ctx context.Context, r payment.RefundRequest, amount int64) (payment.ChargeResult, error) {
-	params := &api.RefundCreateParams{
-		PaymentIntent: new(r.ExternalID),
-		Amount:        new(amount),
-		Metadata: map[string]string{
-			metaRefund:  strconv.FormatInt(r.RefundID, 10),
-			metaPayment: strconv.FormatInt(r.PaymentID, 10),
-		},
-	}
-	params.SetIdempotencyKey(r.Key)
-	refund, err := ask(ctx, g, func(ctx context.Context) (*api.Refund, error) {
-		return g.client.V1Refunds.Create(ctx, params)
-	})
-	switch {
-	case err == nil:
-		return refundResult(refund)
-	case judge(err).refused:
-		return refusal(err), nil
-	default:
-		return payment.ChargeResult{}, unknown("refund", err)
-	}
-}
-
-// findRefund gives the refund by our id, or nil when there is none. The list, unlike the search for charges, is never
-// behind.
+// findRefund returns the refund with our id, or nil when there is none. Unlike the search
+// for charges, the list of refunds is always up to date.
 func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amount int64) (*api.Refund, error) {
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
 	params.Limit = new(int64(pageSize))
 	for {
-		page, err := askPage(ctx, g, func(ctx context.Context) *api.V1List[*api.Refund] {
+		page, err := callPage(ctx, g, func(ctx context.Context) *api.V1List[*api.Refund] {
 			return g.client.V1Refunds.List(ctx, params)
 		})
 		if err != nil {
-			return nil, unknown("list refunds", err)
+			return nil, unknownOutcome("list refunds", err)
 		}
 		for _, refund := range page.items {
-			if refund.Metadata[metaRefund] != strconv.FormatInt(r.RefundID, 10) {
+			if !hasID(refund.Metadata, metaRefund, r.RefundID) {
 				continue
 			}
 			if refund.Amount != amount {
-				return nil, fmt.Errorf("stripe: list refunds: what has the id of refund %d is not that refund: %s", r.RefundID, refund.ID)
+				return nil, fmt.Errorf("stripe: list refunds: %s has the id of refund %d and is another refund",
+					refund.ID, r.RefundID)
 			}
 			return refund, nil
 		}
@@ -80,6 +58,29 @@ func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amoun
 			return nil, nil
 		}
 		params.StartingAfter = new(page.items[len(page.items)-1].ID)
+	}
+}
+
+func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amount int64) (payment.ChargeResult, error) {
+	params := &api.RefundCreateParams{
+		PaymentIntent: new(r.ExternalID),
+		Amount:        new(amount),
+		Metadata: map[string]string{
+			metaRefund:  formatID(r.RefundID),
+			metaPayment: formatID(r.PaymentID),
+		},
+	}
+	params.SetIdempotencyKey(r.Key)
+	refund, err := call(ctx, g, func(ctx context.Context) (*api.Refund, error) {
+		return g.client.V1Refunds.Create(ctx, params)
+	})
+	switch {
+	case err == nil:
+		return refundResult(refund)
+	case classify(err).refused:
+		return refusal(err), nil
+	default:
+		return payment.ChargeResult{}, unknownOutcome("refund", err)
 	}
 }
 

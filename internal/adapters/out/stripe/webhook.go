@@ -13,22 +13,47 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Tolerance is how old a signed webhook may be. An older one is taken for a recording that somebody plays again.
-const Tolerance = webhook.DefaultTolerance
+// source is the name under which the ids of Stripe's events are stored.
+const source = "stripe"
 
-// Webhooks verifies what claims to come from Stripe.
+// Webhooks verifies and parses the events that Stripe sends.
 type Webhooks struct {
-	// Secret is the endpoint's signing secret. While it is rolled, Stripe signs with the old and the new one.
+	// Secret is the signing secret of the endpoint. While it is being rolled, Stripe signs
+	// with the old and the new one.
 	Secret string
-	// Now is the clock that the age of a webhook is measured by.
+	// Now is the clock that measures the age of a webhook.
 	Now func() time.Time
 }
 
-// chargeEvents are the events about a charge that decide something. Of them the type counts, and not the status of the
-// intent they carry: names of statuses have changed over the years.
+// Parse verifies the signature over the payload, byte for byte as it was received, and its
+// age, and parses the event. A webhook that is older than five minutes could be a
+// recording that somebody replays. An event that is not about a payment of ours, or
+// decides nothing, has no PaymentID.
+func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
+	if w.Secret == "" { // anybody can sign with an empty secret
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: no secret is configured")
+	}
+	// The library uses the clock of the system. The tolerance compensates the difference.
+	tolerance := webhook.DefaultTolerance + time.Since(w.Now())
+	err := webhook.ValidatePayloadWithTolerance(payload, signatureHeader, w.Secret, tolerance)
+	if err != nil {
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
+	}
+	var e event
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
+	}
+	if e.ID == "" {
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: the event has no id")
+	}
+	return e.toCore()
+}
+
+// chargeEvents are the types of events that say something about a charge. The type counts
+// and not the status of the intent, because Stripe has renamed statuses over the years.
 //
-// A failed try decides nothing: Stripe tells of it before or after the success of another try, in any order. The job
-// that waits for the charge asks what became of it.
+// A failed attempt decides nothing: Stripe may report it before or after the success of
+// another attempt. The job that settles the payment asks for the outcome.
 var chargeEvents = map[string]payment.ChargeOutcome{
 	"payment_intent.succeeded":      payment.ChargeSucceeded,
 	"payment_intent.processing":     payment.ChargePending,
@@ -36,15 +61,16 @@ var chargeEvents = map[string]payment.ChargeOutcome{
 	"payment_intent.canceled":       payment.ChargeRefused,
 }
 
-// refundEvents all carry the refund, whose status counts.
+// refundEvents are the types of events that say something about a refund. All of them
+// contain the refund, and its status counts.
 var refundEvents = map[string]bool{
 	"refund.created": true, "refund.updated": true, "refund.failed": true, "charge.refund.updated": true,
 }
 
-// message is what is read of an event. It has been the same in all versions of Stripe's interface, so the version is
-// not compared, as the library does unless told otherwise: each upgrade at one end would lose events until the other
-// follows.
-type message struct {
+// event is the part of an event that we read. These members have been the same in all
+// versions of Stripe's API, so we do not compare the version, as the library does by
+// default: an upgrade on one side would lose events until the other side follows.
+type event struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 	Data struct {
@@ -52,8 +78,57 @@ type message struct {
 	} `json:"data"`
 }
 
-// subject is what is read of the intent or the refund that an event carries.
-type subject struct {
+func (e event) toCore() (payment.ProviderEvent, error) {
+	outcome, aboutCharge := chargeEvents[e.Type]
+	if !aboutCharge && !refundEvents[e.Type] {
+		return e.idOnly(), nil
+	}
+	var o object
+	if err := json.Unmarshal(e.Data.Object, &o); err != nil {
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook %s: %w", e.ID, err)
+	}
+	if aboutCharge {
+		return e.aboutCharge(o, outcome), nil
+	}
+	return e.aboutRefund(o)
+}
+
+// idOnly returns the core's event with nothing but its id: an event that changes nothing.
+func (e event) idOnly() payment.ProviderEvent {
+	return payment.ProviderEvent{Message: payment.Message{Source: source, ID: e.ID}}
+}
+
+func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) payment.ProviderEvent {
+	converted := e.idOnly()
+	paymentID, ours := idIn(o.Metadata, metaPayment)
+	if !ours {
+		return converted
+	}
+	converted.PaymentID = paymentID
+	converted.Result = payment.ChargeResult{Outcome: outcome, ExternalID: o.ID}
+	if outcome == payment.ChargeRefused {
+		converted.Result.Reason = o.refusalReason()
+	}
+	return converted
+}
+
+func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
+	converted := e.idOnly()
+	refundID, hasRefund := idIn(o.Metadata, metaRefund)
+	paymentID, hasPayment := idIn(o.Metadata, metaPayment)
+	if !hasRefund || !hasPayment {
+		return converted, nil
+	}
+	var err error
+	converted.PaymentID, converted.RefundID = paymentID, refundID
+	converted.Result, err = refundResult(&api.Refund{
+		ID: o.ID, Status: api.RefundStatus(o.Status), FailureReason: api.RefundFailureReason(o.FailureReason),
+	})
+	return converted, err
+}
+
+// object is the part of an intent or a refund in an event that we read.
+type object struct {
 	ID               string            `json:"id"`
 	Status           string            `json:"status"`
 	Metadata         map[string]string `json:"metadata"`
@@ -65,80 +140,9 @@ type subject struct {
 	FailureReason      string `json:"failure_reason"`
 }
 
-// Parse checks the signature over the payload, byte for byte as it came, and its age, and reads the event. An error
-// means that nobody knows who sent it, or what it says.
-func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
-	if w.Secret == "" { // everybody can sign with that
-		return payment.ProviderEvent{}, errors.New("stripe: webhook: no secret is configured")
-	}
-	// The library compares with its own clock: what that differs from now is added on both sides.
-	err := webhook.ValidatePayloadWithTolerance(payload, signatureHeader, w.Secret, Tolerance+time.Since(w.Now()))
-	if err != nil {
-		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
-	}
-	var m message
-	if err := json.Unmarshal(payload, &m); err != nil {
-		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
-	}
-	if m.ID == "" {
-		return payment.ProviderEvent{}, errors.New("stripe: webhook: the event has no id")
-	}
-	return m.providerEvent()
-}
-
-func (m message) providerEvent() (payment.ProviderEvent, error) {
-	outcome, charge := chargeEvents[m.Type]
-	if !charge && !refundEvents[m.Type] {
-		return providerEventOf(m.ID), nil
-	}
-	var s subject
-	if err := json.Unmarshal(m.Data.Object, &s); err != nil {
-		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook %s: %w", m.ID, err)
-	}
-	if charge {
-		return s.chargeEvent(m.ID, outcome), nil
-	}
-	return s.refundEvent(m.ID)
-}
-
-func (s subject) chargeEvent(id string, outcome payment.ChargeOutcome) payment.ProviderEvent {
-	event := providerEventOf(id)
-	paymentID, ours := idIn(s.Metadata, metaPayment)
-	if !ours {
-		return event
-	}
-	event.PaymentID = paymentID
-	event.Result = payment.ChargeResult{Outcome: outcome, ExternalID: s.ID}
-	if outcome == payment.ChargeRefused {
-		event.Result.Reason = s.reason()
-	}
-	return event
-}
-
-func (s subject) refundEvent(id string) (payment.ProviderEvent, error) {
-	event := providerEventOf(id)
-	refundID, ours := idIn(s.Metadata, metaRefund)
-	paymentID, alsoOurs := idIn(s.Metadata, metaPayment)
-	if !ours || !alsoOurs {
-		return event, nil
-	}
-	var err error
-	event.PaymentID, event.RefundID = paymentID, refundID
-	event.Result, err = refundResult(&api.Refund{
-		ID: s.ID, Status: api.RefundStatus(s.Status), FailureReason: api.RefundFailureReason(s.FailureReason),
-	})
-	return event, err
-}
-
-// providerEventOf returns a event that changes nothing: the event is not about a payment of
-// ours, or its type decides nothing.
-func providerEventOf(id string) payment.ProviderEvent {
-	return payment.ProviderEvent{Message: payment.Message{Source: "stripe", ID: id}}
-}
-
-func (s subject) reason() string {
-	if e := s.LastPaymentError; e != nil && e.DeclineCode+e.Code != "" {
+func (o object) refusalReason() string {
+	if e := o.LastPaymentError; e != nil && e.DeclineCode+e.Code != "" {
 		return cmp.Or(e.DeclineCode, e.Code)
 	}
-	return cmp.Or(s.CancellationReason, s.Status)
+	return cmp.Or(o.CancellationReason, o.Status)
 }

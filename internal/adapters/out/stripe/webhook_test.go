@@ -13,109 +13,145 @@ import (
 	"example.com/orders/internal/dev/fakestripe"
 )
 
-func message(kind, object string) []byte {
-	// Of an old version on purpose: it does not matter.
-	return fmt.Appendf(nil, `{"id": "evt_1", "object": "event", "api_version": "2017-08-15", "type": %q, "data": {"object": %s}}`, kind, object)
-}
-
 const (
-	ours     = `{"id": "pi_1", "status": "requires_source", "metadata": {"payment_id": "7", "order_id": "3"}, "last_payment_error": {"code": "card_declined", "decline_code": "lost_card"}}`
-	ourMoney = `{"id": "re_1", "status": %q, "failure_reason": %q, "metadata": {"refund_id": "8", "payment_id": "7"}}`
+	// ourIntent is the intent of payment 7.
+	ourIntent = `{"id": "pi_1", "status": "requires_source", "metadata": {"payment_id": "7", "order_id": "3"},
+		"last_payment_error": {"code": "card_declined", "decline_code": "lost_card"}}`
+	// ourRefund is refund 8 of payment 7, with a status and a reason to fill in.
+	ourRefund = `{"id": "re_1", "status": %q, "failure_reason": %q,
+		"metadata": {"refund_id": "8", "payment_id": "7"}}`
 )
 
-// message1 identifies the events of these tests.
-var message1 = payment.Message{Source: "stripe", ID: "evt_1"}
+// eventJSON returns event evt_1. Its API version is old, because the version must not
+// matter.
+func eventJSON(eventType, object string) []byte {
+	return fmt.Appendf(nil,
+		`{"id": "evt_1", "object": "event", "api_version": "2017-08-15", "type": %q, "data": {"object": %s}}`,
+		eventType, object)
+}
 
-// webhooksAt returns a parser whose clock stands at now.
-func webhooksAt(secret string, now time.Time) stripe.Webhooks {
+// parserAt returns a parser whose clock shows now.
+func parserAt(secret string, now time.Time) stripe.Webhooks {
 	return stripe.Webhooks{Secret: secret, Now: func() time.Time { return now }}
 }
 
-func TestEventsAreRead(t *testing.T) {
-	charge := func(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
-		return payment.ProviderEvent{
-			Message: message1, PaymentID: 7,
-			Result: payment.ChargeResult{Outcome: outcome, ExternalID: "pi_1", Reason: reason},
-		}
+// eventID identifies the events of these tests.
+var eventID = payment.Message{Source: "stripe", ID: "evt_1"}
+
+// aboutCharge returns an event about payment 7.
+func aboutCharge(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+	return payment.ProviderEvent{
+		Message: eventID, PaymentID: 7,
+		Result: payment.ChargeResult{Outcome: outcome, ExternalID: "pi_1", Reason: reason},
 	}
-	refund := func(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
-		return payment.ProviderEvent{
-			Message: message1, PaymentID: 7, RefundID: 8,
-			Result: payment.ChargeResult{Outcome: outcome, ExternalID: "re_1", Reason: reason},
-		}
+}
+
+// aboutRefund returns an event about refund 8 of payment 7.
+func aboutRefund(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+	return payment.ProviderEvent{
+		Message: eventID, PaymentID: 7, RefundID: 8,
+		Result: payment.ChargeResult{Outcome: outcome, ExternalID: "re_1", Reason: reason},
 	}
-	other := payment.ProviderEvent{Message: message1}
+}
+
+func TestParse_MapsTheEventsOfStripe(t *testing.T) {
+	t.Parallel()
+	const abandoned = `{"id": "pi_1", "metadata": {"payment_id": "7"}, "cancellation_reason": "abandoned"}`
+	notOurs := payment.ProviderEvent{Message: eventID}
 	tests := []struct {
-		kind, object string
-		want         payment.ProviderEvent
+		eventType, object string
+		want              payment.ProviderEvent
 	}{
-		{"payment_intent.succeeded", ours, charge(payment.ChargeSucceeded, "")},
-		{"payment_intent.processing", ours, charge(payment.ChargePending, "")},
-		{"payment_intent.payment_failed", ours, charge(payment.ChargePending, "")},
-		{"payment_intent.canceled", ours, charge(payment.ChargeRefused, "lost_card")},
-		{"payment_intent.canceled", `{"id": "pi_1", "metadata": {"payment_id": "7"}, "cancellation_reason": "abandoned"}`, charge(payment.ChargeRefused, "abandoned")},
-		{"payment_intent.created", ours, other},
-		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {}}`, other},
-		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "seven"}}`, other},
-		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "-7"}}`, other},
-		{"refund.created", fmt.Sprintf(ourMoney, "pending", ""), refund(payment.ChargePending, "")},
-		{"refund.updated", fmt.Sprintf(ourMoney, "succeeded", ""), refund(payment.ChargeSucceeded, "")},
-		{"refund.failed", fmt.Sprintf(ourMoney, "failed", "declined"), refund(payment.ChargeRefused, "declined")},
-		{"charge.refund.updated", fmt.Sprintf(ourMoney, "canceled", ""), refund(payment.ChargeRefused, "canceled")},
-		{"refund.created", `{"id": "re_9", "status": "succeeded", "metadata": {"payment_id": "7"}}`, other},
-		{"customer.created", `{"id": "cus_1", "metadata": []}`, other},
+		{"payment_intent.succeeded", ourIntent, aboutCharge(payment.ChargeSucceeded, "")},
+		{"payment_intent.processing", ourIntent, aboutCharge(payment.ChargePending, "")},
+		{"payment_intent.payment_failed", ourIntent, aboutCharge(payment.ChargePending, "")},
+		{"payment_intent.canceled", ourIntent, aboutCharge(payment.ChargeRefused, "lost_card")},
+		{"payment_intent.canceled", abandoned, aboutCharge(payment.ChargeRefused, "abandoned")},
+		{"payment_intent.created", ourIntent, notOurs},
+		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {}}`, notOurs},
+		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "seven"}}`, notOurs},
+		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "-7"}}`, notOurs},
+		{"refund.created", fmt.Sprintf(ourRefund, "pending", ""), aboutRefund(payment.ChargePending, "")},
+		{"refund.updated", fmt.Sprintf(ourRefund, "succeeded", ""), aboutRefund(payment.ChargeSucceeded, "")},
+		{"refund.failed", fmt.Sprintf(ourRefund, "failed", "declined"), aboutRefund(payment.ChargeRefused, "declined")},
+		{"charge.refund.updated", fmt.Sprintf(ourRefund, "canceled", ""), aboutRefund(payment.ChargeRefused, "canceled")},
+		{"refund.created", `{"id": "re_9", "status": "succeeded", "metadata": {"payment_id": "7"}}`, notOurs},
+		{"customer.created", `{"id": "cus_1", "metadata": []}`, notOurs},
 	}
 	now := time.Now()
 	for _, test := range tests {
-		payload := message(test.kind, test.object)
-		got, err := webhooksAt("whsec_1", now).Parse(payload, fakestripe.Sign("whsec_1", payload, now))
+		payload := eventJSON(test.eventType, test.object)
+		got, err := parserAt("whsec_1", now).Parse(payload, fakestripe.Sign("whsec_1", payload, now))
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
-			t.Errorf("%s %s: err = %v, -want +got:\n%s", test.kind, test.object, err, diff)
+			t.Errorf("%s %s: err = %v, event (-want +got):\n%s", test.eventType, test.object, err, diff)
 		}
 	}
 }
 
-func TestWhatStripeDidNotSignIsRefused(t *testing.T) {
-	payload := message("payment_intent.succeeded", ours)
-	signed := time.Now().Add(-24 * time.Hour) // far from the clock of this machine: the time given counts
-	good := fakestripe.Sign("whsec_1", payload, signed)
-	tests := map[string]struct {
-		secret  string
-		payload []byte
-		header  string
-		at      time.Time
-		taken   bool
-	}{
-		"fresh":            {"whsec_1", payload, good, signed, true},
-		"just fresh":       {"whsec_1", payload, good, signed.Add(stripe.Tolerance - 2*time.Second), true},
-		"clocks differ":    {"whsec_1", payload, good, signed.Add(-time.Minute), true},
-		"rolled secret":    {"whsec_1", payload, good + fakestripe.Sign("whsec_0", payload, signed)[len("t=1234567890"):], signed, true},
-		"old":              {"whsec_1", payload, good, signed.Add(stripe.Tolerance + 2*time.Second), false},
-		"old made young":   {"whsec_1", payload, fmt.Sprintf("t=%d,%s", signed.Add(time.Hour).Unix(), good[len("t=1234567890,"):]), signed.Add(time.Hour), false},
-		"old, young too":   {"whsec_1", payload, fmt.Sprintf("t=%d,%s", signed.Add(time.Hour).Unix(), good), signed.Add(time.Hour), false},
-		"another's secret": {"whsec_1", payload, fakestripe.Sign("whsec_2", payload, signed), signed, false},
-		"changed":          {"whsec_1", append(slices.Clip(payload), ' '), good, signed, false},
-		"no header":        {"whsec_1", payload, "", signed, false},
-		"nonsense":         {"whsec_1", payload, "v1=;;t", signed, false},
-		"no secret":        {"", payload, fakestripe.Sign("", payload, signed), signed, false},
-	}
-	for name, test := range tests {
-		event, err := webhooksAt(test.secret, test.at).Parse(test.payload, test.header)
-		if (err == nil) != test.taken {
-			t.Errorf("%s: %+v, err = %v; want it taken: %v", name, event, err, test.taken)
+// delivery is a webhook as it is received.
+type delivery struct {
+	secret  string // that the receiver knows
+	payload []byte
+	header  string
+	at      time.Time // of the receiver's clock
+}
+
+func TestParse_AcceptsSignedWebhooksForFiveMinutes(t *testing.T) {
+	t.Parallel()
+	const tolerance = 5 * time.Minute
+	payload := eventJSON("payment_intent.succeeded", ourIntent)
+	signed := time.Now().Add(-24 * time.Hour) // the clock of Webhooks counts, not the system's
+	header := fakestripe.Sign("whsec_1", payload, signed)
+	otherSignature := fakestripe.Sign("whsec_0", payload, signed)[len("t=1234567890"):]
+	for name, d := range map[string]delivery{
+		"at once":               {"whsec_1", payload, header, signed},
+		"just in time":          {"whsec_1", payload, header, signed.Add(tolerance - 2*time.Second)},
+		"from a clock ahead":    {"whsec_1", payload, header, signed.Add(-time.Minute)},
+		"with a rolling secret": {"whsec_1", payload, header + otherSignature, signed},
+	} {
+		if _, err := parserAt(d.secret, d.at).Parse(d.payload, d.header); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-func TestWhatCannotBeReadIsAnError(t *testing.T) {
+func TestParse_RejectsWebhooksThatStripeDidNotJustSign(t *testing.T) {
+	t.Parallel()
+	const tolerance = 5 * time.Minute
+	payload := eventJSON("payment_intent.succeeded", ourIntent)
+	signed := time.Now().Add(-24 * time.Hour) // the clock of Webhooks counts, not the system's
+	header := fakestripe.Sign("whsec_1", payload, signed)
+	later := signed.Add(time.Hour)
+	replacedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header[len("t=1234567890,"):])
+	addedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header)
+	for name, d := range map[string]delivery{
+		"too old":           {"whsec_1", payload, header, signed.Add(tolerance + 2*time.Second)},
+		"time replaced":     {"whsec_1", payload, replacedTime, later},
+		"time added":        {"whsec_1", payload, addedTime, later},
+		"another's secret":  {"whsec_1", payload, fakestripe.Sign("whsec_2", payload, signed), signed},
+		"payload changed":   {"whsec_1", append(slices.Clip(payload), ' '), header, signed},
+		"no header":         {"whsec_1", payload, "", signed},
+		"malformed header":  {"whsec_1", payload, "v1=;;t", signed},
+		"no secret to know": {"", payload, fakestripe.Sign("", payload, signed), signed},
+	} {
+		if event, err := parserAt(d.secret, d.at).Parse(d.payload, d.header); err == nil {
+			t.Errorf("%s: parsed as %+v, want an error", name, event)
+		}
+	}
+}
+
+func TestParse_RejectsUnreadableEvents(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	for _, payload := range []string{
-		`{`, `{"type": "payment_intent.succeeded"}`, `{"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": 7}}`,
-		string(message("refund.updated", fmt.Sprintf(ourMoney, "teleported", ""))),
+		`{`,
+		`{"type": "payment_intent.succeeded"}`,
+		`{"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": 7}}`,
+		string(eventJSON("refund.updated", fmt.Sprintf(ourRefund, "teleported", ""))),
 	} {
-		event, err := webhooksAt("whsec_1", now).Parse([]byte(payload), fakestripe.Sign("whsec_1", []byte(payload), now))
-		if err == nil {
-			t.Errorf("%s is read as %+v", payload, event)
+		header := fakestripe.Sign("whsec_1", []byte(payload), now)
+		if event, err := parserAt("whsec_1", now).Parse([]byte(payload), header); err == nil {
+			t.Errorf("%s: parsed as %+v, want an error", payload, event)
 		}
 	}
 }

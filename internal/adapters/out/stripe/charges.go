@@ -3,7 +3,6 @@ package stripe
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	api "github.com/stripe/stripe-go/v85"
@@ -12,24 +11,21 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// pageSize is the most that Stripe gives at once.
-const pageSize = 100
-
-// Charges lists our charges that were begun at since or later, newest first. Others' charges in the same account are left
-// out.
+// Charges returns our charges that were created at since or later, newest first. It leaves
+// out other charges in the same account.
 func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.ProviderCharge, error) {
 	params := &api.PaymentIntentListParams{
 		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
-		Expand:       []*string{new("data.latest_charge")}, // which knows what was refunded
+		Expand:       []*string{new("data.latest_charge")}, // has the refunded amount
 	}
 	params.Limit = new(int64(pageSize))
 	var charges []payment.ProviderCharge
 	for {
-		page, err := askPage(ctx, g, func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
+		page, err := callPage(ctx, g, func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
 			return g.client.V1PaymentIntents.List(ctx, params)
 		})
 		if err != nil {
-			return nil, unknown("list charges", err)
+			return nil, unknownOutcome("list charges", err)
 		}
 		if charges, err = appendOurs(charges, page.items); err != nil {
 			return nil, err
@@ -69,27 +65,8 @@ func chargeOf(paymentID int64, intent *api.PaymentIntent) (payment.ProviderCharg
 	if intent.LatestCharge != nil {
 		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
 	}
-	return payment.ProviderCharge{PaymentID: paymentID, ExternalID: intent.ID, Amount: amount, Refunded: refunded, Captured: outcome == payment.ChargeSucceeded}, err
-}
-
-// idIn reads an id of ours from Stripe's metadata.
-func idIn(metadata map[string]string, key string) (int64, bool) {
-	id, err := strconv.ParseInt(metadata[key], 10, 64)
-	return id, err == nil && id > 0
-}
-
-type page[T any] struct {
-	items []T
-	more  bool
-}
-
-// askPage asks for one page. The library would fetch the following ones itself, past the policies.
-func askPage[T any](ctx context.Context, g *Gateway, list func(context.Context) *api.V1List[T]) (page[T], error) {
-	return ask(ctx, g, func(ctx context.Context) (page[T], error) {
-		l := list(ctx)
-		if err := l.Err(); err != nil {
-			return page[T]{}, err
-		}
-		return page[T]{items: l.Data(), more: l.Meta().HasMore && len(l.Data()) > 0}, nil
-	})
+	return payment.ProviderCharge{
+		PaymentID: paymentID, ExternalID: intent.ID, Amount: amount, Refunded: refunded,
+		Captured: outcome == payment.ChargeSucceeded,
+	}, err
 }

@@ -1,0 +1,432 @@
+package stripe_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/adapters/out/stripe"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/dev/fakestripe"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+const webhookSecret = "whsec_fake"
+
+// fixture is a gateway that talks to a fakestripe.
+type fixture struct {
+	fake     *fakestripe.Server
+	gateway  *stripe.Gateway
+	database string // of the fakestripe
+}
+
+func newFixture(t *testing.T, cfg fakestripe.Config) fixture {
+	t.Helper()
+	cfg.DatabaseURL, cfg.Key, cfg.WebhookSecret = pgtest.New(t), "sk_test_fake", webhookSecret
+	cfg.Late = time.Hour // late payments are decided when a test says so
+	fake, err := fakestripe.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fake.Close)
+	server := httptest.NewServer(fake.Handler())
+	t.Cleanup(server.Close)
+	gateway := stripe.New(stripe.Config{Key: cfg.Key, URL: server.URL, Timeout: time.Second})
+	return fixture{fake: fake, gateway: gateway, database: cfg.DatabaseURL}
+}
+
+// expireKeys deletes all idempotency keys, as Stripe does after 24 hours.
+func (f fixture) expireKeys(t *testing.T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), f.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `DELETE FROM fakestripe.response`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settlement is how a charge or a refund was settled.
+type settlement struct {
+	Outcome payment.ChargeOutcome
+	Reason  string
+	Unknown int // attempts before that with an unknown outcome
+	Pending int // attempts before that which found it pending
+}
+
+// settle repeats an attempt until the outcome is known, as the job does. When it is
+// pending, the fakestripe decides. settle returns the external id, too.
+func (f fixture) settle(
+	t *testing.T, attempt func(retry bool) (payment.ChargeResult, error),
+) (settlement, string) {
+	t.Helper()
+	var s settlement
+	const maxAttempts = 20
+	for retry := false; s.Unknown+s.Pending < maxAttempts; retry = true {
+		result, err := attempt(retry)
+		switch {
+		case err != nil:
+			t.Log(err)
+			s.Unknown++
+		case result.Outcome == payment.ChargePending:
+			s.Pending++
+			if err := f.fake.DecideLate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			s.Outcome, s.Reason = result.Outcome, result.Reason
+			return s, result.ExternalID
+		}
+	}
+	t.Errorf("not settled after %d attempts: %+v", maxAttempts, s)
+	return s, ""
+}
+
+func (f fixture) settleCharge(t *testing.T, c payment.ChargeRequest) (settlement, string) {
+	t.Helper()
+	return f.settle(t, func(retry bool) (payment.ChargeResult, error) {
+		c.Again = retry
+		return f.gateway.Charge(t.Context(), c)
+	})
+}
+
+// refundOf returns the request of a refund of payment 7.
+func refundOf(t *testing.T, externalID, amount string) payment.RefundRequest {
+	t.Helper()
+	return payment.RefundRequest{
+		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, amount, "RUB"), ExternalID: externalID,
+	}
+}
+
+// refunds maps each payment that was charged to the amount refunded of it.
+type refunds map[int64]string
+
+var (
+	onlyPayment7 = refunds{7: "0.00"}
+	noPayment    = refunds{}
+)
+
+// wantCharges checks that exactly these payments were charged, each once and 1999.00 RUB,
+// and that the gateway lists them with what was refunded of each.
+func (f fixture) wantCharges(t *testing.T, want refunds) {
+	t.Helper()
+	charges, err := f.fake.Charges(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, c := range charges {
+		if c.Count != 1 || c.Amount != 199900 || c.Currency != "rub" {
+			t.Errorf("payment %d was charged %d times, %d %s in all", id, c.Count, c.Amount, c.Currency)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(charges))); diff != "" {
+		t.Errorf("payments charged (-want +got):\n%s", diff)
+	}
+	listed, err := f.gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := refunds{}
+	for _, c := range listed {
+		if !c.Captured {
+			continue
+		}
+		got[c.PaymentID] = c.Refunded.Decimal()
+		if c.ExternalID != charges[c.PaymentID].ID || !c.Amount.Equal(money(t, "1999.00", "RUB")) {
+			t.Errorf("the gateway lists %+v, want %+v", c, charges[c.PaymentID])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("payments listed and refunded (-want +got):\n%s", diff)
+	}
+}
+
+func TestCharge_ChargesOnceWhateverStripeDoes(t *testing.T) {
+	t.Parallel()
+	captured := settlement{Outcome: payment.ChargeSucceeded}
+	declined := func(reason string) settlement {
+		return settlement{Outcome: payment.ChargeRefused, Reason: reason}
+	}
+	tests := map[string]struct {
+		want    settlement
+		charges refunds
+	}{
+		"pm_card_visa":     {captured, onlyPayment7},
+		"pm_card_declined": {declined("generic_decline"), noPayment},
+		"pm_insufficient":  {declined("insufficient_funds"), noPayment},
+		"pm_hang":          {captured, onlyPayment7},
+		"pm_drop":          {captured, onlyPayment7},
+		"pm_500":           {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, onlyPayment7},
+		"pm_500_before":    {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, onlyPayment7},
+		"pm_late":          {settlement{Outcome: payment.ChargeSucceeded, Pending: 1}, onlyPayment7},
+		"pm_late_declined": {settlement{Outcome: payment.ChargeRefused, Reason: "generic_decline", Pending: 1}, noPayment},
+		"pm_twice":         {captured, onlyPayment7},
+		"pm_action":        {declined("requires_action"), noPayment},
+		"pm_refund_fail":   {captured, onlyPayment7},
+		"pm_refund_late":   {captured, onlyPayment7},
+		"pm_refund_drop":   {captured, onlyPayment7},
+		"pm_refund_500":    {captured, onlyPayment7},
+		"pm_unknown":       {declined("resource_missing"), noPayment},
+	}
+	for _, token := range fakestripe.Tokens() {
+		if _, tested := tests[token]; !tested {
+			t.Errorf("%s is not tested", token)
+		}
+	}
+	for token, test := range tests {
+		t.Run(token, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, fakestripe.Config{})
+			got, _ := f.settleCharge(t, cardCharge(t, 7, token))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("settlement (-want +got):\n%s", diff)
+			}
+			f.wantCharges(t, test.charges)
+
+			// A retry changes nothing, with the key and after Stripe has forgotten it.
+			for range 2 {
+				result, err := f.gateway.Charge(t.Context(), retryOf(cardCharge(t, 7, token)))
+				if err != nil || result.Outcome != test.want.Outcome {
+					t.Errorf("retry: %+v, err = %v", result, err)
+				}
+				f.wantCharges(t, test.charges)
+				f.expireKeys(t)
+			}
+		})
+	}
+}
+
+// Stripe's search misses a new charge for a minute. Then the key must be enough.
+func TestCharge_ChargesOnceWhileTheSearchLags(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string]payment.ChargeResult{
+		"pm_card_visa": {Outcome: payment.ChargeSucceeded},
+		"pm_drop":      {Outcome: payment.ChargeSucceeded},
+		"pm_declined":  {Outcome: payment.ChargeRefused, Reason: "resource_missing"},
+	} {
+		t.Run(token, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, fakestripe.Config{SearchLag: time.Hour})
+			for range 3 {
+				got, err := f.gateway.Charge(t.Context(), retryOf(cardCharge(t, 7, token)))
+				got.ExternalID = ""
+				if err != nil || got != want {
+					t.Errorf("%+v, err = %v; want %+v", got, err, want)
+				}
+			}
+			if want.Outcome == payment.ChargeSucceeded {
+				f.wantCharges(t, onlyPayment7)
+			}
+		})
+	}
+}
+
+// pm_500 charges, and Stripe stores the 500 under the key. Only the search could find the
+// charge.
+func TestCharge_StaysUnknownAfterA500WhileTheSearchLags(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fakestripe.Config{SearchLag: time.Hour})
+	for i := range 3 {
+		c := cardCharge(t, 7, "pm_500")
+		c.Again = i > 0
+		if result, err := f.gateway.Charge(t.Context(), c); err == nil {
+			t.Errorf("attempt %d: %+v, want an error", i+1, result)
+		}
+	}
+	f.wantCharges(t, onlyPayment7)
+}
+
+func TestCharge_ChargesOnceForConcurrentCallers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fakestripe.Config{})
+	var callers sync.WaitGroup
+	for i := range 8 {
+		callers.Go(func() {
+			got, _ := f.settle(t, func(retry bool) (payment.ChargeResult, error) {
+				c := cardCharge(t, 7, "pm_card_visa")
+				c.Again = retry || i%2 == 0
+				return f.gateway.Charge(t.Context(), c)
+			})
+			if got.Outcome != payment.ChargeSucceeded {
+				t.Errorf("caller %d: %+v", i, got)
+			}
+		})
+	}
+	callers.Wait()
+	f.wantCharges(t, onlyPayment7)
+}
+
+func TestCharge_RejectsAnotherChargeWithThePaymentsID(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fakestripe.Config{})
+	if _, err := f.gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa")); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*payment.ChargeRequest){
+		"another order":    func(c *payment.ChargeRequest) { c.OrderID = 4 },
+		"another amount":   func(c *payment.ChargeRequest) { c.Amount = money(t, "1.00", "RUB") },
+		"another currency": func(c *payment.ChargeRequest) { c.Amount = money(t, "1999.00", "USD") },
+	} {
+		c := cardCharge(t, 7, "pm_card_visa")
+		change(&c)
+		if result, err := f.gateway.Charge(t.Context(), retryOf(c)); err == nil {
+			t.Errorf("%s, found by search: %+v, want an error", name, result)
+		}
+		if result, err := f.gateway.Charge(t.Context(), c); err == nil {
+			t.Errorf("%s, with the same key: %+v, want an error", name, result)
+		}
+	}
+	f.wantCharges(t, onlyPayment7)
+}
+
+func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		want     settlement
+		refunded string
+	}{
+		"pm_card_visa":   {settlement{Outcome: payment.ChargeSucceeded}, "500.00"},
+		"pm_twice":       {settlement{Outcome: payment.ChargeSucceeded}, "500.00"},
+		"pm_refund_fail": {settlement{Outcome: payment.ChargeRefused, Reason: "expired_or_canceled_card"}, "0.00"},
+		"pm_refund_late": {settlement{Outcome: payment.ChargeSucceeded, Pending: 1}, "500.00"},
+		"pm_refund_drop": {settlement{Outcome: payment.ChargeSucceeded}, "500.00"},
+		"pm_refund_500":  {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, "500.00"},
+	}
+	for token, test := range tests {
+		t.Run(token, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, fakestripe.Config{})
+			_, externalID := f.settleCharge(t, cardCharge(t, 7, token))
+			r := refundOf(t, externalID, "500.00")
+			got, _ := f.settle(t, func(retry bool) (payment.ChargeResult, error) {
+				r.Again = retry
+				return f.gateway.Refund(t.Context(), r)
+			})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("settlement (-want +got):\n%s", diff)
+			}
+
+			f.expireKeys(t)
+			r.Again = true
+			if result, err := f.gateway.Refund(t.Context(), r); err != nil || result.Outcome != test.want.Outcome {
+				t.Errorf("retry without the key: %+v, err = %v", result, err)
+			}
+			r.Amount = money(t, "1.00", "RUB")
+			if result, err := f.gateway.Refund(t.Context(), r); err == nil {
+				t.Errorf("another amount with the refund's id: %+v, want an error", result)
+			}
+			f.wantCharges(t, refunds{7: test.refunded})
+		})
+	}
+}
+
+func TestRefund_RefusesMoreThanTheCharge(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fakestripe.Config{})
+	_, externalID := f.settleCharge(t, cardCharge(t, 7, "pm_card_visa"))
+	for i, want := range []payment.ChargeOutcome{payment.ChargeSucceeded, payment.ChargeRefused} {
+		r := refundOf(t, externalID, "1999.00")
+		r.Key, r.RefundID = fmt.Sprintf("refund-%d", i), int64(i)
+		if result, err := f.gateway.Refund(t.Context(), r); err != nil || result.Outcome != want {
+			t.Errorf("refund %d: %+v, err = %v", i, result, err)
+		}
+	}
+	f.wantCharges(t, refunds{7: "1999.00"})
+}
+
+func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
+	t.Parallel()
+	const moreThanAPage = 120
+	f := newFixture(t, fakestripe.Config{})
+	want := refunds{}
+	var externalID string
+	for id := range int64(moreThanAPage) {
+		result, err := f.gateway.Charge(t.Context(), cardCharge(t, id+1, "pm_card_visa"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[id+1], externalID = "0.00", result.ExternalID
+	}
+	refund := func(id int64, retry bool) (payment.ChargeResult, error) {
+		return f.gateway.Refund(t.Context(), payment.RefundRequest{
+			Key: fmt.Sprintf("refund-%d", id), RefundID: id, PaymentID: moreThanAPage,
+			Amount: money(t, "1.00", "RUB"), ExternalID: externalID, Again: retry,
+		})
+	}
+	for id := range int64(moreThanAPage) {
+		if _, err := refund(id+1, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.expireKeys(t)
+	if result, err := refund(1, true); err != nil || result.Outcome != payment.ChargeSucceeded {
+		t.Errorf("retry of the first refund: %+v, err = %v", result, err)
+	}
+	want[moreThanAPage] = "120.00"
+	f.wantCharges(t, want)
+}
+
+// The last webhook about each charge and refund says the same as the gateway's result.
+func TestParse_ReadsTheWebhooksOfFakestripe(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fakestripe.Config{})
+	want := map[string]payment.ChargeResult{}
+	for i, token := range []string{"pm_card_visa", "pm_card_declined", "pm_late", "pm_refund_fail"} {
+		id := int64(i + 1)
+		settled, externalID := f.settleCharge(t, cardCharge(t, id, token))
+		paymentName := fmt.Sprintf("payment %d", id)
+		if settled.Outcome == payment.ChargeRefused { // a webhook cannot know that there is no other attempt
+			want[paymentName] = payment.ChargeResult{Outcome: payment.ChargePending, ExternalID: externalID}
+			continue
+		}
+		want[paymentName] = payment.ChargeResult{Outcome: settled.Outcome, ExternalID: externalID}
+		refund, err := f.gateway.Refund(t.Context(), payment.RefundRequest{
+			Key: fmt.Sprintf("refund-%d", id), RefundID: id, PaymentID: id,
+			Amount: money(t, "5.00", "RUB"), ExternalID: externalID,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[fmt.Sprintf("refund %d of %d", id, id)] = refund
+	}
+	if diff := cmp.Diff(want, f.parseWebhooks(t)); diff != "" {
+		t.Errorf("results in webhooks (-want +got):\n%s", diff)
+	}
+}
+
+// parseWebhooks parses all webhooks in their order, and returns the last result of each
+// charge and refund.
+func (f fixture) parseWebhooks(t *testing.T) map[string]payment.ChargeResult {
+	t.Helper()
+	webhooks, err := f.fake.Webhooks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]payment.ChargeResult{}
+	for _, w := range webhooks {
+		payload, now := []byte(w.Payload), time.Now()
+		event, err := parserAt(webhookSecret, now).Parse(payload, fakestripe.Sign(webhookSecret, payload, now))
+		if err != nil || event.Message.ID != w.EventID {
+			t.Errorf("%s: %+v, err = %v", w.Type, event, err)
+		}
+		switch {
+		case event.RefundID != 0:
+			last[fmt.Sprintf("refund %d of %d", event.RefundID, event.PaymentID)] = event.Result
+		case event.PaymentID != 0:
+			last[fmt.Sprintf("payment %d", event.PaymentID)] = event.Result
+		case w.Type != "payment_intent.created":
+			t.Errorf("%s is not recognised as an event about our payment", w.Type)
+		}
+	}
+	return last
+}
