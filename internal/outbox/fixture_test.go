@@ -39,8 +39,8 @@ func start(t *testing.T, relay *outbox.Relay) (stop func()) {
 	return natstest.Run(t, relay.Run)
 }
 
-// write adds n events of an aggregate to the outbox, each in a transaction of its own. The
-// events carry numbers that count up from the first.
+// write adds n events of an aggregate to the outbox, each in a transaction of its own.
+// The events carry numbers that count up from the first.
 func write(t *testing.T, db *postgres.DB, aggregate string, first, n int) {
 	t.Helper()
 	for number := first; number < first+n; number++ {
@@ -136,8 +136,9 @@ func (s *faultyStore) MarkPublished(ctx context.Context, ids []int64) error {
 	return s.Store.MarkPublished(ctx, ids)
 }
 
-// stallingPublisher stops in each call of Publish until the test closes resume, or ends.
-// It publishes then even if its deadline is over, as a process does that was suspended.
+// stallingPublisher stops in each call of Publish until the test closes resume, or
+// ends. It publishes then even if its deadline is over, as a process does that was
+// suspended.
 type stallingPublisher struct {
 	outbox.Publisher
 	entered chan struct{} // receives when a call has begun
@@ -163,8 +164,8 @@ func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) 
 	return p.Publisher.Publish(context.WithoutCancel(ctx), events)
 }
 
-// halfPublisher acknowledges the first half of each batch, rounded up, and fails for the
-// other. It records the ids of each batch.
+// halfPublisher acknowledges the first half of each batch, rounded up, and fails for
+// the other. It records the ids of each batch.
 type halfPublisher struct{ batches *[][]int64 }
 
 func (p halfPublisher) Publish(_ context.Context, events []outbox.Event) ([]int64, error) {

@@ -1,9 +1,9 @@
 // Package outbox publishes the events that transactions have written to the outbox.
 //
-// A use case writes its event in the transaction of the change itself, so an event exists
-// exactly when its change does (R-DIST-OBX). The [Relay] reads events that have committed
-// and passes them to the broker. It knows two ports, [Store] and [Publisher], and neither
-// the database nor the broker behind them.
+// A use case writes its event in the transaction of the change itself, so an event
+// exists exactly when its change does (R-DIST-OBX). The [Relay] reads events that have
+// committed and passes them to the broker. It knows two ports, [Store] and [Publisher],
+// and neither the database nor the broker behind them.
 package outbox
 
 import (
@@ -49,8 +49,8 @@ type Store interface {
 // Publisher sends events to the broker.
 type Publisher interface {
 	// Publish sends events, those of one aggregate in their order, and returns the ids
-	// that the broker has acknowledged. It may return ids and an error; the events whose
-	// ids are missing may have arrived or not.
+	// that the broker has acknowledged. It may return ids and an error; the events
+	// whose ids are missing may have arrived or not.
 	Publish(ctx context.Context, events []Event) (acked []int64, err error)
 }
 
@@ -59,19 +59,20 @@ type Publisher interface {
 // It promises two things:
 //
 //   - At least once. The relay marks an event as published after the broker has
-//     acknowledged it. If the process dies in between, the next relay publishes the event
-//     a second time under the same id. The broker drops that duplicate while it remembers
-//     the id; later the consumers have to. The other order, marking first, would lose the
-//     event instead.
-//   - In order within an aggregate. [Store] returns the events of an aggregate in order,
-//     [Publisher] keeps that order, and after a failure the relay reads the outbox again
-//     from the first event that is not marked. Events of different aggregates have no
-//     order.
+//     acknowledged it. If the process dies in between, the next relay publishes the
+//     event a second time under the same id. The broker drops that duplicate while it
+//     remembers the id; later the consumers have to. The other order, marking first,
+//     would lose the event instead.
+//   - In order within an aggregate. [Store] returns the events of an aggregate in
+//     order, [Publisher] keeps that order, and after a failure the relay reads the
+//     outbox again from the first event that is not marked. Events of different
+//     aggregates have no order.
 //
 // A lease lets one relay publish at a time, because several would all send the same
 // events. The promises do not depend on it. A relay that stalls during a batch and
-// continues after its lease expired sends some events that its successor sends too. Each
-// of them sends those events in order, so the first copies arrive in order as well.
+// continues after its lease expired sends some events that its successor sends too.
+// Each of them sends those events in order, so the first copies arrive in order as
+// well.
 //
 // A failure ends nothing: the relay logs it, backs off and tries again, and the events
 // wait in the outbox.
@@ -123,8 +124,8 @@ func (r *Relay) relayBatch(ctx context.Context) (int, error) {
 }
 
 // lease reports whether this relay may publish, and extends a lease of which half is
-// over. The local end of the lease counts from before the call, so it is never later than
-// the end in the database.
+// over. The local end of the lease counts from before the call, so it is never later
+// than the end in the database.
 func (r *Relay) lease(ctx context.Context) (bool, error) {
 	asked := time.Now()
 	if r.leaseUntil.Sub(asked) > r.LeaseTTL/2 {
@@ -148,7 +149,8 @@ func (r *Relay) mark(ctx context.Context, ids []int64) error {
 	return r.Store.MarkPublished(ctx, ids)
 }
 
-// release lets another replica continue at once. If it fails, the lease expires by itself.
+// release lets another replica continue at once. If it fails, the lease expires by
+// itself.
 func (r *Relay) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
@@ -172,7 +174,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// backoff doubles with each failure. It is random, so that replicas do not retry in step.
+// backoff doubles with each failure. It is random, so that replicas do not retry in
+// step.
 func backoff(failures int) time.Duration {
 	d := min(minBackoff<<min(failures-1, 10), maxBackoff)
 	return d/2 + mathrand.N(d/2)

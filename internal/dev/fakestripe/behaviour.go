@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// behaviour is what a payment method makes the server do. The zero behaviour captures at
-// once.
+// behaviour is what a payment method makes the server do. The zero behaviour captures
+// at once.
 type behaviour struct {
 	declines       string // the decline code; the card is declined
 	hangs          bool   // the first attempts get no response and change nothing
@@ -42,7 +42,8 @@ var behaviours = map[string]behaviour{
 // Tokens returns the payment methods that the server knows:
 //
 //   - pm_card_visa captures.
-//   - pm_card_declined and pm_insufficient are declined, pm_late_declined after a while.
+//   - pm_card_declined and pm_insufficient are declined, pm_late_declined after a
+//     while.
 //   - pm_hang gets no response, and pm_500_before a 500, for the first Config.Failures
 //     attempts. Those charge nothing.
 //   - pm_drop charges and drops the connection; pm_500 charges and responds with a 500.
@@ -63,8 +64,8 @@ func (b behaviour) ofRefund() behaviour {
 	return *b.refund
 }
 
-// failFirst makes the first attempts with a key fail, if the payment method wants that. It
-// runs before the command has changed anything.
+// failFirst makes the first attempts with a key fail, if the payment method wants that.
+// It runs before the command has changed anything.
 func (s *Server) failFirst(ctx context.Context, key string, b behaviour) error {
 	if !b.hangs && !b.failsBefore {
 		return nil

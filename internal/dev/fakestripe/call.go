@@ -53,9 +53,9 @@ func responseOf(status int, body any) (response, error) {
 	return response{status: status, body: string(text)}, err
 }
 
-// A command carries out a call in the transaction that stores its response. If it returns
-// an error, nothing changes and nothing is stored: Stripe, too, stores no response of a
-// request that it did not begin to carry out.
+// A command carries out a call in the transaction that stores its response. If it
+// returns an error, nothing changes and nothing is stored: Stripe, too, stores no
+// response of a request that it did not begin to carry out.
 type command func(ctx context.Context, tx pgx.Tx, r *http.Request) (response, error)
 
 // write handles a call that changes something.
@@ -69,8 +69,8 @@ func (s *Server) write(do command) http.HandlerFunc {
 	}
 }
 
-// runOnce carries out a key once, and returns the stored response from the second call on.
-// The key is unlocked before the caller gets the response.
+// runOnce carries out a key once, and returns the stored response from the second call
+// on. The key is unlocked before the caller gets the response.
 func (s *Server) runOnce(r *http.Request, do command) (response, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if err := r.ParseForm(); err != nil || key == "" {

@@ -86,8 +86,8 @@ func TestHang_LastsUntilTheCallerGivesUp(t *testing.T) {
 	}
 }
 
-// giveUp makes a call that hangs, and gives up after 50 ms. A call that gets 409, because
-// the server is still busy with the one before, is repeated until then.
+// giveUp makes a call that hangs, and gives up after 50 ms. A call that gets 409,
+// because the server is still busy with the one before, is repeated until then.
 func (f fake) giveUp(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -146,8 +146,8 @@ func TestKey_IsRejectedWithOtherParameters(t *testing.T) {
 	}
 }
 
-// The test locks the table of responses, so that the call which comes first runs until the
-// other one has its response.
+// The test locks the table of responses, so that the call which comes first runs until
+// the other one has its response.
 func TestKey_IsRejectedWhileItsFirstCallRuns(t *testing.T) {
 	t.Parallel()
 	database := pgtest.New(t)
@@ -297,7 +297,8 @@ func TestServe_EndsWithItsContextEvenWhileACallHangs(t *testing.T) {
 	}
 }
 
-// awaitAttempt returns when the server has counted an attempt, after which the call hangs.
+// awaitAttempt returns when the server has counted an attempt, after which the call
+// hangs.
 func awaitAttempt(t *testing.T, database string) {
 	t.Helper()
 	conn := connect(t, database)

@@ -95,8 +95,8 @@ func post(t *testing.T, address, key string, form url.Values) (response, details
 	}, details{ID: read.ID, Body: string(body)}, nil
 }
 
-// formHeader returns the header of a call. The idempotency key is in lower case on purpose:
-// the transport would retry a dropped call by itself if it recognised the key.
+// formHeader returns the header of a call. The idempotency key is in lower case on
+// purpose: the transport would retry a dropped call by itself if it recognised the key.
 func formHeader(key string) http.Header {
 	return http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "idempotency-key": {key}}
 }

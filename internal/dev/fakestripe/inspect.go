@@ -21,7 +21,8 @@ type Charge struct {
 	Refunded int64
 }
 
-// Charges returns what was captured, by payment. It leaves out charges without a payment_id.
+// Charges returns what was captured, by payment. It leaves out charges without a
+// payment_id.
 func (s *Server) Charges(ctx context.Context) (map[int64]Charge, error) {
 	rows, _ := s.pool.Query(ctx, `
 		SELECT (metadata->>'payment_id')::bigint AS payment_id, count(*), (array_agg(id ORDER BY number))[1],

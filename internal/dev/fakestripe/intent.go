@@ -33,8 +33,8 @@ type intent struct {
 	LatestCharge     *charge           `json:"latest_charge"`
 }
 
-// charge is the part of an intent that has the refunded amount. Stripe sends only its id
-// unless the caller expands it.
+// charge is the part of an intent that has the refunded amount. Stripe sends only its
+// id unless the caller expands it.
 type charge struct {
 	Object         string `json:"object"`
 	ID             string `json:"id"`

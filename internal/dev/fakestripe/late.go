@@ -29,7 +29,8 @@ func (s *Server) decide(ctx context.Context, ahead time.Duration) error {
 	return nil
 }
 
-// undecided selects and locks the rows to decide, except those that another call decides.
+// undecided selects and locks the rows to decide, except those that another call
+// decides.
 const undecided = `WHERE decide_at <= now() + $1::interval ORDER BY number FOR UPDATE SKIP LOCKED`
 
 func (s *Server) decideIntents(ctx context.Context, tx pgx.Tx, ahead time.Duration) error {

@@ -2,13 +2,13 @@
 // money and must not be used in production: everybody who reaches it can charge.
 //
 // It implements the part of Stripe's API that the stripe adapter uses, and behaves like
-// Stripe where that matters. It carries out an idempotency key once and replays the first
-// response, even a 500; it rejects a key with other parameters, responds with 409 while
-// the first call runs, and sends signed webhooks until they are accepted. A payment method
-// selects what Stripe's sandbox cannot do on demand: see [Tokens].
+// Stripe where that matters. It carries out an idempotency key once and replays the
+// first response, even a 500; it rejects a key with other parameters, responds with 409
+// while the first call runs, and sends signed webhooks until they are accepted. A
+// payment method selects what Stripe's sandbox cannot do on demand: see [Tokens].
 //
-// Its state is in PostgreSQL, in a schema of its own, so it survives when its process is
-// killed.
+// Its state is in PostgreSQL, in a schema of its own, so it survives when its process
+// is killed.
 package fakestripe
 
 import (
@@ -54,8 +54,8 @@ type Config struct {
 	// Failures is how many attempts fail with payment methods that fail at first. It
 	// defaults to 1.
 	Failures int
-	// SearchLag is how long the search does not find a new payment. Stripe documents up to
-	// a minute.
+	// SearchLag is how long the search does not find a new payment. Stripe documents up
+	// to a minute.
 	SearchLag time.Duration
 }
 

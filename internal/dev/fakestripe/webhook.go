@@ -81,8 +81,8 @@ func Sign(secret string, payload []byte, at time.Time) string {
 // SendTo sends webhooks to url from now on. While url is empty, webhooks wait.
 func (s *Server) SendTo(url string) { s.target.Store(&url) }
 
-// SendWebhooks decides late payments and sends webhooks when they are due, until ctx ends.
-// It retries what fails.
+// SendWebhooks decides late payments and sends webhooks when they are due, until ctx
+// ends. It retries what fails.
 func (s *Server) SendWebhooks(ctx context.Context) {
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()

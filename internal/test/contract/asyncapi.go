@@ -11,13 +11,13 @@ import (
 	"example.com/orders/api"
 )
 
-// eventSchemas name the schemas in api/asyncapi.yaml of the events that we publish. Each
-// lists its types of events as alternatives of the member `type`.
+// eventSchemas name the schemas in api/asyncapi.yaml of the events that we publish.
+// Each lists its types of events as alternatives of the member `type`.
 var eventSchemas = []string{"OrderEvent", "PaymentEvent", "RefundEvent", "BalanceEvent"}
 
-// EventSchemas returns the schema of each type of event that api/asyncapi.yaml describes.
-// The schemas allow no members that the file does not name: consumers ignore unknown
-// members, but we must not send them.
+// EventSchemas returns the schema of each type of event that api/asyncapi.yaml
+// describes. The schemas allow no members that the file does not name: consumers ignore
+// unknown members, but we must not send them.
 func EventSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	doc := asyncAPI(t)
@@ -38,8 +38,8 @@ func EventSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// MessageSchema returns a schema of api/asyncapi.yaml for messages that come from outside:
-// they may have members that the file does not name.
+// MessageSchema returns a schema of api/asyncapi.yaml for messages that come from
+// outside: they may have members that the file does not name.
 func MessageSchema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
 	return compile(t, newCompiler(t, asyncAPI(t)), name)

@@ -12,8 +12,8 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// Publisher returns the service's publisher, on a connection that it has to itself until
-// the test ends.
+// Publisher returns the service's publisher, on a connection that it has to itself
+// until the test ends.
 func Publisher(t testing.TB, broker *devbroker.Broker) *nats.Publisher {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), zerolog.Nop())

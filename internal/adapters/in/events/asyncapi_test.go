@@ -12,7 +12,8 @@ import (
 )
 
 // The messages are at the limits of the schema. The consumer processes those that the
-// schema allows and dead-letters the others, with the headers that api/asyncapi.yaml names.
+// schema allows and dead-letters the others, with the headers that api/asyncapi.yaml
+// names.
 func TestConsumer_ProcessesWhatAsyncAPIAllows(t *testing.T) {
 	t.Parallel()
 	message := contracttest.MessageSchema(t, "InventoryRestocked")

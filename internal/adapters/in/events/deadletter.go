@@ -11,7 +11,8 @@ import (
 
 // The headers of a dead letter; its body is that of the message.
 const (
-	// HeaderReason is a stable code: [CodeUnreadable] or the code of the use case's fault.
+	// HeaderReason is a stable code: [CodeUnreadable] or the code of the use case's
+	// fault.
 	HeaderReason = "Orders-Reason"
 	// HeaderDetail says the same in words.
 	HeaderDetail = "Orders-Detail"

@@ -1,8 +1,8 @@
 // Package events consumes messages of other services from NATS JetStream.
 //
-// A message is acknowledged after the transaction of its effect has committed, and the use
-// case stores its id in that transaction. So a message may be delivered any number of
-// times, to any replica, and has its effect once.
+// A message is acknowledged after the transaction of its effect has committed, and the
+// use case stores its id in that transaction. So a message may be delivered any number
+// of times, to any replica, and has its effect once.
 package events
 
 import (
@@ -31,15 +31,15 @@ const (
 	// DeadLetterSubject is that of our dead letters.
 	DeadLetterSubject = "orders.dlq.inventory.restocked"
 
-	// durable names the consumer that all replicas share: the broker delivers each message
-	// to one of them.
+	// durable names the consumer that all replicas share: the broker delivers each
+	// message to one of them.
 	durable = "orders-restock"
 	// workers is how many messages a replica processes at a time.
 	workers = 4
 	// processTimeout bounds one attempt to process a message.
 	processTimeout = time.Minute
-	// ackWait is how long the broker waits for an acknowledgement, or a sign that the work
-	// goes on, before it delivers the message to another replica.
+	// ackWait is how long the broker waits for an acknowledgement, or a sign that the
+	// work goes on, before it delivers the message to another replica.
 	ackWait = 30 * time.Second
 	// setupTimeout bounds the preparation of streams and consumer.
 	setupTimeout = 5 * time.Second
@@ -76,8 +76,8 @@ func New(cfg Config) (*Consumer, error) {
 	return &Consumer{cfg, js}, nil
 }
 
-// Run processes messages until ctx ends, and finishes those that it has begun. While the
-// broker is down, it tries again.
+// Run processes messages until ctx ends, and finishes those that it has begun. While
+// the broker is down, it tries again.
 func (c *Consumer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.consume(ctx)
@@ -102,8 +102,8 @@ func (c *Consumer) consume(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work fetches one message at a time. The broker counts a fetched message as delivered, so
-// one that waited here behind another would run into its acknowledgement deadline.
+// work fetches one message at a time. The broker counts a fetched message as delivered,
+// so one that waited here behind another would run into its acknowledgement deadline.
 func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error {
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(1))
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error 
 	}
 }
 
-// prepare creates the streams and the consumer where they are missing. It leaves existing
-// streams as their operators configured them.
+// prepare creates the streams and the consumer where they are missing. It leaves
+// existing streams as their operators configured them.
 func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()

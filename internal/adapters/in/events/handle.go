@@ -49,8 +49,8 @@ func (c *Consumer) process(ctx context.Context, msg jetstream.Msg) error {
 	return msg.Ack()
 }
 
-// restock calls the use case and turns a panic into an error: one message must not end the
-// process, and do so again with each delivery.
+// restock calls the use case and turns a panic into an error: one message must not end
+// the process, and do so again with each delivery.
 func (c *Consumer) restock(ctx context.Context, cmd order.Restock) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -61,7 +61,8 @@ func (c *Consumer) restock(ctx context.Context, cmd order.Restock) (err error) {
 	return c.cfg.Restock(ctx, cmd)
 }
 
-// extendDeadline extends the acknowledgement deadline of a message until stop is called.
+// extendDeadline extends the acknowledgement deadline of a message until stop is
+// called.
 func extendDeadline(msg jetstream.Msg, every time.Duration) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -29,7 +29,8 @@ var (
 	validSKU = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 )
 
-// decode parses a message. It ignores unknown members, because later versions may add some.
+// decode parses a message. It ignores unknown members, because later versions may add
+// some.
 func decode(msg jetstream.Msg) (order.Restock, error) {
 	var m restocked
 	if json.Unmarshal(msg.Data(), &m) != nil {

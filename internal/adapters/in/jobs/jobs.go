@@ -1,11 +1,13 @@
-// Package jobs runs background jobs on River: those that are due by the clock, and those
-// that a use case inserted in its transaction. River keeps its tables in a schema of their
-// own, and the jobs use a pool of their own, so they never take a connection from traffic.
+// Package jobs runs background jobs on River: those that are due by the clock, and
+// those that a use case inserted in its transaction. River keeps its tables in a schema
+// of their own, and the jobs use a pool of their own, so they never take a connection
+// from traffic.
 //
-// Every replica runs jobs, and a job may run twice. After a long pause of its process, River
-// starts it on another replica while the first run is still at work; and the replica that
-// takes over the schedule starts jobs that have just run. So every job must be harmless
-// when it runs twice, in turn or at the same time; [Config] says for each why it is.
+// Every replica runs jobs, and a job may run twice. After a long pause of its process,
+// River starts it on another replica while the first run is still at work; and the
+// replica that takes over the schedule starts jobs that have just run. So every job
+// must be harmless when it runs twice, in turn or at the same time; [Config] says for
+// each why it is.
 package jobs
 
 import (
@@ -59,19 +61,20 @@ type Config struct {
 	// CleanOutbox deletes events that were published long ago, every 10 minutes.
 	// Two runs: each skips the rows that the other has locked.
 	CleanOutbox BatchJob
-	// CleanProcessedMessages deletes the ids of messages that are too old to be delivered
-	// again, every hour. Two runs: each skips the rows that the other has locked.
+	// CleanProcessedMessages deletes the ids of messages that are too old to be
+	// delivered again, every hour. Two runs: each skips the rows that the other has
+	// locked.
 	CleanProcessedMessages BatchJob
 
 	// Reconcile compares the ledger with itself and with the card provider, every hour.
 	// Two runs: it only reads, so they report the same mismatches.
 	Reconcile func(ctx context.Context) error
 
-	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund for
-	// that of a refund. The use case inserts the job in its own transaction. retry says
-	// that an earlier attempt may have reached the provider.
-	// Two runs: the provider carries out an idempotency key once, and a payment or refund
-	// that is decided does not change.
+	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund
+	// for that of a refund. The use case inserts the job in its own transaction. retry
+	// says that an earlier attempt may have reached the provider. Two runs: the
+	// provider carries out an idempotency key once, and a payment or refund that is
+	// decided does not change.
 	SettlePayment func(ctx context.Context, paymentID int64, retry bool) error
 	SettleRefund  func(ctx context.Context, refundID int64, retry bool) error
 }
@@ -139,8 +142,9 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 	return s
 }
 
-// every schedules a job, and once at the start: a process that restarts often must still
-// get to its work. A failed run is not repeated, because the next one is due soon.
+// every schedules a job, and once at the start: a process that restarts often must
+// still get to its work. A failed run is not repeated, because the next one is due
+// soon.
 func (s *schedule) every(period time.Duration, args river.JobArgs) {
 	s.periodic = append(s.periodic, river.NewPeriodicJob(
 		river.PeriodicInterval(period),

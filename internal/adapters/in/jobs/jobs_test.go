@@ -167,7 +167,8 @@ func TestRunner_RepeatsBatchesWhileTheyAreFull(t *testing.T) {
 	}
 }
 
-// A failure ends one run and is logged. The other job and the next run are not affected.
+// A failure ends one run and is logged. The other job and the next run are not
+// affected.
 func TestRunner_RunsAJobAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)

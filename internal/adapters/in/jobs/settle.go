@@ -41,15 +41,15 @@ type settleWorker[A rowArgs] struct {
 	settle func(ctx context.Context, id int64, retry bool) error
 }
 
-// Work asks once. From the second attempt on an earlier one may have reached the provider,
-// whether it failed or its process died.
+// Work asks once. From the second attempt on an earlier one may have reached the
+// provider, whether it failed or its process died.
 func (w *settleWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	return w.settle(ctx, job.Args.id(), job.Attempt > 1)
 }
 
-// NextRetry returns the time of the next attempt: after 1, 2, 4 … seconds, later every five
-// minutes. The job is inserted with so many attempts that it never gives up: a payment
-// whose outcome is unknown must not stay so.
+// NextRetry returns the time of the next attempt: after 1, 2, 4 … seconds, later every
+// five minutes. The job is inserted with so many attempts that it never gives up: a
+// payment whose outcome is unknown must not stay so.
 func (w *settleWorker[A]) NextRetry(job *river.Job[A]) time.Time {
 	const longest = 5 * time.Minute
 	wait := time.Second << min(job.Attempt-1, 9)

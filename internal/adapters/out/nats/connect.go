@@ -12,8 +12,8 @@ import (
 )
 
 // Connect opens a connection that reconnects for as long as it is open. It returns at
-// once, even while the broker is down: whoever uses the connection reports that. The URL
-// may contain credentials, so no error and no log entry contains the URL.
+// once, even while the broker is down: whoever uses the connection reports that. The
+// URL may contain credentials, so no error and no log entry contains the URL.
 func Connect(brokerURL string, log zerolog.Logger) (*client.Conn, error) {
 	conn, err := client.Connect(brokerURL,
 		client.Name("orders"),
@@ -21,7 +21,8 @@ func Connect(brokerURL string, log zerolog.Logger) (*client.Conn, error) {
 		client.MaxReconnects(-1),
 		client.ReconnectWait(250*time.Millisecond),
 		client.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
-		// No buffer: while the broker is down, events wait in the outbox, not in memory.
+		// No buffer: while the broker is down, events wait in the outbox, not in
+		// memory.
 		client.ReconnectBufSize(-1),
 		client.DisconnectErrHandler(func(conn *client.Conn, err error) {
 			if !conn.IsClosed() { // a connection that we closed is no event

@@ -54,8 +54,8 @@ func NewPublisher(conn *client.Conn) (*Publisher, error) {
 // the caller sends them again, and the broker drops duplicates by id.
 //
 // The acknowledgement of an event can get lost while that of a later one arrives. So
-// Publish sends the next event of an aggregate only after the one before is acknowledged.
-// Events of different aggregates are sent together.
+// Publish sends the next event of an aggregate only after the one before is
+// acknowledged. Events of different aggregates are sent together.
 func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
 	if err := p.ensureStream(ctx); err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func (p *Publisher) ensureStream(ctx context.Context) error {
 	return nil
 }
 
-// rounds splits events so that no round has two events of one aggregate: the first events
-// of all aggregates, then the second ones, and so on.
+// rounds splits events so that no round has two events of one aggregate: the first
+// events of all aggregates, then the second ones, and so on.
 func rounds(events []outbox.Event) [][]outbox.Event {
 	var split [][]outbox.Event
 	seen := make(map[string]int)

@@ -16,8 +16,8 @@ import (
 	natstest "example.com/orders/internal/test/nats"
 )
 
-// fullAt returns the configuration of a stream as an operator might create it: with room
-// for so many messages, and refusing any more.
+// fullAt returns the configuration of a stream as an operator might create it: with
+// room for so many messages, and refusing any more.
 func fullAt(messages int64) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: nats.Stream, Subjects: []string{nats.SubjectPrefix + ">"},

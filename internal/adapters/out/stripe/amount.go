@@ -12,8 +12,8 @@ import (
 // unsupportedAmount is the reason to refuse an amount that Stripe cannot express.
 const unsupportedAmount = "unsupported_amount"
 
-// stripeDecimals has the currencies for which Stripe's smallest unit differs from
-// ISO 4217's. The króna and the Uganda shilling have lost their decimals, and Stripe still
+// stripeDecimals has the currencies for which Stripe's smallest unit differs from ISO
+// 4217's. The króna and the Uganda shilling have lost their decimals, and Stripe still
 // counts two; the ariary has five parts, and Stripe counts whole ones only.
 var stripeDecimals = map[core.Currency]int{"ISK": 2, "UGX": 2, "MGA": 0}
 
@@ -24,10 +24,10 @@ func decimalsOf(c core.Currency) int {
 	return c.Decimals()
 }
 
-// minorUnits returns an amount in the smallest unit of its currency as Stripe counts it:
-// 1999 for 19.99 USD, 500 for 500 JPY and for 5 ISK. It reports whether Stripe can express
-// the amount: card networks have two decimals, so in a currency of three Stripe accepts
-// multiples of ten only.
+// minorUnits returns an amount in the smallest unit of its currency as Stripe counts
+// it: 1999 for 19.99 USD, 500 for 500 JPY and for 5 ISK. It reports whether Stripe can
+// express the amount: card networks have two decimals, so in a currency of three Stripe
+// accepts multiples of ten only.
 func minorUnits(m core.Money) (int64, bool) {
 	scale := decimalsOf(m.Currency())
 	value := m.Amount().Trim(scale).Pad(scale)

@@ -12,8 +12,8 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Charge captures money from a card, once for each key. An error means that the outcome is
-// unknown.
+// Charge captures money from a card, once for each key. An error means that the outcome
+// is unknown.
 func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(c.Amount)
 	if !expressible {
@@ -87,8 +87,8 @@ func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreat
 		Amount:        new(amount),
 		Currency:      new(strings.ToLower(string(c.Amount.Currency()))),
 		PaymentMethod: new(c.Token),
-		// Cards only. The account's settings could add methods that take days or redirect
-		// the customer.
+		// Cards only. The account's settings could add methods that take days or
+		// redirect the customer.
 		PaymentMethodTypes: []*string{new("card")},
 		CaptureMethod:      new(string(api.PaymentIntentCaptureMethodAutomatic)),
 		Confirm:            new(true),
@@ -103,8 +103,8 @@ func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreat
 	return params
 }
 
-// intentResult returns the result of an intent. If the intent may still capture money, it
-// cancels the intent first.
+// intentResult returns the result of an intent. If the intent may still capture money,
+// it cancels the intent first.
 func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.PaymentIntent) (payment.ChargeResult, error) {
 	if mayStillCapture(intent) {
 		return g.cancelIntent(ctx, key, intent, string(intent.Status))
@@ -120,9 +120,9 @@ func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.Paym
 	return result, nil
 }
 
-// cancelIntent cancels an intent that nobody will complete, so that it can never capture
-// money. If it has captured meanwhile, Stripe refuses; then the outcome is unknown, and
-// the next call finds the capture.
+// cancelIntent cancels an intent that nobody will complete, so that it can never
+// capture money. If it has captured meanwhile, Stripe refuses; then the outcome is
+// unknown, and the next call finds the capture.
 func (g *Gateway) cancelIntent(
 	ctx context.Context, key string, intent *api.PaymentIntent, reason string,
 ) (payment.ChargeResult, error) {

@@ -20,9 +20,10 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// The gateway sends each kind of request to stripe-mock, Stripe's own stub, which rejects
-// what the description of Stripe's API does not know, such as a misspelt parameter. Its
-// responses are canned and prove nothing; the tests with fakestripe are the other half.
+// The gateway sends each kind of request to stripe-mock, Stripe's own stub, which
+// rejects what the description of Stripe's API does not know, such as a misspelt
+// parameter. Its responses are canned and prove nothing; the tests with fakestripe are
+// the other half.
 func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 	t.Parallel()
 	mock := startStripeMock(t)
@@ -83,8 +84,8 @@ func (m *stripeMock) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body, err := io.ReadAll(res.Body)
-	// The canned intent is declined. One that requires action makes the gateway send one
-	// more kind of request, because it has to cancel that intent.
+	// The canned intent is declined. One that requires action makes the gateway send
+	// one more kind of request, because it has to cancel that intent.
 	waiting := strings.ReplaceAll(string(body), `"requires_payment_method"`, `"requires_action"`)
 	res.Body = io.NopCloser(strings.NewReader(waiting))
 	parts := strings.Split(r.URL.Path, "/")
@@ -105,8 +106,8 @@ func (m *stripeMock) recorded() []mockCall {
 	return m.calls
 }
 
-// startStripeMock builds the version of stripe-mock that tools.mod pins, and starts it on a
-// socket.
+// startStripeMock builds the version of stripe-mock that tools.mod pins, and starts it
+// on a socket.
 func startStripeMock(t *testing.T) *stripeMock {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "stripe-mock-") //nolint:usetesting // the path of a socket has to be short
@@ -143,8 +144,8 @@ func startStripeMock(t *testing.T) *stripeMock {
 	return &stripeMock{transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 }
 
-// awaitLine reads until a line begins with the prefix. It reads the rest in the background,
-// so that the writer never blocks.
+// awaitLine reads until a line begins with the prefix. It reads the rest in the
+// background, so that the writer never blocks.
 func awaitLine(t *testing.T, from io.Reader, prefix string) {
 	t.Helper()
 	var read []string

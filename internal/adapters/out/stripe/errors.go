@@ -67,9 +67,9 @@ func failureCode(failure *api.Error) string {
 	return cmp.Or(string(failure.DeclineCode), string(failure.Code), string(failure.Type))
 }
 
-// unknownOutcome returns the error of a call whose outcome is unknown. It contains codes
-// only, and nothing of an error that we did not expect: the library quotes responses, and
-// they may contain a client secret or what a customer has entered.
+// unknownOutcome returns the error of a call whose outcome is unknown. It contains
+// codes only, and nothing of an error that we did not expect: the library quotes
+// responses, and they may contain a client secret or what a customer has entered.
 func unknownOutcome(action string, err error) error {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
 		return fmt.Errorf("stripe: %s: status %d, %s, request %q",

@@ -116,8 +116,8 @@ var (
 	noPayment    = refunds{}
 )
 
-// wantCharges checks that exactly these payments were charged, each once and 1999.00 RUB,
-// and that the gateway lists them with what was refunded of each.
+// wantCharges checks that exactly these payments were charged, each once and 1999.00
+// RUB, and that the gateway lists them with what was refunded of each.
 func (f fixture) wantCharges(t *testing.T, want refunds) {
 	t.Helper()
 	charges, err := f.fake.Charges(t.Context())
@@ -231,8 +231,8 @@ func TestCharge_ChargesOnceWhileTheSearchLags(t *testing.T) {
 	}
 }
 
-// pm_500 charges, and Stripe stores the 500 under the key. Only the search could find the
-// charge.
+// pm_500 charges, and Stripe stores the 500 under the key. Only the search could find
+// the charge.
 func TestCharge_StaysUnknownAfterA500WhileTheSearchLags(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, fakestripe.Config{SearchLag: time.Hour})

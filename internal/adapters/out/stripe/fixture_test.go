@@ -40,7 +40,8 @@ func retryOf(c payment.ChargeRequest) payment.ChargeRequest {
 	return c
 }
 
-// refused returns the result of a charge that was refused before Stripe created an intent.
+// refused returns the result of a charge that was refused before Stripe created an
+// intent.
 func refused(reason string) payment.ChargeResult {
 	return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason}
 }
@@ -57,8 +58,8 @@ type response struct {
 	err    error
 }
 
-// stub is a transport that sends prepared responses, one after the other, and repeats the
-// last one. It records the requests.
+// stub is a transport that sends prepared responses, one after the other, and repeats
+// the last one. It records the requests.
 type stub struct {
 	mu        sync.Mutex
 	responses []response

@@ -1,5 +1,5 @@
-// Package stripe takes card payments through Stripe. It implements [payment.Gateway] and
-// verifies webhooks. No other package knows Stripe's library.
+// Package stripe takes card payments through Stripe. It implements [payment.Gateway]
+// and verifies webhooks. No other package knows Stripe's library.
 //
 // A payment is charged once, however often the gateway is called for it. Two mechanisms
 // ensure that, and neither would be enough alone:
@@ -7,12 +7,12 @@
 //   - Every call that moves money carries an idempotency key made of our row's id, and
 //     Stripe carries out a key once. But Stripe forgets a key some time after 24 hours,
 //     and until then it repeats the first response, even a 500.
-//   - A call that may have been made before is preceded by a search for its result, which
-//     finds our row's id in Stripe's metadata. But the search finds a new charge only
-//     after about a minute, and in bad times after an hour.
+//   - A call that may have been made before is preceded by a search for its result,
+//     which finds our row's id in Stripe's metadata. But the search finds a new charge
+//     only after about a minute, and in bad times after an hour.
 //
-// While the search may miss the charge, the key is still valid; when the key is gone, the
-// search has long found the charge.
+// While the search may miss the charge, the key is still valid; when the key is gone,
+// the search has long found the charge.
 package stripe
 
 import (
@@ -31,8 +31,8 @@ import (
 )
 
 const (
-	// defaultTimeout bounds one attempt of a call. It is long, because banks are slow and
-	// a result that arrives after the timeout costs another call.
+	// defaultTimeout bounds one attempt of a call. It is long, because banks are slow
+	// and a result that arrives after the timeout costs another call.
 	defaultTimeout = 20 * time.Second
 
 	maxRetries = 2
@@ -57,8 +57,8 @@ type Config struct {
 	Key string
 	// URL defaults to Stripe's own.
 	URL string
-	// Timeout bounds each attempt of a call and defaults to 20 s. Charge and Refund make
-	// up to three attempts, after up to three of a search.
+	// Timeout bounds each attempt of a call and defaults to 20 s. Charge and Refund
+	// make up to three attempts, after up to three of a search.
 	Timeout time.Duration
 	// HTTPClient is for tests. It defaults to a plain client.
 	HTTPClient *http.Client
@@ -88,8 +88,8 @@ func New(cfg Config) *Gateway {
 	}
 }
 
-// policies returns, from the outside in, retries, breaker and timeout. So each attempt has
-// the whole timeout, and the breaker counts attempts.
+// policies returns, from the outside in, retries, breaker and timeout. So each attempt
+// has the whole timeout, and the breaker counts attempts.
 func policies(limit time.Duration) failsafe.Executor[any] {
 	retries := retrypolicy.NewBuilder[any]().
 		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).retryable }).
@@ -105,8 +105,8 @@ func policies(limit time.Duration) failsafe.Executor[any] {
 	return failsafe.With[any](retries).Compose(breaker).Compose(timeout.New[any](limit))
 }
 
-// call makes one call under the policies. It returns after its last attempt has ended, so
-// no attempt outlives it.
+// call makes one call under the policies. It returns after its last attempt has ended,
+// so no attempt outlives it.
 func call[T any](ctx context.Context, g *Gateway, request func(context.Context) (T, error)) (T, error) {
 	var response T
 	err := g.policies.WithContext(ctx).RunWithExecution(func(attempt failsafe.Execution[any]) error {

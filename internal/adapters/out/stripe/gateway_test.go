@@ -20,8 +20,8 @@ import (
 // lostCard is the member of an intent whose card was declined.
 const lostCard = `, "last_payment_error": {"type": "card_error", "code": "card_declined", "decline_code": "lost_card"}`
 
-// wantCharge charges payment 7 and checks the result. Every attempt has the payment's key,
-// and no error contains a secret or a name.
+// wantCharge charges payment 7 and checks the result. Every attempt has the payment's
+// key, and no error contains a secret or a name.
 func wantCharge(t *testing.T, r response, want payment.ChargeResult, fails bool, attempts int) {
 	t.Helper()
 	gateway, stub := stubbed(r)
@@ -123,7 +123,8 @@ func TestCharge_ReturnsAnErrorWhileTheOutcomeIsUnknown(t *testing.T) {
 	}
 }
 
-// An intent that may still capture money is not a refusal yet: the gateway has to cancel it.
+// An intent that may still capture money is not a refusal yet: the gateway has to
+// cancel it.
 func TestCharge_CancelsAnIntentThatWaitsForSomebody(t *testing.T) {
 	t.Parallel()
 	declined := failure("card_error", "authentication_required", `, "payment_intent": `+intent("requires_action", ""))

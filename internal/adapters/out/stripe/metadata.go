@@ -2,8 +2,8 @@ package stripe
 
 import "strconv"
 
-// The keys of Stripe's metadata under which Stripe stores our ids. A charge without them
-// is not ours.
+// The keys of Stripe's metadata under which Stripe stores our ids. A charge without
+// them is not ours.
 const (
 	metaPayment = "payment_id"
 	metaOrder   = "order_id"

@@ -33,8 +33,8 @@ var (
 )
 
 // mayStillCapture reports whether an intent would capture money if somebody acted. An
-// intent whose card was declined needs another card, which only we could supply and never
-// do.
+// intent whose card was declined needs another card, which only we could supply and
+// never do.
 func mayStillCapture(intent *api.PaymentIntent) bool {
 	switch intent.Status {
 	case api.PaymentIntentStatusRequiresPaymentMethod:

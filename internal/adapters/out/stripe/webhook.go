@@ -18,22 +18,23 @@ const source = "stripe"
 
 // Webhooks verifies and parses the events that Stripe sends.
 type Webhooks struct {
-	// Secret is the signing secret of the endpoint. While it is being rolled, Stripe signs
-	// with the old and the new one.
+	// Secret is the signing secret of the endpoint. While it is being rolled, Stripe
+	// signs with the old and the new one.
 	Secret string
 	// Now is the clock that measures the age of a webhook.
 	Now func() time.Time
 }
 
-// Parse verifies the signature over the payload, byte for byte as it was received, and its
-// age, and parses the event. A webhook that is older than five minutes could be a
+// Parse verifies the signature over the payload, byte for byte as it was received, and
+// its age, and parses the event. A webhook that is older than five minutes could be a
 // recording that somebody replays. An event that is not about a payment of ours, or
 // decides nothing, has no PaymentID.
 func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
 	if w.Secret == "" { // anybody can sign with an empty secret
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: no secret is configured")
 	}
-	// The library uses the clock of the system. The tolerance compensates the difference.
+	// The library uses the clock of the system. The tolerance compensates the
+	// difference.
 	tolerance := webhook.DefaultTolerance + time.Since(w.Now())
 	err := webhook.ValidatePayloadWithTolerance(payload, signatureHeader, w.Secret, tolerance)
 	if err != nil {
@@ -49,8 +50,9 @@ func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.Provide
 	return e.toCore()
 }
 
-// chargeEvents are the types of events that say something about a charge. The type counts
-// and not the status of the intent, because Stripe has renamed statuses over the years.
+// chargeEvents are the types of events that say something about a charge. The type
+// counts and not the status of the intent, because Stripe has renamed statuses over the
+// years.
 //
 // A failed attempt decides nothing: Stripe may report it before or after the success of
 // another attempt. The job that settles the payment asks for the outcome.
@@ -93,7 +95,8 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 	return e.aboutRefund(o)
 }
 
-// idOnly returns the core's event with nothing but its id: an event that changes nothing.
+// idOnly returns the core's event with nothing but its id: an event that changes
+// nothing.
 func (e event) idOnly() payment.ProviderEvent {
 	return payment.ProviderEvent{Message: payment.Message{Source: source, ID: e.ID}}
 }
