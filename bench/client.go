@@ -11,25 +11,25 @@ import (
 	"strconv"
 )
 
-// call is a request of the load.
-type call struct{ path, token, key, body string }
+// request is a POST request of the load.
+type request struct{ path, token, key, body string }
 
-// reply is what is looked at of an answer.
-type reply struct {
+// response is the part of a response that the benchmark checks.
+type response struct {
 	status   int
 	replayed bool
 	body     []byte // valid until the next request
 }
 
-// client is one keep-alive connection. It speaks just enough HTTP/1.1 for answers that
-// tell their length: the load shares the machine with what it measures, so it does no
-// more than it must.
+// client is one keep-alive connection. It supports only responses with a
+// Content-Length: the load generator shares the machine with what it measures, so it
+// does as little as possible.
 type client struct {
-	conn    net.Conn
-	r       *bufio.Reader
-	host    string
-	request []byte
-	body    []byte
+	conn net.Conn
+	r    *bufio.Reader
+	host string
+	sent []byte // buffer of the last request
+	body []byte // buffer of the last response
 }
 
 func dial(ctx context.Context, addr string) (*client, error) {
@@ -40,30 +40,59 @@ func dial(ctx context.Context, addr string) (*client, error) {
 	return &client{conn: conn, r: bufio.NewReaderSize(conn, 8<<10), host: addr}, nil
 }
 
-func (c *client) close() { _ = c.conn.Close() } // everything asked for has been answered
+func (c *client) close() { _ = c.conn.Close() } // no response is outstanding
 
-// do sends a POST and reads its answer to the end.
-func (c *client) do(call call) (reply, error) {
-	c.request = call.append(c.request[:0], c.host)
-	if _, err := c.conn.Write(c.request); err != nil {
-		return reply{}, err
+// do sends a request and reads the whole response.
+func (c *client) do(req request) (response, error) {
+	c.sent = req.append(c.sent[:0], c.host)
+	if _, err := c.conn.Write(c.sent); err != nil {
+		return response{}, err
 	}
 	return c.read()
 }
 
-func (call call) append(b []byte, host string) []byte {
+func (req request) append(b []byte, host string) []byte {
 	b = append(b, "POST "...)
-	b = append(b, call.path...)
+	b = append(b, req.path...)
 	b = append(b, " HTTP/1.1\r\nHost: "...)
 	b = append(b, host...)
 	b = append(b, "\r\nAuthorization: Bearer "...)
-	b = append(b, call.token...)
+	b = append(b, req.token...)
 	b = append(b, "\r\nIdempotency-Key: "...)
-	b = append(b, call.key...)
+	b = append(b, req.key...)
 	b = append(b, "\r\nContent-Type: application/json\r\nContent-Length: "...)
-	b = strconv.AppendInt(b, int64(len(call.body)), 10)
+	b = strconv.AppendInt(b, int64(len(req.body)), 10)
 	b = append(b, "\r\n\r\n"...)
-	return append(b, call.body...)
+	return append(b, req.body...)
+}
+
+func (c *client) read() (response, error) {
+	var res response
+	var err error
+	if res.status, err = c.readStatus(); err != nil {
+		return res, err
+	}
+	length, err := c.readHeaders(&res)
+	if err != nil {
+		return res, err
+	}
+	res.body, err = c.readBody(length)
+	return res, err
+}
+
+func (c *client) readStatus() (int, error) {
+	line, err := c.readLine()
+	if err != nil {
+		return 0, err
+	}
+	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+		return 0, fmt.Errorf("invalid status line %q", line)
+	}
+	status, err := strconv.Atoi(string(line[9:12]))
+	if err != nil {
+		return 0, fmt.Errorf("invalid status line %q", line)
+	}
+	return status, nil
 }
 
 var (
@@ -71,50 +100,35 @@ var (
 	replayedHeader = []byte("Idempotent-Replayed")
 )
 
-func (c *client) read() (reply, error) {
-	line, err := c.line()
-	if err != nil {
-		return reply{}, err
-	}
-	var rep reply
-	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
-		return rep, fmt.Errorf("not an answer: %q", line)
-	}
-	if rep.status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return rep, fmt.Errorf("not an answer: %q", line)
-	}
+// readHeaders returns the length of the body, or -1 if no header states it.
+func (c *client) readHeaders(res *response) (int, error) {
 	length := -1
 	for {
-		if line, err = c.line(); err != nil {
-			return rep, err
-		}
-		if len(line) == 0 {
-			break
+		line, err := c.readLine()
+		if err != nil || len(line) == 0 {
+			return length, err
 		}
 		name, value, _ := bytes.Cut(line, []byte(": "))
 		switch {
 		case bytes.EqualFold(name, lengthHeader):
-			length, err = strconv.Atoi(string(value))
-			if err != nil {
-				return rep, fmt.Errorf("not a length: %q", line)
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return 0, fmt.Errorf("invalid header %q", line)
 			}
 		case bytes.EqualFold(name, replayedHeader):
-			rep.replayed = string(value) == "true"
+			res.replayed = string(value) == "true"
 		}
 	}
-	rep.body, err = c.readBody(length)
-	return rep, err
 }
 
-// line reads a line without its end.
-func (c *client) line() ([]byte, error) {
+// readLine returns the next line without its line break.
+func (c *client) readLine() ([]byte, error) {
 	line, err := c.r.ReadSlice('\n')
 	return bytes.TrimSuffix(line, []byte("\r\n")), err
 }
 
 func (c *client) readBody(length int) ([]byte, error) {
 	if length < 0 {
-		return nil, errors.New("an answer that does not tell its length")
+		return nil, errors.New("response without Content-Length")
 	}
 	if cap(c.body) < length {
 		c.body = make([]byte, length)

@@ -15,35 +15,37 @@ import (
 	devpostgres "example.com/orders/internal/dev/postgres"
 )
 
-// saneSettings is what an operator sets before any load, the same for both sides. All
-// else is PostgreSQL's default: durability above all.
-var saneSettings = map[string]string{
+// durableSettings are what an operator sets before any load. They apply to both sides.
+// Everything else is PostgreSQL's default, so commits are durable.
+var durableSettings = map[string]string{
 	"shared_buffers":     "1GB",   // the default is 128 MB
-	"max_wal_size":       "8GB",   // the default of 1 GB means a checkpoint every minute or so
-	"checkpoint_timeout": "15min", // as above
+	"max_wal_size":       "8GB",   // the default of 1 GB means a checkpoint every minute
+	"checkpoint_timeout": "15min", // for the same reason
 }
 
-// loadSettings is for filling a database that is measured later, with the settings above.
-var loadSettings = map[string]string{
-	"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
-	"shared_buffers": "1GB", "max_wal_size": "8GB", "maintenance_work_mem": "512MB", "autovacuum": "off",
+// loadingSettings make it fast to fill a database. Measurements run with
+// durableSettings.
+var loadingSettings = map[string]string{
+	"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "autovacuum": "off",
+	"shared_buffers": "1GB", "max_wal_size": "8GB", "maintenance_work_mem": "512MB",
 }
 
-// cluster is a PostgreSQL cluster of the benchmark's own.
+// cluster is a PostgreSQL cluster for one run of the benchmark.
 type cluster struct {
 	*devpostgres.Server
-	dir string // of the data and what else the run writes; removed at the end
+	dir string // all files of the run; removed at the end
 	pid int    // of the postmaster
 }
 
-// newCluster starts a cluster below base, which has to be on a disk: in a file system in
-// memory, durability would cost nothing.
+// newCluster starts a cluster in a new directory below base. base must be on a disk: a
+// file system in memory would make durability free.
 func newCluster(ctx context.Context, base string, settings map[string]string) (*cluster, error) {
 	dir, err := os.MkdirTemp(cmp.Or(base, "/var/tmp"), "orders-bench-")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server may run as another user
+	//nolint:gosec // the server may run as another user
+	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	c := &cluster{dir: dir}
@@ -53,36 +55,24 @@ func newCluster(ctx context.Context, base string, settings map[string]string) (*
 	return c, nil
 }
 
-// start lets both sides come over TCP, on loopback, as a service comes to its database.
+// start listens on loopback, because both sides use TCP as services in production do.
 func (c *cluster) start(ctx context.Context, settings map[string]string) error {
 	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
 	c.Server, err = devpostgres.Start(ctx, devpostgres.Config{
-		DataDir: filepath.Join(c.dir, "postgres"), Settings: settings, Notices: os.Stderr, Port: port,
+		DataDir: filepath.Join(c.dir, "postgres"), Settings: settings,
+		Notices: os.Stderr, Port: port,
 	})
 	if err != nil {
 		return err
 	}
-	c.pid, err = postmasterOf(c.DataDir())
+	c.pid, err = readPostmasterPID(c.DataDir())
 	return err
 }
 
-func freePort(ctx context.Context) (int, error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer ln.Close() //nolint:errcheck // the port is free again, and that is all
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(port)
-}
-
-// restart starts the cluster again with other settings.
+// restart restarts the cluster with other settings.
 func (c *cluster) restart(ctx context.Context, settings map[string]string) error {
 	if err := c.Stop(); err != nil {
 		return err
@@ -90,12 +80,12 @@ func (c *cluster) restart(ctx context.Context, settings map[string]string) error
 	return c.start(ctx, settings)
 }
 
-// stop ends the cluster and removes its data.
+// stop stops the cluster and removes its data.
 func (c *cluster) stop() error {
 	return errors.Join(c.Stop(), os.RemoveAll(c.DataDir()), os.RemoveAll(c.dir))
 }
 
-func postmasterOf(dataDir string) (int, error) {
+func readPostmasterPID(dataDir string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(dataDir, "postmaster.pid"))
 	if err != nil {
 		return 0, err
@@ -104,15 +94,36 @@ func postmasterOf(dataDir string) (int, error) {
 	return strconv.Atoi(first)
 }
 
-// syncTime tells how long the disk takes to make a page durable: it bounds what one
-// connection can do. The median of many.
+func freePort(ctx context.Context) (int, error) {
+	addr, err := freeAddr(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(port)
+}
+
+// freeAddr returns an address on loopback that nobody listens on.
+func freeAddr(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// syncTime returns the median time to write one page durably. It bounds what a single
+// connection can do.
 func syncTime(dir string) (time.Duration, error) {
 	file, err := os.CreateTemp(dir, "sync-")
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // the whole directory goes soon
-	defer file.Close()           //nolint:errcheck // nothing in it matters
+	defer os.Remove(file.Name()) //nolint:errcheck // its directory is removed later
+	defer file.Close()           //nolint:errcheck // its content is not needed
 	var times histogram
 	page := make([]byte, 8<<10)
 	for range 100 {

@@ -11,156 +11,178 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-// command is one row of the report: what the service is asked for, and the script that
-// does the same without it.
+// command is one section of the report: the requests to the service, and the pgbench
+// script that does the same database work.
 type command struct {
-	name   string
-	about  string // one line for the reader of the report
-	script string
-	// where lists the numbers of connections; nil means all.
-	where []int
-	// next makes a request.
-	next func(s *site, r *rand.Rand) (call, error)
-	// status is what every answer must have; replayed tells that it must be a replay.
+	name        string
+	description string // one line of the report
+	script      string
+	connections []int // nil means those of the -connections flag
+	// next returns a new request.
+	next func(t *target, r *rand.Rand) (request, error)
+	// status and replayed are what every response must have.
 	status   int
 	replayed bool
-	// supply is what requests use up, nil for nothing.
-	supply func(s *site) *supply
-	// skip finds out what pgbench has used up.
-	skip func(ctx context.Context, s *site) error
-	// variables are pgbench's, beside those that all scripts know.
+	// supply returns the rows that requests use up. nil means that they use up none.
+	supply func(t *target) *supply
+	// skip updates the supply after pgbench has used rows of it.
+	skip func(ctx context.Context, t *target) error
+	// variables are set in the script, beside those that all scripts share.
 	variables map[string]string
 }
 
-// hotAt is where contention on one row is measured.
-const hotAt = 16
+// hotConnections is the number of connections that contend for one row.
+const hotConnections = 16
 
 func commands() []command {
 	return []command{
 		{
-			name: "CreditBalance", about: "many customers", script: "credit",
-			next: creditOf(1, customers), status: http.StatusCreated, variables: customersFrom(1, customers),
+			name: "CreditBalance", description: "Many customers", script: "credit",
+			next: creditOf(1, customers), status: http.StatusCreated,
+			variables: customerRange(1, customers),
 		},
 		{
-			name: "CreateOrder", about: "two items of many products", script: "order",
-			next: orderOf(1, products/2), status: http.StatusCreated, variables: productsFrom(1, products/2),
+			name: "CreateOrder", description: "Two items from many products", script: "order",
+			next: orderOf(1, products/2), status: http.StatusCreated,
+			variables: productRange(1, products/2),
 		},
 		{
-			name: "ConfirmPayment", about: "from the balance, orders prepared", script: "confirm",
-			next: confirm, status: http.StatusOK, variables: productsFrom(1, products/2),
-			supply: func(s *site) *supply { return s.orders }, skip: skipPaid,
+			name: "ConfirmPayment", script: "confirm",
+			description: "Orders that exist before the run, paid from the balance",
+			next:        confirm, status: http.StatusOK, variables: productRange(1, products/2),
+			supply: func(t *target) *supply { return t.orders }, skip: skipPaid,
 		},
 		{
-			name: "Replay", about: "a storm of retries of 1 000 requests", script: "replay",
-			next: storm, status: http.StatusCreated, replayed: true, variables: keysFrom(firstStormKey, stormKeys),
+			name: "Replay", description: "Retries of 1 000 requests", script: "replay",
+			next: retryOfStorm, status: http.StatusCreated, replayed: true,
+			variables: keyRange(firstStormKey, stormKeys),
 		},
 		{
-			name: "Replay, unseen", about: "each key for the first time in this process", script: "replay", where: []int{hotAt},
-			next: retryUnseen, status: http.StatusCreated, replayed: true, variables: keysFrom(firstUnseenKey, 100_000),
-			supply: func(s *site) *supply { return s.unseen }, skip: func(context.Context, *site) error { return nil },
+			name: "Replay, unseen", description: "Each key is new to this service process",
+			script: "replay", connections: []int{hotConnections},
+			next: retryOfUnseen, status: http.StatusCreated, replayed: true,
+			variables: keyRange(firstUnseenKey, 100_000),
+			supply:    func(t *target) *supply { return t.unseen },
+			skip:      func(context.Context, *target) error { return nil },
 		},
 		{
-			name: "Hot customer", about: "all credits to one balance", script: "credit", where: []int{hotAt},
-			next: creditOf(1, 1), status: http.StatusCreated, variables: customersFrom(1, 1),
+			name: "Hot customer", description: "All credits go to one balance", script: "credit",
+			connections: []int{hotConnections},
+			next:        creditOf(1, 1), status: http.StatusCreated, variables: customerRange(1, 1),
 		},
 		{
-			name: "Hot product", about: "one product in every order", script: "order", where: []int{hotAt},
-			next: orderOf(1, 1), status: http.StatusCreated, variables: productsFrom(1, 1),
+			name: "Hot product", description: "One product is in every order", script: "order",
+			connections: []int{hotConnections},
+			next:        orderOf(1, 1), status: http.StatusCreated, variables: productRange(1, 1),
 		},
 	}
 }
 
-func customersFrom(first, last int64) map[string]string {
+func customerRange(first, last int64) map[string]string {
 	return map[string]string{"first_customer": number(first), "last_customer": number(last)}
 }
 
-func productsFrom(first, middle int64) map[string]string {
-	return map[string]string{"first_sku": number(first), "middle_sku": number(middle), "last_sku": number(products)}
+// productRange lets an order have one product up to middle and one after it.
+func productRange(first, middle int64) map[string]string {
+	return map[string]string{
+		"first_sku": number(first), "middle_sku": number(middle), "last_sku": number(products),
+	}
 }
 
-func keysFrom(first, n int64) map[string]string {
+func keyRange(first, n int64) map[string]string {
 	return map[string]string{"first_key": number(first), "last_key": number(first + n - 1)}
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-func between(r *rand.Rand, first, last int64) string { return number(first + r.Int64N(last-first+1)) }
+func between(r *rand.Rand, first, last int64) string {
+	return number(first + r.Int64N(last-first+1))
+}
 
 func newKey(r *rand.Rand) string { return between(r, firstKey, lastKey) }
 
+func creditOf(first, last int64) func(*target, *rand.Rand) (request, error) {
+	return func(t *target, r *rand.Rand) (request, error) {
+		return credit(t, between(r, first, last), newKey(r)), nil
+	}
+}
+
 const oneRouble = `{"amount": {"amount": "1.00", "currency": "RUB"}}`
 
-func creditOf(first, last int64) func(*site, *rand.Rand) (call, error) {
-	return func(s *site, r *rand.Rand) (call, error) {
-		return credit(s, between(r, first, last), newKey(r)), nil
+func credit(t *target, customer, key string) request {
+	return request{
+		path: "/customers/" + customer + "/balance/credit", token: t.tokens.bank,
+		key: key, body: oneRouble,
 	}
 }
 
-func credit(s *site, customer, key string) call {
-	return call{path: "/customers/" + customer + "/balance/credit", token: s.tokens.bank, key: key, body: oneRouble}
-}
-
-// orderOf asks for one product up to middle and for one behind it.
-func orderOf(first, middle int64) func(*site, *rand.Rand) (call, error) {
-	return func(s *site, r *rand.Rand) (call, error) {
+// orderOf returns orders of one product up to middle and one after it.
+func orderOf(first, middle int64) func(*target, *rand.Rand) (request, error) {
+	return func(t *target, r *rand.Rand) (request, error) {
 		body := `{"items": [{"sku": "` + between(r, first, middle) + `", "quantity": 1}, ` +
 			`{"sku": "` + between(r, middle+1, products) + `", "quantity": 1}]}`
-		return call{path: "/orders", token: s.tokens.buyers[1+r.IntN(buyers)], key: newKey(r), body: body}, nil
+		token := t.tokens.buyers[1+r.IntN(buyers)]
+		return request{path: "/orders", token: token, key: newKey(r), body: body}, nil
 	}
 }
 
-func confirm(s *site, r *rand.Rand) (call, error) {
-	id, err := s.orders.take()
-	return call{
-		path: "/orders/" + number(id) + "/payment/confirm", token: s.tokens.buyers[id%buyers+1],
+func confirm(t *target, r *rand.Rand) (request, error) {
+	id, err := t.orders.take()
+	return request{
+		path: "/orders/" + number(id) + "/payment/confirm", token: t.tokens.buyers[id%buyers+1],
 		key: newKey(r), body: `{"method": "balance"}`,
 	}, err
 }
 
-// skipPaid finds how far pgbench's clients have come: they take turns in the orders.
-func skipPaid(ctx context.Context, s *site) error {
+// skipPaid marks the orders that pgbench has paid as used. Its clients share the orders
+// evenly but not in step, so every order up to the last paid one counts.
+func skipPaid(ctx context.Context, t *target) error {
 	var last int64
-	err := s.db.QueryRow(ctx, `SELECT max(id) FROM orders WHERE id >= $1 AND status = 'paid'`, s.orders.next()).Scan(&last)
-	s.orders.skipTo(last + 1)
+	err := t.db.QueryRow(ctx, `SELECT max(id) FROM orders WHERE id >= $1 AND status = 'paid'`,
+		t.orders.next()).Scan(&last)
+	t.orders.skipTo(last + 1)
 	return err
 }
 
-func storm(s *site, r *rand.Rand) (call, error) {
-	return credit(s, "1", between(r, firstStormKey, firstStormKey+stormKeys-1)), nil
+func retryOfStorm(t *target, r *rand.Rand) (request, error) {
+	return credit(t, "1", between(r, firstStormKey, firstStormKey+stormKeys-1)), nil
 }
 
-func retryUnseen(s *site, _ *rand.Rand) (call, error) {
-	key, err := s.unseen.take()
-	return credit(s, "1", number(key)), err
+func retryOfUnseen(t *target, _ *rand.Rand) (request, error) {
+	key, err := t.unseen.take()
+	return credit(t, "1", number(key)), err
 }
 
-// check refuses every answer but the one that is measured.
-func (c command) check(rep reply) error {
-	if rep.status != c.status {
-		return fmt.Errorf("status %d instead of %d: %s", rep.status, c.status, rep.body)
+// check returns an error for every response but the measured one.
+func (c command) check(res response) error {
+	if res.status != c.status {
+		return fmt.Errorf("status %d instead of %d: %s", res.status, c.status, res.body)
 	}
-	if rep.replayed != c.replayed {
-		return fmt.Errorf("the header Idempotent-Replayed says %t", rep.replayed)
+	if res.replayed != c.replayed {
+		return fmt.Errorf("header Idempotent-Replayed is %t, want %t", res.replayed, c.replayed)
 	}
 	return nil
 }
 
-// load makes the load of the command.
-func (c command) load(s *site, connections int) load {
+// load returns the load that the command puts on the service.
+func (c command) load(t *target, connections int) load {
 	return load{
-		addr: s.service.addr, connections: connections, check: c.check,
-		next: func(r *rand.Rand) (call, error) { return c.next(s, r) },
+		addr: t.service.addr, connections: connections, check: c.check,
+		next: func(r *rand.Rand) (request, error) { return c.next(t, r) },
 	}
 }
 
-// limit makes the run of pgbench. Samples are answers and events of the service.
-func (c command) limit(s *site, connections int, samples map[string]string) limit {
+// baseline returns the pgbench run of the command. pgbench writes the payloads as they
+// are.
+func (c command) baseline(t *target, connections int, payloads map[string]string) baseline {
 	all := map[string]string{
-		"issuer": devissuer.Name, "principal": principal(bank), "buyers": number(buyers),
-		"clients": strconv.Itoa(connections), "turn": "0", "first_order": number(s.orders.next()),
-		"orders_used": "100", "payments_used": "100", "transactions_used": "100",
+		"issuer": devissuer.Name, "scope": scopeOf(bank), "buyers": number(buyers),
+		"clients": strconv.Itoa(connections), "iteration": "0",
+		"first_order": number(t.orders.next()),
+		// The first block of 100 ids is used up, so that each client draws a new one.
+		"orders_used": "100", "payments_used": "100", "ledger_entries_used": "100",
 	}
 	maps.Copy(all, c.variables)
-	maps.Copy(all, samples)
-	return limit{script: c.script, connections: connections, variables: all}
+	maps.Copy(all, payloads)
+	return baseline{script: c.script, connections: connections, variables: all}
 }

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// subBits divides each power of two into 64 buckets: a value is known to 1.6 %.
+	// subBits divides each power of two into 64 buckets, so a value is exact to 1.6 %.
 	subBits = 6
 	sub     = 1 << subBits
-	// buckets reach beyond an hour in microseconds.
+	// buckets is enough for more than an hour in microseconds.
 	buckets = 27 * sub
 )
 
-// histogram counts durations in buckets whose width grows with the value, so that a
-// long run takes no more memory than a short one.
+// histogram counts durations in buckets whose width grows with the value, so that its
+// size does not depend on the length of the run.
 type histogram struct {
 	counts [buckets]int64
 	total  int64
@@ -32,8 +32,8 @@ func (h *histogram) add(other *histogram) {
 	h.total += other.total
 }
 
-// quantile gives the value that a share q of all values does not exceed, 0 for an empty
-// histogram.
+// quantile returns the value that a share q of all values does not exceed, or 0 if the
+// histogram is empty.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := int64(q*float64(h.total-1)) + 1
 	var seen int64
@@ -45,14 +45,15 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// bucketOf numbers the buckets: one a microsecond up to 128, then 64 for each doubling.
+// bucketOf returns the bucket of a duration. Buckets are one microsecond wide up to 128
+// µs; after that, each power of two has 64 buckets.
 func bucketOf(d time.Duration) int {
 	v := uint64(max(d.Microseconds(), 0))
 	shift := max(bits.Len64(v)-subBits-1, 0)
 	return min(shift*sub+int(v>>shift), buckets-1)
 }
 
-// middleOf gives the value in the middle of a bucket.
+// middleOf returns the value in the middle of a bucket.
 func middleOf(bucket int) time.Duration {
 	if bucket < 2*sub {
 		return time.Duration(bucket) * time.Microsecond

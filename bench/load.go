@@ -9,90 +9,91 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// load is a closed loop: each connection sends its next request when it has the answer
-// to the last one.
+// load is a closed loop: each connection sends its next request when it has received
+// the response to the previous one.
 type load struct {
 	addr        string
 	connections int
-	// next makes a request of its own. It is called by many goroutines.
-	next func(r *rand.Rand) (call, error)
-	// check looks at each answer: one that is wrong ends the whole run.
-	check func(reply) error
+	// next returns a new request. Many goroutines call it.
+	next func(r *rand.Rand) (request, error)
+	// check returns an error for an unexpected response, which ends the run.
+	check func(response) error
 }
 
-// counted is what happened within a window of time.
-type counted struct {
-	requests int64
-	window   time.Duration
-	times    *histogram
+// outcome is what happened within the measured time.
+type outcome struct {
+	requests  int64
+	length    time.Duration
+	latencies *histogram
 }
 
-func (c counted) rate() float64 { return float64(c.requests) / c.window.Seconds() }
+func (o outcome) rate() float64 { return float64(o.requests) / o.length.Seconds() }
 
-// run sends for warm and then for length, and counts what was answered within length.
-// At both ends of that it calls mark.
-func (l load) run(ctx context.Context, warm, length time.Duration, mark func() error) (counted, error) {
-	from := time.Now().Add(warm)
-	to := from.Add(length)
-	times := make([]histogram, l.connections)
+// run sends requests for the warm-up and the measurement. It counts the requests that
+// are answered during the measurement, and calls mark when the measurement begins and
+// when it ends.
+func (l load) run(ctx context.Context, times timing, mark func() error) (outcome, error) {
+	from := time.Now().Add(times.warmUp)
+	to := from.Add(times.length)
+	latencies := make([]histogram, l.connections)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range l.connections {
-		group.Go(func() error { return l.loop(ctx, from, to, &times[i]) })
+		group.Go(func() error { return l.loop(ctx, from, to, &latencies[i]) })
 	}
-	group.Go(func() error { return markAt(ctx, from, mark) })
-	group.Go(func() error { return markAt(ctx, to, mark) })
+	group.Go(func() error { return callAt(ctx, from, mark) })
+	group.Go(func() error { return callAt(ctx, to, mark) })
 	if err := group.Wait(); err != nil {
-		return counted{}, err
+		return outcome{}, err
 	}
 	sum := &histogram{}
-	for i := range times {
-		sum.add(&times[i])
+	for i := range latencies {
+		sum.add(&latencies[i])
 	}
-	return counted{requests: sum.total, window: length, times: sum}, nil
+	return outcome{requests: sum.total, length: times.length, latencies: sum}, nil
 }
 
-func markAt(ctx context.Context, at time.Time, mark func() error) error {
+func callAt(ctx context.Context, at time.Time, f func() error) error {
 	select {
 	case <-time.After(time.Until(at)):
-		return mark()
+		return f()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// loop is one connection.
-func (l load) loop(ctx context.Context, from, to time.Time, times *histogram) error {
+// loop sends the requests of one connection.
+func (l load) loop(ctx context.Context, from, to time.Time, latencies *histogram) error {
 	c, err := dial(ctx, l.addr)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	random := newRandom()
 	for ctx.Err() == nil {
 		start := time.Now()
 		if start.After(to) {
 			return nil
 		}
-		if err := l.once(c, random); err != nil {
+		if err := l.sendOne(c, random); err != nil {
 			return err
 		}
 		if end := time.Now(); end.After(from) && !end.After(to) {
-			times.record(end.Sub(start))
+			latencies.record(end.Sub(start))
 		}
 	}
 	return ctx.Err()
 }
 
-// send sends n requests, one after the other.
+// send sends n requests on one connection and calls each after every response.
 func (l load) send(ctx context.Context, n int, each func() error) error {
 	c, err := dial(ctx, l.addr)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	random := newRandom()
 	for range n {
-		if err := l.once(c, random); err != nil {
+		if err := l.sendOne(c, random); err != nil {
 			return err
 		}
 		if err := each(); err != nil {
@@ -102,17 +103,19 @@ func (l load) send(ctx context.Context, n int, each func() error) error {
 	return ctx.Err()
 }
 
-func (l load) once(c *client, random *rand.Rand) error {
-	call, err := l.next(random)
+func (l load) sendOne(c *client, random *rand.Rand) error {
+	req, err := l.next(random)
 	if err != nil {
 		return err
 	}
-	rep, err := c.do(call)
+	res, err := c.do(req)
 	if err != nil {
-		return fmt.Errorf("POST %s: %w", call.path, err)
+		return fmt.Errorf("POST %s: %w", req.path, err)
 	}
-	if err := l.check(rep); err != nil {
-		return fmt.Errorf("POST %s: %w", call.path, err)
+	if err := l.check(res); err != nil {
+		return fmt.Errorf("POST %s: %w", req.path, err)
 	}
 	return nil
 }
+
+func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }

@@ -1,13 +1,14 @@
-// Command bench measures the service against the limit of its machine: what PostgreSQL
-// can do when pgbench gives it the same work and nothing stands in between.
+// Command bench compares the service with a baseline on the same machine. The baseline
+// is pgbench, which does the same database work without the service.
 //
-//	go run ./bench            the comparison, about 12 minutes
-//	go run ./bench -quick     a look at whether all of it works
-//	go run ./bench -growth    the service on a large database, and beside clean-up
+//	go run ./bench            compares the service with the baseline, about 12 minutes
+//	go run ./bench -quick     checks that the benchmark works, about a minute
+//	go run ./bench -growth    measures a large database, and clean-up under load
 //
-// Both sides take turns within one run, on one durable cluster: figures of two runs say
-// little about each other, their ratios within one run do. It never fails on a number,
-// and it refuses to report when requests failed.
+// Service and baseline alternate within one run, on one durable PostgreSQL cluster.
+// Ratios within a run are meaningful; absolute figures of different runs are not
+// comparable. The benchmark never fails because a figure is low. It fails when a
+// request fails.
 package main
 
 import (
@@ -35,8 +36,9 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
+	args []string // the flags themselves
 	timing
 	rounds      int
 	connections []int
@@ -49,42 +51,61 @@ type options struct {
 	scale       float64
 }
 
-func readFlags(args []string) (options, error) {
-	var o options
-	var quick bool
-	var connections string
+// timing is the duration of one measurement.
+type timing struct{ warmUp, length time.Duration }
+
+func parseFlags(args []string) (options, error) {
+	o := options{args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.BoolVar(&quick, "quick", false, "one round of a second each: shows that it works, its figures mean little")
-	flags.DurationVar(&o.length, "duration", 5*time.Second, "of each measurement, whole seconds")
-	flags.DurationVar(&o.warm, "warm", time.Second, "before each measurement, whole seconds")
-	flags.IntVar(&o.rounds, "rounds", 3, "how often each measurement is repeated")
-	flags.StringVar(&connections, "connections", "1,16,64", "numbers of connections")
-	flags.StringVar(&o.only, "only", "", "measure only commands whose name contains this")
-	flags.IntVar(&o.pool, "pool", 4*runtime.NumCPU(), "connections of the service to PostgreSQL")
-	flags.StringVar(&o.dir, "dir", "", "where the data goes, on a disk (default /var/tmp)")
-	flags.StringVar(&o.svg, "svg", "", "draw the figures into this file, such as docs/benchmark.svg")
-	flags.StringVar(&o.md, "md", "", "write the report into this file, such as docs/benchmark.md")
-	flags.StringVar(&o.profiles, "profiles", "", "save a CPU profile of the service for each command in this directory")
-	flags.BoolVar(&o.growth, "growth", false, "measure on a large database instead")
-	flags.Float64Var(&o.scale, "scale", 1, "of -growth: 1 is 10 million records and 1 million orders")
+	quick := flags.Bool("quick", false,
+		"run one round of one second, to check that the benchmark works")
+	connections := flags.String("connections", "1,16,64", "numbers of client connections")
+	o.register(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if quick {
+	if *quick {
 		o.rounds, o.length = 1, time.Second
 	}
-	for word := range strings.SplitSeq(connections, ",") {
-		n, err := strconv.Atoi(word)
+	var err error
+	o.connections, err = parseConnections(*connections)
+	return o, err
+}
+
+// register defines the flags that are stored as they are given.
+func (o *options) register(flags *flag.FlagSet) {
+	flags.DurationVar(&o.length, "duration", 5*time.Second,
+		"duration of each measurement, in whole seconds")
+	flags.DurationVar(&o.warmUp, "warm", time.Second,
+		"warm-up before each measurement, in whole seconds")
+	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds; each measures everything once")
+	flags.StringVar(&o.only, "only", "", "measure only the commands whose name contains this text")
+	flags.IntVar(&o.pool, "pool", 4*runtime.NumCPU(),
+		"size of the service's connection pool to PostgreSQL")
+	flags.StringVar(&o.dir, "dir", "", "directory for the data, on a disk (default /var/tmp)")
+	flags.StringVar(&o.svg, "svg", "", "write the diagrams to this file")
+	flags.StringVar(&o.md, "md", "", "write the report to this file")
+	flags.StringVar(&o.profiles, "profiles", "",
+		"save a CPU profile of the service for each command in this directory")
+	flags.BoolVar(&o.growth, "growth", false, "measure the service on a large database instead")
+	flags.Float64Var(&o.scale, "scale", 1,
+		"size of the large database; 1 means 10 million records and 1 million orders")
+}
+
+func parseConnections(list string) ([]int, error) {
+	var numbers []int
+	for item := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(item)
 		if err != nil || n < 1 {
-			return o, fmt.Errorf("-connections: %q is not a number of connections", word)
+			return nil, fmt.Errorf("-connections: %q is not a positive number", item)
 		}
-		o.connections = append(o.connections, n)
+		numbers = append(numbers, n)
 	}
-	return o, nil
+	return numbers, nil
 }
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	o, err := readFlags(args)
+	o, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
@@ -99,23 +120,23 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return b.compare(ctx, out)
 }
 
-// bench is what all measurements share.
+// bench is what all measurements of a run share.
 type bench struct {
 	options
 	cluster *cluster
-	binary  string
+	binary  string // the compiled service
 	issuer  *issuer
 	tokens  tokens
-	sites   []*site
+	targets []*target
 	started time.Time
 }
 
-// prepare starts what everything needs.
+// prepare starts PostgreSQL and the token issuer, and compiles the service.
 func prepare(ctx context.Context, o options) (*bench, error) {
 	b := &bench{options: o, started: time.Now()}
-	settings := saneSettings
+	settings := durableSettings
 	if o.growth {
-		settings = loadSettings
+		settings = loadingSettings
 	}
 	var err error
 	if b.cluster, err = newCluster(ctx, o.dir, settings); err != nil {
@@ -133,42 +154,41 @@ func prepare(ctx context.Context, o options) (*bench, error) {
 	return b, nil
 }
 
-// close ends everything and removes the data.
+// close stops all services and the cluster, and removes the data.
 func (b *bench) close() error {
 	var err error
-	for _, s := range b.sites {
-		err = errors.Join(err, s.stop())
+	for _, t := range b.targets {
+		err = errors.Join(err, t.stop())
 	}
 	return errors.Join(err, b.cluster.stop())
 }
 
-// newSite makes a database. Its service is started by the caller.
-func (b *bench) newSite(ctx context.Context, database string) (*site, error) {
-	s, err := newSite(ctx, b.cluster, database, b.tokens)
-	if s != nil && s.db != nil {
-		b.sites = append(b.sites, s)
+// newTarget creates a database. Its service is not running yet.
+func (b *bench) newTarget(ctx context.Context, database string) (*target, error) {
+	t, err := newTarget(ctx, b.cluster, database, b.tokens)
+	if t != nil && t.db != nil {
+		b.targets = append(b.targets, t)
 	}
-	return s, err
+	return t, err
 }
 
-// serve starts the service on a site, or starts it again. A storm of retries is about
-// requests that its process has seen.
-func (b *bench) serve(ctx context.Context, s *site, databaseURL string, pool int) error {
-	if s.service != nil {
-		old := s.service
-		s.service = nil
-		if err := old.stop(); err != nil {
-			return err
-		}
-	}
-	var err error
-	if s.service, err = startService(ctx, b.binary, databaseURL, pool, b.issuer, b.cluster.dir); err != nil {
+// serve starts the service of a target, and stops a running one first. The new process
+// answers the requests of the retry storm once, so that their replays find the
+// responses in memory.
+func (b *bench) serve(ctx context.Context, t *target, databaseURL string, pool int) error {
+	if err := t.stopService(); err != nil {
 		return err
 	}
-	return s.seeStorm(ctx)
+	var err error
+	t.service, err = startService(ctx, b.binary, databaseURL, pool, b.issuer, b.cluster.dir)
+	if err != nil {
+		return err
+	}
+	return t.answerStormOnce(ctx)
 }
 
-// say tells on standard error how far the run is.
-func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%6.1fs  "+format+"\n", append([]any{time.Since(b.started).Seconds()}, args...)...)
+// progress prints a line on standard error, with the seconds since the start.
+func (b *bench) progress(format string, args ...any) {
+	elapsed := time.Since(b.started).Seconds()
+	fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", elapsed, fmt.Sprintf(format, args...))
 }

@@ -7,33 +7,54 @@ import (
 	"time"
 )
 
-// cell is one measurement of one side.
-type cell struct {
-	rate     float64 // requests a second
+// sample is one measurement of one side.
+type sample struct {
+	rate     float64 // requests per second
 	p50, p99 time.Duration
-	// CPU seconds for 1 000 requests.
+	// CPU time in seconds per 1 000 requests.
 	cpuService, cpuPostgres, cpuLoad float64
-	wal                              float64 // bytes of log that a request makes durable
-	memory                           int64   // the most that the service had at once
+	wal                              float64 // bytes of write-ahead log per request
+	memory                           int64   // peak resident memory of the service
 }
 
-// series is all measurements of one command at one number of connections: what stands at
-// the same place in both lists was measured in one turn.
+// setUsage computes what each request used between two moments.
+func (s *sample) setUsage(from, to usage, requests int64) {
+	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(requests) }
+	s.cpuService = each(to.service - from.service)
+	s.cpuPostgres = each(to.postgres - from.postgres)
+	s.cpuLoad = each(to.load - from.load)
+	s.wal = float64(to.wal-from.wal) / float64(requests)
+}
+
+// series is all samples of one command at one number of connections. Samples with the
+// same index belong to the same round.
 type series struct {
 	command     command
 	connections int
 	trips       int
-	limit       []cell
-	service     []cell
+	baseline    []sample
+	service     []sample
 }
 
-// ratio is the median of the ratios turn by turn: what drifts between turns cancels out.
-func (r *series) ratio() float64 {
-	ratios := make([]float64, len(r.limit))
+func (s *series) ratio() float64 { return medianRatio(s.service, s.baseline) }
+
+// medianRatio returns the median of the rates' ratios of each round. What changes
+// between rounds, such as the speed of the machine, cancels out.
+func medianRatio(a, b []sample) float64 {
+	ratios := make([]float64, len(a))
 	for i := range ratios {
-		ratios[i] = r.service[i].rate / r.limit[i].rate
+		ratios[i] = a[i].rate / b[i].rate
 	}
 	return median(ratios)
+}
+
+// medianOf returns the median of one figure of the samples.
+func medianOf(samples []sample, figure func(sample) float64) float64 {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = figure(s)
+	}
+	return median(values)
 }
 
 func median(values []float64) float64 {
@@ -48,124 +69,99 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// of gives the median of one figure.
-func of(cells []cell, figure func(cell) float64) float64 {
-	values := make([]float64, len(cells))
-	for i, c := range cells {
-		values[i] = figure(c)
+// measureRound takes one sample of each side. The payloads are for pgbench to write.
+func (s *series) measureRound(
+	ctx context.Context, t *target, payloads map[string]string, times timing, baselineFirst bool,
+) error {
+	first := func() error {
+		measured, err := s.command.measureBaseline(ctx, t, s.connections, payloads, times)
+		s.baseline = append(s.baseline, measured)
+		return err
 	}
-	return median(values)
+	second := func() error {
+		measured, err := s.command.measureService(ctx, t, s.connections, times)
+		s.service = append(s.service, measured)
+		return err
+	}
+	if !baselineFirst {
+		first, second = second, first
+	}
+	// Prepares rows for both sides, so that neither runs right after heavy writes.
+	both := timing{2 * times.warmUp, 2 * times.length}
+	if err := s.command.prepareSupply(ctx, t, both); err != nil {
+		return err
+	}
+	if err := first(); err != nil {
+		return err
+	}
+	return second()
 }
 
-// usage is what has been used up to a moment.
-type usage struct {
-	service, postgres, load time.Duration
-	wal                     int64
-}
-
-func (s *site) usage(ctx context.Context) (usage, error) {
-	u := usage{load: cpuOfSelf()}
-	var err error
-	if u.service, err = cpuOf(s.service.cmd.Process.Pid); err != nil {
-		return u, err
+// measureBaseline takes one sample with pgbench.
+func (c command) measureBaseline(
+	ctx context.Context, t *target, connections int, payloads map[string]string, times timing,
+) (sample, error) {
+	if err := c.prepareSupply(ctx, t, times); err != nil {
+		return sample{}, err
 	}
-	if u.postgres, err = cpuOf(s.cluster.pid); err != nil {
-		return u, err
-	}
-	err = s.db.QueryRow(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&u.wal)
-	return u, err
-}
-
-// charge notes what was used between two moments for a number of requests.
-func (c *cell) charge(from, to usage, requests int64) {
-	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(requests) }
-	c.cpuService = each(to.service - from.service)
-	c.cpuPostgres = each(to.postgres - from.postgres)
-	c.cpuLoad = each(to.load - from.load)
-	c.wal = float64(to.wal-from.wal) / float64(requests)
-}
-
-// timing is how long each measurement takes.
-type timing struct{ warm, length time.Duration }
-
-// measureLimit runs pgbench once.
-func (c command) measureLimit(ctx context.Context, s *site, connections int, samples map[string]string, t timing) (cell, error) {
-	if err := c.stock(ctx, s, t); err != nil {
-		return cell{}, err
-	}
-	from, err := s.usage(ctx)
+	from, err := t.usage(ctx)
 	if err != nil {
-		return cell{}, err
+		return sample{}, err
 	}
-	result, cpu, err := c.limit(s, connections, samples).run(ctx, s.cluster, s.database, t.warm, t.length)
+	result, err := c.baseline(t, connections, payloads).run(ctx, t.cluster, t.database, times)
 	if err != nil {
-		return cell{}, err
+		return sample{}, err
 	}
-	to, err := s.usage(ctx)
+	to, err := t.usage(ctx)
 	if err != nil {
-		return cell{}, err
+		return sample{}, err
 	}
-	measured := cell{rate: result.rate}
-	measured.charge(from, to, result.transactions)
-	measured.cpuLoad = cpu.Seconds() * 1000 / float64(result.transactions)
-	if c.skip != nil {
-		err = c.skip(ctx, s)
-	}
-	return measured, err
+	measured := sample{rate: result.rate}
+	measured.setUsage(from, to, result.transactions)
+	return measured, c.skipUsed(ctx, t)
 }
 
-// measureService puts load on the service once.
-func (c command) measureService(ctx context.Context, s *site, connections int, t timing) (cell, error) {
-	if err := c.stock(ctx, s, t); err != nil {
-		return cell{}, err
+// measureService takes one sample with load on the service.
+func (c command) measureService(
+	ctx context.Context, t *target, connections int, times timing,
+) (sample, error) {
+	if err := c.prepareSupply(ctx, t, times); err != nil {
+		return sample{}, err
 	}
-	pid := s.service.cmd.Process.Pid
+	pid := t.service.cmd.Process.Pid
 	if err := resetPeakMemory(pid); err != nil {
-		return cell{}, err
+		return sample{}, err
 	}
 	var marks []usage
-	counted, err := c.load(s, connections).run(ctx, t.warm, t.length, func() error {
-		u, err := s.usage(ctx)
+	counted, err := c.load(t, connections).run(ctx, times, func() error {
+		u, err := t.usage(ctx)
 		marks = append(marks, u)
 		return err
 	})
 	if err != nil {
-		return cell{}, fmt.Errorf("%s with %d connections: %w", c.name, connections, err)
+		return sample{}, fmt.Errorf("%s with %d connections: %w", c.name, connections, err)
 	}
-	measured := cell{rate: counted.rate(), p50: counted.times.quantile(0.5), p99: counted.times.quantile(0.99)}
-	measured.charge(marks[0], marks[1], counted.requests)
+	measured := sample{
+		rate: counted.rate(),
+		p50:  counted.latencies.quantile(0.5), p99: counted.latencies.quantile(0.99),
+	}
+	measured.setUsage(marks[0], marks[1], counted.requests)
 	measured.memory, err = peakMemory(pid)
 	return measured, err
 }
 
-func (c command) stock(ctx context.Context, s *site, t timing) error {
+// prepareSupply inserts the rows that a measurement uses up.
+func (c command) prepareSupply(ctx context.Context, t *target, times timing) error {
 	if c.supply == nil {
 		return nil
 	}
-	return c.supply(s).stock(ctx, t.warm+t.length+time.Second)
+	return c.supply(t).prepareFor(ctx, times.warmUp+times.length+time.Second)
 }
 
-// turn measures both sides once, the one or the other first.
-func (r *series) turn(ctx context.Context, s *site, samples map[string]string, t timing, limitFirst bool) error {
-	limit := func() error {
-		measured, err := r.command.measureLimit(ctx, s, r.connections, samples, t)
-		r.limit = append(r.limit, measured)
-		return err
+// skipUsed marks the rows that pgbench has used.
+func (c command) skipUsed(ctx context.Context, t *target) error {
+	if c.skip == nil {
+		return nil
 	}
-	service := func() error {
-		measured, err := r.command.measureService(ctx, s, r.connections, t)
-		r.service = append(r.service, measured)
-		return err
-	}
-	if !limitFirst {
-		limit, service = service, limit
-	}
-	// For both at once, so that neither comes right after much writing.
-	if err := r.command.stock(ctx, s, timing{2 * t.warm, 2 * t.length}); err != nil {
-		return err
-	}
-	if err := limit(); err != nil {
-		return err
-	}
-	return service()
+	return c.skip(ctx, t)
 }

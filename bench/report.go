@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// report writes what was measured.
-func (b *bench) report(ctx context.Context, s *site, all []*series, out io.Writer) error {
-	machine, err := b.machine(ctx, s)
+// report writes the report of a comparison, and its diagrams if the -svg flag is set.
+func (b *bench) report(ctx context.Context, t *target, all []*series, out io.Writer) error {
+	setup, err := b.setup(ctx, t)
 	if err != nil {
 		return err
 	}
-	text := textOf(machine, all)
+	text := reportText(setup, all)
 	if b.svg != "" {
-		text += fmt.Sprintf("\n![Throughput and latency over connections](%s)\n", filepath.Base(b.svg))
+		text += fmt.Sprintf("\n![Throughput and latency by number of connections](%s)\n",
+			filepath.Base(b.svg))
 	}
 	if err := b.publish(out, text); err != nil {
 		return err
@@ -32,7 +33,7 @@ func (b *bench) report(ctx context.Context, s *site, all []*series, out io.Write
 	return os.WriteFile(b.svg, drawAll(all, b.connections), 0o644)
 }
 
-// publish writes a report to out, and into the file that was asked for.
+// publish writes a report to out and to the file of the -md flag.
 func (b *bench) publish(out io.Writer, text string) error {
 	if _, err := io.WriteString(out, text); err != nil || b.md == "" {
 		return err
@@ -40,75 +41,100 @@ func (b *bench) publish(out io.Writer, text string) error {
 	return os.WriteFile(b.md, []byte(text), 0o644)
 }
 
-// machine tells where and when figures were measured.
-func (b *bench) machine(ctx context.Context, s *site) (string, error) {
+const setupText = `Measured on %s with ` + "`go run ./bench %s`" + `:
+
+- %d CPU cores, shared by the load generator, the service and PostgreSQL
+- PostgreSQL %s with default settings, except
+  %s
+- %.2f ms to write one page durably (median)
+- %s; connection pool of the service: %d
+- %d rounds, %v per measurement
+`
+
+// setup describes when, where and how the figures were measured.
+func (b *bench) setup(ctx context.Context, t *target) (string, error) {
 	sync, err := syncTime(b.cluster.dir)
 	if err != nil {
 		return "", err
 	}
 	var version string
-	if err := s.db.QueryRow(ctx, `SHOW server_version`).Scan(&version); err != nil {
+	if err := t.db.QueryRow(ctx, `SHOW server_version`).Scan(&version); err != nil {
 		return "", err
 	}
 	version, _, _ = strings.Cut(version, " ")
-	return fmt.Sprintf("%s: %d cores shared by load, service and PostgreSQL %s with its defaults but for %s "+
-		"(the disk makes a page durable in %.2f ms); %s; pool of %d connections; %d × %v each.",
-		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), version, settingsText(), milliseconds(sync),
+	return fmt.Sprintf(setupText, time.Now().UTC().Format(time.DateOnly),
+		strings.Join(b.args, " "), runtime.NumCPU(), version, settingsText(), milliseconds(sync),
 		runtime.Version(), b.pool, b.rounds, b.length), nil
 }
 
 func settingsText() string {
 	var settings []string
-	for _, name := range slices.Sorted(maps.Keys(saneSettings)) {
-		settings = append(settings, name+" = "+saneSettings[name])
+	for _, name := range slices.Sorted(maps.Keys(durableSettings)) {
+		settings = append(settings, name+" = "+durableSettings[name])
 	}
 	return strings.Join(settings, ", ")
 }
 
-const preface = `# Benchmark
+const comparisonText = `# Benchmark
 
 %s
+The baseline is pgbench. Its scripts do the database work of the service: the same
+reads, locks and rows, including events and stored responses. pgbench uses prepared
+statements, one round trip per statement and one transaction per request.
 
-The limit is pgbench (prepared statements, a statement a round trip, a transaction a
-request) with scripts that read, lock and write what the service does: the same rows,
-events and stored answers included. Both took turns on one durable cluster. The service
-ran as ` + "`orders serve`" + ` does: tokens, guard, events, jobs and log on. Every request had a
-key of its own, and every one succeeded.
+The service runs as ` + "`orders serve`" + ` with everything enabled: authentication,
+idempotency guard, events, jobs and logging. Every request has its own key, except
+retries. Every request succeeded.
 
-The ratio is the median of the ratios turn by turn; all other figures are medians, too.
-CPU is in seconds for 1 000 requests; the log is what PostgreSQL made durable for one.
+Service and baseline alternate on one durable PostgreSQL cluster. The columns:
+
+- **ratio**: service ÷ baseline, the median of the ratios of the rounds. All other
+  figures are medians too.
+- **p50**, **p99**: latency of the service.
+- **CPU**: seconds of CPU time per 1 000 requests. *PostgreSQL, baseline* was measured
+  while pgbench ran, the others while the service ran.
+- **WAL**: write-ahead log of PostgreSQL per request. *Baseline* is that of pgbench.
+- **memory**: peak resident memory of the service.
 `
 
-func textOf(machine string, all []*series) string {
+const comparisonHeader = "| connections | baseline, req/s | service, req/s | ratio " +
+	"| p50, ms | p99, ms | p99 ÷ p50 | CPU: service | CPU: PostgreSQL " +
+	"| CPU: PostgreSQL, baseline | CPU: load generator | WAL, bytes | WAL, bytes, baseline " +
+	"| memory, MiB |\n"
+
+func reportText(setup string, all []*series) string {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, preface, machine)
+	fmt.Fprintf(out, comparisonText, setup)
 	name := ""
-	for _, r := range all {
-		if r.command.name != name {
-			name = r.command.name
-			fmt.Fprintf(out, "\n## %s\n\n%s; %d round trips a request\n\n", name, capital(r.command.about), r.trips)
-			fmt.Fprintln(out, "| connections | limit /s | service /s | ratio | p50 ms | p99 ms | p99 ÷ p50 "+
-				"| CPU: service | PostgreSQL | … of the limit | load | log, bytes | … of the limit | memory, MiB |")
-			fmt.Fprintln(out, "|"+strings.Repeat("---:|", 14))
+	for _, s := range all {
+		if s.command.name != name {
+			name = s.command.name
+			fmt.Fprintf(out, "\n## %s\n\n%s. Round trips to PostgreSQL per request: %d.\n\n",
+				name, s.command.description, s.trips)
+			fmt.Fprint(out, comparisonHeader, "|", strings.Repeat("---:|", 14), "\n")
 		}
-		fmt.Fprintln(out, r.row())
+		fmt.Fprintln(out, s.row())
 	}
 	return out.String()
 }
 
-func (r *series) row() string {
-	p50 := of(r.service, func(c cell) float64 { return milliseconds(c.p50) })
-	p99 := of(r.service, func(c cell) float64 { return milliseconds(c.p99) })
-	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f | %.3f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f |",
-		r.connections, of(r.limit, rateOf), of(r.service, rateOf), r.ratio(), p50, p99, p99/p50,
-		of(r.service, func(c cell) float64 { return c.cpuService }), of(r.service, func(c cell) float64 { return c.cpuPostgres }),
-		of(r.limit, func(c cell) float64 { return c.cpuPostgres }), of(r.service, func(c cell) float64 { return c.cpuLoad }),
-		of(r.service, func(c cell) float64 { return c.wal }), of(r.limit, func(c cell) float64 { return c.wal }),
-		of(r.service, func(c cell) float64 { return float64(c.memory) / (1 << 20) }))
+func (s *series) row() string {
+	p50, p99 := medianOf(s.service, p50Of), medianOf(s.service, p99Of)
+	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f "+
+		"| %.3f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f |",
+		s.connections, medianOf(s.baseline, rateOf), medianOf(s.service, rateOf), s.ratio(),
+		p50, p99, p99/p50,
+		medianOf(s.service, func(s sample) float64 { return s.cpuService }),
+		medianOf(s.service, cpuPostgresOf), medianOf(s.baseline, cpuPostgresOf),
+		medianOf(s.service, func(s sample) float64 { return s.cpuLoad }),
+		medianOf(s.service, walOf), medianOf(s.baseline, walOf),
+		medianOf(s.service, func(s sample) float64 { return float64(s.memory) / (1 << 20) }))
 }
 
-func rateOf(c cell) float64 { return c.rate }
+func rateOf(s sample) float64        { return s.rate }
+func p50Of(s sample) float64         { return milliseconds(s.p50) }
+func p99Of(s sample) float64         { return milliseconds(s.p99) }
+func cpuPostgresOf(s sample) float64 { return s.cpuPostgres }
+func walOf(s sample) float64         { return s.wal }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -19,13 +19,12 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-// startPatience bounds the start of the service, stopPatience its orderly end.
 const (
-	startPatience = 30 * time.Second
-	stopPatience  = 30 * time.Second
+	startTimeout = 30 * time.Second
+	stopTimeout  = 30 * time.Second
 )
 
-// build compiles the service as it is delivered.
+// build compiles the service and returns the path of the binary.
 func build(ctx context.Context, dir string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -40,7 +39,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	return binary, nil
 }
 
-// issuer signs the tokens of the run and serves the keys to verify them.
+// issuer signs the tokens of the run and serves the keys that verify them.
 type issuer struct {
 	*devissuer.Issuer
 	jwksURL string
@@ -55,20 +54,23 @@ func startIssuer(ctx context.Context) (*issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	go signer.Serve(ctx, listener) //nolint:errcheck // without keys no request succeeds, and that is reported
-	return &issuer{signer, "http://" + listener.Addr().String() + devissuer.JWKSPath}, nil
+	go signer.Serve(ctx, listener) //nolint:errcheck // without keys, requests fail
+	jwks := url.URL{Scheme: "http", Host: listener.Addr().String(), Path: devissuer.JWKSPath}
+	return &issuer{signer, jwks.String()}, nil
 }
 
-// service is the service as a process of its own.
+// service is a running process of the service.
 type service struct {
 	addr, admin string
 	cmd         *exec.Cmd
 	log         *os.File
 }
 
-// startService runs `orders serve` with everything on that is on in production:
-// authentication, guard, events, jobs, and a log that goes to a file.
-func startService(ctx context.Context, binary, databaseURL string, pool int, iss *issuer, dir string) (*service, error) {
+// startService starts `orders serve` and returns when it is ready. Everything that
+// production uses is enabled: authentication, guard, events, jobs, and a log file.
+func startService(
+	ctx context.Context, binary, databaseURL string, pool int, iss *issuer, dir string,
+) (*service, error) {
 	s := &service{}
 	var err error
 	if s.addr, err = freeAddr(ctx); err != nil {
@@ -77,67 +79,66 @@ func startService(ctx context.Context, binary, databaseURL string, pool int, iss
 	if s.admin, err = freeAddr(ctx); err != nil {
 		return nil, err
 	}
+	if databaseURL, err = withPool(databaseURL, pool); err != nil {
+		return nil, err
+	}
 	if s.log, err = os.CreateTemp(dir, "service-*.log"); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.CommandContext(ctx, binary, "serve")
-	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
-	s.cmd.WaitDelay = stopPatience
-	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
-	s.cmd.Env = []string{
-		"ORDERS_ADDR=" + s.addr, "ORDERS_ADMIN_ADDR=" + s.admin,
-		"ORDERS_DATABASE_URL=" + withPool(databaseURL, pool),
-		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
-		"ORDERS_JWKS_URL=" + iss.jwksURL,
-		"ORDERS_RESERVATION_TTL=24h", // so that no hold of the benchmark lapses within a long run
-	}
+	s.cmd = s.command(ctx, binary, databaseURL, iss)
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the service: %w", err)
 	}
-	if err := s.awaitReady(ctx); err != nil {
+	if err := s.waitReady(ctx); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
 
-// withPool sets the size of the pool. One connection more than PostgreSQL can use makes
-// everything slower.
-func withPool(databaseURL string, size int) string {
+func (s *service) command(ctx context.Context, binary, databaseURL string, iss *issuer) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, "serve")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
+	cmd.Stdout, cmd.Stderr = s.log, s.log
+	cmd.Env = []string{
+		"ORDERS_ADDR=" + s.addr, "ORDERS_ADMIN_ADDR=" + s.admin,
+		"ORDERS_DATABASE_URL=" + databaseURL,
+		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
+		"ORDERS_JWKS_URL=" + iss.jwksURL,
+		"ORDERS_RESERVATION_TTL=24h", // no reservation expires during a long run
+	}
+	return cmd
+}
+
+// withPool sets the size of the connection pool. More connections than PostgreSQL can
+// use slow everything down.
+func withPool(databaseURL string, size int) (string, error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
-		panic("bench: " + err.Error()) // devserver made it
+		return "", fmt.Errorf("set the pool size: %w", err)
 	}
 	query := u.Query()
 	query.Set("pool_max_conns", strconv.Itoa(size))
 	u.RawQuery = query.Encode()
-	return u.String()
+	return u.String(), nil
 }
 
-func freeAddr(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-func (s *service) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+func (s *service) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for {
-		if s.ready(ctx) {
-			return nil
-		}
+	for !s.ready(ctx) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the service does not become ready; its log ends: %s", s.lastWords())
+			return fmt.Errorf("service not ready: %w; end of its log: %s", ctx.Err(), s.logTail())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+	return nil
 }
 
 func (s *service) ready(ctx context.Context) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/health/ready", nil)
+	target := "http://" + s.addr + "/health/ready"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return false
 	}
@@ -149,8 +150,8 @@ func (s *service) ready(ctx context.Context) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// lastWords gives the end of the log.
-func (s *service) lastWords() string {
+// logTail returns the last lines of the log.
+func (s *service) logTail() string {
 	text, err := os.ReadFile(s.log.Name())
 	if err != nil {
 		return err.Error()
@@ -158,29 +159,30 @@ func (s *service) lastWords() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// stop ends the service in order.
+// stop shuts the service down, and kills it after a timeout.
 func (s *service) stop() error {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and Wait says how
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended; see Wait
 	done := make(chan error, 1)
 	go func() { done <- s.cmd.Wait() }()
 	select {
 	case err := <-done:
 		return errors.Join(err, s.log.Close())
-	case <-time.After(stopPatience):
-		return errors.Join(errors.New("the service does not stop"), s.cmd.Process.Kill(), s.log.Close())
+	case <-time.After(stopTimeout):
+		return errors.Join(errors.New("service did not stop"), s.cmd.Process.Kill(), s.log.Close())
 	}
 }
 
-// profile saves where the service spends its CPU time during the next seconds.
-func (s *service) profile(ctx context.Context, length time.Duration, file string) error {
-	target := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.admin, int(length.Seconds()))
+// saveProfile saves a CPU profile of the service that covers the given time.
+func (s *service) saveProfile(ctx context.Context, length time.Duration, file string) error {
+	target := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d",
+		s.admin, int(length.Seconds()))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("take a profile: %w", err)
+		return fmt.Errorf("profile the service: %w", err)
 	}
 	defer resp.Body.Close()
 	out, err := os.Create(file)

@@ -8,34 +8,36 @@ import (
 	"time"
 )
 
-// supply is what requests use up: numbered, and prepared before each measurement.
+// supply is a numbered series of rows of which each request uses one up. They are
+// inserted before a measurement.
 type supply struct {
-	first   int64
-	perCore int64        // more than one core can use up in a second
-	count   atomic.Int64 // how many have been taken
-	ready   int64        // how many have been prepared
+	first   int64        // number of the first row
+	perCore int64        // rows per second and core; more than one core can use
+	used    atomic.Int64 // rows that requests have taken
+	ready   int64        // rows that have been inserted
 	fill    func(ctx context.Context, from, to int64) error
 }
 
-// take gives one that nobody has had.
+// take returns a number that nobody else gets.
 func (s *supply) take() (int64, error) {
-	n := s.count.Add(1) - 1
+	n := s.used.Add(1) - 1
 	if n >= s.ready {
-		return 0, errors.New("what was prepared is used up")
+		return 0, errors.New("more requests than prepared rows")
 	}
 	return s.first + n, nil
 }
 
-// next is the first one that has not been used.
-func (s *supply) next() int64 { return s.first + s.count.Load() }
+// next returns the first number that has not been taken.
+func (s *supply) next() int64 { return s.first + s.used.Load() }
 
-// stock prepares enough for a measurement of some length.
-func (s *supply) stock(ctx context.Context, length time.Duration) error {
-	return s.stockFor(ctx, int64(length.Seconds())*s.perCore*int64(runtime.NumCPU()))
+// prepareFor inserts enough rows for a measurement of the given length.
+func (s *supply) prepareFor(ctx context.Context, length time.Duration) error {
+	return s.prepare(ctx, int64(length.Seconds())*s.perCore*int64(runtime.NumCPU()))
 }
 
-func (s *supply) stockFor(ctx context.Context, n int64) error {
-	need := s.count.Load() + n
+// prepare makes sure that n rows are ready to be taken.
+func (s *supply) prepare(ctx context.Context, n int64) error {
+	need := s.used.Load() + n
 	if need <= s.ready {
 		return nil
 	}
@@ -46,5 +48,5 @@ func (s *supply) stockFor(ctx context.Context, n int64) error {
 	return nil
 }
 
-// skipTo notes that all before id have been used.
-func (s *supply) skipTo(id int64) { s.count.Store(id - s.first) }
+// skipTo marks all rows before the given number as used.
+func (s *supply) skipTo(number int64) { s.used.Store(number - s.first) }

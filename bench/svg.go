@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// The picture: a row for each command, throughput on the left and latency on the right,
-// both over the number of connections.
+// Each row shows one command, with throughput on the left and latency on the right.
+// Both are plotted against the number of connections.
 const (
 	panelWidth, panelHeight = 340, 170
 	gapX, gapY              = 90, 100
 	marginX, marginY        = 70, 60
 )
 
-// style has colours that can be read on white and on black alike.
+// style uses colours that are readable on light and dark backgrounds.
 const style = `
 text { font: 12px system-ui, sans-serif; fill: #6e7781 }
 .title { font-weight: 600 }
 .axis { stroke: #8c959f; stroke-width: 1 }
 .grid { stroke: #8c959f; stroke-opacity: .25 }
 .line { fill: none; stroke-width: 2 }
-.limit { stroke: #8c959f } circle.limit { fill: #8c959f }
+.baseline { stroke: #8c959f } circle.baseline { fill: #8c959f }
 .service { stroke: #2f81f7 } circle.service { fill: #2f81f7 }
 .p50 { stroke: #2da44e } circle.p50 { fill: #2da44e }
 .p99 { stroke: #d4762c } circle.p99 { fill: #d4762c }
 `
 
-// curve is one line of a panel: a value for each number of connections.
+// curve is one line of a panel, with one value per number of connections.
 type curve struct {
-	name   string // also the class that colours it
+	name   string // also its CSS class
 	values []float64
 }
 
@@ -41,14 +41,17 @@ type panel struct {
 	curves      []curve
 }
 
-// drawAll draws the commands that were measured at every number of connections.
+// drawAll returns an SVG image of the commands that were measured at every number of
+// connections.
 func drawAll(all []*series, connections []int) []byte {
 	rows := rowsOf(all, len(connections))
 	width := 2*marginX + 2*panelWidth + gapX
 	height := marginY + len(rows)*(panelHeight+gapY)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img">`, width, height)
-	fmt.Fprintf(&b, "<title>Throughput and latency over connections</title><style>%s</style>\n", style)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img">`,
+		width, height)
+	fmt.Fprintf(&b, "<title>%s</title><style>%s</style>\n",
+		"Throughput and latency by number of connections", style)
 	for i, row := range rows {
 		y := marginY + i*(panelHeight+gapY)
 		row[0].draw(&b, marginX, y, connections)
@@ -58,7 +61,7 @@ func drawAll(all []*series, connections []int) []byte {
 	return b.Bytes()
 }
 
-// rowsOf makes two panels of each command.
+// rowsOf returns two panels for each of these commands.
 func rowsOf(all []*series, connections int) [][2]panel {
 	var rows [][2]panel
 	for len(all) > 0 {
@@ -75,45 +78,58 @@ func rowsOf(all []*series, connections int) [][2]panel {
 	return rows
 }
 
-func throughput(name string, at []*series) panel {
-	limit, service := curve{name: "limit"}, curve{name: "service"}
-	for _, s := range at {
-		limit.values = append(limit.values, of(s.limit, rateOf))
-		service.values = append(service.values, of(s.service, rateOf))
+func throughput(name string, all []*series) panel {
+	baseline, service := curve{name: "baseline"}, curve{name: "service"}
+	for _, s := range all {
+		baseline.values = append(baseline.values, medianOf(s.baseline, rateOf))
+		service.values = append(service.values, medianOf(s.service, rateOf))
 	}
-	return panel{name + ": throughput", "requests/s", []curve{limit, service}}
+	return panel{name + ": throughput", "requests/s", []curve{baseline, service}}
 }
 
-func latency(name string, at []*series) panel {
+func latency(name string, all []*series) panel {
 	p50, p99 := curve{name: "p50"}, curve{name: "p99"}
-	for _, s := range at {
-		p50.values = append(p50.values, of(s.service, func(c cell) float64 { return milliseconds(c.p50) }))
-		p99.values = append(p99.values, of(s.service, func(c cell) float64 { return milliseconds(c.p99) }))
+	for _, s := range all {
+		p50.values = append(p50.values, medianOf(s.service, p50Of))
+		p99.values = append(p99.values, medianOf(s.service, p99Of))
 	}
 	return panel{name + ": latency of the service", "ms", []curve{p50, p99}}
 }
 
-// draw puts the panel's upper left corner at x, y.
+// draw draws the panel with its upper left corner at x, y.
 func (p panel) draw(b *bytes.Buffer, x, y int, connections []int) {
-	top := niceTop(p.highest())
+	top := axisEnd(p.highest())
 	fmt.Fprintf(b, `<g transform="translate(%d %d)">`, x, y)
-	fmt.Fprintf(b, `<text class="title" x="0" y="-28">%s</text><text x="0" y="-10">%s</text>`, escape(p.title), escape(p.unit))
-	for i := range 5 {
-		level := float64(panelHeight) * float64(i) / 4
-		fmt.Fprintf(b, `<line class="grid" x1="0" x2="%d" y1="%.0f" y2="%[2]f"/>`, panelWidth, level)
-		fmt.Fprintf(b, `<text x="-8" y="%.0f" text-anchor="end">%s</text>`, level+4, short(top*float64(4-i)/4))
-	}
-	for i, n := range connections {
-		fmt.Fprintf(b, `<text x="%.0f" y="%d" text-anchor="middle">%d</text>`, xOf(i, len(connections)), panelHeight+18, n)
-	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">connections</text>`, panelWidth/2, panelHeight+34)
-	fmt.Fprintf(b, `<path class="axis" fill="none" d="M0 0V%d H%d"/>`, panelHeight, panelWidth)
+	fmt.Fprintf(b, `<text class="title" x="0" y="-28">%s</text><text x="0" y="-10">%s</text>`,
+		escape(p.title), escape(p.unit))
+	drawAxes(b, top, connections)
 	for i, c := range p.curves {
 		c.draw(b, top)
-		fmt.Fprintf(b, `<circle class="%s" cx="%d" cy="-14" r="4"/>`, c.name, panelWidth-120+64*i)
-		fmt.Fprintf(b, `<text x="%d" y="-10">%s</text>`, panelWidth-110+64*i, escape(c.name))
+		c.drawLegend(b, panelWidth-140+76*i)
 	}
 	b.WriteString("</g>\n")
+}
+
+func drawAxes(b *bytes.Buffer, top float64, connections []int) {
+	for i := range 5 {
+		level := float64(panelHeight) * float64(i) / 4
+		fmt.Fprintf(b, `<line class="grid" x1="0" x2="%d" y1="%.1f" y2="%.1[2]f"/>`,
+			panelWidth, level)
+		fmt.Fprintf(b, `<text x="-8" y="%.0f" text-anchor="end">%s</text>`,
+			level+4, axisLabel(top*float64(4-i)/4))
+	}
+	for i, n := range connections {
+		fmt.Fprintf(b, `<text x="%.0f" y="%d" text-anchor="middle">%d</text>`,
+			xOf(i, len(connections)), panelHeight+18, n)
+	}
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">connections</text>`,
+		panelWidth/2, panelHeight+34)
+	fmt.Fprintf(b, `<path class="axis" fill="none" d="M0 0V%d H%d"/>`, panelHeight, panelWidth)
+}
+
+func (c curve) drawLegend(b *bytes.Buffer, x int) {
+	fmt.Fprintf(b, `<circle class="%s" cx="%d" cy="-14" r="4"/>`, c.name, x)
+	fmt.Fprintf(b, `<text x="%d" y="-10">%s</text>`, x+10, escape(c.name))
 }
 
 func (p panel) highest() float64 {
@@ -133,14 +149,15 @@ func (c curve) draw(b *bytes.Buffer, top float64) {
 		points[i] = fmt.Sprintf("%.1f,%.1f", x, y)
 		fmt.Fprintf(b, `<circle class="%s" cx="%.1f" cy="%.1f" r="3"/>`, c.name, x, y)
 	}
-	fmt.Fprintf(b, `<polyline class="line %s" points="%s"/>`, c.name, strings.Join(points, " "))
+	fmt.Fprintf(b, `<polyline class="line %s" points="%s"/>`,
+		c.name, strings.Join(points, " "))
 }
 
-// xOf spreads the numbers of connections evenly: they grow by factors.
+// xOf spaces the numbers of connections evenly, because each is a multiple of the last.
 func xOf(i, n int) float64 { return panelWidth * (float64(i) + 0.5) / float64(n) }
 
-// niceTop is the end of an axis: 1, 2, 4, 6 or 8 times a power of ten.
-func niceTop(highest float64) float64 {
+// axisEnd returns the end of an axis: 1, 2, 4, 6 or 8 times a power of ten.
+func axisEnd(highest float64) float64 {
 	if highest <= 0 || math.IsInf(highest, 0) || math.IsNaN(highest) {
 		return 1
 	}
@@ -153,8 +170,7 @@ func niceTop(highest float64) float64 {
 	return 10 * power
 }
 
-// short writes a number of an axis.
-func short(v float64) string {
+func axisLabel(v float64) string {
 	if v >= 10_000 {
 		return fmt.Sprintf("%gk", v/1000)
 	}
@@ -163,6 +179,6 @@ func short(v float64) string {
 
 func escape(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // into memory
+	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder never fails
 	return b.String()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,13 +12,32 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of times in /proc, USER_HZ: 100 on every Linux that Go
-// runs on.
+// usage is the CPU time and the write-ahead log used up to a moment.
+type usage struct {
+	service, postgres, load time.Duration
+	wal                     int64
+}
+
+func (t *target) usage(ctx context.Context) (usage, error) {
+	u := usage{load: cpuOfSelf()}
+	var err error
+	if u.service, err = cpuOf(t.service.cmd.Process.Pid); err != nil {
+		return u, err
+	}
+	if u.postgres, err = cpuOf(t.cluster.pid); err != nil {
+		return u, err
+	}
+	err = t.db.QueryRow(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&u.wal)
+	return u, err
+}
+
+// ticksPerSecond is USER_HZ, the unit of times in /proc. It is 100 on every Linux that
+// Go supports.
 const ticksPerSecond = 100
 
-// cpuOf gives the CPU time that a process and all of its children have used, those that
-// have ended included, as long as it waited for them. That is how PostgreSQL works: one
-// child a connection.
+// cpuOf returns the CPU time of a process and its children, including children that
+// have ended and that it has waited for. PostgreSQL runs one child process per
+// connection.
 func cpuOf(pid int) (time.Duration, error) {
 	for {
 		before, err := readStat(pid)
@@ -29,7 +49,7 @@ func cpuOf(pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A child that ended meanwhile may have been counted in neither place, or in both.
+		// If a child ended in between, it may have been counted twice or not at all.
 		if after.endedChildren == before.endedChildren {
 			return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 		}
@@ -37,12 +57,12 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 func ticksOfChildren(pid int) int64 {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // fails only for an invalid pattern
 	var ticks int64
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // the process has ended
 		}
 		if child, err := parseStat(text); err == nil && child.parent == pid {
 			ticks += child.own + child.endedChildren
@@ -51,7 +71,7 @@ func ticksOfChildren(pid int) int64 {
 	return ticks
 }
 
-// stat is what is used of /proc/<pid>/stat.
+// stat holds the fields of /proc/<pid>/stat that the benchmark uses.
 type stat struct {
 	parent             int
 	own, endedChildren int64 // ticks
@@ -60,29 +80,30 @@ type stat struct {
 func readStat(pid int) (stat, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return stat{}, fmt.Errorf("CPU time is read from /proc: %w", err)
+		return stat{}, fmt.Errorf("read CPU time: %w", err)
 	}
 	return parseStat(text)
 }
 
-// parseStat reads the fields behind the command, whose name may hold spaces and parentheses.
+// parseStat parses the fields after the name of the command. The name is in parentheses
+// and may itself contain spaces and parentheses.
 func parseStat(text []byte) (stat, error) {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 15 {
-		return stat{}, fmt.Errorf("not a line of /proc/<pid>/stat: %q", text)
+		return stat{}, fmt.Errorf("parse /proc/<pid>/stat: %q", text)
 	}
 	numbers := make([]int64, 5)
 	for i, at := range []int{1, 11, 12, 13, 14} { // ppid, utime, stime, cutime, cstime
 		n, err := strconv.ParseInt(fields[at], 10, 64)
 		if err != nil {
-			return stat{}, fmt.Errorf("read /proc/<pid>/stat: %w", err)
+			return stat{}, fmt.Errorf("parse /proc/<pid>/stat: %w", err)
 		}
 		numbers[i] = n
 	}
 	return stat{int(numbers[0]), numbers[1] + numbers[2], numbers[3] + numbers[4]}, nil
 }
 
-// cpuOfSelf gives the CPU time of this process, which is the load generator.
+// cpuOfSelf returns the CPU time of this process, which is the load generator.
 func cpuOfSelf() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -91,22 +112,22 @@ func cpuOfSelf() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// resetPeakMemory lets peakMemory begin anew.
+// resetPeakMemory resets what peakMemory returns.
 func resetPeakMemory(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// peakMemory gives the most memory that a process has had at once since the last reset,
-// in bytes.
+// peakMemory returns the peak resident memory of a process since the last reset, in
+// bytes.
 func peakMemory(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	_, peak, _ := strings.Cut(string(text), "VmHWM:")
 	var kib int64
-	if _, err := fmt.Sscanf(rest, "%d kB", &kib); err != nil {
-		return 0, fmt.Errorf("read the peak of memory: %w", err)
+	if _, err := fmt.Sscanf(peak, "%d kB", &kib); err != nil {
+		return 0, fmt.Errorf("read peak memory: %w", err)
 	}
 	return kib << 10, nil
 }

@@ -1,21 +1,31 @@
--- CreditBalance, a statement a round trip: the reads, locks and rows of the service.
+-- CreditBalance: the same reads, locks and rows as the service, in one transaction with
+-- one round trip per statement. A name above a statement is the service's query of that
+-- name.
 \set customer random(:first_customer, :last_customer)
 \set key random(1000000000000000000, 8999999999999999999)
 BEGIN;
+-- name: TryLockKey
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
-SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :principal AND r.key = :key;
+-- name: FindRecord
+SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :scope AND r.key = :key;
+-- name: LockBalance
 SELECT * FROM balance WHERE customer_id = :customer AND currency = 'RUB' FOR UPDATE \gset
+-- name: LedgerEntryByOperation
 SELECT * FROM ledger_entry WHERE customer_id = :customer AND created_by = 'bank' AND idempotency_key = :key;
-\if :transactions_used = 100
-SELECT nextval('ledger_entry_id_seq') AS movements_from \gset
-\set transactions_used 0
+\if :ledger_entries_used = 100
+SELECT nextval('ledger_entry_id_seq') AS ledger_entries_from \gset
+\set ledger_entries_used 0
 \endif
-\set ledger_entry :movements_from + :transactions_used
-\set transactions_used :transactions_used + 1
+\set ledger_entry :ledger_entries_from + :ledger_entries_used
+\set ledger_entries_used :ledger_entries_used + 1
+-- name: UpdateBalance
 UPDATE balance SET amount = :amount::numeric + 1.00 WHERE customer_id = :customer AND currency = 'RUB';
+-- name: InsertLedgerEntry
 INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:ledger_entry, 'credit', 'world', 'customer/' || :customer, 1.00, 'RUB', :customer, :amount::numeric + 1.00, NULL, NULL, '', '', 'bank', :key, now());
+-- name: InsertEvent
 INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('balance.credit', 'balance/' || :customer, :event1, now());
+-- name: InsertRecord
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
-VALUES (:principal, :key, :fingerprint, 'creditBalance', 201, 'application/json', '', :body, now(), now() + interval '72 hours');
+VALUES (:scope, :key, :fingerprint, 'creditBalance', 201, 'application/json', '', :body, now(), now() + interval '72 hours');
 COMMIT;
