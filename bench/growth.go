@@ -109,11 +109,11 @@ const growthIntroduction = `# Growth
 
 %s
 The service ran alternately on an empty and on a large database. The large one holds
-%s. It was filled with
-durability off. All measurements ran with durability on.
+%s.
+It was filled with durability off and measured with durability on.
 
-All figures are medians. *Large ÷ empty* is the median of the ratios of the rounds. p99 is
-the latency of the service.
+All figures are medians. *Large ÷ empty* is the median of the ratios of the rounds. p99
+is a latency of the service.
 
 | command | connections | empty, req/s | large, req/s | large ÷ empty | p99 empty, ms | p99 large, ms |
 |---|---:|---:|---:|---:|---:|---:|
@@ -123,8 +123,9 @@ const cleanUpIntroduction = `
 ## Clean-up
 
 CreditBalance with %d connections, with and without the clean-up of expired idempotency
-records at the same time. The rates are medians of the seconds in which clean-up was busy.
-*Removed* is the number of records that clean-up removed, *duration* the time it took.
+records at the same time. The rates are medians of the seconds in which clean-up was
+busy. *Removed* is the number of records that clean-up removed, *duration* the time it
+took.
 
 | round | without, req/s | with, req/s | with ÷ without | removed | duration, s |
 |---:|---:|---:|---:|---:|---:|

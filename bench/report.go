@@ -48,7 +48,7 @@ const setupText = `Measured on %s with ` + "`go run ./bench %s`" + `:
   %s
 - %.2f ms to write one page durably (median)
 - %s; connection pool of the service: %d
-- %d rounds, %v per measurement
+- rounds: %d; length of each measurement: %v
 `
 
 // setup describes when, where and how the figures were measured.

@@ -45,10 +45,23 @@ func (c command) sameQueries(requests [][]roundtrips.Trip) error {
 		}
 	}
 	if same <= len(requests)/2 {
-		return fmt.Errorf("the service runs the queries %v, the script %s.sql runs %v",
-			last, c.script, want)
+		return fmt.Errorf("queries differ: only the service runs %v, only scripts/%s.sql runs %v",
+			without(last, want), c.script, without(want, last))
 	}
 	return nil
+}
+
+// without returns the names of a list that another list does not have, or has less often.
+func without(names, others []string) []string {
+	remaining := slices.Clone(others)
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		i := slices.Index(remaining, name)
+		if i < 0 {
+			return false
+		}
+		remaining = slices.Delete(remaining, i, i+1)
+		return true
+	})
 }
 
 // queriesOf returns the sorted names of the queries in the round trips of a request.

@@ -53,6 +53,14 @@ func TestSameQueries_ComparesNamesWithTheScript(t *testing.T) {
 	}
 }
 
+func TestWithout_CountsRepeatedNames(t *testing.T) {
+	t.Parallel()
+	got := without([]string{"Event", "Event", "Lock", "Read"}, []string{"Event", "Lock"})
+	if want := []string{"Event", "Read"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // Whoever renames a query of the service learns here that a script refers to it.
 func TestScripts_NameQueriesOfTheService(t *testing.T) {
 	t.Parallel()
