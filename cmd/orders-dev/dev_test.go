@@ -26,6 +26,7 @@ func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const hint = "orders-dev help lists commands and flags"
+	const tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
 	for _, c := range []struct{ args, want string }{
 		{"fly", `unexpected argument "fly": ` + hint},
 		{"--fly", "flag provided but not defined: -fly: " + hint},

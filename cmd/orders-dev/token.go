@@ -13,21 +13,20 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-const tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
-
 // token prints a token that orders-dev accepts, signed with the key that it keeps in
 // its folder.
 func token(args []string, out io.Writer) error {
+	const usage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
 	sub := flags.String("sub", "", "subject of the token, such as sber-42")
 	role := flags.String("role", "", "customer, seller, admin or system; several with commas")
 	ttl := flags.Duration("ttl", 24*time.Hour, "lifetime of the token")
 	dir := flags.String("dir", defaultDir, "folder where orders-dev keeps its data")
-	if err := parse(flags, args, tokenUsage); err != nil {
+	if err := parse(flags, args, usage); err != nil {
 		return err
 	}
 	if *sub == "" || *role == "" {
-		return errors.New(tokenUsage)
+		return errors.New(usage)
 	}
 	roles, err := parseRoles(*role)
 	if err != nil {
