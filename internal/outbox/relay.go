@@ -87,7 +87,7 @@ type Relay struct {
 	leaseUntil time.Time
 }
 
-// Run publishes events until ctx ends. A Relay runs once at a time.
+// Run publishes events until ctx ends. Calls of Run must not overlap.
 func (r *Relay) Run(ctx context.Context) {
 	r.holder = rand.Text()
 	r.LeaseTTL = cmp.Or(r.LeaseTTL, leaseTTL)

@@ -14,7 +14,7 @@ const (
 	// maxRunTime is when a run starts no further batch. The next run continues.
 	maxRunTime = 50 * time.Second
 	// pauseFactor is how many times as long as the last batch took a run pauses after
-	// it. However much there is to do, nine tenths of the time belong to the traffic.
+	// it. However much there is to do, a run works for a tenth of its time.
 	pauseFactor = 9
 )
 
@@ -26,8 +26,8 @@ type BatchJob struct {
 	Every time.Duration
 }
 
-// The arguments of the batch jobs. There are none but the kind, and River stores the
-// kind: a changed name would leave jobs of an earlier version without a worker.
+// The arguments of the batch jobs have nothing but a kind. River stores the kind, so a
+// changed name would leave jobs of an earlier version without a worker.
 type (
 	releaseExpiredReservations struct{}
 	cleanIdempotencyRecords    struct{}

@@ -53,28 +53,28 @@ type Config struct {
 	Log    zerolog.Logger
 
 	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
-	// Two runs: each order is locked, and the second run finds its reservation gone.
+	// Each order is locked, so a second run finds its reservation released already.
 	ReleaseExpiredReservations BatchJob
-	// CleanIdempotencyRecords deletes expired idempotency records, every minute.
-	// Two runs: each skips the rows that the other has locked.
+	// CleanIdempotencyRecords deletes expired idempotency records, every minute. A
+	// second run at the same time skips the rows that the first has locked.
 	CleanIdempotencyRecords BatchJob
-	// CleanOutbox deletes events that were published long ago, every 10 minutes.
-	// Two runs: each skips the rows that the other has locked.
+	// CleanOutbox deletes events that were published long ago, every 10 minutes. A
+	// second run at the same time skips the rows that the first has locked.
 	CleanOutbox BatchJob
 	// CleanProcessedMessages deletes the ids of messages that are too old to be
-	// delivered again, every hour. Two runs: each skips the rows that the other has
-	// locked.
+	// delivered again, every hour. A second run at the same time skips the rows that
+	// the first has locked.
 	CleanProcessedMessages BatchJob
 
 	// Reconcile compares the ledger with itself and with the card provider, every hour.
-	// Two runs: it only reads, so they report the same mismatches.
+	// It only reads, so a second run reports the same mismatches.
 	Reconcile func(ctx context.Context) error
 
 	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund
 	// for that of a refund. The use case inserts the job in its own transaction. retry
-	// says that an earlier attempt may have reached the provider. Two runs: the
-	// provider carries out an idempotency key once, and a payment or refund that is
-	// decided does not change.
+	// says that an earlier attempt may have reached the provider. A second run moves no
+	// money: the provider carries out an idempotency key once, and a decided payment or
+	// refund does not change.
 	SettlePayment func(ctx context.Context, paymentID int64, retry bool) error
 	SettleRefund  func(ctx context.Context, refundID int64, retry bool) error
 }
