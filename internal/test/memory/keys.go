@@ -8,21 +8,21 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// Keys is the store of the idempotency guard.
+// Keys implements [idempotency.Store].
 type Keys struct{ s *Store }
 
-// Keys gives the store of the guard.
+// Keys returns the store of the guard.
 func (s *Store) Keys() *Keys { return &Keys{s} }
 
-// Once claims the key, runs the command and keeps its result.
-func (k *Keys) Once(
-	ctx context.Context, r idempotency.Request, run func(context.Context) (idempotency.Result, error),
+// Execute claims the key, runs the command and stores its result in one transaction.
+func (k *Keys) Execute(
+	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	claimed := k.s.held.take(r.ID)
+	claimed := k.s.inUse.claim(c.ID)
 	if claimed {
-		defer k.s.held.release(r.ID)
+		defer k.s.inUse.release(c.ID)
 	}
-	if rec, found, _ := k.Find(ctx, r.ID); found {
+	if rec, found, _ := k.Lookup(ctx, c.ID); found {
 		return rec, true, nil
 	}
 	if !claimed {
@@ -38,16 +38,16 @@ func (k *Keys) Once(
 			t.discard()
 		}
 		rec = copyRecord(idempotency.Record{
-			Request: r, Response: result.Response, CreatedAt: t.now, ExpiresAt: stamp(t.now.Add(result.TTL)),
+			Claim: c, Response: result.Response, CreatedAt: t.now, ExpiresAt: stamp(t.now.Add(result.TTL)),
 		})
-		t.records[r.ID] = copyRecord(rec)
+		t.records[c.ID] = copyRecord(rec)
 		return nil
 	})
 	return rec, false, err
 }
 
-// Find gives the record of a key that has not expired.
-func (k *Keys) Find(_ context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
+// Lookup returns the record of a key that has not expired.
+func (k *Keys) Lookup(_ context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
 	rec, found := k.s.committed.Load().records[id]
 	if !found || !k.s.now().Before(rec.ExpiresAt) {
 		return idempotency.Record{}, false, nil
@@ -55,7 +55,7 @@ func (k *Keys) Find(_ context.Context, id idempotency.ID) (idempotency.Record, b
 	return copyRecord(rec), true, nil
 }
 
-// DeleteExpired drops at most limit expired records and tells how many it dropped.
+// DeleteExpired deletes at most limit expired records and returns how many it deleted.
 func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
 	deleted := 0
 	err := k.s.transact(ctx, func(_ context.Context, t *tx) error {
@@ -76,28 +76,29 @@ func copyRecord(rec idempotency.Record) idempotency.Record {
 	return rec
 }
 
-// held is the keys whose first request runs. It is no part of the state: nothing has
-// to wait for a transaction to learn that a key is taken.
-type held struct {
-	sync.Mutex
+// inUse is the set of keys whose first request is running. It is not part of the state,
+// so that a duplicate need not wait for a transaction.
+type inUse struct {
+	mu   sync.Mutex
 	keys map[idempotency.ID]bool
 }
 
-func (h *held) take(id idempotency.ID) bool {
-	h.Lock()
-	defer h.Unlock()
-	if h.keys[id] {
+// claim reports whether the key was free, and is the caller's now.
+func (u *inUse) claim(id idempotency.ID) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.keys[id] {
 		return false
 	}
-	if h.keys == nil {
-		h.keys = map[idempotency.ID]bool{}
+	if u.keys == nil {
+		u.keys = map[idempotency.ID]bool{}
 	}
-	h.keys[id] = true
+	u.keys[id] = true
 	return true
 }
 
-func (h *held) release(id idempotency.ID) {
-	h.Lock()
-	defer h.Unlock()
-	delete(h.keys, id)
+func (u *inUse) release(id idempotency.ID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.keys, id)
 }

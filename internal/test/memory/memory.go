@@ -31,7 +31,7 @@ type Store struct {
 	turn      chan struct{}
 	committed atomic.Pointer[state]
 	lastID    atomic.Int64
-	held      held
+	inUse     inUse
 }
 
 // New makes an empty store. The clock is the database's: it says when a transaction

@@ -18,6 +18,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/idempotency/idempotencytest"
 )
 
 // Stores is one empty database and the ways into it.
@@ -49,6 +50,13 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 			c.run(&suite{T: t, Stores: open(t)})
 		})
 	}
+	t.Run("idempotency", func(t *testing.T) {
+		t.Parallel()
+		idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture {
+			t.Helper()
+			return guardFixture(open(t))
+		})
+	})
 }
 
 type testCase struct {

@@ -17,6 +17,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
 )
 
 const (
@@ -55,8 +56,8 @@ type Verifier struct {
 
 // identity is who sent a request.
 type identity struct {
-	actor     core.Actor
-	principal string
+	actor core.Actor
+	scope idempotency.Scope
 }
 
 // NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. An issuer
@@ -208,7 +209,7 @@ func (v *Verifier) identify(claims jwt.MapClaims) (identity, error) {
 		return identity{}, errors.New("the claims cannot be used")
 	}
 	actor := core.Actor{Subject: subject, Roles: rolesAt(claims, v.cfg.RolesClaim)}
-	return identity{actor: actor, principal: v.cfg.Issuer + " " + subject}, nil
+	return identity{actor: actor, scope: idempotency.NewScope(v.cfg.Issuer, subject)}, nil
 }
 
 // goodSubject refuses what the contract does not know as the id of a customer or a

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -42,16 +41,4 @@ func TestReadBody(t *testing.T) {
 			}
 		})
 	}
-}
-
-// codeOf gives the code of a problem, and nothing for nil.
-func codeOf(err error) wire.ProblemCode {
-	var p *problem
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &p):
-		return p.code
-	}
-	return wire.ProblemCode("not a problem: " + err.Error())
 }

@@ -9,52 +9,31 @@ import (
 	customers "example.com/orders/internal/core/customer"
 )
 
-func (a *api) getCustomerProfile(ctx context.Context, r *request) (*response, error) {
-	customerID, err := r.customerID()
+func (a *api) getCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
+	p, err := a.Customers.GetCustomerProfile(ctx, actor, customerID)
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.Customers.GetCustomerProfile(ctx, r.actor, customerID)
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: profileOut(p)}, nil
+	return &success{status: http.StatusOK, body: profileOut(p)}, nil
 }
 
-func (a *api) updateCustomerProfile(ctx context.Context, r *request) (*response, error) {
+func decodeProfile(r *request) (customers.Profile, error) {
+	customerID, err := decodeCustomerID(r)
+	if err != nil {
+		return customers.Profile{}, err
+	}
 	in, err := bodyOf[wire.UpdateCustomerProfileRequest](r)
-	if err != nil {
-		return nil, err
-	}
-	customerID, err := r.customerID()
-	if err != nil {
-		return nil, err
-	}
-	p, err := a.Customers.UpdateCustomerProfile(ctx, r.actor, customers.Profile{
-		CustomerID: customerID, FullName: in.FullName, Email: in.Email, Phone: in.Phone,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: profileOut(p)}, nil
+	return customers.Profile{CustomerID: customerID, FullName: in.FullName, Email: in.Email, Phone: in.Phone}, err
 }
 
-func (a *api) listAuditLog(ctx context.Context, r *request) (*response, error) {
-	page, err := r.page()
+func (a *api) updateCustomerProfile(ctx context.Context, actor core.Actor, profile customers.Profile) (*success, error) {
+	p, err := a.Customers.UpdateCustomerProfile(ctx, actor, profile)
 	if err != nil {
 		return nil, err
 	}
-	entries, next, err := a.Audit.ListAuditLog(ctx, page)
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: wire.AuditPage{Data: all(entries, auditOut), NextCursor: cursorOut(next)}}, nil
+	return &success{status: http.StatusOK, body: profileOut(p)}, nil
 }
 
 func profileOut(p *customers.Profile) wire.Profile {
 	return wire.Profile{CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt}
-}
-
-func auditOut(e core.AuditEntry) wire.AuditEntry {
-	return wire.AuditEntry{ID: e.ID, Actor: e.Actor, At: e.At, Action: e.Action, Resource: e.Resource, Metadata: e.Metadata}
 }

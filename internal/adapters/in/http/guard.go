@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -11,161 +9,136 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// The guard is AUTH-19: a correctly authenticated request that carries an
-// Idempotency-Key takes effect exactly once, whatever the client, the network, a
-// replica or the database does.
+// guard protects a command with the caller's Idempotency-Key (AUTH-19). The engine is in
+// package idempotency; the guard translates between it and HTTP:
 //
-// It stands between the client and the use case, and this is all it does:
+//  1. Key. parseKey reads the header before anything else of the request is decoded. A
+//     request that cannot be decoded never gets further, so it leaves its key free.
+//  2. Request. Whose key it is (issuer and subject) and what the request asks for
+//     (method, path, query, canonical body) become an [idempotency.Request].
+//  3. Do. [idempotency.Guard.Do] claims the key and calls the use case in the transaction
+//     of the claim. For a duplicate it returns the stored record and calls nothing.
+//  4. Result. A success and a final refusal are stored in that transaction. Any other
+//     error rolls it back, and the key is free.
+//  5. Response. The record becomes the response. Status, Content-Type, Location and body
+//     are the same for the first request and for every replay; the Idempotency headers
+//     tell the two apart.
 //
-//  1. Fingerprint. What is asked for is hashed (method, path, query, canonical body),
-//     so that a key cannot be used for two things.
-//  2. Claim. One transaction tries to lock the key and looks it up. A key belongs to
-//     its principal: another one's equal key is another key.
-//  3. Run. Nobody has it: the use case joins that transaction, and its effect and its
-//     answer commit together or not at all. A crash at any moment leaves nothing.
-//  4. Replay. There is a record: the stored bytes are the answer, and nothing runs. A
-//     record of another request is never shown.
-//  5. Wait. Another request holds it: wait a little, without a connection, and look
-//     again.
-//
-// The use case knows nothing of this. It gets the key as the name of the business
-// operation, to store beside the effect under a unique index: the second line, which
-// answers when the record has expired.
+// The use case knows nothing of this. It gets the key as the id of the business operation,
+// to store beside the effect under a unique index. That index is the second line of
+// defence: it recognises a retry that arrives after the record has expired.
 type guard struct {
-	keys idempotency.Store
-	GuardConfig
+	idempotency.Guard
+	ttl, refusalTTL time.Duration
 }
 
-// GuardConfig says how long the guard waits and remembers.
+// GuardConfig is how long the guard waits and remembers.
 type GuardConfig struct {
 	// Wait is how long a duplicate waits for the first request.
 	Wait time.Duration
-	// TTL is how long an answer is kept, and RefusalTTL how long a refusal is.
+	// TTL is how long the response of a success is kept, RefusalTTL that of a refusal.
 	TTL        time.Duration
 	RefusalTTL time.Duration
 }
 
-// How often a duplicate looks whether the first request has ended.
-const (
-	firstLook = 10 * time.Millisecond
-	lastLook  = 250 * time.Millisecond
-)
+func newGuard(store idempotency.Store, cfg GuardConfig) guard {
+	engine := idempotency.Guard{Store: store, Wait: cfg.Wait, Timeout: commandTimeout}
+	return guard{Guard: engine, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
+}
 
-// serve answers a guarded request.
-func (g guard) serve(rt route, req *request, canonical []byte) (*answer, error) {
-	ask := idempotency.Request{
-		ID:          idempotency.ID{Principal: req.principal, Key: req.key},
-		Fingerprint: fingerprint(req.http, canonical),
-		Command:     rt.operation,
+// parseKey returns the key of a request. Every response to the request echoes it.
+func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
+	key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
+	if err != nil {
+		return "", err
 	}
+	w.Header().Set("Idempotency-Key", key)
+	return key, nil
+}
+
+// protect answers a guarded request: it calls the use case, or replays the response of
+// the first request with the key.
+func (g guard) protect(rt route, req *request, call useCase) (*response, error) {
 	entry := entryOf(req.http.Context())
-	entry.key = ask.Key
+	entry.key = req.key
 	repeated := false
-	rec, replayed, err := g.once(req.http.Context(), ask, func(ctx context.Context) (idempotency.Result, error) {
-		result, err := g.run(ctx, rt, req)
-		repeated = result.Repeated
-		return result, err
+	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
+		done, err := call(ctx)
+		if err != nil {
+			return g.storeRefusal(req, err)
+		}
+		repeated = done.repeated
+		return g.storeSuccess(done)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if rec.Fingerprint != ask.Fingerprint {
-		return nil, newProblem(wire.ProblemCodeIdempotencyKeyReused, "this Idempotency-Key was used for another request")
-	}
-	entry.outcome = outcome(replayed || repeated)
-	return reply(rec, replayed, replayed || repeated), nil
+	entry.outcome = outcomeOf(replayed || repeated)
+	return respond(record, replayed, entry.outcome), nil
 }
 
-// once claims the key and runs the command, or gives what is stored. While another
-// request holds the key it waits, up to the configured time and as long as the client
-// is there, and holds nothing meanwhile.
-func (g guard) once(
-	ctx context.Context, ask idempotency.Request, run func(context.Context) (idempotency.Result, error),
-) (idempotency.Record, bool, error) {
-	giveUp := time.Now().Add(g.Wait)
-	for look := firstLook; ; look = min(2*look, lastLook) {
-		rec, replayed, err := g.attempt(ctx, ask, run)
-		if !errors.Is(err, idempotency.ErrInProgress) {
-			return rec, replayed, err
-		}
-		if !sleep(ctx, min(look/2+rand.N(look), time.Until(giveUp))) {
-			return rec, false, newProblem(wire.ProblemCodeIdempotencyInProgress, "the first request with this Idempotency-Key still runs")
-		}
+// keyedRequest returns the request as the engine compares it with later ones.
+func keyedRequest(rt route, req *request) idempotency.Request {
+	return idempotency.Request{
+		ID:        idempotency.ID{Scope: req.scope, Key: req.key},
+		Operation: rt.operation,
+		Content:   idempotency.NewContent(req.http.Method, req.http.URL, req.body),
 	}
 }
 
-// sleep tells whether there was time to sleep, and whether the client is still there.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return false
+// storeSuccess returns a success as it is stored.
+func (g guard) storeSuccess(done *success) (idempotency.Result, error) {
+	resp, err := done.encode()
+	if err != nil {
+		return idempotency.Result{}, err
 	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return idempotency.Result{Response: resp.stored(), TTL: g.ttl}, nil
 }
 
-// attempt goes to the store on a context that the client cannot cancel: a command
-// that was accepted is finished, and the retry finds its answer.
-func (g guard) attempt(
-	ctx context.Context, ask idempotency.Request, run func(context.Context) (idempotency.Result, error),
-) (idempotency.Record, bool, error) {
-	ctx, cancel := detach(ctx)
-	defer cancel()
-	return g.keys.Once(ctx, ask, run)
-}
-
-// run calls the use case and decides what is kept. An answer and a refusal by the use
-// case are kept; a failure, and what depends on who asks (403) or on time (404), is
-// not, and leaves the key free.
-func (g guard) run(ctx context.Context, rt route, req *request) (idempotency.Result, error) {
-	resp, err := rt.handle(ctx, req)
-	if err == nil {
-		stored, err := resp.encode()
-		return idempotency.Result{Response: stored, Repeated: resp.repeated, TTL: g.TTL}, err
-	}
+// storeRefusal returns a final refusal as it is stored, and any other error as it is.
+func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error) {
 	p := problemOf(err)
-	if !p.kept() {
+	if !final(p.code) {
 		return idempotency.Result{}, err
 	}
 	entry := entryOf(req.http.Context())
 	entry.code = string(p.code)
-	status, body := p.render(entry.requestID, req.http.URL.Path)
-	return idempotency.Result{
-		Response: idempotency.Response{Status: status, ContentType: problemMedia, Body: body},
-		Refused:  true, TTL: g.RefusalTTL,
-	}, nil
+	resp := p.response(entry.requestID, req.http.URL.Path)
+	return idempotency.Result{Response: resp.stored(), Refused: true, TTL: g.refusalTTL}, nil
 }
 
-// kept tells whether a refusal is stored: those of the use case that a retry of the
-// same request would only meet again. What was refused before the use case ran leaves its
-// key free. And when the second line says that the key belongs to another request, keeping
-// that would take the key away from the other one.
-func (p *problem) kept() bool {
-	if p.early || p.code == wire.ProblemCodeIdempotencyKeyReused {
+// final reports whether a refusal by the use case decides the operation, so that it is
+// stored: 402, 409 and 422. A failure decides nothing, nor do 403 and 404, which depend
+// on who asks and on what exists by then.
+//
+// The exceptions are the refusals about a key. When the second line of defence answers
+// idempotency_key_reused, the key belongs to another request whose record has expired;
+// storing the refusal would take the key away from that request.
+func final(code wire.ProblemCode) bool {
+	if code == wire.ProblemCodeIdempotencyKeyReused || code == wire.ProblemCodeIdempotencyInProgress {
 		return false
 	}
-	switch problemKinds[p.code].status {
-	case http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity:
-		return true
-	}
-	return false
+	status := problemKinds[code].status
+	return status == http.StatusPaymentRequired || status == http.StatusConflict || status == http.StatusUnprocessableEntity
 }
 
-// reply makes the answer of a record.
-func reply(rec idempotency.Record, replayed, reused bool) *answer {
-	h := http.Header{}
-	h.Set("Idempotency-Result", outcome(reused))
-	h.Set("Idempotency-Expires", rec.ExpiresAt.Format(time.RFC3339))
+// respond returns the response of a record.
+func respond(record idempotency.Record, replayed bool, outcome string) *response {
+	header := http.Header{}
+	header.Set("Idempotency-Result", outcome)
+	header.Set("Idempotency-Expires", record.ExpiresAt.Format(time.RFC3339))
 	if replayed {
-		h.Set("Idempotent-Replayed", "true")
+		header.Set("Idempotent-Replayed", "true")
 	}
-	return &answer{Response: rec.Response, header: h}
+	return &response{
+		status: record.Status, contentType: record.ContentType, location: record.Location, body: record.Body,
+		header: header,
+	}
 }
 
-func outcome(reused bool) string {
+// outcomeOf returns the Idempotency-Result: whether this request took effect, or an
+// earlier one did.
+func outcomeOf(reused bool) string {
 	if reused {
 		return "reused"
 	}

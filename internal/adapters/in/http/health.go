@@ -26,10 +26,10 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) {
 
 func (a *api) health(w http.ResponseWriter, r *http.Request, status wire.HealthStatus) {
 	entryOf(r.Context()).pattern = r.URL.Path
-	stored, err := (&response{status: http.StatusOK, body: wire.Health{Status: status}}).encode()
+	resp, err := (&success{status: http.StatusOK, body: wire.Health{Status: status}}).encode()
 	if err != nil {
 		a.refuse(w, r, err)
 		return
 	}
-	(&answer{Response: stored}).write(w)
+	resp.write(w)
 }

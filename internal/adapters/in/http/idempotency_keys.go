@@ -9,21 +9,25 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// getIdempotencyKey tells what became of a key. Everybody sees only their own: another
-// principal's equal key is another key.
-func (a *api) getIdempotencyKey(ctx context.Context, r *request) (*response, error) {
-	id := idempotency.ID{Principal: r.principal, Key: r.param("key")}
-	if checkKey(id.Key) != nil {
-		return nil, core.NotFound("idempotency key") // nobody can have sent it
+// decodeKeyID returns the key of the path in the caller's own scope: nobody can look up
+// the key of another principal. Text that cannot be a key is 404.
+func decodeKeyID(r *request) (idempotency.ID, error) {
+	id := idempotency.ID{Scope: r.scope, Key: r.param("key")}
+	if idempotency.CheckKey(id.Key) != nil {
+		return id, core.NotFound("idempotency key")
 	}
-	rec, found, err := a.Keys.Find(ctx, id)
+	return id, nil
+}
+
+func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id idempotency.ID) (*success, error) {
+	rec, found, err := a.Keys.Lookup(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
 		return nil, core.NotFound("idempotency key")
 	}
-	return &response{status: http.StatusOK, body: wire.IdempotencyRecord{
-		Key: rec.Key, Command: rec.Command, Status: rec.Status, CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
+	return &success{status: http.StatusOK, body: wire.IdempotencyRecord{
+		Key: rec.Key, Command: rec.Operation, Status: rec.Status, CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
 	}}, nil
 }

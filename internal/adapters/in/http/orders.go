@@ -11,106 +11,121 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-func (a *api) createOrder(ctx context.Context, r *request) (*response, error) {
+func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 	in, err := bodyOf[wire.CreateOrderRequest](r)
-	if err != nil {
-		return nil, err
-	}
-	cmd := order.CreateOrder{CustomerID: value(in.CustomerID), Key: r.key}
-	for _, item := range in.Items {
-		cmd.Items = append(cmd.Items, order.Item{SKU: item.SKU, Quantity: item.Quantity})
-	}
-	o, repeated, err := a.Orders.CreateOrder(ctx, r.actor, cmd)
+	items := each(in.Items, func(item wire.CreateOrderItem) order.Item {
+		return order.Item{SKU: item.SKU, Quantity: item.Quantity}
+	})
+	return order.CreateOrder{CustomerID: valueOf(in.CustomerID), Items: items, Key: r.key}, err
+}
+
+func (a *api) createOrder(ctx context.Context, actor core.Actor, cmd order.CreateOrder) (*success, error) {
+	o, repeated, err := a.Orders.CreateOrder(ctx, actor, cmd)
 	if err != nil {
 		return nil, err
 	}
 	location := "/orders/" + strconv.FormatInt(o.ID, 10)
-	return &response{status: http.StatusCreated, location: location, body: orderOut(o), repeated: repeated}, nil
+	return &success{status: http.StatusCreated, location: location, body: orderOut(o), repeated: repeated}, nil
 }
 
-func (a *api) getOrderByID(ctx context.Context, r *request) (*response, error) {
-	id, err := r.orderID()
+func (a *api) getOrderByID(ctx context.Context, actor core.Actor, id int64) (*success, error) {
+	o, err := a.Orders.GetOrderByID(ctx, actor, id)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.Orders.GetOrderByID(ctx, r.actor, id)
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: orderOut(o)}, nil
+	return &success{status: http.StatusOK, body: orderOut(o)}, nil
 }
 
-func (a *api) listOrders(ctx context.Context, r *request) (*response, error) {
-	page, err := r.page()
+// orderList is the query of listOrders.
+type orderList struct {
+	filter order.Filter
+	page   core.Page
+}
+
+func decodeOrderList(r *request) (orderList, error) {
+	page, err := decodePage(r)
 	if err != nil {
-		return nil, err
+		return orderList{}, err
 	}
+	filter, err := decodeOrderFilter(r)
+	return orderList{filter: filter, page: page}, err
+}
+
+func decodeOrderFilter(r *request) (order.Filter, error) {
 	q := r.http.URL.Query()
 	filter := order.Filter{CustomerID: q.Get("customer_id"), Status: order.Status(q.Get("status"))}
 	if q.Has("customer_id") {
-		if _, err := customerIDIn(filter.CustomerID); err != nil {
-			return nil, err
+		if err := checkCustomerID(filter.CustomerID); err != nil {
+			return filter, err
 		}
 	}
 	if _, known := order.Transitions[filter.Status]; q.Has("status") && !known {
-		return nil, core.InvalidField("/status", "is not a status of an order")
+		return filter, core.InvalidField("/status", "status must be one of the order statuses")
 	}
-	orders, next, err := a.Orders.ListOrders(ctx, r.actor, filter, page)
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: wire.OrderPage{Data: all(orders, orderOut), NextCursor: cursorOut(next)}}, nil
+	return filter, nil
 }
 
-func (a *api) reserveInventory(ctx context.Context, r *request) (*response, error) {
-	id, err := r.orderID()
+func (a *api) listOrders(ctx context.Context, actor core.Actor, query orderList) (*success, error) {
+	orders, next, err := a.Orders.ListOrders(ctx, actor, query.filter, query.page)
 	if err != nil {
 		return nil, err
 	}
-	o, repeated, err := a.Orders.ReserveInventory(ctx, r.actor, order.ReserveInventory{OrderID: id, Key: r.key})
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
+	body := wire.OrderPage{Data: each(orders, orderOut), NextCursor: encodeCursor(next)}
+	return &success{status: http.StatusOK, body: body}, nil
 }
 
-func (a *api) cancelOrder(ctx context.Context, r *request) (*response, error) {
-	id, err := r.orderID()
+func decodeReserveInventory(r *request) (order.ReserveInventory, error) {
+	id, err := decodeOrderID(r)
+	return order.ReserveInventory{OrderID: id, Key: r.key}, err
+}
+
+func (a *api) reserveInventory(ctx context.Context, actor core.Actor, cmd order.ReserveInventory) (*success, error) {
+	o, repeated, err := a.Orders.ReserveInventory(ctx, actor, cmd)
 	if err != nil {
 		return nil, err
+	}
+	return &success{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
+}
+
+func decodeCancelOrder(r *request) (payment.CancelOrder, error) {
+	id, err := decodeOrderID(r)
+	if err != nil {
+		return payment.CancelOrder{}, err
 	}
 	in, err := bodyOf[wire.CancelOrderRequest](r)
-	if err != nil {
-		return nil, err
-	}
-	cmd := payment.CancelOrder{OrderID: id, Reason: value(in.Reason), Key: r.key}
-	o, repeated, err := a.Payments.CancelOrder(ctx, r.actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
+	return payment.CancelOrder{OrderID: id, Reason: valueOf(in.Reason), Key: r.key}, err
 }
 
-func (a *api) updateOrderStatus(ctx context.Context, r *request) (*response, error) {
-	id, err := r.orderID()
+// cancelOrder calls the payments: whatever was captured for the order is refunded.
+func (a *api) cancelOrder(ctx context.Context, actor core.Actor, cmd payment.CancelOrder) (*success, error) {
+	o, repeated, err := a.Payments.CancelOrder(ctx, actor, cmd)
 	if err != nil {
 		return nil, err
+	}
+	return &success{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
+}
+
+func decodeUpdateOrderStatus(r *request) (order.UpdateOrderStatus, error) {
+	id, err := decodeOrderID(r)
+	if err != nil {
+		return order.UpdateOrderStatus{}, err
 	}
 	in, err := bodyOf[wire.UpdateOrderStatusRequest](r)
+	return order.UpdateOrderStatus{OrderID: id, Status: order.Status(in.Status)}, err
+}
+
+func (a *api) updateOrderStatus(ctx context.Context, actor core.Actor, cmd order.UpdateOrderStatus) (*success, error) {
+	o, err := a.Orders.UpdateOrderStatus(ctx, actor, cmd)
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.Orders.UpdateOrderStatus(ctx, r.actor, order.UpdateOrderStatus{OrderID: id, Status: order.Status(in.Status)})
-	if err != nil {
-		return nil, err
-	}
-	return &response{status: http.StatusOK, body: orderOut(o)}, nil
+	return &success{status: http.StatusOK, body: orderOut(o)}, nil
 }
 
 func orderOut(o *order.Order) wire.Order {
 	out := wire.Order{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: wire.OrderStatus(o.Status),
-		Items: all(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
+		Items: each(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 	if !o.ReservedUntil.IsZero() {
@@ -121,20 +136,4 @@ func orderOut(o *order.Order) wire.Order {
 
 func lineOut(l order.Line) wire.OrderItem {
 	return wire.OrderItem{SKU: l.SKU, Quantity: l.Quantity, UnitPrice: moneyOut(l.UnitPrice)}
-}
-
-func moneyOut(m core.Money) wire.Money {
-	return wire.Money{Amount: m.Decimal(), Currency: string(m.Currency())}
-}
-
-// moneyIn reads money from a member of the body. Currencies and their decimals are more
-// than a schema can say, but belong to the validation of the request all the same.
-func moneyIn(in wire.Money, pointer string) (core.Money, error) {
-	m, err := core.ParseMoney(in.Amount, in.Currency)
-	if err != nil {
-		p := problemOf(below(pointer, err))
-		p.early = true
-		return m, p
-	}
-	return m, nil
 }

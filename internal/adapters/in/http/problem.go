@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -68,8 +67,6 @@ type problem struct {
 	code   wire.ProblemCode
 	detail string
 	errors []wire.FieldError
-	// early tells that no use case has run: the request itself is not valid.
-	early bool
 	// header is what the answer carries besides its media type.
 	header http.Header
 }
@@ -91,8 +88,8 @@ func newProblem(code wire.ProblemCode, detail string) *problem {
 // Error gives the code and the detail.
 func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
 
-// render makes the document, for the request of that id and path.
-func (p *problem) render(requestID, instance string) (status int, body []byte) {
+// response returns the problem document for the request of that id and path.
+func (p *problem) response(requestID, instance string) *response {
 	kind := problemKinds[p.code]
 	body, err := json.Marshal(wire.Problem{
 		Type:      problemTypes + string(p.code),
@@ -106,44 +103,52 @@ func (p *problem) render(requestID, instance string) (status int, body []byte) {
 		Errors:    p.errors,
 	})
 	if err != nil {
-		panic("a problem is strings and numbers: " + err.Error())
+		panic("marshal a problem of strings and numbers: " + err.Error())
 	}
-	return kind.status, body
+	return &response{status: kind.status, contentType: problemMedia, body: body, header: p.header}
 }
 
-// write sends the problem as the answer.
-func (p *problem) write(w http.ResponseWriter, requestID, instance string) {
-	status, body := p.render(requestID, instance)
-	maps.Copy(w.Header(), p.header)
-	w.Header().Set("Content-Type", problemMedia)
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone, and nobody else would want to know
+// errorProblems are the errors of other packages that a client can meet. The order
+// counts: an unknown outcome may also be unavailable.
+var errorProblems = []struct {
+	err    error
+	code   wire.ProblemCode
+	detail string
+}{
+	{idempotency.ErrKeyRequired, wire.ProblemCodeIdempotencyKeyRequired,
+		"send an Idempotency-Key header, and the same key with every retry of this request"},
+	{idempotency.ErrKeyReused, wire.ProblemCodeIdempotencyKeyReused,
+		"this Idempotency-Key was used for another request"},
+	{idempotency.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
+		"the first request with this Idempotency-Key is still running; send this request again later"},
+	{core.ErrOutcomeUnknown, wire.ProblemCodeOutcomeUnknown,
+		"the request may have taken effect; send it again with the same Idempotency-Key to find out"},
+	{core.ErrUnavailable, wire.ProblemCodeUnavailable,
+		"the service is temporarily unavailable and the request had no effect; send it again later"},
 }
 
-// problemOf is the one place where errors become answers. What it does not know is
-// ours to look into, and internal to the client.
+// problemOf is the one place where errors become problems. An error that it does not know
+// is internal: the client learns nothing of it.
 func problemOf(err error) *problem {
-	var p *problem
-	var f *core.Fault
-	switch {
-	case errors.As(err, &p):
+	if p, ok := errors.AsType[*problem](err); ok {
 		return p
-	case errors.As(err, &f):
-		return problemOfFault(f)
-	case errors.Is(err, idempotency.ErrInProgress):
-		return newProblem(wire.ProblemCodeIdempotencyInProgress, "ask again for the answer of the first request")
-	case errors.Is(err, core.ErrOutcomeUnknown):
-		return newProblem(wire.ProblemCodeOutcomeUnknown,
-			"whether the request took effect is not known; the same request with the same key tells")
-	case errors.Is(err, core.ErrUnavailable):
-		return newProblem(wire.ProblemCodeUnavailable,
-			"the service cannot answer now; nothing of the request was kept")
+	}
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
+		return problemOfFault(fault)
+	}
+	if errors.Is(err, idempotency.ErrKeyInvalid) {
+		return newProblem(wire.ProblemCodeIdempotencyKeyInvalid, err.Error()) // it says why
+	}
+	for _, known := range errorProblems {
+		if errors.Is(err, known.err) {
+			return newProblem(known.code, known.detail)
+		}
 	}
 	return internalProblem()
 }
 
 func internalProblem() *problem {
-	return newProblem(wire.ProblemCodeInternal, "the service failed to do this request")
+	return newProblem(wire.ProblemCodeInternal, "the service failed to process the request")
 }
 
 // problemOfFault keeps code and detail of a refusal by the business. A code that the

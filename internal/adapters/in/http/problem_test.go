@@ -52,22 +52,26 @@ func TestProblemKindsAreTheContracts(t *testing.T) {
 func TestProblemOf(t *testing.T) {
 	secret := "SQLSTATE 42P01 password=hunter2"
 	refusal := newProblem(wire.ProblemCodeRateLimited, "slow down")
-	invalid := core.InvalidField("/price/amount", "must be greater than zero")
+	missing, invalid := core.NotFound("order"), core.InvalidField("/price/amount", "must be greater than zero")
+	_, twoKeys := idempotency.ParseKey([]string{"a", "b"})
 	for name, c := range map[string]struct {
 		err    error
 		code   wire.ProblemCode
 		detail string
 	}{
-		"a problem":           {fmt.Errorf("serve: %w", refusal), "rate_limited", "slow down"},
-		"a fault":             {fmt.Errorf("confirm: %w", core.NotFound("order")), "not_found", "there is no such order"},
-		"an invalid field":    {invalid, "validation_failed", invalid.Detail},
-		"a fault of no code":  {core.Refuse(core.Conflict, "made_up", secret), "internal", "the service failed to do this request"},
-		"a key in use":        {idempotency.ErrInProgress, "idempotency_in_progress", "ask again for the answer of the first request"},
-		"no database":         {fmt.Errorf("%w: %s", core.ErrUnavailable, secret), "unavailable", "the service cannot answer now; nothing of the request was kept"},
-		"a lost commit":       {fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, core.ErrUnavailable), "outcome_unknown", "whether the request took effect is not known; the same request with the same key tells"},
-		"a deadline":          {context.DeadlineExceeded, "internal", "the service failed to do this request"},
-		"anything else":       {errors.New(secret), "internal", "the service failed to do this request"},
-		"nothing but a panic": {nil, "internal", "the service failed to do this request"},
+		"problem":         {fmt.Errorf("serve: %w", refusal), "rate_limited", "slow down"},
+		"fault":           {fmt.Errorf("confirm: %w", missing), "not_found", missing.Detail},
+		"invalid field":   {invalid, "validation_failed", invalid.Detail},
+		"unknown code":    {&core.Fault{Code: "made_up", Detail: secret}, "internal", "the service failed to process the request"},
+		"no key":          {idempotency.ErrKeyRequired, "idempotency_key_required", "send an Idempotency-Key header, and the same key with every retry of this request"},
+		"two keys":        {twoKeys, "idempotency_key_invalid", "the idempotency key is invalid: multiple Idempotency-Key headers"},
+		"key reused":      {idempotency.ErrKeyReused, "idempotency_key_reused", "this Idempotency-Key was used for another request"},
+		"key in progress": {idempotency.ErrInProgress, "idempotency_in_progress", "the first request with this Idempotency-Key is still running; send this request again later"},
+		"no database":     {fmt.Errorf("%w: %s", core.ErrUnavailable, secret), "unavailable", "the service is temporarily unavailable and the request had no effect; send it again later"},
+		"lost commit":     {fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, core.ErrUnavailable), "outcome_unknown", "the request may have taken effect; send it again with the same Idempotency-Key to find out"},
+		"deadline":        {context.DeadlineExceeded, "internal", "the service failed to process the request"},
+		"any other error": {errors.New(secret), "internal", "the service failed to process the request"},
+		"panic":           {nil, "internal", "the service failed to process the request"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := problemOf(c.err)
@@ -94,7 +98,7 @@ func TestEveryCoreCodeIsInTheTable(t *testing.T) {
 		core.CodeReservationExpired, core.CodeRefundExceedsPayment, core.CodeValidationFailed, core.CodeUnknownSKU,
 		core.CodeMixedCurrencies, core.CodeMixedSellers, core.CodePaymentMethodUnavailable,
 	} {
-		if p := problemOf(core.Refuse(core.Conflict, code, "d")); p.code != wire.ProblemCode(code) {
+		if p := problemOf(&core.Fault{Code: code, Detail: "d"}); p.code != wire.ProblemCode(code) {
 			t.Errorf("%s becomes %s", code, p.code)
 		}
 	}
@@ -102,13 +106,13 @@ func TestEveryCoreCodeIsInTheTable(t *testing.T) {
 
 func TestProblemWrite(t *testing.T) {
 	for code, headers := range map[wire.ProblemCode]http.Header{
-		wire.ProblemCodeUnavailable:     {"Content-Type": {problemMedia}, "Retry-After": {"5"}},
-		wire.ProblemCodeUnauthenticated: {"Content-Type": {problemMedia}, "Www-Authenticate": {"Bearer"}},
-		wire.ProblemCodeInternal:        {"Content-Type": {problemMedia}},
+		wire.ProblemCodeUnavailable:     {"Cache-Control": {"no-store"}, "Content-Type": {problemMedia}, "Retry-After": {"5"}},
+		wire.ProblemCodeUnauthenticated: {"Cache-Control": {"no-store"}, "Content-Type": {problemMedia}, "Www-Authenticate": {"Bearer"}},
+		wire.ProblemCodeInternal:        {"Cache-Control": {"no-store"}, "Content-Type": {problemMedia}},
 	} {
 		t.Run(string(code), func(t *testing.T) {
 			w := httptest.NewRecorder()
-			newProblem(code, "d").write(w, "r-1", "/products/a b")
+			newProblem(code, "d").response("r-1", "/products/a b").write(w)
 			if diff := cmp.Diff(headers, w.Header()); diff != "" {
 				t.Error(diff)
 			}

@@ -5,54 +5,49 @@ import (
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 )
 
-func (a *api) putProduct(ctx context.Context, r *request) (*response, error) {
+func decodePutProduct(r *request) (order.PutProduct, error) {
+	sku, err := decodeSKU(r)
+	if err != nil {
+		return order.PutProduct{}, err
+	}
 	in, err := bodyOf[wire.PutProductRequest](r)
 	if err != nil {
-		return nil, err
+		return order.PutProduct{}, err
 	}
-	price, err := moneyIn(in.Price, "/price")
-	if err != nil {
-		return nil, err
-	}
-	sku, err := r.sku()
-	if err != nil {
-		return nil, err
-	}
-	p, created, err := a.Orders.PutProduct(ctx, r.actor, order.PutProduct{SKU: sku, Name: in.Name, Price: price, OnHand: in.OnHand})
+	price, err := decodeMoney(in.Price, "/price")
+	return order.PutProduct{SKU: sku, Name: in.Name, Price: price, OnHand: in.OnHand}, err
+}
+
+func (a *api) putProduct(ctx context.Context, actor core.Actor, cmd order.PutProduct) (*success, error) {
+	p, created, err := a.Orders.PutProduct(ctx, actor, cmd)
 	if err != nil {
 		return nil, err
 	}
 	if created {
-		return &response{status: http.StatusCreated, location: "/products/" + sku, body: productOut(p)}, nil
+		return &success{status: http.StatusCreated, location: "/products/" + p.SKU, body: productOut(p)}, nil
 	}
-	return &response{status: http.StatusOK, body: productOut(p)}, nil
+	return &success{status: http.StatusOK, body: productOut(p)}, nil
 }
 
-func (a *api) getProduct(ctx context.Context, r *request) (*response, error) {
-	sku, err := r.sku()
-	if err != nil {
-		return nil, err
-	}
+func (a *api) getProduct(ctx context.Context, _ core.Actor, sku string) (*success, error) {
 	p, err := a.Orders.GetProduct(ctx, sku)
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusOK, body: productOut(p)}, nil
+	return &success{status: http.StatusOK, body: productOut(p)}, nil
 }
 
-func (a *api) listProducts(ctx context.Context, r *request) (*response, error) {
-	page, err := r.page()
-	if err != nil {
-		return nil, err
-	}
+func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {
 	products, next, err := a.Orders.ListProducts(ctx, page)
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusOK, body: wire.ProductPage{Data: all(products, productOut), NextCursor: cursorOut(next)}}, nil
+	body := wire.ProductPage{Data: each(products, productOut), NextCursor: encodeCursor(next)}
+	return &success{status: http.StatusOK, body: body}, nil
 }
 
 func productOut(p *order.Product) wire.Product {

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -23,9 +22,6 @@ type route struct {
 	handle    handler
 }
 
-// handler runs one use case for a checked request.
-type handler func(ctx context.Context, r *request) (*response, error)
-
 const (
 	customer = core.Customer
 	seller   = core.Seller
@@ -40,29 +36,29 @@ const (
 func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
-		{"POST", "/orders", "createOrder", guarded, roles(customer, seller), a.createOrder},
-		{"GET", "/orders", "listOrders", plain, roles(customer, seller, admin), a.listOrders},
-		{"GET", "/orders/{order_id}", "getOrderById", plain, roles(customer, seller, admin), a.getOrderByID},
-		{"POST", "/orders/{order_id}/reservation", "reserveInventory", guarded, roles(customer, seller, system), a.reserveInventory},
-		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customer), a.confirmPayment},
-		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customer, admin), a.refundPayment},
-		{"GET", "/orders/{order_id}/payments", "listPayments", plain, roles(customer, seller, admin), a.listPayments},
-		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customer, seller, admin), a.cancelOrder},
-		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", plain, roles(seller, admin), a.updateOrderStatus},
+		{"POST", "/orders", "createOrder", guarded, roles(customer, seller), handle(decodeCreateOrder, a.createOrder)},
+		{"GET", "/orders", "listOrders", plain, roles(customer, seller, admin), handle(decodeOrderList, a.listOrders)},
+		{"GET", "/orders/{order_id}", "getOrderById", plain, roles(customer, seller, admin), handle(decodeOrderID, a.getOrderByID)},
+		{"POST", "/orders/{order_id}/reservation", "reserveInventory", guarded, roles(customer, seller, system), handle(decodeReserveInventory, a.reserveInventory)},
+		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customer), handle(decodeConfirmPayment, a.confirmPayment)},
+		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customer, admin), handle(decodeRefundPayment, a.refundPayment)},
+		{"GET", "/orders/{order_id}/payments", "listPayments", plain, roles(customer, seller, admin), handle(decodeOrderID, a.listPayments)},
+		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customer, seller, admin), handle(decodeCancelOrder, a.cancelOrder)},
+		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", plain, roles(seller, admin), handle(decodeUpdateOrderStatus, a.updateOrderStatus)},
 
-		{"POST", "/customers/{customer_id}/balance/charge", "chargeBalance", guarded, roles(system, admin), a.chargeBalance},
-		{"POST", "/customers/{customer_id}/balance/credit", "creditBalance", guarded, roles(system, admin), a.creditBalance},
-		{"GET", "/customers/{customer_id}/balance", "getBalance", plain, roles(customer, system, admin), a.getBalance},
-		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", plain, roles(customer, system, admin), a.listBalanceTransactions},
-		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", plain, roles(customer, admin), a.getCustomerProfile},
-		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", plain, roles(customer, admin), a.updateCustomerProfile},
+		{"POST", "/customers/{customer_id}/balance/charge", "chargeBalance", guarded, roles(system, admin), handle(decodeChangeBalance, a.chargeBalance)},
+		{"POST", "/customers/{customer_id}/balance/credit", "creditBalance", guarded, roles(system, admin), handle(decodeChangeBalance, a.creditBalance)},
+		{"GET", "/customers/{customer_id}/balance", "getBalance", plain, roles(customer, system, admin), handle(decodeCustomerID, a.getBalance)},
+		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", plain, roles(customer, system, admin), handle(decodeTransactionList, a.listBalanceTransactions)},
+		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", plain, roles(customer, admin), handle(decodeCustomerID, a.getCustomerProfile)},
+		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", plain, roles(customer, admin), handle(decodeProfile, a.updateCustomerProfile)},
 
-		{"PUT", "/products/{sku}", "putProduct", plain, roles(seller, admin), a.putProduct},
-		{"GET", "/products/{sku}", "getProduct", plain, roles(customer, seller, admin, system), a.getProduct},
-		{"GET", "/products", "listProducts", plain, roles(customer, seller, admin, system), a.listProducts},
+		{"PUT", "/products/{sku}", "putProduct", plain, roles(seller, admin), handle(decodePutProduct, a.putProduct)},
+		{"GET", "/products/{sku}", "getProduct", plain, roles(customer, seller, admin, system), handle(decodeSKU, a.getProduct)},
+		{"GET", "/products", "listProducts", plain, roles(customer, seller, admin, system), handle(decodePage, a.listProducts)},
 
-		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", plain, roles(customer, seller, admin, system), a.getIdempotencyKey},
-		{"GET", "/admin/audit-log", "listAuditLog", plain, roles(admin), a.listAuditLog},
+		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", plain, roles(customer, seller, admin, system), handle(decodeKeyID, a.getIdempotencyKey)},
+		{"GET", "/admin/audit-log", "listAuditLog", plain, roles(admin), handle(decodePage, a.listAuditLog)},
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
 )
 
 // maxWebhook is how many bytes of a webhook are read; providers send whole objects.
@@ -25,7 +24,7 @@ func (a *api) stripeWebhook(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, r, err)
 		return
 	}
-	(&answer{Response: idempotency.Response{Status: http.StatusOK, ContentType: "application/json", Body: []byte("{}")}}).write(w)
+	(&response{status: http.StatusOK, contentType: "application/json", body: []byte("{}")}).write(w)
 }
 
 func (a *api) takeWebhook(w http.ResponseWriter, r *http.Request) error {

@@ -11,46 +11,58 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// Keys is the store of the idempotency guard (AUTH-19).
+// Keys implements [idempotency.Store]: it is the half of AUTH-19 that speaks SQL.
+//
+// One transaction claims the key, runs the command, and stores its response. It has three
+// round trips, whatever the command does:
+//
+//  1. BEGIN, the claim and the look-up. The claim is an advisory lock that is tried and
+//     never waited for, so that a duplicate learns at once that it is second and gives its
+//     connection back.
+//  2. The reads and row locks of the command.
+//  3. The writes of the command, the record, and COMMIT.
+//
+// The primary key of idempotency_record decides if two transactions should ever claim one
+// key. A crash at any moment leaves nothing to clean up: the server releases the lock and
+// rolls back.
 type Keys struct {
 	db     *DB
 	recent recentRecords
 }
 
-// Keys gives the store of the guard.
+// Keys returns the store of the guard.
 func (db *DB) Keys() *Keys { return db.keys }
 
-// Once claims the key, runs the command and stores its result, in one transaction;
-// see [idempotency.Store].
-//
-// The claim is an advisory lock of the transaction, tried and never waited for, and a
-// lookup after it, in one round trip. The lock lets a duplicate leave at once; the
-// primary key of the record is the truth.
-func (k *Keys) Once(
-	ctx context.Context, r idempotency.Request, run func(context.Context) (idempotency.Result, error),
+// Execute claims the key, runs the command and stores its result; see
+// [idempotency.Store].
+func (k *Keys) Execute(
+	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	if rec, known := k.recent.get(r.ID); known {
+	if rec, known := k.recent.get(c.ID); known {
 		return rec, true, nil
 	}
 	var rec idempotency.Record
 	var replayed bool
-	var expires time.Time // by our clock: so far away as it is by the database's
+	var expires time.Time // on the local clock; the remaining lifetime is the database's
 	err := k.db.transact(ctx, func(ctx context.Context, t *tx) error {
-		asked := time.Now()
-		claim, err := t.claim(ctx, r.ID)
+		started := time.Now()
+		locked, stored, err := t.claimKey(ctx, c.ID)
 		if err != nil {
 			return err
 		}
-		defer func() { expires = asked.Add(rec.ExpiresAt.Sub(t.now)) }()
-		if claim.stored != nil && !claim.stored.Expired {
-			rec, replayed = recordOf(claim.stored.IdempotencyRecord), true
-			return t.settle(ctx, claim.lock.Synchronous)
+		defer func() { expires = started.Add(rec.ExpiresAt.Sub(t.now)) }()
+		if stored != nil && !stored.Expired {
+			rec, replayed = recordOf(stored.IdempotencyRecord), true
+			return t.endReplay(ctx, locked.Synchronous)
 		}
-		if !claim.lock.Locked {
+		if !locked.Locked {
 			return idempotency.ErrInProgress
 		}
-		rec, err = t.runOnce(ctx, r, run, claim.stored != nil)
-		return err
+		rec, err = t.runCommand(ctx, c, run)
+		if err != nil {
+			return err
+		}
+		return t.insertRecord(ctx, rec, stored != nil)
 	})
 	if err == nil {
 		k.recent.put(rec, time.Until(expires))
@@ -58,10 +70,30 @@ func (k *Keys) Once(
 	return rec, replayed, err
 }
 
-// runOnce runs the command and adds the record of its result to what it wrote.
-func (t *tx) runOnce(
-	ctx context.Context, r idempotency.Request, run func(context.Context) (idempotency.Result, error), expired bool,
-) (idempotency.Record, error) {
+// claimKey tries to lock a key and looks it up. The look-up is a statement of its own: its
+// snapshot is younger than the lock, so it sees what the last holder has committed.
+func (t *tx) claimKey(ctx context.Context, id idempotency.ID) (dbsqlc.TryLockKeyRow, *dbsqlc.FindRecordRow, error) {
+	var locked dbsqlc.TryLockKeyRow
+	var stored *dbsqlc.FindRecordRow
+	err := t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) {
+			locked, err = q.TryLockKey(ctx, lockID(id))
+			return err
+		},
+		func(q *dbsqlc.Queries) error {
+			rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: string(id.Scope), Key: id.Key})
+			if len(rows) > 0 {
+				stored = &rows[0]
+			}
+			return err
+		})
+	t.now = locked.Now.UTC()
+	return locked, stored, err
+}
+
+// runCommand runs the command, and returns the record of its result. The writes of a
+// command that refused are dropped.
+func (t *tx) runCommand(ctx context.Context, c idempotency.Claim, run idempotency.Command) (idempotency.Record, error) {
 	result, err := run(ctx)
 	if err != nil {
 		return idempotency.Record{}, err
@@ -69,66 +101,40 @@ func (t *tx) runOnce(
 	if result.Refused {
 		t.discard()
 	}
-	rec := idempotency.Record{
-		Request: r, Response: result.Response,
+	return idempotency.Record{
+		Claim: c, Response: result.Response,
 		CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),
-	}
-	return rec, t.keep(ctx, rec, expired)
+	}, nil
 }
 
-// claim is what the first round trip of a guarded command learns.
-type claim struct {
-	lock   dbsqlc.TryLockKeyRow
-	stored *dbsqlc.FindRecordRow
-}
-
-// claim tries to lock the key, and looks it up in a statement of its own: its
-// snapshot is younger than the lock, so it sees whatever the last holder committed.
-func (t *tx) claim(ctx context.Context, id idempotency.ID) (claim, error) {
-	var c claim
-	err := t.load(ctx,
-		func(q *dbsqlc.Queries) (err error) {
-			c.lock, err = q.TryLockKey(ctx, lockID(id))
-			return err
-		},
-		func(q *dbsqlc.Queries) error {
-			rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: id.Principal, Key: id.Key})
-			if len(rows) > 0 {
-				c.stored = &rows[0]
-			}
-			return err
-		})
-	t.now = c.lock.Now.UTC()
-	return c, err
-}
-
-// settle ends a replay. Nothing was written, so there is nothing to wait for, but for
-// the standby of a database that replicates synchronously: without that a replay could
-// tell a result that a failover then loses.
-func (t *tx) settle(ctx context.Context, synchronous bool) error {
+// endReplay ends the transaction of a replay. It has written nothing, so it need not wait
+// for COMMIT, unless the database replicates synchronously: then the replay waits for the
+// standby as the first response did, so that it never acknowledges what a failover loses.
+func (t *tx) endReplay(ctx context.Context, synchronous bool) error {
 	if !synchronous {
 		return errNothingToCommit
 	}
 	return t.writes().AwaitReplication(ctx)
 }
 
-// keep adds the record to the writes of the command.
-func (t *tx) keep(ctx context.Context, rec idempotency.Record, expired bool) error {
-	if expired {
-		err := t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: rec.Principal, Key: rec.Key})
+// insertRecord adds the record to the writes of the command. An expired record of the same
+// key makes room.
+func (t *tx) insertRecord(ctx context.Context, rec idempotency.Record, replace bool) error {
+	if replace {
+		err := t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: string(rec.Scope), Key: rec.Key})
 		if err != nil {
 			return err
 		}
 	}
 	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
-		Scope: rec.Principal, Key: rec.Key,
-		Fingerprint: []byte(rec.Fingerprint), Operation: rec.Command,
+		Scope: string(rec.Scope), Key: rec.Key,
+		Fingerprint: []byte(rec.Fingerprint), Operation: rec.Operation,
 		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
 		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
 	})
 }
 
-// notNull gives an answer without a body as no bytes, which is not NULL.
+// notNull returns an empty slice for nil: a response without a body is not NULL.
 func notNull(body []byte) []byte {
 	if body == nil {
 		return []byte{}
@@ -136,11 +142,11 @@ func notNull(body []byte) []byte {
 	return body
 }
 
-// Find gives the record of a key; see [idempotency.Store].
-func (k *Keys) Find(ctx context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
-	rows, err := dbsqlc.New(k.db.pool).FindRecord(ctx, dbsqlc.FindRecordParams{Scope: id.Principal, Key: id.Key})
+// Lookup returns the record of a key; see [idempotency.Store].
+func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
+	rows, err := dbsqlc.New(k.db.pool).FindRecord(ctx, dbsqlc.FindRecordParams{Scope: string(id.Scope), Key: id.Key})
 	if err != nil {
-		return idempotency.Record{}, false, unavailable(fmt.Errorf("find a key: %w", err))
+		return idempotency.Record{}, false, unavailable(fmt.Errorf("look up an idempotency key: %w", err))
 	}
 	if len(rows) == 0 || rows[0].Expired {
 		return idempotency.Record{}, false, nil
@@ -148,28 +154,28 @@ func (k *Keys) Find(ctx context.Context, id idempotency.ID) (idempotency.Record,
 	return recordOf(rows[0].IdempotencyRecord), true, nil
 }
 
-// DeleteExpired removes up to limit expired records, the oldest first, and tells how
-// many there were. It passes over rows that are in use.
+// DeleteExpired deletes up to limit expired records, the oldest first, and returns how
+// many it deleted. It skips rows that another transaction has locked.
 func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
 	n, err := dbsqlc.New(k.db.pool).DeleteExpiredRecords(ctx, int32(limit))
 	if err != nil {
-		return 0, unavailable(fmt.Errorf("delete expired keys: %w", err))
+		return 0, unavailable(fmt.Errorf("delete expired idempotency records: %w", err))
 	}
 	return int(n), nil
 }
 
-// lockID is the advisory lock of a key. Two keys may share one by chance; then one
-// waits for the other without need, and that is all.
+// lockID returns the advisory lock of a key. If two keys share one by chance, one waits
+// for the other without need; nothing worse happens.
 func lockID(id idempotency.ID) int64 {
-	sum := sha256.Sum256([]byte(id.Principal + "\x00" + id.Key))
+	sum := sha256.Sum256([]byte(string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
 func recordOf(row dbsqlc.IdempotencyRecord) idempotency.Record {
 	return idempotency.Record{
-		Request: idempotency.Request{
-			ID:          idempotency.ID{Principal: row.Scope, Key: row.Key},
-			Fingerprint: idempotency.Fingerprint(row.Fingerprint), Command: row.Operation,
+		Claim: idempotency.Claim{
+			ID:        idempotency.ID{Scope: idempotency.Scope(row.Scope), Key: row.Key},
+			Operation: row.Operation, Fingerprint: idempotency.Fingerprint(row.Fingerprint),
 		},
 		Response: idempotency.Response{
 			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,

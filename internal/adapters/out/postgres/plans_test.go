@@ -77,7 +77,7 @@ func TestAKeyIsFoundByIndexInATableThatWasEmpty(t *testing.T) {
 		if _, err := d.plain.Exec(t.Context(), fill); err != nil {
 			t.Fatal(err)
 		}
-		if _, found, err := db.Keys().Find(t.Context(), idempotency.ID{Principal: "bob", Key: "1"}); found || err != nil {
+		if _, found, err := db.Keys().Lookup(t.Context(), idempotency.ID{Scope: "bob", Key: "1"}); found || err != nil {
 			t.Fatalf("found %t, %v; want nothing", found, err)
 		}
 	}

@@ -347,7 +347,7 @@ func TestKeyTellsAnUnknownOutcome(t *testing.T) {
 	d := newDatabase(t)
 	p, url := d.through(t)
 	p.loseAnswersToCommit(1)
-	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer " + secret, Key: "key-1"}, Fingerprint: "1", Command: "putProduct"}
+	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer " + secret, Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
 	ran := 0
 	run := func(db *postgres.DB) func(context.Context) (idempotency.Result, error) {
 		return func(ctx context.Context) (idempotency.Result, error) {
@@ -357,10 +357,10 @@ func TestKeyTellsAnUnknownOutcome(t *testing.T) {
 		}
 	}
 	far := open(t, url)
-	if _, _, err := far.Keys().Once(t.Context(), ask, run(far)); !errors.Is(err, core.ErrOutcomeUnknown) {
+	if _, _, err := far.Keys().Execute(t.Context(), ask, run(far)); !errors.Is(err, core.ErrOutcomeUnknown) {
 		t.Errorf("got %v", err)
 	}
-	rec, replayed, err := d.Keys().Once(t.Context(), ask, run(d.DB))
+	rec, replayed, err := d.Keys().Execute(t.Context(), ask, run(d.DB))
 	if err != nil || !replayed || rec.Status != 201 || ran != 1 {
 		t.Errorf("the key tells %+v, replayed: %v, %v; the command ran %d times", rec, replayed, err, ran)
 	}
@@ -371,15 +371,15 @@ func TestFailedCommitFreesTheKey(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.refuseProducts(t, 1, "23514")
-	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer", Key: "key-1"}, Fingerprint: "1", Command: "putProduct"}
+	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
 	run := func(ctx context.Context) (idempotency.Result, error) {
 		response := idempotency.Response{Status: 201, Body: []byte("{}")}
 		return idempotency.Result{Response: response, TTL: time.Hour}, d.Orders().InTx(ctx, saveTea)
 	}
-	if _, _, err := d.Keys().Once(t.Context(), ask, run); err == nil {
+	if _, _, err := d.Keys().Execute(t.Context(), ask, run); err == nil {
 		t.Error("the server did not refuse")
 	}
-	if _, replayed, err := d.Keys().Once(t.Context(), ask, run); replayed || err != nil {
+	if _, replayed, err := d.Keys().Execute(t.Context(), ask, run); replayed || err != nil {
 		t.Errorf("the second time: replayed = %v, %v", replayed, err)
 	}
 	if n := d.count(t, products); n != 1 {
@@ -429,13 +429,13 @@ func TestServerThatIsNotThereIsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
 	_, inTxErr := inTx(t, db, saveTea)
-	_, _, onceErr := db.Keys().Once(t.Context(), idempotency.Request{}, nil)
-	_, _, findErr := db.Keys().Find(t.Context(), idempotency.ID{})
+	_, _, executeErr := db.Keys().Execute(t.Context(), idempotency.Claim{}, nil)
+	_, _, lookupErr := db.Keys().Lookup(t.Context(), idempotency.ID{})
 	_, cleanErr := db.Keys().DeleteExpired(t.Context(), 1)
 	_, auditErr := db.Entries(t.Context(), core.Page{Limit: 1})
 	_, _, versionErr := db.SchemaVersion(t.Context())
 	for name, err := range map[string]error{
-		"InTx": inTxErr, "Once": onceErr, "Find": findErr, "DeleteExpired": cleanErr,
+		"InTx": inTxErr, "Execute": executeErr, "Lookup": lookupErr, "DeleteExpired": cleanErr,
 		"Entries": auditErr, "SchemaVersion": versionErr,
 	} {
 		if !errors.Is(err, core.ErrUnavailable) {
@@ -583,8 +583,8 @@ func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
 func TestRefusalRollsBackToTheSavepoint(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer", Key: "key-1"}, Fingerprint: "1", Command: "putProduct"}
-	_, _, err := d.Keys().Once(t.Context(), ask, func(ctx context.Context) (idempotency.Result, error) {
+	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
+	_, _, err := d.Keys().Execute(t.Context(), ask, func(ctx context.Context) (idempotency.Result, error) {
 		err := d.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
 			for _, sku := range []string{"tea", "cup", "spoon"} { // each read sends what was written before
 				if err := tx.Products.Save(ctx, product(sku)); err != nil {
@@ -609,13 +609,13 @@ func TestRefusalRollsBackToTheSavepoint(t *testing.T) {
 func TestKeyHeldElsewhereTakesNoConnection(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	ask := idempotency.Request{ID: idempotency.ID{Principal: "issuer", Key: "key-1"}, Fingerprint: "1"}
+	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1"}
 	replica, _ := d.onlyConnection(t)
-	_, _, err := d.Keys().Once(t.Context(), ask, func(context.Context) (idempotency.Result, error) {
+	_, _, err := d.Keys().Execute(t.Context(), ask, func(context.Context) (idempotency.Result, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		for range 3 {
-			if _, _, err := replica.Keys().Once(ctx, ask, nil); !errors.Is(err, idempotency.ErrInProgress) {
+			if _, _, err := replica.Keys().Execute(ctx, ask, nil); !errors.Is(err, idempotency.ErrInProgress) {
 				t.Errorf("the other replica got %v", err)
 			}
 		}

@@ -14,8 +14,8 @@ const awaitReplication = `-- name: AwaitReplication :exec
 SELECT pg_logical_emit_message(true, 'orders', '')
 `
 
-// Writes nothing that anybody reads, but makes COMMIT wait for the synchronous
-// standby, as the first answer did.
+// Writes nothing that anybody reads, but makes COMMIT wait for the synchronous standby, as
+// the COMMIT of the first response did.
 func (q *Queries) AwaitReplication(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, awaitReplication)
 	return err
@@ -45,9 +45,10 @@ DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
 ))
 `
 
-// A batch, the oldest first. Rows that somebody else is at are passed over, so neither
-// traffic nor another replica waits. Only what expired is read: clock_timestamp() cannot
-// be looked up in an index, and places (ctid) leave no plan to choose.
+// A batch, the oldest first. Locked rows are skipped, so that neither traffic nor another
+// replica waits. The subquery reads only expired rows, by the index on expires_at:
+// clock_timestamp() cannot be looked up in an index, and deleting by ctid leaves no other
+// plan to choose.
 func (q *Queries) DeleteExpiredRecords(ctx context.Context, maxRecords int32) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteExpiredRecords, maxRecords)
 	if err != nil {
@@ -71,7 +72,8 @@ type FindRecordRow struct {
 	Expired           bool
 }
 
-// Expiry is by this clock only. An expired record that is still here counts as absent.
+// Expiry is measured by this clock only. An expired record that is still present counts as
+// absent.
 func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindRecordRow, error) {
 	rows, err := q.db.Query(ctx, findRecord, arg.Scope, arg.Key)
 	if err != nil {
@@ -149,7 +151,7 @@ type TryLockKeyRow struct {
 	Synchronous bool
 }
 
-// Never waits: who comes second learns so at once, and lets the connection go.
+// Never waits: a duplicate learns at once that it is second, and releases its connection.
 func (q *Queries) TryLockKey(ctx context.Context, id int64) (TryLockKeyRow, error) {
 	row := q.db.QueryRow(ctx, tryLockKey, id)
 	var i TryLockKeyRow

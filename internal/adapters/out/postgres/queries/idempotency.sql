@@ -1,10 +1,11 @@
 -- name: TryLockKey :one
--- Never waits: who comes second learns so at once, and lets the connection go.
+-- Never waits: a duplicate learns at once that it is second, and releases its connection.
 SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
 -- name: FindRecord :many
--- Expiry is by this clock only. An expired record that is still here counts as absent.
+-- Expiry is measured by this clock only. An expired record that is still present counts as
+-- absent.
 SELECT sqlc.embed(r), r.expires_at <= clock_timestamp() AS expired
 FROM idempotency_record r WHERE r.scope = @scope AND r.key = @key;
 
@@ -16,14 +17,15 @@ VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @locatio
 DELETE FROM idempotency_record WHERE scope = @scope AND key = @key AND expires_at <= clock_timestamp();
 
 -- name: AwaitReplication :exec
--- Writes nothing that anybody reads, but makes COMMIT wait for the synchronous
--- standby, as the first answer did.
+-- Writes nothing that anybody reads, but makes COMMIT wait for the synchronous standby, as
+-- the COMMIT of the first response did.
 SELECT pg_logical_emit_message(true, 'orders', '');
 
 -- name: DeleteExpiredRecords :execrows
--- A batch, the oldest first. Rows that somebody else is at are passed over, so neither
--- traffic nor another replica waits. Only what expired is read: clock_timestamp() cannot
--- be looked up in an index, and places (ctid) leave no plan to choose.
+-- A batch, the oldest first. Locked rows are skipped, so that neither traffic nor another
+-- replica waits. The subquery reads only expired rows, by the index on expires_at:
+-- clock_timestamp() cannot be looked up in an index, and deleting by ctid leaves no other
+-- plan to choose.
 DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
     SELECT r.ctid FROM idempotency_record r
     WHERE r.expires_at <= statement_timestamp()

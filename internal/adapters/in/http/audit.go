@@ -1,0 +1,22 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
+)
+
+func (a *api) listAuditLog(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {
+	entries, next, err := a.Audit.ListAuditLog(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	body := wire.AuditPage{Data: each(entries, auditOut), NextCursor: encodeCursor(next)}
+	return &success{status: http.StatusOK, body: body}, nil
+}
+
+func auditOut(e core.AuditEntry) wire.AuditEntry {
+	return wire.AuditEntry{ID: e.ID, Actor: e.Actor, At: e.At, Action: e.Action, Resource: e.Resource, Metadata: e.Metadata}
+}

@@ -1,0 +1,84 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// decodeChangeBalance decodes a credit or a charge: their bodies have the same members.
+func decodeChangeBalance(r *request) (payment.ChangeBalance, error) {
+	customerID, err := decodeCustomerID(r)
+	if err != nil {
+		return payment.ChangeBalance{}, err
+	}
+	in, err := bodyOf[wire.CreditBalanceRequest](r)
+	if err != nil {
+		return payment.ChangeBalance{}, err
+	}
+	amount, err := decodeMoney(in.Amount, "/amount")
+	return payment.ChangeBalance{
+		CustomerID: customerID, Amount: amount,
+		Description: valueOf(in.Description), Reference: valueOf(in.Reference), Key: r.key,
+	}, err
+}
+
+func (a *api) creditBalance(ctx context.Context, actor core.Actor, cmd payment.ChangeBalance) (*success, error) {
+	return balanceChanged(a.Payments.CreditBalance(ctx, actor, cmd))
+}
+
+func (a *api) chargeBalance(ctx context.Context, actor core.Actor, cmd payment.ChangeBalance) (*success, error) {
+	return balanceChanged(a.Payments.ChargeBalance(ctx, actor, cmd))
+}
+
+// balanceChanged translates the result of a credit or a charge.
+func balanceChanged(entry *payment.LedgerEntry, repeated bool, err error) (*success, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &success{status: http.StatusCreated, body: balanceTransactionOut(entry), repeated: repeated}, nil
+}
+
+func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
+	balances, err := a.Payments.GetBalance(ctx, actor, customerID)
+	if err != nil {
+		return nil, err
+	}
+	amounts := each(balances, func(b *payment.Balance) wire.Money { return moneyOut(b.Amount) })
+	return &success{status: http.StatusOK, body: wire.Balance{CustomerID: customerID, Balances: amounts}}, nil
+}
+
+// transactionList is the query of listBalanceTransactions.
+type transactionList struct {
+	customerID string
+	page       core.Page
+}
+
+func decodeTransactionList(r *request) (transactionList, error) {
+	customerID, err := decodeCustomerID(r)
+	if err != nil {
+		return transactionList{}, err
+	}
+	page, err := decodePage(r)
+	return transactionList{customerID: customerID, page: page}, err
+}
+
+func (a *api) listBalanceTransactions(ctx context.Context, actor core.Actor, query transactionList) (*success, error) {
+	entries, next, err := a.Payments.ListBalanceTransactions(ctx, actor, query.customerID, query.page)
+	if err != nil {
+		return nil, err
+	}
+	body := wire.BalanceTransactionPage{Data: each(entries, balanceTransactionOut), NextCursor: encodeCursor(next)}
+	return &success{status: http.StatusOK, body: body}, nil
+}
+
+func balanceTransactionOut(e *payment.LedgerEntry) wire.BalanceTransaction {
+	return wire.BalanceTransaction{
+		ID: e.ID, CustomerID: e.CustomerID, Kind: wire.BalanceTransactionKind(e.Kind),
+		Amount: moneyOut(e.Amount), BalanceAfter: moneyOut(e.BalanceAfter),
+		Description: orNull(e.Description), Reference: orNull(e.Reference), CreatedAt: e.CreatedAt,
+	}
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+)
+
+// validBodies holds a valid body for each guarded operation.
+var validBodies = map[string]string{
+	"createOrder":      `{"items":[{"sku":"tea","quantity":1}]}`,
+	"reserveInventory": `{}`,
+	"confirmPayment":   `{"method":"balance"}`,
+	"refundPayment":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
+	"cancelOrder":      `{}`,
+	"chargeBalance":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
+	"creditBalance":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
+}
+
+// postCounted posts to a guarded route whose store refuses every claim. It returns the
+// response, and how often the key was claimed.
+func postCounted(t *testing.T, rt route, path, body string) (*httptest.ResponseRecorder, int) {
+	t.Helper()
+	store := newMemoryStore()
+	store.refuse = errors.New("claimed")
+	response := post(serveAuthorised(newTestAPI(t, store), rt), path, "key-1", body)
+	return response, store.claims
+}
+
+// guardedRoutes returns the routes that need a key, by operation.
+func guardedRoutes(t *testing.T) map[string]route {
+	t.Helper()
+	found := map[string]route{}
+	for _, rt := range (&api{}).routes() {
+		if rt.guard {
+			found[rt.operation] = rt
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("no route is guarded")
+	}
+	return found
+}
+
+func TestGuardedCommand_MalformedPathParameterLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	malformed := map[string]struct {
+		values []string
+		code   wire.ProblemCode
+	}{
+		"{order_id}":    {[]string{"0", "-1", "1.5", "one", "%20", "9223372036854775808"}, wire.ProblemCodeNotFound},
+		"{customer_id}": {[]string{"%20", "%00", "%D0%B0", strings.Repeat("a", 256)}, wire.ProblemCodeValidationFailed},
+	}
+	for operation, rt := range guardedRoutes(t) {
+		for parameter, c := range malformed {
+			if !strings.Contains(rt.pattern, parameter) {
+				continue
+			}
+			for _, value := range c.values {
+				path := strings.ReplaceAll(rt.pattern, parameter, value)
+				response, claims := postCounted(t, rt, path, validBodies[operation])
+				if code := problemCode(t, response); code != c.code || claims != 0 {
+					t.Errorf("%s: got %q and %d claims, want %q and none", path, code, claims, c.code)
+				}
+			}
+		}
+	}
+}
+
+func TestGuardedCommand_MalformedMoneyLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	routes := guardedRoutes(t)
+	for operation, path := range map[string]string{
+		"refundPayment": "/orders/1041/payment/refund",
+		"chargeBalance": "/customers/sber-42/balance/charge",
+		"creditBalance": "/customers/sber-42/balance/credit",
+	} {
+		for _, money := range []string{`"amount":"1.001","currency":"RUB"`, `"amount":"1","currency":"XXX"`} {
+			response, claims := postCounted(t, routes[operation], path, `{"amount":{`+money+`}}`)
+			if code := problemCode(t, response); code != wire.ProblemCodeValidationFailed || claims != 0 {
+				t.Errorf("%s with {%s}: got %q and %d claims, want validation_failed and none", operation, money, code, claims)
+			}
+		}
+	}
+}
+
+func TestGuardedCommand_ValidRequestClaimsItsKey(t *testing.T) {
+	t.Parallel()
+	for operation, rt := range guardedRoutes(t) {
+		path := strings.NewReplacer("{order_id}", "1041", "{customer_id}", "sber-42").Replace(rt.pattern)
+		response, claims := postCounted(t, rt, path, validBodies[operation])
+		if code := problemCode(t, response); code != wire.ProblemCodeInternal || claims != 1 {
+			t.Errorf("%s: got %q and %d claims, want the error of the store and one claim", path, code, claims)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+
+	"example.com/orders/internal/idempotency"
+)
+
+// success is the result of a use case.
+type success struct {
+	status   int
+	location string
+	// body is a value of package wire.
+	body any
+	// repeated reports that the operation had taken effect before (the second line of
+	// defence found it), so that this request had no effect of its own.
+	repeated bool
+}
+
+// response is an answer in bytes, as it goes to the client.
+type response struct {
+	status      int
+	contentType string
+	// location is the value of the Location header, or empty.
+	location string
+	body     []byte
+	// header holds all other headers.
+	header http.Header
+}
+
+// encode returns the success as JSON.
+func (s *success) encode() (*response, error) {
+	body, err := json.Marshal(s.body)
+	return &response{status: s.status, contentType: "application/json", location: s.location, body: body}, err
+}
+
+// stored returns what is kept of the response for replays.
+func (resp *response) stored() idempotency.Response {
+	return idempotency.Response{
+		Status: resp.status, ContentType: resp.contentType, Location: resp.location, Body: resp.body,
+	}
+}
+
+// write sends the response. Responses are about one principal: no cache may keep them.
+func (resp *response) write(w http.ResponseWriter) {
+	h := w.Header()
+	maps.Copy(h, resp.header)
+	h.Set("Content-Type", resp.contentType)
+	if resp.location != "" {
+		h.Set("Location", resp.location)
+	}
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(resp.status)
+	_, _ = w.Write(resp.body) // a client that hung up retries
+}

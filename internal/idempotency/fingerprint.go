@@ -1,0 +1,85 @@
+package idempotency
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// Content is what a request asks for. Two requests with equal contents are the same
+// request.
+type Content struct {
+	Method string
+	// Path is the escaped path.
+	Path string
+	// Query is the query with its parameters sorted by name.
+	Query string
+	// Body is canonical: two bodies that mean the same are equal bytes. RFC 8785 does
+	// that for JSON; encoding the decoded command again does it, too.
+	Body []byte
+	// Headers are headers that change what the request asks for, "Name: value" each and in
+	// a fixed order. Most requests have none.
+	Headers []string
+}
+
+// NewContent returns the content of a request to a URL. body must be canonical.
+func NewContent(method string, target *url.URL, body []byte) Content {
+	query := target.RawQuery
+	if values, err := url.ParseQuery(query); err == nil {
+		query = values.Encode() // sorted; a query that cannot be parsed counts as it came
+	}
+	return Content{Method: method, Path: target.EscapedPath(), Query: query, Body: body}
+}
+
+// Fingerprint is a hash of a content: one byte for the version, then the hash.
+type Fingerprint string
+
+// currentVersion is the version that new records are stored with.
+const currentVersion byte = 1
+
+// fingerprintVersions holds every version that a stored record may have.
+//
+// A record is compared in the version it was stored with. To change what is hashed, add a
+// version here and deploy it everywhere; only then make it the current one. An older
+// version may go when its last record has expired. That way no upgrade answers "key
+// reused" to an honest retry, and no replica meets a version that it does not know.
+var fingerprintVersions = map[byte]func(Content) Fingerprint{
+	1: hashParts,
+}
+
+// Fingerprint returns the fingerprint of c in the current version.
+func (c Content) Fingerprint() Fingerprint {
+	return Fingerprint([]byte{currentVersion}) + fingerprintVersions[currentVersion](c)
+}
+
+// Matches reports whether f is a fingerprint of c, in the version that f was made with.
+// The error says that this program does not know the version.
+func (c Content) Matches(f Fingerprint) (bool, error) {
+	if f == "" {
+		return false, errors.New("the stored fingerprint is empty")
+	}
+	hash, known := fingerprintVersions[f[0]]
+	if !known {
+		return false, fmt.Errorf("the stored fingerprint has version %d, which this program does not know", f[0])
+	}
+	return hash(c) == f[1:], nil
+}
+
+// hashParts returns the SHA-256 of all parts of c. The length of each part precedes it, so
+// that no two contents are hashed as the same bytes.
+func hashParts(c Content) Fingerprint {
+	h := sha256.New()
+	write := func(part string) {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash never fails
+		h.Write([]byte(part))
+	}
+	for _, part := range []string{c.Method, c.Path, c.Query, string(c.Body)} {
+		write(part)
+	}
+	for _, header := range c.Headers {
+		write(header)
+	}
+	return Fingerprint(h.Sum(nil))
+}

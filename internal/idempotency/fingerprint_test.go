@@ -1,0 +1,97 @@
+package idempotency
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// content returns the content of a request; target is a path with a query.
+func content(t *testing.T, method, target, body string) Content {
+	t.Helper()
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewContent(method, u, []byte(body))
+}
+
+func TestFingerprint_IsTheSameForTheSameRequest(t *testing.T) {
+	t.Parallel()
+	base := content(t, "POST", "/orders/1/cancel?a=1&b=2", `{"reason":"x"}`).Fingerprint()
+	if len(base) != 33 || base[0] != currentVersion {
+		t.Errorf("fingerprint %x, want the version and 32 bytes", base)
+	}
+	for name, same := range map[string]Content{
+		"the same request":                content(t, "POST", "/orders/1/cancel?a=1&b=2", `{"reason":"x"}`),
+		"query parameters in other order": content(t, "POST", "/orders/1/cancel?b=2&a=1", `{"reason":"x"}`),
+	} {
+		if same.Fingerprint() != base {
+			t.Errorf("%s: another fingerprint", name)
+		}
+	}
+}
+
+func TestFingerprint_DiffersForAnotherRequest(t *testing.T) {
+	t.Parallel()
+	base := content(t, "POST", "/orders/1/cancel?a=1&b=2", `{"reason":"x"}`)
+	withHeader := base
+	withHeader.Headers = []string{"If-Match: 1"}
+	for name, other := range map[string]Content{
+		"the method":                  content(t, "PUT", "/orders/1/cancel?a=1&b=2", `{"reason":"x"}`),
+		"the path":                    content(t, "POST", "/orders/2/cancel?a=1&b=2", `{"reason":"x"}`),
+		"an escape in the path":       content(t, "POST", "/orders/1%2Fcancel?a=1&b=2", `{"reason":"x"}`),
+		"a value in the query":        content(t, "POST", "/orders/1/cancel?a=1&b=3", `{"reason":"x"}`),
+		"a name in the query":         content(t, "POST", "/orders/1/cancel?a=1&c=2", `{"reason":"x"}`),
+		"no query":                    content(t, "POST", "/orders/1/cancel", `{"reason":"x"}`),
+		"a second value":              content(t, "POST", "/orders/1/cancel?a=1&b=2&b=1", `{"reason":"x"}`),
+		"the body":                    content(t, "POST", "/orders/1/cancel?a=1&b=2", `{"reason":"y"}`),
+		"no body":                     content(t, "POST", "/orders/1/cancel?a=1&b=2", ``),
+		"a border between parts":      content(t, "POST", "/orders/1/cance", `la=1&b=2{"reason":"x"}`),
+		"another border":              content(t, "POST", "/orders/1/cancel?a=1", `&b=2{"reason":"x"}`),
+		"a query that cannot be read": content(t, "POST", "/orders/1/cancel?a=1&b=2;x", `{"reason":"x"}`),
+		"the query inside the path":   content(t, "POST", "/orders/1/cancel%3Fa=1&b=2", `{"reason":"x"}`),
+		"a header that counts":        withHeader,
+	} {
+		if other.Fingerprint() == base.Fingerprint() {
+			t.Errorf("%s does not count", name)
+		}
+	}
+}
+
+func TestMatches_ComparesInTheStoredVersion(t *testing.T) {
+	const older byte = 200 // hashes without the query, as an older release might have done
+	fingerprintVersions[older] = func(c Content) Fingerprint { c.Query = ""; return hashParts(c) }
+	t.Cleanup(func() { delete(fingerprintVersions, older) })
+	request := content(t, "POST", "/orders?a=1", `{}`)
+	stored := Fingerprint([]byte{older}) + fingerprintVersions[older](request)
+
+	for name, test := range map[string]struct {
+		sent Content
+		want bool
+	}{
+		"an honest retry after the upgrade": {request, true},
+		"another body":                      {content(t, "POST", "/orders?a=1", `{"b":1}`), false},
+		"what the older version ignored":    {content(t, "POST", "/orders?a=2", `{}`), true},
+	} {
+		if same, err := test.sent.Matches(stored); same != test.want || err != nil {
+			t.Errorf("%s: %v, %v; want %v", name, same, err, test.want)
+		}
+	}
+	if request.Fingerprint() == stored {
+		t.Error("a new record is stored in the older version")
+	}
+}
+
+func TestMatches_RefusesFingerprintsItCannotCompare(t *testing.T) {
+	t.Parallel()
+	request := content(t, "POST", "/orders", `{}`)
+	for name, stored := range map[string]Fingerprint{
+		"empty":              "",
+		"an unknown version": Fingerprint("\xff" + strings.Repeat("x", 32)),
+	} {
+		if same, err := request.Matches(stored); same || err == nil {
+			t.Errorf("%s: %v, %v; want an error", name, same, err)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package idempotency
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxKeyLength is the largest number of characters of a key.
+const MaxKeyLength = 255
+
+// Errors of [ParseKey].
+var (
+	// ErrKeyRequired: the header is absent or blank.
+	ErrKeyRequired = errors.New("an idempotency key is required")
+	// ErrKeyInvalid: the header cannot be read as one key. The error that wraps it says
+	// why, and may be shown to the client.
+	ErrKeyInvalid = errors.New("the idempotency key is invalid")
+)
+
+// ParseKey returns the key of a request from the values of its Idempotency-Key header: up
+// to 255 visible ASCII characters other than " , ; and \. The key may be sent bare or as
+// the string of a structured field (RFC 9651, as the IETF draft writes it): "abc" and abc
+// are the same key. Case counts.
+//
+// What two parsers could read as two different keys is refused: a repeated header, a list,
+// parameters, escapes.
+//
+// Errors: [ErrKeyRequired], [ErrKeyInvalid].
+func ParseKey(header []string) (string, error) {
+	if len(header) > 1 {
+		return "", fmt.Errorf("%w: multiple Idempotency-Key headers", ErrKeyInvalid)
+	}
+	key := strings.Trim(strings.Join(header, ""), " \t")
+	if quoted := len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"'; quoted {
+		key = key[1 : len(key)-1]
+	}
+	if strings.Trim(key, " \t") == "" {
+		return "", ErrKeyRequired
+	}
+	if err := CheckKey(key); err != nil {
+		return "", err
+	}
+	return key, nil
+}
+
+// CheckKey returns [ErrKeyInvalid] for a bare key that no request can have sent.
+func CheckKey(key string) error {
+	if len(key) > MaxKeyLength {
+		return fmt.Errorf("%w: it must have at most %d characters", ErrKeyInvalid, MaxKeyLength)
+	}
+	for _, c := range []byte(key) {
+		if c <= ' ' || c > '~' || strings.IndexByte("\",;\\", c) >= 0 {
+			return fmt.Errorf(`%w: it must consist of visible ASCII characters other than " , ; and \`, ErrKeyInvalid)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package idempotency
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// Scope says whose key it is: everything besides the request itself that decides what the
+// request means. Here that is the principal, issuer and subject of a token; a service
+// with tenants adds the tenant. Equal keys in two scopes are two keys.
+type Scope string
+
+// NewScope returns the scope of the given parts. Different parts make different scopes, as
+// long as no part contains a space.
+func NewScope(parts ...string) Scope { return Scope(strings.Join(parts, " ")) }
+
+// ID identifies a key among the keys of all scopes.
+type ID struct {
+	Scope Scope
+	Key   string
+}
+
+// Claim is what a key is claimed for.
+type Claim struct {
+	ID
+	Operation   string
+	Fingerprint Fingerprint
+}
+
+// Response is a response as the first request got it, to the byte. This is all that a
+// replay repeats.
+type Response struct {
+	Status      int
+	ContentType string
+	Location    string
+	Body        []byte
+}
+
+// Result is the outcome of a command, to be stored with its effect.
+type Result struct {
+	Response
+	// Refused says that the command did nothing: the store drops what it wrote and keeps
+	// only the response.
+	Refused bool
+	// TTL is how long the response is kept.
+	TTL time.Duration
+}
+
+// Record is a stored response, and what it answered.
+type Record struct {
+	Claim
+	Response
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// Store keeps records. A record that has expired, by the store's own clock, counts as
+// absent, whether or not it has been deleted.
+type Store interface {
+	// Execute returns the record of a key, with replayed set, if there is one. If there is
+	// none, it claims the key, runs the command, and commits what the command wrote
+	// together with the record of its result.
+	//
+	// While another transaction holds the key, it returns ErrInProgress, at once and
+	// without keeping a connection. When run fails or panics, nothing is kept, the key is
+	// free, and the error of run is returned as it is. The writes of run reach the
+	// transaction through its context.
+	//
+	// Execute does not compare fingerprints: the guard does, with the record it gets.
+	Execute(ctx context.Context, claim Claim, run Command) (rec Record, replayed bool, err error)
+	// Lookup returns the record of a key. found is false if there is none.
+	Lookup(ctx context.Context, id ID) (rec Record, found bool, err error)
+}
