@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"example.com/orders/internal/idempotency"
+)
+
+// How long responses and refusals are kept. AUTH-19 asks for 24 to 72 hours.
+const (
+	responseTTL = 72 * time.Hour
+	refusalTTL  = 6 * time.Hour
+)
+
+// maxBody is the largest body in bytes.
+const maxBody = 64 << 10
+
+// refusal is an error of a command that is decided: the same request would be refused
+// again, so the refusal is kept and replayed. Every other error leaves the key free.
+type refusal struct {
+	status int
+	code   string
+}
+
+func (r refusal) Error() string { return r.code }
+
+// guarded returns a handler that requires an Idempotency-Key (AUTH-19). decode turns the
+// request into a command, before the key is claimed. run executes the command inside the
+// transaction of the claim; it may run twice, and nothing may leave the database in it.
+func guarded[C any](
+	g idempotency.Guard, operation string,
+	decode func(*http.Request, []byte) (C, error),
+	run func(ctx context.Context, customer, key string, cmd C) (response any, err error),
+) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		customer, ok := authenticate(r)
+		if !ok {
+			fail(w, http.StatusUnauthorized, "unauthenticated")
+			return
+		}
+		key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
+		if err != nil {
+			failKey(w, err)
+			return
+		}
+		cmd, content, err := read(w, r, decode)
+		if err != nil {
+			fail(w, http.StatusUnprocessableEntity, "validation_failed")
+			return
+		}
+		request := idempotency.Request{
+			ID:        idempotency.ID{Scope: idempotency.NewScope(customer), Key: key},
+			Operation: operation, Content: content,
+		}
+		rec, replayed, err := g.Do(r.Context(), request, func(ctx context.Context) (idempotency.Result, error) {
+			return resultOf(run(ctx, customer, key, cmd))
+		})
+		if err != nil {
+			failGuard(w, err)
+			return
+		}
+		write(w, rec, replayed)
+	}
+}
+
+// read reads the body to its end, because a request that was cut short must not be taken
+// for another one, and decodes it. The command, encoded again, is what is fingerprinted:
+// white space and the order of members do not count.
+func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Request, []byte) (C, error)) (C, idempotency.Content, error) {
+	var content idempotency.Content
+	var cmd C
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return cmd, content, err
+	}
+	if cmd, err = decode(r, body); err != nil {
+		return cmd, content, err
+	}
+	canonical, err := json.Marshal(cmd)
+	return cmd, idempotency.NewContent(r.Method, r.URL, canonical), err
+}
+
+// resultOf decides what is kept: the response of a command, and its refusals.
+func resultOf(response any, err error) (idempotency.Result, error) {
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return idempotency.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: refusalTTL}, nil
+	}
+	if err != nil {
+		return idempotency.Result{}, err
+	}
+	body, err := json.Marshal(response)
+	return idempotency.Result{
+		Response: idempotency.Response{Status: http.StatusCreated, ContentType: "application/json", Body: body},
+		TTL:      responseTTL,
+	}, err
+}
+
+// write sends a record: the same bytes to the first request and to every retry.
+func write(w http.ResponseWriter, rec idempotency.Record, replayed bool) {
+	w.Header().Set("Idempotency-Key", rec.Key)
+	w.Header().Set("Idempotency-Expires", rec.ExpiresAt.Format(time.RFC3339))
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+	send(w, rec.Response)
+}
+
+func failKey(w http.ResponseWriter, err error) {
+	if errors.Is(err, idempotency.ErrKeyRequired) {
+		fail(w, http.StatusBadRequest, "idempotency_key_required")
+		return
+	}
+	fail(w, http.StatusBadRequest, "idempotency_key_invalid")
+}
+
+// failGuard answers the errors of Guard.Do. What is not known here may have any cause, and
+// its text stays on the server.
+func failGuard(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, idempotency.ErrKeyReused):
+		fail(w, http.StatusConflict, "idempotency_key_reused")
+	case errors.Is(err, idempotency.ErrInProgress):
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusConflict, "idempotency_in_progress")
+	case errors.Is(err, errOutcomeUnknown): // the same request with the same key resolves it
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusServiceUnavailable, "outcome_unknown")
+	default:
+		fail(w, http.StatusInternalServerError, "internal")
+	}
+}
+
+func fail(w http.ResponseWriter, status int, code string) { send(w, problem(status, code)) }
+
+func problem(status int, code string) idempotency.Response {
+	body, err := json.Marshal(map[string]any{"status": status, "code": code})
+	if err != nil {
+		panic("a problem is a number and a text: " + err.Error())
+	}
+	return idempotency.Response{Status: status, ContentType: "application/problem+json", Body: body}
+}
+
+func send(w http.ResponseWriter, resp idempotency.Response) {
+	w.Header().Set("Content-Type", resp.ContentType)
+	w.WriteHeader(resp.Status)
+	_, _ = w.Write(resp.Body) // a client that is gone retries
+}
