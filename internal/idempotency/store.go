@@ -11,9 +11,17 @@ import (
 // with tenants adds the tenant. Equal keys in two scopes are two keys.
 type Scope string
 
-// NewScope returns the scope of the given parts. Different parts make different scopes, as
-// long as no part contains a space.
-func NewScope(parts ...string) Scope { return Scope(strings.Join(parts, " ")) }
+// NewScope returns the scope of the given parts. Different parts make different scopes,
+// whatever characters they contain: spaces separate parts, and are escaped inside them.
+func NewScope(parts ...string) Scope {
+	escaped := make([]string, len(parts))
+	for i, part := range parts {
+		escaped[i] = scopeEscaper.Replace(part)
+	}
+	return Scope(strings.Join(escaped, " "))
+}
+
+var scopeEscaper = strings.NewReplacer("%", "%25", " ", "%20")
 
 // ID identifies a key among the keys of all scopes.
 type ID struct {
