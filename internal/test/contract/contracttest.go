@@ -91,11 +91,16 @@ func (v *Validator) Operations() []Operation {
 		for method, op := range item.Operations() {
 			all = append(all, Operation{
 				Method: method, Path: path, ID: op.OperationID,
-				Roles: rolesOf(op), Idempotent: op.Extensions["x-idempotent"] == true,
+				Roles: rolesOf(op), Idempotent: requiresKey(op),
 			})
 		}
 	}
 	return all
+}
+
+// requiresKey reports whether an operation has the Idempotency-Key header as a parameter.
+func requiresKey(op *openapi3.Operation) bool {
+	return op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") != nil
 }
 
 func rolesOf(op *openapi3.Operation) []string {
@@ -201,7 +206,7 @@ func checkHeaders(op *openapi3.Operation, documented *openapi3.Response, header 
 	for name := range documented.Headers {
 		known = append(known, http.CanonicalHeaderKey(name))
 	}
-	if op.Extensions["x-idempotent"] == true {
+	if requiresKey(op) {
 		known = append(known, "Idempotency-Key")
 	}
 	var errs []error

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/audit"
 	customers "example.com/orders/internal/core/customer"
@@ -41,29 +42,40 @@ type Config struct {
 	Log   zerolog.Logger
 }
 
-// New makes the handler of the whole API. It fails when a route declares no roles, or
-// is not in the contract.
-func New(cfg Config) (http.Handler, error) {
-	contract, err := newContract()
+// New returns the handler of the whole API. It fails when a route declares no roles
+// (AUTH-9), or when routes and contract differ: a route that the contract does not have,
+// an operation without a route, other roles, or another requirement of a key.
+func New(cfg Config) (http.Handler, error) { return newHandler(cfg, openapi.OpenAPI) }
+
+func newHandler(cfg Config, contractFile []byte) (http.Handler, error) {
+	contract, err := parseContract(contractFile)
 	if err != nil {
 		return nil, err
 	}
-	a := &api{Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), log: requestLog{cfg.Log}}
-	return a.router(a.routes())
+	docs, err := newDocs()
+	if err != nil {
+		return nil, err
+	}
+	a := &api{Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs, log: requestLog{cfg.Log}}
+	routes, public := a.routes(), a.publicRoutes()
+	if err := checkRoutes(contract, routes, public); err != nil {
+		return nil, err
+	}
+	return a.router(routes, public), nil
 }
 
 type api struct {
 	Config
 	contract *contract
 	guard    guard
+	docs     docs
 	log      requestLog
 }
 
-// endpoint serves a route.
-func (a *api) endpoint(rt route) http.HandlerFunc {
+// endpoint writes the response that serve returns, or a problem document for its error.
+func (a *api) endpoint(serve func(http.ResponseWriter, *http.Request) (*response, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		entryOf(r.Context()).pattern = rt.pattern
-		resp, err := a.serve(rt, w, r)
+		resp, err := serve(w, r)
 		if err != nil {
 			a.refuse(w, r, err)
 			return
@@ -88,7 +100,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 	if err != nil {
 		return nil, err
 	}
-	if rt.guard {
+	if rt.guarded {
 		return a.guard.protect(rt, req, call)
 	}
 	return answerUnguarded(req.http.Context(), call)
@@ -98,7 +110,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 // query. Whatever it refuses leaves the key free.
 func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, error) {
 	var err error
-	if rt.guard {
+	if rt.guarded {
 		if req.key, err = parseKey(w, req.http); err != nil {
 			return nil, err
 		}
@@ -129,7 +141,7 @@ func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 	}
 	entryOf(r.Context()).principal = id.actor.Subject
 	if !rt.allows(id.actor) {
-		return nil, newProblem(wire.ProblemCodeForbiddenRole, "none of the token's roles may do this")
+		return nil, newProblem(wire.ProblemCodeForbiddenRole, "none of the token's roles permits this operation")
 	}
 	return &request{actor: id.actor, scope: id.scope, http: r}, nil
 }

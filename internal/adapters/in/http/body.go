@@ -10,30 +10,34 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// maxBody is how many bytes of a body are read.
+// maxBody is the size of the largest body.
 const maxBody = 64 << 10
 
-// readBody reads a body to its end: a request that was cut short must not be taken
-// for a shorter one. Absent bodies come back empty; whether that will do is up to the
-// contract of the operation.
+// readBody reads a body to its end, because a request that was cut short must not be
+// taken for a shorter one. An absent body is empty; whether the operation needs one is up
+// to the contract.
 //
 // Refusals: body_too_large, unsupported_media_type, malformed_request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, newProblem(wire.ProblemCodeBodyTooLarge, "a body has at most 64 KiB")
-	case err != nil:
-		return nil, newProblem(wire.ProblemCodeMalformedRequest, "the body ended before its end")
-	case len(body) > 0 && !announcesJSON(r.Header):
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, newProblem(wire.ProblemCodeBodyTooLarge, "the body must not exceed 64 KiB")
+	}
+	if err != nil {
+		return nil, errBodyCutShort()
+	}
+	if len(body) > 0 && !isJSON(r.Header) {
 		return nil, newProblem(wire.ProblemCodeUnsupportedMediaType, "send the body as application/json in UTF-8")
 	}
 	return body, nil
 }
 
-// announcesJSON tells whether the headers promise plain JSON in UTF-8.
-func announcesJSON(h http.Header) bool {
+func errBodyCutShort() error {
+	return newProblem(wire.ProblemCodeMalformedRequest, "the connection ended before the end of the body")
+}
+
+// isJSON reports whether the headers declare plain JSON in UTF-8.
+func isJSON(h http.Header) bool {
 	if len(h.Values("Content-Type")) != 1 || h.Get("Content-Encoding") != "" {
 		return false
 	}

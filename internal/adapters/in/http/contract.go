@@ -9,14 +9,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
-	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// contract checks request bodies against api/openapi.yaml, whose schemas are compiled
-// once, when the service starts.
+// contract is api/openapi.yaml: the operations, and the schemas of their bodies, which are
+// compiled once when the service starts.
 type contract struct {
-	bodies map[string]bodyRule // by operationId
+	operations []operation
+	bodies     map[string]bodyRule // by operationId
 }
 
 // bodyRule is what the contract says about the body of one operation.
@@ -25,37 +25,23 @@ type bodyRule struct {
 	schema   *jsonschema.Schema
 }
 
-// pathItem and operation are as much of an OpenAPI document as bodies need.
-type pathItem struct{ Get, Put, Post, Patch, Delete *operation }
-
-type operation struct {
-	ID          string `yaml:"operationId"`
-	RequestBody struct {
-		Required bool
-		Content  map[string]struct {
-			Schema struct {
-				Ref string `yaml:"$ref"`
-			}
-		}
-	} `yaml:"requestBody"`
-}
-
-// contractURL is what the compiler calls the file; nothing is fetched.
+// contractURL is the name of the file for the schema compiler; nothing is fetched.
 const contractURL = "openapi.yaml"
 
-func newContract() (*contract, error) {
-	compiler, err := schemaCompiler(openapi.OpenAPI)
+// parseContract parses an OpenAPI document and compiles the schemas of its bodies.
+func parseContract(file []byte) (*contract, error) {
+	compiler, err := schemaCompiler(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the contract: %w", err)
+		return nil, fmt.Errorf("parse the contract: %w", err)
 	}
-	var document struct{ Paths map[string]pathItem }
-	if err := yaml.Unmarshal(openapi.OpenAPI, &document); err != nil {
-		return nil, fmt.Errorf("read the contract: %w", err)
+	var doc openAPI
+	if err := yaml.Unmarshal(file, &doc); err != nil {
+		return nil, fmt.Errorf("parse the contract: %w", err)
 	}
-	c := &contract{bodies: map[string]bodyRule{}}
-	for _, item := range document.Paths {
-		for _, op := range []*operation{item.Get, item.Put, item.Post, item.Patch, item.Delete} {
-			if err := c.add(compiler, op); err != nil {
+	c := &contract{operations: doc.operations(), bodies: map[string]bodyRule{}}
+	for _, item := range doc.Paths {
+		for _, op := range item.operations() {
+			if err := c.addBody(compiler, op); err != nil {
 				return nil, err
 			}
 		}
@@ -63,8 +49,8 @@ func newContract() (*contract, error) {
 	return c, nil
 }
 
-// schemaCompiler reads the whole file as one JSON Schema resource: schemas refer to
-// each other by their place in it.
+// schemaCompiler returns a compiler that knows the whole file as one JSON Schema resource,
+// because its schemas refer to each other by their place in it.
 func schemaCompiler(file []byte) (*jsonschema.Compiler, error) {
 	var document any
 	if err := yaml.Unmarshal(file, &document); err != nil {
@@ -76,8 +62,8 @@ func schemaCompiler(file []byte) (*jsonschema.Compiler, error) {
 	return compiler, compiler.AddResource(contractURL, document)
 }
 
-func (c *contract) add(compiler *jsonschema.Compiler, op *operation) error {
-	if op == nil || op.RequestBody.Content == nil {
+func (c *contract) addBody(compiler *jsonschema.Compiler, op *operationObject) error {
+	if op.RequestBody.Content == nil {
 		return nil
 	}
 	schema, err := compiler.Compile(contractURL + op.RequestBody.Content["application/json"].Schema.Ref)
@@ -88,7 +74,7 @@ func (c *contract) add(compiler *jsonschema.Compiler, op *operation) error {
 	return nil
 }
 
-// hasBody tells whether requests of an operation have a body at all.
+// hasBody reports whether requests of an operation have a body at all.
 func (c *contract) hasBody(operationID string) bool {
 	_, ok := c.bodies[operationID]
 	return ok

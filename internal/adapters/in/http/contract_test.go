@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
 func testContract(t testing.TB) *contract {
 	t.Helper()
-	c, err := newContract()
+	c, err := parseContract(openapi.OpenAPI)
 	if err != nil {
 		t.Fatal(err)
 	}

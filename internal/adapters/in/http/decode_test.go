@@ -35,7 +35,7 @@ func guardedRoutes(t *testing.T) map[string]route {
 	t.Helper()
 	found := map[string]route{}
 	for _, rt := range (&api{}).routes() {
-		if rt.guard {
+		if rt.guarded {
 			found[rt.operation] = rt
 		}
 	}

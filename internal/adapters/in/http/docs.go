@@ -14,65 +14,66 @@ import (
 	openapi "example.com/orders/api"
 )
 
-// docsPolicy lets the documentation page load nothing but itself and call nobody but
-// this service: people paste tokens into it.
+// docsPolicy is the Content-Security-Policy of the documentation page. People paste tokens
+// into the page, so it may load nothing but itself and call nothing but this service.
 const docsPolicy = "default-src 'none'; connect-src 'self'; img-src 'self' data:; " +
 	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 
-// serveDocs serves the contract, and a page that shows it without help from outside.
-func (a *api) serveDocs(r chi.Router) error {
-	assets, err := docsAssets()
-	if err != nil {
-		return err
-	}
-	page := v5emb.New("Orders", "/openapi.yaml", "/docs")
-	r.Get("/openapi.yaml", a.document("/openapi.yaml", serveContract()))
-	r.Get("/docs", a.document("/docs", page.ServeHTTP))
-	r.Get("/docs/{asset}", a.document("/docs/{asset}", func(w http.ResponseWriter, r *http.Request) {
-		if !assets[chi.URLParam(r, "asset")] {
-			a.notFound(w, r)
-			return
-		}
-		page.ServeHTTP(w, r)
-	}))
-	return nil
+// docs is the documentation page. All its files are embedded, so that it works offline.
+type docs struct {
+	page   http.Handler
+	assets map[string]bool
 }
 
-// document names the route in the log, and keeps the page to itself.
-func (a *api) document(pattern string, serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		entryOf(r.Context()).pattern = pattern
-		w.Header().Set("Content-Security-Policy", docsPolicy)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		serve(w, r)
-	}
-}
-
-// docsAssets lists the files of the page by the names they are asked for; for any
-// other the library's 404 would be plain text.
-func docsAssets() (map[string]bool, error) {
+func newDocs() (docs, error) {
 	files, err := static.FS.ReadDir(".")
 	if err != nil {
-		return nil, fmt.Errorf("list the files of the documentation page: %w", err)
+		return docs{}, fmt.Errorf("list the files of the documentation page: %w", err)
 	}
-	names := map[string]bool{}
+	assets := map[string]bool{}
 	for _, file := range files {
-		names[strings.TrimSuffix(file.Name(), ".gz")] = true
+		assets[strings.TrimSuffix(file.Name(), ".gz")] = true
 	}
-	return names, nil
+	return docs{page: v5emb.New("Orders", "/openapi.yaml", "/docs"), assets: assets}, nil
 }
 
-// serveContract serves api/openapi.yaml, or 304 to who has it already.
-func serveContract() http.HandlerFunc {
-	sum := sha256.Sum256(openapi.OpenAPI)
-	etag := `"` + hex.EncodeToString(sum[:8]) + `"`
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", etag)
-		if r.Header.Get("If-None-Match") == etag {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		w.Header().Set("Content-Type", "application/yaml")
-		_, _ = w.Write(openapi.OpenAPI)
+// getDocs serves the documentation page.
+func (a *api) getDocs(w http.ResponseWriter, r *http.Request) {
+	protectDocs(w)
+	a.docs.page.ServeHTTP(w, r)
+}
+
+// getDocsAsset serves a file of the page. It checks the name, because the library would
+// answer an unknown one with 404 in plain text.
+func (a *api) getDocsAsset(w http.ResponseWriter, r *http.Request) {
+	protectDocs(w)
+	if !a.docs.assets[chi.URLParam(r, "asset")] {
+		a.notFound(w, r)
+		return
 	}
+	a.docs.page.ServeHTTP(w, r)
+}
+
+// contractETag is the version of api/openapi.yaml.
+var contractETag = func() string {
+	sum := sha256.Sum256(openapi.OpenAPI)
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
+}()
+
+// getOpenAPI serves api/openapi.yaml, or 304 to a client that has it already.
+func (a *api) getOpenAPI(w http.ResponseWriter, r *http.Request) {
+	protectDocs(w)
+	w.Header().Set("ETag", contractETag)
+	if r.Header.Get("If-None-Match") == contractETag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(openapi.OpenAPI) // a client that hung up retries
+}
+
+// protectDocs sets the security headers of the documentation.
+func protectDocs(w http.ResponseWriter) {
+	w.Header().Set("Content-Security-Policy", docsPolicy)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 }

@@ -13,61 +13,57 @@ import (
 	contracttest "example.com/orders/internal/test/contract"
 )
 
-// docs serves what needs no token, and holds every answer against the contract.
-type docs struct {
-	testing.TB
-	handler  http.Handler
-	contract *contracttest.Validator
-}
-
-func newDocs(t *testing.T) docs {
+// newPublicAPI returns the routes that need no token.
+func newPublicAPI(t *testing.T) http.Handler {
 	t.Helper()
-	h, err := (&api{log: requestLog{zerolog.Nop()}}).router(nil)
+	docs, err := newDocs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return docs{t, h, contracttest.New(t)}
+	a := &api{docs: docs, log: requestLog{zerolog.Nop()}}
+	return a.router(nil, a.publicRoutes())
 }
 
-func (d docs) get(path string, header http.Header) *httptest.ResponseRecorder {
-	d.Helper()
-	r := httptest.NewRequest("GET", path, nil)
+// get requests a path and checks the response against the contract.
+func get(t *testing.T, handler http.Handler, path string, header http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Header = header
 	w := httptest.NewRecorder()
-	d.handler.ServeHTTP(w, r)
-	d.contract.Check(d, r, nil, w.Result(), w.Body.Bytes())
+	handler.ServeHTTP(w, r)
+	contracttest.New(t).Check(t, r, nil, w.Result(), w.Body.Bytes())
 	return w
 }
 
-func TestContractIsServed(t *testing.T) {
-	d := newDocs(t)
-	w := d.get("/openapi.yaml", nil)
-	if w.Code != http.StatusOK || !bytes.Equal(w.Body.Bytes(), openapi.OpenAPI) {
-		t.Fatalf("got %d and %d bytes", w.Code, w.Body.Len())
+func TestOpenAPI_ServesTheContract(t *testing.T) {
+	handler := newPublicAPI(t)
+	first := get(t, handler, "/openapi.yaml", nil)
+	if first.Code != http.StatusOK || !bytes.Equal(first.Body.Bytes(), openapi.OpenAPI) {
+		t.Fatalf("got %d and %d bytes", first.Code, first.Body.Len())
 	}
-	again := d.get("/openapi.yaml", http.Header{"If-None-Match": {w.Header().Get("ETag")}})
-	if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
-		t.Errorf("got %d and %d bytes", again.Code, again.Body.Len())
+	second := get(t, handler, "/openapi.yaml", http.Header{"If-None-Match": {first.Header().Get("ETag")}})
+	if second.Code != http.StatusNotModified || second.Body.Len() > 0 {
+		t.Errorf("got %d and %d bytes, want 304 and none", second.Code, second.Body.Len())
 	}
 }
 
-// The page must work without a network: all it loads, it loads from here.
-func TestDocsLoadEverythingFromHere(t *testing.T) {
-	d := newDocs(t)
-	w := d.get("/docs", nil)
-	if w.Code != http.StatusOK {
-		t.Fatalf("got %d", w.Code)
+// The page works without a network: it loads all its files from this service.
+func TestDocs_LoadOnlyFilesOfThisService(t *testing.T) {
+	handler := newPublicAPI(t)
+	page := get(t, handler, "/docs", nil)
+	if page.Code != http.StatusOK {
+		t.Fatalf("got %d", page.Code)
 	}
-	links := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(w.Body.String(), -1)
+	links := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
 	if len(links) < 3 {
 		t.Fatalf("the page loads %v", links)
 	}
 	for _, link := range links {
-		if asset := d.get(link[1], nil); asset.Code != http.StatusOK || asset.Body.Len() == 0 {
+		if asset := get(t, handler, link[1], nil); asset.Code != http.StatusOK || asset.Body.Len() == 0 {
 			t.Errorf("%s: got %d and %d bytes", link[1], asset.Code, asset.Body.Len())
 		}
 	}
-	if asset := d.get("/docs/nothing.js", nil); asset.Code != http.StatusNotFound {
-		t.Errorf("got %d", asset.Code)
+	if asset := get(t, handler, "/docs/nothing.js", nil); asset.Code != http.StatusNotFound {
+		t.Errorf("/docs/nothing.js: got %d, want 404", asset.Code)
 	}
 }

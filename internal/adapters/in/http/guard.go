@@ -74,7 +74,7 @@ func (g guard) protect(rt route, req *request, call useCase) (*response, error) 
 		return nil, err
 	}
 	entry.outcome = outcomeOf(replayed || repeated)
-	return respond(record, replayed, entry.outcome), nil
+	return responseOf(record, replayed, entry.outcome), nil
 }
 
 // keyedRequest returns the request as the engine compares it with later ones.
@@ -122,8 +122,8 @@ func final(code wire.ProblemCode) bool {
 	return status == http.StatusPaymentRequired || status == http.StatusConflict || status == http.StatusUnprocessableEntity
 }
 
-// respond returns the response of a record.
-func respond(record idempotency.Record, replayed bool, outcome string) *response {
+// responseOf returns the response of a record.
+func responseOf(record idempotency.Record, replayed bool, outcome string) *response {
 	header := http.Header{}
 	header.Set("Idempotency-Result", outcome)
 	header.Set("Idempotency-Expires", record.ExpiresAt.Format(time.RFC3339))

@@ -24,7 +24,7 @@ const (
 func serveCancel(t *testing.T, store idempotency.Store, call useCase) http.Handler {
 	t.Helper()
 	return serveAuthorised(newTestAPI(t, store), route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", guard: true,
+		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", guarded: true,
 		handle: func(*request) (useCase, error) { return call, nil },
 	})
 }

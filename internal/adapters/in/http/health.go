@@ -8,28 +8,21 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// live tells that the process runs. It never touches the database: a database that is
-// down is no reason to restart us.
-func (a *api) live(w http.ResponseWriter, r *http.Request) {
-	a.health(w, r, wire.HealthStatusLive)
+// getLiveness reports that the process runs. It does not touch the database: restarting
+// the process does not repair a database.
+func (a *api) getLiveness(http.ResponseWriter, *http.Request) (*response, error) {
+	return health(wire.HealthStatusLive)
 }
 
-// ready tells that the process can serve; while it cannot it answers 503, and a load
-// balancer looks elsewhere.
-func (a *api) ready(w http.ResponseWriter, r *http.Request) {
+// getReadiness reports whether the process can serve requests. With 503 it leaves the
+// rotation of a load balancer.
+func (a *api) getReadiness(_ http.ResponseWriter, r *http.Request) (*response, error) {
 	if err := a.Ready(r.Context()); err != nil {
-		a.refuse(w, r, fmt.Errorf("%w: %w", core.ErrUnavailable, err))
-		return
+		return nil, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}
-	a.health(w, r, wire.HealthStatusReady)
+	return health(wire.HealthStatusReady)
 }
 
-func (a *api) health(w http.ResponseWriter, r *http.Request, status wire.HealthStatus) {
-	entryOf(r.Context()).pattern = r.URL.Path
-	resp, err := (&success{status: http.StatusOK, body: wire.Health{Status: status}}).encode()
-	if err != nil {
-		a.refuse(w, r, err)
-		return
-	}
-	resp.write(w)
+func health(status wire.HealthStatus) (*response, error) {
+	return (&success{status: http.StatusOK, body: wire.Health{Status: status}}).encode()
 }

@@ -11,15 +11,24 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// route is one operation of the contract: where it is, who may call it (AUTH-2,
-// AUTH-9), and whether it needs an Idempotency-Key (AUTH-19).
+// route is one operation that needs a token: where it is, who may call it (AUTH-2, AUTH-9),
+// and whether it needs an Idempotency-Key (AUTH-19). The contract says the same; see
+// [checkRoutes].
 type route struct {
 	method    string
 	pattern   string
 	operation string
-	guard     bool
+	guarded   bool
 	roles     []core.Role
 	handle    handler
+}
+
+// publicRoute is one operation without a token.
+type publicRoute struct {
+	method    string
+	pattern   string
+	operation string
+	serve     http.HandlerFunc
 }
 
 const (
@@ -28,64 +37,100 @@ const (
 	admin    = core.Admin
 	system   = core.System
 
-	guarded = true
-	plain   = false
+	guarded   = true
+	unguarded = false
 )
 
-// routes is every operation that needs a token. Money and reservations are guarded.
+// routes returns every operation that needs a token. Money and reservations are guarded.
 func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
 		{"POST", "/orders", "createOrder", guarded, roles(customer, seller), handle(decodeCreateOrder, a.createOrder)},
-		{"GET", "/orders", "listOrders", plain, roles(customer, seller, admin), handle(decodeOrderList, a.listOrders)},
-		{"GET", "/orders/{order_id}", "getOrderById", plain, roles(customer, seller, admin), handle(decodeOrderID, a.getOrderByID)},
+		{"GET", "/orders", "listOrders", unguarded, roles(customer, seller, admin), handle(decodeOrderList, a.listOrders)},
+		{"GET", "/orders/{order_id}", "getOrderById", unguarded, roles(customer, seller, admin), handle(decodeOrderID, a.getOrderByID)},
 		{"POST", "/orders/{order_id}/reservation", "reserveInventory", guarded, roles(customer, seller, system), handle(decodeReserveInventory, a.reserveInventory)},
 		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customer), handle(decodeConfirmPayment, a.confirmPayment)},
 		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customer, admin), handle(decodeRefundPayment, a.refundPayment)},
-		{"GET", "/orders/{order_id}/payments", "listPayments", plain, roles(customer, seller, admin), handle(decodeOrderID, a.listPayments)},
+		{"GET", "/orders/{order_id}/payments", "listPayments", unguarded, roles(customer, seller, admin), handle(decodeOrderID, a.listPayments)},
 		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customer, seller, admin), handle(decodeCancelOrder, a.cancelOrder)},
-		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", plain, roles(seller, admin), handle(decodeUpdateOrderStatus, a.updateOrderStatus)},
+		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", unguarded, roles(seller, admin), handle(decodeUpdateOrderStatus, a.updateOrderStatus)},
 
 		{"POST", "/customers/{customer_id}/balance/charge", "chargeBalance", guarded, roles(system, admin), handle(decodeChangeBalance, a.chargeBalance)},
 		{"POST", "/customers/{customer_id}/balance/credit", "creditBalance", guarded, roles(system, admin), handle(decodeChangeBalance, a.creditBalance)},
-		{"GET", "/customers/{customer_id}/balance", "getBalance", plain, roles(customer, system, admin), handle(decodeCustomerID, a.getBalance)},
-		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", plain, roles(customer, system, admin), handle(decodeTransactionList, a.listBalanceTransactions)},
-		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", plain, roles(customer, admin), handle(decodeCustomerID, a.getCustomerProfile)},
-		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", plain, roles(customer, admin), handle(decodeProfile, a.updateCustomerProfile)},
+		{"GET", "/customers/{customer_id}/balance", "getBalance", unguarded, roles(customer, system, admin), handle(decodeCustomerID, a.getBalance)},
+		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", unguarded, roles(customer, system, admin), handle(decodeTransactionList, a.listBalanceTransactions)},
+		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", unguarded, roles(customer, admin), handle(decodeCustomerID, a.getCustomerProfile)},
+		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", unguarded, roles(customer, admin), handle(decodeProfile, a.updateCustomerProfile)},
 
-		{"PUT", "/products/{sku}", "putProduct", plain, roles(seller, admin), handle(decodePutProduct, a.putProduct)},
-		{"GET", "/products/{sku}", "getProduct", plain, roles(customer, seller, admin, system), handle(decodeSKU, a.getProduct)},
-		{"GET", "/products", "listProducts", plain, roles(customer, seller, admin, system), handle(decodePage, a.listProducts)},
+		{"PUT", "/products/{sku}", "putProduct", unguarded, roles(seller, admin), handle(decodePutProduct, a.putProduct)},
+		{"GET", "/products/{sku}", "getProduct", unguarded, roles(customer, seller, admin, system), handle(decodeSKU, a.getProduct)},
+		{"GET", "/products", "listProducts", unguarded, roles(customer, seller, admin, system), handle(decodePage, a.listProducts)},
 
-		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", plain, roles(customer, seller, admin, system), handle(decodeKeyID, a.getIdempotencyKey)},
-		{"GET", "/admin/audit-log", "listAuditLog", plain, roles(admin), handle(decodePage, a.listAuditLog)},
+		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", unguarded, roles(customer, seller, admin, system), handle(decodeKeyID, a.getIdempotencyKey)},
+		{"GET", "/admin/audit-log", "listAuditLog", unguarded, roles(admin), handle(decodePage, a.listAuditLog)},
 	}
 }
 
-// router serves the routes and what needs no token. A route without roles does not
-// start (AUTH-9).
-func (a *api) router(routes []route) (http.Handler, error) {
+// publicRoutes returns every operation without a token.
+func (a *api) publicRoutes() []publicRoute {
+	return []publicRoute{
+		{"POST", "/webhooks/stripe", "takeStripeWebhook", a.endpoint(a.takeStripeWebhook)},
+		{"GET", "/health/live", "getLiveness", a.endpoint(a.getLiveness)},
+		{"GET", "/health/ready", "getReadiness", a.endpoint(a.getReadiness)},
+		{"GET", "/openapi.yaml", "getOpenAPI", a.getOpenAPI},
+		{"GET", "/docs", "getDocs", a.getDocs},
+		{"GET", "/docs/{asset}", "getDocsAsset", a.getDocsAsset},
+	}
+}
+
+// checkRoutes returns an error unless the routes are those of the contract and each route
+// with a token declares its roles.
+func checkRoutes(contract *contract, routes []route, public []publicRoute) error {
+	var declared []operation
+	for _, rt := range routes {
+		if len(rt.roles) == 0 {
+			return fmt.Errorf("%s %s declares no roles (AUTH-9)", rt.method, rt.pattern)
+		}
+		declared = append(declared, operation{
+			method: rt.method, path: rt.pattern, id: rt.operation, roles: joinRoles(rt.roles), keyRequired: rt.guarded,
+		})
+	}
+	for _, rt := range public {
+		declared = append(declared, operation{method: rt.method, path: rt.pattern, id: rt.operation, public: true})
+	}
+	return checkOperations(contract.operations, declared)
+}
+
+// router routes requests to their operations. All other requests get a problem document,
+// too.
+func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	r := chi.NewRouter()
 	r.Use(a.log.request, a.recoverPanic)
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed(r))
 	for _, rt := range routes {
-		if len(rt.roles) == 0 {
-			return nil, fmt.Errorf("%s %s lets no role in (AUTH-9)", rt.method, rt.pattern)
-		}
-		r.Method(rt.method, rt.pattern, a.endpoint(rt))
+		r.Method(rt.method, rt.pattern, named(rt.pattern, a.endpoint(
+			func(w http.ResponseWriter, r *http.Request) (*response, error) { return a.serve(rt, w, r) })))
 	}
-	r.Post("/webhooks/stripe", a.stripeWebhook)
-	r.Get("/health/live", a.live)
-	r.Get("/health/ready", a.ready)
-	return r, a.serveDocs(r)
+	for _, rt := range public {
+		r.Method(rt.method, rt.pattern, named(rt.pattern, rt.serve))
+	}
+	return r
+}
+
+// named puts the pattern of a route into the log.
+func named(pattern string, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		entryOf(r.Context()).pattern = pattern
+		next(w, r)
+	}
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 	a.refuse(w, r, newProblem(wire.ProblemCodeNotFound, "there is no such path"))
 }
 
-// methodNotAllowed names the methods that a path has (RFC 9110, section 15.5.6).
+// methodNotAllowed lists the methods of the path in Allow (RFC 9110, section 15.5.6).
 func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
@@ -93,11 +138,11 @@ func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 				w.Header().Add("Allow", method)
 			}
 		}
-		a.refuse(w, r, newProblem(wire.ProblemCodeMethodNotAllowed, "the path has no such method"))
+		a.refuse(w, r, newProblem(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
 	}
 }
 
-// allows tells whether one of the actor's roles opens the route.
+// allows reports whether one of the actor's roles may call the route.
 func (rt route) allows(actor core.Actor) bool {
 	return slices.ContainsFunc(rt.roles, func(role core.Role) bool { return actor.Has(role) })
 }

@@ -5,60 +5,131 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
+	openapi "example.com/orders/api"
 	"example.com/orders/internal/core"
-	contracttest "example.com/orders/internal/test/contract"
 )
 
-// AUTH-9: whoever forgets the roles of a route learns it before anybody can call it.
-func TestRouteWithoutRolesDoesNotStart(t *testing.T) {
+func TestCheckRoutes_AcceptsTheContract(t *testing.T) {
 	t.Parallel()
-	for name, roles := range map[string][]core.Role{"none": nil, "an empty list": {}} {
+	a := &api{}
+	if err := checkRoutes(testContract(t), a.routes(), a.publicRoutes()); err != nil {
+		t.Error(err)
+	}
+	for _, rt := range a.routes() {
+		if rt.handle == nil {
+			t.Errorf("%s has no handler", rt.operation)
+		}
+	}
+}
+
+// Each case changes one thing of the routes.
+func TestCheckRoutes_RefusesOtherRoutes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(routes map[string]*route)
+		want   string
+	}{
+		"no roles": {func(r map[string]*route) { r["createOrder"].roles = nil }, "POST /orders declares no roles"},
+		"empty list of roles": {func(r map[string]*route) { r["createOrder"].roles = []core.Role{} },
+			"POST /orders declares no roles"},
+		"one role more": {func(r map[string]*route) { r["listAuditLog"].roles = []core.Role{admin, seller} },
+			"GET /admin/audit-log (listAuditLog): roles admin seller, no key"},
+		"one role less": {func(r map[string]*route) { r["cancelOrder"].roles = []core.Role{customer, seller} },
+			"POST /orders/{order_id}/cancel (cancelOrder): roles customer seller, key required"},
+		"no key required": {func(r map[string]*route) { r["confirmPayment"].guarded = unguarded },
+			"POST /orders/{order_id}/payment/confirm (confirmPayment): roles customer, no key"},
+		"key required": {func(r map[string]*route) { r["getBalance"].guarded = guarded },
+			"GET /customers/{customer_id}/balance (getBalance): roles admin customer system, key required"},
+		"other method": {func(r map[string]*route) { r["putProduct"].method = "POST" }, "POST /products/{sku} (putProduct)"},
+		"other path":   {func(r map[string]*route) { r["putProduct"].pattern = "/goods/{sku}" }, "PUT /goods/{sku} (putProduct)"},
+		"other operation": {func(r map[string]*route) { r["chargeBalance"].operation = "creditBalance" },
+			"POST /customers/{customer_id}/balance/charge (creditBalance)"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := &api{}
-			open := route{method: "GET", pattern: "/secrets", operation: "getSecrets", roles: roles}
-			_, err := a.router(append(a.routes(), open))
-			if err == nil || !strings.Contains(err.Error(), "GET /secrets") {
-				t.Errorf("got %v, want an error that names the route", err)
+			routes, byOperation := a.routes(), map[string]*route{}
+			for i := range routes {
+				byOperation[routes[i].operation] = &routes[i]
 			}
+			c.change(byOperation)
+			wantError(t, checkRoutes(testContract(t), routes, a.publicRoutes()), c.want)
 		})
 	}
 }
 
-func TestRoutesWithRolesStart(t *testing.T) {
+func TestCheckRoutes_RefusesUnknownRoute(t *testing.T) {
 	t.Parallel()
 	a := &api{}
-	if _, err := a.router(a.routes()); err != nil {
+	secrets := route{method: "GET", pattern: "/secrets", operation: "getSecrets", roles: []core.Role{admin}}
+	wantError(t, checkRoutes(testContract(t), append(a.routes(), secrets), a.publicRoutes()),
+		"GET /secrets (getSecrets): roles admin, no key")
+	open := publicRoute{method: "GET", pattern: "/secrets", operation: "getSecrets"}
+	wantError(t, checkRoutes(testContract(t), a.routes(), append(a.publicRoutes(), open)),
+		"GET /secrets (getSecrets): public, no key")
+}
+
+func TestCheckRoutes_RefusesOperationWithoutRoute(t *testing.T) {
+	t.Parallel()
+	a := &api{}
+	withoutOrders := slices.DeleteFunc(a.routes(), func(rt route) bool { return rt.operation == "listOrders" })
+	wantError(t, checkRoutes(testContract(t), withoutOrders, a.publicRoutes()),
+		"GET /orders (listOrders): roles admin customer seller, no key")
+	wantError(t, checkRoutes(testContract(t), a.routes(), nil), "GET /health/live (getLiveness): public, no key")
+}
+
+// A route with a token must not pass for a public operation, nor the other way round.
+func TestCheckRoutes_RefusesPublicRouteOfProtectedOperation(t *testing.T) {
+	t.Parallel()
+	a := &api{}
+	routes := slices.DeleteFunc(a.routes(), func(rt route) bool { return rt.operation == "listProducts" })
+	public := append(a.publicRoutes(), publicRoute{method: "GET", pattern: "/products", operation: "listProducts"})
+	wantError(t, checkRoutes(testContract(t), routes, public), "GET /products (listProducts): public, no key")
+}
+
+func TestNew_AcceptsTheContract(t *testing.T) {
+	t.Parallel()
+	if _, err := New(Config{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// The table of routes and the contract say the same: a route with a wrong operation
-// would have its body checked by another one's rules.
-func TestRoutesAreTheContracts(t *testing.T) {
+// Each case changes one thing of the contract.
+func TestNew_RefusesOtherContract(t *testing.T) {
 	t.Parallel()
-	documented := map[string]contracttest.Operation{}
-	for _, op := range contracttest.New(t).Operations() {
-		slices.Sort(op.Roles)
-		documented[op.ID] = op
-	}
-	for _, rt := range (&api{}).routes() {
-		t.Run(rt.operation, func(t *testing.T) {
+	for name, c := range map[string]struct{ old, replacement, want string }{
+		"operation without a route": {
+			"  /orders:\n", "  /secrets:\n    trace:\n      operationId: getSecrets\n      x-roles: [admin]\n  /orders:\n",
+			"TRACE /secrets (getSecrets): roles admin, no key",
+		},
+		"operation without roles": {"      x-roles: [seller, admin]\n", "", "(updateOrderStatus): roles , no key"},
+		"unknown role":            {"x-roles: [customer, seller]\n", "x-roles: [customer, seller, root]\n", "(createOrder): roles customer root seller"},
+		"key required by the path": {
+			"  /admin/audit-log:\n", "  /admin/audit-log:\n    parameters:\n      - {name: idempotency-key, in: header}\n",
+			"(listAuditLog): roles admin, key required",
+		},
+		"no key required": {
+			"      parameters:\n        - $ref: '#/components/parameters/KeyHeader'\n", "",
+			"(createOrder): roles customer seller, no key",
+		},
+		"token required": {"      security: []\n", "", "(takeStripeWebhook): roles , no key"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := contracttest.Operation{Method: rt.method, Path: rt.pattern, ID: rt.operation, Idempotent: rt.guard}
-			for _, role := range rt.roles {
-				got.Roles = append(got.Roles, string(role))
+			file := string(openapi.OpenAPI)
+			if !strings.Contains(file, c.old) {
+				t.Fatalf("%q is not in the contract", c.old)
 			}
-			slices.Sort(got.Roles)
-			if diff := cmp.Diff(documented[rt.operation], got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("the contract (-) and the table (+) differ:\n%s", diff)
-			}
-			if rt.handle == nil {
-				t.Error("nobody serves it")
-			}
+			_, err := newHandler(Config{}, []byte(strings.Replace(file, c.old, c.replacement, 1)))
+			wantError(t, err, c.want)
 		})
+	}
+}
+
+// wantError checks that err says a text.
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("got %v, want an error that says %q", err, text)
 	}
 }
