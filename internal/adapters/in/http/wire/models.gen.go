@@ -97,51 +97,51 @@ const (
 	RefundStatusSucceeded RefundStatus = "succeeded"
 )
 
-// Amount A decimal without sign and exponent, with at most the currency's decimals.
+// Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
 type Amount = string
 
-// AuditEntry What an administrator did, or saw.
+// AuditEntry An action of an administrator.
 type AuditEntry struct {
-	// Action The use case.
+	// Action The name of the use case, such as `CancelOrder`.
 	Action string `json:"action"`
 
-	// Actor The subject of a customer's or a seller's tokens.
+	// Actor The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	Actor SubjectID `json:"actor"`
 
-	// At RFC 3339, in UTC.
+	// At An RFC 3339 timestamp in UTC.
 	At Timestamp `json:"at"`
 
-	// ID The id of an order, a payment, a refund or a movement of money.
+	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// Metadata Facts about what was done, by name.
+	// Metadata Details of the action, as names and values.
 	Metadata AuditMetadata `json:"metadata"`
 
-	// Resource What it was done to.
+	// Resource The resource, such as `order/1041`.
 	Resource string `json:"resource"`
 }
 
-// AuditMetadata Facts about what was done, by name.
+// AuditMetadata Details of the action, as names and values.
 type AuditMetadata map[string]string
 
 // AuditPage A page of the audit log.
 type AuditPage struct {
 	Data []AuditEntry `json:"data"`
 
-	// NextCursor Asks for the next page; null on the last.
+	// NextCursor The cursor of the next page, or null on the last page.
 	NextCursor *Cursor `json:"next_cursor"`
 }
 
-// Balance What a customer has with us.
+// Balance The balance of a customer.
 type Balance struct {
-	// Balances One amount a currency.
+	// Balances One amount for each currency.
 	Balances []Money `json:"balances"`
 
-	// CustomerID The subject of a customer's or a seller's tokens.
+	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID SubjectID `json:"customer_id"`
 }
 
-// BalanceTransaction One movement of a customer's money. Its amount has no sign; the kind says the direction.
+// BalanceTransaction A change of a customer's balance. The amount has no sign; `kind` determines the direction.
 type BalanceTransaction struct {
 	// Amount An amount in a currency.
 	Amount Money `json:"amount"`
@@ -149,195 +149,195 @@ type BalanceTransaction struct {
 	// BalanceAfter An amount in a currency.
 	BalanceAfter Money `json:"balance_after"`
 
-	// CreatedAt RFC 3339, in UTC.
+	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// CustomerID The subject of a customer's or a seller's tokens.
+	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID  SubjectID `json:"customer_id"`
 	Description *Text     `json:"description"`
 
-	// ID The id of an order, a payment, a refund or a movement of money.
+	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// Kind What moved the balance. A credit and a refund add to it, a charge and a payment take from it.
+	// Kind The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it.
 	Kind      BalanceTransactionKind `json:"kind"`
 	Reference *Text                  `json:"reference"`
 }
 
-// BalanceTransactionKind What moved the balance. A credit and a refund add to it, a charge and a payment take from it.
+// BalanceTransactionKind The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it.
 type BalanceTransactionKind string
 
-// BalanceTransactionPage A page of movements.
+// BalanceTransactionPage A page of balance transactions.
 type BalanceTransactionPage struct {
 	Data []BalanceTransaction `json:"data"`
 
-	// NextCursor Asks for the next page; null on the last.
+	// NextCursor The cursor of the next page, or null on the last page.
 	NextCursor *Cursor `json:"next_cursor"`
 }
 
-// CancelOrderRequest Why an order is cancelled.
+// CancelOrderRequest The reason for the cancellation.
 type CancelOrderRequest struct {
-	// Reason One line of text.
+	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
 }
 
-// ChargeBalanceRequest How much to take, and what for.
+// ChargeBalanceRequest The amount to charge, with an optional description and reference.
 type ChargeBalanceRequest struct {
 	// Amount An amount in a currency.
 	Amount Money `json:"amount"`
 
-	// Description One line of text.
+	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference One line of text.
+	// Reference A single line of text.
 	Reference *Text `json:"reference,omitempty"`
 }
 
-// ConfirmPaymentRequest How to pay. A card comes with its `payment_method`, the balance without.
+// ConfirmPaymentRequest The payment method. `payment_method` is required for `card` and not permitted for `balance`.
 type ConfirmPaymentRequest struct {
-	// Method Where the money comes from.
+	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// PaymentMethod The provider's token of the card; never its number.
+	// PaymentMethod The Stripe payment method of the card. Never send a card number.
 	PaymentMethod *string `json:"payment_method,omitempty"`
 }
 
-// CreateOrderItem How many of a product.
+// CreateOrderItem A product and its quantity.
 type CreateOrderItem struct {
 	// Quantity A number of units.
 	Quantity Quantity `json:"quantity"`
 
-	// SKU A seller's name for a product.
+	// SKU The seller's identifier of a product.
 	SKU SKU `json:"sku"`
 }
 
-// CreateOrderRequest What to order, and for whom.
+// CreateOrderRequest The items to order. Sellers must set `customer_id`.
 type CreateOrderRequest struct {
-	// CustomerID The subject of a customer's or a seller's tokens.
+	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID *SubjectID `json:"customer_id,omitempty"`
 
-	// Items Each SKU once.
+	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 }
 
-// CreditBalanceRequest How much to give, and what for.
+// CreditBalanceRequest The amount to credit, with an optional description and reference.
 type CreditBalanceRequest struct {
 	// Amount An amount in a currency.
 	Amount Money `json:"amount"`
 
-	// Description One line of text.
+	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference One line of text.
+	// Reference A single line of text.
 	Reference *Text `json:"reference,omitempty"`
 }
 
-// Currency An ISO 4217 code.
+// Currency An ISO 4217 currency code.
 type Currency = string
 
-// Cursor A place in a list; opaque, and valid while rows are added.
+// Cursor An opaque position in a list. It stays valid while entries are added.
 type Cursor = string
 
 // Email An e-mail address.
 type Email = string
 
-// FieldError What is wrong with one member of the body, or with one parameter.
+// FieldError A member of the body, or a parameter, that is invalid.
 type FieldError struct {
-	// Detail The rule it breaks.
+	// Detail The rule that it violates.
 	Detail string `json:"detail"`
 
-	// Pointer The member or the parameter, as a JSON pointer in a URI fragment (RFC 6901).
+	// Pointer The member or parameter, as a JSON Pointer in a URI fragment (RFC 6901).
 	Pointer string `json:"pointer"`
 }
 
-// FulfilmentStatus A status that a seller sets.
+// FulfilmentStatus A status that sellers and administrators can set.
 type FulfilmentStatus string
 
-// Health How the process is.
+// Health The health of the process.
 type Health struct {
-	// Status How the process is.
+	// Status The health of the process.
 	Status HealthStatus `json:"status"`
 }
 
-// HealthStatus How the process is.
+// HealthStatus The health of the process.
 type HealthStatus string
 
-// IdempotencyKey Visible ASCII without `" , ; \`.
+// IdempotencyKey Visible ASCII characters without `" , ; \`.
 type IdempotencyKey = string
 
-// IdempotencyKeyHeader A key, or the same in double quotes.
+// IdempotencyKeyHeader A key, optionally in double quotes.
 type IdempotencyKeyHeader = string
 
-// IdempotencyRecord What became of a request.
+// IdempotencyRecord The outcome of a request.
 type IdempotencyRecord struct {
-	// Command The operationId of the request.
+	// Command The operation ID of the request, such as `confirmPayment`.
 	Command string `json:"command"`
 
-	// CreatedAt RFC 3339, in UTC.
+	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// ExpiresAt RFC 3339, in UTC.
+	// ExpiresAt An RFC 3339 timestamp in UTC.
 	ExpiresAt Timestamp `json:"expires_at"`
 
-	// Key Visible ASCII without `" , ; \`.
+	// Key Visible ASCII characters without `" , ; \`.
 	Key IdempotencyKey `json:"key"`
 
-	// Status The status code of the stored answer.
+	// Status The status code of the stored response.
 	Status int `json:"status"`
 }
 
-// IdempotencyResult Whether a request took effect now or before.
+// IdempotencyResult `created` if the request took effect now, `reused` if an earlier one did.
 type IdempotencyResult string
 
 // Money An amount in a currency.
 type Money struct {
-	// Amount A decimal without sign and exponent, with at most the currency's decimals.
+	// Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
 	Amount Amount `json:"amount"`
 
-	// Currency An ISO 4217 code.
+	// Currency An ISO 4217 currency code.
 	Currency Currency `json:"currency"`
 }
 
-// Name A name, in one line.
+// Name A name, on a single line.
 type Name = string
 
-// Order What a customer buys from one seller, in one currency.
+// Order Products that a customer buys from one seller, in one currency.
 type Order struct {
-	// CreatedAt RFC 3339, in UTC.
+	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// CustomerID The subject of a customer's or a seller's tokens.
+	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID SubjectID `json:"customer_id"`
 
-	// ID The id of an order, a payment, a refund or a movement of money.
+	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID    ResourceID  `json:"id"`
 	Items []OrderItem `json:"items"`
 
-	// Reservation The hold on the stock, or null when nothing is held.
+	// Reservation The reservation, or null if no stock is reserved.
 	Reservation *Reservation `json:"reservation"`
 
-	// SellerID The subject of a customer's or a seller's tokens.
+	// SellerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	SellerID SubjectID `json:"seller_id"`
 
-	// Status Where an order stands in its life.
+	// Status The status of an order.
 	Status OrderStatus `json:"status"`
 
 	// Total An amount in a currency.
 	Total Money `json:"total"`
 
-	// UpdatedAt RFC 3339, in UTC.
+	// UpdatedAt An RFC 3339 timestamp in UTC.
 	UpdatedAt Timestamp `json:"updated_at"`
 
-	// Version Counts the changes, from 1.
+	// Version The version of the order. It starts at 1 and grows with each change.
 	Version int `json:"version"`
 }
 
-// OrderItem One product of an order, at the price it had when the order was made.
+// OrderItem A product of an order, at its price when the order was created.
 type OrderItem struct {
 	// Quantity A number of units.
 	Quantity Quantity `json:"quantity"`
 
-	// SKU A seller's name for a product.
+	// SKU The seller's identifier of a product.
 	SKU SKU `json:"sku"`
 
 	// UnitPrice An amount in a currency.
@@ -348,11 +348,11 @@ type OrderItem struct {
 type OrderPage struct {
 	Data []Order `json:"data"`
 
-	// NextCursor Asks for the next page; null on the last.
+	// NextCursor The cursor of the next page, or null on the last page.
 	NextCursor *Cursor `json:"next_cursor"`
 }
 
-// OrderStatus Where an order stands in its life.
+// OrderStatus The status of an order.
 type OrderStatus string
 
 // Payment A payment of an order.
@@ -360,123 +360,123 @@ type Payment struct {
 	// Amount An amount in a currency.
 	Amount Money `json:"amount"`
 
-	// CreatedAt RFC 3339, in UTC.
+	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp       `json:"created_at"`
 	Failure   *PaymentFailure `json:"failure"`
 
-	// ID The id of an order, a payment, a refund or a movement of money.
+	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// Method Where the money comes from.
+	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// OrderID The id of an order, a payment, a refund or a movement of money.
+	// OrderID The ID of an order, payment, refund, balance transaction or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
 	// Refunded An amount in a currency.
 	Refunded Money `json:"refunded"`
 
-	// Status Whether the money is ours.
+	// Status The status of a payment.
 	Status PaymentStatus `json:"status"`
 }
 
-// PaymentFailure Why a card was refused, as the provider's short code. The order waits for another payment.
+// PaymentFailure The card provider's code for the reason of the decline. The order awaits another payment.
 type PaymentFailure = string
 
-// PaymentList All payments of an order.
+// PaymentList The payments of an order.
 type PaymentList struct {
 	Data []PaymentWithRefunds `json:"data"`
 }
 
-// PaymentMethod Where the money comes from.
+// PaymentMethod The source of the money.
 type PaymentMethod string
 
-// PaymentStatus Whether the money is ours.
+// PaymentStatus The status of a payment.
 type PaymentStatus string
 
-// PaymentWithRefunds A payment of an order, and what of it went back.
+// PaymentWithRefunds A payment of an order with its refunds.
 type PaymentWithRefunds struct {
 	// Amount An amount in a currency.
 	Amount Money `json:"amount"`
 
-	// CreatedAt RFC 3339, in UTC.
+	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp       `json:"created_at"`
 	Failure   *PaymentFailure `json:"failure"`
 
-	// ID The id of an order, a payment, a refund or a movement of money.
+	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// Method Where the money comes from.
+	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// OrderID The id of an order, a payment, a refund or a movement of money.
+	// OrderID The ID of an order, payment, refund, balance transaction or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
 	// Refunded An amount in a currency.
 	Refunded Money    `json:"refunded"`
 	Refunds  []Refund `json:"refunds"`
 
-	// Status Whether the money is ours.
+	// Status The status of a payment.
 	Status PaymentStatus `json:"status"`
 }
 
-// Phone A telephone number, E.164.
+// Phone A telephone number in E.164 format.
 type Phone = string
 
-// Problem Why a request was not done (RFC 9457).
+// Problem An error response (RFC 9457).
 type Problem struct {
-	// Code The stable name of a problem, the one to switch on.
+	// Code The stable code of the problem. Branch on this.
 	Code ProblemCode `json:"code"`
 
-	// Detail This problem, in words; neither causes nor personal data.
+	// Detail An explanation of this occurrence. It never contains internal causes or personal data.
 	Detail string `json:"detail"`
 
-	// Errors What is wrong, member by member.
+	// Errors The members and parameters that are invalid.
 	Errors []FieldError `json:"errors,omitempty"`
 
 	// Instance The path of the request.
 	Instance string `json:"instance"`
 
-	// RequestID Names the request in our logs.
+	// RequestID Identifies the request in the server's logs.
 	RequestID string `json:"request_id"`
 
-	// Retryable Whether sending the same request again can help.
+	// Retryable True if sending the same request again can succeed.
 	Retryable bool `json:"retryable"`
 
-	// Status The status code of the answer.
+	// Status The HTTP status code.
 	Status int `json:"status"`
 
-	// Title The kind of problem, in words.
+	// Title A short description of the kind of problem.
 	Title string `json:"title"`
 
-	// Type The kind of problem, as a URI. It names and does not have to be fetched.
+	// Type A URI that identifies the kind of problem.
 	Type string `json:"type"`
 }
 
-// ProblemCode The stable name of a problem, the one to switch on.
+// ProblemCode The stable code of the problem. Branch on this.
 type ProblemCode string
 
-// Product What a seller offers. Available is what is on hand and not reserved.
+// Product A product of a seller. `available` is `on_hand` minus `reserved`.
 type Product struct {
-	// Available A number of units in stock.
+	// Available A number of units.
 	Available Stock `json:"available"`
 
-	// Name A name, in one line.
+	// Name A name, on a single line.
 	Name Name `json:"name"`
 
-	// OnHand A number of units in stock.
+	// OnHand A number of units.
 	OnHand Stock `json:"on_hand"`
 
 	// Price An amount in a currency.
 	Price Money `json:"price"`
 
-	// Reserved A number of units in stock.
+	// Reserved A number of units.
 	Reserved Stock `json:"reserved"`
 
-	// SellerID The subject of a customer's or a seller's tokens.
+	// SellerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	SellerID SubjectID `json:"seller_id"`
 
-	// SKU A seller's name for a product.
+	// SKU The seller's identifier of a product.
 	SKU SKU `json:"sku"`
 }
 
@@ -484,34 +484,34 @@ type Product struct {
 type ProductPage struct {
 	Data []Product `json:"data"`
 
-	// NextCursor Asks for the next page; null on the last.
+	// NextCursor The cursor of the next page, or null on the last page.
 	NextCursor *Cursor `json:"next_cursor"`
 }
 
-// Profile Who a customer is.
+// Profile The profile of a customer.
 type Profile struct {
-	// CustomerID The subject of a customer's or a seller's tokens.
+	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID SubjectID `json:"customer_id"`
 
 	// Email An e-mail address.
 	Email Email `json:"email"`
 
-	// FullName A name, in one line.
+	// FullName A name, on a single line.
 	FullName Name `json:"full_name"`
 
-	// Phone A telephone number, E.164.
+	// Phone A telephone number in E.164 format.
 	Phone Phone `json:"phone"`
 
-	// UpdatedAt RFC 3339, in UTC.
+	// UpdatedAt An RFC 3339 timestamp in UTC.
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PutProductRequest A product as it shall be from now on.
+// PutProductRequest The new product. It replaces the existing one.
 type PutProductRequest struct {
-	// Name A name, in one line.
+	// Name A name, on a single line.
 	Name Name `json:"name"`
 
-	// OnHand A number of units in stock.
+	// OnHand A number of units.
 	OnHand Stock `json:"on_hand"`
 
 	// Price An amount in a currency.
@@ -521,90 +521,90 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Refund Money that goes back to the customer.
+// Refund Money that is returned to the customer.
 type Refund struct {
 	// Amount An amount in a currency.
 	Amount Money `json:"amount"`
 
-	// CreatedAt RFC 3339, in UTC.
+	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// ID The id of an order, a payment, a refund or a movement of money.
+	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// OrderID The id of an order, a payment, a refund or a movement of money.
+	// OrderID The ID of an order, payment, refund, balance transaction or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
-	// PaymentID The id of an order, a payment, a refund or a movement of money.
+	// PaymentID The ID of an order, payment, refund, balance transaction or audit log entry.
 	PaymentID ResourceID `json:"payment_id"`
 	Reason    *Text      `json:"reason"`
 
-	// Status Whether the money is back.
+	// Status The status of a refund.
 	Status RefundStatus `json:"status"`
 }
 
-// RefundPaymentRequest How much to refund, all that is left when no amount is named, and why.
+// RefundPaymentRequest The amount and the reason of the refund. Without an amount, the full refundable amount is refunded.
 type RefundPaymentRequest struct {
 	// Amount An amount in a currency.
 	Amount *Money `json:"amount,omitempty"`
 
-	// Reason One line of text.
+	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
 }
 
-// RefundStatus Whether the money is back.
+// RefundStatus The status of a refund.
 type RefundStatus string
 
-// Reservation A hold on stock.
+// Reservation Stock that is set aside for an unpaid order.
 type Reservation struct {
-	// ExpiresAt RFC 3339, in UTC.
+	// ExpiresAt An RFC 3339 timestamp in UTC.
 	ExpiresAt Timestamp `json:"expires_at"`
 }
 
-// ReserveInventoryRequest Holds the stock of an order anew; there is nothing to say about it.
+// ReserveInventoryRequest An empty object.
 type ReserveInventoryRequest = map[string]interface{}
 
-// ResourceID The id of an order, a payment, a refund or a movement of money.
+// ResourceID The ID of an order, payment, refund, balance transaction or audit log entry.
 type ResourceID = int64
 
-// SKU A seller's name for a product.
+// SKU The seller's identifier of a product.
 type SKU = string
 
-// Stock A number of units in stock.
+// Stock A number of units.
 type Stock = int64
 
-// SubjectID The subject of a customer's or a seller's tokens.
+// SubjectID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 type SubjectID = string
 
-// Text One line of text.
+// Text A single line of text.
 type Text = string
 
-// Timestamp RFC 3339, in UTC.
+// Timestamp An RFC 3339 timestamp in UTC.
 type Timestamp = time.Time
 
-// UpdateCustomerProfileRequest A profile as it shall be from now on.
+// UpdateCustomerProfileRequest The new profile. It replaces the existing one.
 type UpdateCustomerProfileRequest struct {
 	// Email An e-mail address.
 	Email Email `json:"email"`
 
-	// FullName A name, in one line.
+	// FullName A name, on a single line.
 	FullName Name `json:"full_name"`
 
-	// Phone A telephone number, E.164.
+	// Phone A telephone number in E.164 format.
 	Phone Phone `json:"phone"`
 }
 
-// UpdateOrderStatusRequest The status an order has now reached.
+// UpdateOrderStatusRequest The new status of the order.
 type UpdateOrderStatusRequest struct {
-	// Status A status that a seller sets.
+	// Status A status that sellers and administrators can set.
 	Status FulfilmentStatus `json:"status"`
 }
 
-// WebhookEvent An event as the provider describes it.
+// WebhookEvent A Stripe event, as Stripe documents it.
 type WebhookEvent map[string]interface{}
 
-// WebhookReceipt Nothing; the status says it.
+// WebhookReceipt An empty object.
 type WebhookReceipt = map[string]interface{}
 
-// WebhookSignature Time and signature, `t=…,v1=…`.
+// WebhookSignature The time and the signature, as `t=…,v1=…`.
 type WebhookSignature = string
