@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
 
@@ -21,28 +20,28 @@ import (
 )
 
 const (
-	// maxToken bounds a token before anything of it is read.
+	// maxToken is the size of the largest token; a larger one is not parsed.
 	maxToken = 8 << 10
-	// maxVerified bounds how many tokens are remembered.
+	// maxVerified is how many verified tokens are remembered.
 	maxVerified = 10_000
 	// leeway is how far the issuer's clock may be off.
 	leeway = 30 * time.Second
-	// maxTime is the largest exp, nbf and iat that a double holds exactly.
+	// maxTime is the largest exp, nbf and iat that a float64 holds exactly.
 	maxTime = 1 << 53
 )
 
-// TokenConfig says whose tokens are good. All of it is required.
+// TokenConfig says which tokens are accepted. Everything but OnRefreshError is required.
 type TokenConfig struct {
 	Issuer   string
 	Audience string
 	// JWKSURL is where the issuer publishes its keys.
 	JWKSURL string
-	// RolesClaim is the path to the roles in the claims: "roles", "realm_access.roles"
-	// or "scope".
+	// RolesClaim is the path to the roles in the claims: "roles", "realm_access.roles" or
+	// "scope".
 	RolesClaim string
 	// Now is the clock.
 	Now func() time.Time
-	// OnRefreshError hears that the keys could not be fetched; the old ones stay.
+	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in use.
 	OnRefreshError func(err error)
 }
 
@@ -54,16 +53,18 @@ type Verifier struct {
 	verified *otter.Cache[[sha256.Size]byte, verified]
 }
 
-// identity is who sent a request.
+// identity is the sender of a request.
 type identity struct {
 	actor core.Actor
 	scope idempotency.Scope
 }
 
-// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. An issuer
-// that cannot be reached yet is no error: until its keys are there, every token is
-// answered with 503. Anything empty in cfg is an error, for the libraries take an empty
-// issuer, audience or method list as a check that is switched off.
+// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. It succeeds
+// even if the issuer cannot be reached yet; until the keys are loaded, every token is
+// answered with 503.
+//
+// An empty value in cfg is an error, because the libraries would take an empty issuer,
+// audience or list of methods as "do not check".
 func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 	if cfg.Issuer == "" || cfg.Audience == "" || cfg.JWKSURL == "" || cfg.RolesClaim == "" || cfg.Now == nil {
 		return nil, errors.New("issuer, audience, JWKS URL, roles claim and clock are all required")
@@ -74,7 +75,7 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 	}
 	cache, err := otter.New(&otter.Options[[sha256.Size]byte, verified]{MaximumSize: maxVerified})
 	if err != nil {
-		return nil, fmt.Errorf("set up the memory for tokens: %w", err)
+		return nil, fmt.Errorf("set up the token cache: %w", err)
 	}
 	return &Verifier{cfg: cfg, keys: keys, verified: cache, parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{"RS256", "PS256", "ES256", "EdDSA"}),
@@ -84,33 +85,46 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 	)}, nil
 }
 
-// Close ends what runs in the background.
+// Close stops the background work of the verifier.
 func (v *Verifier) Close() { v.verified.StopAllGoroutines() }
 
-// authenticate gives the identity behind a request, or 401 without a word on why, or
-// 503 while there are no keys to tell.
+// Ready returns why no token can be verified, or nil. While there are no keys, it asks the
+// issuer for them.
+func (v *Verifier) Ready(ctx context.Context) error {
+	if v.keys.loaded(ctx) {
+		return nil
+	}
+	v.keys.fetch(ctx)
+	if v.keys.loaded(ctx) {
+		return nil
+	}
+	return errors.New("the issuer's signing keys are not loaded")
+}
+
+// authenticate returns the identity of a request. A bad token is 401 without a reason; it
+// is 503 while there are no keys to verify it with.
 func (v *Verifier) authenticate(r *http.Request) (identity, error) {
 	token, err := bearer(r)
 	if err != nil {
 		return identity{}, err
 	}
-	name := sha256.Sum256([]byte(token))
-	if known, ok := v.verified.GetIfPresent(name); ok && v.stillGood(r.Context(), known) {
+	hash := sha256.Sum256([]byte(token))
+	if known, ok := v.verified.GetIfPresent(hash); ok && v.stillValid(r.Context(), known) {
 		return known.identity, nil
 	}
 	fresh, err := v.verify(r.Context(), token)
-	if err != nil && !v.hasKeys(r.Context()) {
+	if err != nil && !v.keys.loaded(r.Context()) {
 		return identity{}, fmt.Errorf("%w: the issuer's signing keys are not loaded", core.ErrUnavailable)
 	}
 	if err != nil {
 		return identity{}, errUnauthenticated()
 	}
-	v.verified.Set(name, fresh)
+	v.verified.Set(hash, fresh)
 	return fresh.identity, nil
 }
 
-// verified is a token that was found good, remembered by the hash of all of it: no
-// other token can stand for it.
+// verified is a token that was verified. It is remembered by the hash of the whole token,
+// so that no other token can be mistaken for it.
 type verified struct {
 	identity identity
 	expires  time.Time
@@ -118,25 +132,25 @@ type verified struct {
 	key      publicKey
 }
 
-// publicKey is what every public key of the standard library can do.
+// publicKey is what all public keys of the standard library implement.
 type publicKey interface {
 	Equal(other crypto.PublicKey) bool
 }
 
-// stillGood looks at what can change after a token was verified: it expires, and its
-// key may have been taken out of the issuer's set, or replaced.
-func (v *Verifier) stillGood(ctx context.Context, known verified) bool {
-	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.holds(ctx, known.kid, known.key)
+// stillValid checks what can change after a token was verified: it expires, and its key may
+// be removed from the issuer's set or replaced.
+func (v *Verifier) stillValid(ctx context.Context, known verified) bool {
+	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.has(ctx, known.kid, known.key)
 }
 
-// verify checks a token from its form to its claims.
+// verify checks form, signature and claims of a token.
 func (v *Verifier) verify(ctx context.Context, token string) (verified, error) {
-	if !strictToken(token) {
-		return verified{}, errors.New("the token can be read in two ways")
+	if !isStrictToken(token) {
+		return verified{}, errors.New("the token is ambiguous JSON")
 	}
 	claims := jwt.MapClaims{}
 	var used any
-	find := v.key(ctx)
+	find := v.findKey(ctx)
 	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (_ any, err error) {
 		used, err = find(t)
 		return used, err
@@ -147,15 +161,15 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, error) {
 	key, known := used.(publicKey)
 	expires, err := claims.GetExpirationTime()
 	if err != nil || !known {
-		return verified{}, errors.New("the key cannot verify")
+		return verified{}, errors.New("unusable key or expiry")
 	}
 	id, err := v.identify(claims)
 	kid, _ := parsed.Header["kid"].(string)
 	return verified{identity: id, expires: expires.Time, kid: kid, key: key}, err
 }
 
-// bearer takes the token from the Authorization header (RFC 6750, section 2.1). One in
-// the query is refused, for URLs end up in logs.
+// bearer returns the token of the Authorization header (RFC 6750, section 2.1). A token in
+// the query is refused, because URLs are logged.
 func bearer(r *http.Request) (string, error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) != 1 || r.URL.Query().Has("access_token") {
@@ -169,57 +183,51 @@ func bearer(r *http.Request) (string, error) {
 }
 
 func errUnauthenticated() error {
-	return newProblem(wire.ProblemCodeUnauthenticated, "a valid bearer token is required")
+	return newProblem(wire.ProblemCodeUnauthenticated, "send a valid bearer token")
 }
 
-// strictToken tells whether header and claims are JSON that everybody reads alike: no
-// member twice, no invalid UTF-8. The library would take the last of two.
-func strictToken(token string) bool {
+// isStrictToken reports whether header and claims are JSON that every parser reads in the
+// same way. The library would accept duplicate members and take the last one.
+func isStrictToken(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return false
 	}
 	for _, part := range parts[:2] {
 		raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
-		if err != nil || !jsontext.Value(raw).IsValid() {
+		if err != nil || !isStrictJSON(raw) {
 			return false
 		}
 	}
 	return true
 }
 
-// key finds the key that a token names. Without a name the library would try every
-// key, and an extension it does not know (crit) it would pass over (RFC 7515, section
-// 4.1.11).
-func (v *Verifier) key(ctx context.Context) jwt.Keyfunc {
+// findKey returns a function that finds the key of a token by its kid. Without a kid the
+// library would try every key, and it would ignore a critical extension that it does not
+// know (crit; RFC 7515, section 4.1.11).
+func (v *Verifier) findKey(ctx context.Context) jwt.Keyfunc {
 	find := v.keys.KeyfuncCtx(ctx)
 	return func(t *jwt.Token) (any, error) {
 		kid, _ := t.Header["kid"].(string)
 		if _, critical := t.Header["crit"]; kid == "" || critical {
-			return nil, errors.New("a token names its key and no critical extensions")
+			return nil, errors.New("the token has no kid, or a critical extension")
 		}
 		return find(t)
 	}
 }
 
-// identify reads subject and roles from verified claims.
+// identify returns subject and roles of verified claims.
 func (v *Verifier) identify(claims jwt.MapClaims) (identity, error) {
 	subject, err := claims.GetSubject()
-	if err != nil || !goodSubject(subject) || !goodTimes(claims) {
-		return identity{}, errors.New("the claims cannot be used")
+	if err != nil || !subjectPattern.MatchString(subject) || !hasExactTimes(claims) {
+		return identity{}, errors.New("unusable claims")
 	}
 	actor := core.Actor{Subject: subject, Roles: rolesAt(claims, v.cfg.RolesClaim)}
 	return identity{actor: actor, scope: idempotency.NewScope(v.cfg.Issuer, subject)}, nil
 }
 
-// goodSubject refuses what the contract does not know as the id of a customer or a
-// seller.
-func goodSubject(s string) bool {
-	return subjectPattern.MatchString(s)
-}
-
-// goodTimes refuses times that the library would turn into other times.
-func goodTimes(claims jwt.MapClaims) bool {
+// hasExactTimes reports whether the library keeps the times of the claims as they are.
+func hasExactTimes(claims jwt.MapClaims) bool {
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if t, ok := claims[name].(float64); ok && (t < 0 || t > maxTime) {
 			return false
@@ -228,8 +236,8 @@ func goodTimes(claims jwt.MapClaims) bool {
 	return true
 }
 
-// rolesAt is the one converter of claims to roles (AUTH-7): a list or a space-separated
-// string at a path such as "realm_access.roles". Names that are no role grant nothing.
+// rolesAt is the only converter of claims to roles (AUTH-7): a list or a space-separated
+// string at a path such as "realm_access.roles". Unknown names grant nothing.
 func rolesAt(claims jwt.MapClaims, path string) []core.Role {
 	var at any = map[string]any(claims)
 	for name := range strings.SplitSeq(path, ".") {
@@ -245,6 +253,7 @@ func rolesAt(claims jwt.MapClaims, path string) []core.Role {
 	return roles
 }
 
+// namesIn returns the strings of a claim.
 func namesIn(claim any) []string {
 	switch claim := claim.(type) {
 	case string:

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
@@ -80,9 +78,9 @@ func (c *contract) hasBody(operationID string) bool {
 	return ok
 }
 
-// check holds a body against the contract of an operation, and gives its canonical
-// form (RFC 8785): two bodies that say the same are equal there. Nothing that a caller
-// sent comes back in a refusal but the names of members (AUTH-16).
+// check validates a body against the contract of an operation and returns its canonical
+// form (RFC 8785): two bodies that mean the same are equal bytes. A refusal repeats
+// nothing of the body but names of members (AUTH-16).
 //
 // Refusals: malformed_request, validation_failed.
 func (c *contract) check(operationID string, body []byte) ([]byte, error) {
@@ -91,36 +89,31 @@ func (c *contract) check(operationID string, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the contract has no body for %q", operationID)
 	}
 	if len(body) == 0 && !rule.required {
-		body = []byte("{}") // nothing to say, in the words of the contract
+		body = []byte("{}") // no body means a body without members
 	}
-	if err := scan(body); err != nil {
+	if err := checkJSON(body); err != nil {
 		return nil, err
 	}
 	if err := rule.validate(body); err != nil {
 		return nil, err
 	}
-	canonical := jsontext.Value(body).Clone()
-	if err := canonical.Canonicalize(); err != nil {
-		return nil, fmt.Errorf("canonicalize a body: %w", err)
-	}
-	return canonical, nil
+	return canonicalJSON(body)
 }
 
 func (r bodyRule) validate(body []byte) error {
-	var value any
-	if err := json.Unmarshal(body, &value); err != nil { // numbers fit a float64: scan saw to it
-		return fmt.Errorf("decode a body: %w", err)
-	}
-	err := r.schema.Validate(value)
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	value, err := decodeJSON(body)
+	if err != nil {
 		return err
 	}
-	return validationFailed(fieldErrors(invalid))
+	err = r.schema.Validate(value)
+	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		return validationFailed(fieldErrors(invalid))
+	}
+	return err
 }
 
-func validationFailed(fields []wire.FieldError) *problem {
-	p := newProblem(wire.ProblemCodeValidationFailed, "the request does not satisfy the contract")
+func validationFailed(fields []wire.FieldError) error {
+	p := newProblem(wire.ProblemCodeValidationFailed, "the request is invalid; see errors")
 	p.errors = fields
 	return p
 }

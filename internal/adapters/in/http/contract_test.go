@@ -119,7 +119,7 @@ func TestCheckBlamesMembers(t *testing.T) {
 		{"unknown", "createOrder", `{"items":[{"sku":"a","quantity":1,"price":"1"}],"note":"x"}`,
 			fields("#/items/0/price", "is not a known member", "#/note", "is not a known member")},
 		{"odd name", "cancelOrder", `{"a/b~c d\"é":1}`, fields("#/a~1b~0c%20d%22%C3%A9", "is not a known member")},
-		{"none", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 items")},
+		{"none", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 item")},
 		{"too many", "createOrder", many, fields("#/items", "must have at most 100 items")},
 		{"too few", "createOrder", `{"items":[{"sku":"a","quantity":0}]}`, fields("#/items/0/quantity", "must be at least 1")},
 		{"too much", "createOrder", `{"items":[{"sku":"a","quantity":10001}]}`, fields("#/items/0/quantity", "must be at most 10000")},
@@ -133,13 +133,13 @@ func TestCheckBlamesMembers(t *testing.T) {
 			fields("#/amount/amount", "must match "+amount, "#/amount/currency", "must match ^[A-Z]{3}$")},
 		{"long text", "cancelOrder", `{"reason":"` + strings.Repeat("я", 256) + `"}`, fields("#/reason", "must have at most 255 characters")},
 		{"long text with NUL", "cancelOrder", `{"reason":"\u0000` + strings.Repeat("я", 255) + `"}`, fields("#/reason", "must have at most 255 characters")},
-		{"empty name", "putProduct", `{"name":"","price":{"amount":"1","currency":"RUB"},"on_hand":1}`, fields("#/name", "must have at least 1 characters")},
+		{"empty name", "putProduct", `{"name":"","price":{"amount":"1","currency":"RUB"},"on_hand":1}`, fields("#/name", "must have at least 1 character")},
 		{"NUL in a text", "cancelOrder", `{"reason":"a\u0000b"}`, fields("#/reason", `must match ^[^\x00-\x1f\x7f]*$`)},
 		{"stock", "putProduct", `{"name":"n","price":{"amount":"1","currency":"RUB"},"on_hand":1000000001}`, fields("#/on_hand", "must be at most 1000000000")},
-		{"status", "updateOrderStatus", `{"status":"paid"}`, fields("#/status", "must be one of fulfilling shipped delivered")},
-		{"method", "confirmPayment", `{"method":"cash"}`, fields("#/method", "must be one of balance card")},
+		{"status", "updateOrderStatus", `{"status":"paid"}`, fields("#/status", "must be one of fulfilling, shipped, delivered")},
+		{"method", "confirmPayment", `{"method":"cash"}`, fields("#/method", "must be one of balance, card")},
 		{"card without token", "confirmPayment", `{"method":"card"}`, fields("#/payment_method", "is required")},
-		{"balance with token", "confirmPayment", `{"method":"balance","payment_method":"pm_1"}`, fields("#/payment_method", "does not belong here")},
+		{"balance with token", "confirmPayment", `{"method":"balance","payment_method":"pm_1"}`, fields("#/payment_method", "must be absent")},
 		{"token", "confirmPayment", `{"method":"card","payment_method":"tok_1"}`, fields("#/payment_method", "must match ^pm_[A-Za-z0-9_]{1,255}$")},
 		{"e-mail", "updateCustomerProfile", `{"full_name":"A","email":"a@b","phone":"+79161234567"}`,
 			fields("#/email", "must match ^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\\.[A-Za-z0-9-]{1,63})+$")},
@@ -186,7 +186,7 @@ func TestCheckNeverEchoesValues(t *testing.T) {
 }
 
 func TestCheckRefusesCardNumbers(t *testing.T) {
-	const detail = "card numbers are not accepted; send the token of a payment method"
+	const detail = "must not contain a card number; send a payment method token"
 	credit := func(members string) string {
 		return `{"amount":{"amount":"378282246310005","currency":"RUB"},` + members + `}`
 	}

@@ -3,22 +3,23 @@ package httpapi
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// maxFieldErrors bounds an answer: a body of 64 KiB has room for thousands of
+// maxFieldErrors bounds the size of a response: a body of 64 KiB has room for thousands of
 // unknown members.
 const maxFieldErrors = 100
 
-// fieldErrors gives one entry for each member that breaks a rule, in the order of
-// their pointers, so that equal bodies get equal answers.
+// fieldErrors returns one entry for each invalid member, sorted by pointer, so that equal
+// bodies get equal responses.
 func fieldErrors(invalid *jsonschema.ValidationError) []wire.FieldError {
 	fields := collect(nil, invalid)
 	slices.SortFunc(fields, func(a, b wire.FieldError) int {
@@ -28,7 +29,7 @@ func fieldErrors(invalid *jsonschema.ValidationError) []wire.FieldError {
 	return fields[:min(len(fields), maxFieldErrors)]
 }
 
-// collect walks to the leaves of the validator's tree, which are the broken rules.
+// collect adds the leaves of the validator's tree, which are the violated rules.
 func collect(fields []wire.FieldError, e *jsonschema.ValidationError) []wire.FieldError {
 	for _, cause := range e.Causes {
 		fields = collect(fields, cause)
@@ -45,7 +46,7 @@ func collect(fields []wire.FieldError, e *jsonschema.ValidationError) []wire.Fie
 	return append(fields, wire.FieldError{Pointer: pointer(e.InstanceLocation), Detail: ruleText(e.ErrorKind)})
 }
 
-// eachMember blames members of an object where the validator blames the object.
+// eachMember adds an entry for each member where the validator reports the whole object.
 func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names []string, detail string) []wire.FieldError {
 	for _, name := range names {
 		location := append(slices.Clone(e.InstanceLocation), name)
@@ -54,39 +55,56 @@ func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names [
 	return fields
 }
 
-// ruleText says what the contract wants. The validator's own messages would quote
-// what it got.
+// ruleText says what the contract requires. The validator's own messages would quote the
+// value (AUTH-16).
 func ruleText(rule jsonschema.ErrorKind) string {
 	switch k := rule.(type) {
 	case *kind.Type:
 		return "must be of type " + strings.Join(k.Want, " or ")
 	case *kind.Enum:
-		return "must be one of " + strings.Trim(fmt.Sprint(k.Want), "[]")
+		return "must be one of " + strings.Join(each(k.Want, func(v any) string { return fmt.Sprint(v) }), ", ")
 	case *kind.Pattern:
 		return "must match " + k.Want
 	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %d characters", k.Want)
+		return "must have at least " + count(k.Want, "character")
 	case *kind.MaxLength:
-		return fmt.Sprintf("must have at most %d characters", k.Want)
+		return "must have at most " + count(k.Want, "character")
 	case *kind.MinItems:
-		return fmt.Sprintf("must have at least %d items", k.Want)
+		return "must have at least " + count(k.Want, "item")
 	case *kind.MaxItems:
-		return fmt.Sprintf("must have at most %d items", k.Want)
+		return "must have at most " + count(k.Want, "item")
 	case *kind.Minimum:
 		return "must be at least " + k.Want.RatString()
 	case *kind.Maximum:
 		return "must be at most " + k.Want.RatString()
 	case *kind.Not:
-		return "does not belong here"
+		return "must be absent"
 	}
-	return "does not satisfy the contract"
+	return "is invalid"
 }
 
-// pointer writes a place in a body as RFC 9457 wants it.
-func pointer(location []string) string {
-	var p jsontext.Pointer
-	for _, token := range location {
-		p = p.AppendToken(token)
+// count returns "1 item" or "2 items".
+func count(n int, unit string) string {
+	if n != 1 {
+		unit += "s"
 	}
-	return fragment(string(p))
+	return strconv.Itoa(n) + " " + unit
+}
+
+// pointerEscapes are the characters with a meaning in a JSON pointer (RFC 6901).
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer returns the location of a member as a JSON pointer in a URI fragment.
+func pointer(location []string) string {
+	var p strings.Builder
+	for _, token := range location {
+		p.WriteString("/" + pointerEscapes.Replace(token))
+	}
+	return fragment(p.String())
+}
+
+// fragment returns a JSON pointer as a URI fragment, the form of RFC 9457: "/a b" is
+// "#/a%20b".
+func fragment(pointer string) string {
+	return "#" + (&url.URL{Fragment: pointer}).EscapedFragment()
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -12,32 +11,42 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The issuer's keys are fetched every five minutes (AUTH-5), and in between when a
-// token names a key that is not known, once in ten seconds at the most, so that forged
-// tokens cannot turn us against the issuer.
+// The issuer's keys are fetched every five minutes (AUTH-5). A token with an unknown key
+// makes us fetch them in between, but at most every ten seconds, so that forged tokens
+// cannot be used to flood the issuer.
 const (
-	keyRefresh     = 5 * time.Minute
-	unknownKeyPace = 10 * time.Second
-	keyTimeout     = 2 * time.Second
-	maxKeySet      = 1 << 20
+	keyRefresh         = 5 * time.Minute
+	unknownKeyInterval = 10 * time.Second
+	keyTimeout         = 2 * time.Second
+	maxKeySet          = 1 << 20
 )
 
-// keySet is the issuer's keys: Keyfunc asks the issuer about a key that it does not
-// know, present looks only at what is here.
+// keySet holds the issuer's keys. Keyfunc asks the issuer for a key that it does not know;
+// cached never does.
 type keySet struct {
 	keyfunc.Keyfunc
-	present jwkset.Storage
+	cached jwkset.Storage
 }
 
-// holds tells whether the set still has this key under this name.
-func (s keySet) holds(ctx context.Context, kid string, key publicKey) bool {
-	found, err := s.present.KeyRead(ctx, kid)
+// has reports whether the set still has this key under this kid.
+func (s keySet) has(ctx context.Context, kid string, key publicKey) bool {
+	found, err := s.cached.KeyRead(ctx, kid)
 	return err == nil && key.Equal(found.Key())
 }
 
-// fetchKeys sets the library up against its defaults: the first answer may fail, one
-// unknown kid does not block the next refresh for minutes, keys for encryption do not
-// verify, and answers are bounded.
+// loaded reports whether the set has any key.
+func (s keySet) loaded(ctx context.Context) bool {
+	keys, err := s.cached.KeyReadAll(ctx)
+	return err == nil && len(keys) > 0
+}
+
+// fetch asks the issuer for its keys. No key has an empty kid, so reading one makes the
+// library fetch the set.
+func (s keySet) fetch(ctx context.Context) { _, _ = s.Storage().KeyRead(ctx, "") }
+
+// fetchKeys overrides defaults of the library: the first fetch may fail, one unknown kid
+// does not block the next refresh for minutes, keys for encryption do not verify, and
+// responses are bounded.
 func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
 	remote, err := jwkset.NewStorageFromHTTP(cfg.JWKSURL, jwkset.HTTPClientStorageOptions{
 		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
@@ -53,7 +62,7 @@ func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
 	storage, err := jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
 		HTTPURLs:          map[string]jwkset.Storage{cfg.JWKSURL: remote},
 		RateLimitWaitMax:  keyTimeout,
-		RefreshUnknownKID: rate.NewLimiter(rate.Every(unknownKeyPace), 1),
+		RefreshUnknownKID: rate.NewLimiter(rate.Every(unknownKeyInterval), 1),
 	})
 	if err != nil {
 		return keySet{}, err
@@ -62,9 +71,8 @@ func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
 	return keySet{keys, remote}, err
 }
 
-// boundedTransport refuses key sets that are too large to be one. It gives each fetch
-// its own time: of the time of the request that asked for it, the wait for its turn may
-// have left next to nothing.
+// boundedTransport limits the size of a key set. Each fetch gets a timeout of its own: the
+// request that triggered it may have spent most of its time waiting for the rate limit.
 type boundedTransport struct{ http.RoundTripper }
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -86,22 +94,4 @@ type boundedBody struct {
 func (b boundedBody) Close() error {
 	defer b.cancel()
 	return b.ReadCloser.Close()
-}
-
-// Ready tells why no token can be verified, or nil. While there are no keys it asks
-// the issuer again.
-func (v *Verifier) Ready(ctx context.Context) error {
-	if v.hasKeys(ctx) {
-		return nil
-	}
-	_, _ = v.keys.Storage().KeyRead(ctx, "") // no key has this name, so the set is fetched
-	if v.hasKeys(ctx) {
-		return nil
-	}
-	return errors.New("the issuer's signing keys are not loaded")
-}
-
-func (v *Verifier) hasKeys(ctx context.Context) bool {
-	keys, err := v.keys.present.KeyReadAll(ctx)
-	return err == nil && len(keys) > 0
 }

@@ -7,18 +7,17 @@ import (
 	"encoding/hex"
 	"net/http"
 	"regexp"
-	"runtime/debug"
 	"time"
 
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/rs/zerolog"
 )
 
-// requestLog writes one line a request. It says what may be said by name, and nothing
-// else gets in: no token, no key in clear, no body, no query (AUTH-16).
+// requestLog writes one event per request. Its fields are listed here and nothing else is
+// logged: no token, no plain key, no body, no query (AUTH-16).
 type requestLog struct{ zerolog.Logger }
 
-// logEntry gathers what the line will say.
+// logEntry collects the fields of the event while a request is served.
 type logEntry struct {
 	requestID string
 	pattern   string
@@ -31,15 +30,15 @@ type logEntry struct {
 
 type logKey struct{}
 
-// entryOf gives the entry of the request that ctx belongs to.
+// entryOf returns the log entry of the request that ctx belongs to.
 func entryOf(ctx context.Context) *logEntry {
 	entry, _ := ctx.Value(logKey{}).(*logEntry)
 	return entry
 }
 
-var goodRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var plainRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// request names each request and writes its line.
+// request is the middleware that assigns the request id and writes the event.
 func (l requestLog) request(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -51,9 +50,9 @@ func (l requestLog) request(next http.Handler) http.Handler {
 	})
 }
 
-// requestID takes the caller's name for the request, if it is a plain one, or makes one.
+// requestID returns the caller's id of the request, if it is plain text, or a new one.
 func requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); goodRequestID.MatchString(id) {
+	if id := r.Header.Get("X-Request-Id"); plainRequestID.MatchString(id) {
 		return id
 	}
 	return rand.Text()
@@ -64,36 +63,21 @@ func (l requestLog) write(e *logEntry, method string, status int, took time.Dura
 	if status >= http.StatusInternalServerError {
 		level = zerolog.ErrorLevel
 	}
-	line := l.WithLevel(level).
+	event := l.WithLevel(level).
 		Str("request_id", e.requestID).Str("method", method).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
-	optional(line, "principal", e.principal)
-	optional(line, "code", e.code)
-	optional(line, "idempotency", e.outcome)
+	optional(event, "principal", e.principal)
+	optional(event, "code", e.code)
+	optional(event, "idempotency", e.outcome)
 	if e.key != "" {
 		sum := sha256.Sum256([]byte(e.key))
-		line.Str("key_sha256", hex.EncodeToString(sum[:6]))
+		event.Str("key_sha256", hex.EncodeToString(sum[:6]))
 	}
-	line.AnErr("cause", e.cause).Msg("request")
+	event.AnErr("cause", e.cause).Msg("request")
 }
 
-func optional(line *zerolog.Event, name, value string) {
+func optional(event *zerolog.Event, name, value string) {
 	if value != "" {
-		line.Str(name, value)
+		event.Str(name, value)
 	}
-}
-
-// recoverPanic answers a panic with a plain 500; its stack goes to the log. The
-// transaction that it broke off has been rolled back on the way here.
-func (a *api) recoverPanic(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if v := recover(); v != nil {
-				a.Log.Error().Str("request_id", entryOf(r.Context()).requestID).
-					Bytes("stack", debug.Stack()).Msg("panic")
-				a.refuse(w, r, internalProblem())
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
 }

@@ -15,21 +15,20 @@ import (
 // problemMedia is the media type of a problem document (RFC 9457).
 const problemMedia = "application/problem+json"
 
-// problemTypes is what the type of every problem document begins with; the code
-// follows.
+// problemTypes is the prefix of the type of every problem document; the code follows.
 const problemTypes = "https://orders.example.com/problems/"
 
-// problemKind is what all problems of one code have in common.
+// problemKind is what all problems with one code have in common.
 type problemKind struct {
 	status int
 	title  string
-	// retryAfter is in how many seconds the same request can help, zero if it cannot.
+	// retryAfter is after how many seconds the same request can succeed; 0 means never.
 	retryAfter int
 }
 
 func (k problemKind) retryable() bool { return k.retryAfter > 0 }
 
-// problemKinds is every code that a client can meet, and nothing else is sent.
+// problemKinds lists every code that the service sends.
 var problemKinds = map[wire.ProblemCode]problemKind{
 	wire.ProblemCodeMalformedRequest:         {http.StatusBadRequest, "Malformed request", 0},
 	wire.ProblemCodeIdempotencyKeyRequired:   {http.StatusBadRequest, "Idempotency-Key required", 0},
@@ -61,18 +60,18 @@ var problemKinds = map[wire.ProblemCode]problemKind{
 	wire.ProblemCodeOutcomeUnknown:           {http.StatusServiceUnavailable, "Outcome unknown", 2},
 }
 
-// problem is the refusal of a request: an error on the way up, an RFC 9457 document
-// on the way out. It says nothing that the client may not know (AUTH-16, AUTH-18).
+// problem refuses a request. It is an error inside the adapter and an RFC 9457 document
+// for the client, so it contains nothing that the client must not know (AUTH-16, AUTH-18).
 type problem struct {
 	code   wire.ProblemCode
 	detail string
 	errors []wire.FieldError
-	// header is what the answer carries besides its media type.
+	// header holds the headers of the response besides Content-Type.
 	header http.Header
 }
 
-// newProblem makes a problem of a code in problemKinds, with the headers that the
-// contract asks for; a limiter that knows better sets another Retry-After.
+// newProblem returns a problem with a code of problemKinds and the headers that the
+// contract requires.
 func newProblem(code wire.ProblemCode, detail string) *problem {
 	p := &problem{code: code, detail: detail, header: http.Header{}}
 	kind := problemKinds[code]
@@ -85,10 +84,10 @@ func newProblem(code wire.ProblemCode, detail string) *problem {
 	return p
 }
 
-// Error gives the code and the detail.
+// Error returns code and detail.
 func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
 
-// response returns the problem document for the request of that id and path.
+// response returns the problem document for the request with the given id and path.
 func (p *problem) response(requestID, instance string) *response {
 	kind := problemKinds[p.code]
 	body, err := json.Marshal(wire.Problem{
@@ -108,23 +107,23 @@ func (p *problem) response(requestID, instance string) *response {
 	return &response{status: kind.status, contentType: problemMedia, body: body, header: p.header}
 }
 
-// errorProblems are the errors of other packages that a client can meet. The order
-// counts: an unknown outcome may also be unavailable.
+// errorProblems lists the errors of other packages that have a problem of their own. The
+// order counts, because an error with an unknown outcome may wrap ErrUnavailable, too.
 var errorProblems = []struct {
 	err    error
 	code   wire.ProblemCode
 	detail string
 }{
 	{idempotency.ErrKeyRequired, wire.ProblemCodeIdempotencyKeyRequired,
-		"send an Idempotency-Key header, and the same key with every retry of this request"},
+		"send an Idempotency-Key header: one key for one operation, kept through all retries"},
 	{idempotency.ErrKeyReused, wire.ProblemCodeIdempotencyKeyReused,
-		"this Idempotency-Key was used for another request"},
+		"this Idempotency-Key was used for a different request"},
 	{idempotency.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
-		"the first request with this Idempotency-Key is still running; send this request again later"},
+		"the first request with this Idempotency-Key is still running; retry with the same key"},
 	{core.ErrOutcomeUnknown, wire.ProblemCodeOutcomeUnknown,
-		"the request may have taken effect; send it again with the same Idempotency-Key to find out"},
+		"the outcome of the request is unknown; send the same request with the same key to learn it"},
 	{core.ErrUnavailable, wire.ProblemCodeUnavailable,
-		"the service is temporarily unavailable and the request had no effect; send it again later"},
+		"the service is temporarily unavailable; the request had no effect"},
 }
 
 // problemOf is the one place where errors become problems. An error that it does not know
@@ -148,11 +147,11 @@ func problemOf(err error) *problem {
 }
 
 func internalProblem() *problem {
-	return newProblem(wire.ProblemCodeInternal, "the service failed to process the request")
+	return newProblem(wire.ProblemCodeInternal, "an unexpected error occurred")
 }
 
-// problemOfFault keeps code and detail of a refusal by the business. A code that the
-// contract does not have is a bug, and must not reach a client as if it were stable.
+// problemOfFault translates a refusal by a use case. A code that is not in the contract is
+// a bug, and must not reach clients, who rely on codes.
 func problemOfFault(f *core.Fault) *problem {
 	code := wire.ProblemCode(f.Code)
 	if _, ok := problemKinds[code]; !ok {
@@ -163,10 +162,4 @@ func problemOfFault(f *core.Fault) *problem {
 		p.errors = append(p.errors, wire.FieldError{Pointer: fragment(field.Pointer), Detail: field.Detail})
 	}
 	return p
-}
-
-// fragment writes a JSON pointer as a URI fragment, as RFC 9457 wants it: "/a b" is
-// "#/a%20b".
-func fragment(pointer string) string {
-	return "#" + (&url.URL{Fragment: pointer}).EscapedFragment()
 }

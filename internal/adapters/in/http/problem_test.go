@@ -18,9 +18,8 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// The contract shows every code in an example, and its enum lists it; neither may know
-// a code that the table does not, nor the other way round.
-func TestProblemKindsAreTheContracts(t *testing.T) {
+// The contract lists every code in an enum and shows it in an example.
+func TestProblemKinds_AgreeWithTheContract(t *testing.T) {
 	var document struct {
 		Components struct {
 			Schemas  map[string]struct{ Enum []wire.ProblemCode }
@@ -49,7 +48,7 @@ func TestProblemKindsAreTheContracts(t *testing.T) {
 	}
 }
 
-func TestProblemOf(t *testing.T) {
+func TestProblemOf_TranslatesEveryError(t *testing.T) {
 	secret := "SQLSTATE 42P01 password=hunter2"
 	refusal := newProblem(wire.ProblemCodeRateLimited, "slow down")
 	missing, invalid := core.NotFound("order"), core.InvalidField("/price/amount", "must be greater than zero")
@@ -62,16 +61,16 @@ func TestProblemOf(t *testing.T) {
 		"problem":         {fmt.Errorf("serve: %w", refusal), "rate_limited", "slow down"},
 		"fault":           {fmt.Errorf("confirm: %w", missing), "not_found", missing.Detail},
 		"invalid field":   {invalid, "validation_failed", invalid.Detail},
-		"unknown code":    {&core.Fault{Code: "made_up", Detail: secret}, "internal", "the service failed to process the request"},
-		"no key":          {idempotency.ErrKeyRequired, "idempotency_key_required", "send an Idempotency-Key header, and the same key with every retry of this request"},
+		"unknown code":    {&core.Fault{Code: "made_up", Detail: secret}, "internal", "an unexpected error occurred"},
+		"no key":          {idempotency.ErrKeyRequired, "idempotency_key_required", "send an Idempotency-Key header: one key for one operation, kept through all retries"},
 		"two keys":        {twoKeys, "idempotency_key_invalid", "the idempotency key is invalid: multiple Idempotency-Key headers"},
-		"key reused":      {idempotency.ErrKeyReused, "idempotency_key_reused", "this Idempotency-Key was used for another request"},
-		"key in progress": {idempotency.ErrInProgress, "idempotency_in_progress", "the first request with this Idempotency-Key is still running; send this request again later"},
-		"no database":     {fmt.Errorf("%w: %s", core.ErrUnavailable, secret), "unavailable", "the service is temporarily unavailable and the request had no effect; send it again later"},
-		"lost commit":     {fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, core.ErrUnavailable), "outcome_unknown", "the request may have taken effect; send it again with the same Idempotency-Key to find out"},
-		"deadline":        {context.DeadlineExceeded, "internal", "the service failed to process the request"},
-		"any other error": {errors.New(secret), "internal", "the service failed to process the request"},
-		"panic":           {nil, "internal", "the service failed to process the request"},
+		"key reused":      {idempotency.ErrKeyReused, "idempotency_key_reused", "this Idempotency-Key was used for a different request"},
+		"key in progress": {idempotency.ErrInProgress, "idempotency_in_progress", "the first request with this Idempotency-Key is still running; retry with the same key"},
+		"no database":     {fmt.Errorf("%w: %s", core.ErrUnavailable, secret), "unavailable", "the service is temporarily unavailable; the request had no effect"},
+		"lost commit":     {fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, core.ErrUnavailable), "outcome_unknown", "the outcome of the request is unknown; send the same request with the same key to learn it"},
+		"deadline":        {context.DeadlineExceeded, "internal", "an unexpected error occurred"},
+		"any other error": {errors.New(secret), "internal", "an unexpected error occurred"},
+		"panic":           {nil, "internal", "an unexpected error occurred"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := problemOf(c.err)
@@ -82,7 +81,7 @@ func TestProblemOf(t *testing.T) {
 	}
 }
 
-func TestProblemKeepsTheFieldsOfAFault(t *testing.T) {
+func TestProblemOf_KeepsFieldsOfFault(t *testing.T) {
 	p := problemOf(core.InvalidField("/items/0/a b", "no"))
 	want := []wire.FieldError{{Pointer: "#/items/0/a%20b", Detail: "no"}}
 	if diff := cmp.Diff(want, p.errors); diff != "" {
@@ -90,8 +89,7 @@ func TestProblemKeepsTheFieldsOfAFault(t *testing.T) {
 	}
 }
 
-// Every core code must be one that a client can meet.
-func TestEveryCoreCodeIsInTheTable(t *testing.T) {
+func TestProblemOf_KnowsEveryCodeOfTheCore(t *testing.T) {
 	for _, code := range []core.Code{
 		core.CodeInsufficientFunds, core.CodeCardDeclined, core.CodeForbiddenResource, core.CodeNotFound,
 		core.CodeIdempotencyKeyReused, core.CodeInvalidOrderState, core.CodeOutOfStock, core.CodeStockReserved,
@@ -104,7 +102,7 @@ func TestEveryCoreCodeIsInTheTable(t *testing.T) {
 	}
 }
 
-func TestProblemWrite(t *testing.T) {
+func TestProblem_IsWrittenWithItsHeaders(t *testing.T) {
 	for code, headers := range map[wire.ProblemCode]http.Header{
 		wire.ProblemCodeUnavailable:     {"Cache-Control": {"no-store"}, "Content-Type": {problemMedia}, "Retry-After": {"5"}},
 		wire.ProblemCodeUnauthenticated: {"Cache-Control": {"no-store"}, "Content-Type": {problemMedia}, "Www-Authenticate": {"Bearer"}},
