@@ -1,9 +1,10 @@
-// Package httpapi is the way in over HTTP: tokens, roles, the idempotency guard
-// (AUTH-19), and the translation between the wire and the use cases.
+// Package httpapi serves the API over HTTP. It authenticates and authorises requests,
+// decodes them into commands, protects commands with the idempotency guard (AUTH-19), and
+// calls the use cases of the core.
 //
-// A request passes, in this order: token (401), role (403), key (400), body (413,
-// 415, 400), schema (422), guard, use case. Whatever stops it is answered with an
-// RFC 9457 problem document.
+// A request is checked in this order: token (401), role (403), Idempotency-Key (400), body
+// (413, 415, 400), schema (422), path and query (404, 422). Then its use case runs, on a
+// guarded route inside the guard. Every error becomes an RFC 9457 problem document.
 package httpapi
 
 import (
@@ -22,11 +23,11 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// commandTimeout bounds the work of an accepted request. The client does not: one
-// that hangs up does not stop a command half way.
+// commandTimeout bounds the work of an accepted request. A client that hangs up does not
+// end it earlier.
 const commandTimeout = 10 * time.Second
 
-// Config is what the API is made of.
+// Config holds what the API needs.
 type Config struct {
 	Orders    *order.Service
 	Payments  *payment.Service
@@ -34,9 +35,9 @@ type Config struct {
 	Audit     *audit.Service
 	Keys      idempotency.Store
 	Tokens    *Verifier
-	// Webhook is nil where cards are not accepted.
+	// Webhook is nil where card payments are not enabled.
 	Webhook ParseWebhook
-	// Ready tells why the process cannot serve, or nil.
+	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
 	Guard GuardConfig
 	Log   zerolog.Logger
@@ -84,7 +85,7 @@ func (a *api) endpoint(serve func(http.ResponseWriter, *http.Request) (*response
 	}
 }
 
-// serve answers a request, or returns why it does not.
+// serve answers a request to a route that needs a token.
 func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response, error) {
 	req, err := a.authorise(rt, r)
 	if err != nil {
@@ -106,8 +107,8 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 	return answerUnguarded(req.http.Context(), call)
 }
 
-// decode checks all of a request that needs no use case: key, body, schema, path and
-// query. Whatever it refuses leaves the key free.
+// decode does all that needs no use case: it checks key, body, schema, path and query. The
+// key is claimed afterwards, so that a refusal here leaves it free.
 func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, error) {
 	var err error
 	if rt.guarded {
@@ -121,8 +122,7 @@ func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, er
 	return rt.handle(req)
 }
 
-// answerUnguarded calls the use case of a query, or of a command that needs no key. A
-// client that hangs up does not stop it half way.
+// answerUnguarded calls the use case of a query, or of a command that needs no key.
 func answerUnguarded(ctx context.Context, call useCase) (*response, error) {
 	ctx, cancel := detach(ctx)
 	defer cancel()
@@ -159,7 +159,7 @@ func (a *api) readRequest(rt route, w http.ResponseWriter, r *http.Request) ([]b
 	return a.contract.check(rt.operation, body)
 }
 
-// detach gives work a deadline of its own in place of the client's patience.
+// detach returns a context that the client cannot cancel, with a deadline of its own.
 func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 }
