@@ -11,24 +11,24 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-func TestReadBody(t *testing.T) {
+func TestReadBody_AcceptsOnlyCompleteJSONOfLimitedSize(t *testing.T) {
 	full := strings.Repeat("x", maxBody)
 	for name, c := range map[string]struct {
 		body   io.Reader
 		header http.Header
 		want   wire.ProblemCode
 	}{
-		"json":                {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json"}}, ""},
-		"charset":             {strings.NewReader("{}"), http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
-		"absent":              {http.NoBody, nil, ""},
-		"as much as allowed":  {strings.NewReader(full), http.Header{"Content-Type": {"application/json"}}, ""},
-		"one byte more":       {strings.NewReader(full + "x"), http.Header{"Content-Type": {"application/json"}}, "body_too_large"},
-		"no media type":       {strings.NewReader("{}"), nil, "unsupported_media_type"},
-		"other media type":    {strings.NewReader("{}"), http.Header{"Content-Type": {"text/plain"}}, "unsupported_media_type"},
-		"other charset":       {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json; charset=koi8-r"}}, "unsupported_media_type"},
-		"no media type in it": {strings.NewReader("{}"), http.Header{"Content-Type": {";"}}, "unsupported_media_type"},
-		"two media types":     {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json", "text/plain"}}, "unsupported_media_type"},
-		"compressed":          {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}, "unsupported_media_type"},
+		"json":             {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json"}}, ""},
+		"charset":          {strings.NewReader("{}"), http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
+		"absent":           {http.NoBody, nil, ""},
+		"largest":          {strings.NewReader(full), http.Header{"Content-Type": {"application/json"}}, ""},
+		"one byte more":    {strings.NewReader(full + "x"), http.Header{"Content-Type": {"application/json"}}, "body_too_large"},
+		"no media type":    {strings.NewReader("{}"), nil, "unsupported_media_type"},
+		"other media type": {strings.NewReader("{}"), http.Header{"Content-Type": {"text/plain"}}, "unsupported_media_type"},
+		"other charset":    {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json; charset=koi8-r"}}, "unsupported_media_type"},
+		"empty media type": {strings.NewReader("{}"), http.Header{"Content-Type": {";"}}, "unsupported_media_type"},
+		"two media types":  {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json", "text/plain"}}, "unsupported_media_type"},
+		"compressed":       {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}, "unsupported_media_type"},
 		"cut short": {io.MultiReader(strings.NewReader("{"), iotest.ErrReader(io.ErrUnexpectedEOF)),
 			http.Header{"Content-Type": {"application/json"}}, "malformed_request"},
 	} {

@@ -2,8 +2,8 @@ package httpapi
 
 import "testing"
 
-// The numbers are those that payment providers publish for tests.
-func TestHasCardNumber(t *testing.T) {
+// The numbers are those that card networks publish for tests.
+func TestHasCardNumber_FindsNumbersAsPeopleWriteThem(t *testing.T) {
 	for text, want := range map[string]bool{
 		"4242424242424242":                      true,
 		"4242 424242424242":                     true,
@@ -23,11 +23,11 @@ func TestHasCardNumber(t *testing.T) {
 		"424242424242":                   false, // 12 digits
 		"1762248600000":                  false, // milliseconds since 1970
 		"20261104093000":                 false, // a date and a time
-		"42 4242424242 4242":             false, // nobody writes them like this
+		"42 4242424242 4242":             false, // unusual groups
 		"4242 42 42 42 42 42 42":         false,
 		"2026-11-04-000123":              false,
 		"4242.4242.4242.4242":            false,
-		"9999999999999995":               false, // nobody issues these
+		"9999999999999995":               false, // no network issues these
 		"0199c0de-7a1b-7c2d-8e3f-4a5b6c": false,
 	} {
 		if got := hasCardNumber(text); got != want {

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,26 +23,26 @@ func testContract(t testing.TB) *contract {
 	return c
 }
 
-func TestContractKnowsItsBodies(t *testing.T) {
+func TestContract_KnowsWhichOperationsHaveBodies(t *testing.T) {
 	c := testContract(t)
 	if !c.hasBody("createOrder") || c.hasBody("getOrderById") || c.hasBody("nonsense") {
-		t.Errorf("bodies: %v", c.bodies)
+		t.Errorf("operations with a body: %v", slices.Sorted(maps.Keys(c.bodies)))
 	}
 	if _, err := c.check("getOrderById", nil); err == nil {
-		t.Error("a body that is not in the contract was checked")
+		t.Error("getOrderById has no body, but one was accepted")
 	}
 }
 
-func TestCheckGivesTheCanonicalForm(t *testing.T) {
+func TestCheck_ReturnsCanonicalForm(t *testing.T) {
 	c := testContract(t)
 	const order = `{"customer_id":"sber-42","items":[{"quantity":2,"sku":"tea"}]}`
 	for name, body := range map[string]string{
-		"as it is":          order,
-		"order of members":  `{"items":[{"sku":"tea","quantity":2}],"customer_id":"sber-42"}`,
-		"white space":       "\n{ \"customer_id\" : \"sber-42\" , \"items\":[\t{\"quantity\":2,\"sku\":\"tea\"}] }\r\n",
-		"escapes":           `{"customer_id":"\u0073ber-42","items":[{"quantity":2,"\u0073ku":"tea"}]}`,
-		"notation of 2":     `{"customer_id":"sber-42","items":[{"quantity":2.0,"sku":"tea"}]}`,
-		"another one of it": `{"customer_id":"sber-42","items":[{"quantity":20E-1,"sku":"tea"}]}`,
+		"canonical":          order,
+		"order of members":   `{"items":[{"sku":"tea","quantity":2}],"customer_id":"sber-42"}`,
+		"white space":        "\n{ \"customer_id\" : \"sber-42\" , \"items\":[\t{\"quantity\":2,\"sku\":\"tea\"}] }\r\n",
+		"escapes":            `{"customer_id":"\u0073ber-42","items":[{"quantity":2,"\u0073ku":"tea"}]}`,
+		"2 with a fraction":  `{"customer_id":"sber-42","items":[{"quantity":2.0,"sku":"tea"}]}`,
+		"2 with an exponent": `{"customer_id":"sber-42","items":[{"quantity":20E-1,"sku":"tea"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.check("createOrder", []byte(body))
@@ -51,7 +53,7 @@ func TestCheckGivesTheCanonicalForm(t *testing.T) {
 	}
 }
 
-func TestCheckTakesAnAbsentBodyForAnEmptyObject(t *testing.T) {
+func TestCheck_TreatsAbsentOptionalBodyAsEmptyObject(t *testing.T) {
 	c := testContract(t)
 	for _, operation := range []string{"reserveInventory", "cancelOrder", "refundPayment"} {
 		if got, err := c.check(operation, nil); err != nil || string(got) != "{}" {
@@ -63,36 +65,36 @@ func TestCheckTakesAnAbsentBodyForAnEmptyObject(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesWhatIsNotJSON(t *testing.T) {
+func TestCheck_RefusesMalformedAndAmbiguousJSON(t *testing.T) {
 	c := testContract(t)
 	credit := func(number string) string { return fmt.Sprintf(`{"amount":%s}`, number) }
 	for name, body := range map[string]string{
-		"nothing":                 " ",
-		"text":                    "amount=1",
-		"cut short":               `{"amount":{"amount":"1","currency":"RUB"}`,
-		"trailing data":           `{} {}`,
-		"trailing garbage":        `{}x`,
-		"byte order mark":         "\ufeff{}",
-		"duplicate member":        `{"amount":{"amount":"1","amount":"2","currency":"RUB"}}`,
-		"duplicate by escape":     `{"amount":1,"\u0061mount":2}`,
-		"invalid UTF-8":           "{\"description\":\"\xff\"}",
-		"half of a surrogate":     `{"description":"\ud800"}`,
-		"not a number":            credit("NaN"),
-		"leading zero":            credit("01"),
-		"above 2^53":              credit("9007199254740993"),
-		"below -2^53":             credit("-9007199254740993"),
-		"above 2^53 and even":     credit("9007199254740994"),
-		"far above 2^53":          credit("1e20"),
-		"beyond a float":          credit("1e999"),
-		"too small for a float":   credit("1e-999"),
-		"an exponent like a bomb": credit("1e-999999999"),
-		"too precise":             credit("0.12345678901234567890123"),
-		"not quite one":           credit("1.0000000000000000001"),
-		"a zero like a bomb":      credit("0e-999999"),
-		"zeros without end":       credit("1." + strings.Repeat("0", 1000)),
-		"digits without end":      credit(strings.Repeat("1", 1000)),
-		"too deep":                strings.Repeat("[", 33) + strings.Repeat("]", 33),
-		"deep as a bomb":          strings.Repeat(`{"a":`, 12000),
+		"only white space":       " ",
+		"text":                   "amount=1",
+		"cut short":              `{"amount":{"amount":"1","currency":"RUB"}`,
+		"trailing data":          `{} {}`,
+		"trailing garbage":       `{}x`,
+		"byte order mark":        "\ufeff{}",
+		"duplicate member":       `{"amount":{"amount":"1","amount":"2","currency":"RUB"}}`,
+		"duplicate by escape":    `{"amount":1,"\u0061mount":2}`,
+		"invalid UTF-8":          "{\"description\":\"\xff\"}",
+		"lone surrogate":         `{"description":"\ud800"}`,
+		"not a number":           credit("NaN"),
+		"leading zero":           credit("01"),
+		"above 2^53":             credit("9007199254740993"),
+		"below -2^53":            credit("-9007199254740993"),
+		"above 2^53 and even":    credit("9007199254740994"),
+		"far above 2^53":         credit("1e20"),
+		"beyond a float":         credit("1e999"),
+		"too small for a float":  credit("1e-999"),
+		"huge negative exponent": credit("1e-999999999"),
+		"too precise":            credit("0.12345678901234567890123"),
+		"almost one":             credit("1.0000000000000000001"),
+		"zero, huge exponent":    credit("0e-999999"),
+		"1000 zeros":             credit("1." + strings.Repeat("0", 1000)),
+		"1000 digits":            credit(strings.Repeat("1", 1000)),
+		"33 levels":              strings.Repeat("[", 33) + strings.Repeat("]", 33),
+		"12000 levels":           strings.Repeat(`{"a":`, 12000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.check("creditBalance", []byte(body))
@@ -103,7 +105,7 @@ func TestCheckRefusesWhatIsNotJSON(t *testing.T) {
 	}
 }
 
-func TestCheckBlamesMembers(t *testing.T) {
+func TestCheck_NamesInvalidMembers(t *testing.T) {
 	c := testContract(t)
 	many := `{"items":[` + strings.TrimSuffix(strings.Repeat(`{"sku":"a","quantity":1},`, 101), ",") + `]}`
 	const amount = `^(0|[1-9][0-9]{0,14})(\.[0-9]{1,4})?$`
@@ -111,19 +113,19 @@ func TestCheckBlamesMembers(t *testing.T) {
 		name, operation, body string
 		want                  []wire.FieldError
 	}{
-		{"no object", "createOrder", `[]`, fields("#", "must be of type object")},
+		{"array", "createOrder", `[]`, fields("#", "must be of type object")},
 		{"null", "createOrder", `null`, fields("#", "must be of type object")},
 		{"missing", "createOrder", `{}`, fields("#/items", "is required")},
-		{"missing below", "createOrder", `{"items":[{}]}`,
+		{"missing member of an item", "createOrder", `{"items":[{}]}`,
 			fields("#/items/0/quantity", "is required", "#/items/0/sku", "is required")},
-		{"unknown", "createOrder", `{"items":[{"sku":"a","quantity":1,"price":"1"}],"note":"x"}`,
+		{"unknown members", "createOrder", `{"items":[{"sku":"a","quantity":1,"price":"1"}],"note":"x"}`,
 			fields("#/items/0/price", "is not a known member", "#/note", "is not a known member")},
-		{"odd name", "cancelOrder", `{"a/b~c d\"é":1}`, fields("#/a~1b~0c%20d%22%C3%A9", "is not a known member")},
-		{"none", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 item")},
-		{"too many", "createOrder", many, fields("#/items", "must have at most 100 items")},
-		{"too few", "createOrder", `{"items":[{"sku":"a","quantity":0}]}`, fields("#/items/0/quantity", "must be at least 1")},
-		{"too much", "createOrder", `{"items":[{"sku":"a","quantity":10001}]}`, fields("#/items/0/quantity", "must be at most 10000")},
-		{"half", "createOrder", `{"items":[{"sku":"a","quantity":1.5}]}`, fields("#/items/0/quantity", "must be of type integer")},
+		{"name with escapes", "cancelOrder", `{"a/b~c d\"é":1}`, fields("#/a~1b~0c%20d%22%C3%A9", "is not a known member")},
+		{"no items", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 item")},
+		{"too many items", "createOrder", many, fields("#/items", "must have at most 100 items")},
+		{"quantity too small", "createOrder", `{"items":[{"sku":"a","quantity":0}]}`, fields("#/items/0/quantity", "must be at least 1")},
+		{"quantity too large", "createOrder", `{"items":[{"sku":"a","quantity":10001}]}`, fields("#/items/0/quantity", "must be at most 10000")},
+		{"fraction of a quantity", "createOrder", `{"items":[{"sku":"a","quantity":1.5}]}`, fields("#/items/0/quantity", "must be of type integer")},
 		{"sku", "createOrder", `{"items":[{"sku":"a b","quantity":1}]}`, fields("#/items/0/sku", `must match ^[A-Za-z0-9._-]{1,64}$`)},
 		{"amount as a number", "creditBalance", `{"amount":{"amount":1999.5,"currency":"RUB"}}`, fields("#/amount/amount", "must be of type string")},
 		{"amount with exponent", "creditBalance", `{"amount":{"amount":"1e3","currency":"RUB"}}`, fields("#/amount/amount", "must match "+amount)},
@@ -154,8 +156,8 @@ func TestCheckBlamesMembers(t *testing.T) {
 	}
 }
 
-// A body of unknown members must not be answered with ten times its size.
-func TestCheckBoundsItsAnswer(t *testing.T) {
+// The response to a body of unknown members must not be ten times as large as the body.
+func TestCheck_BoundsTheNumberOfErrors(t *testing.T) {
 	var members []string
 	for i := range 5000 {
 		members = append(members, fmt.Sprintf(`"m%d":1`, i))
@@ -166,7 +168,7 @@ func TestCheckBoundsItsAnswer(t *testing.T) {
 	}
 }
 
-func TestCheckNeverEchoesValues(t *testing.T) {
+func TestCheck_NeverEchoesValues(t *testing.T) {
 	const secret = "hunter2"
 	for _, body := range []string{
 		`{"full_name":1,"email":"hunter2","phone":"hunter2"}`,
@@ -185,7 +187,7 @@ func TestCheckNeverEchoesValues(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesCardNumbers(t *testing.T) {
+func TestCheck_RefusesCardNumbers(t *testing.T) {
 	const detail = "must not contain a card number; send a payment method token"
 	credit := func(members string) string {
 		return `{"amount":{"amount":"378282246310005","currency":"RUB"},` + members + `}`
@@ -197,8 +199,8 @@ func TestCheckRefusesCardNumbers(t *testing.T) {
 		{"in a text", "creditBalance", credit(`"description":"card 4242 4242 4242 4242, thanks"`), fields("#/description", detail)},
 		{"as a reference", "creditBalance", credit(`"reference":"4242424242424242"`), fields("#/reference", detail)},
 		{"as a token", "confirmPayment", `{"method":"card","payment_method":"pm_4242424242424242"}`, fields("#/payment_method", detail)},
-		{"as a name of a member", "cancelOrder", `{"4242424242424242":{"x":1}}`, fields("#", detail)},
-		{"below such a name", "cancelOrder", `{"a":{"4242424242424242":"4242424242424242"}}`, fields("#/a", detail)},
+		{"as a member name", "cancelOrder", `{"4242424242424242":{"x":1}}`, fields("#", detail)},
+		{"below such a member", "cancelOrder", `{"a":{"4242424242424242":"4242424242424242"}}`, fields("#/a", detail)},
 		{"as an amount", "creditBalance", credit(`"description":"x"`), nil},
 		{"as a barcode", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4242424242424242","quantity":1}]}`, nil},
 		{"as an id", "createOrder", `{"customer_id":"4242424242424242","items":[{"sku":"a","quantity":1}]}`, nil},
@@ -212,7 +214,7 @@ func TestCheckRefusesCardNumbers(t *testing.T) {
 	}
 }
 
-// fields writes entries as pointer, detail, pointer, detail …
+// fields returns one entry for each pair of pointer and detail.
 func fields(pairs ...string) []wire.FieldError {
 	var list []wire.FieldError
 	for i := 0; i < len(pairs); i += 2 {
@@ -221,7 +223,7 @@ func fields(pairs ...string) []wire.FieldError {
 	return list
 }
 
-// fieldsOf gives the entries of validation_failed, and nothing for nil.
+// fieldsOf returns the entries of validation_failed, or nil for no error.
 func fieldsOf(t *testing.T, err error) []wire.FieldError {
 	t.Helper()
 	if err == nil {
@@ -234,8 +236,8 @@ func fieldsOf(t *testing.T, err error) []wire.FieldError {
 	return p.errors
 }
 
-// What check lets through means the same after any number of round trips, and what it
-// refuses, it refuses with a problem.
+// FuzzCheck checks that the canonical form of an accepted body is a fixed point, and that
+// every refusal is a problem.
 func FuzzCheck(f *testing.F) {
 	c := testContract(f)
 	for _, body := range []string{
@@ -259,9 +261,9 @@ func FuzzCheck(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := c.check(operation, canonical)
-		if err != nil || string(again) != string(canonical) {
-			t.Fatalf("%s became %s, %v", canonical, again, err)
+		twice, err := c.check(operation, canonical)
+		if err != nil || string(twice) != string(canonical) {
+			t.Fatalf("%s is canonical, but its canonical form is %s, %v", canonical, twice, err)
 		}
 	})
 }
