@@ -1,6 +1,6 @@
-// Package contracttest holds the traffic of tests against api/openapi.yaml: what the
-// service answers is what the file says, to the last header and member, and what the
-// service accepts is what the file allows.
+// Package contracttest checks requests and responses of tests against api/openapi.yaml:
+// every response is documented, to the last header and member, and the service accepts no
+// request that the file forbids.
 package contracttest
 
 import (
@@ -25,31 +25,31 @@ import (
 	"example.com/orders/api"
 )
 
-// transport are the headers that belong to HTTP and not to the contract.
+// transport lists the headers that belong to HTTP and not to the contract.
 var transport = []string{
 	"Accept-Ranges", "Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
 	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Vary", "X-Content-Type-Options",
 }
 
-// Validator knows the contract. It is safe for concurrent use.
+// Validator checks against the contract. It is safe for concurrent use.
 type Validator struct {
 	doc    *openapi3.T
 	router routers.Router
 }
 
-// Operation is what the contract says of an operation besides its shapes.
+// Operation is what the contract says about an operation besides its shapes.
 type Operation struct {
 	Method string
 	Path   string
 	ID     string
-	// Roles are those that the operation lets in; empty for one without a token.
+	// Roles may call the operation; empty for a public one.
 	Roles []string
-	// Idempotent tells that the operation asks for an Idempotency-Key.
+	// Idempotent reports that the operation requires an Idempotency-Key.
 	Idempotent bool
 }
 
-// New gives the contract, and fails the test if it is not OpenAPI or an example in it
-// contradicts its schema.
+// New returns the validator. It fails the test if the contract is not OpenAPI, or if one of
+// its examples contradicts its schema.
 func New(t testing.TB) *Validator {
 	t.Helper()
 	v, err := load()
@@ -59,13 +59,13 @@ func New(t testing.TB) *Validator {
 	return v
 }
 
-// load reads the contract once for all tests of a process, for that takes a while.
+// load parses the contract once for all tests of a process, because that is slow.
 var load = sync.OnceValues(func() (*Validator, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
 		return nil, err
 	}
-	doc.Servers = nil // the service under test is anywhere
+	doc.Servers = nil // the service under test has any address
 	closeSchemas(doc)
 	router, err := legacy.NewRouter(doc)
 	if err != nil {
@@ -74,8 +74,8 @@ var load = sync.OnceValues(func() (*Validator, error) {
 	return &Validator{doc: doc, router: router}, nil
 })
 
-// closeSchemas forbids members that a schema does not list. The contract lets answers
-// grow, so clients have to tolerate them; our own tests have to event.
+// closeSchemas forbids members that a schema does not list. Responses may gain members, so
+// clients must ignore those that they do not know; our own tests must notice them.
 func closeSchemas(doc *openapi3.T) {
 	for _, ref := range doc.Components.Schemas {
 		if len(ref.Value.Properties) > 0 {
@@ -84,7 +84,7 @@ func closeSchemas(doc *openapi3.T) {
 	}
 }
 
-// Operations lists all operations of the contract.
+// Operations returns all operations of the contract.
 func (v *Validator) Operations() []Operation {
 	var all []Operation
 	for path, item := range v.doc.Paths.Map() {
@@ -112,13 +112,19 @@ func rolesOf(op *openapi3.Operation) []string {
 	return roles
 }
 
-// Check reports what in a response is not as the contract says. Where the service
-// accepted the request, the request must be as the contract says, too. The bodies are
-// given apart because those of req and resp have been read.
-func (v *Validator) Check(t testing.TB, req *http.Request, reqBody []byte, resp *http.Response, respBody []byte) {
+// Reporter is the part of [testing.TB] that reports failures.
+type Reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Check reports each way in which a response contradicts the contract. If the service
+// accepted the request, the request must follow the contract, too. The bodies are separate
+// arguments because those of req and resp have been read.
+func (v *Validator) Check(t Reporter, req *http.Request, reqBody []byte, resp *http.Response, respBody []byte) {
 	t.Helper()
 	if err := v.check(req, reqBody, resp, respBody); err != nil {
-		t.Errorf("%s %s: %d is not as the contract says: %v", req.Method, req.URL.Path, resp.StatusCode, err)
+		t.Errorf("%s %s: the response %d contradicts the contract: %v", req.Method, req.URL.Path, resp.StatusCode, err)
 	}
 }
 
@@ -136,15 +142,15 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 	)
 }
 
-// input finds the operation of a request. A request for which the contract has none
-// belongs to one that only refuses.
+// input finds the operation of a request. A request without one belongs to an operation
+// that answers 404 or 405.
 func (v *Validator) input(req *http.Request, body []byte) *openapi3filter.RequestValidationInput {
 	route, params, err := v.findRoute(req)
 	if err != nil {
-		answers := v.doc.Components.Responses
+		responses := v.doc.Components.Responses
 		route = &routers.Route{Spec: v.doc, Operation: &openapi3.Operation{Responses: openapi3.NewResponses(
-			openapi3.WithStatus(http.StatusNotFound, answers["NotFound"]),
-			openapi3.WithStatus(http.StatusMethodNotAllowed, answers["MethodNotAllowed"]),
+			openapi3.WithStatus(http.StatusNotFound, responses["NotFound"]),
+			openapi3.WithStatus(http.StatusMethodNotAllowed, responses["MethodNotAllowed"]),
 		)}}
 	}
 	sent := req.Clone(context.Background())
@@ -159,8 +165,8 @@ func (v *Validator) input(req *http.Request, body []byte) *openapi3filter.Reques
 	}
 }
 
-// findRoute matches the path as it was sent: a slash that is encoded does not divide it,
-// and no part of it is empty. The library by itself looks at the decoded path.
+// findRoute matches the escaped path: an escaped slash does not separate segments, and no
+// segment is empty. By itself the library would match the decoded path.
 func (v *Validator) findRoute(req *http.Request) (*routers.Route, map[string]string, error) {
 	sent := req.Clone(context.Background())
 	sent.URL.Path = req.URL.EscapedPath()
@@ -179,7 +185,7 @@ func (v *Validator) findRoute(req *http.Request) (*routers.Route, map[string]str
 	return route, params, nil
 }
 
-// checkAccepted finds requests that should have been refused.
+// checkAccepted returns an error for a request that should have been refused.
 func checkAccepted(input *openapi3filter.RequestValidationInput, status int) error {
 	if status/100 != 2 {
 		return nil
@@ -187,8 +193,8 @@ func checkAccepted(input *openapi3filter.RequestValidationInput, status int) err
 	return openapi3filter.ValidateRequest(context.Background(), input)
 }
 
-// checkShape leaves to the library what it knows: the media type, the documented
-// headers, and the body against its schema.
+// checkShape checks what the library can check: media type, documented headers, and the
+// schema of the body.
 func checkShape(input *openapi3filter.RequestValidationInput, resp *http.Response, body []byte) error {
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input,
@@ -199,8 +205,8 @@ func checkShape(input *openapi3filter.RequestValidationInput, resp *http.Respons
 	})
 }
 
-// checkHeaders finds headers that nobody documented. The key of a guarded request is
-// echoed in every answer.
+// checkHeaders returns an error for each undocumented header. Every response to a guarded
+// request echoes its key.
 func checkHeaders(op *openapi3.Operation, documented *openapi3.Response, header http.Header) error {
 	known := slices.Clone(transport)
 	for name := range documented.Headers {
@@ -218,8 +224,8 @@ func checkHeaders(op *openapi3.Operation, documented *openapi3.Response, header 
 	return errors.Join(errs...)
 }
 
-// checkBody finds bodies where none is documented, and problems that contradict
-// themselves or their documentation.
+// checkBody returns an error for an undocumented body, and for a problem document that
+// contradicts itself or the contract.
 func checkBody(documented *openapi3.Response, resp *http.Response, body []byte) error {
 	if len(documented.Content) == 0 && len(body) > 0 {
 		return errors.New("the body is not documented")
@@ -234,14 +240,14 @@ func checkBody(documented *openapi3.Response, resp *http.Response, body []byte) 
 		Retryable bool
 	}
 	if err := json.Unmarshal(body, &problem); err != nil {
-		return fmt.Errorf("read the problem: %w", err)
+		return fmt.Errorf("parse the problem: %w", err)
 	}
-	// The examples of a response are, by their names, the codes it comes with.
+	// The names of a response's examples are the codes that it can have.
 	_, known := documented.Content.Get("application/problem+json").Examples[problem.Code]
 	return errors.Join(
 		unless(known, "the code %q is not documented with this status", problem.Code),
-		unless(problem.Status == resp.StatusCode, "the problem says status %d", problem.Status),
-		unless(strings.HasSuffix(problem.Type, "/"+problem.Code), "the type %q is not that of the code", problem.Type),
+		unless(problem.Status == resp.StatusCode, "the problem has status %d", problem.Status),
+		unless(strings.HasSuffix(problem.Type, "/"+problem.Code), "the type %q belongs to another code", problem.Type),
 		unless(problem.Retryable == (resp.Header.Get("Retry-After") != ""), "retryable contradicts Retry-After"),
 	)
 }

@@ -29,6 +29,7 @@ type exchange struct {
 	body               string
 }
 
+// created is a createOrder request that succeeded.
 func created() exchange {
 	return exchange{
 		method: "POST", path: "/orders", sent: `{"items":[{"sku":"tea","quantity":2}]}`,
@@ -41,6 +42,7 @@ func created() exchange {
 	}
 }
 
+// read is a getOrderById request that succeeded.
 func read() exchange {
 	return exchange{
 		method: "GET", path: "/orders/1041", status: 200, body: order,
@@ -48,6 +50,7 @@ func read() exchange {
 	}
 }
 
+// refused is a createOrder request that was answered with a 409 problem.
 func refused(body string) exchange {
 	x := created()
 	x.status, x.body = 409, body
@@ -55,6 +58,7 @@ func refused(body string) exchange {
 	return x
 }
 
+// notFound is a GET request that was answered with 404.
 func notFound(path string) exchange {
 	x := read()
 	x.path, x.status = path, 404
@@ -63,6 +67,7 @@ func notFound(path string) exchange {
 	return x
 }
 
+// verdict returns how an exchange contradicts the contract, or nil.
 func (v *Validator) verdict(x exchange) error {
 	req := httptest.NewRequest(x.method, x.path, strings.NewReader(x.sent))
 	if x.sentHeader != nil {
@@ -71,19 +76,19 @@ func (v *Validator) verdict(x exchange) error {
 	return v.check(req, []byte(x.sent), &http.Response{StatusCode: x.status, Header: x.header}, []byte(x.body))
 }
 
-func TestAcceptsWhatTheContractSays(t *testing.T) {
+func TestCheck_AcceptsDocumentedExchanges(t *testing.T) {
 	v := New(t)
 	reserve := created()
 	reserve.path, reserve.status, reserve.sent = "/orders/1041/reservation", 200, ""
 	reserve.header.Del("Location")
-	held := read()
-	held.body = strings.Replace(order, `"reservation":null`, `"reservation":{"expires_at":"2026-11-04T09:45:00Z"}`, 1)
+	reserved := read()
+	reserved.body = strings.Replace(order, `"reservation":null`, `"reservation":{"expires_at":"2026-11-04T09:45:00Z"}`, 1)
 	page := read()
 	page.path, page.body = "/orders?limit=1&status=paid", `{"data":[`+order+`],"next_cursor":"MTA0MQ"}`
 	last := read()
 	last.path, last.body = "/orders", `{"data":[],"next_cursor":null}`
-	waits := refused(busy)
-	waits.header.Set("Retry-After", "1")
+	inProgress := refused(busy)
+	inProgress.header.Set("Retry-After", "1")
 	contract := exchange{method: "GET", path: "/openapi.yaml", status: 200, body: "openapi: 3.1.0", header: http.Header{
 		"Content-Type": {"application/yaml"}, "X-Request-Id": {"r"}, "Etag": {`"a"`},
 	}}
@@ -91,8 +96,8 @@ func TestAcceptsWhatTheContractSays(t *testing.T) {
 	notModified.status, notModified.body = 304, ""
 
 	for name, x := range map[string]exchange{
-		"created": created(), "absent body": reserve, "read": read(), "nullable object": held, "page": page,
-		"last page": last, "conflict": refused(conflict), "in progress": waits, "documented 404": notFound("/orders/7"),
+		"created": created(), "absent body": reserve, "read": read(), "nullable object": reserved, "page": page,
+		"last page": last, "conflict": refused(conflict), "in progress": inProgress, "documented 404": notFound("/orders/7"),
 		"path that does not exist": notFound("/nowhere"), "contract": contract, "not modified": notModified,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,75 +108,56 @@ func TestAcceptsWhatTheContractSays(t *testing.T) {
 	}
 }
 
-// Each case breaks one thing and names a word of the complaint.
-func TestRejectsEverythingElse(t *testing.T) {
-	v := New(t)
-	inBody := func(x exchange, was, is string) exchange {
-		if !strings.Contains(x.body, was) {
-			t.Fatalf("%q is not in the body", was)
-		}
-		x.body = strings.Replace(x.body, was, is, 1)
-		return x
+// withBody replaces a part of the body.
+func (x exchange) withBody(t *testing.T, old, replacement string) exchange {
+	t.Helper()
+	if !strings.Contains(x.body, old) {
+		t.Fatalf("%q is not in the body", old)
 	}
-	with := func(x exchange, name, value string) exchange {
-		x.header.Set(name, value)
-		return x
-	}
-	without := func(x exchange, name string) exchange {
-		x.header.Del(name)
-		return x
-	}
-	sent := func(body string) exchange {
-		x := created()
-		x.sent = body
-		return x
-	}
-	status := func(x exchange, status int) exchange {
-		x.status = status
-		return x
-	}
-	keyless := created()
-	keyless.sentHeader = http.Header{"Content-Type": {"application/json"}}
+	x.body = strings.Replace(x.body, old, replacement, 1)
+	return x
+}
 
-	for name, c := range map[string]struct {
-		exchange
-		complaint string
-	}{
-		"status":                        {status(read(), 202), "status"},
-		"route":                         {func() exchange { x := read(); x.path = "/nowhere"; return x }(), "status"},
-		"method":                        {func() exchange { x := read(); x.method = "DELETE"; return x }(), "status"},
-		"media type":                    {with(read(), "Content-Type", "text/plain"), "Content-Type"},
-		"amount as a number":            {inBody(read(), `"1999.00"`, `1999.00`), "amount"},
-		"amount with a sign":            {inBody(read(), `"1999.00"`, `"-1999.00"`), "amount"},
-		"null where there is none":      {inBody(read(), `"sber-42"`, `null`), "customer_id"},
-		"nullable member absent":        {inBody(read(), `"reservation":null,`, ``), "reservation"},
-		"nullable member of other type": {inBody(read(), `"reservation":null`, `"reservation":1`), "reservation"},
-		"enum":                          {inBody(read(), `pending_payment`, `new`), "status"},
-		"time not in UTC":               {inBody(read(), `09:30:00Z`, `12:30:00+03:00`), "created_at"},
-		"time without form":             {inBody(read(), `2026-11-04T09:30:00Z`, `yesterdayZ`), "created_at"},
-		"unknown member":                {inBody(read(), `"id":`, `"secret":1,"id":`), "secret"},
-		"unknown member below":          {inBody(read(), `"sku":`, `"secret":1,"sku":`), "secret"},
-		"required header":               {without(created(), "Location"), "Location"},
-		"request id":                    {without(read(), "X-Request-Id"), "X-Request-Id"},
-		"form of a header":              {with(created(), "Idempotency-Result", "maybe"), "Idempotency-Result"},
-		"unknown header":                {with(read(), "X-Powered-By", "us"), "X-Powered-By"},
-		"key on a plain operation":      {with(read(), "Idempotency-Key", "k-1"), "Idempotency-Key"},
-		"request accepted though wrong": {sent(`{"items":[{"sku":"tea","quantity":0}]}`), "quantity"},
-		"request with a stray member":   {sent(`{"items":[{"sku":"tea","quantity":2}],"x":1}`), "x"},
-		"request without a key":         {keyless, "Idempotency-Key"},
-		"request parameter":             {func() exchange { x := read(); x.path = "/orders/0"; return x }(), "order_id"},
-		"code of another status":        {inBody(refused(conflict), `"code":"out_of_stock"`, `"code":"rate_limited"`), "rate_limited"},
-		"code nobody knows":             {inBody(refused(conflict), `"code":"out_of_stock"`, `"code":"oops"`), "code"},
-		"code not of this operation":    {refused(strings.ReplaceAll(conflict, "out_of_stock", "stock_reserved")), "stock_reserved"},
-		"status in the problem":         {inBody(refused(conflict), `"status":409`, `"status":422`), "status 422"},
-		"type of another code":          {inBody(refused(conflict), `problems/out_of_stock`, `problems/internal`), "type"},
-		"retryable without Retry-After": {refused(busy), "retryable"},
-		"Retry-After without retryable": {with(refused(conflict), "Retry-After", "1"), "retryable"},
-		"plain text as a problem":       {refused("no"), "read the problem"},
-		"body where there is none": {exchange{method: "GET", path: "/openapi.yaml", status: 304, body: "x", header: http.Header{
-			"X-Request-Id": {"r"}, "Etag": {`"a"`},
-		}}, "body"},
-	} {
+func (x exchange) withHeader(name, value string) exchange {
+	x.header.Set(name, value)
+	return x
+}
+
+func (x exchange) withoutHeader(name string) exchange {
+	x.header.Del(name)
+	return x
+}
+
+func (x exchange) withPath(path string) exchange {
+	x.path = path
+	return x
+}
+
+func (x exchange) withMethod(method string) exchange {
+	x.method = method
+	return x
+}
+
+func (x exchange) withStatus(status int) exchange {
+	x.status = status
+	return x
+}
+
+func (x exchange) withRequestBody(body string) exchange {
+	x.sent = body
+	return x
+}
+
+// wrongExchange contradicts the contract in one way. The error must contain complaint.
+type wrongExchange struct {
+	exchange
+	complaint string
+}
+
+func wantComplaints(t *testing.T, cases map[string]wrongExchange) {
+	t.Helper()
+	v := New(t)
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := v.verdict(c.exchange)
 			if err == nil || !strings.Contains(err.Error(), c.complaint) {
@@ -181,22 +167,70 @@ func TestRejectsEverythingElse(t *testing.T) {
 	}
 }
 
-// recorder stands in for the test that Check reports to.
-type recorder struct {
-	testing.TB
-	failed bool
+func TestCheck_RejectsUndocumentedResponses(t *testing.T) {
+	wantComplaints(t, map[string]wrongExchange{
+		"status":                        {read().withStatus(202), "status"},
+		"route":                         {read().withPath("/nowhere"), "status"},
+		"method":                        {read().withMethod("DELETE"), "status"},
+		"media type":                    {read().withHeader("Content-Type", "text/plain"), "Content-Type"},
+		"amount as a number":            {read().withBody(t, `"1999.00"`, `1999.00`), "amount"},
+		"amount with a sign":            {read().withBody(t, `"1999.00"`, `"-1999.00"`), "amount"},
+		"null where there is none":      {read().withBody(t, `"sber-42"`, `null`), "customer_id"},
+		"nullable member absent":        {read().withBody(t, `"reservation":null,`, ``), "reservation"},
+		"nullable member of other type": {read().withBody(t, `"reservation":null`, `"reservation":1`), "reservation"},
+		"enum":                          {read().withBody(t, `pending_payment`, `new`), "status"},
+		"time not in UTC":               {read().withBody(t, `09:30:00Z`, `12:30:00+03:00`), "created_at"},
+		"malformed time":                {read().withBody(t, `2026-11-04T09:30:00Z`, `yesterdayZ`), "created_at"},
+		"unknown member":                {read().withBody(t, `"id":`, `"secret":1,"id":`), "secret"},
+		"unknown member of an item":     {read().withBody(t, `"sku":`, `"secret":1,"sku":`), "secret"},
+		"required header absent":        {created().withoutHeader("Location"), "Location"},
+		"request id absent":             {read().withoutHeader("X-Request-Id"), "X-Request-Id"},
+		"value of a header":             {created().withHeader("Idempotency-Result", "maybe"), "Idempotency-Result"},
+		"unknown header":                {read().withHeader("X-Powered-By", "us"), "X-Powered-By"},
+		"key on an unguarded operation": {read().withHeader("Idempotency-Key", "k-1"), "Idempotency-Key"},
+		"body where there is none": {exchange{method: "GET", path: "/openapi.yaml", status: 304, body: "x", header: http.Header{
+			"X-Request-Id": {"r"}, "Etag": {`"a"`},
+		}}, "body"},
+	})
 }
+
+func TestCheck_RejectsAcceptedRequestsThatTheContractForbids(t *testing.T) {
+	withoutKey := created()
+	withoutKey.sentHeader = http.Header{"Content-Type": {"application/json"}}
+	wantComplaints(t, map[string]wrongExchange{
+		"invalid member": {created().withRequestBody(`{"items":[{"sku":"tea","quantity":0}]}`), "quantity"},
+		"unknown member": {created().withRequestBody(`{"items":[{"sku":"tea","quantity":2}],"x":1}`), "x"},
+		"no key":         {withoutKey, "Idempotency-Key"},
+		"path parameter": {read().withPath("/orders/0"), "order_id"},
+	})
+}
+
+func TestCheck_RejectsContradictoryProblems(t *testing.T) {
+	wantComplaints(t, map[string]wrongExchange{
+		"code of another status":        {refused(conflict).withBody(t, `"code":"out_of_stock"`, `"code":"rate_limited"`), "rate_limited"},
+		"unknown code":                  {refused(conflict).withBody(t, `"code":"out_of_stock"`, `"code":"oops"`), "code"},
+		"code of another operation":     {refused(strings.ReplaceAll(conflict, "out_of_stock", "stock_reserved")), "stock_reserved"},
+		"other status in the problem":   {refused(conflict).withBody(t, `"status":409`, `"status":422`), "status 422"},
+		"type of another code":          {refused(conflict).withBody(t, `problems/out_of_stock`, `problems/internal`), "type"},
+		"retryable without Retry-After": {refused(busy), "retryable"},
+		"Retry-After without retryable": {refused(conflict).withHeader("Retry-After", "1"), "retryable"},
+		"plain text":                    {refused("no"), "parse the problem"},
+	})
+}
+
+// recorder records whether Check reported a failure.
+type recorder struct{ failed bool }
 
 func (r *recorder) Helper()               {}
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-func TestCheckReports(t *testing.T) {
+func TestCheck_ReportsContradictions(t *testing.T) {
 	v := New(t)
 	for _, c := range []struct {
 		body string
 		want bool
 	}{{order, false}, {`{}`, true}} {
-		r := &recorder{TB: t}
+		r := &recorder{}
 		resp := &http.Response{StatusCode: 200, Header: read().header}
 		v.Check(r, httptest.NewRequest("GET", "/orders/1041", nil), nil, resp, []byte(c.body))
 		if r.failed != c.want {
@@ -205,7 +239,7 @@ func TestCheckReports(t *testing.T) {
 	}
 }
 
-func TestConcurrentUse(t *testing.T) {
+func TestCheck_IsSafeForConcurrentUse(t *testing.T) {
 	v := New(t)
 	var wg sync.WaitGroup
 	for range 16 {
@@ -218,7 +252,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-func TestOperations(t *testing.T) {
+func TestOperations_ReturnsWhatTheContractSays(t *testing.T) {
 	ops := New(t).Operations()
 	i := slices.IndexFunc(ops, func(op Operation) bool { return op.ID == "reserveInventory" })
 	if i < 0 {
