@@ -22,6 +22,8 @@ type memoryStore struct {
 	records map[idempotency.ID]idempotency.Record
 	results []idempotency.Result
 	claims  int
+	// runs is how often a command runs; all runs but the last are rolled back.
+	runs int
 	// refuse, if set, is the error of every claim.
 	refuse error
 }
@@ -30,7 +32,7 @@ type memoryStore struct {
 var storedAt = time.Date(2026, time.November, 4, 9, 30, 0, 0, time.UTC)
 
 func newMemoryStore() *memoryStore {
-	return &memoryStore{records: map[idempotency.ID]idempotency.Record{}}
+	return &memoryStore{records: map[idempotency.ID]idempotency.Record{}, runs: 1}
 }
 
 func (s *memoryStore) Execute(ctx context.Context, claim idempotency.Claim, run idempotency.Command) (idempotency.Record, bool, error) {
@@ -41,7 +43,11 @@ func (s *memoryStore) Execute(ctx context.Context, claim idempotency.Claim, run 
 	if record, found := s.records[claim.ID]; found {
 		return record, true, nil
 	}
-	result, err := run(ctx)
+	var result idempotency.Result
+	var err error
+	for range s.runs {
+		result, err = run(ctx)
+	}
 	if err != nil {
 		return idempotency.Record{}, false, err
 	}

@@ -21,8 +21,8 @@ import (
 //  4. Result. A success and a final refusal are stored in that transaction. Any other
 //     error rolls it back, and the key is free.
 //  5. Response. The record becomes the response. Status, Content-Type, Location and body
-//     are the same for the first request and for every replay; the Idempotency headers
-//     tell the two apart.
+//     are the same for the first request and for every replay. Only the Idempotency
+//     headers differ.
 //
 // The use case knows nothing of this. It gets the key as the id of the business operation,
 // to store beside the effect under a unique index. That index is the second line of
@@ -63,6 +63,7 @@ func (g guard) protect(rt route, req *request, call useCase) (*response, error) 
 	entry.key = req.key
 	repeated := false
 	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
+		repeated, entry.code = false, "" // of an earlier run that was rolled back
 		done, err := call(ctx)
 		if err != nil {
 			return g.storeRefusal(req, err)

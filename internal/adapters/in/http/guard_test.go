@@ -87,6 +87,23 @@ func TestGuard_MarksRepeatedOperationAsReused(t *testing.T) {
 	}
 }
 
+// A command runs again when its transaction lost a race. Only the last run counts.
+func TestGuard_ForgetsRunThatWasRolledBack(t *testing.T) {
+	t.Parallel()
+	store := newMemoryStore()
+	store.runs = 2
+	repeated := true
+	handler := serveCancel(t, store, func(context.Context) (*success, error) {
+		done := &success{status: http.StatusOK, body: 1, repeated: repeated}
+		repeated = false
+		return done, nil
+	})
+	response := post(handler, cancelPath, "key-1", `{}`)
+	if result := response.Header().Get("Idempotency-Result"); result != "created" {
+		t.Errorf("Idempotency-Result is %q, want that of the second run", result)
+	}
+}
+
 func TestGuard_StoresOnlyFinalRefusals(t *testing.T) {
 	t.Parallel()
 	stored := map[wire.ProblemCode]bool{

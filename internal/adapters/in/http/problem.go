@@ -117,7 +117,7 @@ var errorProblems = []struct {
 	{idempotency.ErrKeyRequired, wire.ProblemCodeIdempotencyKeyRequired,
 		"send an Idempotency-Key header: one key for one operation, kept through all retries"},
 	{idempotency.ErrKeyReused, wire.ProblemCodeIdempotencyKeyReused,
-		"this Idempotency-Key was used for a different request"},
+		core.KeyReused().Detail}, // the second line of defence refuses in the same words
 	{idempotency.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
 		"the first request with this Idempotency-Key is still running; retry with the same key"},
 	{core.ErrOutcomeUnknown, wire.ProblemCodeOutcomeUnknown,
