@@ -2,8 +2,7 @@ package core
 
 import "slices"
 
-// Role is what an actor may be. The set is closed (AUTH-8): a new role means
-// thinking again about who may do what.
+// Role is one of a closed set (AUTH-8). Whoever adds a role must revise every policy.
 type Role string
 
 // The four roles.
@@ -14,7 +13,7 @@ const (
 	System   Role = "system"
 )
 
-// ParseRole tells whether name is one of the four roles.
+// ParseRole converts a name and reports whether it is one of the four roles.
 func ParseRole(name string) (Role, bool) {
 	role := Role(name)
 	return role, slices.Contains([]Role{Customer, Seller, Admin, System}, role)
@@ -26,23 +25,21 @@ type Actor struct {
 	Roles   []Role
 }
 
-// Has tells whether the actor has at least one of the roles.
+// Has reports whether the actor has at least one of the roles.
 func (a Actor) Has(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(a.Roles, r) })
 }
 
-// Owners says whom a resource belongs to, role by role, as far as a use case
-// lets the role in: {Customer: "sber-42", Seller: "shop-7"}.
+// Owners names the owner of a resource for each role that a use case admits: {Customer: "sber-42", Seller: "shop-7"}.
 type Owners map[Role]string
 
-// Access says by which right an actor reached a resource.
+// Access is the right by which an actor may use a resource.
 type Access int
 
 const (
-	// AsOwner is the plain case: the resource is the actor's own, or the actor
-	// is the system itself.
+	// AsOwner is the usual case: the actor owns the resource, or is the system itself.
 	AsOwner Access = iota
-	// ByAdminOverride is an administrator's way past the ownership check.
+	// ByAdminOverride is the right of an administrator who does not own the resource.
 	ByAdminOverride
 )
 

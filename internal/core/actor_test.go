@@ -47,7 +47,7 @@ func answer(access core.Access, err error) string {
 	fault, ok := errors.AsType[*core.Fault](err)
 	switch {
 	case ok:
-		return fmt.Sprint(fault.Kind == core.Denied, fault.Code)
+		return string(fault.Code)
 	case err != nil:
 		return err.Error()
 	}
@@ -66,7 +66,7 @@ func authorised(a core.Actor, owners core.Owners, also []core.Role) string {
 	case asks(core.Admin):
 		return fmt.Sprint(core.ByAdminOverride)
 	}
-	return fmt.Sprint(true, core.CodeForbiddenResource)
+	return string(core.CodeForbiddenResource)
 }
 
 func subsets(roles []core.Role) [][]core.Role {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// AuditEntry records what an administrator did, or saw, by passing the
-// ownership check (AUTH-12, AUTH-15).
+// AuditEntry records what an administrator changed, or read by admin override
+// (AUTH-12, AUTH-15).
 type AuditEntry struct {
 	ID       int64
 	Actor    string
@@ -16,8 +16,8 @@ type AuditEntry struct {
 	Metadata map[string]string
 }
 
-// AuditRead records that an administrator read what only the bypass opened; a read
-// by its owner leaves no row (AUTH-12).
+// AuditRead records a read that only an admin override allowed. A read by the owner
+// leaves no entry (AUTH-12).
 func AuditRead(ctx context.Context, j Journal, actor Actor, access Access, action, resource string) error {
 	if access != ByAdminOverride {
 		return nil
@@ -26,7 +26,7 @@ func AuditRead(ctx context.Context, j Journal, actor Actor, access Access, actio
 }
 
 // AuditChange records a change by an administrator, whoever owns the resource
-// (AUTH-15). A change by anybody else leaves no row.
+// (AUTH-15). A change by anybody else leaves no entry.
 func AuditChange(ctx context.Context, j Journal, actor Actor, action, resource string, metadata map[string]string) error {
 	if !actor.Has(Admin) {
 		return nil

@@ -3,14 +3,15 @@ package core
 // Currency is an ISO 4217 alphabetic code that is in use.
 type Currency string
 
-// ParseCurrency tells whether code is a currency in use, in capitals.
+// ParseCurrency converts an upper-case code and reports whether ISO 4217 lists it as in
+// use.
 func ParseCurrency(code string) (Currency, bool) {
 	_, other := unusualDecimals[Currency(code)]
 	_, usual := twoDecimals[Currency(code)]
 	return Currency(code), other || usual
 }
 
-// Decimals is the ISO 4217 exponent: 2 for RUB, 0 for JPY, 3 for KWD.
+// Decimals returns the ISO 4217 exponent: 2 for RUB, 0 for JPY, 3 for KWD.
 func (c Currency) Decimals() int {
 	if n, ok := unusualDecimals[c]; ok {
 		return n
@@ -18,7 +19,7 @@ func (c Currency) Decimals() int {
 	return 2
 }
 
-// unusualDecimals lists the currencies whose minor unit is not a hundredth.
+// unusualDecimals maps currencies whose minor unit is not a hundredth to their decimals.
 var unusualDecimals = map[Currency]int{
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0,
 	"PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,

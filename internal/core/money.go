@@ -10,21 +10,21 @@ import (
 // maxIntegerDigits is what numeric(19,4) has before the decimal point.
 const maxIntegerDigits = 15
 
-// ErrCurrencyMismatch is the error of arithmetic across currencies. Use cases
-// check currencies before, so whoever sees it has found a bug.
+// ErrCurrencyMismatch is the error of arithmetic across currencies. Use cases compare
+// currencies first, so this error means a defect.
 var ErrCurrencyMismatch = errors.New("amounts of different currencies")
 
 // Money is a non-negative amount in one currency, with exactly that currency's
-// decimals. It is exact: no float is involved anywhere.
+// decimals. Arithmetic is exact: no floating point is involved.
 type Money struct {
 	amount   decimal.Decimal
 	currency Currency
 }
 
-// ParseMoney reads "1999.00" and "RUB". It refuses signs, exponents, leading
-// zeros, more decimals than the currency has, more than 15 integer digits and
-// currencies that ISO 4217 does not list. The error is a [Fault] whose pointers
-// are relative to the money object.
+// ParseMoney parses an amount such as "1999.00" and a currency such as "RUB". It
+// refuses signs, exponents, leading zeros, more decimals than the currency has, more
+// than 15 integer digits, and currencies that ISO 4217 does not list. The error is a
+// [Fault] whose pointers are relative to the money object.
 func ParseMoney(amount, code string) (Money, error) {
 	currency, ok := ParseCurrency(code)
 	if !ok {
@@ -43,8 +43,8 @@ func ParseMoney(amount, code string) (Money, error) {
 	return Money{amount: value.Pad(currency.Decimals()), currency: currency}, nil
 }
 
-// plainDecimal tells whether s is digits with at most one point between them,
-// without superfluous zeros in front.
+// plainDecimal reports whether s consists of digits with at most one point between
+// them, without superfluous leading zeros.
 func plainDecimal(s string) bool {
 	integer, point, digits := 0, false, 0
 	for _, c := range []byte(s) {
@@ -63,8 +63,8 @@ func plainDecimal(s string) bool {
 	return digits > 0 && integer <= maxIntegerDigits && (s[0] != '0' || integer == 1)
 }
 
-// MoneyOf makes money of an amount that a store kept, whatever its trailing
-// zeros. It refuses what ParseMoney would not have let in.
+// MoneyOf converts an amount that a store kept, whatever its trailing zeros. It refuses
+// amounts that [ParseMoney] does not accept.
 func MoneyOf(amount decimal.Decimal, code string) (Money, error) {
 	currency, ok := ParseCurrency(code)
 	if !ok {
@@ -77,33 +77,34 @@ func MoneyOf(amount decimal.Decimal, code string) (Money, error) {
 	return Money{amount: value.Pad(currency.Decimals()), currency: currency}, nil
 }
 
-// Zero is no money of a currency.
+// Zero returns the amount zero in a currency.
 func Zero(c Currency) Money {
 	return Money{amount: decimal.Zero.Pad(c.Decimals()), currency: c}
 }
 
-// Amount gives the decimal, with the currency's scale.
+// Amount returns the amount with the currency's number of decimals.
 func (m Money) Amount() decimal.Decimal { return m.amount }
 
-// Currency gives the currency.
+// Currency returns the currency.
 func (m Money) Currency() Currency { return m.currency }
 
-// Decimal gives the amount as a decimal string with the currency's decimals.
+// Decimal returns the amount as a decimal string with the currency's decimals.
 func (m Money) Decimal() string { return m.amount.String() }
 
-// String gives "1999.00 RUB".
+// String returns amount and currency, "1999.00 RUB".
 func (m Money) String() string { return m.amount.String() + " " + string(m.currency) }
 
-// IsZero tells whether there is none.
+// IsZero reports whether the amount is zero.
 func (m Money) IsZero() bool { return m.amount.IsZero() }
 
-// Equal tells whether amount and currency are the same.
+// Equal reports whether amount and currency are the same.
 func (m Money) Equal(n Money) bool { return m.currency == n.currency && m.amount.Cmp(n.amount) == 0 }
 
-// Less tells whether m is less than n; both are of one currency.
+// Less reports whether m is less than n. Both must have the same currency.
 func (m Money) Less(n Money) bool { return m.amount.Less(n.amount) }
 
-// Add gives m + n, or an error on another currency or more than 15 integer digits.
+// Add returns m + n. It fails when the currencies differ and when the sum has more than
+// 15 integer digits.
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, ErrCurrencyMismatch
@@ -115,7 +116,8 @@ func (m Money) Add(n Money) (Money, error) {
 	return m.with(sum)
 }
 
-// Sub gives m - n, or an error when that is negative: money here never is.
+// Sub returns m - n. It fails when the currencies differ and when the difference is
+// negative.
 func (m Money) Sub(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, ErrCurrencyMismatch
@@ -127,7 +129,7 @@ func (m Money) Sub(n Money) (Money, error) {
 	return m.with(difference)
 }
 
-// Times gives n times m, or an error above 15 integer digits.
+// Times returns n times m. It fails when the product has more than 15 integer digits.
 func (m Money) Times(n int) (Money, error) {
 	factor, err := decimal.New(int64(n), 0)
 	if err != nil {
@@ -140,7 +142,7 @@ func (m Money) Times(n int) (Money, error) {
 	return m.with(product)
 }
 
-// with keeps m's currency and checks the bounds that every amount has.
+// with returns an amount in m's currency after checking the bounds of every amount.
 func (m Money) with(amount decimal.Decimal) (Money, error) {
 	if amount.IsNeg() {
 		return Money{}, errors.New("amount below zero")

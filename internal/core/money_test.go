@@ -61,7 +61,7 @@ func TestParseMoneyRefuses(t *testing.T) {
 	} {
 		m, err := core.ParseMoney(c.amount, c.currency)
 		fault, ok := errors.AsType[*core.Fault](err)
-		if !ok || fault.Kind != core.Invalid || fault.Code != core.CodeValidationFailed || len(fault.Fields) != 1 || fault.Fields[0].Pointer != c.pointer {
+		if !ok || fault.Code != core.CodeValidationFailed || len(fault.Fields) != 1 || fault.Fields[0].Pointer != c.pointer {
 			t.Errorf("%q %q: got %v, %v; want a fault at %s", c.amount, c.currency, m, err, c.pointer)
 		}
 	}

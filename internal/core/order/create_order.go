@@ -8,14 +8,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Service is the use cases about orders and products.
-type Service struct {
-	Store Store
-	// ReservationTTL is how long stock is held for an order that waits for payment.
-	ReservationTTL time.Duration
-}
-
-// CreateOrder asks for an order. Prices are the products', never the caller's.
+// CreateOrder is the command to create an order. Prices come from the products, never
+// from the caller.
 type CreateOrder struct {
 	// CustomerID may be empty when a customer orders for themselves.
 	CustomerID string
@@ -29,9 +23,9 @@ type Item struct {
 	Quantity int
 }
 
-// CreateOrder makes an order and holds its stock, all of it or none. The flag tells
-// that the same operation had made the order before, and nothing happened now
-// (AUTH-19, the second line).
+// CreateOrder creates an order and reserves its stock, either all of it or nothing. It
+// reports whether the same operation created the order before; then it changes nothing
+// and returns that order (AUTH-19, second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed, unknown_sku, mixed_currencies,
 // mixed_sellers, out_of_stock, idempotency_key_reused.
@@ -54,7 +48,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if o, repeated = basket.Prior, basket.Prior != nil; repeated {
 			return o.repeats(cmd)
 		}
-		o, err = place(cmd.Items, basket.Stock)
+		o, err = newOrder(cmd.Items, basket.Stock)
 		if err != nil {
 			return err
 		}
@@ -65,7 +59,10 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if err := o.open(basket.Stock, tx.Now, s.ReservationTTL); err != nil {
 			return err
 		}
-		if err := tx.saveNew(ctx, o, basket.Stock); err != nil {
+		if o.ID, err = tx.IDs.NextID(ctx, core.OrderIDs); err != nil {
+			return err
+		}
+		if err := tx.SaveOrder(ctx, o, basket.Stock, "created"); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.Journal, actor, "CreateOrder", Resource(o.ID), nil)
@@ -73,12 +70,12 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 	return o, repeated, err
 }
 
-// validate checks what a schema cannot: that no product stands twice.
+// validate checks what the schema of the request cannot express: each SKU occurs once.
 func (cmd CreateOrder) validate() error {
 	seen := make(map[string]bool, len(cmd.Items))
 	for i, item := range cmd.Items {
 		if seen[item.SKU] {
-			return core.InvalidField(fmt.Sprintf("/items/%d/sku", i), "stands more than once in the order")
+			return core.InvalidField(fmt.Sprintf("/items/%d/sku", i), "duplicate SKU; use one item with the total quantity")
 		}
 		seen[item.SKU] = true
 	}
@@ -93,7 +90,7 @@ func (cmd CreateOrder) skus() []string {
 	return skus
 }
 
-// repeats tells whether an order that exists is the one that cmd asks for.
+// repeats refuses a command that asks for other items than the order has.
 func (o *Order) repeats(cmd CreateOrder) error {
 	if !o.sameItems(cmd.Items) {
 		return core.KeyReused()
@@ -101,13 +98,13 @@ func (o *Order) repeats(cmd CreateOrder) error {
 	return nil
 }
 
-// place makes an order of products at their prices of today.
-func place(items []Item, stock Stock) (*Order, error) {
+// newOrder returns an order of products at their current prices.
+func newOrder(items []Item, stock Stock) (*Order, error) {
 	o := &Order{Status: PendingPayment}
 	for _, item := range items {
 		p, known := stock[item.SKU]
 		if !known {
-			return nil, core.Refuse(core.Invalid, core.CodeUnknownSKU, "there is no product "+item.SKU)
+			return nil, core.Refuse(core.CodeUnknownSKU, "there is no product "+item.SKU)
 		}
 		if err := o.add(p, item.Quantity); err != nil {
 			return nil, err
@@ -116,17 +113,17 @@ func place(items []Item, stock Stock) (*Order, error) {
 	return o, nil
 }
 
-// add puts a line into an order that is being made. The first line decides the
-// currency and the seller of all.
+// add appends a line to a new order. The first line sets the currency and the seller
+// of the order.
 func (o *Order) add(p *Product, quantity int) error {
 	if len(o.Lines) == 0 {
 		o.SellerID, o.Total = p.SellerID, core.Zero(p.Price.Currency())
 	}
 	if p.SellerID != o.SellerID {
-		return core.Refuse(core.Invalid, core.CodeMixedSellers, "the products of one order have one seller")
+		return core.Refuse(core.CodeMixedSellers, "all products of an order must have the same seller")
 	}
 	if p.Price.Currency() != o.Total.Currency() {
-		return core.Refuse(core.Invalid, core.CodeMixedCurrencies, "the products of one order have one currency")
+		return core.Refuse(core.CodeMixedCurrencies, "all products of an order must have the same currency")
 	}
 	o.Lines = append(o.Lines, Line{SKU: p.SKU, Quantity: quantity, UnitPrice: p.Price})
 	price, err := p.Price.Times(quantity)
@@ -134,39 +131,17 @@ func (o *Order) add(p *Product, quantity int) error {
 		o.Total, err = o.Total.Add(price)
 	}
 	if err != nil {
-		return core.InvalidField("/items", "the total is too large")
+		return core.InvalidField("/items", "the total of the order is too large")
 	}
 	return nil
 }
 
-// open starts the life of the order: its stock is held.
-func (o *Order) open(stock Stock, now time.Time, hold time.Duration) error {
+// open reserves the stock of a new order and dates the order.
+func (o *Order) open(stock Stock, now time.Time, ttl time.Duration) error {
 	if err := stock.reserve(o.Lines); err != nil {
 		return err
 	}
-	o.ReservedUntil = now.Add(hold)
+	o.ReservedUntil = now.Add(ttl)
 	o.Version, o.CreatedAt, o.UpdatedAt = 1, now, now
 	return nil
-}
-
-func (tx Tx) saveNew(ctx context.Context, o *Order, stock Stock) error {
-	id, err := tx.IDs.NextID(ctx, core.OrderIDs)
-	if err != nil {
-		return err
-	}
-	o.ID = id
-	return tx.SaveOrder(ctx, o, stock, "created")
-}
-
-// SaveOrder writes an order and the stock that changed with it, and publishes what happened to it.
-func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what string) error {
-	if len(stock) > 0 {
-		if err := tx.Products.SaveStock(ctx, stock); err != nil {
-			return err
-		}
-	}
-	if err := tx.Orders.Save(ctx, o); err != nil {
-		return err
-	}
-	return tx.Journal.Publish(ctx, o.Event(what))
 }

@@ -6,17 +6,17 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Filter says which orders a list shows. Empty members do not filter.
+// Filter selects orders of a list. Empty fields do not restrict it.
 type Filter struct {
 	CustomerID string
 	Status     Status
-	// Visible is whose orders the reader may see at all; nil is everybody's.
+	// Visible restricts the list to the orders that the reader may see; nil shows all.
 	Visible core.Owners
 }
 
-// ListOrders reads a page of the actor's orders, newest first: those a customer made,
-// those of a seller's products. An administrator reads everybody's, and that is
-// audited.
+// ListOrders returns a page of orders, newest first, and the position of the next page.
+// Customers see their own orders, and sellers the orders of their products.
+// Administrators see all orders; that is audited.
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
 	var access core.Access
 	filter.Visible, access = visibleTo(actor)

@@ -1,10 +1,6 @@
 package order
 
-import (
-	"strconv"
-
-	"example.com/orders/internal/core"
-)
+import "example.com/orders/internal/core"
 
 // Who may touch orders and products. This is the one place that says so (AUTH-11);
 // roles were checked at the edge, ownership is checked here (AUTH-3, AUTH-10).
@@ -52,9 +48,6 @@ func allowSelling(actor core.Actor, o *Order) error {
 	_, err := o.allowSeller(actor)
 	return err
 }
-
-// Resource names an order in events and in the audit log.
-func Resource(id int64) string { return "order/" + strconv.FormatInt(id, 10) }
 
 // visibleTo tells whose orders an actor may list: an administrator everybody's.
 func visibleTo(actor core.Actor) (core.Owners, core.Access) {

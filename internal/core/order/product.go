@@ -7,36 +7,36 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Product is what a seller offers, and how many there are.
+// Product is what a seller offers, with its stock.
 type Product struct {
-	// ID is the product's place in lists; clients name products by SKU.
+	// ID is the product's position in lists. Clients identify products by SKU.
 	ID       int64
 	SKU      string
 	SellerID string
 	Name     string
 	Price    core.Money
-	// OnHand counts the units on the shelf, Reserved those of them that live holds
-	// keep: 0 ≤ Reserved ≤ OnHand, always.
+	// OnHand counts the units in stock, Reserved those among them that are reserved for
+	// orders. Always 0 ≤ Reserved ≤ OnHand.
 	OnHand    int64
 	Reserved  int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// New tells that the product has not been stored yet.
+	// New reports that the product has not been stored: Save inserts it.
 	New bool
 }
 
-// Available is what can still be ordered.
+// Available returns the quantity that can still be ordered.
 func (p *Product) Available() int64 { return p.OnHand - p.Reserved }
 
-// Stock is the products of one order, by SKU, locked for the transaction.
+// Stock is the products of one order by SKU, locked by the transaction.
 type Stock map[string]*Product
 
-// reserve takes every line from what is available, or nothing at all.
+// reserve takes every line from the available quantities, or nothing at all.
 func (s Stock) reserve(lines []Line) error {
 	for _, l := range lines {
 		if s[l.SKU].Available() < int64(l.Quantity) {
-			return core.Refuse(core.Conflict, core.CodeOutOfStock,
-				fmt.Sprintf("%d of %s are available", s[l.SKU].Available(), l.SKU))
+			return core.Refuse(core.CodeOutOfStock,
+				fmt.Sprintf("insufficient stock: %d of %s available", s[l.SKU].Available(), l.SKU))
 		}
 	}
 	for _, l := range lines {
@@ -45,12 +45,12 @@ func (s Stock) reserve(lines []Line) error {
 	return nil
 }
 
-// release gives reserved units back to what is available.
+// release makes reserved units available again.
 func (s Stock) release(lines []Line) error {
 	return s.unreserve(lines, func(*Product, int64) {})
 }
 
-// sell turns reserved units into sold ones: they leave the shelf.
+// sell removes reserved units from the stock.
 func (s Stock) sell(lines []Line) error {
 	return s.unreserve(lines, func(p *Product, n int64) { p.OnHand -= n })
 }
@@ -59,7 +59,7 @@ func (s Stock) unreserve(lines []Line, also func(*Product, int64)) error {
 	for _, l := range lines {
 		p, n := s[l.SKU], int64(l.Quantity)
 		if p.Reserved < n {
-			return fmt.Errorf("%s has %d reserved units, %d were to be taken", l.SKU, p.Reserved, n)
+			return fmt.Errorf("release %d units of %s: only %d are reserved", n, l.SKU, p.Reserved)
 		}
 		p.Reserved -= n
 		also(p, n)
@@ -67,7 +67,7 @@ func (s Stock) unreserve(lines []Line, also func(*Product, int64)) error {
 	return nil
 }
 
-// restock puts sold units back on the shelf.
+// restock returns sold units to the stock.
 func (s Stock) restock(lines []Line) {
 	for _, l := range lines {
 		s[l.SKU].OnHand += int64(l.Quantity)

@@ -20,7 +20,7 @@ func TestDescribe(t *testing.T) {
 	later := now.Add(time.Hour)
 	for onHand, want := range map[int64]core.Code{0: core.CodeStockReserved, 3: core.CodeStockReserved, 4: "", 5: "", 1 << 40: ""} {
 		p := was
-		err := p.describe(PutProduct{SKU: "other", Name: "Green tea", Price: price, OnHand: onHand}, later)
+		err := p.replace(PutProduct{SKU: "other", Name: "Green tea", Price: price, OnHand: onHand}, later)
 		changed := was
 		if want == "" {
 			changed.Name, changed.Price, changed.OnHand, changed.UpdatedAt = "Green tea", price, onHand, later

@@ -9,7 +9,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// PutProduct describes a product as it shall be from now on.
+// PutProduct is the command to create or replace a product.
 type PutProduct struct {
 	SKU    string
 	Name   string
@@ -17,12 +17,12 @@ type PutProduct struct {
 	OnHand int64
 }
 
-// PutProduct makes a product, which then belongs to the actor, or changes one of
-// the actor's own; the flag tells that it is new. Orders that exist keep the price
-// they were made at.
+// PutProduct creates a product, which then belongs to the actor, or replaces one of the
+// actor's own. It reports whether the product is new. Existing orders keep the price at
+// which they were created.
 //
-// Refusals: forbidden_resource, validation_failed (a price of nothing),
-// stock_reserved (fewer on hand than live holds keep).
+// Refusals: forbidden_resource, validation_failed (a price of zero), stock_reserved
+// (fewer units on hand than are reserved).
 func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProduct) (*Product, bool, error) {
 	if cmd.Price.IsZero() {
 		return nil, false, core.InvalidField("/price/amount", "must be greater than zero")
@@ -40,7 +40,7 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 		if _, err := p.allow(actor); err != nil {
 			return err
 		}
-		if err := p.describe(cmd, tx.Now); err != nil {
+		if err := p.replace(cmd, tx.Now); err != nil {
 			return err
 		}
 		if err := tx.Products.Save(ctx, p); err != nil {
@@ -59,11 +59,12 @@ func (tx Tx) newProduct(ctx context.Context, actor core.Actor, sku string) (*Pro
 	return &Product{ID: id, SKU: sku, SellerID: actor.Subject, CreatedAt: tx.Now, New: true}, nil
 }
 
-// describe changes everything about a product but its owner and what is reserved.
-func (p *Product) describe(cmd PutProduct, now time.Time) error {
+// replace changes everything about a product except its owner and its reserved
+// quantity.
+func (p *Product) replace(cmd PutProduct, now time.Time) error {
 	if cmd.OnHand < p.Reserved {
-		return core.Refuse(core.Conflict, core.CodeStockReserved,
-			fmt.Sprintf("%d of %s are reserved, so on_hand cannot be lower", p.Reserved, p.SKU))
+		return core.Refuse(core.CodeStockReserved,
+			fmt.Sprintf("on_hand must not be below the reserved quantity: %d of %s are reserved", p.Reserved, p.SKU))
 	}
 	p.Name, p.Price, p.OnHand, p.UpdatedAt = cmd.Name, cmd.Price, cmd.OnHand, now
 	return nil

@@ -8,29 +8,30 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ReleaseExpiredReservations frees the stock of orders whose hold is over, the oldest first
-// and at most limit of them, and tells how many there were to look at. The orders stay.
+// ReleaseExpiredReservations releases the stock of expired reservations, the oldest
+// first and at most limit of them. It returns how many it found. The orders remain.
 //
-// Each order is a transaction of its own under the order's lock: a confirmation at the
-// same instant has won, and then there is nothing to free, or comes too late and is
-// told so. Running it twice, or on several replicas at once, frees nothing twice.
+// Each order has a transaction of its own, under the lock of the order. A payment at
+// the same instant either wins, and then there is nothing to release, or it finds the
+// reservation expired. Several replicas may run this at once: no stock is released
+// twice.
 func (s *Service) ReleaseExpiredReservations(ctx context.Context, limit int) (int, error) {
-	var lapsed []int64
+	var expired []int64
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		lapsed, err = tx.Reservations.Expired(ctx, limit)
+		expired, err = tx.Reservations.Expired(ctx, limit)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	var failed error // one order that cannot be released does not stop the others
-	for _, id := range lapsed {
+	var failed error // one order that fails does not stop the others
+	for _, id := range expired {
 		if err := s.releaseReservation(ctx, id); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("release the hold of order %d: %w", id, err))
+			failed = errors.Join(failed, fmt.Errorf("release the reservation of order %d: %w", id, err))
 		}
 	}
-	return len(lapsed), failed
+	return len(expired), failed
 }
 
 func (s *Service) releaseReservation(ctx context.Context, id int64) error {
@@ -42,8 +43,8 @@ func (s *Service) releaseReservation(ctx context.Context, id int64) error {
 		if err != nil {
 			return err
 		}
-		freed, err := reservation.Order.ExpireReservation(reservation.Stock, tx.Now)
-		if err != nil || !freed {
+		released, err := reservation.Order.ExpireReservation(reservation.Stock, tx.Now)
+		if err != nil || !released {
 			return err
 		}
 		return tx.SaveOrder(ctx, reservation.Order, reservation.Stock, "reservation_expired")

@@ -6,15 +6,16 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ReserveInventory asks to hold the stock of an order for another while.
+// ReserveInventory is the command to extend the reservation of an order.
 type ReserveInventory struct {
 	OrderID int64
 	Key     string
 }
 
-// ReserveInventory renews the hold of an order that waits for payment, and takes the
-// stock again when it had lapsed. The flag tells that the same operation had done so
-// before, and nothing happened now (AUTH-19, the second line).
+// ReserveInventory extends the reservation of an order that waits for payment. If the
+// reservation has expired, the stock is reserved anew. It reports whether the same
+// operation extended the reservation before; then it changes nothing (AUTH-19, second
+// line of defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, out_of_stock.
 func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd ReserveInventory) (*Order, bool, error) {
@@ -24,7 +25,7 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		reservation, err := tx.Reservations.Lock(ctx, cmd.OrderID, by)
 		if err != nil {
-			return orMissing(err, "order")
+			return core.OrNotFound(err, "order")
 		}
 		o, repeated = reservation.Order, reservation.Repeated
 		if _, err := o.AllowParties(actor, core.System); err != nil || repeated {

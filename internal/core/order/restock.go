@@ -6,18 +6,19 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Restock tells that units of a product have arrived.
+// Restock is the command to add units to the stock of a product.
 type Restock struct {
 	SKU      string
 	Quantity int64
-	// Source and MessageID name the message that told it, which counts once.
+	// Source and MessageID identify the message that announced the units. Each message
+	// counts once.
 	Source    string
 	MessageID string
 }
 
 // Restock adds units to the stock of a product, once for each message (R-DIST-IDEM-1).
-// Refusals: not_found; validation_failed for a quantity that is not positive. They are
-// the sender's to mend: the message is not noted.
+// Refusals: not_found; validation_failed for a quantity that is not positive. A refused
+// message is not recorded: the sender has to correct it.
 func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 	if cmd.Quantity < 1 {
 		return core.InvalidField("/quantity", "must be greater than zero")
@@ -29,7 +30,7 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 		}
 		p, err := tx.Products.Lock(ctx, cmd.SKU)
 		if err != nil {
-			return orMissing(err, "product")
+			return core.OrNotFound(err, "product")
 		}
 		p.OnHand += cmd.Quantity
 		return tx.Products.SaveStock(ctx, Stock{p.SKU: p})

@@ -2,7 +2,7 @@ package order
 
 import "slices"
 
-// Status is where an order stands in its life.
+// Status is a step in the life cycle of an order.
 type Status string
 
 // The statuses.
@@ -16,8 +16,8 @@ const (
 	Cancelled         Status = "cancelled"
 )
 
-// Transitions is the life of an order: from each status, the ones it may go to.
-// Anything else is refused with invalid_order_state.
+// Transitions is the life cycle of an order: the statuses that may follow each status.
+// Every other change is refused with invalid_order_state.
 var Transitions = map[Status][]Status{
 	PendingPayment:    {PaymentProcessing, Paid, Cancelled},
 	PaymentProcessing: {Paid, PendingPayment},
@@ -30,5 +30,5 @@ var Transitions = map[Status][]Status{
 
 func (s Status) leadsTo(next Status) bool { return slices.Contains(Transitions[s], next) }
 
-// BeforeShipping tells whether the goods have not left yet.
+// BeforeShipping reports whether the goods have not been shipped yet.
 func (s Status) BeforeShipping() bool { return s != Shipped && s != Delivered }

@@ -9,16 +9,18 @@ import (
 
 // Store opens transactions.
 type Store interface {
-	// InTx runs fn in a transaction and commits it when fn returns nil. Inside a
-	// guarded request it joins the guard's transaction. fn may run twice: a deadlock
-	// or a race lost against another transaction rolls back and starts again. When fn
-	// fails nothing is kept.
+	// InTx runs fn in a transaction and commits it when fn returns nil. Nothing is
+	// stored when fn fails. Inside a guarded request InTx joins the transaction of the
+	// guard.
+	//
+	// fn may run twice: after a deadlock or a lost race the transaction is rolled back
+	// and starts from the beginning. So fn must have no effect outside the transaction.
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// Tx is what one transaction offers to the use cases of this package.
+// Tx is what a transaction offers to the use cases of this package.
 type Tx struct {
-	// Now is when the transaction began, by the database's clock, in UTC.
+	// Now is when the transaction began, by the clock of the database, in UTC.
 	Now          time.Time
 	IDs          core.IDs
 	Orders       Orders
@@ -28,59 +30,73 @@ type Tx struct {
 	Inbox        core.Inbox
 }
 
-// Orders keeps orders.
+// SaveOrder saves an order and the stock that changed with it, and publishes what
+// happened to the order. The stock may be nil.
+func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what string) error {
+	if len(stock) > 0 {
+		if err := tx.Products.SaveStock(ctx, stock); err != nil {
+			return err
+		}
+	}
+	if err := tx.Orders.Save(ctx, o); err != nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, o.Event(what))
+}
+
+// Orders stores orders.
 type Orders interface {
-	// Basket loads what CreateOrder decides on, and locks the products in the order of
-	// their SKUs. SKUs that do not exist are absent from the stock.
+	// Basket loads what CreateOrder decides on, and locks the products by SKU. SKUs that
+	// do not exist are absent from the stock.
 	Basket(ctx context.Context, customerID string, by core.Operation, skus []string) (Basket, error)
-	// Get loads an order, or answers [core.ErrNotFound].
+	// Get loads an order, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
-	// Lock loads an order for a change that leaves its stock alone, or answers
-	// [core.ErrNotFound].
+	// Lock locks and loads an order for a change that does not concern its stock, or
+	// returns [core.ErrNotFound].
 	Lock(ctx context.Context, id int64) (*Order, error)
-	// List gives one row more than the page asks for, newest first.
+	// List returns orders, newest first, and one more than the page asks for.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Order, error)
 	// Save writes a new order (version 1) or a changed one.
 	Save(ctx context.Context, o *Order) error
 }
 
-// Reservations keeps what orders hold of the stock.
+// Basket holds the products of an order that is about to be created, and the order
+// that the same operation created before, if any.
+type Basket struct {
+	Stock Stock
+	Prior *Order
+}
+
+// Reservations stores which orders have stock reserved.
 type Reservations interface {
-	// Lock loads an order and its stock for a change of both, or answers
-	// [core.ErrNotFound].
+	// Lock locks and loads an order and its stock, or returns [core.ErrNotFound].
 	Lock(ctx context.Context, orderID int64, by core.Operation) (Reservation, error)
-	// Lapsed gives the ids of orders that wait for payment and whose hold is over, the
-	// oldest first.
+	// Expired returns the ids of orders that wait for payment and whose reservation has
+	// expired, the oldest reservation first.
 	Expired(ctx context.Context, limit int) ([]int64, error)
-	// SaveExtension notes which operation renewed the hold of an order.
+	// SaveExtension records which operation extended the reservation of an order.
 	SaveExtension(ctx context.Context, o *Order, by core.Operation) error
 }
 
-// Reservation is an order with the stock of its lines. Repeated tells that the operation
-// has renewed the hold before.
+// Reservation is an order with the stock of its lines. Repeated reports whether the
+// operation has extended the reservation before.
 type Reservation struct {
 	Order    *Order
 	Stock    Stock
 	Repeated bool
 }
 
-// Basket is the products of an order about to be made, and the order that the same
-// operation has made before, if it has.
-type Basket struct {
-	Stock Stock
-	Prior *Order
-}
-
-// Products keeps products and their stock.
+// Products stores products and their stock.
 type Products interface {
-	// Get loads a product, or answers [core.ErrNotFound].
+	// Get loads a product, or returns [core.ErrNotFound].
 	Get(ctx context.Context, sku string) (*Product, error)
-	// Lock loads a product for a change, or answers [core.ErrNotFound].
+	// Lock locks and loads a product, or returns [core.ErrNotFound].
 	Lock(ctx context.Context, sku string) (*Product, error)
-	// List gives one row more than the page asks for, newest first.
+	// List returns products, newest first, and one more than the page asks for.
 	List(ctx context.Context, page core.Page) ([]*Product, error)
-	// Save writes a product that is new or changed.
+	// Save writes a new product or a changed one, except for the reserved quantity, which
+	// only SaveStock changes.
 	Save(ctx context.Context, p *Product) error
-	// SaveStock writes the counts of several products at once.
+	// SaveStock writes the quantities of several products at once.
 	SaveStock(ctx context.Context, s Stock) error
 }

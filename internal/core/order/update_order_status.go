@@ -6,21 +6,21 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// UpdateOrderStatus tells how far the goods are.
+// UpdateOrderStatus is the command to report the progress of a delivery.
 type UpdateOrderStatus struct {
 	OrderID int64
 	// Status is Fulfilling, Shipped or Delivered.
 	Status Status
 }
 
-// UpdateOrderStatus moves an order of the seller's own along its way to the customer.
+// UpdateOrderStatus changes the status of an order of the seller's own products.
 // Refusals: not_found, forbidden_resource, invalid_order_state.
 func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd UpdateOrderStatus) (*Order, error) {
 	var o *Order
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if o, err = tx.Orders.Lock(ctx, cmd.OrderID); err != nil {
-			return orMissing(err, "order")
+			return core.OrNotFound(err, "order")
 		}
 		if _, err := o.allowSeller(actor, core.Admin); err != nil {
 			return err
@@ -31,7 +31,8 @@ func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd U
 		if err := tx.SaveOrder(ctx, o, nil, string(o.Status)); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "UpdateOrderStatus", Resource(o.ID), map[string]string{"status": string(o.Status)})
+		return core.AuditChange(ctx, tx.Journal, actor, "UpdateOrderStatus", Resource(o.ID),
+			map[string]string{"status": string(o.Status)})
 	})
 	return o, err
 }

@@ -7,8 +7,9 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ProviderEvent is what a provider tells by itself: what became of a payment or of a refund.
-// The id that does not apply is zero; both are for what is not ours.
+// ProviderEvent is what a card provider sends on its own: the result of a charge or of
+// a refund. The id that does not apply is zero. Both are zero when the event concerns
+// nothing of ours.
 type ProviderEvent struct {
 	Message   Message
 	PaymentID int64
@@ -16,18 +17,35 @@ type ProviderEvent struct {
 	Result    ChargeResult
 }
 
-// ApplyProviderEvent applies what a provider told, once for each message, in whatever order
-// messages and our own answers come. What is not ours is passed over.
-func (s *Service) ApplyProviderEvent(ctx context.Context, n ProviderEvent) error {
+// Message identifies a provider event by its source and id. The zero Message stands for
+// the provider's answer to a request of ours, which needs no deduplication.
+type Message struct {
+	Source string
+	ID     string
+}
+
+// ApplyProviderEvent applies a provider event, once for each event id. Events and
+// answers to our own requests may arrive in any order. Events about unknown payments
+// are ignored.
+func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) error {
 	var err error
 	switch {
-	case n.RefundID != 0:
-		err = s.ApplyRefund(ctx, n.RefundID, n.Result, n.Message)
-	case n.PaymentID != 0:
-		err = s.ApplyCharge(ctx, n.PaymentID, n.Result, n.Message)
+	case event.RefundID != 0:
+		err = s.ApplyRefund(ctx, event.RefundID, event.Result, event.Message)
+	case event.PaymentID != 0:
+		err = s.ApplyCharge(ctx, event.PaymentID, event.Result, event.Message)
 	}
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
 	}
 	return err
+}
+
+// firstTime records the provider event that brought a result, and reports whether the
+// result must be applied.
+func (tx Tx) firstTime(ctx context.Context, from Message) (bool, error) {
+	if from == (Message{}) {
+		return true, nil
+	}
+	return tx.Inbox.FirstTime(ctx, from.Source, from.ID)
 }

@@ -1,6 +1,3 @@
-// Package payment is the part of the business that moves money: customers'
-// balances, payments for orders, refunds, and the double-entry books that all of
-// them are written in.
 package payment
 
 import (
@@ -9,50 +6,49 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Balance is what a customer has in one currency: the sum of the entries on
-// their account, kept beside them so that it can be locked and checked. It is
-// never negative.
+// Balance is what a customer has in one currency. It equals the sum of the ledger
+// entries on the customer's account; it is stored beside them so that it can be locked
+// and checked. It is never negative.
 type Balance struct {
 	CustomerID string
 	Amount     core.Money
-	// New tells that the customer has had no entry in this currency yet.
+	// New reports that the balance has not been stored: Save inserts it.
 	New bool
 }
 
-// Account gives the customer's account in the books.
+// Account returns the customer's account in the ledger.
 func (b *Balance) Account() Account { return customerAccount(b.CustomerID) }
 
-func (b *Balance) add(m core.Money) error {
-	sum, err := b.Amount.Add(m)
+// deposit adds an amount that comes from another account.
+func (b *Balance) deposit(kind EntryKind, from Account, amount core.Money) (*LedgerEntry, error) {
+	sum, err := b.Amount.Add(amount)
 	if err != nil {
-		return core.InvalidField("/amount/amount", "the balance would be too large")
+		return nil, core.InvalidField("/amount/amount", "the balance would become too large")
 	}
 	b.Amount = sum
-	return nil
+	return b.entry(kind, from, b.Account(), amount), nil
 }
 
-func (b *Balance) take(m core.Money) error {
-	if b.Amount.Less(m) {
-		return core.Refuse(core.Unpaid, core.CodeInsufficientFunds,
-			fmt.Sprintf("the balance has less than %s", m))
+// withdraw takes an amount that goes to another account. Refusal: insufficient_funds.
+func (b *Balance) withdraw(kind EntryKind, to Account, amount core.Money) (*LedgerEntry, error) {
+	if b.Amount.Less(amount) {
+		return nil, core.Refuse(core.CodeInsufficientFunds, fmt.Sprintf("the balance is below %s", amount))
 	}
-	rest, err := b.Amount.Sub(m)
-	b.Amount = rest
-	return err
+	remaining, err := b.Amount.Sub(amount)
+	if err != nil {
+		return nil, err
+	}
+	b.Amount = remaining
+	return b.entry(kind, b.Account(), to, amount), nil
 }
 
-// Event tells what happened to the balance.
-func (b *Balance) Event(what string, m *LedgerEntry) core.Event {
-	return core.Event{
-		Type:      "balance." + what,
-		Aggregate: "balance/" + b.CustomerID + "/" + string(b.Amount.Currency()),
-		Data: map[string]any{
-			"customer_id":            b.CustomerID,
-			"balance_transaction_id": m.ID,
-			"kind":                   string(m.Kind),
-			"amount":                 m.Amount.Decimal(),
-			"balance_after":          b.Amount.Decimal(),
-			"currency":               string(m.Amount.Currency()),
-		},
+// entry returns the ledger entry of a change that has been applied to the balance.
+func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money) *LedgerEntry {
+	return &LedgerEntry{
+		Kind: kind, Debit: debit, Credit: credit, Amount: amount,
+		CustomerID: b.CustomerID, BalanceAfter: b.Amount,
 	}
 }
+
+// resource names a customer's balances in the audit log.
+func resource(customerID string) string { return "balance/" + customerID }

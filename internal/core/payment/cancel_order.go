@@ -7,16 +7,17 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// CancelOrder asks to end an order.
+// CancelOrder is the command to cancel an order.
 type CancelOrder struct {
 	OrderID int64
 	Reason  string
 	Key     string
 }
 
-// CancelOrder ends an order, gives its stock back, and refunds what was captured. That
-// is why it stands here: cancelling moves money. The flag tells that the same operation
-// had cancelled it before, and nothing happened now (AUTH-19, the second line).
+// CancelOrder cancels an order, returns its stock, and refunds what was captured. It
+// belongs to this package because it moves money. It reports whether the same operation
+// cancelled the order before; then it changes nothing (AUTH-19, second line of
+// defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, idempotency_key_reused.
 func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelOrder) (*order.Order, bool, error) {
@@ -24,9 +25,9 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	var o *order.Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.lockOrderPayments(ctx, cmd.OrderID)
+		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID)
 		if err != nil {
-			return err
+			return core.OrNotFound(err, "order")
 		}
 		o = op.Order
 		if _, err := o.AllowParties(actor, core.Admin); err != nil {
@@ -50,16 +51,16 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	return o, repeated, err
 }
 
-// refundInFull gives back what the customer has still paid for a cancelled order.
-func (tx Tx) refundInFull(ctx context.Context, c *OrderPayments, cancellation order.Cancellation) error {
-	p := c.captured()
+// refundInFull refunds everything refundable of a cancelled order.
+func (tx Tx) refundInFull(ctx context.Context, op *OrderPayments, cancellation order.Cancellation) error {
+	p := op.captured()
 	if p == nil || p.Refundable().IsZero() {
 		return nil
 	}
-	r, m, err := c.refund(p, p.Refundable(), core.Operation{Actor: cancellation.By.Actor}, tx.Now)
+	r, e, err := op.refund(p, p.Refundable(), core.Operation{Actor: cancellation.By.Actor}, tx.Now)
 	if err != nil {
 		return err
 	}
 	r.Reason, r.Full = cancellation.Reason, true
-	return tx.saveRefund(ctx, c, r, m)
+	return tx.saveRefund(ctx, op, r, e)
 }

@@ -7,65 +7,64 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Gateway is a provider of card payments (PSP). It is never called inside a
-// transaction.
+// Gateway is a provider of card payments. It is never called inside a transaction.
 //
-// An error means that nobody knows: the provider may have moved the money or not. Then
-// the same call is made again, with the same key, until it answers; nothing is ever
-// charged under another key, and no time-out makes a payment fail.
+// An error means that the outcome is unknown: the provider may have moved the money or
+// not. The caller repeats the call with the same key until the provider answers. It
+// never charges under another key, and a timeout never makes a payment fail.
 type Gateway interface {
 	// Charge captures money from a card, once for each key.
 	Charge(ctx context.Context, c ChargeRequest) (ChargeResult, error)
-	// Refund gives money of a charge back, once for each key.
+	// Refund returns money of a charge to the card, once for each key.
 	Refund(ctx context.Context, r RefundRequest) (ChargeResult, error)
-	// Charges lists the charges made since then that name a payment of ours.
+	// Charges lists the charges of our payments that were created since the given time.
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
 }
 
-// ChargeRequest is what the provider is asked to capture.
+// ChargeRequest asks the provider to capture money.
 type ChargeRequest struct {
-	// Key makes the call idempotent; it is made of our own payment's id.
+	// Key makes the call idempotent. It is derived from the id of our payment.
 	Key       string
 	PaymentID int64
 	OrderID   int64
 	Amount    core.Money
-	// Token stands for the card; its number never comes here.
+	// Token stands for the card. This service never sees card numbers.
 	Token string
-	// Again tells that the call may have been made before, so that the provider is asked
-	// what became of it before it is asked to charge.
+	// Again reports that the call may have been made before. The provider is asked for
+	// the result of that call first, and to charge only if there was none.
 	Again bool
 }
 
-// RefundRequest is what the provider is asked to give back.
+// RefundRequest asks the provider to refund money.
 type RefundRequest struct {
-	// Key makes the call idempotent; it is made of our own refund's id.
+	// Key makes the call idempotent. It is derived from the id of our refund.
 	Key       string
 	RefundID  int64
 	PaymentID int64
 	Amount    core.Money
-	// ExternalID is the provider's name of the charge.
+	// ExternalID is the provider's id of the charge.
 	ExternalID string
 	Again      bool
 }
 
-// ChargeOutcome is what a provider says of a charge or a refund.
+// ChargeOutcome is what the provider says about a charge or a refund.
 type ChargeOutcome int
 
-// The outcomes. There is none for "unknown": that is an error, or ChargePending.
+// The outcomes. None means "unknown": that is an error.
 const (
-	// ChargePending: the provider knows of it and has not decided.
+	// ChargePending: the provider knows the request and has not decided.
 	ChargePending ChargeOutcome = iota
 	// ChargeSucceeded: the money moved.
 	ChargeSucceeded
-	// ChargeRefused: the money did not move, and will not.
+	// ChargeRefused: the money did not move and never will.
 	ChargeRefused
 )
 
 // ChargeResult is a provider's answer.
 type ChargeResult struct {
 	Outcome ChargeOutcome
-	// ExternalID is the provider's name of the charge or the refund.
+	// ExternalID is the provider's id of the charge or the refund.
 	ExternalID string
-	// Reason is why it was refused, as a short code.
+	// Reason is a short code that says why the provider refused.
 	Reason string
 }

@@ -6,22 +6,23 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Account is one side of a entry. Customers' accounts are what we owe them;
-// money comes from and goes to the other accounts.
+// Account is one side of a ledger entry. A customer's account holds what we owe the
+// customer; money comes from and goes to the other accounts.
 type Account string
 
-// WorldAccount is where credited money comes from and charged money goes to.
-const WorldAccount Account = "world"
-
-// Provider is where money of cards comes from and goes back to.
-const ProviderAccount Account = "provider"
+const (
+	// WorldAccount is where credits come from and charges go to.
+	WorldAccount Account = "world"
+	// ProviderAccount is where card payments come from and refunds to cards go to.
+	ProviderAccount Account = "provider"
+)
 
 func customerAccount(id string) Account { return Account("customer/" + id) }
 
-// sellerAccount collects what customers paid for a seller's orders.
+// sellerAccount is the account of what customers paid for a seller's orders.
 func sellerAccount(id string) Account { return Account("seller/" + id) }
 
-// EntryKind says why money moved.
+// EntryKind is the reason of a ledger entry.
 type EntryKind string
 
 // The kinds of entry.
@@ -32,49 +33,25 @@ const (
 	EntryRefund  EntryKind = "refund"
 )
 
-// LedgerEntry is one entry of the books: Amount leaves the account Debit and arrives
-// at the account Credit, so the books balance by construction. Entries are
-// written once and never changed.
+// LedgerEntry is one row of double entry: Amount moves from the account Debit to the
+// account Credit. One row holds both sides, so the sum over all accounts is zero by
+// construction. Entries are appended and never changed.
 type LedgerEntry struct {
 	ID     int64
 	Kind   EntryKind
 	Debit  Account
 	Credit Account
 	Amount core.Money
-	// CustomerID is whose balance moved, and BalanceAfter what it was then; both are
-	// zero for money that moved past the balances (cards).
+	// CustomerID is the customer whose balance changed, and BalanceAfter the balance
+	// after the change. Both are zero for an entry that changes no balance (cards).
 	CustomerID   string
 	BalanceAfter core.Money
 	// PaymentID and RefundID are what the money moved for, zero for none.
 	PaymentID int64
 	RefundID  int64
-	// Description and Reference are the caller's words, empty for none.
+	// Description and Reference come from the caller, empty for none.
 	Description string
 	Reference   string
 	By          core.Operation
 	CreatedAt   time.Time
-}
-
-// deposit adds to the balance what comes from another account.
-func (b *Balance) deposit(kind EntryKind, from Account, amount core.Money) (*LedgerEntry, error) {
-	if err := b.add(amount); err != nil {
-		return nil, err
-	}
-	return b.entry(kind, from, b.Account(), amount), nil
-}
-
-// withdraw takes from the balance what goes to another account. Refusal:
-// insufficient_funds.
-func (b *Balance) withdraw(kind EntryKind, to Account, amount core.Money) (*LedgerEntry, error) {
-	if err := b.take(amount); err != nil {
-		return nil, err
-	}
-	return b.entry(kind, b.Account(), to, amount), nil
-}
-
-func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money) *LedgerEntry {
-	return &LedgerEntry{
-		Kind: kind, Debit: debit, Credit: credit, Amount: amount,
-		CustomerID: b.CustomerID, BalanceAfter: b.Amount,
-	}
 }

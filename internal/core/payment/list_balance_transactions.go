@@ -6,8 +6,9 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ListBalanceTransactions reads a page of what moved a customer's balance, newest
-// first. Refusal: forbidden_resource.
+// ListBalanceTransactions returns a page of the ledger entries of a customer's
+// balances, newest first, and the position of the next page. Refusal:
+// forbidden_resource.
 func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor, customerID string, page core.Page) ([]*LedgerEntry, *core.Position, error) {
 	access, err := allowReading(actor, customerID)
 	if err != nil {
@@ -21,8 +22,8 @@ func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor,
 		}
 		return core.AuditRead(ctx, tx.Journal, actor, access, "ListBalanceTransactions", resource(customerID))
 	})
-	entries, next := core.Paginate(entries, page.Limit, func(m *LedgerEntry) core.Position {
-		return core.Position{CreatedAt: m.CreatedAt, ID: m.ID}
+	entries, next := core.Paginate(entries, page.Limit, func(e *LedgerEntry) core.Position {
+		return core.Position{CreatedAt: e.CreatedAt, ID: e.ID}
 	})
 	return entries, next, err
 }

@@ -2,24 +2,20 @@ package payment
 
 import (
 	"context"
-	"errors"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 )
 
-// ListPayments reads the payments of an order with their refunds, the oldest first,
-// for its customer, its seller, or an administrator, whose read is audited. Refusals:
+// ListPayments returns the payments of an order with their refunds, the oldest first,
+// to its customer, its seller, or an administrator, whose read is audited. Refusals:
 // not_found, forbidden_resource.
 func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID int64) ([]*Payment, error) {
 	var payments []*Payment
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		o, err := tx.Orders.Get(ctx, orderID)
-		if errors.Is(err, core.ErrNotFound) {
-			return core.NotFound("order")
-		}
 		if err != nil {
-			return err
+			return core.OrNotFound(err, "order")
 		}
 		access, err := o.AllowParties(actor, core.Admin)
 		if err != nil {

@@ -1,7 +1,6 @@
 package payment
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -9,9 +8,8 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// OrderPayments is an order with all that paying or refunding it touches: the stock of
-// its lines, its payments with their refunds, and the customer's balance in its
-// currency.
+// OrderPayments is an order with its payments, their refunds, the stock of its lines,
+// and the customer's balance in its currency, all locked for a decision about money.
 type OrderPayments struct {
 	Order    *order.Order
 	Stock    order.Stock
@@ -19,64 +17,34 @@ type OrderPayments struct {
 	Balance  *Balance
 }
 
-// paymentBy gives the payment that an operation made, nil for none.
-func (c *OrderPayments) paymentBy(by core.Operation) *Payment {
-	i := slices.IndexFunc(c.Payments, func(p *Payment) bool { return p.By == by })
-	if i < 0 {
-		return nil
-	}
-	return c.Payments[i]
-}
-
 // payFromBalance moves the order's total from the customer's balance to the seller,
 // and marks the order paid. Refusals: invalid_order_state, reservation_expired,
 // insufficient_funds.
-func (c *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Payment, *LedgerEntry, error) {
-	if err := c.Order.Payable(now); err != nil {
+func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Payment, *LedgerEntry, error) {
+	if err := op.Order.Payable(now); err != nil {
 		return nil, nil, err
 	}
-	m, err := c.Balance.withdraw(EntryPayment, sellerAccount(c.Order.SellerID), c.Order.Total)
+	e, err := op.Balance.withdraw(EntryPayment, sellerAccount(op.Order.SellerID), op.Order.Total)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.Order.Pay(c.Stock, now); err != nil {
+	if err := op.Order.Pay(op.Stock, now); err != nil {
 		return nil, nil, err
 	}
 	p := &Payment{
-		OrderID: c.Order.ID, Method: FromBalance, Amount: c.Order.Total,
+		OrderID: op.Order.ID, Method: FromBalance, Amount: op.Order.Total,
 		Status: Captured, By: by, CreatedAt: now,
 	}
-	return p, m, nil
+	return p, e, nil
 }
 
-// captured gives the payment that holds the customer's money, nil for none.
-func (c *OrderPayments) captured() *Payment {
-	i := slices.IndexFunc(c.Payments, func(p *Payment) bool { return p.Status == Captured })
-	if i < 0 {
-		return nil
-	}
-	return c.Payments[i]
-}
-
-// refundBy gives the refund that an operation made, nil for none.
-func (c *OrderPayments) refundBy(by core.Operation) *Refund {
-	for _, p := range c.Payments {
-		for _, r := range p.Refunds {
-			if r.By == by {
-				return r
-			}
-		}
-	}
-	return nil
-}
-
-// refund gives money of a payment back: to the customer's balance at once, to a card
-// when the provider has answered, and then there is no entry yet. Refusal:
-// refund_exceeds_payment.
-func (c *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation, now time.Time) (*Refund, *LedgerEntry, error) {
+// refund returns money of a payment to the customer. A refund to the balance succeeds
+// at once; a refund to a card is pending, without a ledger entry, until the provider has
+// answered. Refusal: refund_exceeds_payment.
+func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation, now time.Time) (*Refund, *LedgerEntry, error) {
 	if amount.IsZero() || p.Refundable().Less(amount) {
-		return nil, nil, core.Refuse(core.Conflict, core.CodeRefundExceedsPayment,
-			"only "+p.Refundable().String()+" of the payment is left to refund")
+		return nil, nil, core.Refuse(core.CodeRefundExceedsPayment,
+			"the refundable amount of the payment is "+p.Refundable().String())
 	}
 	r := &Refund{PaymentID: p.ID, OrderID: p.OrderID, Amount: amount, Status: RefundPending, By: by, CreatedAt: now}
 	p.Refunds = append(p.Refunds, r)
@@ -84,66 +52,53 @@ func (c *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation,
 		return r, nil, nil
 	}
 	r.Status = RefundSucceeded
-	m, err := c.Balance.deposit(EntryRefund, sellerAccount(c.Order.SellerID), amount)
+	e, err := op.Balance.deposit(EntryRefund, sellerAccount(op.Order.SellerID), amount)
 	if err != nil {
 		return nil, nil, err
 	}
-	m.PaymentID = p.ID
-	return r, m, nil
+	e.PaymentID = p.ID
+	return r, e, nil
 }
 
-// savePaid writes a payment from the balance and everything that it changed.
-func (tx Tx) savePaid(ctx context.Context, c *OrderPayments, p *Payment, m *LedgerEntry) error {
-	id, err := tx.IDs.NextID(ctx, core.PaymentIDs)
-	if err != nil {
-		return err
-	}
-	p.ID, m.PaymentID = id, id
-	if err := tx.SaveOrder(ctx, c.Order, c.Stock, "paid"); err != nil {
-		return err
-	}
-	if err := tx.Payments.Save(ctx, p); err != nil {
-		return err
-	}
-	if err := tx.saveEntry(ctx, c.Balance, m); err != nil {
-		return err
-	}
-	return tx.Journal.Publish(ctx, p.Event("captured"))
+// paymentBy returns the payment that an operation made, or nil.
+func (op *OrderPayments) paymentBy(by core.Operation) *Payment {
+	return op.findPayment(func(p *Payment) bool { return p.By == by })
 }
 
-// saveRefund writes a new refund, and the entry that paid it or the intent to ask the
-// provider for it.
-func (tx Tx) saveRefund(ctx context.Context, c *OrderPayments, r *Refund, m *LedgerEntry) error {
-	id, err := tx.IDs.NextID(ctx, core.RefundIDs)
-	if err != nil {
-		return err
-	}
-	r.ID = id
-	if err := tx.Payments.SaveRefund(ctx, r); err != nil {
-		return err
-	}
-	if m == nil {
-		err = tx.Intents.SettleRefund(ctx, r.ID)
-	} else {
-		m.RefundID = r.ID
-		err = tx.saveEntry(ctx, c.Balance, m)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
+// payment returns a payment of the order by its id, or nil.
+func (op *OrderPayments) payment(id int64) *Payment {
+	return op.findPayment(func(p *Payment) bool { return p.ID == id })
 }
 
-// saveEntry writes a entry and the balance it changed, nil for money that moved
-// past the balances, and publishes it.
-func (tx Tx) saveEntry(ctx context.Context, b *Balance, m *LedgerEntry) error {
-	id, err := tx.IDs.NextID(ctx, core.LedgerEntryIDs)
-	if err != nil {
-		return err
+// captured returns the captured payment, or nil. An order has at most one.
+func (op *OrderPayments) captured() *Payment {
+	return op.findPayment(func(p *Payment) bool { return p.Status == Captured })
+}
+
+// refundBy returns the refund that an operation made, or nil.
+func (op *OrderPayments) refundBy(by core.Operation) *Refund {
+	_, r := op.findRefund(func(r *Refund) bool { return r.By == by })
+	return r
+}
+
+// refundByID returns a refund and its payment, or nil.
+func (op *OrderPayments) refundByID(id int64) (*Payment, *Refund) {
+	return op.findRefund(func(r *Refund) bool { return r.ID == id })
+}
+
+func (op *OrderPayments) findPayment(match func(*Payment) bool) *Payment {
+	i := slices.IndexFunc(op.Payments, match)
+	if i < 0 {
+		return nil
 	}
-	m.ID, m.CreatedAt = id, tx.Now
-	if err := tx.Balances.Save(ctx, b, m); err != nil || b == nil {
-		return err
+	return op.Payments[i]
+}
+
+func (op *OrderPayments) findRefund(match func(*Refund) bool) (*Payment, *Refund) {
+	for _, p := range op.Payments {
+		if i := slices.IndexFunc(p.Refunds, match); i >= 0 {
+			return p, p.Refunds[i]
+		}
 	}
-	return tx.Journal.Publish(ctx, b.Event(string(m.Kind), m))
+	return nil, nil
 }

@@ -1,3 +1,5 @@
+// Package payment moves money: customers' balances, payments for orders, refunds, and
+// the double-entry ledger that records all of them.
 package payment
 
 import (
@@ -16,7 +18,7 @@ const (
 	ByCard      Method = "card"
 )
 
-// Status is where a payment stands.
+// Status is the state of a payment.
 type Status string
 
 // The statuses. An order has at most one payment that is processing or captured.
@@ -26,8 +28,8 @@ const (
 	Failed     Status = "failed"
 )
 
-// Payment is money for one order. Its amount never changes; what went back is the
-// sum of its refunds.
+// Payment is the money for one order. Its amount never changes; refunds are recorded
+// beside it.
 type Payment struct {
 	ID      int64
 	OrderID int64
@@ -35,33 +37,34 @@ type Payment struct {
 	Amount  core.Money
 	Status  Status
 	Refunds []*Refund
-	// Card is what only card payments have.
+	// Card is set for card payments only.
 	Card Card
-	// By is the operation that asked for the payment.
+	// By is the operation that requested the payment.
 	By        core.Operation
 	CreatedAt time.Time
 }
 
-// Card is the part of a payment that the provider knows.
+// Card is the part of a payment that the card provider knows.
 type Card struct {
 	// Token stands for the card.
 	Token string
-	// ExternalID is the provider's name of the charge, empty until it told one.
+	// ExternalID is the provider's id of the charge, empty until the provider assigns one.
 	ExternalID string
-	// Failure is why the provider refused, empty unless it did.
+	// Failure is the provider's reason for refusing the charge, empty unless it did.
 	Failure string
 }
 
-// Key names the payment to the provider: one payment, one charge, for ever.
+// Key returns the idempotency key of the payment's charge at the provider. It is the
+// same for every attempt, so the provider charges a payment at most once.
 func (p *Payment) Key() string { return "payment-" + strconv.FormatInt(p.ID, 10) }
 
-// Left is what can still be refunded.
+// Refundable returns the amount that can still be refunded.
 func (p *Payment) Refundable() core.Money {
-	left, _ := p.Amount.Sub(p.Refunded()) // refunds never exceed the payment
-	return left
+	amount, _ := p.Amount.Sub(p.Refunded()) // refunds never exceed the payment
+	return amount
 }
 
-// Refunded is what has been given back, or is on its way.
+// Refunded returns the sum of the refunds that succeeded or are pending.
 func (p *Payment) Refunded() core.Money {
 	sum := core.Zero(p.Amount.Currency())
 	for _, r := range p.Refunds {
@@ -70,21 +73,4 @@ func (p *Payment) Refunded() core.Money {
 		}
 	}
 	return sum
-}
-
-// Event tells what happened to the payment.
-func (p *Payment) Event(what string) core.Event {
-	return core.Event{
-		Type:      "payment." + what,
-		Aggregate: "payment/" + strconv.FormatInt(p.ID, 10),
-		Data: map[string]any{
-			"payment_id": p.ID,
-			"order_id":   p.OrderID,
-			"method":     string(p.Method),
-			"status":     string(p.Status),
-			"amount":     p.Amount.Decimal(),
-			"refunded":   p.Refunded().Decimal(),
-			"currency":   string(p.Amount.Currency()),
-		},
-	}
 }

@@ -7,19 +7,19 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// RefundStatus is where a refund stands.
+// RefundStatus is the state of a refund.
 type RefundStatus string
 
-// The statuses of a refund. To the balance it succeeds at once; to a card it is
-// pending until the provider has answered.
+// The statuses of a refund. A refund to the balance succeeds at once; a refund to a
+// card is pending until the provider has answered.
 const (
 	RefundPending   RefundStatus = "pending"
 	RefundSucceeded RefundStatus = "succeeded"
 	RefundFailed    RefundStatus = "failed"
 )
 
-// Refund is money of a payment that goes back to the customer. It compensates and
-// never undoes: rows of money are not deleted (R-DIST-COMP).
+// Refund is money of a payment that goes back to the customer. It compensates the
+// payment with new rows and deletes none (R-DIST-COMP).
 type Refund struct {
 	ID        int64
 	PaymentID int64
@@ -27,38 +27,25 @@ type Refund struct {
 	Amount    core.Money
 	Status    RefundStatus
 	Reason    string
-	// ExternalID is the provider's name of the refund, empty for one to the balance.
+	// ExternalID is the provider's id of the refund, empty for a refund to the balance.
 	ExternalID string
-	// Rest tells that all that was left was asked for, and no amount named.
+	// Full reports that the request named no amount: everything refundable was refunded.
 	Full bool
-	// By is the operation that asked for the refund. It has no key when a cancellation
-	// refunded: that has a second line of its own.
+	// By is the operation that requested the refund. Its key is empty when a cancellation
+	// refunded the payment: the cancellation has a second line of defence of its own.
 	By        core.Operation
 	CreatedAt time.Time
 }
 
-// Key names the refund to the provider: one refund, one transfer, for ever.
+// Key returns the idempotency key of the refund at the provider. It is the same for
+// every attempt, so the provider refunds at most once.
 func (r *Refund) Key() string { return "refund-" + strconv.FormatInt(r.ID, 10) }
 
-// Event tells what happened to the refund.
-func (r *Refund) Event(what string) core.Event {
-	return core.Event{
-		Type:      "refund." + what,
-		Aggregate: "payment/" + strconv.FormatInt(r.PaymentID, 10),
-		Data: map[string]any{
-			"refund_id":  r.ID,
-			"payment_id": r.PaymentID,
-			"order_id":   r.OrderID,
-			"status":     string(r.Status),
-			"amount":     r.Amount.Decimal(),
-			"currency":   string(r.Amount.Currency()),
-		},
-	}
-}
-
-// repeats tells whether a refund that exists is the one that cmd asks for.
+// repeats refuses a command that asks for another refund than the one that the same
+// operation made before.
 func (r *Refund) repeats(cmd RefundPayment) error {
-	if r.Full != (cmd.Amount == nil) || (cmd.Amount != nil && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
+	full := cmd.Amount == nil
+	if r.Full != full || (!full && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
 		return core.KeyReused()
 	}
 	return nil

@@ -8,32 +8,32 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// RefundPayment asks for money of an order back.
+// RefundPayment is the command to refund an order's payment.
 type RefundPayment struct {
 	OrderID int64
-	// Amount is nil for all that is left.
+	// Amount is nil for a full refund.
 	Amount *core.Money
 	Reason string
 	Key    string
 }
 
-// RefundPayment gives back what an order was paid with, or a part of it: to its
-// customer until the goods are shipped, to an administrator's order always. A refund
-// of all that was left cancels an order that has not been shipped. The flag tells that
-// the same operation had refunded before, and nothing moved now (AUTH-19, the second
-// line).
+// RefundPayment refunds the payment of an order, or a part of it. The customer may
+// request it until the goods are shipped, an administrator at any time. When nothing
+// refundable remains, an order that has not been shipped is cancelled. It reports
+// whether the same operation refunded before; then it changes nothing (AUTH-19, second
+// line of defence).
 //
-// Refusals: not_found, forbidden_resource, validation_failed (no amount, or another
-// currency), invalid_order_state (nothing was captured, or it is shipped),
+// Refusals: not_found, forbidden_resource, validation_failed (an amount of zero, or
+// another currency), invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
 	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
 	var r *Refund
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.lockOrderPayments(ctx, cmd.OrderID)
+		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID)
 		if err != nil {
-			return err
+			return core.OrNotFound(err, "order")
 		}
 		if _, err := op.Order.AllowCustomer(actor, core.Admin); err != nil {
 			return err
@@ -42,19 +42,7 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 			repeated = true
 			return r.repeats(cmd)
 		}
-		p, amount, err := op.refundable(actor, cmd)
-		if err != nil {
-			return err
-		}
-		var m *LedgerEntry
-		if r, m, err = op.refund(p, amount, by, tx.Now); err != nil {
-			return err
-		}
-		r.Reason, r.Full = cmd.Reason, cmd.Amount == nil
-		if err := tx.saveRefund(ctx, op, r, m); err != nil {
-			return err
-		}
-		if err := tx.cancelRefunded(ctx, op, p, r); err != nil {
+		if r, err = tx.refundAndCancel(ctx, op, actor, cmd, by); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.Journal, actor, "RefundPayment", order.Resource(cmd.OrderID),
@@ -63,15 +51,34 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 	return r, repeated, err
 }
 
-// refundable gives the payment to refund and how much of it, or says why there is none.
-func (c *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payment, core.Money, error) {
-	var amount core.Money
-	p := c.captured()
-	if p == nil {
-		return nil, amount, core.Refuse(core.Conflict, core.CodeInvalidOrderState, "nothing was captured for this order")
+// refundAndCancel refunds what cmd asks for, and cancels the order when nothing
+// refundable remains.
+func (tx Tx) refundAndCancel(ctx context.Context, op *OrderPayments, actor core.Actor, cmd RefundPayment, by core.Operation) (*Refund, error) {
+	p, amount, err := op.refundable(actor, cmd)
+	if err != nil {
+		return nil, err
 	}
-	if !c.Order.Status.BeforeShipping() && !actor.Has(core.Admin) {
-		return nil, amount, core.Refuse(core.Conflict, core.CodeInvalidOrderState, "the order is "+string(c.Order.Status)+"; only an administrator refunds it now")
+	r, e, err := op.refund(p, amount, by, tx.Now)
+	if err != nil {
+		return nil, err
+	}
+	r.Reason, r.Full = cmd.Reason, cmd.Amount == nil
+	if err := tx.saveRefund(ctx, op, r, e); err != nil {
+		return nil, err
+	}
+	return r, tx.cancelRefunded(ctx, op, p, r)
+}
+
+// refundable returns the payment to refund and the amount, or the refusal.
+func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payment, core.Money, error) {
+	var amount core.Money
+	p := op.captured()
+	if p == nil {
+		return nil, amount, core.Refuse(core.CodeInvalidOrderState, "the order has no captured payment")
+	}
+	if !op.Order.Status.BeforeShipping() && !actor.Has(core.Admin) {
+		return nil, amount, core.Refuse(core.CodeInvalidOrderState,
+			"the order is "+string(op.Order.Status)+"; only an administrator can refund it now")
 	}
 	if cmd.Amount == nil {
 		return p, p.Refundable(), nil
@@ -86,15 +93,15 @@ func (c *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Paymen
 	return p, amount, nil
 }
 
-// cancelRefunded cancels an order whose goods are still here and whose money is all
-// back. Its operation is the refund's, so the cancellation has no key.
-func (tx Tx) cancelRefunded(ctx context.Context, c *OrderPayments, p *Payment, r *Refund) error {
-	if !p.Refundable().IsZero() || !c.Order.Cancellable() {
+// cancelRefunded cancels an order that has been refunded in full and not been shipped.
+// The operation is the refund's, so the cancellation has no key of its own.
+func (tx Tx) cancelRefunded(ctx context.Context, op *OrderPayments, p *Payment, r *Refund) error {
+	if !p.Refundable().IsZero() || !op.Order.Cancellable() {
 		return nil
 	}
 	cancellation := order.Cancellation{By: core.Operation{Actor: r.By.Actor}, Reason: r.Reason}
-	if err := c.Order.Cancel(cancellation, c.Stock, tx.Now); err != nil {
+	if err := op.Order.Cancel(cancellation, op.Stock, tx.Now); err != nil {
 		return err
 	}
-	return tx.SaveOrder(ctx, c.Order, c.Stock, "cancelled")
+	return tx.SaveOrder(ctx, op.Order, op.Stock, "cancelled")
 }

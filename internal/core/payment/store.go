@@ -12,8 +12,8 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// Tx is what one transaction offers to the use cases of this package: all that
-// those about orders have, and the money.
+// Tx is what a transaction offers to the use cases of this package: everything about
+// orders, and the money.
 type Tx struct {
 	order.Tx
 	OrderPayments OrderPaymentsStore
@@ -22,46 +22,51 @@ type Tx struct {
 	Intents       Intents
 }
 
-// OrderPaymentsStore loads orders together with their money.
+// OrderPaymentsStore locks orders together with their money.
 type OrderPaymentsStore interface {
-	// Lock loads and locks everything that a decision about an order's money needs, or
-	// answers [core.ErrNotFound].
+	// Lock locks and loads everything that a decision about an order's money needs, or
+	// returns [core.ErrNotFound].
 	Lock(ctx context.Context, orderID int64) (*OrderPayments, error)
-	// LockByPayment and LockByRefund do so for the order of a payment or a refund.
+	// LockByPayment does the same for the order of a payment.
 	LockByPayment(ctx context.Context, paymentID int64) (*OrderPayments, error)
+	// LockByRefund does the same for the order of a refund.
 	LockByRefund(ctx context.Context, refundID int64) (*OrderPayments, error)
 }
 
-// Intents keep what is to be asked of the provider once the transaction has committed:
-// one job for each. The world outside gets intents, not calls.
+// Intents stores what the card provider must be asked after the commit, one job for
+// each. A transaction never calls the provider itself: its rollback could not undo the
+// call.
 type Intents interface {
+	// Settle adds the job that charges the card of a payment.
 	Settle(ctx context.Context, paymentID int64) error
+	// SettleRefund adds the job that refunds to a card.
 	SettleRefund(ctx context.Context, refundID int64) error
 }
 
-// Payments keeps payments and their refunds.
+// Payments stores payments and their refunds.
 type Payments interface {
-	// Of gives the payments of an order with their refunds, the oldest first.
+	// Of returns the payments of an order with their refunds, the oldest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
 	// Save writes a new payment.
 	Save(ctx context.Context, p *Payment) error
-	// Update writes what became of a payment: its status and the provider's answer.
+	// Update writes the status of a payment and the result of its charge.
 	Update(ctx context.Context, p *Payment) error
-	// SaveRefund writes a new refund, UpdateRefund what became of one.
+	// SaveRefund writes a new refund.
 	SaveRefund(ctx context.Context, r *Refund) error
+	// UpdateRefund writes the status of a refund.
 	UpdateRefund(ctx context.Context, r *Refund) error
 }
 
-// Balances keeps customers' balances and the books.
+// Balances stores customers' balances and the ledger.
 type Balances interface {
-	// Lock loads a balance for a change, a new one where the customer has none in that
-	// currency, and the entry that the same operation has made before, if it has.
+	// Lock locks and loads a balance, and the entry that the same operation made before,
+	// if any. The balance is new when the customer has none in the currency.
 	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *LedgerEntry, error)
-	// Of gives a customer's balances, sorted by currency.
+	// Of returns a customer's balances, sorted by currency.
 	Of(ctx context.Context, customerID string) ([]*Balance, error)
-	// Entries gives one row more than the page asks for of what moved a customer's
-	// balance, newest first.
+	// Entries returns the ledger entries of a customer's balances, newest first, and one
+	// more than the page asks for.
 	Entries(ctx context.Context, customerID string, page core.Page) ([]*LedgerEntry, error)
-	// Save writes a entry and the balance that it changed, nil for none.
-	Save(ctx context.Context, b *Balance, m *LedgerEntry) error
+	// Save writes an entry and the balance that it changed, nil for none.
+	Save(ctx context.Context, b *Balance, e *LedgerEntry) error
 }

@@ -64,11 +64,11 @@ func (t *tx) order(id int64) (*order.Order, error) {
 	return copyOrder(o), nil
 }
 
-// holds implements [order.Reservations].
-type holds struct{ *tx }
+// reservations implements [order.Reservations].
+type reservations struct{ *tx }
 
 // Lock gives an order with the stock of its lines.
-func (t holds) Lock(_ context.Context, orderID int64, by core.Operation) (order.Reservation, error) {
+func (t reservations) Lock(_ context.Context, orderID int64, by core.Operation) (order.Reservation, error) {
 	o, err := t.order(orderID)
 	if err != nil {
 		return order.Reservation{}, err
@@ -77,7 +77,7 @@ func (t holds) Lock(_ context.Context, orderID int64, by core.Operation) (order.
 }
 
 // Lapsed gives the orders whose hold is over, the oldest hold first.
-func (t holds) Expired(_ context.Context, limit int) ([]int64, error) {
+func (t reservations) Expired(_ context.Context, limit int) ([]int64, error) {
 	lapsed := rowsOf(t.orders, func(o *order.Order) bool {
 		return o.Status == order.PendingPayment && !o.ReservedUntil.IsZero() && !o.HasReservation(t.now)
 	}, func(o *order.Order) core.Position { return core.Position{CreatedAt: o.ReservedUntil, ID: o.ID} })
@@ -90,7 +90,7 @@ func (t holds) Expired(_ context.Context, limit int) ([]int64, error) {
 }
 
 // SaveExtension notes the operation, unless it has been noted.
-func (t holds) SaveExtension(_ context.Context, o *order.Order, by core.Operation) error {
+func (t reservations) SaveExtension(_ context.Context, o *order.Order, by core.Operation) error {
 	if t.extensions[renewal{o.ID, by}] {
 		return duplicate("renewal by one operation")
 	}

@@ -23,7 +23,7 @@ type tx struct {
 type txKey struct{}
 
 func (t *tx) orderTx() order.Tx {
-	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: holds{t}, Products: products{t}, Journal: t, Inbox: t}
+	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t}, Journal: t, Inbox: t}
 }
 
 func (t *tx) paymentTx() payment.Tx {

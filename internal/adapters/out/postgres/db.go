@@ -16,11 +16,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
-	"example.com/orders/internal/core/customer"
-	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/core/payment"
 )
 
 // Config says how to reach the database.
@@ -90,49 +85,6 @@ func (db *DB) Close() {
 	db.pool.Close()
 	db.keys.recent.close()
 }
-
-// Orders gives the store of the use cases about orders.
-func (db *DB) Orders() order.Store { return orderStore{db} }
-
-// Payments gives the store of the use cases about money.
-func (db *DB) Payments() payment.Store { return paymentStore{db} }
-
-// Customers gives the store of the use cases about customers.
-func (db *DB) Customers() customer.Store { return customerStore{db} }
-
-type orderStore struct{ db *DB }
-
-func (s orderStore) InTx(ctx context.Context, fn func(context.Context, order.Tx) error) error {
-	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
-}
-
-type paymentStore struct{ db *DB }
-
-func (s paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
-	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.payments()) })
-}
-
-type customerStore struct{ db *DB }
-
-func (s customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
-	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error {
-		return fn(ctx, customer.Tx{Now: t.now, Profiles: profiles{t}, Journal: journal{t}})
-	})
-}
-
-func (t *tx) orders() order.Tx {
-	return order.Tx{
-		Now: t.now, IDs: t, Orders: orders{t}, Reservations: holds{t}, Products: products{t}, Journal: journal{t}, Inbox: inbox{t},
-	}
-}
-
-func (t *tx) payments() payment.Tx {
-	return payment.Tx{Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
-}
-
-// writes gives the generated queries that write. They wait in the transaction until
-// it reads or commits.
-func (t *tx) writes() *dbsqlc.Queries { return dbsqlc.New(queue{t}) }
 
 // SchemaVersion gives the version that golang-migrate noted, 0 for an empty database.
 // Dirty means that a migration broke off half way.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
@@ -183,37 +182,4 @@ func cancellationOf(row dbsqlc.Order) *order.Cancellation {
 		By:     core.Operation{Actor: *row.CancelledBy, Key: valueOf(row.CancelKey)},
 		Reason: valueOf(row.CancelReason),
 	}
-}
-
-// optionalTime gives NULL for the zero time, and timeOf the zero time for NULL.
-func optionalTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}
-
-// optional gives NULL for the zero value of an id or a text.
-func optional[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
-// valueOf gives the zero value for NULL.
-func valueOf[T any](v *T) T {
-	if v == nil {
-		var zero T
-		return zero
-	}
-	return *v
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 )
 
 // The generated queries know the database as an interface of three methods. These
@@ -15,6 +17,10 @@ var (
 	errRecorded = errors.New("the query is in the batch")
 	errNotHere  = errors.New("queries that write and queries that read go different ways")
 )
+
+// writes returns the generated queries that write. They are queued until the
+// transaction reads or commits.
+func (t *tx) writes() *dbsqlc.Queries { return dbsqlc.New(queue{t}) }
 
 // queue lets writes wait in the transaction. Nothing reads what they answer: rows
 // that a rule protects were locked before, and constraints do the rest.

@@ -8,11 +8,11 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// holds implements [order.Reservations].
-type holds struct{ t *tx }
+// reservations implements [order.Reservations].
+type reservations struct{ t *tx }
 
 // Lock loads and locks in the global order: the order, then its stock by SKU.
-func (s holds) Lock(ctx context.Context, orderID int64, by core.Operation) (order.Reservation, error) {
+func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation) (order.Reservation, error) {
 	var rows []dbsqlc.LockOrderRow
 	var stock []dbsqlc.Product
 	var extensions []int64
@@ -37,7 +37,7 @@ func (s holds) Lock(ctx context.Context, orderID int64, by core.Operation) (orde
 }
 
 // Lapsed gives orders whose hold is over by the clock of the database.
-func (s holds) Expired(ctx context.Context, limit int) ([]int64, error) {
+func (s reservations) Expired(ctx context.Context, limit int) ([]int64, error) {
 	var ids []int64
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
 		ids, err = q.ExpiredReservations(ctx, int32(limit))
@@ -47,7 +47,7 @@ func (s holds) Expired(ctx context.Context, limit int) ([]int64, error) {
 }
 
 // SaveExtension notes which operation renewed the hold of an order.
-func (s holds) SaveExtension(ctx context.Context, o *order.Order, by core.Operation) error {
+func (s reservations) SaveExtension(ctx context.Context, o *order.Order, by core.Operation) error {
 	return s.t.writes().InsertExtension(ctx, dbsqlc.InsertExtensionParams{
 		OrderID: o.ID, CreatedBy: by.Actor, IdempotencyKey: by.Key, ReservedUntil: o.ReservedUntil, CreatedAt: s.t.now,
 	})

@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-func TestCut(t *testing.T) {
+func TestPaginate(t *testing.T) {
 	t.Parallel()
 	at := func(n int) core.Position { return core.Position{CreatedAt: time.Unix(int64(n), 0), ID: int64(n)} }
 	for name, c := range map[string]struct {
@@ -22,7 +22,7 @@ func TestCut(t *testing.T) {
 		"less than a page":  {[]int{9, 8}, []int{9, 8}, nil},
 		"exactly a page":    {[]int{9, 8, 7}, []int{9, 8, 7}, nil},
 		"more than a page":  {[]int{9, 8, 7, 6}, []int{9, 8, 7}, new(at(7))},
-		"much more than it": {[]int{9, 8, 7, 6, 5}, []int{9, 8, 7}, new(at(7))},
+		"much more than a page": {[]int{9, 8, 7, 6, 5}, []int{9, 8, 7}, new(at(7))},
 	} {
 		got, next := core.Paginate(c.rows, 3, at)
 		if !slices.Equal(got, c.want) || (next == nil) != (c.next == nil) || (next != nil && *next != *c.next) {
@@ -31,7 +31,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Pages put together are the list: nothing twice, nothing left out.
+// All pages together are the list: no row is repeated or missing.
 func TestPagesAreTheList(t *testing.T) {
 	t.Parallel()
 	at := func(n int) core.Position { return core.Position{ID: int64(n)} }

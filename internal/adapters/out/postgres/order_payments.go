@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// orderPaymentsStore implements [payment.OrderPayments].
+type orderPaymentsStore struct{ t *tx }
+
+// orderPaymentsRows is what one round trip brings of an order and its money.
+type orderPaymentsRows struct {
+	order    []dbsqlc.LockOrderRow
+	stock    []dbsqlc.Product
+	payments []dbsqlc.Payment
+	refunds  []dbsqlc.Refund
+	balances []dbsqlc.Balance
+}
+
+// Lock loads and locks in the global order: the order, its stock by SKU, the balance.
+// Payments and refunds change only under the order's lock.
+func (s orderPaymentsStore) Lock(ctx context.Context, orderID int64) (*payment.OrderPayments, error) {
+	var rows orderPaymentsRows
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) { rows.order, err = q.LockOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { rows.stock, err = q.LockStockOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { rows.payments, err = q.PaymentsOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) { rows.refunds, err = q.RefundsOfOrder(ctx, orderID); return err },
+		func(q *dbsqlc.Queries) (err error) {
+			rows.balances, err = q.LockBalanceOfOrder(ctx, orderID)
+			return err
+		},
+	)
+	if err != nil {
+		return nil, err
+	}
+	return rows.orderPayments()
+}
+
+// LockByPayment locks the order of a payment.
+func (s orderPaymentsStore) LockByPayment(ctx context.Context, paymentID int64) (*payment.OrderPayments, error) {
+	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfPayment(ctx, paymentID) })
+}
+
+// LockByRefund locks the order of a refund.
+func (s orderPaymentsStore) LockByRefund(ctx context.Context, refundID int64) (*payment.OrderPayments, error) {
+	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfRefund(ctx, refundID) })
+}
+
+func (s orderPaymentsStore) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (*payment.OrderPayments, error) {
+	var ids []int64
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		ids, err = find(q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, core.ErrNotFound
+	}
+	return s.Lock(ctx, ids[0])
+}
+
+func (rows orderPaymentsRows) orderPayments() (*payment.OrderPayments, error) {
+	o, err := oneOrder(linesOf(rows.order))
+	if err != nil {
+		return nil, err
+	}
+	c := &payment.OrderPayments{Order: o}
+	if c.Stock, err = stockOf(rows.stock); err != nil {
+		return nil, err
+	}
+	if c.Payments, err = paymentsOf(rows.payments, rows.refunds); err != nil {
+		return nil, err
+	}
+	c.Balance, err = balanceOf(rows.balances, o.CustomerID, o.Total.Currency())
+	return c, err
+}

@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/core/customer"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+// Orders returns the store of the use cases about orders.
+func (db *DB) Orders() order.Store { return orderStore{db} }
+
+// Payments returns the store of the use cases about money.
+func (db *DB) Payments() payment.Store { return paymentStore{db} }
+
+// Customers returns the store of the use cases about customers.
+func (db *DB) Customers() customer.Store { return customerStore{db} }
+
+type orderStore struct{ db *DB }
+
+func (s orderStore) InTx(ctx context.Context, fn func(context.Context, order.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
+}
+
+type paymentStore struct{ db *DB }
+
+func (s paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.payments()) })
+}
+
+type customerStore struct{ db *DB }
+
+func (s customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customers()) })
+}
+
+func (t *tx) orders() order.Tx {
+	return order.Tx{
+		Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t},
+		Journal: journal{t}, Inbox: inbox{t},
+	}
+}
+
+func (t *tx) payments() payment.Tx {
+	return payment.Tx{
+		Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Balances: balances{t},
+		Intents: intents{t},
+	}
+}
+
+func (t *tx) customers() customer.Tx {
+	return customer.Tx{Now: t.now, Profiles: profiles{t}, Journal: journal{t}}
+}

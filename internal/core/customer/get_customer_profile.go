@@ -1,0 +1,25 @@
+package customer
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// GetCustomerProfile returns a profile to its customer, or to an administrator, whose
+// read is audited. Refusals: forbidden_resource, not_found.
+func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*Profile, error) {
+	access, err := allow(actor, customerID)
+	if err != nil {
+		return nil, err
+	}
+	var p *Profile
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		var err error
+		if p, err = tx.Profiles.Get(ctx, customerID); err != nil {
+			return core.OrNotFound(err, "profile")
+		}
+		return core.AuditRead(ctx, tx.Journal, actor, access, "GetCustomerProfile", resource(customerID))
+	})
+	return p, err
+}

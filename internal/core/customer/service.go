@@ -1,0 +1,6 @@
+package customer
+
+// Service runs the use cases about customers.
+type Service struct {
+	Store Store
+}

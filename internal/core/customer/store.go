@@ -1,0 +1,29 @@
+package customer
+
+import (
+	"context"
+	"time"
+
+	"example.com/orders/internal/core"
+)
+
+// Store opens transactions. InTx commits when fn returns nil. fn may run twice.
+type Store interface {
+	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+}
+
+// Tx is what a transaction offers to the use cases of this package.
+type Tx struct {
+	// Now is when the transaction began, by the clock of the database, in UTC.
+	Now      time.Time
+	Profiles Profiles
+	Journal  core.Journal
+}
+
+// Profiles stores profiles.
+type Profiles interface {
+	// Get loads a profile, or returns [core.ErrNotFound].
+	Get(ctx context.Context, customerID string) (*Profile, error)
+	// Save writes a profile, new or changed.
+	Save(ctx context.Context, p *Profile) error
+}

@@ -1,0 +1,22 @@
+package customer
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// UpdateCustomerProfile replaces the profile. Refusal: forbidden_resource.
+func (s *Service) UpdateCustomerProfile(ctx context.Context, actor core.Actor, p Profile) (*Profile, error) {
+	if _, err := allow(actor, p.CustomerID); err != nil {
+		return nil, err
+	}
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		p.UpdatedAt = tx.Now
+		if err := tx.Profiles.Save(ctx, &p); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.Journal, actor, "UpdateCustomerProfile", resource(p.CustomerID), nil)
+	})
+	return &p, err
+}

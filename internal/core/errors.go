@@ -1,0 +1,18 @@
+package core
+
+import "errors"
+
+// The errors that stores return. Every other error of a store is a defect or a
+// failure that nobody expected.
+var (
+	// ErrNotFound: no row has the requested key. Use cases turn it into a [Fault] that
+	// names what is missing.
+	ErrNotFound = errors.New("not found")
+	// ErrUnavailable: the store could not be reached or could not finish. Nothing was
+	// stored, and a retry can succeed.
+	ErrUnavailable = errors.New("store unavailable")
+	// ErrOutcomeUnknown: the answer to COMMIT was lost. Either everything was stored or
+	// nothing, and only the database knows which. A blind retry could do the work twice;
+	// a retry with the same key is safe (AUTH-19).
+	ErrOutcomeUnknown = errors.New("outcome of the commit unknown")
+)

@@ -1,0 +1,58 @@
+package payment
+
+import "context"
+
+// ApplyRefund applies the result of a refund to a card. A refused refund leaves the
+// amount refundable, and an operator has to look into it (R-DIST-COMP). A refusal is
+// final: a refund that succeeded can still be refused days later, when the customer's
+// bank returns it, but never the other way round.
+func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result ChargeResult, from Message) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if first, err := tx.firstTime(ctx, from); err != nil || !first {
+			return err
+		}
+		op, err := tx.OrderPayments.LockByRefund(ctx, refundID)
+		if err != nil {
+			return err
+		}
+		_, r := op.refundByID(refundID)
+		e, changed := r.decide(result, sellerAccount(op.Order.SellerID))
+		if !changed {
+			return nil
+		}
+		if e != nil {
+			if err := tx.saveEntry(ctx, nil, e); err != nil {
+				return err
+			}
+		}
+		if err := tx.Payments.UpdateRefund(ctx, r); err != nil {
+			return err
+		}
+		return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
+	})
+}
+
+// decide applies a result to the refund and reports whether it changed the refund. The
+// entry is nil when no money moved. When a refund that succeeded is refused later, the
+// entry moves the money back: entries are appended, never deleted.
+func (r *Refund) decide(result ChargeResult, seller Account) (e *LedgerEntry, changed bool) {
+	switch {
+	case r.Status == RefundPending && result.Outcome == ChargeSucceeded:
+		r.Status, e = RefundSucceeded, r.entry(seller, ProviderAccount)
+	case r.Status == RefundPending && result.Outcome == ChargeRefused:
+		r.Status = RefundFailed
+	case r.Status == RefundSucceeded && result.Outcome == ChargeRefused:
+		r.Status, e = RefundFailed, r.entry(ProviderAccount, seller)
+	default:
+		return nil, false
+	}
+	r.ExternalID = result.ExternalID
+	return e, true
+}
+
+func (r *Refund) entry(debit, credit Account) *LedgerEntry {
+	return &LedgerEntry{
+		Kind: EntryRefund, Debit: debit, Credit: credit, Amount: r.Amount,
+		PaymentID: r.PaymentID, RefundID: r.ID,
+	}
+}

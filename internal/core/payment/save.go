@@ -1,0 +1,64 @@
+package payment
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// savePaid saves a payment from the balance and everything that it changed.
+func (tx Tx) savePaid(ctx context.Context, op *OrderPayments, p *Payment, e *LedgerEntry) error {
+	id, err := tx.IDs.NextID(ctx, core.PaymentIDs)
+	if err != nil {
+		return err
+	}
+	p.ID, e.PaymentID = id, id
+	if err := tx.SaveOrder(ctx, op.Order, op.Stock, "paid"); err != nil {
+		return err
+	}
+	if err := tx.Payments.Save(ctx, p); err != nil {
+		return err
+	}
+	if err := tx.saveEntry(ctx, op.Balance, e); err != nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, p.Event("captured"))
+}
+
+// saveRefund saves a new refund. A refund to the balance has a ledger entry; a refund
+// to a card has none yet, and gets the intent to ask the provider for it.
+func (tx Tx) saveRefund(ctx context.Context, op *OrderPayments, r *Refund, e *LedgerEntry) error {
+	id, err := tx.IDs.NextID(ctx, core.RefundIDs)
+	if err != nil {
+		return err
+	}
+	r.ID = id
+	if err := tx.Payments.SaveRefund(ctx, r); err != nil {
+		return err
+	}
+	if e == nil {
+		err = tx.Intents.SettleRefund(ctx, r.ID)
+	} else {
+		e.RefundID = r.ID
+		err = tx.saveEntry(ctx, op.Balance, e)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
+}
+
+// saveEntry appends an entry to the ledger, saves the balance that it changed, and
+// publishes that change. The balance is nil when the money moved between other
+// accounts.
+func (tx Tx) saveEntry(ctx context.Context, b *Balance, e *LedgerEntry) error {
+	id, err := tx.IDs.NextID(ctx, core.LedgerEntryIDs)
+	if err != nil {
+		return err
+	}
+	e.ID, e.CreatedAt = id, tx.Now
+	if err := tx.Balances.Save(ctx, b, e); err != nil || b == nil {
+		return err
+	}
+	return tx.Journal.Publish(ctx, b.Event(string(e.Kind), e))
+}
