@@ -16,20 +16,26 @@ type AuditEntry struct {
 	Metadata map[string]string
 }
 
+// AuditLog is the record of what administrators do.
+type AuditLog interface {
+	// Add writes an entry in the transaction. The store sets ID and At.
+	Add(ctx context.Context, e AuditEntry) error
+}
+
 // AuditRead records a read that only an admin override allowed. A read by the owner
 // leaves no entry (AUTH-12).
-func AuditRead(ctx context.Context, j Journal, actor Actor, access Access, action, resource string) error {
+func AuditRead(ctx context.Context, log AuditLog, actor Actor, access Access, action, resource string) error {
 	if access != ByAdminOverride {
 		return nil
 	}
-	return j.Audit(ctx, AuditEntry{Actor: actor.Subject, Action: action, Resource: resource})
+	return log.Add(ctx, AuditEntry{Actor: actor.Subject, Action: action, Resource: resource})
 }
 
 // AuditChange records a change by an administrator, whoever owns the resource
 // (AUTH-15). A change by anybody else leaves no entry.
-func AuditChange(ctx context.Context, j Journal, actor Actor, action, resource string, metadata map[string]string) error {
+func AuditChange(ctx context.Context, log AuditLog, actor Actor, action, resource string, metadata map[string]string) error {
 	if !actor.Has(Admin) {
 		return nil
 	}
-	return j.Audit(ctx, AuditEntry{Actor: actor.Subject, Action: action, Resource: resource, Metadata: metadata})
+	return log.Add(ctx, AuditEntry{Actor: actor.Subject, Action: action, Resource: resource, Metadata: metadata})
 }

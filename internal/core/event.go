@@ -6,8 +6,7 @@ import "context"
 // but no personal data (AUTH-16). The transaction that makes the change also writes
 // the event to the outbox (R-DIST-OBX).
 type Event struct {
-	// Type is what happened, in the past tense: "order.created".
-	Type string
+	Type EventType
 	// Aggregate names what changed, "order/17". Events of one aggregate are published
 	// in the order in which they were written.
 	Aggregate string
@@ -15,11 +14,13 @@ type Event struct {
 	Data map[string]any
 }
 
-// Journal takes what a transaction has to tell besides its own rows. Both kinds
-// commit with the transaction or not at all.
-type Journal interface {
-	// Publish puts an event into the outbox.
-	Publish(ctx context.Context, e Event) error
-	// Audit adds a row to the audit log; ID and At are filled in by the store.
-	Audit(ctx context.Context, e AuditEntry) error
+// EventType names what happened, "order.created". Each area declares the types of its
+// aggregates, and a test compares them with api/asyncapi.yaml.
+type EventType string
+
+// Outbox takes events that wait to be published.
+type Outbox interface {
+	// Add writes an event in the transaction, so that it is published if and only if the
+	// change is committed.
+	Add(ctx context.Context, e Event) error
 }

@@ -18,10 +18,10 @@ func TestPaginate(t *testing.T) {
 		want []int
 		next *core.Position
 	}{
-		"nothing":           {nil, nil, nil},
-		"less than a page":  {[]int{9, 8}, []int{9, 8}, nil},
-		"exactly a page":    {[]int{9, 8, 7}, []int{9, 8, 7}, nil},
-		"more than a page":  {[]int{9, 8, 7, 6}, []int{9, 8, 7}, new(at(7))},
+		"nothing":               {nil, nil, nil},
+		"less than a page":      {[]int{9, 8}, []int{9, 8}, nil},
+		"exactly a page":        {[]int{9, 8, 7}, []int{9, 8, 7}, nil},
+		"more than a page":      {[]int{9, 8, 7, 6}, []int{9, 8, 7}, new(at(7))},
 		"much more than a page": {[]int{9, 8, 7, 6, 5}, []int{9, 8, 7}, new(at(7))},
 	} {
 		got, next := core.Paginate(c.rows, 3, at)

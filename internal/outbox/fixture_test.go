@@ -45,7 +45,7 @@ func write(t *testing.T, db *postgres.DB, aggregate string, first, n int) {
 	t.Helper()
 	for number := first; number < first+n; number++ {
 		err := db.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
-			return tx.Journal.Publish(ctx, core.Event{
+			return tx.Outbox.Add(ctx, core.Event{
 				Type: "test.happened", Aggregate: aggregate, Data: map[string]any{"number": number},
 			})
 		})

@@ -17,7 +17,7 @@ type Tx struct {
 	// Now is when the transaction began, by the clock of the database, in UTC.
 	Now      time.Time
 	Profiles Profiles
-	Journal  core.Journal
+	AuditLog core.AuditLog
 }
 
 // Profiles stores profiles.

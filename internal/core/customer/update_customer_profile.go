@@ -16,7 +16,7 @@ func (s *Service) UpdateCustomerProfile(ctx context.Context, actor core.Actor, p
 		if err := tx.Profiles.Save(ctx, &p); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "UpdateCustomerProfile", resource(p.CustomerID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "UpdateCustomerProfile", resource(p.CustomerID), nil)
 	})
 	return &p, err
 }

@@ -62,10 +62,10 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if o.ID, err = tx.IDs.NextID(ctx, core.OrderIDs); err != nil {
 			return err
 		}
-		if err := tx.SaveOrder(ctx, o, basket.Stock, "created"); err != nil {
+		if err := tx.SaveOrder(ctx, o, basket.Stock, EventCreated); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "CreateOrder", Resource(o.ID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "CreateOrder", Resource(o.ID), nil)
 	})
 	return o, repeated, err
 }

@@ -2,10 +2,37 @@ package order
 
 import "example.com/orders/internal/core"
 
+// The types of the events of orders.
+const (
+	EventCreated            core.EventType = "order.created"
+	EventReserved           core.EventType = "order.reserved"
+	EventReservationExpired core.EventType = "order.reservation_expired"
+	EventPaymentProcessing  core.EventType = "order.payment_processing"
+	EventPaymentFailed      core.EventType = "order.payment_failed"
+	EventPaid               core.EventType = "order.paid"
+	EventFulfilling         core.EventType = "order.fulfilling"
+	EventShipped            core.EventType = "order.shipped"
+	EventDelivered          core.EventType = "order.delivered"
+	EventCancelled          core.EventType = "order.cancelled"
+)
+
+// EventTypes lists all types of this package.
+var EventTypes = []core.EventType{
+	EventCreated, EventReserved, EventReservationExpired, EventPaymentProcessing, EventPaymentFailed,
+	EventPaid, EventFulfilling, EventShipped, EventDelivered, EventCancelled,
+}
+
+// deliveryEvents maps the statuses that Advance sets to their events.
+var deliveryEvents = map[Status]core.EventType{
+	Fulfilling: EventFulfilling,
+	Shipped:    EventShipped,
+	Delivered:  EventDelivered,
+}
+
 // Event returns the event that says what happened to the order.
-func (o *Order) Event(what string) core.Event {
+func (o *Order) Event(what core.EventType) core.Event {
 	return core.Event{
-		Type:      "order." + what,
+		Type:      what,
 		Aggregate: Resource(o.ID),
 		Data: map[string]any{
 			"order_id":    o.ID,

@@ -26,7 +26,7 @@ func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filte
 		if found, err = tx.Orders.List(ctx, filter, page); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.Journal, actor, access, "ListOrders", "orders")
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListOrders", "orders")
 	})
 	found, next := core.Paginate(found, page.Limit, func(o *Order) core.Position {
 		return core.Position{CreatedAt: o.CreatedAt, ID: o.ID}

@@ -241,7 +241,7 @@ func TestEventOfAnOrder(t *testing.T) {
 		"order_id": int64(17), "customer_id": "ann", "seller_id": "shop", "status": "paid",
 		"amount": "80.00", "currency": "RUB", "version": 2,
 	}}
-	if diff := cmp.Diff(want, o.Event("paid")); diff != "" {
+	if diff := cmp.Diff(want, o.Event(EventPaid)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -46,7 +46,7 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 		if err := tx.Products.Save(ctx, p); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "PutProduct", "product/"+p.SKU, nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "PutProduct", "product/"+p.SKU, nil)
 	})
 	return p, p != nil && p.New, err
 }

@@ -47,6 +47,6 @@ func (s *Service) releaseReservation(ctx context.Context, id int64) error {
 		if err != nil || !released {
 			return err
 		}
-		return tx.SaveOrder(ctx, reservation.Order, reservation.Stock, "reservation_expired")
+		return tx.SaveOrder(ctx, reservation.Order, reservation.Stock, EventReservationExpired)
 	})
 }

@@ -37,10 +37,10 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 		if err := tx.Reservations.SaveExtension(ctx, o, by); err != nil {
 			return err
 		}
-		if err := tx.SaveOrder(ctx, o, reservation.Stock, "reserved"); err != nil {
+		if err := tx.SaveOrder(ctx, o, reservation.Stock, EventReserved); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "ReserveInventory", Resource(o.ID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "ReserveInventory", Resource(o.ID), nil)
 	})
 	return o, repeated, err
 }

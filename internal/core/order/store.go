@@ -26,13 +26,14 @@ type Tx struct {
 	Orders       Orders
 	Reservations Reservations
 	Products     Products
-	Journal      core.Journal
+	Outbox       core.Outbox
+	AuditLog     core.AuditLog
 	Inbox        core.Inbox
 }
 
 // SaveOrder saves an order and the stock that changed with it, and publishes what
 // happened to the order. The stock may be nil.
-func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what string) error {
+func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.EventType) error {
 	if len(stock) > 0 {
 		if err := tx.Products.SaveStock(ctx, stock); err != nil {
 			return err
@@ -41,7 +42,7 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what string) 
 	if err := tx.Orders.Save(ctx, o); err != nil {
 		return err
 	}
-	return tx.Journal.Publish(ctx, o.Event(what))
+	return tx.Outbox.Add(ctx, o.Event(what))
 }
 
 // Orders stores orders.

@@ -28,10 +28,10 @@ func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd U
 		if err := o.Advance(cmd.Status, tx.Now); err != nil {
 			return err
 		}
-		if err := tx.SaveOrder(ctx, o, nil, string(o.Status)); err != nil {
+		if err := tx.SaveOrder(ctx, o, nil, deliveryEvents[o.Status]); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "UpdateOrderStatus", Resource(o.ID),
+		return core.AuditChange(ctx, tx.AuditLog, actor, "UpdateOrderStatus", Resource(o.ID),
 			map[string]string{"status": string(o.Status)})
 	})
 	return o, err

@@ -1,6 +1,10 @@
 package payment
 
-import "context"
+import (
+	"context"
+
+	"example.com/orders/internal/core/order"
+)
 
 // ApplyCharge applies the result of a charge: the payment is captured, or it failed and
 // the order waits for another payment. A decided payment does not change, whichever
@@ -34,7 +38,7 @@ func (tx Tx) capture(ctx context.Context, op *OrderPayments, p *Payment) error {
 	if err := op.Order.Pay(op.Stock, tx.Now); err != nil {
 		return err
 	}
-	if err := tx.SaveOrder(ctx, op.Order, op.Stock, "paid"); err != nil {
+	if err := tx.SaveOrder(ctx, op.Order, op.Stock, order.EventPaid); err != nil {
 		return err
 	}
 	if err := tx.Payments.Update(ctx, p); err != nil {
@@ -47,7 +51,7 @@ func (tx Tx) capture(ctx context.Context, op *OrderPayments, p *Payment) error {
 	if err := tx.saveEntry(ctx, nil, e); err != nil {
 		return err
 	}
-	return tx.Journal.Publish(ctx, p.Event("captured"))
+	return tx.Outbox.Add(ctx, p.Event(EventPaymentCaptured))
 }
 
 // fail marks the payment failed; the order waits for another payment.
@@ -56,11 +60,11 @@ func (tx Tx) fail(ctx context.Context, op *OrderPayments, p *Payment) error {
 	if err := op.Order.PaymentFailed(tx.Now); err != nil {
 		return err
 	}
-	if err := tx.SaveOrder(ctx, op.Order, nil, "payment_failed"); err != nil {
+	if err := tx.SaveOrder(ctx, op.Order, nil, order.EventPaymentFailed); err != nil {
 		return err
 	}
 	if err := tx.Payments.Update(ctx, p); err != nil {
 		return err
 	}
-	return tx.Journal.Publish(ctx, p.Event("failed"))
+	return tx.Outbox.Add(ctx, p.Event(EventPaymentFailed))
 }

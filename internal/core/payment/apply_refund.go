@@ -28,7 +28,7 @@ func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result Charge
 		if err := tx.Payments.UpdateRefund(ctx, r); err != nil {
 			return err
 		}
-		return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
+		return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 	})
 }
 

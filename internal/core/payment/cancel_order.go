@@ -40,13 +40,13 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 		if err := o.Cancel(cancellation, op.Stock, tx.Now); err != nil {
 			return err
 		}
-		if err := tx.SaveOrder(ctx, o, op.Stock, "cancelled"); err != nil {
+		if err := tx.SaveOrder(ctx, o, op.Stock, order.EventCancelled); err != nil {
 			return err
 		}
 		if err := tx.refundInFull(ctx, op, cancellation); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "CancelOrder", order.Resource(o.ID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "CancelOrder", order.Resource(o.ID), nil)
 	})
 	return o, repeated, err
 }

@@ -45,7 +45,7 @@ func (s *Service) changeBalance(
 		if err := tx.saveEntry(ctx, balance, e); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, action, resource(cmd.CustomerID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, action, resource(cmd.CustomerID), nil)
 	})
 	return e, repeated, err
 }

@@ -50,7 +50,7 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 		if err := tx.savePaid(ctx, op, p, e); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "ConfirmPayment", order.Resource(cmd.OrderID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "ConfirmPayment", order.Resource(cmd.OrderID), nil)
 	})
 	return p, repeated, err
 }
@@ -73,7 +73,7 @@ func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd C
 		ID: id, OrderID: op.Order.ID, Method: ByCard, Amount: op.Order.Total, Status: Processing,
 		Card: Card{Token: cmd.CardToken}, By: by, CreatedAt: tx.Now,
 	}
-	if err := tx.SaveOrder(ctx, op.Order, nil, "payment_processing"); err != nil {
+	if err := tx.SaveOrder(ctx, op.Order, nil, order.EventPaymentProcessing); err != nil {
 		return nil, err
 	}
 	if err := tx.Payments.Save(ctx, p); err != nil {
@@ -82,7 +82,7 @@ func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd C
 	if err := tx.Intents.Settle(ctx, p.ID); err != nil {
 		return nil, err
 	}
-	return p, tx.Journal.Publish(ctx, p.Event("processing"))
+	return p, tx.Outbox.Add(ctx, p.Event(EventPaymentProcessing))
 }
 
 // repeats refuses a command that asks for another payment than the one that the same

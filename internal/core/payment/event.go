@@ -6,10 +6,48 @@ import (
 	"example.com/orders/internal/core"
 )
 
+// The types of the events of payments, refunds and balances.
+const (
+	EventPaymentProcessing core.EventType = "payment.processing"
+	EventPaymentCaptured   core.EventType = "payment.captured"
+	EventPaymentFailed     core.EventType = "payment.failed"
+
+	EventRefundPending   core.EventType = "refund.pending"
+	EventRefundSucceeded core.EventType = "refund.succeeded"
+	EventRefundFailed    core.EventType = "refund.failed"
+
+	EventBalanceCredit  core.EventType = "balance.credit"
+	EventBalanceCharge  core.EventType = "balance.charge"
+	EventBalancePayment core.EventType = "balance.payment"
+	EventBalanceRefund  core.EventType = "balance.refund"
+)
+
+// EventTypes lists all types of this package.
+var EventTypes = []core.EventType{
+	EventPaymentProcessing, EventPaymentCaptured, EventPaymentFailed,
+	EventRefundPending, EventRefundSucceeded, EventRefundFailed,
+	EventBalanceCredit, EventBalanceCharge, EventBalancePayment, EventBalanceRefund,
+}
+
+// refundEvents maps the status of a refund to the event of reaching it.
+var refundEvents = map[RefundStatus]core.EventType{
+	RefundPending:   EventRefundPending,
+	RefundSucceeded: EventRefundSucceeded,
+	RefundFailed:    EventRefundFailed,
+}
+
+// balanceEvents maps the kind of a ledger entry to the event of the balance it changed.
+var balanceEvents = map[EntryKind]core.EventType{
+	EntryCredit:  EventBalanceCredit,
+	EntryCharge:  EventBalanceCharge,
+	EntryPayment: EventBalancePayment,
+	EntryRefund:  EventBalanceRefund,
+}
+
 // Event returns the event that says what happened to the payment.
-func (p *Payment) Event(what string) core.Event {
+func (p *Payment) Event(what core.EventType) core.Event {
 	return core.Event{
-		Type:      "payment." + what,
+		Type:      what,
 		Aggregate: paymentResource(p.ID),
 		Data: map[string]any{
 			"payment_id": p.ID,
@@ -25,9 +63,9 @@ func (p *Payment) Event(what string) core.Event {
 
 // Event returns the event that says what happened to the refund. Its aggregate is the
 // payment, so that the events of a payment and of its refunds keep their order.
-func (r *Refund) Event(what string) core.Event {
+func (r *Refund) Event(what core.EventType) core.Event {
 	return core.Event{
-		Type:      "refund." + what,
+		Type:      what,
 		Aggregate: paymentResource(r.PaymentID),
 		Data: map[string]any{
 			"refund_id":  r.ID,
@@ -41,9 +79,9 @@ func (r *Refund) Event(what string) core.Event {
 }
 
 // Event returns the event that says how a ledger entry changed the balance.
-func (b *Balance) Event(what string, e *LedgerEntry) core.Event {
+func (b *Balance) Event(what core.EventType, e *LedgerEntry) core.Event {
 	return core.Event{
-		Type:      "balance." + what,
+		Type:      what,
 		Aggregate: "balance/" + b.CustomerID + "/" + string(b.Amount.Currency()),
 		Data: map[string]any{
 			"customer_id":            b.CustomerID,

@@ -45,7 +45,7 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 		if r, err = tx.refundAndCancel(ctx, op, actor, cmd, by); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.Journal, actor, "RefundPayment", order.Resource(cmd.OrderID),
+		return core.AuditChange(ctx, tx.AuditLog, actor, "RefundPayment", order.Resource(cmd.OrderID),
 			map[string]string{"refund": strconv.FormatInt(r.ID, 10)})
 	})
 	return r, repeated, err
@@ -103,5 +103,5 @@ func (tx Tx) cancelRefunded(ctx context.Context, op *OrderPayments, p *Payment, 
 	if err := op.Order.Cancel(cancellation, op.Stock, tx.Now); err != nil {
 		return err
 	}
-	return tx.SaveOrder(ctx, op.Order, op.Stock, "cancelled")
+	return tx.SaveOrder(ctx, op.Order, op.Stock, order.EventCancelled)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
 )
 
 // savePaid saves a payment from the balance and everything that it changed.
@@ -13,7 +14,7 @@ func (tx Tx) savePaid(ctx context.Context, op *OrderPayments, p *Payment, e *Led
 		return err
 	}
 	p.ID, e.PaymentID = id, id
-	if err := tx.SaveOrder(ctx, op.Order, op.Stock, "paid"); err != nil {
+	if err := tx.SaveOrder(ctx, op.Order, op.Stock, order.EventPaid); err != nil {
 		return err
 	}
 	if err := tx.Payments.Save(ctx, p); err != nil {
@@ -22,7 +23,7 @@ func (tx Tx) savePaid(ctx context.Context, op *OrderPayments, p *Payment, e *Led
 	if err := tx.saveEntry(ctx, op.Balance, e); err != nil {
 		return err
 	}
-	return tx.Journal.Publish(ctx, p.Event("captured"))
+	return tx.Outbox.Add(ctx, p.Event(EventPaymentCaptured))
 }
 
 // saveRefund saves a new refund. A refund to the balance has a ledger entry; a refund
@@ -45,7 +46,7 @@ func (tx Tx) saveRefund(ctx context.Context, op *OrderPayments, r *Refund, e *Le
 	if err != nil {
 		return err
 	}
-	return tx.Journal.Publish(ctx, r.Event(string(r.Status)))
+	return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
 // saveEntry appends an entry to the ledger, saves the balance that it changed, and
@@ -60,5 +61,5 @@ func (tx Tx) saveEntry(ctx context.Context, b *Balance, e *LedgerEntry) error {
 	if err := tx.Balances.Save(ctx, b, e); err != nil || b == nil {
 		return err
 	}
-	return tx.Journal.Publish(ctx, b.Event(string(e.Kind), e))
+	return tx.Outbox.Add(ctx, b.Event(balanceEvents[e.Kind], e))
 }

@@ -33,7 +33,7 @@ func TestAsyncAPI_DescribesEveryPublishedEvent(t *testing.T) {
 	for eventType := range schemas {
 		written = append(written, eventType)
 		err := db.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
-			return tx.Journal.Publish(ctx, sampleEvent(t, eventType))
+			return tx.Outbox.Add(ctx, sampleEvent(t, eventType))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,8 @@ func checkEvent(t *testing.T, schemas map[string]*jsonschema.Schema, body []byte
 // sampleEvent returns an event as the core makes it.
 func sampleEvent(t *testing.T, eventType string) core.Event {
 	t.Helper()
-	family, change, _ := strings.Cut(eventType, ".")
+	family, _, _ := strings.Cut(eventType, ".")
+	what := core.EventType(eventType)
 	amount, err := core.ParseMoney("1999.00", "RUB")
 	if err != nil {
 		t.Fatal(err)
@@ -96,21 +97,21 @@ func sampleEvent(t *testing.T, eventType string) core.Event {
 		o := &order.Order{
 			ID: 17, CustomerID: "sber-42", SellerID: "shop", Status: order.Paid, Total: amount, Version: 2,
 		}
-		return o.Event(change)
+		return o.Event(what)
 	case "payment":
 		p := &payment.Payment{
 			ID: 3, OrderID: 17, Method: payment.ByCard, Status: payment.Captured, Amount: amount,
 			Card: payment.Card{Token: "pm_card_visa"},
 		}
-		return p.Event(change)
+		return p.Event(what)
 	case "refund":
 		r := &payment.Refund{
 			ID: 5, PaymentID: 3, OrderID: 17, Status: payment.RefundPending, Amount: amount,
 		}
-		return r.Event(change)
+		return r.Event(what)
 	default:
 		b := &payment.Balance{CustomerID: "sber-42", Amount: amount}
-		return b.Event(change, &payment.LedgerEntry{ID: 9, Kind: payment.EntryCredit, Amount: amount})
+		return b.Event(what, &payment.LedgerEntry{ID: 9, Kind: payment.EntryCredit, Amount: amount})
 	}
 }
 

@@ -167,7 +167,7 @@ func (w *World) Traces(fn func()) Traces {
 	fn()
 	var left Traces
 	for _, e := range w.Store.Events()[events:] {
-		left.Events = append(left.Events, e.Type)
+		left.Events = append(left.Events, string(e.Type))
 	}
 	for _, e := range w.entries()[audited:] {
 		left.Audited = append(left.Audited, e.Actor+" "+e.Action+" "+e.Resource)

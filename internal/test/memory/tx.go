@@ -23,7 +23,7 @@ type tx struct {
 type txKey struct{}
 
 func (t *tx) orderTx() order.Tx {
-	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t}, Journal: t, Inbox: t}
+	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t}, Outbox: outbox{t}, AuditLog: auditLog{t}, Inbox: t}
 }
 
 func (t *tx) paymentTx() payment.Tx {
@@ -31,7 +31,7 @@ func (t *tx) paymentTx() payment.Tx {
 }
 
 func (t *tx) customerTx() customer.Tx {
-	return customer.Tx{Now: t.now, Profiles: profiles{t}, Journal: t}
+	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
 }
 
 // inTx runs fn in the transaction that ctx carries, or in one of its own.
@@ -108,15 +108,21 @@ func (t intents) SettleRefund(_ context.Context, refundID int64) error {
 	return nil
 }
 
-// Publish puts an event into the outbox.
-func (t *tx) Publish(_ context.Context, e core.Event) error {
+// outbox implements [core.Outbox].
+type outbox struct{ *tx }
+
+// Add appends an event to the outbox.
+func (t outbox) Add(_ context.Context, e core.Event) error {
 	e.Data = maps.Clone(e.Data)
 	t.events = append(t.events, e)
 	return nil
 }
 
-// Audit adds a row to the audit log.
-func (t *tx) Audit(_ context.Context, e core.AuditEntry) error {
+// auditLog implements [core.AuditLog].
+type auditLog struct{ *tx }
+
+// Add appends an entry to the audit log.
+func (t auditLog) Add(_ context.Context, e core.AuditEntry) error {
 	e = copyEntry(e)
 	e.ID, e.At = int64(len(t.audit)+1), t.now
 	t.audit = append(t.audit, e)

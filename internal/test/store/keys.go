@@ -27,7 +27,7 @@ func guardFixture(s Stores) idempotencytest.Fixture {
 		Store: s.Keys, Replica: s.Replica,
 		Write: func(ctx context.Context) error {
 			return s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
-				return tx.Journal.Publish(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
+				return tx.Outbox.Add(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
 			})
 		},
 		Read: func(ctx context.Context) error {
@@ -111,7 +111,7 @@ func refusalDropsAllWrites(s *suite) {
 				return err
 			}
 			_, err := tx.Orders.Get(ctx, 1) // the writes above are sent before this read
-			return errors.Join(err, tx.Journal.Publish(ctx, core.Event{Type: "order.paid"}))
+			return errors.Join(err, tx.Outbox.Add(ctx, core.Event{Type: "order.paid"}))
 		})
 	})
 	s.empty()

@@ -191,9 +191,9 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 	case *payment.Refund:
 		return tx.Payments.SaveRefund(ctx, v)
 	case core.Event:
-		return tx.Journal.Publish(ctx, v)
+		return tx.Outbox.Add(ctx, v)
 	case core.AuditEntry:
-		return tx.Journal.Audit(ctx, v)
+		return tx.AuditLog.Add(ctx, v)
 	}
 	panic("nobody stores such a thing")
 }

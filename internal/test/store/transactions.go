@@ -78,7 +78,7 @@ func auditEntries(s *suite) {
 	} {
 		s.tx(func(ctx context.Context, tx payment.Tx) error {
 			times[i] = tx.Now
-			return tx.Journal.Audit(ctx, e)
+			return tx.AuditLog.Add(ctx, e)
 		})
 	}
 	list := func(page core.Page) []core.AuditEntry { return s.auditEntries(page) }
@@ -201,18 +201,23 @@ func nestedJoins(s *suite) {
 			if _, err := inner.Products.Get(ctx, "tea"); err != nil {
 				s.Errorf("the inner one does not see what the outer one wrote: %v", err)
 			}
+			if err := inner.Outbox.Add(ctx, core.Event{Type: "order.created", Aggregate: "order/1"}); err != nil {
+				return err
+			}
 			return s.Customers.InTx(ctx, func(ctx context.Context, innermost customer.Tx) error {
-				return innermost.Journal.Publish(ctx, core.Event{Type: "order.created", Aggregate: "order/1"})
+				s.same("now", innermost.Now, outer.Now)
+				return innermost.AuditLog.Add(ctx, core.AuditEntry{Actor: "root"})
 			})
 		})
 		if err != nil {
 			return err
 		}
-		return outer.Journal.Publish(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
+		return outer.Outbox.Add(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
 	})
 	s.same("events", s.Events(s), []core.Event{
 		{Type: "order.created", Aggregate: "order/1"}, {Type: "order.paid", Aggregate: "order/1"},
 	})
+	s.same("audit entries", len(s.auditEntries(core.Page{Limit: 10})), 1)
 }
 
 func nestedFalls(s *suite) {

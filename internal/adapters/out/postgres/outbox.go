@@ -2,12 +2,28 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/outbox"
 )
+
+// outboxWriter implements [core.Outbox].
+type outboxWriter struct{ t *tx }
+
+// Add writes an event to the outbox.
+func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
+	data, err := json.Marshal(e.Data)
+	if err != nil {
+		return fmt.Errorf("encode event %s: %w", e.Type, err)
+	}
+	return s.t.writes().InsertEvent(ctx, dbsqlc.InsertEventParams{
+		Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.t.now,
+	})
+}
 
 // Outbox hands out the events that transactions left behind (R-DIST-OBX). Every method
 // is one statement that commits by itself: nothing is held while the broker is waited for.

@@ -16,7 +16,7 @@ func (d *database) addEvents(t *testing.T, n int) {
 	t.Helper()
 	err := d.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
 		for number := range n {
-			err := tx.Journal.Publish(ctx, core.Event{
+			err := tx.Outbox.Add(ctx, core.Event{
 				Type: "test.happened", Aggregate: "thing/0", Data: map[string]any{"number": number},
 			})
 			if err != nil {

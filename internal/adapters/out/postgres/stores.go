@@ -38,7 +38,7 @@ func (s customerStore) InTx(ctx context.Context, fn func(context.Context, custom
 func (t *tx) orders() order.Tx {
 	return order.Tx{
 		Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t},
-		Journal: journal{t}, Inbox: inbox{t},
+		Outbox: outboxWriter{t}, AuditLog: auditLog{t}, Inbox: inbox{t},
 	}
 }
 
@@ -50,5 +50,5 @@ func (t *tx) payments() payment.Tx {
 }
 
 func (t *tx) customers() customer.Tx {
-	return customer.Tx{Now: t.now, Profiles: profiles{t}, Journal: journal{t}}
+	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
 }

@@ -35,6 +35,27 @@ func (q *Queries) DeletePublishedEvents(ctx context.Context, arg DeletePublished
 	return result.RowsAffected(), nil
 }
 
+const insertEvent = `-- name: InsertEvent :exec
+INSERT INTO outbox (type, aggregate, data, created_at) VALUES ($1, $2, $3, $4)
+`
+
+type InsertEventParams struct {
+	Type      string
+	Aggregate string
+	Data      []byte
+	CreatedAt time.Time
+}
+
+func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error {
+	_, err := q.db.Exec(ctx, insertEvent,
+		arg.Type,
+		arg.Aggregate,
+		arg.Data,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const markPublished = `-- name: MarkPublished :exec
 UPDATE outbox SET published_at = clock_timestamp() WHERE id = ANY($1::bigint[]) AND published_at IS NULL
 `

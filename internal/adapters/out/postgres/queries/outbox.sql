@@ -1,3 +1,6 @@
+-- name: InsertEvent :exec
+INSERT INTO outbox (type, aggregate, data, created_at) VALUES (@type, @aggregate, @data, @created_at);
+
 -- name: TakeLease :execrows
 -- By this clock only, so that the clocks of the replicas need not agree.
 UPDATE relay_lease SET holder = @holder, until = clock_timestamp() + make_interval(secs => @seconds)

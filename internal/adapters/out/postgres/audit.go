@@ -9,22 +9,11 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// journal implements [core.Journal].
-type journal struct{ t *tx }
+// auditLog implements [core.AuditLog].
+type auditLog struct{ t *tx }
 
-// Publish puts an event into the outbox.
-func (j journal) Publish(ctx context.Context, e core.Event) error {
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		return fmt.Errorf("encode the event %s: %w", e.Type, err)
-	}
-	return j.t.writes().InsertEvent(ctx, dbsqlc.InsertEventParams{
-		Type: e.Type, Aggregate: e.Aggregate, Data: data, CreatedAt: j.t.now,
-	})
-}
-
-// Audit adds a row to the audit log.
-func (j journal) Audit(ctx context.Context, e core.AuditEntry) error {
+// Add writes an entry.
+func (s auditLog) Add(ctx context.Context, e core.AuditEntry) error {
 	metadata := []byte("{}")
 	if e.Metadata != nil {
 		var err error
@@ -32,8 +21,8 @@ func (j journal) Audit(ctx context.Context, e core.AuditEntry) error {
 			return fmt.Errorf("encode the metadata of %s: %w", e.Action, err)
 		}
 	}
-	return j.t.writes().InsertAuditEntry(ctx, dbsqlc.InsertAuditEntryParams{
-		Actor: e.Actor, At: j.t.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
+	return s.t.writes().InsertAuditEntry(ctx, dbsqlc.InsertAuditEntryParams{
+		Actor: e.Actor, At: s.t.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
 	})
 }
 
