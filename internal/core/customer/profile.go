@@ -11,6 +11,8 @@ type Profile struct {
 	Email      string
 	Phone      string
 	UpdatedAt  time.Time
+	// New reports that the profile has not been stored: Save inserts it.
+	New bool
 }
 
 // resource names a profile in the audit log.

@@ -24,6 +24,8 @@ type Tx struct {
 type Profiles interface {
 	// Get loads a profile, or returns [core.ErrNotFound].
 	Get(ctx context.Context, customerID string) (*Profile, error)
-	// Save writes a profile, new or changed.
+	// Lock locks and loads a profile, or returns [core.ErrNotFound].
+	Lock(ctx context.Context, customerID string) (*Profile, error)
+	// Save inserts a profile that is new, and updates any other.
 	Save(ctx context.Context, p *Profile) error
 }

@@ -2,6 +2,7 @@ package customer
 
 import (
 	"context"
+	"errors"
 
 	"example.com/orders/internal/core"
 )
@@ -12,7 +13,11 @@ func (s *Service) UpdateCustomerProfile(ctx context.Context, actor core.Actor, p
 		return nil, err
 	}
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		p.UpdatedAt = tx.Now
+		_, err := tx.Profiles.Lock(ctx, p.CustomerID)
+		if err != nil && !errors.Is(err, core.ErrNotFound) {
+			return err
+		}
+		p.New, p.UpdatedAt = err != nil, tx.Now
 		if err := tx.Profiles.Save(ctx, &p); err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func (o *Order) repeats(cmd CreateOrder) error {
 
 // newOrder returns an order of products at their current prices.
 func newOrder(items []Item, stock Stock) (*Order, error) {
-	o := &Order{Status: PendingPayment}
+	o := &Order{Status: PendingPayment, New: true}
 	for _, item := range items {
 		p, known := stock[item.SKU]
 		if !known {

@@ -29,6 +29,8 @@ type Order struct {
 	Version   int
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// New reports that the order has not been stored: Save inserts it.
+	New bool
 }
 
 // Line is one product of an order, at the price it had when the order was created.

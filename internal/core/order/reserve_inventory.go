@@ -34,7 +34,7 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 		if err := o.Reserve(reservation.Stock, tx.Now, s.ReservationTTL); err != nil {
 			return err
 		}
-		if err := tx.Reservations.SaveExtension(ctx, o, by); err != nil {
+		if err := tx.Reservations.AddExtension(ctx, o, by); err != nil {
 			return err
 		}
 		if err := tx.SaveOrder(ctx, o, reservation.Stock, EventReserved); err != nil {

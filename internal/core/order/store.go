@@ -57,7 +57,7 @@ type Orders interface {
 	Lock(ctx context.Context, id int64) (*Order, error)
 	// List returns orders, newest first, and one more than the page asks for.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Order, error)
-	// Save writes a new order (version 1) or a changed one.
+	// Save inserts an order that is new, and updates any other.
 	Save(ctx context.Context, o *Order) error
 }
 
@@ -75,8 +75,8 @@ type Reservations interface {
 	// Expired returns the ids of orders that wait for payment and whose reservation has
 	// expired, the oldest reservation first.
 	Expired(ctx context.Context, limit int) ([]int64, error)
-	// SaveExtension records which operation extended the reservation of an order.
-	SaveExtension(ctx context.Context, o *Order, by core.Operation) error
+	// AddExtension records which operation extended the reservation of an order.
+	AddExtension(ctx context.Context, o *Order, by core.Operation) error
 }
 
 // Reservation is an order with the stock of its lines. Repeated reports whether the
@@ -95,8 +95,8 @@ type Products interface {
 	Lock(ctx context.Context, sku string) (*Product, error)
 	// List returns products, newest first, and one more than the page asks for.
 	List(ctx context.Context, page core.Page) ([]*Product, error)
-	// Save writes a new product or a changed one, except for the reserved quantity, which
-	// only SaveStock changes.
+	// Save inserts a product that is new, and updates any other, except for its reserved
+	// quantity, which only SaveStock changes.
 	Save(ctx context.Context, p *Product) error
 	// SaveStock writes the quantities of several products at once.
 	SaveStock(ctx context.Context, s Stock) error

@@ -41,7 +41,7 @@ func (tx Tx) capture(ctx context.Context, op *OrderPayments, p *Payment) error {
 	if err := tx.SaveOrder(ctx, op.Order, op.Stock, order.EventPaid); err != nil {
 		return err
 	}
-	if err := tx.Payments.Update(ctx, p); err != nil {
+	if err := tx.Payments.Save(ctx, p); err != nil {
 		return err
 	}
 	e := &LedgerEntry{
@@ -63,7 +63,7 @@ func (tx Tx) fail(ctx context.Context, op *OrderPayments, p *Payment) error {
 	if err := tx.SaveOrder(ctx, op.Order, nil, order.EventPaymentFailed); err != nil {
 		return err
 	}
-	if err := tx.Payments.Update(ctx, p); err != nil {
+	if err := tx.Payments.Save(ctx, p); err != nil {
 		return err
 	}
 	return tx.Outbox.Add(ctx, p.Event(EventPaymentFailed))

@@ -25,7 +25,7 @@ func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result Charge
 				return err
 			}
 		}
-		if err := tx.Payments.UpdateRefund(ctx, r); err != nil {
+		if err := tx.Refunds.Save(ctx, r); err != nil {
 			return err
 		}
 		return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))

@@ -17,7 +17,7 @@ func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor,
 	var entries []*LedgerEntry
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		if entries, err = tx.Balances.Entries(ctx, customerID, page); err != nil {
+		if entries, err = tx.Ledger.List(ctx, customerID, page); err != nil {
 			return err
 		}
 		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListBalanceTransactions", resource(customerID))

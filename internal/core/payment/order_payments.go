@@ -33,7 +33,7 @@ func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Paym
 	}
 	p := &Payment{
 		OrderID: op.Order.ID, Method: FromBalance, Amount: op.Order.Total,
-		Status: Captured, By: by, CreatedAt: now,
+		Status: Captured, By: by, CreatedAt: now, New: true,
 	}
 	return p, e, nil
 }
@@ -46,7 +46,10 @@ func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation
 		return nil, nil, core.Refuse(core.CodeRefundExceedsPayment,
 			"the refundable amount of the payment is "+p.Refundable().String())
 	}
-	r := &Refund{PaymentID: p.ID, OrderID: p.OrderID, Amount: amount, Status: RefundPending, By: by, CreatedAt: now}
+	r := &Refund{
+		PaymentID: p.ID, OrderID: p.OrderID, Amount: amount, Status: RefundPending,
+		By: by, CreatedAt: now, New: true,
+	}
 	p.Refunds = append(p.Refunds, r)
 	if p.Method == ByCard {
 		return r, nil, nil

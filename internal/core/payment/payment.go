@@ -42,6 +42,8 @@ type Payment struct {
 	// By is the operation that requested the payment.
 	By        core.Operation
 	CreatedAt time.Time
+	// New reports that the payment has not been stored: Save inserts it.
+	New bool
 }
 
 // Card is the part of a payment that the card provider knows.

@@ -125,7 +125,7 @@ func TestPayFromBalance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantPayment := &Payment{OrderID: 1, Method: FromBalance, Amount: rub("80.00"), Status: Captured, By: by, CreatedAt: now}
+	wantPayment := &Payment{OrderID: 1, Method: FromBalance, Amount: rub("80.00"), Status: Captured, By: by, CreatedAt: now, New: true}
 	wantLedgerEntry := &LedgerEntry{
 		Kind: EntryPayment, Debit: "customer/ann", Credit: "seller/shop", Amount: rub("80.00"), CustomerID: "ann", BalanceAfter: rub("0.00"),
 	}

@@ -35,6 +35,8 @@ type Refund struct {
 	// refunded the payment: the cancellation has a second line of defence of its own.
 	By        core.Operation
 	CreatedAt time.Time
+	// New reports that the refund has not been stored: Save inserts it.
+	New bool
 }
 
 // Key returns the idempotency key of the refund at the provider. It is the same for

@@ -34,7 +34,7 @@ func (tx Tx) saveRefund(ctx context.Context, op *OrderPayments, r *Refund, e *Le
 		return err
 	}
 	r.ID = id
-	if err := tx.Payments.SaveRefund(ctx, r); err != nil {
+	if err := tx.Refunds.Save(ctx, r); err != nil {
 		return err
 	}
 	if e == nil {
@@ -58,7 +58,10 @@ func (tx Tx) saveEntry(ctx context.Context, b *Balance, e *LedgerEntry) error {
 		return err
 	}
 	e.ID, e.CreatedAt = id, tx.Now
-	if err := tx.Balances.Save(ctx, b, e); err != nil || b == nil {
+	if err := tx.Ledger.Append(ctx, e); err != nil || b == nil {
+		return err
+	}
+	if err := tx.Balances.Save(ctx, b); err != nil {
 		return err
 	}
 	return tx.Outbox.Add(ctx, b.Event(balanceEvents[e.Kind], e))

@@ -18,7 +18,9 @@ type Tx struct {
 	order.Tx
 	OrderPayments OrderPaymentsStore
 	Payments      Payments
+	Refunds       Refunds
 	Balances      Balances
+	Ledger        Ledger
 	Intents       Intents
 }
 
@@ -43,30 +45,38 @@ type Intents interface {
 	SettleRefund(ctx context.Context, refundID int64) error
 }
 
-// Payments stores payments and their refunds.
+// Payments stores payments.
 type Payments interface {
 	// Of returns the payments of an order with their refunds, the oldest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
-	// Save writes a new payment.
+	// Save inserts a payment that is new. Of any other it updates the status and the
+	// result of the charge; nothing else about a payment changes.
 	Save(ctx context.Context, p *Payment) error
-	// Update writes the status of a payment and the result of its charge.
-	Update(ctx context.Context, p *Payment) error
-	// SaveRefund writes a new refund.
-	SaveRefund(ctx context.Context, r *Refund) error
-	// UpdateRefund writes the status of a refund.
-	UpdateRefund(ctx context.Context, r *Refund) error
 }
 
-// Balances stores customers' balances and the ledger.
+// Refunds stores refunds.
+type Refunds interface {
+	// Save inserts a refund that is new. Of any other it updates the status and the id at
+	// the provider; nothing else about a refund changes.
+	Save(ctx context.Context, r *Refund) error
+}
+
+// Balances stores customers' balances.
 type Balances interface {
-	// Lock locks and loads a balance, and the entry that the same operation made before,
-	// if any. The balance is new when the customer has none in the currency.
+	// Lock locks and loads a balance, and the ledger entry that the same operation made
+	// before, if any. The balance is new when the customer has none in the currency.
 	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *LedgerEntry, error)
 	// Of returns a customer's balances, sorted by currency.
 	Of(ctx context.Context, customerID string) ([]*Balance, error)
-	// Entries returns the ledger entries of a customer's balances, newest first, and one
-	// more than the page asks for.
-	Entries(ctx context.Context, customerID string, page core.Page) ([]*LedgerEntry, error)
-	// Save writes an entry and the balance that it changed, nil for none.
-	Save(ctx context.Context, b *Balance, e *LedgerEntry) error
+	// Save inserts a balance that is new, and updates any other.
+	Save(ctx context.Context, b *Balance) error
+}
+
+// Ledger stores ledger entries. It has no operation that changes or deletes one.
+type Ledger interface {
+	// Append inserts an entry.
+	Append(ctx context.Context, e *LedgerEntry) error
+	// List returns the entries of a customer's balances, newest first, and one more than
+	// the page asks for.
+	List(ctx context.Context, customerID string, page core.Page) ([]*LedgerEntry, error)
 }

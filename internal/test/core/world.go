@@ -93,7 +93,7 @@ func (w *World) Placed() *order.Order {
 	w.Product(Shop, "tea", "40.00", 10)
 	w.Credit(Ann.Subject, "100.00")
 	o, _, err := w.Orders.CreateOrder(w.Context(), Ann, order.CreateOrder{Items: []order.Item{{SKU: "tea", Quantity: 2}}, Key: w.Key()})
-	return must(w, o, err)
+	return w.Order(must(w, o, err).ID)
 }
 
 // Paid is the same order, paid.

@@ -43,16 +43,17 @@ func shows(f order.Filter, o *order.Order) bool {
 	return visible && (f.CustomerID == "" || f.CustomerID == o.CustomerID) && (f.Status == "" || f.Status == o.Status)
 }
 
-// Save keeps an order, unless it is a second one of its operation.
+// Save inserts or updates an order. An operation creates one order.
 func (t orders) Save(_ context.Context, o *order.Order) error {
 	for _, other := range t.orders {
 		if other.ID != o.ID && other.CustomerID == o.CustomerID && other.CreatedBy == o.CreatedBy {
 			return duplicate("order of one operation")
 		}
 	}
-	kept := copyOrder(o)
-	kept.ReservedUntil, kept.CreatedAt, kept.UpdatedAt = stamp(o.ReservedUntil), stamp(o.CreatedAt), stamp(o.UpdatedAt)
-	t.orders[o.ID] = kept
+	stored := copyOrder(o)
+	stored.New = false
+	stored.ReservedUntil, stored.CreatedAt, stored.UpdatedAt = stamp(o.ReservedUntil), stamp(o.CreatedAt), stamp(o.UpdatedAt)
+	t.orders[o.ID] = stored
 	return nil
 }
 
@@ -89,8 +90,8 @@ func (t reservations) Expired(_ context.Context, limit int) ([]int64, error) {
 	return ids, nil
 }
 
-// SaveExtension notes the operation, unless it has been noted.
-func (t reservations) SaveExtension(_ context.Context, o *order.Order, by core.Operation) error {
+// AddExtension records which operation extended a reservation.
+func (t reservations) AddExtension(_ context.Context, o *order.Order, by core.Operation) error {
 	if t.extensions[renewal{o.ID, by}] {
 		return duplicate("renewal by one operation")
 	}

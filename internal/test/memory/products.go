@@ -35,23 +35,23 @@ func (t products) List(_ context.Context, page core.Page) ([]*order.Product, err
 
 // Save keeps a product; its stock is counted by SaveStock alone.
 func (t products) Save(_ context.Context, p *order.Product) error {
-	kept := copyOf(p)
-	kept.Reserved = 0
+	stored := copyOf(p)
+	stored.Reserved = 0
 	if old, found := t.products[p.SKU]; found {
 		if p.New {
 			return duplicate("product of one SKU")
 		}
-		kept.Reserved = old.Reserved
+		stored.Reserved = old.Reserved
 	}
-	return t.keep(kept)
+	return t.keep(stored)
 }
 
 // SaveStock keeps the counts of products.
 func (t products) SaveStock(_ context.Context, stock order.Stock) error {
 	for sku, p := range stock {
-		kept := copyOf(t.products[sku])
-		kept.OnHand, kept.Reserved = p.OnHand, p.Reserved
-		if err := t.keep(kept); err != nil {
+		stored := copyOf(t.products[sku])
+		stored.OnHand, stored.Reserved = p.OnHand, p.Reserved
+		if err := t.keep(stored); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // profiles implements [customer.Profiles].
 type profiles struct{ *tx }
 
-// Get gives a profile.
+// Get returns a profile.
 func (t profiles) Get(_ context.Context, customerID string) (*customer.Profile, error) {
 	p, found := t.profiles[customerID]
 	if !found {
@@ -19,10 +19,18 @@ func (t profiles) Get(_ context.Context, customerID string) (*customer.Profile, 
 	return copyOf(p), nil
 }
 
-// Save keeps a profile.
+// Lock returns a profile. The transaction already has exclusive access to everything.
+func (t profiles) Lock(ctx context.Context, customerID string) (*customer.Profile, error) {
+	return t.Get(ctx, customerID)
+}
+
+// Save inserts or updates a profile.
 func (t profiles) Save(_ context.Context, p *customer.Profile) error {
-	kept := copyOf(p)
-	kept.UpdatedAt = stamp(p.UpdatedAt)
-	t.profiles[p.CustomerID] = kept
+	if t.profiles[p.CustomerID] != nil && p.New {
+		return duplicate("profile of one customer")
+	}
+	stored := copyOf(p)
+	stored.New, stored.UpdatedAt = false, stamp(p.UpdatedAt)
+	t.profiles[p.CustomerID] = stored
 	return nil
 }

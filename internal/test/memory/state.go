@@ -21,7 +21,7 @@ type state struct {
 	extensions map[renewal]bool
 	payments   map[int64]*payment.Payment
 	refunds    map[int64]*payment.Refund
-	balances   map[purse]*payment.Balance
+	balances   map[balanceKey]*payment.Balance
 	entries    map[int64]*payment.LedgerEntry
 	profiles   map[string]*customer.Profile
 	records    map[idempotency.ID]idempotency.Record
@@ -47,8 +47,8 @@ type Intent struct {
 	ID   int64
 }
 
-// purse is the key of a balance.
-type purse struct {
+// balanceKey is the key of a balance.
+type balanceKey struct {
 	customerID string
 	currency   core.Currency
 }

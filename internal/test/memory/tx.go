@@ -27,7 +27,7 @@ func (t *tx) orderTx() order.Tx {
 }
 
 func (t *tx) paymentTx() payment.Tx {
-	return payment.Tx{Tx: t.orderTx(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Balances: balances{t}, Intents: intents{t}}
+	return payment.Tx{Tx: t.orderTx(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Refunds: refunds{t}, Balances: balances{t}, Ledger: ledger{t}, Intents: intents{t}}
 }
 
 func (t *tx) customerTx() customer.Tx {

@@ -12,16 +12,16 @@ import (
 	"example.com/orders/internal/idempotency/idempotencytest"
 )
 
-// The suite of AUTH-19 is idempotencytest; these tests are about the transaction that the
+// The suite of AUTH-19 is idempotencytest. These cases are about the transaction that the
 // store of the guard shares with the stores of the core.
-var keyCases = []testCase{
+var keyCases = []storeCase{
 	{"a command joins the transaction of its key", commandJoins},
 	{"a refusal drops everything that the command wrote", refusalDropsAllWrites},
 	{"a failure drops everything that the command wrote", failureDropsAllWrites},
 	{"clean-up deletes expired records, and no more than asked", cleanUp},
 }
 
-// guardFixture returns the fixture of idempotencytest: its effects are events.
+// guardFixture returns the fixture of idempotencytest. Its effects are events.
 func guardFixture(s Stores) idempotencytest.Fixture {
 	return idempotencytest.Fixture{
 		Store: s.Keys, Replica: s.Replica,
@@ -66,80 +66,78 @@ var refused = idempotency.Result{
 }
 
 // mustExecute runs a command under a key and returns the record.
-func (s *suite) mustExecute(key string, run idempotency.Command) idempotency.Record {
-	s.Helper()
-	rec, _, err := s.Keys.Execute(s.Context(), claim(key), run)
+func (s Stores) mustExecute(t *testing.T, key string, run idempotency.Command) idempotency.Record {
+	t.Helper()
+	rec, _, err := s.Keys.Execute(t.Context(), claim(key), run)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return rec
 }
 
-// writesEverything returns a command that writes to every store and has the given result.
-func (s *suite) writesEverything(result idempotency.Result) idempotency.Command {
-	return func(ctx context.Context) (idempotency.Result, error) {
-		return result, s.Payments.InTx(ctx, writeEverything)
-	}
-}
-
-func (s *suite) stored(key string) bool {
-	s.Helper()
-	_, found, err := s.Keys.Lookup(s.Context(), claim(key).ID)
+// stored reports whether there is a record of a key.
+func (s Stores) stored(t *testing.T, key string) bool {
+	t.Helper()
+	_, found, err := s.Keys.Lookup(t.Context(), claim(key).ID)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return found
 }
 
-func commandJoins(s *suite) {
+func commandJoins(t *testing.T, s Stores) {
 	var now time.Time
-	rec := s.mustExecute("key-1", func(ctx context.Context) (idempotency.Result, error) {
+	rec := s.mustExecute(t, "key-1", func(ctx context.Context) (idempotency.Result, error) {
 		return created, s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
 			now = tx.Now
 			return writeEverything(ctx, tx)
 		})
 	})
-	s.same("created at", rec.CreatedAt, now)
-	s.same("order", s.order(1), newOrder(1, "key-1"))
+	equal(t, "created at", rec.CreatedAt, now)
+	want := newOrder(1, "key-1")
+	markStored(want)
+	equal(t, "order", s.order(t, 1), want)
 }
 
-func refusalDropsAllWrites(s *suite) {
-	s.mustExecute("key-1", s.writesEverything(refused))
-	s.mustExecute("key-2", func(ctx context.Context) (idempotency.Result, error) {
+func refusalDropsAllWrites(t *testing.T, s Stores) {
+	s.mustExecute(t, "key-1", func(ctx context.Context) (idempotency.Result, error) {
+		return refused, s.Payments.InTx(ctx, writeEverything)
+	})
+	s.mustExecute(t, "key-2", func(ctx context.Context) (idempotency.Result, error) {
 		return refused, s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
 			if err := writeEverything(ctx, tx); err != nil {
 				return err
 			}
-			_, err := tx.Orders.Get(ctx, 1) // the writes above are sent before this read
+			_, err := tx.Orders.Get(ctx, 1) // sends the writes above before it reads
 			return errors.Join(err, tx.Outbox.Add(ctx, core.Event{Type: "order.paid"}))
 		})
 	})
-	s.empty()
-	s.same("both refusals are kept", s.stored("key-1") && s.stored("key-2"), true)
+	s.isEmpty(t)
+	equal(t, "both refusals are stored", s.stored(t, "key-1") && s.stored(t, "key-2"), true)
 }
 
-func failureDropsAllWrites(s *suite) {
-	_, _, err := s.Keys.Execute(s.Context(), claim("key-1"), func(ctx context.Context) (idempotency.Result, error) {
+func failureDropsAllWrites(t *testing.T, s Stores) {
+	_, _, err := s.Keys.Execute(t.Context(), claim("key-1"), func(ctx context.Context) (idempotency.Result, error) {
 		return created, errors.Join(s.Payments.InTx(ctx, writeEverything), errRefused)
 	})
 	if !errors.Is(err, errRefused) {
-		s.Errorf("the error came back as %v", err)
+		t.Errorf("%v, want the error of the command", err)
 	}
-	s.empty()
-	s.same("the record is kept", s.stored("key-1"), false)
+	s.isEmpty(t)
+	equal(t, "a record is stored", s.stored(t, "key-1"), false)
 }
 
-func cleanUp(s *suite) {
+func cleanUp(t *testing.T, s Stores) {
 	for key, ttl := range map[string]time.Duration{"old-1": -time.Hour, "old-2": -time.Minute, "old-3": -time.Second, "live": time.Hour} {
 		result := refused
 		result.TTL = ttl
-		s.mustExecute(key, func(context.Context) (idempotency.Result, error) { return result, nil })
+		s.mustExecute(t, key, func(context.Context) (idempotency.Result, error) { return result, nil })
 	}
 	for _, want := range []int{2, 1, 0} {
-		n, err := s.Keys.DeleteExpired(s.Context(), 2)
+		n, err := s.Keys.DeleteExpired(t.Context(), 2)
 		if n != want || err != nil {
-			s.Errorf("deleted %d, %v; want %d", n, err, want)
+			t.Errorf("deleted %d, %v; want %d", n, err, want)
 		}
 	}
-	s.same("the live record is kept", s.stored("live"), true)
+	equal(t, "the live record is stored", s.stored(t, "live"), true)
 }

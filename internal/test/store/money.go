@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"strconv"
+	"testing"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -10,7 +11,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-var paymentCases = []testCase{
+var paymentCases = []storeCase{
 	{"a op holds all that an order's money needs", orderPaymentsRoundTrip},
 	{"a op of a customer without money holds a new balance", orderPaymentsWithoutMoney},
 	{"payments come with their refunds, the oldest first", paymentsOfAnOrder},
@@ -19,29 +20,32 @@ var paymentCases = []testCase{
 	{"an operation makes one refund", oneRefundOfAnOperation},
 }
 
-var balanceCases = []testCase{
+var ledgerCases = []storeCase{
+	{"an entry comes back as it was saved", entryRoundTrip},
+	{"an entry is known by customer and operation", entryOfAnOperation},
+	{"an operation moves a balance once", oneLedgerEntryOfAnOperation},
+	{"entries are listed newest first", entryPages},
+}
+
+var balanceCases = []storeCase{
 	{"a customer without entries has a new balance of nothing", newBalance},
 	{"a balance comes back as it was saved", balanceRoundTrip},
 	{"balances are of one customer, sorted by currency", balancesOfACustomer},
-	{"a entry comes back as it was saved", entryRoundTrip},
-	{"a entry is known by customer and operation", entryOfAnOperation},
-	{"an operation moves a balance once", oneLedgerEntryOfAnOperation},
-	{"entries are listed newest first", entryPages},
 	{"first entries at once are all counted", balanceLock},
 }
 
-func orderPaymentsRoundTrip(s *suite) {
+func orderPaymentsRoundTrip(t *testing.T, s Stores) {
 	tea, cup, o := newProduct(1, "tea"), newProduct(2, "cup"), newOrder(1, "key-1")
 	failed, live := newPayment(11, 1, "key-2"), newPayment(12, 1, "key-3")
 	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
 	refund := newRefund(21, live, operation("sber-42", "key-4"))
-	s.saved(tea, cup, newProduct(3, "spoon"), o, newOrder(2, "key-5"), failed, live, newPayment(13, 2, "key-3"), refund)
-	s.move(rub("7.00"), newLedgerEntry(31, rub("7.00"), core.Operation{}))
-	s.move(money("8", "JPY"), newLedgerEntry(32, money("8", "JPY"), core.Operation{}))
+	s.save(t, tea, cup, newProduct(3, "spoon"), o, newOrder(2, "key-5"), failed, live, newPayment(13, 2, "key-3"), refund)
+	s.changeBalance(t, rub("7.00"), newLedgerEntry(31, rub("7.00"), core.Operation{}))
+	s.changeBalance(t, money("8", "JPY"), newLedgerEntry(32, money("8", "JPY"), core.Operation{}))
 	live.Refunds = []*payment.Refund{refund}
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		op, err := tx.OrderPayments.Lock(ctx, 1)
-		s.same("op", op, &payment.OrderPayments{
+		equal(t, "op", op, &payment.OrderPayments{
 			Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)},
 			Payments: []*payment.Payment{failed, live},
 			Balance:  &payment.Balance{CustomerID: "sber-42", Amount: rub("7.00")},
@@ -50,213 +54,220 @@ func orderPaymentsRoundTrip(s *suite) {
 	})
 }
 
-func orderPaymentsWithoutMoney(s *suite) {
+func orderPaymentsWithoutMoney(t *testing.T, s Stores) {
 	o := newOrder(1, "key-1")
-	s.saved(o)
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.save(t, o)
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		op, err := tx.OrderPayments.Lock(ctx, 1)
-		s.same("op", op, &payment.OrderPayments{
+		equal(t, "op", op, &payment.OrderPayments{
 			Order: o, Balance: &payment.Balance{CustomerID: "sber-42", Amount: rub("0.00"), New: true},
 		})
 		return err
 	})
 }
 
-func (s *suite) payments(orderID int64) []*payment.Payment {
-	s.Helper()
+func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
+	t.Helper()
 	var found []*payment.Payment
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		found, err = tx.Payments.Of(ctx, orderID)
 		return err
 	})
 	return found
 }
 
-func paymentsOfAnOrder(s *suite) {
+func paymentsOfAnOrder(t *testing.T, s Stores) {
 	failed, live := newPayment(12, 1, "key-2"), newPayment(13, 1, "key-3")
 	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
 	asked, rest := newRefund(21, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
 	rest.Full, rest.Reason, rest.Status = true, "", payment.RefundPending
-	s.saved(newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, rest)
+	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, rest)
 	live.Refunds = []*payment.Refund{asked, rest}
-	s.same("payments", s.payments(1), []*payment.Payment{failed, live})
-	s.same("payments of no order", s.payments(3), []*payment.Payment{})
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
+	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
 }
 
-func onePaymentOfAnOperation(s *suite) {
+func onePaymentOfAnOperation(t *testing.T, s Stores) {
 	failed := newPayment(11, 1, "key-2")
 	failed.Status = payment.Failed
-	s.saved(newOrder(1, "key-1"), failed)
-	s.refused("a second payment of one operation", newPayment(12, 1, "key-2"))
-	s.same("payments", s.payments(1), []*payment.Payment{failed})
+	s.save(t, newOrder(1, "key-1"), failed)
+	s.refuses(t, "a second payment of one operation", newPayment(12, 1, "key-2"))
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed})
 }
 
-func oneLivePayment(s *suite) {
+func oneLivePayment(t *testing.T, s Stores) {
 	failed, live := newPayment(11, 1, "key-2"), newPayment(12, 1, "key-3")
 	failed.Status, live.Status = payment.Failed, payment.Processing
-	s.saved(newOrder(1, "key-1"), failed, live)
-	s.refused("a second live payment", newPayment(13, 1, "key-4"))
-	s.same("payments", s.payments(1), []*payment.Payment{failed, live})
+	s.save(t, newOrder(1, "key-1"), failed, live)
+	s.refuses(t, "a second live payment", newPayment(13, 1, "key-4"))
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
 }
 
-func oneRefundOfAnOperation(s *suite) {
+func oneRefundOfAnOperation(t *testing.T, s Stores) {
 	p := newPayment(11, 1, "key-2")
 	first := newRefund(21, p, operation("sber-42", "key-3"))
-	s.saved(newOrder(1, "key-1"), p, first)
-	s.refused("a second refund of one operation", newRefund(22, p, operation("sber-42", "key-3")))
+	s.save(t, newOrder(1, "key-1"), p, first)
+	s.refuses(t, "a second refund of one operation", newRefund(22, p, operation("sber-42", "key-3")))
 	others := []*payment.Refund{
 		newRefund(23, p, operation("sber-42", "key-4")),
 		newRefund(24, p, operation("root", "key-3")),
 		newRefund(25, p, operation("root", "")), newRefund(26, p, operation("root", "")), // of no operation
 	}
-	s.saved(others[0], others[1], others[2], others[3])
+	s.save(t, others[0], others[1], others[2], others[3])
 	p.Refunds = append([]*payment.Refund{first}, others...)
-	s.same("payments", s.payments(1), []*payment.Payment{p})
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
 }
 
 // move stores a entry of the balance of sber-42, and what the balance is then.
-func (s *suite) move(after core.Money, m *payment.LedgerEntry) {
-	s.Helper()
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+func (s Stores) changeBalance(t *testing.T, after core.Money, m *payment.LedgerEntry) {
+	t.Helper()
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		b, _, err := tx.Balances.Lock(ctx, "sber-42", after.Currency(), core.Operation{})
 		if err != nil {
 			return err
 		}
 		b.Amount = after
-		return tx.Balances.Save(ctx, b, m)
+		return saveChange(ctx, tx, b, m)
 	})
 }
 
-func (s *suite) lockBalance(customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry) {
-	s.Helper()
+func saveChange(ctx context.Context, tx payment.Tx, b *payment.Balance, e *payment.LedgerEntry) error {
+	if err := tx.Balances.Save(ctx, b); err != nil {
+		return err
+	}
+	return tx.Ledger.Append(ctx, e)
+}
+
+func (s Stores) lockBalance(t *testing.T, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry) {
+	t.Helper()
 	var b *payment.Balance
 	var m *payment.LedgerEntry
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		b, m, err = tx.Balances.Lock(ctx, customerID, currency, by)
 		return err
 	})
 	return b, m
 }
 
-func (s *suite) balances(customerID string) []*payment.Balance {
-	s.Helper()
+func (s Stores) balances(t *testing.T, customerID string) []*payment.Balance {
+	t.Helper()
 	var found []*payment.Balance
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		found, err = tx.Balances.Of(ctx, customerID)
 		return err
 	})
 	return found
 }
 
-func newBalance(s *suite) {
-	b, prior := s.lockBalance("sber-42", "JPY", operation("root", "key-1"))
-	s.same("balance", b, &payment.Balance{CustomerID: "sber-42", Amount: money("0", "JPY"), New: true})
+func newBalance(t *testing.T, s Stores) {
+	b, prior := s.lockBalance(t, "sber-42", "JPY", operation("root", "key-1"))
+	equal(t, "balance", b, &payment.Balance{CustomerID: "sber-42", Amount: money("0", "JPY"), New: true})
 	if prior != nil {
-		s.Errorf("the operation made entry %d", prior.ID)
+		t.Errorf("the operation made entry %d", prior.ID)
 	}
-	s.same("balances", s.balances("sber-42"), []*payment.Balance{})
+	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{})
 }
 
-func balanceRoundTrip(s *suite) {
-	s.move(rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
-	s.move(rub("2.00"), newLedgerEntry(2, rub("2.00"), operation("root", "key-2")))
-	b, _ := s.lockBalance("sber-42", "RUB", core.Operation{})
-	s.same("balance", b, &payment.Balance{CustomerID: "sber-42", Amount: rub("2.00")})
-	other, _ := s.lockBalance("sber-43", "RUB", core.Operation{})
-	s.same("another customer's", other, &payment.Balance{CustomerID: "sber-43", Amount: rub("0.00"), New: true})
+func balanceRoundTrip(t *testing.T, s Stores) {
+	s.changeBalance(t, rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
+	s.changeBalance(t, rub("2.00"), newLedgerEntry(2, rub("2.00"), operation("root", "key-2")))
+	b, _ := s.lockBalance(t, "sber-42", "RUB", core.Operation{})
+	equal(t, "balance", b, &payment.Balance{CustomerID: "sber-42", Amount: rub("2.00")})
+	other, _ := s.lockBalance(t, "sber-43", "RUB", core.Operation{})
+	equal(t, "another customer's", other, &payment.Balance{CustomerID: "sber-43", Amount: rub("0.00"), New: true})
 }
 
-func balancesOfACustomer(s *suite) {
+func balancesOfACustomer(t *testing.T, s Stores) {
 	for i, amount := range []core.Money{money("5.00", "USD"), money("0.010", "KWD"), rub("0.00")} {
-		s.move(amount, newLedgerEntry(int64(i+1), amount, core.Operation{}))
+		s.changeBalance(t, amount, newLedgerEntry(int64(i+1), amount, core.Operation{}))
 	}
-	s.same("balances", s.balances("sber-42"), []*payment.Balance{
+	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{
 		{CustomerID: "sber-42", Amount: money("0.010", "KWD")},
 		{CustomerID: "sber-42", Amount: rub("0.00")},
 		{CustomerID: "sber-42", Amount: money("5.00", "USD")},
 	})
-	s.same("another customer's", s.balances("sber-4"), []*payment.Balance{})
+	equal(t, "another customer's", s.balances(t, "sber-4"), []*payment.Balance{})
 }
 
-func entryRoundTrip(s *suite) {
+func entryRoundTrip(t *testing.T, s Stores) {
 	p := newPayment(11, 1, "key-2")
 	r := newRefund(21, p, operation("root", "key-3"))
-	s.saved(newOrder(1, "key-1"), p, r)
+	s.save(t, newOrder(1, "key-1"), p, r)
 	m := newLedgerEntry(31, rub("10.05"), operation("root", "key-3"))
 	m.Kind, m.Debit, m.PaymentID, m.RefundID = payment.EntryRefund, "seller/shop-7", 11, 21
-	s.move(rub("10.05"), m)
+	s.changeBalance(t, rub("10.05"), m)
 	bare := &payment.LedgerEntry{
 		ID: 32, Kind: payment.EntryCharge, Debit: "customer/sber-42", Credit: payment.WorldAccount, Amount: rub("10.05"),
 		CustomerID: "sber-42", BalanceAfter: rub("0.00"), CreatedAt: minute(32),
 	}
-	s.move(rub("0.00"), bare)
-	s.same("entries", s.entries("sber-42", core.Page{Limit: 10}), []*payment.LedgerEntry{bare, m})
+	s.changeBalance(t, rub("0.00"), bare)
+	equal(t, "entries", s.entries(t, "sber-42", core.Page{Limit: 10}), []*payment.LedgerEntry{bare, m})
 }
 
-func (s *suite) entries(customerID string, page core.Page) []*payment.LedgerEntry {
-	s.Helper()
+func (s Stores) entries(t *testing.T, customerID string, page core.Page) []*payment.LedgerEntry {
+	t.Helper()
 	var found []*payment.LedgerEntry
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
-		found, err = tx.Balances.Entries(ctx, customerID, page)
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
+		found, err = tx.Ledger.List(ctx, customerID, page)
 		return err
 	})
 	return found
 }
 
-func entryOfAnOperation(s *suite) {
+func entryOfAnOperation(t *testing.T, s Stores) {
 	m := newLedgerEntry(1, rub("1.00"), operation("root", "key-1"))
-	s.move(rub("1.00"), m)
-	_, prior := s.lockBalance("sber-42", "RUB", operation("root", "key-1"))
-	s.same("ledger_entry", prior, m)
-	_, prior = s.lockBalance("sber-42", "USD", operation("root", "key-1"))
-	s.same("entry, asked for in another currency", prior, m)
+	s.changeBalance(t, rub("1.00"), m)
+	_, prior := s.lockBalance(t, "sber-42", "RUB", operation("root", "key-1"))
+	equal(t, "ledger_entry", prior, m)
+	_, prior = s.lockBalance(t, "sber-42", "USD", operation("root", "key-1"))
+	equal(t, "entry, asked for in another currency", prior, m)
 	for customerID, by := range map[string]core.Operation{
 		"sber-42": operation("root", "key-2"), "sber-43": operation("root", "key-1"), "sber-4": operation("toor", "key-1"),
 	} {
-		if _, prior := s.lockBalance(customerID, "RUB", by); prior != nil {
-			s.Errorf("%v of %s made entry %d", by, customerID, prior.ID)
+		if _, prior := s.lockBalance(t, customerID, "RUB", by); prior != nil {
+			t.Errorf("%v of %s made entry %d", by, customerID, prior.ID)
 		}
 	}
 }
 
-func oneLedgerEntryOfAnOperation(s *suite) {
-	s.move(rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
-	err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error {
+func oneLedgerEntryOfAnOperation(t *testing.T, s Stores) {
+	s.changeBalance(t, rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
+	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
 		b, _, err := tx.Balances.Lock(ctx, "sber-42", "RUB", core.Operation{})
 		if err != nil {
 			return err
 		}
 		b.Amount = rub("2.00")
-		return tx.Balances.Save(ctx, b, newLedgerEntry(2, rub("2.00"), operation("root", "key-1")))
+		return saveChange(ctx, tx, b, newLedgerEntry(2, rub("2.00"), operation("root", "key-1")))
 	})
 	if err == nil {
-		s.Error("one operation moved the balance twice")
+		t.Error("one operation moved the balance twice")
 	}
-	s.same("balances", s.balances("sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub("1.00")}})
+	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub("1.00")}})
 }
 
-func entryPages(s *suite) {
+func entryPages(t *testing.T, s Stores) {
 	var want []*payment.LedgerEntry
 	for id := int64(1); id <= 5; id++ {
 		m := newLedgerEntry(id, rub(strconv.FormatInt(id, 10)), core.Operation{})
 		m.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
-		s.move(m.BalanceAfter, m)
+		s.changeBalance(t, m.BalanceAfter, m)
 		want = append([]*payment.LedgerEntry{m}, want...)
 	}
 	newer := int64(len(want))
-	list := func(page core.Page) []*payment.LedgerEntry { return s.entries("sber-42", page) }
+	list := func(page core.Page) []*payment.LedgerEntry { return s.entries(t, "sber-42", page) }
 	at := func(m *payment.LedgerEntry) core.Position { return core.Position{CreatedAt: m.CreatedAt, ID: m.ID} }
-	found := pages(s, 2, list, at, func() {
+	found := pages(t, 2, list, at, func() {
 		newer++
-		s.move(rub("9.00"), newLedgerEntry(newer, rub("9.00"), core.Operation{})) // nobody who is reading sees it
+		s.changeBalance(t, rub("9.00"), newLedgerEntry(newer, rub("9.00"), core.Operation{})) // nobody who is reading sees it
 	})
-	s.same("entries", found, want)
-	s.same("another customer's", s.entries("sber-4", core.Page{Limit: 10}), []*payment.LedgerEntry{})
+	equal(t, "entries", found, want)
+	equal(t, "another customer's", s.entries(t, "sber-4", core.Page{Limit: 10}), []*payment.LedgerEntry{})
 }
 
-func balanceLock(s *suite) {
+func balanceLock(t *testing.T, s Stores) {
 	const n = 16
-	s.atOnce(n, func(ctx context.Context, tx payment.Tx, i int) error {
+	s.concurrently(t, n, func(ctx context.Context, tx payment.Tx, i int) error {
 		b, _, err := tx.Balances.Lock(ctx, "sber-42", "RUB", operation("root", strconv.Itoa(i)))
 		if err != nil {
 			return err
@@ -265,12 +276,12 @@ func balanceLock(s *suite) {
 		if b.Amount, err = b.Amount.Add(rub("1.00")); err != nil {
 			return err
 		}
-		return tx.Balances.Save(ctx, b, newLedgerEntry(int64(i+1), b.Amount, operation("root", strconv.Itoa(i))))
+		return saveChange(ctx, tx, b, newLedgerEntry(int64(i+1), b.Amount, operation("root", strconv.Itoa(i))))
 	})
-	s.same("balances", s.balances("sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub(strconv.Itoa(n))}})
+	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub(strconv.Itoa(n))}})
 	after := map[string]bool{}
-	for _, m := range s.entries("sber-42", core.Page{Limit: n}) {
+	for _, m := range s.entries(t, "sber-42", core.Page{Limit: n}) {
 		after[m.BalanceAfter.String()] = true
 	}
-	s.same("different balances after a entry", len(after), n)
+	equal(t, "different balances after a entry", len(after), n)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"testing"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -12,7 +13,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-var orderCases = []testCase{
+var orderCases = []storeCase{
 	{"an order that does not exist is not found", absentOrder},
 	{"an order comes back as it was saved", orderRoundTrip},
 	{"an order changes", orderChanges},
@@ -26,113 +27,113 @@ var orderCases = []testCase{
 	{"an order that is locked changes one after the other", orderLock},
 }
 
-var holdCases = []testCase{
+var reservationCases = []storeCase{
 	{"a hold is an order with its stock", holdRoundTrip},
 	{"a renewal is known by order and operation", extensions},
 	{"holds lapse oldest first, and only while payment is awaited", lapsedHolds},
 }
 
-func (s *suite) order(id int64) *order.Order {
-	s.Helper()
+func (s Stores) order(t *testing.T, id int64) *order.Order {
+	t.Helper()
 	var o *order.Order
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		o, err = tx.Orders.Get(ctx, id)
 		return err
 	})
 	return o
 }
 
-func absentOrder(s *suite) {
-	s.saved(newOrder(1, "key-1"))
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+func absentOrder(t *testing.T, s Stores) {
+	s.save(t, newOrder(1, "key-1"))
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		_, got := tx.Orders.Get(ctx, 2)
 		_, locked := tx.Orders.Lock(ctx, 2)
 		_, held := tx.Reservations.Lock(ctx, 2, core.Operation{})
 		_, paid := tx.OrderPayments.Lock(ctx, 2)
 		for name, err := range map[string]error{"Get": got, "Lock": locked, "Reservations.Lock": held, "OrderPaymentsStore.Lock": paid} {
 			if !errors.Is(err, core.ErrNotFound) {
-				s.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 		return nil
 	})
 }
 
-func orderRoundTrip(s *suite) {
+func orderRoundTrip(t *testing.T, s Stores) {
 	o := newOrder(1, "key-1")
 	other := newOrder(2, "key-2")
 	other.Lines = other.Lines[1:]
-	s.saved(o, other)
-	s.same("order", s.order(1), o)
-	s.same("another order", s.order(2), other)
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.save(t, o, other)
+	equal(t, "order", s.order(t, 1), o)
+	equal(t, "another order", s.order(t, 2), other)
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		locked, err := tx.Orders.Lock(ctx, 1)
-		s.same("locked order", locked, o)
+		equal(t, "locked order", locked, o)
 		return err
 	})
 }
 
-func orderChanges(s *suite) {
+func orderChanges(t *testing.T, s Stores) {
 	o := newOrder(1, "key-1")
-	s.saved(o)
+	s.save(t, o)
 	o.Status, o.ReservedUntil, o.Version, o.UpdatedAt = order.Cancelled, time.Time{}, 2, minute(2)
 	o.Cancellation = &order.Cancellation{By: operation("shop-7", "key-9"), Reason: "sold out"}
-	s.saved(o)
-	s.same("order", s.order(1), o)
+	s.save(t, o)
+	equal(t, "order", s.order(t, 1), o)
 }
 
-func cancellationWithoutKey(s *suite) {
+func cancellationWithoutKey(t *testing.T, s Stores) {
 	o := newOrder(1, "key-1")
-	s.saved(o)
+	s.save(t, o)
 	o.Status, o.ReservedUntil, o.Version = order.Cancelled, time.Time{}, 2
 	o.Cancellation = &order.Cancellation{By: operation("root", "")}
-	s.saved(o)
-	s.same("order", s.order(1), o)
+	s.save(t, o)
+	equal(t, "order", s.order(t, 1), o)
 }
 
-func (s *suite) basket(customerID string, by core.Operation, skus ...string) order.Basket {
-	s.Helper()
+func (s Stores) basket(t *testing.T, customerID string, by core.Operation, skus ...string) order.Basket {
+	t.Helper()
 	var b order.Basket
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		b, err = tx.Orders.Basket(ctx, customerID, by, skus)
 		return err
 	})
 	return b
 }
 
-func basketOfWhatExists(s *suite) {
+func basketOfWhatExists(t *testing.T, s Stores) {
 	tea, cup := newProduct(1, "tea"), newProduct(2, "cup")
-	s.saved(tea, cup, newProduct(3, "spoon"))
-	basket := s.basket("sber-42", operation("sber-42", "key-1"), "tea", "fork", "cup")
-	s.same("basket", basket, order.Basket{Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
+	s.save(t, tea, cup, newProduct(3, "spoon"))
+	basket := s.basket(t, "sber-42", operation("sber-42", "key-1"), "tea", "fork", "cup")
+	equal(t, "basket", basket, order.Basket{Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
 }
 
-func basketKnowsItsOperation(s *suite) {
+func basketKnowsItsOperation(t *testing.T, s Stores) {
 	byCustomer, bySeller := newOrder(1, "key-1"), newOrder(2, "key-1")
 	bySeller.CreatedBy.Actor = "shop-7"
 	elsewhere := newOrder(3, "key-1")
 	elsewhere.CustomerID, elsewhere.CreatedBy.Actor = "sber-43", "sber-43"
-	s.saved(byCustomer, bySeller, elsewhere)
-	s.same("the customer's", s.basket("sber-42", operation("sber-42", "key-1")).Prior, byCustomer)
-	s.same("the seller's", s.basket("sber-42", operation("shop-7", "key-1")).Prior, bySeller)
-	s.same("another customer's", s.basket("sber-43", operation("sber-43", "key-1")).Prior, elsewhere)
+	s.save(t, byCustomer, bySeller, elsewhere)
+	equal(t, "the customer's", s.basket(t, "sber-42", operation("sber-42", "key-1")).Prior, byCustomer)
+	equal(t, "the seller's", s.basket(t, "sber-42", operation("shop-7", "key-1")).Prior, bySeller)
+	equal(t, "another customer's", s.basket(t, "sber-43", operation("sber-43", "key-1")).Prior, elsewhere)
 	for _, by := range []core.Operation{operation("sber-42", "key-2"), operation("sber-42", "KEY-1"), operation("sber-43", "key-1")} {
-		if prior := s.basket("sber-42", by).Prior; prior != nil {
-			s.Errorf("%v has made order %d", by, prior.ID)
+		if prior := s.basket(t, "sber-42", by).Prior; prior != nil {
+			t.Errorf("%v has made order %d", by, prior.ID)
 		}
 	}
 }
 
-func oneOrderOfAnOperation(s *suite) {
-	s.saved(newOrder(1, "key-1"))
-	s.refused("a second order of one operation", newOrder(2, "key-1"))
-	s.same("orders", len(s.orders(order.Filter{}, core.Page{Limit: 10})), 1)
+func oneOrderOfAnOperation(t *testing.T, s Stores) {
+	s.save(t, newOrder(1, "key-1"))
+	s.refuses(t, "a second order of one operation", newOrder(2, "key-1"))
+	equal(t, "orders", len(s.orders(t, order.Filter{}, core.Page{Limit: 10})), 1)
 }
 
-func (s *suite) orders(f order.Filter, page core.Page) []*order.Order {
-	s.Helper()
+func (s Stores) orders(t *testing.T, f order.Filter, page core.Page) []*order.Order {
+	t.Helper()
 	var found []*order.Order
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		found, err = tx.Orders.List(ctx, f, page)
 		return err
 	})
@@ -140,17 +141,17 @@ func (s *suite) orders(f order.Filter, page core.Page) []*order.Order {
 }
 
 // ordersShown gives the ids of a list, sorted.
-func (s *suite) ordersShown(f order.Filter) []int64 {
-	s.Helper()
+func (s Stores) ordersShown(t *testing.T, f order.Filter) []int64 {
+	t.Helper()
 	var ids []int64
-	for _, o := range s.orders(f, core.Page{Limit: 100}) {
+	for _, o := range s.orders(t, f, core.Page{Limit: 100}) {
 		ids = append(ids, o.ID)
 	}
 	slices.Sort(ids)
 	return ids
 }
 
-func orderFilter(s *suite) {
+func orderFilter(t *testing.T, s Stores) {
 	parties := map[int64][2]string{1: {"ann", "shop-7"}, 2: {"ann", "shop-8"}, 3: {"bob", "shop-7"}, 4: {"shop-7", "shop-9"}}
 	for id, p := range parties {
 		o := newOrder(id, "key-"+strconv.FormatInt(id, 10))
@@ -158,7 +159,7 @@ func orderFilter(s *suite) {
 		if id == 2 {
 			o.Status, o.ReservedUntil = order.Paid, time.Time{}
 		}
-		s.saved(o)
+		s.save(t, o)
 	}
 	for name, c := range map[string]struct {
 		filter order.Filter
@@ -178,31 +179,31 @@ func orderFilter(s *suite) {
 			Visible: core.Owners{core.Seller: "shop-8"}, CustomerID: "ann", Status: order.Paid,
 		}, []int64{2}},
 	} {
-		s.same(name, s.ordersShown(c.filter), c.want)
+		equal(t, name, s.ordersShown(t, c.filter), c.want)
 	}
 }
 
-func orderPages(s *suite) {
+func orderPages(t *testing.T, s Stores) {
 	want := []*order.Order{}
 	for id := int64(1); id <= 5; id++ {
 		o := newOrder(id, "key-"+strconv.FormatInt(id, 10))
 		o.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
-		s.saved(o)
+		s.save(t, o)
 		want = append([]*order.Order{o}, want...)
 	}
 	newer := int64(len(want))
-	list := func(page core.Page) []*order.Order { return s.orders(order.Filter{CustomerID: "sber-42"}, page) }
+	list := func(page core.Page) []*order.Order { return s.orders(t, order.Filter{CustomerID: "sber-42"}, page) }
 	at := func(o *order.Order) core.Position { return core.Position{CreatedAt: o.CreatedAt, ID: o.ID} }
-	found := pages(s, 2, list, at, func() {
+	found := pages(t, 2, list, at, func() {
 		newer++
-		s.saved(newOrder(newer, "key-"+strconv.FormatInt(newer, 10))) // nobody who is reading sees it
+		s.save(t, newOrder(newer, "key-"+strconv.FormatInt(newer, 10))) // nobody who is reading sees it
 	})
-	s.same("orders, with all their lines", found, want)
+	equal(t, "orders, with all their lines", found, want)
 }
 
-func basketLock(s *suite) {
-	s.saved(newProduct(1, "cup"), newProduct(2, "tea"))
-	s.atOnce(20, func(ctx context.Context, tx payment.Tx, i int) error {
+func basketLock(t *testing.T, s Stores) {
+	s.save(t, newProduct(1, "cup"), newProduct(2, "tea"))
+	s.concurrently(t, 20, func(ctx context.Context, tx payment.Tx, i int) error {
 		skus := []string{"cup", "tea"}
 		if i%2 == 0 {
 			slices.Reverse(skus)
@@ -216,13 +217,13 @@ func basketLock(s *suite) {
 		basket.Stock["tea"].Reserved += 2
 		return tx.Products.SaveStock(ctx, basket.Stock)
 	})
-	s.same("cups", s.product("cup").Reserved, int64(20))
-	s.same("tea", s.product("tea").Reserved, int64(40))
+	equal(t, "cups", s.product(t, "cup").Reserved, int64(20))
+	equal(t, "tea", s.product(t, "tea").Reserved, int64(40))
 }
 
-func orderLock(s *suite) {
-	s.saved(newOrder(1, "key-1"), newProduct(1, "tea"))
-	s.atOnce(24, func(ctx context.Context, tx payment.Tx, i int) error {
+func orderLock(t *testing.T, s Stores) {
+	s.save(t, newOrder(1, "key-1"), newProduct(1, "tea"))
+	s.concurrently(t, 24, func(ctx context.Context, tx payment.Tx, i int) error {
 		o, err := lockOneWayOrAnother(ctx, tx, i)
 		if err != nil {
 			return err
@@ -231,7 +232,7 @@ func orderLock(s *suite) {
 		o.Version++
 		return tx.Orders.Save(ctx, o)
 	})
-	s.same("version", s.order(1).Version, 25)
+	equal(t, "version", s.order(t, 1).Version, 25)
 }
 
 // lockOneWayOrAnother takes order 1 by one of the three ports that lock it.
@@ -250,23 +251,23 @@ func lockOneWayOrAnother(ctx context.Context, tx payment.Tx, i int) (*order.Orde
 	return op.Order, nil
 }
 
-func holdRoundTrip(s *suite) {
+func holdRoundTrip(t *testing.T, s Stores) {
 	o, tea, cup := newOrder(1, "key-1"), newProduct(1, "tea"), newProduct(2, "cup")
-	s.saved(tea, cup, newProduct(3, "spoon"), o)
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.save(t, tea, cup, newProduct(3, "spoon"), o)
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		reservation, err := tx.Reservations.Lock(ctx, 1, operation("sber-42", "key-1"))
-		s.same("reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
+		equal(t, "reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
 		return err
 	})
 }
 
-func extensions(s *suite) {
+func extensions(t *testing.T, s Stores) {
 	first, second := newOrder(1, "key-1"), newOrder(2, "key-2")
-	s.saved(first, second)
+	s.save(t, first, second)
 	renew := func(ctx context.Context, tx payment.Tx) error {
-		return tx.Reservations.SaveExtension(ctx, first, operation("sber-42", "key-1"))
+		return tx.Reservations.AddExtension(ctx, first, operation("sber-42", "key-1"))
 	}
-	s.tx(renew)
+	s.inTx(t, renew)
 	for _, c := range []struct {
 		orderID int64
 		by      core.Operation
@@ -277,21 +278,21 @@ func extensions(s *suite) {
 		{1, operation("shop-7", "key-1"), false},
 		{2, operation("sber-42", "key-1"), false},
 	} {
-		s.tx(func(ctx context.Context, tx payment.Tx) error {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by)
 			if reservation.Repeated != c.want {
-				s.Errorf("order %d by %v: renewed = %v", c.orderID, c.by, reservation.Repeated)
+				t.Errorf("order %d by %v: renewed = %v", c.orderID, c.by, reservation.Repeated)
 			}
 			return err
 		})
 	}
-	if err := s.Payments.InTx(s.Context(), renew); err == nil {
-		s.Error("one operation renewed twice")
+	if err := s.Payments.InTx(t.Context(), renew); err == nil {
+		t.Error("one operation renewed twice")
 	}
 }
 
-func lapsedHolds(s *suite) {
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+func lapsedHolds(t *testing.T, s Stores) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		for id, o := range []struct {
 			status order.Status
 			held   time.Duration
@@ -318,9 +319,9 @@ func lapsedHolds(s *suite) {
 		return nil
 	})
 	for limit, want := range map[int][]int64{2: {2, 1}, 10: {2, 1, 3}} {
-		s.tx(func(ctx context.Context, tx payment.Tx) error {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 			lapsed, err := tx.Reservations.Expired(ctx, limit)
-			s.same("lapsed", lapsed, want)
+			equal(t, "lapsed", lapsed, want)
 			return err
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"testing"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -11,7 +12,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-var productCases = []testCase{
+var productCases = []storeCase{
 	{"a product that does not exist is not found", absentProduct},
 	{"a product comes back as it was saved", productRoundTrip},
 	{"times come back in UTC and to the microsecond", timesAreMicroseconds},
@@ -25,10 +26,10 @@ var productCases = []testCase{
 	{"a product that is locked changes one after the other", productLock},
 }
 
-func (s *suite) product(sku string) *order.Product {
-	s.Helper()
+func (s Stores) product(t *testing.T, sku string) *order.Product {
+	t.Helper()
 	var p *order.Product
-	s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 		p, err = tx.Products.Get(ctx, sku)
 		return err
 	})
@@ -42,84 +43,84 @@ func stored(p *order.Product) *order.Product {
 	return &kept
 }
 
-func absentProduct(s *suite) {
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+func absentProduct(t *testing.T, s Stores) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		if _, err := tx.Products.Get(ctx, "tea"); !errors.Is(err, core.ErrNotFound) {
-			s.Errorf("Get: %v", err)
+			t.Errorf("Get: %v", err)
 		}
 		if _, err := tx.Products.Lock(ctx, "tea"); !errors.Is(err, core.ErrNotFound) {
-			s.Errorf("Lock: %v", err)
+			t.Errorf("Lock: %v", err)
 		}
 		return nil
 	})
 }
 
-func productRoundTrip(s *suite) {
+func productRoundTrip(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
-	s.saved(tea, newProduct(2, "Tea")) // SKUs have two cases
-	s.same("product", s.product("tea"), stored(tea))
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.save(t, tea, newProduct(2, "Tea")) // SKUs have two cases
+	equal(t, "product", s.product(t, "tea"), stored(tea))
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		locked, err := tx.Products.Lock(ctx, "tea")
-		s.same("locked product", locked, stored(tea))
+		equal(t, "locked product", locked, stored(tea))
 		return err
 	})
 }
 
-func timesAreMicroseconds(s *suite) {
+func timesAreMicroseconds(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
 	tea.CreatedAt = time.Date(2026, time.March, 1, 15, 4, 5, 123_456_789, time.FixedZone("MSK", 3*60*60))
-	s.saved(tea)
+	s.save(t, tea)
 	want := time.Date(2026, time.March, 1, 12, 4, 5, 123_456_000, time.UTC)
-	s.same("created at", s.product("tea").CreatedAt, want)
-	s.tx(func(_ context.Context, tx payment.Tx) error {
-		s.same("now", tx.Now, tx.Now.UTC().Truncate(time.Microsecond))
+	equal(t, "created at", s.product(t, "tea").CreatedAt, want)
+	s.inTx(t, func(_ context.Context, tx payment.Tx) error {
+		equal(t, "now", tx.Now, tx.Now.UTC().Truncate(time.Microsecond))
 		return nil
 	})
 }
 
-func moneyKeepsItsScale(s *suite) {
+func moneyKeepsItsScale(t *testing.T, s Stores) {
 	for currency, amount := range map[core.Currency]string{
 		"RUB": "999999999999999.99", "JPY": "7", "KWD": "0.001", "CLF": "1.0000", "EUR": "10.00",
 	} {
 		p := newProduct(1, "sku-"+string(currency))
 		p.Price = money(amount, currency)
-		s.saved(p)
-		s.same("price", s.product(p.SKU).Price.String(), amount+" "+string(currency))
+		s.save(t, p)
+		equal(t, "price", s.product(t, p.SKU).Price.String(), amount+" "+string(currency))
 	}
 }
 
-func productChanges(s *suite) {
+func productChanges(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
-	s.saved(tea)
+	s.save(t, tea)
 	tea = stored(tea)
 	tea.Name, tea.Price, tea.OnHand, tea.UpdatedAt = "Чай", money("5", "JPY"), 0, minute(9)
-	s.saved(tea)
-	s.same("product", s.product("tea"), tea)
+	s.save(t, tea)
+	equal(t, "product", s.product(t, "tea"), tea)
 }
 
-func stockIsCounted(s *suite) {
+func stockIsCounted(t *testing.T, s Stores) {
 	tea, cup, spoon := newProduct(1, "tea"), newProduct(2, "cup"), newProduct(3, "spoon")
-	s.saved(tea, cup, spoon)
+	s.save(t, tea, cup, spoon)
 	tea, cup = stored(tea), stored(cup)
 	tea.OnHand, tea.Reserved = 90, 10
 	cup.Reserved = 100
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		return tx.Products.SaveStock(ctx, order.Stock{"tea": tea, "cup": cup})
 	})
-	s.same("tea", s.product("tea"), tea)
-	s.same("cup", s.product("cup"), cup)
-	s.same("spoon", s.product("spoon"), stored(spoon))
+	equal(t, "tea", s.product(t, "tea"), tea)
+	equal(t, "cup", s.product(t, "cup"), cup)
+	equal(t, "spoon", s.product(t, "spoon"), stored(spoon))
 }
 
-func describingLeavesReserved(s *suite) {
+func describingLeavesReserved(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
-	s.saved(tea)
+	s.save(t, tea)
 	tea = stored(tea)
 	tea.Reserved = 10
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		return tx.Products.SaveStock(ctx, order.Stock{"tea": tea})
 	})
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		locked, err := tx.Products.Lock(ctx, "tea")
 		if err != nil {
 			return err
@@ -128,65 +129,65 @@ func describingLeavesReserved(s *suite) {
 		return tx.Products.Save(ctx, locked)
 	})
 	tea.OnHand = 10
-	s.same("product", s.product("tea"), tea)
+	equal(t, "product", s.product(t, "tea"), tea)
 }
 
-func oneProductOfASKU(s *suite) {
+func oneProductOfASKU(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
-	s.saved(tea)
+	s.save(t, tea)
 	second := newProduct(2, "tea")
 	second.SellerID = "shop-8"
-	s.refused("a second product of one SKU", second)
-	s.same("product", s.product("tea"), stored(tea))
+	s.refuses(t, "a second product of one SKU", second)
+	equal(t, "product", s.product(t, "tea"), stored(tea))
 }
 
-func reservedWithinOnHand(s *suite) {
+func reservedWithinOnHand(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
-	s.saved(tea)
+	s.save(t, tea)
 	for _, counts := range [][2]int64{{10, 11}, {10, -1}, {-1, 0}} {
 		wrong := stored(tea)
 		wrong.OnHand, wrong.Reserved = counts[0], counts[1]
-		err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error {
+		err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
 			return tx.Products.SaveStock(ctx, order.Stock{"tea": wrong})
 		})
 		if err == nil {
-			s.Errorf("%d of %d reserved: stored", counts[1], counts[0])
+			t.Errorf("%d of %d reserved: stored", counts[1], counts[0])
 		}
 	}
-	s.same("product", s.product("tea"), stored(tea))
+	equal(t, "product", s.product(t, "tea"), stored(tea))
 }
 
-func productPages(s *suite) {
+func productPages(t *testing.T, s Stores) {
 	names := map[int64]string{1: "a", 2: "b", 3: "c", 4: "d", 5: "e"}
 	for id, sku := range names {
 		p := newProduct(id, sku)
 		p.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
-		s.saved(p)
+		s.save(t, p)
 	}
 	newer := int64(len(names))
 	list := func(page core.Page) (found []*order.Product) {
-		s.tx(func(ctx context.Context, tx payment.Tx) (err error) {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
 			found, err = tx.Products.List(ctx, page)
 			return err
 		})
 		return found
 	}
 	at := func(p *order.Product) core.Position { return core.Position{CreatedAt: p.CreatedAt, ID: p.ID} }
-	found := pages(s, 2, list, at, func() {
+	found := pages(t, 2, list, at, func() {
 		newer++
-		s.saved(newProduct(newer, "added-"+string(rune('0'+newer)))) // nobody who is reading sees it
+		s.save(t, newProduct(newer, "added-"+string(rune('0'+newer)))) // nobody who is reading sees it
 	})
 	var skus []string
 	for _, p := range found {
 		skus = append(skus, p.SKU)
 	}
-	s.same("products", skus, []string{"e", "d", "c", "b", "a"})
-	s.same("first page and one more", len(list(core.Page{Limit: 3})), 4)
+	equal(t, "products", skus, []string{"e", "d", "c", "b", "a"})
+	equal(t, "first page and one more", len(list(core.Page{Limit: 3})), 4)
 }
 
-func productLock(s *suite) {
-	s.saved(newProduct(1, "tea"))
-	s.atOnce(20, func(ctx context.Context, tx payment.Tx, _ int) error {
+func productLock(t *testing.T, s Stores) {
+	s.save(t, newProduct(1, "tea"))
+	s.concurrently(t, 20, func(ctx context.Context, tx payment.Tx, _ int) error {
 		p, err := tx.Products.Lock(ctx, "tea")
 		if err != nil {
 			return err
@@ -195,18 +196,18 @@ func productLock(s *suite) {
 		p.OnHand++
 		return tx.Products.Save(ctx, p)
 	})
-	s.same("on hand", s.product("tea").OnHand, int64(120))
+	equal(t, "on hand", s.product(t, "tea").OnHand, int64(120))
 }
 
 // atOnce runs n transactions at the same time, which all have to succeed.
-func (s *suite) atOnce(n int, fn func(ctx context.Context, tx payment.Tx, i int) error) {
-	s.Helper()
+func (s Stores) concurrently(t *testing.T, n int, fn func(ctx context.Context, tx payment.Tx, i int) error) {
+	t.Helper()
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error { return fn(ctx, tx, i) })
+			err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error { return fn(ctx, tx, i) })
 			if err != nil {
-				s.Errorf("transaction %d: %v", i, err)
+				t.Errorf("transaction %d: %v", i, err)
 			}
 		})
 	}

@@ -43,11 +43,13 @@ type Keys interface {
 // Run runs the suite; open gives each test a database of its own.
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
-	all := [][]testCase{productCases, orderCases, holdCases, paymentCases, balanceCases, customerCases, journalCases, txCases, keyCases}
+	all := [][]storeCase{
+		productCases, orderCases, reservationCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases, keyCases,
+	}
 	for _, c := range slices.Concat(all...) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.run(&suite{T: t, Stores: open(t)})
+			c.run(t, open(t))
 		})
 	}
 	t.Run("idempotency", func(t *testing.T) {
@@ -59,22 +61,16 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 	})
 }
 
-type testCase struct {
+type storeCase struct {
 	name string
-	run  func(s *suite)
+	run  func(t *testing.T, s Stores)
 }
 
-// suite is what one test works with.
-type suite struct {
-	*testing.T
-	Stores
-}
-
-// tx runs fn in a transaction that has to succeed.
-func (s *suite) tx(fn func(ctx context.Context, tx payment.Tx) error) {
-	s.Helper()
-	if err := s.Payments.InTx(s.Context(), fn); err != nil {
-		s.Fatal(err)
+// inTx runs fn in a transaction that must succeed.
+func (s Stores) inTx(t *testing.T, fn func(ctx context.Context, tx payment.Tx) error) {
+	t.Helper()
+	if err := s.Payments.InTx(t.Context(), fn); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -86,10 +82,10 @@ var exactly = cmp.Options{
 	cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.Location() == b.Location() }),
 }
 
-func (s *suite) same(what string, got, want any) {
-	s.Helper()
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
 	if diff := cmp.Diff(want, got, exactly); diff != "" {
-		s.Errorf("%s (-want +got):\n%s", what, diff)
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
@@ -125,15 +121,22 @@ func newOrder(id int64, key string) *order.Order {
 		Lines:         []order.Line{{SKU: "tea", Quantity: 2, UnitPrice: rub("1999.00")}, {SKU: "cup", Quantity: 1, UnitPrice: rub("0.50")}},
 		Total:         rub("3998.50"),
 		ReservedUntil: minute(60), CreatedBy: operation("sber-42", key), Version: 1,
-		CreatedAt: minute(int(id)), UpdatedAt: minute(int(id)),
+		CreatedAt: minute(int(id)), UpdatedAt: minute(int(id)), New: true,
 	}
+}
+
+// storedOrder is the same order once it has been stored.
+func storedOrder(id int64, key string) *order.Order {
+	o := newOrder(id, key)
+	o.New = false
+	return o
 }
 
 // newPayment is a payment of an order that has not been stored.
 func newPayment(id, orderID int64, key string) *payment.Payment {
 	return &payment.Payment{
 		ID: id, OrderID: orderID, Method: payment.FromBalance, Amount: rub("3998.50"), Status: payment.Captured,
-		By: operation("sber-42", key), CreatedAt: minute(int(id)),
+		By: operation("sber-42", key), CreatedAt: minute(int(id)), New: true,
 	}
 }
 
@@ -141,7 +144,7 @@ func newPayment(id, orderID int64, key string) *payment.Payment {
 func newRefund(id int64, p *payment.Payment, by core.Operation) *payment.Refund {
 	return &payment.Refund{
 		ID: id, PaymentID: p.ID, OrderID: p.OrderID, Amount: rub("10.05"), Status: payment.RefundSucceeded,
-		Reason: "too late", By: by, CreatedAt: minute(int(id)),
+		Reason: "too late", By: by, CreatedAt: minute(int(id)), New: true,
 	}
 }
 
@@ -157,17 +160,34 @@ func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.Ledg
 }
 
 // saved stores things in one transaction.
-func (s *suite) saved(things ...any) {
-	s.Helper()
-	s.tx(func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
+func (s Stores) save(t *testing.T, things ...any) {
+	t.Helper()
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
+	for _, thing := range things {
+		markStored(thing)
+	}
+}
+
+// markStored makes an aggregate what it is after the commit: no longer new.
+func markStored(thing any) {
+	switch v := thing.(type) {
+	case *order.Product:
+		v.New = false
+	case *order.Order:
+		v.New = false
+	case *payment.Payment:
+		v.New = false
+	case *payment.Refund:
+		v.New = false
+	}
 }
 
 // refused tells that storing things is refused as a whole.
-func (s *suite) refused(what string, things ...any) {
-	s.Helper()
-	err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
+func (s Stores) refuses(t *testing.T, what string, things ...any) {
+	t.Helper()
+	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
 	if err == nil {
-		s.Errorf("%s was stored", what)
+		t.Errorf("%s was stored", what)
 	}
 }
 
@@ -189,7 +209,7 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 	case *payment.Payment:
 		return tx.Payments.Save(ctx, v)
 	case *payment.Refund:
-		return tx.Payments.SaveRefund(ctx, v)
+		return tx.Refunds.Save(ctx, v)
 	case core.Event:
 		return tx.Outbox.Add(ctx, v)
 	case core.AuditEntry:
@@ -200,8 +220,8 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 
 // pages reads a list page by page, as the use cases do, and calls between after each
 // page but the last.
-func pages[T any](s *suite, limit int, list func(core.Page) []T, at func(T) core.Position, between func()) []T {
-	s.Helper()
+func pages[T any](t *testing.T, limit int, list func(core.Page) []T, at func(T) core.Position, between func()) []T {
+	t.Helper()
 	var all []T
 	page := core.Page{Limit: limit}
 	for range 100 {
@@ -213,6 +233,6 @@ func pages[T any](s *suite, limit int, list func(core.Page) []T, at func(T) core
 		page.After = *next
 		between()
 	}
-	s.Fatal("the list does not end")
+	t.Fatal("the list does not end")
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"testing"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -12,16 +13,18 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-var customerCases = []testCase{
+var customerCases = []storeCase{
+	{"a profile that does not exist is not found", absentProfile},
 	{"a profile comes back as it was saved last", profileRoundTrip},
+	{"there is one profile of a customer", oneProfileOfACustomer},
 }
 
-var journalCases = []testCase{
+var eventCases = []storeCase{
 	{"events come back in the order they were published in", eventsInOrder},
 	{"audit entries say who, when and what, newest first", auditEntries},
 }
 
-var txCases = []testCase{
+var txCases = []storeCase{
 	{"a transaction that fails keeps nothing", failureKeepsNothing},
 	{"a transaction that fails keeps nothing it has read again", failureKeepsNothingRead},
 	{"a transaction that panics keeps nothing", panicKeepsNothing},
@@ -37,64 +40,94 @@ var txCases = []testCase{
 
 var errRefused = errors.New("refused")
 
-func profileRoundTrip(s *suite) {
-	err := s.Customers.InTx(s.Context(), func(ctx context.Context, tx customer.Tx) error {
-		_, err := tx.Profiles.Get(ctx, "sber-42")
-		return err
-	})
-	if !errors.Is(err, core.ErrNotFound) {
-		s.Errorf("a profile that does not exist: %v", err)
-	}
-	want := customer.Profile{CustomerID: "sber-42", FullName: "Анна", Email: "a@example.com", UpdatedAt: minute(1)}
-	for _, p := range []customer.Profile{{CustomerID: "sber-42", Phone: "1", UpdatedAt: minute(0)}, {CustomerID: "sber-4"}, want} {
-		err := s.Customers.InTx(s.Context(), func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
-		if err != nil {
-			s.Fatal(err)
-		}
-	}
-	err = s.Customers.InTx(s.Context(), func(ctx context.Context, tx customer.Tx) error {
-		got, err := tx.Profiles.Get(ctx, "sber-42")
-		s.same("profile", got, &want)
-		return err
-	})
-	if err != nil {
-		s.Fatal(err)
+func (s Stores) inCustomerTx(t *testing.T, fn func(ctx context.Context, tx customer.Tx) error) {
+	t.Helper()
+	if err := s.Customers.InTx(t.Context(), fn); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func eventsInOrder(s *suite) {
+func absentProfile(t *testing.T, s Stores) {
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
+		if _, err := tx.Profiles.Get(ctx, "sber-42"); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("Get: %v", err)
+		}
+		if _, err := tx.Profiles.Lock(ctx, "sber-42"); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("Lock: %v", err)
+		}
+		return nil
+	})
+}
+
+func profileRoundTrip(t *testing.T, s Stores) {
+	first := customer.Profile{CustomerID: "sber-42", Phone: "1", UpdatedAt: minute(0), New: true}
+	other := customer.Profile{CustomerID: "sber-4", New: true}
+	want := customer.Profile{CustomerID: "sber-42", FullName: "Анна", Email: "a@example.com", UpdatedAt: minute(1)}
+	for _, p := range []customer.Profile{first, other, want} {
+		s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
+	}
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
+		got, err := tx.Profiles.Get(ctx, "sber-42")
+		equal(t, "profile", got, &want)
+		return err
+	})
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
+		locked, err := tx.Profiles.Lock(ctx, "sber-42")
+		equal(t, "locked profile", locked, &want)
+		return err
+	})
+}
+
+func oneProfileOfACustomer(t *testing.T, s Stores) {
+	first := customer.Profile{CustomerID: "sber-42", FullName: "Anna", UpdatedAt: minute(0), New: true}
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &first) })
+	err := s.Customers.InTx(t.Context(), func(ctx context.Context, tx customer.Tx) error {
+		return tx.Profiles.Save(ctx, &customer.Profile{CustomerID: "sber-42", FullName: "Eve", New: true})
+	})
+	if err == nil {
+		t.Error("a second profile of one customer was stored")
+	}
+	first.New = false
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
+		got, err := tx.Profiles.Get(ctx, "sber-42")
+		equal(t, "profile", got, &first)
+		return err
+	})
+}
+
+func eventsInOrder(t *testing.T, s Stores) {
 	first := core.Event{Type: "order.created", Aggregate: "order/1", Data: map[string]any{"customer_id": "sber-42", "amount": "1.00"}}
 	second := core.Event{Type: "order.paid", Aggregate: "order/1", Data: map[string]any{"status": "paid"}}
-	s.saved(first, second)
-	s.saved(first)
-	s.same("events", s.Events(s), []core.Event{first, second, first})
+	s.save(t, first, second)
+	s.save(t, first)
+	equal(t, "events", s.Events(t), []core.Event{first, second, first})
 }
 
-func auditEntries(s *suite) {
+func auditEntries(t *testing.T, s Stores) {
 	var times [2]time.Time
 	for i, e := range []core.AuditEntry{
 		{Actor: "root", Action: "GetOrderById", Resource: "order/1"},
 		{Actor: "root", Action: "CancelOrder", Resource: "order/2", Metadata: map[string]string{"status": "paid"}},
 	} {
-		s.tx(func(ctx context.Context, tx payment.Tx) error {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 			times[i] = tx.Now
 			return tx.AuditLog.Add(ctx, e)
 		})
 	}
-	list := func(page core.Page) []core.AuditEntry { return s.auditEntries(page) }
+	list := func(page core.Page) []core.AuditEntry { return s.auditEntries(t, page) }
 	at := func(e core.AuditEntry) core.Position { return core.Position{CreatedAt: e.At, ID: e.ID} }
-	found := pages(s, 1, list, at, func() { s.saved(core.AuditEntry{Actor: "root"}) }) // nobody who is reading sees it
-	s.same("entries", found, []core.AuditEntry{
+	found := pages(t, 1, list, at, func() { s.save(t, core.AuditEntry{Actor: "root"}) }) // nobody who is reading sees it
+	equal(t, "entries", found, []core.AuditEntry{
 		{ID: found[0].ID, At: times[1], Actor: "root", Action: "CancelOrder", Resource: "order/2", Metadata: map[string]string{"status": "paid"}},
 		{ID: found[1].ID, At: times[0], Actor: "root", Action: "GetOrderById", Resource: "order/1"},
 	})
 }
 
-func (s *suite) auditEntries(page core.Page) []core.AuditEntry {
-	s.Helper()
-	found, err := s.Audit.Entries(s.Context(), page)
+func (s Stores) auditEntries(t *testing.T, page core.Page) []core.AuditEntry {
+	t.Helper()
+	found, err := s.Audit.Entries(t.Context(), page)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return found
 }
@@ -105,52 +138,52 @@ func writeEverything(ctx context.Context, tx payment.Tx) error {
 	if err := save(ctx, tx, tea, o, p, newRefund(21, p, p.By)); err != nil {
 		return err
 	}
-	if err := tx.Reservations.SaveExtension(ctx, o, p.By); err != nil {
+	if err := tx.Reservations.AddExtension(ctx, o, p.By); err != nil {
 		return err
 	}
 	b, _, err := tx.Balances.Lock(ctx, "sber-42", "RUB", p.By)
 	if err != nil {
 		return err
 	}
-	if err := tx.Balances.Save(ctx, b, newLedgerEntry(31, rub("1.00"), p.By)); err != nil {
+	if err := saveChange(ctx, tx, b, newLedgerEntry(31, rub("1.00"), p.By)); err != nil {
 		return err
 	}
 	return save(ctx, tx, core.Event{Type: "order.created", Aggregate: "order/1"}, core.AuditEntry{Actor: "root"})
 }
 
 // empty tells that nothing of writeEverything is there.
-func (s *suite) empty() {
-	s.Helper()
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+func (s Stores) isEmpty(t *testing.T) {
+	t.Helper()
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		products, _ := tx.Products.List(ctx, core.Page{Limit: 1})
 		orders, _ := tx.Orders.List(ctx, order.Filter{}, core.Page{Limit: 1})
 		payments, _ := tx.Payments.Of(ctx, 1)
 		balances, _ := tx.Balances.Of(ctx, "sber-42")
-		entries, err := tx.Balances.Entries(ctx, "sber-42", core.Page{Limit: 1})
-		s.same("products, orders, payments, balances, entries",
+		entries, err := tx.Ledger.List(ctx, "sber-42", core.Page{Limit: 1})
+		equal(t, "products, orders, payments, balances, entries",
 			[]int{len(products), len(orders), len(payments), len(balances), len(entries)}, []int{0, 0, 0, 0, 0})
 		return err
 	})
-	s.same("events", s.Events(s), []core.Event{})
-	s.same("audit log", s.auditEntries(core.Page{Limit: 10}), []core.AuditEntry{})
+	equal(t, "events", s.Events(t), []core.Event{})
+	equal(t, "audit log", s.auditEntries(t, core.Page{Limit: 10}), []core.AuditEntry{})
 }
 
-func failureKeepsNothing(s *suite) {
-	err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error {
+func failureKeepsNothing(t *testing.T, s Stores) {
+	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
 		if err := writeEverything(ctx, tx); err != nil {
 			return err
 		}
 		return errRefused
 	})
 	if !errors.Is(err, errRefused) {
-		s.Errorf("the error came back as %v", err)
+		t.Errorf("the error came back as %v", err)
 	}
-	s.empty()
-	s.tx(writeEverything) // and nothing is in the way of doing it again
+	s.isEmpty(t)
+	s.inTx(t, writeEverything) // and nothing is in the way of doing it again
 }
 
-func failureKeepsNothingRead(s *suite) {
-	err := s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error {
+func failureKeepsNothingRead(t *testing.T, s Stores) {
+	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
 		if err := writeEverything(ctx, tx); err != nil {
 			return err
 		}
@@ -160,52 +193,52 @@ func failureKeepsNothingRead(s *suite) {
 		return errRefused
 	})
 	if !errors.Is(err, errRefused) {
-		s.Errorf("the error came back as %v", err)
+		t.Errorf("the error came back as %v", err)
 	}
-	s.empty()
+	s.isEmpty(t)
 }
 
-func panicKeepsNothing(s *suite) {
+func panicKeepsNothing(t *testing.T, s Stores) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				s.Error("the panic did not come through")
+				t.Error("the panic did not come through")
 			}
 		}()
-		_ = s.Payments.InTx(s.Context(), func(ctx context.Context, tx payment.Tx) error {
+		_ = s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
 			_ = writeEverything(ctx, tx)
 			panic("a bug")
 		})
 	}()
-	s.empty()
+	s.isEmpty(t)
 }
 
-func ownWrites(s *suite) {
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+func ownWrites(t *testing.T, s Stores) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		if err := writeEverything(ctx, tx); err != nil {
 			return err
 		}
 		o, err := tx.Orders.Get(ctx, 1)
-		s.same("order", o, newOrder(1, "key-1"))
+		equal(t, "order", o, storedOrder(1, "key-1"))
 		return err
 	})
 }
 
-func nestedJoins(s *suite) {
-	s.tx(func(ctx context.Context, outer payment.Tx) error {
+func nestedJoins(t *testing.T, s Stores) {
+	s.inTx(t, func(ctx context.Context, outer payment.Tx) error {
 		if err := outer.Products.Save(ctx, newProduct(1, "tea")); err != nil {
 			return err
 		}
 		err := s.Orders.InTx(ctx, func(ctx context.Context, inner order.Tx) error {
-			s.same("now", inner.Now, outer.Now)
+			equal(t, "now", inner.Now, outer.Now)
 			if _, err := inner.Products.Get(ctx, "tea"); err != nil {
-				s.Errorf("the inner one does not see what the outer one wrote: %v", err)
+				t.Errorf("the inner one does not see what the outer one wrote: %v", err)
 			}
 			if err := inner.Outbox.Add(ctx, core.Event{Type: "order.created", Aggregate: "order/1"}); err != nil {
 				return err
 			}
 			return s.Customers.InTx(ctx, func(ctx context.Context, innermost customer.Tx) error {
-				s.same("now", innermost.Now, outer.Now)
+				equal(t, "now", innermost.Now, outer.Now)
 				return innermost.AuditLog.Add(ctx, core.AuditEntry{Actor: "root"})
 			})
 		})
@@ -214,88 +247,88 @@ func nestedJoins(s *suite) {
 		}
 		return outer.Outbox.Add(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
 	})
-	s.same("events", s.Events(s), []core.Event{
+	equal(t, "events", s.Events(t), []core.Event{
 		{Type: "order.created", Aggregate: "order/1"}, {Type: "order.paid", Aggregate: "order/1"},
 	})
-	s.same("audit entries", len(s.auditEntries(core.Page{Limit: 10})), 1)
+	equal(t, "audit entries", len(s.auditEntries(t, core.Page{Limit: 10})), 1)
 }
 
-func nestedFalls(s *suite) {
-	err := s.Orders.InTx(s.Context(), func(ctx context.Context, outer order.Tx) error {
+func nestedFalls(t *testing.T, s Stores) {
+	err := s.Orders.InTx(t.Context(), func(ctx context.Context, outer order.Tx) error {
 		if err := s.Payments.InTx(ctx, writeEverything); err != nil {
 			return err
 		}
 		if _, err := outer.Orders.Get(ctx, 1); err != nil {
-			s.Errorf("the outer one does not see what the inner one wrote: %v", err)
+			t.Errorf("the outer one does not see what the inner one wrote: %v", err)
 		}
 		return errRefused
 	})
 	if !errors.Is(err, errRefused) {
-		s.Errorf("the error came back as %v", err)
+		t.Errorf("the error came back as %v", err)
 	}
-	s.empty()
+	s.isEmpty(t)
 }
 
-func contextOver(s *suite) {
-	ctx, cancel := context.WithCancel(s.Context())
+func contextOver(t *testing.T, s Stores) {
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := s.Payments.InTx(ctx, func(context.Context, payment.Tx) error {
-		s.Error("the transaction began")
+		t.Error("the transaction began")
 		return nil
 	})
 	if !errors.Is(err, core.ErrUnavailable) || !errors.Is(err, context.Canceled) {
-		s.Errorf("got %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
-func contextEnds(s *suite) {
-	ctx, cancel := context.WithCancel(s.Context())
+func contextEnds(t *testing.T, s Stores) {
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err := s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
 		defer cancel()
 		return writeEverything(ctx, tx)
 	})
 	if !errors.Is(err, context.Canceled) {
-		s.Errorf("got %v", err)
+		t.Errorf("got %v", err)
 	}
-	s.empty()
+	s.isEmpty(t)
 }
 
-func writesAfterTheEnd(s *suite) {
+func writesAfterTheEnd(t *testing.T, s Stores) {
 	var over payment.Tx
-	s.tx(func(_ context.Context, tx payment.Tx) error {
+	s.inTx(t, func(_ context.Context, tx payment.Tx) error {
 		over = tx
 		return nil
 	})
-	_ = over.Products.Save(s.Context(), newProduct(1, "tea")) // may say that it is too late
-	s.empty()
+	_ = over.Products.Save(t.Context(), newProduct(1, "tea")) // may say that it is too late
+	s.isEmpty(t)
 }
 
-func noSharedMemory(s *suite) {
+func noSharedMemory(t *testing.T, s Stores) {
 	tea, o := newProduct(1, "tea"), newOrder(1, "key-1")
 	o.Status, o.ReservedUntil = order.PendingPayment, time.Time{}
-	s.saved(tea, o)
+	s.save(t, tea, o)
 	o.Status, o.Version = order.Cancelled, 2
 	o.Cancellation = &order.Cancellation{By: operation("sber-42", "key-2"), Reason: "too late"}
-	s.tx(func(ctx context.Context, tx payment.Tx) error {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		err := save(ctx, tx, o)
 		tea.Name, o.Lines[0].SKU, o.Cancellation.Reason = "changed later", "changed later", "changed later"
 		return err
 	})
-	s.order(1).Lines[1].SKU = "changed in a copy"
-	s.product("tea").Name = "changed in a copy"
+	s.order(t, 1).Lines[1].SKU = "changed in a copy"
+	s.product(t, "tea").Name = "changed in a copy"
 
-	want := newOrder(1, "key-1")
+	want := storedOrder(1, "key-1")
 	want.Status, want.ReservedUntil, want.Version = order.Cancelled, time.Time{}, 2
 	want.Cancellation = &order.Cancellation{By: operation("sber-42", "key-2"), Reason: "too late"}
-	s.same("order", s.order(1), want)
-	s.same("product", s.product("tea"), stored(newProduct(1, "tea")))
+	equal(t, "order", s.order(t, 1), want)
+	equal(t, "product", s.product(t, "tea"), stored(newProduct(1, "tea")))
 }
 
-func idsAreUnique(s *suite) {
+func idsAreUnique(t *testing.T, s Stores) {
 	const transactions, each = 8, 50
 	given := [transactions]map[core.Sequence][]int64{} // one for each, or a lock here would hide the lack of one there
-	s.atOnce(transactions, func(ctx context.Context, tx payment.Tx, i int) error {
+	s.concurrently(t, transactions, func(ctx context.Context, tx payment.Tx, i int) error {
 		given[i] = map[core.Sequence][]int64{}
 		for n := range each * (core.ProductIDs + 1) {
 			of := n % (core.ProductIDs + 1)
@@ -314,7 +347,7 @@ func idsAreUnique(s *suite) {
 		}
 		slices.Sort(ids)
 		if different := len(slices.Compact(ids)); different != transactions*each {
-			s.Errorf("sequence %d gave %d different ids to %d callers", of, different, transactions*each)
+			t.Errorf("sequence %d gave %d different ids to %d callers", of, different, transactions*each)
 		}
 	}
 }

@@ -82,11 +82,16 @@ func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*or
 	return ordersOf(linesOf(rows))
 }
 
-// Save writes an order; only one that is new has lines to write.
+// Save inserts or updates an order. The lines never change, so only a new order has
+// lines to write.
 func (s orders) Save(ctx context.Context, o *order.Order) error {
-	if o.Version > 1 {
-		return s.t.writes().UpdateOrder(ctx, updateOrderParams(o))
+	if o.New {
+		return s.insert(ctx, o)
 	}
+	return s.t.writes().UpdateOrder(ctx, updateOrderParams(o))
+}
+
+func (s orders) insert(ctx context.Context, o *order.Order) error {
 	err := s.t.writes().InsertOrder(ctx, dbsqlc.InsertOrderParams{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
 		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),

@@ -25,17 +25,14 @@ func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, er
 	return paymentsOf(rows, refunds)
 }
 
-// SaveRefund writes a new refund.
-func (s payments) SaveRefund(ctx context.Context, r *payment.Refund) error {
-	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
-		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
-		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
-		Reason: r.Reason, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
-	})
-}
-
-// Save writes a new payment.
+// Save inserts or updates a payment.
 func (s payments) Save(ctx context.Context, p *payment.Payment) error {
+	if !p.New {
+		return s.t.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
+			ID: p.ID, Status: string(p.Status),
+			ExternalPaymentID: optional(p.Card.ExternalID), Failure: optional(p.Card.Failure),
+		})
+	}
 	return s.t.writes().InsertPayment(ctx, dbsqlc.InsertPaymentParams{
 		ID: p.ID, OrderID: p.OrderID, IdempotencyKey: p.By.Key,
 		Amount: p.Amount.Decimal(), Currency: string(p.Amount.Currency()),
@@ -44,7 +41,7 @@ func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	})
 }
 
-// provider names who knows the payment besides us: the one provider there is, or nobody.
+// provider returns the name of the provider of a card payment. There is only one.
 func provider(p *payment.Payment) *string {
 	if p.Method != payment.ByCard {
 		return nil
@@ -52,22 +49,7 @@ func provider(p *payment.Payment) *string {
 	return optional("stripe")
 }
 
-// Update writes what became of a payment.
-func (s payments) Update(ctx context.Context, p *payment.Payment) error {
-	return s.t.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
-		ID: p.ID, Status: string(p.Status),
-		ExternalPaymentID: optional(p.Card.ExternalID), Failure: optional(p.Card.Failure),
-	})
-}
-
-// UpdateRefund writes what became of a refund.
-func (s payments) UpdateRefund(ctx context.Context, r *payment.Refund) error {
-	return s.t.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
-		ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
-	})
-}
-
-// paymentsOf gives payments their refunds.
+// paymentsOf converts payments and assigns their refunds to them.
 func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Payment, error) {
 	found := make([]*payment.Payment, len(rows))
 	byID := make(map[int64]*payment.Payment, len(rows))
@@ -89,19 +71,10 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 		if err != nil {
 			return nil, err
 		}
-		// Without a lock, a refund may be younger than the payments that were read.
+		// Without a lock, a refund can be younger than the payments that were read.
 		if p, ok := byID[r.PaymentID]; ok {
 			p.Refunds = append(p.Refunds, r)
 		}
 	}
 	return found, nil
-}
-
-func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
-	amount, err := core.MoneyOf(row.Amount, row.Currency)
-	return &payment.Refund{
-		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
-		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Full: row.FullRefund, ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
-		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
-	}, err
 }

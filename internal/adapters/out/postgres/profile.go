@@ -13,9 +13,18 @@ type profiles struct{ t *tx }
 
 // Get loads a profile.
 func (s profiles) Get(ctx context.Context, customerID string) (*customer.Profile, error) {
+	return s.one(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.CustomerProfile, error) { return q.ProfileOf(ctx, customerID) })
+}
+
+// Lock locks and loads a profile.
+func (s profiles) Lock(ctx context.Context, customerID string) (*customer.Profile, error) {
+	return s.one(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.CustomerProfile, error) { return q.LockProfile(ctx, customerID) })
+}
+
+func (s profiles) one(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.CustomerProfile, error)) (*customer.Profile, error) {
 	var rows []dbsqlc.CustomerProfile
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ProfileOf(ctx, customerID)
+		rows, err = find(q)
 		return err
 	})
 	if err != nil {
@@ -24,12 +33,21 @@ func (s profiles) Get(ctx context.Context, customerID string) (*customer.Profile
 	if len(rows) == 0 {
 		return nil, core.ErrNotFound
 	}
-	p := customer.Profile(rows[0])
-	p.UpdatedAt = p.UpdatedAt.UTC()
-	return &p, nil
+	row := rows[0]
+	return &customer.Profile{
+		CustomerID: row.CustomerID, FullName: row.FullName, Email: row.Email, Phone: row.Phone,
+		UpdatedAt: row.UpdatedAt.UTC(),
+	}, nil
 }
 
-// Save writes a profile, new or changed.
+// Save inserts or updates a profile.
 func (s profiles) Save(ctx context.Context, p *customer.Profile) error {
-	return s.t.writes().PutProfile(ctx, dbsqlc.PutProfileParams(*p))
+	if p.New {
+		return s.t.writes().InsertProfile(ctx, dbsqlc.InsertProfileParams{
+			CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt,
+		})
+	}
+	return s.t.writes().UpdateProfile(ctx, dbsqlc.UpdateProfileParams{
+		CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt,
+	})
 }

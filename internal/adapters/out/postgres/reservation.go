@@ -36,7 +36,7 @@ func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation
 	return h, err
 }
 
-// Lapsed gives orders whose hold is over by the clock of the database.
+// Expired returns orders whose reservation has expired by the clock of the database.
 func (s reservations) Expired(ctx context.Context, limit int) ([]int64, error) {
 	var ids []int64
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
@@ -46,8 +46,8 @@ func (s reservations) Expired(ctx context.Context, limit int) ([]int64, error) {
 	return ids, err
 }
 
-// SaveExtension notes which operation renewed the hold of an order.
-func (s reservations) SaveExtension(ctx context.Context, o *order.Order, by core.Operation) error {
+// AddExtension records which operation extended the reservation of an order.
+func (s reservations) AddExtension(ctx context.Context, o *order.Order, by core.Operation) error {
 	return s.t.writes().InsertExtension(ctx, dbsqlc.InsertExtensionParams{
 		OrderID: o.ID, CreatedBy: by.Actor, IdempotencyKey: by.Key, ReservedUntil: o.ReservedUntil, CreatedAt: s.t.now,
 	})

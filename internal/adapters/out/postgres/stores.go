@@ -44,8 +44,8 @@ func (t *tx) orders() order.Tx {
 
 func (t *tx) payments() payment.Tx {
 	return payment.Tx{
-		Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Balances: balances{t},
-		Intents: intents{t},
+		Tx: t.orders(), OrderPayments: orderPaymentsStore{t}, Payments: payments{t}, Refunds: refunds{t},
+		Balances: balances{t}, Ledger: ledger{t}, Intents: intents{t},
 	}
 }
 

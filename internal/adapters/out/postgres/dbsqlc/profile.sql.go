@@ -10,6 +10,60 @@ import (
 	"time"
 )
 
+const insertProfile = `-- name: InsertProfile :exec
+INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
+VALUES ($1, $2, $3, $4, $5)
+`
+
+type InsertProfileParams struct {
+	CustomerID string
+	FullName   string
+	Email      string
+	Phone      string
+	UpdatedAt  time.Time
+}
+
+func (q *Queries) InsertProfile(ctx context.Context, arg InsertProfileParams) error {
+	_, err := q.db.Exec(ctx, insertProfile,
+		arg.CustomerID,
+		arg.FullName,
+		arg.Email,
+		arg.Phone,
+		arg.UpdatedAt,
+	)
+	return err
+}
+
+const lockProfile = `-- name: LockProfile :many
+SELECT customer_id, full_name, email, phone, updated_at FROM customer_profile WHERE customer_id = $1 FOR UPDATE
+`
+
+func (q *Queries) LockProfile(ctx context.Context, customerID string) ([]CustomerProfile, error) {
+	rows, err := q.db.Query(ctx, lockProfile, customerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CustomerProfile
+	for rows.Next() {
+		var i CustomerProfile
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.FullName,
+			&i.Email,
+			&i.Phone,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const profileOf = `-- name: ProfileOf :many
 SELECT customer_id, full_name, email, phone, updated_at FROM customer_profile WHERE customer_id = $1
 `
@@ -40,28 +94,27 @@ func (q *Queries) ProfileOf(ctx context.Context, customerID string) ([]CustomerP
 	return items, nil
 }
 
-const putProfile = `-- name: PutProfile :exec
-INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
-VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (customer_id) DO UPDATE
-SET full_name = excluded.full_name, email = excluded.email, phone = excluded.phone, updated_at = excluded.updated_at
+const updateProfile = `-- name: UpdateProfile :exec
+UPDATE customer_profile
+SET full_name = $1, email = $2, phone = $3, updated_at = $4
+WHERE customer_id = $5
 `
 
-type PutProfileParams struct {
-	CustomerID string
+type UpdateProfileParams struct {
 	FullName   string
 	Email      string
 	Phone      string
 	UpdatedAt  time.Time
+	CustomerID string
 }
 
-func (q *Queries) PutProfile(ctx context.Context, arg PutProfileParams) error {
-	_, err := q.db.Exec(ctx, putProfile,
-		arg.CustomerID,
+func (q *Queries) UpdateProfile(ctx context.Context, arg UpdateProfileParams) error {
+	_, err := q.db.Exec(ctx, updateProfile,
 		arg.FullName,
 		arg.Email,
 		arg.Phone,
 		arg.UpdatedAt,
+		arg.CustomerID,
 	)
 	return err
 }

@@ -1,8 +1,14 @@
 -- name: ProfileOf :many
 SELECT * FROM customer_profile WHERE customer_id = @customer_id;
 
--- name: PutProfile :exec
+-- name: LockProfile :many
+SELECT * FROM customer_profile WHERE customer_id = @customer_id FOR UPDATE;
+
+-- name: InsertProfile :exec
 INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
-VALUES (@customer_id, @full_name, @email, @phone, @updated_at)
-ON CONFLICT (customer_id) DO UPDATE
-SET full_name = excluded.full_name, email = excluded.email, phone = excluded.phone, updated_at = excluded.updated_at;
+VALUES (@customer_id, @full_name, @email, @phone, @updated_at);
+
+-- name: UpdateProfile :exec
+UPDATE customer_profile
+SET full_name = @full_name, email = @email, phone = @phone, updated_at = @updated_at
+WHERE customer_id = @customer_id;

@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// ledger implements [payment.Ledger].
+type ledger struct{ t *tx }
+
+// Append inserts an entry.
+func (s ledger) Append(ctx context.Context, e *payment.LedgerEntry) error {
+	return s.t.writes().InsertLedgerEntry(ctx, entryParams(e))
+}
+
+// List returns a page of entries and one more, newest first.
+func (s ledger) List(ctx context.Context, customerID string, page core.Page) ([]*payment.LedgerEntry, error) {
+	var rows []dbsqlc.LedgerEntry
+	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.ListLedgerEntries(ctx, dbsqlc.ListLedgerEntriesParams{
+			CustomerID: &customerID,
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*payment.LedgerEntry, len(rows))
+	for i, row := range rows {
+		if found[i], err = entryOf(row); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func entryParams(e *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {
+	return dbsqlc.InsertLedgerEntryParams{
+		ID: e.ID, Kind: string(e.Kind), Debit: string(e.Debit), Credit: string(e.Credit),
+		Amount: e.Amount.Decimal(), Currency: string(e.Amount.Currency()),
+		CustomerID:   optional(e.CustomerID),
+		BalanceAfter: balanceAfter(e),
+		PaymentID:    optional(e.PaymentID), RefundID: optional(e.RefundID),
+		Description: e.Description, Reference: e.Reference,
+		CreatedBy: optional(e.By.Actor), IdempotencyKey: optional(e.By.Key), CreatedAt: e.CreatedAt,
+	}
+}
+
+func entryOf(row dbsqlc.LedgerEntry) (*payment.LedgerEntry, error) {
+	amount, err := core.MoneyOf(row.Amount, row.Currency)
+	if err != nil {
+		return nil, err
+	}
+	e := &payment.LedgerEntry{
+		ID: row.ID, Kind: payment.EntryKind(row.Kind),
+		Debit: payment.Account(row.Debit), Credit: payment.Account(row.Credit), Amount: amount,
+		PaymentID: valueOf(row.PaymentID), RefundID: valueOf(row.RefundID),
+		CustomerID: valueOf(row.CustomerID), Description: row.Description, Reference: row.Reference,
+		By: core.Operation{Actor: valueOf(row.CreatedBy), Key: valueOf(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
+	}
+	if row.BalanceAfter.Valid {
+		e.BalanceAfter, err = core.MoneyOf(row.BalanceAfter.Decimal, row.Currency)
+	}
+	return e, err
+}
+
+// balanceAfter returns NULL for an entry that changes no balance.
+func balanceAfter(e *payment.LedgerEntry) *string {
+	if e.CustomerID == "" {
+		return nil
+	}
+	return new(e.BalanceAfter.Decimal())
+}

@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// refunds implements [payment.Refunds].
+type refunds struct{ t *tx }
+
+// Save inserts or updates a refund.
+func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
+	if !r.New {
+		return s.t.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
+			ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
+		})
+	}
+	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
+		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
+		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
+		Reason: r.Reason, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
+	})
+}
+
+func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
+	amount, err := core.MoneyOf(row.Amount, row.Currency)
+	return &payment.Refund{
+		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
+		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Full: row.FullRefund,
+		ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
+		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
+	}, err
+}

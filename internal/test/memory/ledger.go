@@ -1,0 +1,34 @@
+package memory
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// ledger implements [payment.Ledger].
+type ledger struct{ *tx }
+
+// Append inserts an entry. An operation changes a customer's balance once; an entry
+// without a key belongs to no operation.
+func (t ledger) Append(_ context.Context, e *payment.LedgerEntry) error {
+	for _, other := range t.entries {
+		if e.By.Key != "" && other.By == e.By && other.CustomerID == e.CustomerID {
+			return duplicate("entry of one operation")
+		}
+	}
+	stored := copyOf(e)
+	stored.CreatedAt = stamp(e.CreatedAt)
+	t.entries[e.ID] = stored
+	return nil
+}
+
+// List returns a page of the entries of a customer's balances and one more, newest
+// first.
+func (t ledger) List(_ context.Context, customerID string, page core.Page) ([]*payment.LedgerEntry, error) {
+	rows := rowsOf(t.entries, func(e *payment.LedgerEntry) bool { return e.CustomerID == customerID }, func(e *payment.LedgerEntry) core.Position {
+		return core.Position{CreatedAt: e.CreatedAt, ID: e.ID}
+	})
+	return pageOf(rows, page, copyOf), nil
+}

@@ -1,0 +1,41 @@
+package memory
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// orderPaymentsStore implements [payment.OrderPayments].
+type orderPaymentsStore struct{ *tx }
+
+// Lock gives an order with its stock and its money.
+func (t orderPaymentsStore) Lock(_ context.Context, orderID int64) (*payment.OrderPayments, error) {
+	o, err := t.order(orderID)
+	if err != nil {
+		return nil, err
+	}
+	return &payment.OrderPayments{
+		Order: o, Stock: t.stockOf(o),
+		Payments: t.paymentsOf(orderID), Balance: t.balance(o.CustomerID, o.Total.Currency()),
+	}, nil
+}
+
+// LockByPayment gives the order of a payment.
+func (t orderPaymentsStore) LockByPayment(ctx context.Context, paymentID int64) (*payment.OrderPayments, error) {
+	p, ok := t.payments[paymentID]
+	if !ok {
+		return nil, core.ErrNotFound
+	}
+	return t.Lock(ctx, p.OrderID)
+}
+
+// LockByRefund gives the order of a refund.
+func (t orderPaymentsStore) LockByRefund(ctx context.Context, refundID int64) (*payment.OrderPayments, error) {
+	r, ok := t.refunds[refundID]
+	if !ok {
+		return nil, core.ErrNotFound
+	}
+	return t.Lock(ctx, r.OrderID)
+}

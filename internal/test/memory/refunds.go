@@ -1,0 +1,41 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"example.com/orders/internal/core/payment"
+)
+
+// refunds implements [payment.Refunds].
+type refunds struct{ *tx }
+
+// Save inserts a refund, or updates what can change about it. An operation makes one
+// refund of a payment; a refund without a key belongs to no operation.
+func (t refunds) Save(_ context.Context, r *payment.Refund) error {
+	for _, other := range t.refunds {
+		if r.New && r.By.Key != "" && other.By == r.By && other.PaymentID == r.PaymentID {
+			return duplicate("refund of one operation")
+		}
+	}
+	stored := copyOf(r)
+	if !r.New {
+		stored = copyOf(t.refunds[r.ID])
+		stored.Status, stored.ExternalID = r.Status, r.ExternalID
+	}
+	stored.New, stored.CreatedAt = false, stamp(stored.CreatedAt)
+	t.refunds[r.ID] = stored
+	return nil
+}
+
+func (t *tx) refundsOf(paymentID int64) []*payment.Refund {
+	var found []*payment.Refund
+	for _, r := range t.refunds {
+		if r.PaymentID == paymentID {
+			found = append(found, copyOf(r))
+		}
+	}
+	slices.SortFunc(found, func(a, b *payment.Refund) int { return cmp.Compare(a.ID, b.ID) })
+	return found
+}
