@@ -8,6 +8,9 @@ var (
 	// ErrNotFound: no row has the requested key. Use cases turn it into a [Fault] that
 	// names what is missing.
 	ErrNotFound = errors.New("not found")
+	// ErrNotGranted: the row exists, but the [Grant] does not cover it. Nothing was
+	// locked. Use cases turn it into a [Fault].
+	ErrNotGranted = errors.New("not granted")
 	// ErrUnavailable: the store could not be reached or could not finish. Nothing was
 	// stored, and a retry can succeed.
 	ErrUnavailable = errors.New("store unavailable")

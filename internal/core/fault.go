@@ -49,17 +49,22 @@ func Refuse(code Code, detail string) *Fault { return &Fault{Code: code, Detail:
 // NotFound returns the refusal of an id that does not exist.
 func NotFound(what string) *Fault { return Refuse(CodeNotFound, "there is no such "+what) }
 
-// OrNotFound returns the refusal that names what is missing for [ErrNotFound], and
-// any other error as it is.
-func OrNotFound(err error, what string) error {
-	if errors.Is(err, ErrNotFound) {
+// RefusalOf converts the errors [ErrNotFound] and [ErrNotGranted] of a store into the
+// refusals not_found and forbidden_resource. It returns any other error unchanged.
+func RefusalOf(err error, what string) error {
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return NotFound(what)
+	case errors.Is(err, ErrNotGranted):
+		return notOwned()
 	}
 	return err
 }
 
 // Forbidden returns the refusal of a resource that the actor does not own (AUTH-10).
 func Forbidden(detail string) *Fault { return Refuse(CodeForbiddenResource, detail) }
+
+func notOwned() *Fault { return Forbidden("the resource belongs to somebody else") }
 
 // InvalidField returns the refusal of one member of a command.
 func InvalidField(pointer, detail string) *Fault {

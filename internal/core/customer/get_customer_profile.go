@@ -9,7 +9,7 @@ import (
 // GetCustomerProfile returns a profile to its customer, or to an administrator, whose
 // read is audited. Refusals: forbidden_resource, not_found.
 func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*Profile, error) {
-	access, err := allow(actor, customerID)
+	access, err := authorise(actor, customerID)
 	if err != nil {
 		return nil, err
 	}
@@ -17,7 +17,7 @@ func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, cust
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if p, err = tx.Profiles.Get(ctx, customerID); err != nil {
-			return core.OrNotFound(err, "profile")
+			return core.RefusalOf(err, "profile")
 		}
 		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetCustomerProfile", resource(customerID))
 	})

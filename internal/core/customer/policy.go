@@ -2,8 +2,8 @@ package customer
 
 import "example.com/orders/internal/core"
 
-// allow admits customers to their own profile, and administrators to every profile
+// authorise admits customers to their own profile, and administrators to every profile
 // (AUTH-11).
-func allow(actor core.Actor, customerID string) (core.Access, error) {
-	return actor.Authorise(core.Owners{core.Customer: customerID}, core.Admin)
+func authorise(actor core.Actor, customerID string) (core.Access, error) {
+	return actor.Grant(core.Customer, core.Admin).Authorise(core.Owners{Customer: customerID})
 }

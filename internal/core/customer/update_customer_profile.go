@@ -9,7 +9,7 @@ import (
 
 // UpdateCustomerProfile replaces the profile. Refusal: forbidden_resource.
 func (s *Service) UpdateCustomerProfile(ctx context.Context, actor core.Actor, p Profile) (*Profile, error) {
-	if _, err := allow(actor, p.CustomerID); err != nil {
+	if _, err := authorise(actor, p.CustomerID); err != nil {
 		return nil, err
 	}
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {

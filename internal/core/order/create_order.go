@@ -30,7 +30,7 @@ type Item struct {
 // Refusals: forbidden_resource, validation_failed, unknown_sku, mixed_currencies,
 // mixed_sellers, out_of_stock, idempotency_key_reused.
 func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateOrder) (*Order, bool, error) {
-	customerID, err := allowOrdering(actor, cmd.CustomerID)
+	customerID, grant, err := allowOrdering(actor, cmd.CustomerID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 	var o *Order
 	var repeated bool
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		basket, err := tx.Orders.Basket(ctx, customerID, by, cmd.skus())
+		basket, err := tx.Orders.Basket(ctx, customerID, by, cmd.skus(), grant)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 			return err
 		}
 		o.CustomerID, o.CreatedBy = customerID, by
-		if err := allowSelling(actor, o); err != nil {
+		if _, err := grant.Authorise(o.Owners()); err != nil {
 			return err
 		}
 		if err := o.open(basket.Stock, tx.Now, s.ReservationTTL); err != nil {

@@ -13,9 +13,9 @@ func (s *Service) GetOrderByID(ctx context.Context, actor core.Actor, id int64) 
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if o, err = tx.Orders.Get(ctx, id); err != nil {
-			return core.OrNotFound(err, "order")
+			return core.RefusalOf(err, "order")
 		}
-		access, err := o.AllowParties(actor, core.Admin)
+		access, err := ReadGrant(actor).Authorise(o.Owners())
 		if err != nil {
 			return err
 		}

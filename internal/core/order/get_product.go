@@ -13,7 +13,7 @@ func (s *Service) GetProduct(ctx context.Context, sku string) (*Product, error) 
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		p, err = tx.Products.Get(ctx, sku)
-		return core.OrNotFound(err, "product")
+		return core.RefusalOf(err, "product")
 	})
 	return p, err
 }

@@ -10,23 +10,22 @@ import (
 type Filter struct {
 	CustomerID string
 	Status     Status
-	// Visible restricts the list to the orders that the reader may see; nil shows all.
-	Visible core.Owners
+	// Grant restricts the list to the orders that the reader may see.
+	Grant core.Grant
 }
 
 // ListOrders returns a page of orders, newest first, and the position of the next page.
 // Customers see their own orders, and sellers the orders of their products.
 // Administrators see all orders; that is audited.
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
-	var access core.Access
-	filter.Visible, access = visibleTo(actor)
+	filter.Grant = ReadGrant(actor)
 	var found []*Order
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if found, err = tx.Orders.List(ctx, filter, page); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListOrders", "orders")
+		return core.AuditRead(ctx, tx.AuditLog, actor, filter.Grant.ListAccess(), "ListOrders", "orders")
 	})
 	found, next := core.Paginate(found, page.Limit, func(o *Order) core.Position {
 		return core.Position{CreatedAt: o.CreatedAt, ID: o.ID}

@@ -49,6 +49,11 @@ type Cancellation struct {
 // Resource names an order in events and in the audit log.
 func Resource(id int64) string { return "order/" + strconv.FormatInt(id, 10) }
 
+// Owners returns the customer and the seller of the order.
+func (o *Order) Owners() core.Owners {
+	return core.Owners{Customer: o.CustomerID, Seller: o.SellerID}
+}
+
 // moveTo changes the status if the table of transitions allows it.
 func (o *Order) moveTo(next Status, now time.Time) error {
 	if !o.Status.leadsTo(next) {

@@ -25,6 +25,9 @@ type Product struct {
 	New bool
 }
 
+// Owners returns the seller of the product.
+func (p *Product) Owners() core.Owners { return core.Owners{Seller: p.SellerID} }
+
 // Available returns the quantity that can still be ordered.
 func (p *Product) Available() int64 { return p.OnHand - p.Reserved }
 

@@ -27,18 +27,16 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 	if cmd.Price.IsZero() {
 		return nil, false, core.InvalidField("/price/amount", "must be greater than zero")
 	}
+	grant := productGrant(actor)
 	var p *Product
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		p, err = tx.Products.Lock(ctx, cmd.SKU)
+		p, err = tx.Products.Lock(ctx, cmd.SKU, grant)
 		if errors.Is(err, core.ErrNotFound) {
-			p, err = tx.newProduct(ctx, actor, cmd.SKU)
+			p, err = tx.newProduct(ctx, actor.Subject, cmd.SKU, grant)
 		}
 		if err != nil {
-			return err
-		}
-		if _, err := p.allow(actor); err != nil {
-			return err
+			return core.RefusalOf(err, "product")
 		}
 		if err := p.replace(cmd, tx.Now); err != nil {
 			return err
@@ -51,12 +49,15 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 	return p, p != nil && p.New, err
 }
 
-func (tx Tx) newProduct(ctx context.Context, actor core.Actor, sku string) (*Product, error) {
-	id, err := tx.IDs.NextID(ctx, core.ProductIDs)
-	if err != nil {
+// newProduct returns a product of a seller who may have products.
+func (tx Tx) newProduct(ctx context.Context, sellerID, sku string, grant core.Grant) (*Product, error) {
+	p := &Product{SKU: sku, SellerID: sellerID, CreatedAt: tx.Now, New: true}
+	if _, err := grant.Authorise(p.Owners()); err != nil {
 		return nil, err
 	}
-	return &Product{ID: id, SKU: sku, SellerID: actor.Subject, CreatedAt: tx.Now, New: true}, nil
+	var err error
+	p.ID, err = tx.IDs.NextID(ctx, core.ProductIDs)
+	return p, err
 }
 
 // replace changes everything about a product except its owner and its reserved

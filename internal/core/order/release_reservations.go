@@ -36,7 +36,7 @@ func (s *Service) ReleaseExpiredReservations(ctx context.Context, limit int) (in
 
 func (s *Service) releaseReservation(ctx context.Context, id int64) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, id, core.Operation{})
+		reservation, err := tx.Reservations.Lock(ctx, id, core.Operation{}, core.GrantEverybody)
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
 		}

@@ -23,13 +23,12 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 	var o *Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, cmd.OrderID, by)
+		reservation, err := tx.Reservations.Lock(ctx, cmd.OrderID, by, reserveGrant(actor))
 		if err != nil {
-			return core.OrNotFound(err, "order")
+			return core.RefusalOf(err, "order")
 		}
-		o, repeated = reservation.Order, reservation.Repeated
-		if _, err := o.AllowParties(actor, core.System); err != nil || repeated {
-			return err
+		if o, repeated = reservation.Order, reservation.Repeated; repeated {
+			return nil
 		}
 		if err := o.Reserve(reservation.Stock, tx.Now, s.ReservationTTL); err != nil {
 			return err

@@ -28,9 +28,9 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 		if err != nil || !first {
 			return err
 		}
-		p, err := tx.Products.Lock(ctx, cmd.SKU)
+		p, err := tx.Products.Lock(ctx, cmd.SKU, core.GrantEverybody)
 		if err != nil {
-			return core.OrNotFound(err, "product")
+			return core.RefusalOf(err, "product")
 		}
 		p.OnHand += cmd.Quantity
 		return tx.Products.SaveStock(ctx, Stock{p.SKU: p})

@@ -47,14 +47,14 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.Eve
 
 // Orders stores orders.
 type Orders interface {
-	// Basket loads what CreateOrder decides on, and locks the products by SKU. SKUs that
-	// do not exist are absent from the stock.
-	Basket(ctx context.Context, customerID string, by core.Operation, skus []string) (Basket, error)
+	// Basket loads what CreateOrder decides on, and locks those products by SKU that the
+	// grant covers. SKUs that do not exist are absent from the stock.
+	Basket(ctx context.Context, customerID string, by core.Operation, skus []string, grant core.Grant) (Basket, error)
 	// Get loads an order, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
-	// Lock locks and loads an order for a change that does not concern its stock, or
-	// returns [core.ErrNotFound].
-	Lock(ctx context.Context, id int64) (*Order, error)
+	// Lock locks and loads an order for a change that does not concern its stock. It
+	// returns [core.ErrNotFound], or [core.ErrNotGranted] without waiting for a lock.
+	Lock(ctx context.Context, id int64, grant core.Grant) (*Order, error)
 	// List returns orders, newest first, and one more than the page asks for.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Order, error)
 	// Save inserts an order that is new, and updates any other.
@@ -63,6 +63,10 @@ type Orders interface {
 
 // Basket holds the products of an order that is about to be created, and the order
 // that the same operation created before, if any.
+//
+// Products that the grant does not cover are in the stock too, but not locked: the order
+// is refused, and they show whether it has unknown products, several sellers, or the
+// wrong one.
 type Basket struct {
 	Stock Stock
 	Prior *Order
@@ -70,8 +74,9 @@ type Basket struct {
 
 // Reservations stores which orders have stock reserved.
 type Reservations interface {
-	// Lock locks and loads an order and its stock, or returns [core.ErrNotFound].
-	Lock(ctx context.Context, orderID int64, by core.Operation) (Reservation, error)
+	// Lock locks and loads an order and its stock. It returns [core.ErrNotFound], or
+	// [core.ErrNotGranted] without waiting for a lock.
+	Lock(ctx context.Context, orderID int64, by core.Operation, grant core.Grant) (Reservation, error)
 	// Expired returns the ids of orders that wait for payment and whose reservation has
 	// expired, the oldest reservation first.
 	Expired(ctx context.Context, limit int) ([]int64, error)
@@ -91,8 +96,9 @@ type Reservation struct {
 type Products interface {
 	// Get loads a product, or returns [core.ErrNotFound].
 	Get(ctx context.Context, sku string) (*Product, error)
-	// Lock locks and loads a product, or returns [core.ErrNotFound].
-	Lock(ctx context.Context, sku string) (*Product, error)
+	// Lock locks and loads a product. It returns [core.ErrNotFound], or
+	// [core.ErrNotGranted] without waiting for a lock.
+	Lock(ctx context.Context, sku string, grant core.Grant) (*Product, error)
 	// List returns products, newest first, and one more than the page asks for.
 	List(ctx context.Context, page core.Page) ([]*Product, error)
 	// Save inserts a product that is new, and updates any other, except for its reserved

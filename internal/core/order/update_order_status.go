@@ -19,11 +19,8 @@ func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd U
 	var o *Order
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		if o, err = tx.Orders.Lock(ctx, cmd.OrderID); err != nil {
-			return core.OrNotFound(err, "order")
-		}
-		if _, err := o.allowSeller(actor, core.Admin); err != nil {
-			return err
+		if o, err = tx.Orders.Lock(ctx, cmd.OrderID, deliverGrant(actor)); err != nil {
+			return core.RefusalOf(err, "order")
 		}
 		if err := o.Advance(cmd.Status, tx.Now); err != nil {
 			return err

@@ -25,14 +25,11 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	var o *order.Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID)
+		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID, cancelGrant(actor))
 		if err != nil {
-			return core.OrNotFound(err, "order")
+			return core.RefusalOf(err, "order")
 		}
 		o = op.Order
-		if _, err := o.AllowParties(actor, core.Admin); err != nil {
-			return err
-		}
 		if prior := o.Cancellation; prior != nil && prior.By == cancellation.By {
 			repeated = true
 			return prior.Repeats(cancellation)

@@ -21,7 +21,7 @@ func (s *Service) changeBalance(
 	ctx context.Context, actor core.Actor, action string, kind EntryKind, cmd ChangeBalance,
 	change func(*Balance) (*LedgerEntry, error),
 ) (*LedgerEntry, bool, error) {
-	if _, err := allowChanging(actor); err != nil {
+	if _, err := authoriseChanging(actor, cmd.CustomerID); err != nil {
 		return nil, false, err
 	}
 	if cmd.Amount.IsZero() {

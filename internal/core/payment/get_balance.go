@@ -9,7 +9,7 @@ import (
 // GetBalance returns a customer's balances, one for each currency. Refusal:
 // forbidden_resource.
 func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID string) ([]*Balance, error) {
-	access, err := allowReading(actor, customerID)
+	access, err := authoriseReading(actor, customerID)
 	if err != nil {
 		return nil, err
 	}

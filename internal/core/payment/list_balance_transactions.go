@@ -10,7 +10,7 @@ import (
 // balances, newest first, and the position of the next page. Refusal:
 // forbidden_resource.
 func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor, customerID string, page core.Page) ([]*LedgerEntry, *core.Position, error) {
-	access, err := allowReading(actor, customerID)
+	access, err := authoriseReading(actor, customerID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,9 +15,9 @@ func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID in
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		o, err := tx.Orders.Get(ctx, orderID)
 		if err != nil {
-			return core.OrNotFound(err, "order")
+			return core.RefusalOf(err, "order")
 		}
-		access, err := o.AllowParties(actor, core.Admin)
+		access, err := order.ReadGrant(actor).Authorise(o.Owners())
 		if err != nil {
 			return err
 		}

@@ -31,12 +31,9 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 	var r *Refund
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID)
+		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID, refundGrant(actor))
 		if err != nil {
-			return core.OrNotFound(err, "order")
-		}
-		if _, err := op.Order.AllowCustomer(actor, core.Admin); err != nil {
-			return err
+			return core.RefusalOf(err, "order")
 		}
 		if r = op.refundBy(by); r != nil {
 			repeated = true

@@ -26,10 +26,11 @@ type Tx struct {
 
 // OrderPaymentsStore locks orders together with their money.
 type OrderPaymentsStore interface {
-	// Lock locks and loads everything that a decision about an order's money needs, or
-	// returns [core.ErrNotFound].
-	Lock(ctx context.Context, orderID int64) (*OrderPayments, error)
-	// LockByPayment does the same for the order of a payment.
+	// Lock locks and loads everything that a decision about an order's money needs. It
+	// returns [core.ErrNotFound], or [core.ErrNotGranted] without waiting for a lock.
+	Lock(ctx context.Context, orderID int64, grant core.Grant) (*OrderPayments, error)
+	// LockByPayment does the same for the order of a payment, for jobs and provider
+	// events: it covers the orders of everybody.
 	LockByPayment(ctx context.Context, paymentID int64) (*OrderPayments, error)
 	// LockByRefund does the same for the order of a refund.
 	LockByRefund(ctx context.Context, refundID int64) (*OrderPayments, error)

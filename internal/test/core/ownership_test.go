@@ -130,7 +130,7 @@ func TestListOrdersShowsWhatIsTheActors(t *testing.T) {
 		audited []string
 	}{
 		"a customer":               {ann, order.Filter{}, []int64{mine.ID}, nil},
-		"a customer asks for more": {ann, order.Filter{CustomerID: "bob", Visible: core.Owners{core.Customer: "bob"}}, nil, nil},
+		"a customer asks for more": {ann, order.Filter{CustomerID: "bob", Grant: core.Grant{Customer: "bob"}}, nil, nil},
 		"a seller":                 {shop, order.Filter{}, []int64{mine.ID}, nil},
 		"a seller of a customer":   {coretest.OtherShop, order.Filter{CustomerID: "bob"}, []int64{bobs.ID}, nil},
 		"an administrator":         {root, order.Filter{}, []int64{bobs.ID, mine.ID}, []string{"root ListOrders orders"}},

@@ -7,12 +7,12 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// orderPaymentsStore implements [payment.OrderPayments].
+// orderPaymentsStore implements [payment.OrderPaymentsStore].
 type orderPaymentsStore struct{ *tx }
 
-// Lock gives an order with its stock and its money.
-func (t orderPaymentsStore) Lock(_ context.Context, orderID int64) (*payment.OrderPayments, error) {
-	o, err := t.order(orderID)
+// Lock returns an order that the grant covers, with its stock and its money.
+func (t orderPaymentsStore) Lock(_ context.Context, orderID int64, g core.Grant) (*payment.OrderPayments, error) {
+	o, err := t.granted(orderID, g)
 	if err != nil {
 		return nil, err
 	}
@@ -22,20 +22,20 @@ func (t orderPaymentsStore) Lock(_ context.Context, orderID int64) (*payment.Ord
 	}, nil
 }
 
-// LockByPayment gives the order of a payment.
+// LockByPayment returns the order of a payment.
 func (t orderPaymentsStore) LockByPayment(ctx context.Context, paymentID int64) (*payment.OrderPayments, error) {
 	p, ok := t.payments[paymentID]
 	if !ok {
 		return nil, core.ErrNotFound
 	}
-	return t.Lock(ctx, p.OrderID)
+	return t.Lock(ctx, p.OrderID, core.GrantEverybody)
 }
 
-// LockByRefund gives the order of a refund.
+// LockByRefund returns the order of a refund.
 func (t orderPaymentsStore) LockByRefund(ctx context.Context, refundID int64) (*payment.OrderPayments, error) {
 	r, ok := t.refunds[refundID]
 	if !ok {
 		return nil, core.ErrNotFound
 	}
-	return t.Lock(ctx, r.OrderID)
+	return t.Lock(ctx, r.OrderID, core.GrantEverybody)
 }

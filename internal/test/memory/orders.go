@@ -11,9 +11,8 @@ import (
 // orders implements [order.Orders].
 type orders struct{ *tx }
 
-// Basket gives the products that are asked for, and the order that the operation has
-// made before.
-func (t orders) Basket(_ context.Context, customerID string, by core.Operation, skus []string) (order.Basket, error) {
+// Basket returns the products, and the order that the operation created before.
+func (t orders) Basket(_ context.Context, customerID string, by core.Operation, skus []string, _ core.Grant) (order.Basket, error) {
 	basket := order.Basket{Stock: t.stock(skus)}
 	for _, o := range t.orders {
 		if o.CustomerID == customerID && o.CreatedBy == by {
@@ -23,13 +22,16 @@ func (t orders) Basket(_ context.Context, customerID string, by core.Operation, 
 	return basket, nil
 }
 
-// Get gives an order.
+// Get returns an order.
 func (t orders) Get(_ context.Context, id int64) (*order.Order, error) { return t.order(id) }
 
-// Lock gives an order; the transaction has everything locked.
-func (t orders) Lock(_ context.Context, id int64) (*order.Order, error) { return t.order(id) }
+// Lock returns an order that the grant covers. The transaction already has exclusive
+// access to everything.
+func (t orders) Lock(_ context.Context, id int64, g core.Grant) (*order.Order, error) {
+	return t.granted(id, g)
+}
 
-// List gives a page of orders and one more, newest first.
+// List returns a page of orders and one more, newest first.
 func (t orders) List(_ context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
 	rows := rowsOf(t.orders, func(o *order.Order) bool { return shows(f, o) }, func(o *order.Order) core.Position {
 		return core.Position{CreatedAt: o.CreatedAt, ID: o.ID}
@@ -37,10 +39,9 @@ func (t orders) List(_ context.Context, f order.Filter, page core.Page) ([]*orde
 	return pageOf(rows, page, copyOrder), nil
 }
 
+// shows reports whether the filter selects an order.
 func shows(f order.Filter, o *order.Order) bool {
-	customer, seller := f.Visible[core.Customer], f.Visible[core.Seller]
-	visible := f.Visible == nil || (customer != "" && customer == o.CustomerID) || (seller != "" && seller == o.SellerID)
-	return visible && (f.CustomerID == "" || f.CustomerID == o.CustomerID) && (f.Status == "" || f.Status == o.Status)
+	return f.Grant.Covers(o.Owners()) && (f.CustomerID == "" || f.CustomerID == o.CustomerID) && (f.Status == "" || f.Status == o.Status)
 }
 
 // Save inserts or updates an order. An operation creates one order.
@@ -65,26 +66,35 @@ func (t *tx) order(id int64) (*order.Order, error) {
 	return copyOrder(o), nil
 }
 
+func (t *tx) granted(id int64, g core.Grant) (*order.Order, error) {
+	o, err := t.order(id)
+	if err == nil && !g.Covers(o.Owners()) {
+		return nil, core.ErrNotGranted
+	}
+	return o, err
+}
+
 // reservations implements [order.Reservations].
 type reservations struct{ *tx }
 
-// Lock gives an order with the stock of its lines.
-func (t reservations) Lock(_ context.Context, orderID int64, by core.Operation) (order.Reservation, error) {
-	o, err := t.order(orderID)
+// Lock returns an order that the grant covers, with the stock of its lines.
+func (t reservations) Lock(_ context.Context, orderID int64, by core.Operation, g core.Grant) (order.Reservation, error) {
+	o, err := t.granted(orderID, g)
 	if err != nil {
 		return order.Reservation{}, err
 	}
-	return order.Reservation{Order: o, Stock: t.stockOf(o), Repeated: t.extensions[renewal{orderID, by}]}, nil
+	return order.Reservation{Order: o, Stock: t.stockOf(o), Repeated: t.extensions[extension{orderID, by}]}, nil
 }
 
-// Lapsed gives the orders whose hold is over, the oldest hold first.
+// Expired returns the orders whose reservation has expired, the oldest reservation
+// first.
 func (t reservations) Expired(_ context.Context, limit int) ([]int64, error) {
-	lapsed := rowsOf(t.orders, func(o *order.Order) bool {
+	expired := rowsOf(t.orders, func(o *order.Order) bool {
 		return o.Status == order.PendingPayment && !o.ReservedUntil.IsZero() && !o.HasReservation(t.now)
 	}, func(o *order.Order) core.Position { return core.Position{CreatedAt: o.ReservedUntil, ID: o.ID} })
-	slices.Reverse(lapsed)
+	slices.Reverse(expired)
 	ids := []int64{}
-	for _, r := range lapsed[:min(limit, len(lapsed))] {
+	for _, r := range expired[:min(limit, len(expired))] {
 		ids = append(ids, r.ID)
 	}
 	return ids, nil
@@ -92,14 +102,14 @@ func (t reservations) Expired(_ context.Context, limit int) ([]int64, error) {
 
 // AddExtension records which operation extended a reservation.
 func (t reservations) AddExtension(_ context.Context, o *order.Order, by core.Operation) error {
-	if t.extensions[renewal{o.ID, by}] {
-		return duplicate("renewal by one operation")
+	if t.extensions[extension{o.ID, by}] {
+		return duplicate("extension by one operation")
 	}
-	t.extensions[renewal{o.ID, by}] = true
+	t.extensions[extension{o.ID, by}] = true
 	return nil
 }
 
-// stock gives the products that exist.
+// stock returns those of the products that exist.
 func (t *tx) stock(skus []string) order.Stock {
 	stock := order.Stock{}
 	for _, sku := range skus {

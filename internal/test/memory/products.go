@@ -11,7 +11,7 @@ import (
 // products implements [order.Products].
 type products struct{ *tx }
 
-// Get gives a product.
+// Get returns a product.
 func (t products) Get(_ context.Context, sku string) (*order.Product, error) {
 	p, found := t.products[sku]
 	if !found {
@@ -20,12 +20,17 @@ func (t products) Get(_ context.Context, sku string) (*order.Product, error) {
 	return copyOf(p), nil
 }
 
-// Lock gives a product; the transaction has everything locked.
-func (t products) Lock(ctx context.Context, sku string) (*order.Product, error) {
-	return t.Get(ctx, sku)
+// Lock returns a product that the grant covers. The transaction already has exclusive
+// access to everything.
+func (t products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Product, error) {
+	p, err := t.Get(ctx, sku)
+	if err == nil && !g.Covers(p.Owners()) {
+		return nil, core.ErrNotGranted
+	}
+	return p, err
 }
 
-// List gives a page of products and one more, newest first.
+// List returns a page of products and one more, newest first.
 func (t products) List(_ context.Context, page core.Page) ([]*order.Product, error) {
 	rows := rowsOf(t.products, func(*order.Product) bool { return true }, func(p *order.Product) core.Position {
 		return core.Position{CreatedAt: p.CreatedAt, ID: p.ID}

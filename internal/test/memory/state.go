@@ -18,7 +18,7 @@ import (
 type state struct {
 	products   map[string]*order.Product
 	orders     map[int64]*order.Order
-	extensions map[renewal]bool
+	extensions map[extension]bool
 	payments   map[int64]*payment.Payment
 	refunds    map[int64]*payment.Refund
 	balances   map[balanceKey]*payment.Balance
@@ -31,8 +31,8 @@ type state struct {
 	audit      []core.AuditEntry
 }
 
-// renewal is the operation that renewed the hold of an order.
-type renewal struct {
+// extension is the operation that extended the reservation of an order.
+type extension struct {
 	orderID int64
 	by      core.Operation
 }

@@ -44,7 +44,7 @@ func orderPaymentsRoundTrip(t *testing.T, s Stores) {
 	s.changeBalance(t, money("8", "JPY"), newLedgerEntry(32, money("8", "JPY"), core.Operation{}))
 	live.Refunds = []*payment.Refund{refund}
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, 1)
+		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
 		equal(t, "op", op, &payment.OrderPayments{
 			Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)},
 			Payments: []*payment.Payment{failed, live},
@@ -58,7 +58,7 @@ func orderPaymentsWithoutMoney(t *testing.T, s Stores) {
 	o := newOrder(1, "key-1")
 	s.save(t, o)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, 1)
+		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
 		equal(t, "op", op, &payment.OrderPayments{
 			Order: o, Balance: &payment.Balance{CustomerID: "sber-42", Amount: rub("0.00"), New: true},
 		})

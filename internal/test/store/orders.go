@@ -47,9 +47,9 @@ func absentOrder(t *testing.T, s Stores) {
 	s.save(t, newOrder(1, "key-1"))
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		_, got := tx.Orders.Get(ctx, 2)
-		_, locked := tx.Orders.Lock(ctx, 2)
-		_, held := tx.Reservations.Lock(ctx, 2, core.Operation{})
-		_, paid := tx.OrderPayments.Lock(ctx, 2)
+		_, locked := tx.Orders.Lock(ctx, 2, core.GrantEverybody)
+		_, held := tx.Reservations.Lock(ctx, 2, core.Operation{}, core.GrantEverybody)
+		_, paid := tx.OrderPayments.Lock(ctx, 2, core.GrantEverybody)
 		for name, err := range map[string]error{"Get": got, "Lock": locked, "Reservations.Lock": held, "OrderPaymentsStore.Lock": paid} {
 			if !errors.Is(err, core.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -67,7 +67,7 @@ func orderRoundTrip(t *testing.T, s Stores) {
 	equal(t, "order", s.order(t, 1), o)
 	equal(t, "another order", s.order(t, 2), other)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		locked, err := tx.Orders.Lock(ctx, 1)
+		locked, err := tx.Orders.Lock(ctx, 1, core.GrantEverybody)
 		equal(t, "locked order", locked, o)
 		return err
 	})
@@ -95,7 +95,7 @@ func (s Stores) basket(t *testing.T, customerID string, by core.Operation, skus 
 	t.Helper()
 	var b order.Basket
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		b, err = tx.Orders.Basket(ctx, customerID, by, skus)
+		b, err = tx.Orders.Basket(ctx, customerID, by, skus, core.GrantEverybody)
 		return err
 	})
 	return b
@@ -127,8 +127,11 @@ func basketKnowsItsOperation(t *testing.T, s Stores) {
 func oneOrderOfAnOperation(t *testing.T, s Stores) {
 	s.save(t, newOrder(1, "key-1"))
 	s.refuses(t, "a second order of one operation", newOrder(2, "key-1"))
-	equal(t, "orders", len(s.orders(t, order.Filter{}, core.Page{Limit: 10})), 1)
+	equal(t, "orders", len(s.orders(t, everything, core.Page{Limit: 10})), 1)
 }
+
+// everything is the filter that shows all orders.
+var everything = order.Filter{Grant: core.GrantEverybody}
 
 func (s Stores) orders(t *testing.T, f order.Filter, page core.Page) []*order.Order {
 	t.Helper()
@@ -140,7 +143,7 @@ func (s Stores) orders(t *testing.T, f order.Filter, page core.Page) []*order.Or
 	return found
 }
 
-// ordersShown gives the ids of a list, sorted.
+// ordersShown returns the ids of a list, sorted.
 func (s Stores) ordersShown(t *testing.T, f order.Filter) []int64 {
 	t.Helper()
 	var ids []int64
@@ -165,18 +168,18 @@ func orderFilter(t *testing.T, s Stores) {
 		filter order.Filter
 		want   []int64
 	}{
-		"everybody's":               {order.Filter{}, []int64{1, 2, 3, 4}},
-		"nobody's":                  {order.Filter{Visible: core.Owners{}}, nil},
-		"nobody's, of a customer":   {order.Filter{Visible: core.Owners{}, CustomerID: "ann"}, nil},
-		"a customer's own":          {order.Filter{Visible: core.Owners{core.Customer: "ann"}}, []int64{1, 2}},
-		"a seller's own":            {order.Filter{Visible: core.Owners{core.Seller: "shop-7"}}, []int64{1, 3}},
-		"who buys and sells":        {order.Filter{Visible: core.Owners{core.Customer: "shop-7", core.Seller: "shop-7"}}, []int64{1, 3, 4}},
-		"of a customer":             {order.Filter{CustomerID: "ann"}, []int64{1, 2}},
-		"of a status":               {order.Filter{Status: order.Paid}, []int64{2}},
-		"a seller's, of a customer": {order.Filter{Visible: core.Owners{core.Seller: "shop-7"}, CustomerID: "bob"}, []int64{3}},
-		"another's customer":        {order.Filter{Visible: core.Owners{core.Customer: "ann"}, CustomerID: "bob"}, nil},
-		"all at once": {order.Filter{
-			Visible: core.Owners{core.Seller: "shop-8"}, CustomerID: "ann", Status: order.Paid,
+		"of everybody":                   {order.Filter{Grant: core.GrantEverybody}, []int64{1, 2, 3, 4}},
+		"of nobody":                      {order.Filter{}, nil},
+		"of nobody, for one customer":    {order.Filter{CustomerID: "ann"}, nil},
+		"of a customer":                  {order.Filter{Grant: core.Grant{Customer: "ann"}}, []int64{1, 2}},
+		"of a seller":                    {order.Filter{Grant: core.Grant{Seller: "shop-7"}}, []int64{1, 3}},
+		"of who buys and sells":          {order.Filter{Grant: core.Grant{Customer: "shop-7", Seller: "shop-7"}}, []int64{1, 3, 4}},
+		"of everybody, for one customer": {order.Filter{Grant: core.GrantEverybody, CustomerID: "ann"}, []int64{1, 2}},
+		"of everybody, by status":        {order.Filter{Grant: core.GrantEverybody, Status: order.Paid}, []int64{2}},
+		"of a seller, for one customer":  {order.Filter{Grant: core.Grant{Seller: "shop-7"}, CustomerID: "bob"}, []int64{3}},
+		"of one customer, for another":   {order.Filter{Grant: core.Grant{Customer: "ann"}, CustomerID: "bob"}, nil},
+		"by all criteria": {order.Filter{
+			Grant: core.Grant{Seller: "shop-8"}, CustomerID: "ann", Status: order.Paid,
 		}, []int64{2}},
 	} {
 		equal(t, name, s.ordersShown(t, c.filter), c.want)
@@ -192,7 +195,9 @@ func orderPages(t *testing.T, s Stores) {
 		want = append([]*order.Order{o}, want...)
 	}
 	newer := int64(len(want))
-	list := func(page core.Page) []*order.Order { return s.orders(t, order.Filter{CustomerID: "sber-42"}, page) }
+	list := func(page core.Page) []*order.Order {
+		return s.orders(t, order.Filter{Grant: core.GrantEverybody, CustomerID: "sber-42"}, page)
+	}
 	at := func(o *order.Order) core.Position { return core.Position{CreatedAt: o.CreatedAt, ID: o.ID} }
 	found := pages(t, 2, list, at, func() {
 		newer++
@@ -208,7 +213,7 @@ func basketLock(t *testing.T, s Stores) {
 		if i%2 == 0 {
 			slices.Reverse(skus)
 		}
-		basket, err := tx.Orders.Basket(ctx, "sber-42", operation("sber-42", strconv.Itoa(i)), skus)
+		basket, err := tx.Orders.Basket(ctx, "sber-42", operation("sber-42", strconv.Itoa(i)), skus, core.GrantEverybody)
 		if err != nil {
 			return err
 		}
@@ -239,12 +244,12 @@ func orderLock(t *testing.T, s Stores) {
 func lockOneWayOrAnother(ctx context.Context, tx payment.Tx, i int) (*order.Order, error) {
 	switch i % 3 {
 	case 0:
-		return tx.Orders.Lock(ctx, 1)
+		return tx.Orders.Lock(ctx, 1, core.GrantEverybody)
 	case 1:
-		reservation, err := tx.Reservations.Lock(ctx, 1, core.Operation{})
+		reservation, err := tx.Reservations.Lock(ctx, 1, core.Operation{}, core.GrantEverybody)
 		return reservation.Order, err
 	}
-	op, err := tx.OrderPayments.Lock(ctx, 1)
+	op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +260,7 @@ func holdRoundTrip(t *testing.T, s Stores) {
 	o, tea, cup := newOrder(1, "key-1"), newProduct(1, "tea"), newProduct(2, "cup")
 	s.save(t, tea, cup, newProduct(3, "spoon"), o)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, 1, operation("sber-42", "key-1"))
+		reservation, err := tx.Reservations.Lock(ctx, 1, operation("sber-42", "key-1"), core.GrantEverybody)
 		equal(t, "reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
 		return err
 	})
@@ -279,7 +284,7 @@ func extensions(t *testing.T, s Stores) {
 		{2, operation("sber-42", "key-1"), false},
 	} {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by)
+			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by, core.GrantEverybody)
 			if reservation.Repeated != c.want {
 				t.Errorf("order %d by %v: renewed = %v", c.orderID, c.by, reservation.Repeated)
 			}

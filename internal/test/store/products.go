@@ -48,7 +48,7 @@ func absentProduct(t *testing.T, s Stores) {
 		if _, err := tx.Products.Get(ctx, "tea"); !errors.Is(err, core.ErrNotFound) {
 			t.Errorf("Get: %v", err)
 		}
-		if _, err := tx.Products.Lock(ctx, "tea"); !errors.Is(err, core.ErrNotFound) {
+		if _, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody); !errors.Is(err, core.ErrNotFound) {
 			t.Errorf("Lock: %v", err)
 		}
 		return nil
@@ -60,7 +60,7 @@ func productRoundTrip(t *testing.T, s Stores) {
 	s.save(t, tea, newProduct(2, "Tea")) // SKUs have two cases
 	equal(t, "product", s.product(t, "tea"), stored(tea))
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		locked, err := tx.Products.Lock(ctx, "tea")
+		locked, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
 		equal(t, "locked product", locked, stored(tea))
 		return err
 	})
@@ -121,7 +121,7 @@ func describingLeavesReserved(t *testing.T, s Stores) {
 		return tx.Products.SaveStock(ctx, order.Stock{"tea": tea})
 	})
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		locked, err := tx.Products.Lock(ctx, "tea")
+		locked, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func productPages(t *testing.T, s Stores) {
 func productLock(t *testing.T, s Stores) {
 	s.save(t, newProduct(1, "tea"))
 	s.concurrently(t, 20, func(ctx context.Context, tx payment.Tx, _ int) error {
-		p, err := tx.Products.Lock(ctx, "tea")
+		p, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
 		if err != nil {
 			return err
 		}

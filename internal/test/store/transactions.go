@@ -156,7 +156,7 @@ func (s Stores) isEmpty(t *testing.T) {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		products, _ := tx.Products.List(ctx, core.Page{Limit: 1})
-		orders, _ := tx.Orders.List(ctx, order.Filter{}, core.Page{Limit: 1})
+		orders, _ := tx.Orders.List(ctx, everything, core.Page{Limit: 1})
 		payments, _ := tx.Payments.Of(ctx, 1)
 		balances, _ := tx.Balances.Of(ctx, "sber-42")
 		entries, err := tx.Ledger.List(ctx, "sber-42", core.Page{Limit: 1})

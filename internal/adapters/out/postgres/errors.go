@@ -11,12 +11,13 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// serverError is what may be told of an error by PostgreSQL: its message and detail
-// carry values of rows, so they stay here (AUTH-16).
+// serverError is the part of a PostgreSQL error that may leave this package. Message and
+// detail of the original carry values of rows, which must not reach logs (AUTH-16).
 type serverError struct {
 	state      string
 	constraint string
-	fatal      bool
+	// fatal reports that the server closed the connection with the error.
+	fatal bool
 }
 
 func (e *serverError) Error() string {
@@ -26,7 +27,8 @@ func (e *serverError) Error() string {
 	return "SQLSTATE " + e.state
 }
 
-// safe strips an error of the values that PostgreSQL puts into its messages.
+// safe replaces an error of the server, whose text can contain values of rows, by a
+// [serverError]. It returns other errors unchanged.
 func safe(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return &serverError{state: pg.Code, constraint: pg.ConstraintName, fatal: pg.Severity != "ERROR"}
@@ -34,15 +36,18 @@ func safe(err error) error {
 	return err
 }
 
-// refusedByServer tells that the server itself said no and stayed: the transaction is
-// rolled back for certain. A server that is shutting down proves nothing.
+// refusedByServer reports whether the server itself reported an error and kept the
+// connection. Then the transaction is certainly rolled back. A fatal error proves
+// nothing: a server that shuts down may have committed before.
 func refusedByServer(err error) bool {
 	e, ok := errors.AsType[*serverError](safe(err))
 	return ok && !e.fatal
 }
 
-// lostRace tells that the transaction was rolled back because of another one, and
-// that running it again is the answer.
+// lostRace reports whether the transaction was rolled back because of a concurrent one,
+// so that it must be run again. A unique violation counts: the core looks for the row
+// before it inserts one, so the other transaction inserted it in between, and the next
+// run finds it.
 func lostRace(err error) bool {
 	e, ok := errors.AsType[*serverError](err)
 	if !ok || e.fatal {
@@ -55,8 +60,10 @@ func lostRace(err error) bool {
 	return false
 }
 
-// unavailable sorts the errors of a transaction that has certainly not committed:
-// what the server cannot do now, or a connection that broke, is temporary.
+// unavailable classifies the error of a transaction that has certainly not committed. It
+// wraps temporary failures in [core.ErrUnavailable]: a server that cannot do the work
+// now, and a broken connection. Other errors of the server are defects and stay as they
+// are, without values of rows.
 func unavailable(err error) error {
 	err = safe(err)
 	if err == nil || lostRace(err) || errors.Is(err, pgx.ErrNoRows) {
@@ -68,8 +75,8 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 }
 
-// temporary lists the classes of SQLSTATE that pass: connection, resources, operator
-// intervention, and lock_not_available.
+// temporary reports whether a SQLSTATE passes by itself: connection exceptions (08),
+// insufficient resources (53), operator intervention (57), and lock_not_available.
 func temporary(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") ||
 		strings.HasPrefix(state, "57") || state == "55P03"

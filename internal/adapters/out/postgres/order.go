@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
@@ -11,11 +12,13 @@ import (
 // orders implements [order.Orders].
 type orders struct{ t *tx }
 
-// Basket locks the products that are asked for, and looks for an order that the
-// operation has made before.
-func (s orders) Basket(ctx context.Context, customerID string, by core.Operation, skus []string) (order.Basket, error) {
+// Basket locks the products that the grant covers, and loads the order that the
+// operation created before.
+func (s orders) Basket(
+	ctx context.Context, customerID string, by core.Operation, skus []string, g core.Grant,
+) (order.Basket, error) {
 	var prior []dbsqlc.OrderByOperationRow
-	var stock []dbsqlc.Product
+	var others, locked []dbsqlc.Product
 	err := s.t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) {
 			prior, err = q.OrderByOperation(ctx, dbsqlc.OrderByOperationParams{
@@ -24,14 +27,22 @@ func (s orders) Basket(ctx context.Context, customerID string, by core.Operation
 			return err
 		},
 		func(q *dbsqlc.Queries) (err error) {
-			stock, err = q.LockProducts(ctx, skus)
+			others, err = q.ProductsOfOthers(ctx, dbsqlc.ProductsOfOthersParams{
+				Skus: skus, Everybody: g.Everybody, AsSeller: optional(g.Seller),
+			})
+			return err
+		},
+		func(q *dbsqlc.Queries) (err error) {
+			locked, err = q.LockProducts(ctx, dbsqlc.LockProductsParams{
+				Skus: skus, Everybody: g.Everybody, AsSeller: optional(g.Seller),
+			})
 			return err
 		})
 	if err != nil {
 		return order.Basket{}, err
 	}
 	var basket order.Basket
-	if basket.Stock, err = stockOf(stock); err != nil || len(prior) == 0 {
+	if basket.Stock, err = stockOf(slices.Concat(others, locked)); err != nil || len(prior) == 0 {
 		return basket, err
 	}
 	basket.Prior, err = oneOrder(linesOf(prior))
@@ -51,26 +62,23 @@ func (s orders) Get(ctx context.Context, id int64) (*order.Order, error) {
 	return oneOrder(linesOf(rows))
 }
 
-// Lock loads an order for a change.
-func (s orders) Lock(ctx context.Context, id int64) (*order.Order, error) {
+// Lock locks and loads an order that the grant covers.
+func (s orders) Lock(ctx context.Context, id int64, g core.Grant) (*order.Order, error) {
+	var exists bool
 	var rows []dbsqlc.LockOrderRow
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.LockOrder(ctx, id)
-		return err
-	})
-	if err != nil {
+	if err := s.t.load(ctx, orderExists(ctx, id, &exists), lockOrder(ctx, id, g, &rows)); err != nil {
 		return nil, err
 	}
-	return oneOrder(linesOf(rows))
+	return lockedOrder(rows, exists)
 }
 
-// List gives a page of orders and one more, newest first.
+// List returns a page of orders and one more, newest first.
 func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
 	var rows []dbsqlc.ListOrdersRow
 	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
 		rows, err = q.ListOrders(ctx, dbsqlc.ListOrdersParams{
-			Everybody:  f.Visible == nil,
-			AsCustomer: optional(f.Visible[core.Customer]), AsSeller: optional(f.Visible[core.Seller]),
+			Everybody:  f.Grant.Everybody,
+			AsCustomer: optional(f.Grant.Customer), AsSeller: optional(f.Grant.Seller),
 			CustomerID: optional(f.CustomerID), Status: optional(string(f.Status)),
 			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
 		})
@@ -123,10 +131,10 @@ func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
 	return p
 }
 
-// orderLine is how orders are read: one row for each line.
+// orderLine is how orders are read: one row for each line of an order.
 type orderLine = dbsqlc.OrderByIDRow
 
-// linesOf makes one type of the rows of all queries that read orders.
+// linesOf converts the rows of all queries that read orders to one type.
 func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperationRow | dbsqlc.ListOrdersRow](rows []R) []orderLine {
 	lines := make([]orderLine, len(rows))
 	for i, r := range rows {
@@ -135,7 +143,15 @@ func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperati
 	return lines
 }
 
-// oneOrder makes the order that all lines belong to.
+// lockedOrder returns the order that was locked, or the reason why none was.
+func lockedOrder(rows []dbsqlc.LockOrderRow, exists bool) (*order.Order, error) {
+	if len(rows) == 0 {
+		return nil, notLocked(exists)
+	}
+	return oneOrder(linesOf(rows))
+}
+
+// oneOrder returns the order that all lines belong to.
 func oneOrder(lines []orderLine) (*order.Order, error) {
 	found, err := ordersOf(lines)
 	if err != nil {
@@ -147,7 +163,7 @@ func oneOrder(lines []orderLine) (*order.Order, error) {
 	return found[0], nil
 }
 
-// ordersOf makes orders of lines that are sorted by order.
+// ordersOf converts lines that are sorted by order.
 func ordersOf(lines []orderLine) ([]*order.Order, error) {
 	var found []*order.Order
 	for i, r := range lines {
@@ -168,13 +184,13 @@ func ordersOf(lines []orderLine) ([]*order.Order, error) {
 	return found, nil
 }
 
-// orderOf makes an order of its own row; the lines come on top.
+// orderOf converts the row of an order. The caller adds the lines.
 func orderOf(row dbsqlc.Order) (*order.Order, error) {
 	total, err := core.MoneyOf(row.Total, row.Currency)
 	return &order.Order{
 		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
-		Total: total, ReservedUntil: timeOf(row.ReservedUntil), CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
-		Cancellation: cancellationOf(row), Version: int(row.Version),
+		Total: total, ReservedUntil: timeOf(row.ReservedUntil), Version: int(row.Version),
+		CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey}, Cancellation: cancellationOf(row),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}, err
 }

@@ -8,11 +8,12 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// orderPaymentsStore implements [payment.OrderPayments].
+// orderPaymentsStore implements [payment.OrderPaymentsStore].
 type orderPaymentsStore struct{ t *tx }
 
-// orderPaymentsRows is what one round trip brings of an order and its money.
+// orderPaymentsRows are the answers to one load of an order and its money.
 type orderPaymentsRows struct {
+	exists   bool
 	order    []dbsqlc.LockOrderRow
 	stock    []dbsqlc.Product
 	payments []dbsqlc.Payment
@@ -20,19 +21,18 @@ type orderPaymentsRows struct {
 	balances []dbsqlc.Balance
 }
 
-// Lock loads and locks in the global order: the order, its stock by SKU, the balance.
-// Payments and refunds change only under the order's lock.
-func (s orderPaymentsStore) Lock(ctx context.Context, orderID int64) (*payment.OrderPayments, error) {
+// Lock locks and loads in the global order: the order, its stock by SKU, the balance.
+// Payments and refunds need no lock of their own: they change only under the lock of
+// the order.
+func (s orderPaymentsStore) Lock(ctx context.Context, orderID int64, g core.Grant) (*payment.OrderPayments, error) {
 	var rows orderPaymentsRows
 	err := s.t.load(ctx,
-		func(q *dbsqlc.Queries) (err error) { rows.order, err = q.LockOrder(ctx, orderID); return err },
-		func(q *dbsqlc.Queries) (err error) { rows.stock, err = q.LockStockOfOrder(ctx, orderID); return err },
+		orderExists(ctx, orderID, &rows.exists),
+		lockOrder(ctx, orderID, g, &rows.order),
+		lockStockOfOrder(ctx, orderID, g, &rows.stock),
 		func(q *dbsqlc.Queries) (err error) { rows.payments, err = q.PaymentsOfOrder(ctx, orderID); return err },
 		func(q *dbsqlc.Queries) (err error) { rows.refunds, err = q.RefundsOfOrder(ctx, orderID); return err },
-		func(q *dbsqlc.Queries) (err error) {
-			rows.balances, err = q.LockBalanceOfOrder(ctx, orderID)
-			return err
-		},
+		lockBalanceOfOrder(ctx, orderID, g, &rows.balances),
 	)
 	if err != nil {
 		return nil, err
@@ -62,21 +62,21 @@ func (s orderPaymentsStore) lockOrderOf(ctx context.Context, find func(*dbsqlc.Q
 	if len(ids) == 0 {
 		return nil, core.ErrNotFound
 	}
-	return s.Lock(ctx, ids[0])
+	return s.Lock(ctx, ids[0], core.GrantEverybody)
 }
 
 func (rows orderPaymentsRows) orderPayments() (*payment.OrderPayments, error) {
-	o, err := oneOrder(linesOf(rows.order))
+	o, err := lockedOrder(rows.order, rows.exists)
 	if err != nil {
 		return nil, err
 	}
-	c := &payment.OrderPayments{Order: o}
-	if c.Stock, err = stockOf(rows.stock); err != nil {
+	op := &payment.OrderPayments{Order: o}
+	if op.Stock, err = stockOf(rows.stock); err != nil {
 		return nil, err
 	}
-	if c.Payments, err = paymentsOf(rows.payments, rows.refunds); err != nil {
+	if op.Payments, err = paymentsOf(rows.payments, rows.refunds); err != nil {
 		return nil, err
 	}
-	c.Balance, err = balanceOf(rows.balances, o.CustomerID, o.Total.Currency())
-	return c, err
+	op.Balance, err = balanceOf(rows.balances, o.CustomerID, o.Total.Currency())
+	return op, err
 }

@@ -13,16 +13,7 @@ type products struct{ t *tx }
 
 // Get loads a product.
 func (s products) Get(ctx context.Context, sku string) (*order.Product, error) {
-	return s.one(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) { return q.ProductBySKU(ctx, sku) })
-}
-
-// Lock loads a product for a change.
-func (s products) Lock(ctx context.Context, sku string) (*order.Product, error) {
-	return s.one(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) { return q.LockProduct(ctx, sku) })
-}
-
-func (s products) one(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.Product, error)) (*order.Product, error) {
-	found, err := s.many(ctx, find)
+	found, err := s.many(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) { return q.ProductBySKU(ctx, sku) })
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +23,31 @@ func (s products) one(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.
 	return found[0], nil
 }
 
-// List gives a page of products and one more, newest first.
+// Lock locks and loads a product that the grant covers.
+func (s products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Product, error) {
+	var exists bool
+	var rows []dbsqlc.Product
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) {
+			exists, err = q.ProductExists(ctx, sku)
+			return err
+		},
+		func(q *dbsqlc.Queries) (err error) {
+			rows, err = q.LockProduct(ctx, dbsqlc.LockProductParams{
+				Sku: sku, Everybody: g.Everybody, AsSeller: optional(g.Seller),
+			})
+			return err
+		})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, notLocked(exists)
+	}
+	return productOf(rows[0])
+}
+
+// List returns a page of products and one more, newest first.
 func (s products) List(ctx context.Context, page core.Page) ([]*order.Product, error) {
 	return s.many(ctx, func(q *dbsqlc.Queries) ([]dbsqlc.Product, error) {
 		return q.ListProducts(ctx, dbsqlc.ListProductsParams{
@@ -59,7 +74,7 @@ func (s products) many(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc
 	return found, nil
 }
 
-// Save writes a product that is new or changed.
+// Save inserts or updates a product.
 func (s products) Save(ctx context.Context, p *order.Product) error {
 	if p.New {
 		return s.t.writes().InsertProduct(ctx, dbsqlc.InsertProductParams{
@@ -74,7 +89,7 @@ func (s products) Save(ctx context.Context, p *order.Product) error {
 	})
 }
 
-// SaveStock writes the counts of several products, locked before, in one statement.
+// SaveStock writes the quantities of several locked products in one statement.
 func (s products) SaveStock(ctx context.Context, stock order.Stock) error {
 	var counts dbsqlc.UpdateStockParams
 	for _, p := range stock {

@@ -11,14 +11,16 @@ import (
 // reservations implements [order.Reservations].
 type reservations struct{ t *tx }
 
-// Lock loads and locks in the global order: the order, then its stock by SKU.
-func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation) (order.Reservation, error) {
+// Lock locks and loads in the global order: the order, then its stock by SKU.
+func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation, g core.Grant) (order.Reservation, error) {
+	var exists bool
 	var rows []dbsqlc.LockOrderRow
 	var stock []dbsqlc.Product
 	var extensions []int64
 	err := s.t.load(ctx,
-		func(q *dbsqlc.Queries) (err error) { rows, err = q.LockOrder(ctx, orderID); return err },
-		func(q *dbsqlc.Queries) (err error) { stock, err = q.LockStockOfOrder(ctx, orderID); return err },
+		orderExists(ctx, orderID, &exists),
+		lockOrder(ctx, orderID, g, &rows),
+		lockStockOfOrder(ctx, orderID, g, &stock),
 		func(q *dbsqlc.Queries) (err error) {
 			extensions, err = q.FindExtension(ctx, dbsqlc.FindExtensionParams{
 				OrderID: orderID, CreatedBy: by.Actor, IdempotencyKey: by.Key,
@@ -28,12 +30,12 @@ func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation
 	if err != nil {
 		return order.Reservation{}, err
 	}
-	h := order.Reservation{Repeated: len(extensions) > 0}
-	if h.Order, err = oneOrder(linesOf(rows)); err != nil {
-		return h, err
+	r := order.Reservation{Repeated: len(extensions) > 0}
+	if r.Order, err = lockedOrder(rows, exists); err != nil {
+		return order.Reservation{}, err
 	}
-	h.Stock, err = stockOf(stock)
-	return h, err
+	r.Stock, err = stockOf(stock)
+	return r, err
 }
 
 // Expired returns orders whose reservation has expired by the clock of the database.

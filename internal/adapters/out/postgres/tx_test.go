@@ -238,7 +238,7 @@ func TestDeadlockEndsAndBothSucceed(t *testing.T) {
 			met := false
 			attempts[i], err = inTx(t, db, func(ctx context.Context, tx order.Tx) error {
 				for n, sku := range skus {
-					p, err := tx.Products.Lock(ctx, sku)
+					p, err := tx.Products.Lock(ctx, sku, core.GrantEverybody)
 					if err != nil {
 						return err
 					}
@@ -293,7 +293,7 @@ func TestBasketsNeverDeadlock(t *testing.T) {
 				slices.Reverse(mine)
 			}
 			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-				basket, err := tx.Orders.Basket(ctx, secret, core.Operation{}, mine)
+				basket, err := tx.Orders.Basket(ctx, secret, core.Operation{}, mine, core.GrantEverybody)
 				if err != nil {
 					return err
 				}
@@ -516,7 +516,7 @@ func TestWaitForALockEndsWithTheContext(t *testing.T) {
 		if err := tx.Products.Save(ctx, product("cup")); err != nil {
 			return err
 		}
-		_, err := tx.Products.Lock(ctx, "tea")
+		_, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
 		return err
 	})
 	if !errors.Is(err, core.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
@@ -557,6 +557,7 @@ func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = other.Rollback(context.WithoutCancel(t.Context())) }() // lets the reader go when the test fails
 	if _, err := other.Exec(t.Context(), "LOCK TABLE refund"); err != nil {
 		t.Fatal(err)
 	}
@@ -570,7 +571,7 @@ func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `WITH p AS (
 			INSERT INTO payment (order_id, idempotency_key, amount, currency, method, status, created_by)
 			SELECT id, 'key-2', 1, 'RUB', 'balance', 'captured', 'sber-42' FROM orders RETURNING id, order_id)
-		INSERT INTO refund (payment_id, order_id, amount, currency, status, rest, created_by)
+		INSERT INTO refund (payment_id, order_id, amount, currency, status, full_refund, created_by)
 		SELECT id, order_id, 1, 'RUB', 'succeeded', true, 'sber-42' FROM p`); err != nil {
 		t.Fatal(err)
 	}

@@ -232,11 +232,25 @@ func (q *Queries) LockBalance(ctx context.Context, arg LockBalanceParams) ([]Bal
 const lockBalanceOfOrder = `-- name: LockBalanceOfOrder :many
 SELECT b.customer_id, b.currency, b.amount FROM balance b JOIN orders o ON o.customer_id = b.customer_id AND o.currency = b.currency
 WHERE o.id = $1
+  AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
 FOR UPDATE OF b
 `
 
-func (q *Queries) LockBalanceOfOrder(ctx context.Context, orderID int64) ([]Balance, error) {
-	rows, err := q.db.Query(ctx, lockBalanceOfOrder, orderID)
+type LockBalanceOfOrderParams struct {
+	OrderID    int64
+	Everybody  bool
+	AsCustomer *string
+	AsSeller   *string
+}
+
+// Locks the balance only for those who may lock the order.
+func (q *Queries) LockBalanceOfOrder(ctx context.Context, arg LockBalanceOfOrderParams) ([]Balance, error) {
+	rows, err := q.db.Query(ctx, lockBalanceOfOrder,
+		arg.OrderID,
+		arg.Everybody,
+		arg.AsCustomer,
+		arg.AsSeller,
+	)
 	if err != nil {
 		return nil, err
 	}

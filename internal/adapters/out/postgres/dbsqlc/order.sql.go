@@ -245,17 +245,31 @@ const lockOrder = `-- name: LockOrder :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = $1
+  AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
 ORDER BY i.line
 FOR UPDATE OF o
 `
+
+type LockOrderParams struct {
+	ID         int64
+	Everybody  bool
+	AsCustomer *string
+	AsSeller   *string
+}
 
 type LockOrderRow struct {
 	Order     Order
 	OrderItem OrderItem
 }
 
-func (q *Queries) LockOrder(ctx context.Context, id int64) ([]LockOrderRow, error) {
-	rows, err := q.db.Query(ctx, lockOrder, id)
+// Locks the order only for its customer, its seller, or everybody.
+func (q *Queries) LockOrder(ctx context.Context, arg LockOrderParams) ([]LockOrderRow, error) {
+	rows, err := q.db.Query(ctx, lockOrder,
+		arg.ID,
+		arg.Everybody,
+		arg.AsCustomer,
+		arg.AsSeller,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -406,6 +420,17 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 		return nil, err
 	}
 	return items, nil
+}
+
+const orderExists = `-- name: OrderExists :one
+SELECT EXISTS (SELECT FROM orders WHERE id = $1)
+`
+
+func (q *Queries) OrderExists(ctx context.Context, id int64) (bool, error) {
+	row := q.db.QueryRow(ctx, orderExists, id)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const updateOrder = `-- name: UpdateOrder :exec

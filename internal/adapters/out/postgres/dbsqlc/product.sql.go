@@ -89,11 +89,20 @@ func (q *Queries) ListProducts(ctx context.Context, arg ListProductsParams) ([]P
 }
 
 const lockProduct = `-- name: LockProduct :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product WHERE sku = $1 FOR UPDATE
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+WHERE sku = $1 AND ($2::bool OR seller_id = $3)
+FOR UPDATE
 `
 
-func (q *Queries) LockProduct(ctx context.Context, sku string) ([]Product, error) {
-	rows, err := q.db.Query(ctx, lockProduct, sku)
+type LockProductParams struct {
+	Sku       string
+	Everybody bool
+	AsSeller  *string
+}
+
+// Locks the product only for its seller, or everybody.
+func (q *Queries) LockProduct(ctx context.Context, arg LockProductParams) ([]Product, error) {
+	rows, err := q.db.Query(ctx, lockProduct, arg.Sku, arg.Everybody, arg.AsSeller)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +133,22 @@ func (q *Queries) LockProduct(ctx context.Context, sku string) ([]Product, error
 }
 
 const lockProducts = `-- name: LockProducts :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product WHERE sku = ANY($1::text[]) ORDER BY sku FOR UPDATE
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+WHERE sku = ANY($1::text[]) AND ($2::bool OR seller_id = $3)
+ORDER BY sku
+FOR UPDATE
 `
 
-// Sorted before they are locked, so that two orders never wait for each other.
-func (q *Queries) LockProducts(ctx context.Context, skus []string) ([]Product, error) {
-	rows, err := q.db.Query(ctx, lockProducts, skus)
+type LockProductsParams struct {
+	Skus      []string
+	Everybody bool
+	AsSeller  *string
+}
+
+// Locks products only for their seller, or everybody. They are sorted before they are
+// locked, so that two orders never wait for each other.
+func (q *Queries) LockProducts(ctx context.Context, arg LockProductsParams) ([]Product, error) {
+	rows, err := q.db.Query(ctx, lockProducts, arg.Skus, arg.Everybody, arg.AsSeller)
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +180,30 @@ func (q *Queries) LockProducts(ctx context.Context, skus []string) ([]Product, e
 
 const lockStockOfOrder = `-- name: LockStockOfOrder :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
-WHERE sku = ANY(ARRAY(SELECT i.sku FROM order_item i WHERE i.order_id = $1))
+WHERE sku = ANY(ARRAY(
+    SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id
+    WHERE i.order_id = $1
+      AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
+))
 ORDER BY sku
 FOR UPDATE
 `
 
-func (q *Queries) LockStockOfOrder(ctx context.Context, orderID int64) ([]Product, error) {
-	rows, err := q.db.Query(ctx, lockStockOfOrder, orderID)
+type LockStockOfOrderParams struct {
+	OrderID    int64
+	Everybody  bool
+	AsCustomer *string
+	AsSeller   *string
+}
+
+// Locks the stock only for those who may lock the order.
+func (q *Queries) LockStockOfOrder(ctx context.Context, arg LockStockOfOrderParams) ([]Product, error) {
+	rows, err := q.db.Query(ctx, lockStockOfOrder,
+		arg.OrderID,
+		arg.Everybody,
+		arg.AsCustomer,
+		arg.AsSeller,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +239,60 @@ SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at,
 
 func (q *Queries) ProductBySKU(ctx context.Context, sku string) ([]Product, error) {
 	rows, err := q.db.Query(ctx, productBySKU, sku)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Product
+	for rows.Next() {
+		var i Product
+		if err := rows.Scan(
+			&i.Sku,
+			&i.ID,
+			&i.SellerID,
+			&i.Name,
+			&i.Price,
+			&i.Currency,
+			&i.OnHand,
+			&i.Reserved,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const productExists = `-- name: ProductExists :one
+SELECT EXISTS (SELECT FROM product WHERE sku = $1)
+`
+
+func (q *Queries) ProductExists(ctx context.Context, sku string) (bool, error) {
+	row := q.db.QueryRow(ctx, productExists, sku)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
+const productsOfOthers = `-- name: ProductsOfOthers :many
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+WHERE sku = ANY($1::text[]) AND ($2::bool OR seller_id = $3) IS NOT TRUE
+`
+
+type ProductsOfOthersParams struct {
+	Skus      []string
+	Everybody bool
+	AsSeller  *string
+}
+
+// The products that LockProducts leaves out.
+func (q *Queries) ProductsOfOthers(ctx context.Context, arg ProductsOfOthersParams) ([]Product, error) {
+	rows, err := q.db.Query(ctx, productsOfOthers, arg.Skus, arg.Everybody, arg.AsSeller)
 	if err != nil {
 		return nil, err
 	}

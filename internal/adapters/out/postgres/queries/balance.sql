@@ -2,8 +2,10 @@
 SELECT * FROM balance WHERE customer_id = @customer_id AND currency = @currency FOR UPDATE;
 
 -- name: LockBalanceOfOrder :many
+-- Locks the balance only for those who may lock the order.
 SELECT b.* FROM balance b JOIN orders o ON o.customer_id = b.customer_id AND o.currency = b.currency
 WHERE o.id = @order_id
+  AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
 FOR UPDATE OF b;
 
 -- name: BalancesOf :many

@@ -5,10 +5,15 @@ FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = @id
 ORDER BY i.line;
 
+-- name: OrderExists :one
+SELECT EXISTS (SELECT FROM orders WHERE id = @id);
+
 -- name: LockOrder :many
+-- Locks the order only for its customer, its seller, or everybody.
 SELECT sqlc.embed(o), sqlc.embed(i)
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = @id
+  AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
 ORDER BY i.line
 FOR UPDATE OF o;
 

@@ -1,16 +1,36 @@
 -- name: ProductBySKU :many
 SELECT * FROM product WHERE sku = @sku;
 
+-- name: ProductExists :one
+SELECT EXISTS (SELECT FROM product WHERE sku = @sku);
+
 -- name: LockProduct :many
-SELECT * FROM product WHERE sku = @sku FOR UPDATE;
+-- Locks the product only for its seller, or everybody.
+SELECT * FROM product
+WHERE sku = @sku AND (@everybody::bool OR seller_id = sqlc.narg(as_seller))
+FOR UPDATE;
 
 -- name: LockProducts :many
--- Sorted before they are locked, so that two orders never wait for each other.
-SELECT * FROM product WHERE sku = ANY(@skus::text[]) ORDER BY sku FOR UPDATE;
+-- Locks products only for their seller, or everybody. They are sorted before they are
+-- locked, so that two orders never wait for each other.
+SELECT * FROM product
+WHERE sku = ANY(@skus::text[]) AND (@everybody::bool OR seller_id = sqlc.narg(as_seller))
+ORDER BY sku
+FOR UPDATE;
+
+-- name: ProductsOfOthers :many
+-- The products that LockProducts leaves out.
+SELECT * FROM product
+WHERE sku = ANY(@skus::text[]) AND (@everybody::bool OR seller_id = sqlc.narg(as_seller)) IS NOT TRUE;
 
 -- name: LockStockOfOrder :many
+-- Locks the stock only for those who may lock the order.
 SELECT * FROM product
-WHERE sku = ANY(ARRAY(SELECT i.sku FROM order_item i WHERE i.order_id = @order_id))
+WHERE sku = ANY(ARRAY(
+    SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id
+    WHERE i.order_id = @order_id
+      AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
+))
 ORDER BY sku
 FOR UPDATE;
 
