@@ -26,7 +26,8 @@ func (s auditLog) Add(ctx context.Context, e core.AuditEntry) error {
 	})
 }
 
-// Entries gives a page of the audit log and one more, newest first; see [audit.Log].
+// Entries returns a page of the audit log and one more entry, newest first; see
+// [audit.Log].
 func (db *DB) Entries(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
 	rows, err := dbsqlc.New(db.pool).ListAuditEntries(ctx, dbsqlc.ListAuditEntriesParams{
 		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),

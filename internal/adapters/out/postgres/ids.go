@@ -8,10 +8,11 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// idBlock is the step of the sequences: what one nextval gives to this process.
+// idBlock is the increment of the sequences: each nextval reserves as many ids for this
+// process.
 const idBlock = 100
 
-// idBlocks hands out ids from blocks drawn of the sequences.
+// idBlocks allocates ids from blocks that are drawn from the sequences.
 type idBlocks struct {
 	blocks [core.ProductIDs + 1]struct {
 		sync.Mutex
@@ -19,8 +20,9 @@ type idBlocks struct {
 	}
 }
 
-// NextID gives an id. Every hundredth call or so draws a new block, on the
-// transaction's own connection, for another one might have to be waited for.
+// NextID returns an id. About every hundredth call draws a new block. It uses the
+// transaction's own connection: to wait for a second one while holding the first could
+// exhaust the pool.
 func (t *tx) NextID(ctx context.Context, of core.Sequence) (int64, error) {
 	b := &t.db.ids.blocks[of]
 	b.Lock()

@@ -10,8 +10,9 @@ import (
 // inbox implements [core.Inbox].
 type inbox struct{ t *tx }
 
-// FirstTime notes a message unless it is noted. Of two that come at once both find
-// nothing; the primary key lets one in, and the other starts again and finds it.
+// FirstTime records a message unless it is recorded. Two transactions with the same
+// message may both find nothing and both insert it. The primary key accepts one of them;
+// the other starts from the beginning and finds the message.
 func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, error) {
 	known := false
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) error {
@@ -28,7 +29,7 @@ func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, e
 }
 
 // DeleteOldMessages removes up to limit notes of messages that are so old that nobody
-// sends them again, and tells how many there were.
+// sends them again, and returns their number.
 func (db *DB) DeleteOldMessages(ctx context.Context, limit int) (int, error) {
 	n, err := dbsqlc.New(db.pool).DeleteOldMessages(ctx, int32(limit))
 	if err != nil {

@@ -25,31 +25,32 @@ func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
 	})
 }
 
-// Outbox hands out the events that transactions left behind (R-DIST-OBX). Every method
-// is one statement that commits by itself: nothing is held while the broker is waited for.
+// Outbox reads the events that transactions have written (R-DIST-OBX). Every method is
+// one statement that commits by itself, so no transaction is open while the relay waits
+// for the broker.
 type Outbox struct{ db *DB }
 
-// Outbox gives the outbox.
+// Outbox returns the reading side of the outbox.
 func (db *DB) Outbox() *Outbox { return &Outbox{db} }
 
-// Lease takes the right to relay for so long, or renews it, and tells whether the holder
-// has it. Nobody else gets it until it ends, by the clock of the database.
+// Lease acquires or extends the right to relay and reports whether the holder has it.
+// Nobody else can acquire it before it expires, by the clock of the database.
 func (o *Outbox) Lease(ctx context.Context, holder string, d time.Duration) (bool, error) {
 	n, err := o.queries().TakeLease(ctx, dbsqlc.TakeLeaseParams{Holder: holder, Seconds: d.Seconds()})
 	return n == 1, failed("take the relay's lease", err)
 }
 
-// Release lets another replica take over at once.
+// Release ends the lease, so that another replica can take over at once.
 func (o *Outbox) Release(ctx context.Context, holder string) error {
 	return failed("release the relay's lease", o.queries().ReleaseLease(ctx, holder))
 }
 
-// Unpublished gives the events with the lowest ids of those that have not left.
+// Unpublished returns the unpublished events with the lowest ids.
 //
-// Of one aggregate they come in the order they were written in, and never one without
-// those before it: whoever writes an event holds the lock of its aggregate until COMMIT,
-// so a lower id of the same aggregate has been committed before. Across aggregates, a
-// lower id may still turn up later.
+// The events of one aggregate are in the order in which they were written, without gaps:
+// whoever writes an event holds the lock of its aggregate until COMMIT, so events of the
+// same aggregate with lower ids have been committed before. Across aggregates, a lower id
+// can still appear later.
 func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, error) {
 	rows, err := o.queries().UnpublishedEvents(ctx, int32(limit))
 	if err != nil {
@@ -65,13 +66,13 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 	return events, nil
 }
 
-// MarkPublished notes that the broker has the events.
+// MarkPublished records that the broker has accepted the events.
 func (o *Outbox) MarkPublished(ctx context.Context, ids []int64) error {
 	return failed("mark events as published", o.queries().MarkPublished(ctx, ids))
 }
 
-// DeletePublished removes events that left longer ago than age, and tells how many there
-// were. It looks at the oldest events only, limit of them.
+// DeletePublished deletes events that were published longer ago than age, and returns
+// their number. It considers only the oldest events, at most limit of them.
 func (o *Outbox) DeletePublished(ctx context.Context, age time.Duration, limit int) (int, error) {
 	n, err := o.queries().DeletePublishedEvents(ctx, dbsqlc.DeletePublishedEventsParams{
 		MaxEvents: int32(limit), Seconds: age.Seconds(),
@@ -79,18 +80,18 @@ func (o *Outbox) DeletePublished(ctx context.Context, age time.Duration, limit i
 	return int(n), failed("delete published events", err)
 }
 
-// Backlog tells how many events have not left, and how old the first of them is.
+// Backlog returns the number of unpublished events and the age of the oldest.
 func (o *Outbox) Backlog(ctx context.Context) (events int64, oldest time.Duration, err error) {
 	row, err := o.queries().OutboxBacklog(ctx)
 	if err != nil {
-		return 0, 0, failed("look at the outbox", err)
+		return 0, 0, failed("measure the outbox backlog", err)
 	}
 	return row.Events, time.Duration(row.OldestSeconds * float64(time.Second)), nil
 }
 
 func (o *Outbox) queries() *dbsqlc.Queries { return dbsqlc.New(o.db.pool) }
 
-// failed says what did not work, and whether that will pass.
+// failed wraps an error with the failed action.
 func failed(what string, err error) error {
 	if err == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 // payments implements [payment.Payments].
 type payments struct{ t *tx }
 
-// Of gives the payments of an order with their refunds.
+// Of returns the payments of an order with their refunds.
 func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund

@@ -10,34 +10,36 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 )
 
-// The generated queries know the database as an interface of three methods. These
-// three implementations let them take part in pipelines.
+// The generated queries use the database through an interface of three methods. The
+// three implementations in this file let them take part in pipelines: queue takes
+// writes, recorder collects the queries of a load, and player returns their results.
 
 var (
-	errRecorded = errors.New("the query is in the batch")
-	errNotHere  = errors.New("queries that write and queries that read go different ways")
+	errRecorded   = errors.New("the query is in the batch")
+	errWritesOnly = errors.New("only queries without results can be queued")
 )
 
 // writes returns the generated queries that write. They are queued until the
 // transaction reads or commits.
 func (t *tx) writes() *dbsqlc.Queries { return dbsqlc.New(queue{t}) }
 
-// queue lets writes wait in the transaction. Nothing reads what they answer: rows
-// that a rule protects were locked before, and constraints do the rest.
+// queue appends writes to the queue of the transaction. Nobody reads their results: rows
+// that a rule protects have been locked before, and a violated constraint fails the
+// transaction.
 type queue struct{ t *tx }
 
 func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if q.t.ended {
-		return pgconn.CommandTag{}, errEnded
+	if q.t.released {
+		return pgconn.CommandTag{}, errReleased
 	}
 	q.t.queued = append(q.t.queued, statement{sql, args})
 	return pgconn.CommandTag{}, nil
 }
 
-func (queue) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errNotHere }
-func (queue) QueryRow(context.Context, string, ...any) pgx.Row        { return failedRow{errNotHere} }
+func (queue) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errWritesOnly }
+func (queue) QueryRow(context.Context, string, ...any) pgx.Row        { return failedRow{errWritesOnly} }
 
-// recorder puts the query of a read into a batch that is about to be sent.
+// recorder adds the query of a read to a batch that is about to be sent.
 type recorder struct{ batch *pgx.Batch }
 
 func (r recorder) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
@@ -55,7 +57,7 @@ func (r recorder) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	return failedRow{errRecorded}
 }
 
-// player gives a read the answer to the query that it recorded.
+// player returns to a read the result of the query that it recorded.
 type player struct{ results pgx.BatchResults }
 
 func (p player) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {

@@ -9,7 +9,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Differences compares the books with themselves; see [payment.ReconciliationStore].
+// Mismatches compares our own data; see [payment.ReconciliationStore].
 func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 	var rows []dbsqlc.LedgerMismatchesRow
 	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
@@ -19,7 +19,7 @@ func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("compare the books: %w", err)
+		return nil, fmt.Errorf("compare the ledger: %w", err)
 	}
 	found := make([]payment.Mismatch, len(rows))
 	for i, row := range rows {
@@ -28,7 +28,8 @@ func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 	return found, nil
 }
 
-// CardPayments gives card payments to compare with the provider's; see [payment.ReconciliationStore].
+// CardPayments returns the card payments to compare with the provider's; see
+// [payment.ReconciliationStore].
 func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund

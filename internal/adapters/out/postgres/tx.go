@@ -15,24 +15,33 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// maxAttempts bounds how often a transaction that lost a race starts again.
-const maxAttempts = 5
+// maxRuns bounds how often a transaction that lost a race is run again.
+const maxRuns = 5
 
-// rollbackTimeout is what a rollback has, whatever became of the caller's context.
+// rollbackTimeout bounds a rollback. It does not depend on the caller's context, which
+// is often over by then.
 const rollbackTimeout = 5 * time.Second
 
-// tx is one transaction on one connection. BEGIN leaves with the first read, writes
-// wait until the next read or COMMIT and leave with it: a command that loads once
-// takes one round trip to begin, one to load, and one to write and commit.
+// tx is one transaction on one connection. It saves round trips in two ways: BEGIN is
+// sent together with the first load, and writes are queued until the next load or
+// COMMIT and sent together with it. A command that loads once therefore takes one round
+// trip to begin, one to load, and one to write and commit.
+//
+// Queued writes are possible because the core needs no answer to a write: ids are drawn
+// ahead, rows that a rule protects are locked first, and a violated constraint fails the
+// transaction whenever it is reported.
 type tx struct {
 	conn *pgxpool.Conn
 	db   *DB
-	now  time.Time
-	// queued waits to be sent; wrote tells that writes have been sent before COMMIT.
+	// now is when the transaction began, by the clock of the database.
+	now time.Time
+	// queued holds the statements that have not been sent.
 	queued []statement
-	wrote  bool
-	// ended tells that the connection is somebody else's again.
-	ended bool
+	// flushed reports that writes were sent before COMMIT, after a savepoint.
+	flushed bool
+	// released reports that the connection is back in the pool. Another transaction may
+	// use it, so this one must not.
+	released bool
 }
 
 type statement struct {
@@ -40,10 +49,11 @@ type statement struct {
 	args []any
 }
 
-// txKey is where the context carries the transaction that use cases join.
+// txKey is the key of the context value that carries the transaction of the guard, so
+// that the InTx of a use case joins it.
 type txKey struct{}
 
-// inTx runs fn in the transaction that ctx carries, or in one of its own.
+// inTx runs fn in the transaction of ctx, or in a new one if ctx has none.
 func (db *DB) inTx(ctx context.Context, fn func(context.Context, *tx) error) error {
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, t)
@@ -56,13 +66,13 @@ func (db *DB) inTx(ctx context.Context, fn func(context.Context, *tx) error) err
 	})
 }
 
-// planAnew goes before a list, and before what reads whole tables: their best plan
-// depends on what is asked for, and on how much there is.
+// planAnew is loaded before queries that list or read whole tables. Their best plan
+// depends on the arguments and on the size of the tables.
 func planAnew(ctx context.Context) read {
 	return func(q *dbsqlc.Queries) error { return q.PlanAnew(ctx) }
 }
 
-// readNow notes when the transaction began, by the clock of the database.
+// readNow sets t.now.
 func (t *tx) readNow(ctx context.Context) read {
 	return func(q *dbsqlc.Queries) error {
 		now, err := q.Now(ctx)
@@ -71,25 +81,26 @@ func (t *tx) readNow(ctx context.Context) read {
 	}
 }
 
-// transact runs fn in a new transaction and commits it. Transactions that lose a
-// race start again, a bounded number of times: deadlocks, serialization failures,
-// and unique violations, after which fn finds the row that was first.
+// transact runs fn in a new transaction and commits it. A transaction that lost a race
+// (see lostRace) is rolled back and run again from the beginning, up to maxRuns times,
+// after a random pause so that two of them do not meet again. Nothing else is repeated:
+// above all not a commit whose outcome is unknown.
 func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
-	for attempt := 1; ; attempt++ {
-		err := db.attempt(ctx, fn)
+	for run := 1; ; run++ {
+		err := db.transactOnce(ctx, fn)
 		if !lostRace(err) {
 			return err
 		}
-		if attempt == maxAttempts {
-			return fmt.Errorf("%w: %d attempts: %w", core.ErrUnavailable, attempt, err)
+		if run == maxRuns {
+			return fmt.Errorf("%w: %d attempts: %w", core.ErrUnavailable, run, err)
 		}
-		if err := pause(ctx, time.Duration(rand.Int64N(int64(attempt)*int64(5*time.Millisecond)))); err != nil {
+		if err := pause(ctx, time.Duration(rand.Int64N(int64(run)*int64(5*time.Millisecond)))); err != nil {
 			return err
 		}
 	}
 }
 
-func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) (err error) {
+func (db *DB) transactOnce(ctx context.Context, fn func(context.Context, *tx) error) (err error) {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
 		return unavailable(err)
@@ -98,10 +109,10 @@ func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) 
 	defer func() {
 		if errors.Is(err, errNothingToCommit) {
 			err = nil
-			go t.end(ctx) // the answer is known, nobody waits for ROLLBACK
+			go t.rollback(ctx) // the result is known: the caller need not wait
 			return
 		}
-		t.end(ctx) // also when fn panics
+		t.rollback(ctx) // also when fn panics
 	}()
 	if err := fn(context.WithValue(ctx, txKey{}, t), t); err != nil {
 		return err
@@ -109,45 +120,46 @@ func (db *DB) attempt(ctx context.Context, fn func(context.Context, *tx) error) 
 	return t.commit(ctx)
 }
 
-// errEnded is the error of work on a transaction that is over.
-var errEnded = errors.New("the transaction has ended")
+// errReleased is the error of work on a transaction that has ended.
+var errReleased = errors.New("the transaction has ended")
 
-// errNothingToCommit ends a transaction that only read, without a round trip that
-// anybody waits for.
+// errNothingToCommit makes transact succeed without a commit. A transaction that only
+// read returns it to save the round trip.
 var errNothingToCommit = errors.New("nothing to commit")
 
-// read is one generated query of a load and what to do with its answer.
+// read runs one generated query and takes its result.
 type read func(q *dbsqlc.Queries) error
 
-// load sends what waits and the reads in one round trip. Each read runs twice, first
-// to hand in its query, then to take the answer.
+// load sends the queued writes and the reads in one round trip. Each read is called
+// twice: the first time its query is recorded in the batch, the second time it receives
+// the result. So a read must do nothing but run one query and keep its result.
 func (t *tx) load(ctx context.Context, reads ...read) error {
-	if t.ended {
-		return errEnded
+	if t.released {
+		return errReleased
 	}
-	batch := t.take(t.begun() && !t.wrote)
+	batch := t.flush(t.begun() && !t.flushed)
 	for _, r := range reads {
 		if err := r(dbsqlc.New(recorder{batch})); !errors.Is(err, errRecorded) {
-			return fmt.Errorf("a read did not hand in a query: %w", err)
+			return fmt.Errorf("a read recorded no query: %w", err)
 		}
 	}
 	results := t.conn.SendBatch(ctx, batch)
-	err := skip(results, batch.Len()-len(reads))
+	err := skipResults(results, batch.Len()-len(reads))
 	for _, r := range reads {
 		if err == nil {
 			err = r(dbsqlc.New(player{results}))
 		}
 	}
-	return unavailable(finish(results, err))
+	return unavailable(closeResults(results, err))
 }
 
-// take empties the queue into a batch. The first writes that leave before COMMIT get a
-// savepoint in front, so that a refusal can still undo them.
-func (t *tx) take(savepoint bool) *pgx.Batch {
+// flush moves the queued statements into a batch. The first writes that are sent before
+// COMMIT follow a savepoint, so that discard can undo them.
+func (t *tx) flush(savepoint bool) *pgx.Batch {
 	batch := &pgx.Batch{}
 	if savepoint && len(t.queued) > 0 {
 		batch.Queue("savepoint command")
-		t.wrote = true
+		t.flushed = true
 	}
 	for _, s := range t.queued {
 		batch.Queue(s.sql, s.args...)
@@ -156,37 +168,42 @@ func (t *tx) take(savepoint bool) *pgx.Batch {
 	return batch
 }
 
+// begun reports whether the connection is inside a transaction.
 func (t *tx) begun() bool { return t.conn.Conn().PgConn().TxStatus() != 'I' }
 
-// discard drops what the command wrote and leaves the transaction usable.
+// discard undoes every write of the transaction and leaves it usable. The guard calls it
+// when a command was refused: only the stored response may be committed then.
 func (t *tx) discard() {
 	t.queued = nil
-	if t.wrote {
+	if t.flushed {
 		t.queued = append(t.queued, statement{sql: "rollback to savepoint command"})
 	}
 }
 
-// commit sends the writes that wait together with COMMIT. If the server reports an
-// error, it has rolled back. If its answer is lost, nobody knows: since pgx 5.9
-// SafeToRetry is true for that, so it is not asked.
+// commit sends the queued writes together with COMMIT.
+//
+// When the server reports an error, it has rolled back. When its answer does not arrive,
+// the outcome is unknown: the server may have committed. pgconn.SafeToRetry does not
+// help to tell the cases apart: since pgx 5.9 it is true for a lost answer, too.
 func (t *tx) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return unavailable(err) // nothing has been sent, so nothing is unknown
+		return unavailable(err) // COMMIT has not been sent, so the outcome is known
 	}
-	wrote := t.wrote || len(t.queued) > 0
-	batch := t.take(false)
+	wrote := t.flushed || len(t.queued) > 0
+	batch := t.flush(false)
 	batch.Queue("commit")
 	results := t.conn.SendBatch(ctx, batch)
-	err := skip(results, batch.Len()-1)
+	err := skipResults(results, batch.Len()-1)
 	var tag pgconn.CommandTag
 	if err == nil {
 		tag, err = results.Exec()
 	}
-	err = finish(results, err)
+	err = closeResults(results, err)
 	switch {
 	case err == nil && tag.String() == "COMMIT":
 		return nil
 	case err == nil:
+		// COMMIT of a failed transaction succeeds with the tag ROLLBACK.
 		return errors.New("the database rolled back instead of committing")
 	case refusedByServer(err) || !wrote:
 		return unavailable(err)
@@ -194,10 +211,11 @@ func (t *tx) commit(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err))
 }
 
-// end rolls back what did not commit, on a context of its own, for the caller's may be
-// over, and gives the connection back. If that fails, the pool drops the connection.
-func (t *tx) end(ctx context.Context) {
-	t.ended = true
+// rollback ends a transaction that did not commit and returns the connection to the
+// pool. If the rollback fails, the pool closes the connection, and the server rolls
+// back.
+func (t *tx) rollback(ctx context.Context) {
+	t.released = true
 	defer t.conn.Release()
 	if t.conn.Conn().IsClosed() || !t.begun() {
 		return
@@ -207,8 +225,8 @@ func (t *tx) end(ctx context.Context) {
 	_, _ = t.conn.Exec(ctx, "rollback")
 }
 
-// skip reads the answers to n statements that give no rows.
-func skip(results pgx.BatchResults, n int) error {
+// skipResults reads the results of n statements that return no rows.
+func skipResults(results pgx.BatchResults, n int) error {
 	for range n {
 		if _, err := results.Exec(); err != nil {
 			return err
@@ -217,15 +235,16 @@ func skip(results pgx.BatchResults, n int) error {
 	return nil
 }
 
-// finish ends a batch. The first error counts; Close only repeats it.
-func finish(results pgx.BatchResults, err error) error {
+// closeResults ends a batch and returns its first error. After an error, Close only
+// repeats it.
+func closeResults(results pgx.BatchResults, err error) error {
 	if closeErr := results.Close(); err == nil {
 		err = closeErr
 	}
 	return err
 }
 
-// pause waits, or gives up with the context.
+// pause waits for d, or until ctx is over.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
