@@ -12,85 +12,81 @@ import (
 	coretest "example.com/orders/internal/test/core"
 )
 
-// has checks what is on the shelf, what is reserved, and what Ann has.
-func has(t *testing.T, w *coretest.World, onHand, reserved int64, balance string) {
+// checkState compares the stock of the product tea and Ann's balance.
+func checkState(t *testing.T, f *coretest.Fixture, onHand, reserved int64, balance string) {
 	t.Helper()
-	if p := w.Stock("tea"); p.OnHand != onHand || p.Reserved != reserved {
+	if p := f.Stock(t, "tea"); p.OnHand != onHand || p.Reserved != reserved {
 		t.Errorf("%d on hand, %d reserved; want %d and %d", p.OnHand, p.Reserved, onHand, reserved)
 	}
-	if got := w.Balance("ann"); got != balance {
+	if got := f.Balance(t, "ann"); got != balance {
 		t.Errorf("ann has %s; want %s", got, balance)
 	}
 }
 
-func TestOrderGoesItsWay(t *testing.T) {
+func TestOrder_IsPaidAndDelivered(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
-	o := w.Placed()
-	has(t, w, 10, 2, "100.00")
-	w.Confirm(o.ID)
-	has(t, w, 8, 0, "20.00")
+	f := coretest.New(t)
+	o := f.Placed(t)
+	checkState(t, f, 10, 2, "100.00")
+	f.Confirm(t, o.ID)
+	checkState(t, f, 8, 0, "20.00")
 	for _, next := range []order.Status{order.Fulfilling, order.Shipped, order.Delivered} {
-		w.Pass(time.Minute)
-		w.Advance(o.ID, next)
+		f.AdvanceClock(time.Minute)
+		f.UpdateStatus(t, o.ID, next)
 	}
-	got := w.Order(o.ID)
-	if got.Status != order.Delivered || got.Version != 5 || !got.UpdatedAt.Equal(w.Now()) || !got.ReservedUntil.IsZero() {
+	got := f.Order(t, o.ID)
+	if got.Status != order.Delivered || got.Version != 5 || !got.UpdatedAt.Equal(f.Now()) || !got.ReservedUntil.IsZero() {
 		t.Errorf("got %+v", got)
 	}
-	has(t, w, 8, 0, "20.00")
+	checkState(t, f, 8, 0, "20.00")
 }
 
-func TestOrderKeepsThePricesItWasMadeAt(t *testing.T) {
+func TestOrder_KeepsThePricesOfItsCreation(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
-	o := w.Placed()
-	w.Product(shop, "tea", "99.00", 10)
+	f := coretest.New(t)
+	o := f.Placed(t)
+	f.Product(t, shop, "tea", "99.00", 10)
 	want := []order.Line{{SKU: "tea", Quantity: 2, UnitPrice: coretest.Money("40.00", "RUB")}}
-	if diff := cmp.Diff(want, w.Order(o.ID).Lines); diff != "" {
+	if diff := cmp.Diff(want, f.Order(t, o.ID).Lines); diff != "" {
 		t.Error(diff)
 	}
-	w.Confirm(o.ID)
-	has(t, w, 8, 0, "20.00")
+	f.Confirm(t, o.ID)
+	checkState(t, f, 8, 0, "20.00")
 }
 
-func TestCancellationGivesEverythingBack(t *testing.T) {
+func TestCancelOrder_ReturnsStockAndMoney(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(w *coretest.World) *order.Order{
+	for name, prepare := range map[string]func(t testing.TB, f *coretest.Fixture) *order.Order{
 		"waiting for payment": placed,
 		"paid":                paid,
-		"fulfilling": func(w *coretest.World) *order.Order {
-			o := w.Paid()
-			w.Advance(o.ID, order.Fulfilling)
+		"fulfilling": func(t testing.TB, f *coretest.Fixture) *order.Order {
+			o := f.Paid(t)
+			f.UpdateStatus(t, o.ID, order.Fulfilling)
 			return o
 		},
-		"refunded in part": func(w *coretest.World) *order.Order {
-			o := w.Paid()
-			if err := run(refund("30.00", ""), ann)(w, o); err != nil {
-				w.Fatal(err)
+		"refunded in part": func(t testing.TB, f *coretest.Fixture) *order.Order {
+			o := f.Paid(t)
+			if err := run(refund("30.00", ""), ann)(t, f, o); err != nil {
+				t.Fatal(err)
 			}
 			return o
 		},
-		"lapsed": func(w *coretest.World) *order.Order {
-			o := w.Placed()
-			w.Pass(coretest.ReservationTTL)
-			return o
-		},
-		"lapsed and released": func(w *coretest.World) *order.Order {
-			o := w.Placed()
-			w.Pass(coretest.ReservationTTL)
-			if _, err := w.Orders.ReleaseExpiredReservations(w.Context(), 10); err != nil {
-				w.Fatal(err)
+		"expired": expired,
+		"expired and released": func(t testing.TB, f *coretest.Fixture) *order.Order {
+			o := f.Placed(t)
+			f.AdvanceClock(coretest.ReservationTTL)
+			if _, err := f.Orders.ReleaseExpiredReservations(t.Context(), 10); err != nil {
+				t.Fatal(err)
 			}
 			return o
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := coretest.New(t)
-			o := prepare(w)
-			cmd := payment.CancelOrder{OrderID: o.ID, Reason: "sold out", Key: w.Key()}
-			got, _, err := w.Payments.CancelOrder(t.Context(), shop, cmd)
+			f := coretest.New(t)
+			o := prepare(t, f)
+			cmd := payment.CancelOrder{OrderID: o.ID, Reason: "sold out", Key: f.Key()}
+			got, _, err := f.Payments.CancelOrder(t.Context(), shop, cmd)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,15 +94,15 @@ func TestCancellationGivesEverythingBack(t *testing.T) {
 			if diff := cmp.Diff(want, got.Cancellation); diff != "" || got.Status != order.Cancelled {
 				t.Errorf("the order is %s:\n%s", got.Status, diff)
 			}
-			has(t, w, 10, 0, "100.00")
+			checkState(t, f, 10, 0, "100.00")
 		})
 	}
 }
 
-func TestRefunds(t *testing.T) {
+func TestRefundPayment_ChangesOrderStockAndBalance(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prepare  func(w *coretest.World) *order.Order
+		prepare  func(t testing.TB, f *coretest.Fixture) *order.Order
 		by       core.Actor
 		amounts  []string
 		status   order.Status
@@ -114,28 +110,28 @@ func TestRefunds(t *testing.T) {
 		balance  string
 		refunded string
 	}{
-		"a part leaves the order alone":             {paid, ann, []string{"30.00"}, order.Paid, 8, "50.00", "30.00"},
+		"a part does not cancel":                    {paid, ann, []string{"30.00"}, order.Paid, 8, "50.00", "30.00"},
 		"all of it cancels":                         {paid, ann, []string{""}, order.Cancelled, 10, "100.00", "80.00"},
 		"all of it by its amount cancels":           {paid, ann, []string{"80.00"}, order.Cancelled, 10, "100.00", "80.00"},
 		"parts that are all of it cancel":           {paid, ann, []string{"30.00", "49.99", "0.01"}, order.Cancelled, 10, "100.00", "80.00"},
-		"a part and the rest cancel":                {paid, root, []string{"30.00", ""}, order.Cancelled, 10, "100.00", "80.00"},
-		"what is shipped stays shipped":             {(*coretest.World).Shipped, root, []string{""}, order.Shipped, 8, "100.00", "80.00"},
-		"what is shipped is refunded in parts, too": {(*coretest.World).Shipped, root, []string{"1.00", "2.00"}, order.Shipped, 8, "23.00", "3.00"},
+		"a part and a full refund cancel":           {paid, root, []string{"30.00", ""}, order.Cancelled, 10, "100.00", "80.00"},
+		"what is shipped stays shipped":             {shipped, root, []string{""}, order.Shipped, 8, "100.00", "80.00"},
+		"what is shipped is refunded in parts, too": {shipped, root, []string{"1.00", "2.00"}, order.Shipped, 8, "23.00", "3.00"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := coretest.New(t)
-			o := c.prepare(w)
+			f := coretest.New(t)
+			o := c.prepare(t, f)
 			for _, amount := range c.amounts {
-				if err := run(refund(amount, ""), c.by)(w, o); err != nil {
+				if err := run(refund(amount, ""), c.by)(t, f, o); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got := w.Order(o.ID).Status; got != c.status {
+			if got := f.Order(t, o.ID).Status; got != c.status {
 				t.Errorf("the order is %s; want %s", got, c.status)
 			}
-			has(t, w, c.onHand, 0, c.balance)
-			found, err := w.Payments.ListPayments(t.Context(), ann, o.ID)
+			checkState(t, f, c.onHand, 0, c.balance)
+			found, err := f.Payments.ListPayments(t.Context(), ann, o.ID)
 			if err != nil || len(found) != 1 || found[0].Refunded().Decimal() != c.refunded || len(found[0].Refunds) != len(c.amounts) {
 				t.Errorf("payments %+v, %v; want %s refunded", found, err, c.refunded)
 			}
@@ -143,19 +139,19 @@ func TestRefunds(t *testing.T) {
 	}
 }
 
-func TestBooksBalance(t *testing.T) {
+func TestLedger_RecordsBothSidesOfEveryChange(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
-	o := w.Paid()
-	if err := run(refund("30.00", ""), ann)(w, o); err != nil {
+	f := coretest.New(t)
+	o := f.Paid(t)
+	if err := run(refund("30.00", ""), ann)(t, f, o); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(move((*payment.Service).ChargeBalance, "7.00"), billing)(w, o); err != nil {
+	if err := run(changeBalance((*payment.Service).ChargeBalance, "7.00"), billing)(t, f, o); err != nil {
 		t.Fatal(err)
 	}
 	type entry struct{ Kind, Debit, Credit, Amount, After string }
 	var got []entry
-	entries, _, err := w.Payments.ListBalanceTransactions(t.Context(), ann, "ann", core.Page{Limit: 10})
+	entries, _, err := f.Payments.ListBalanceTransactions(t.Context(), ann, "ann", core.Page{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,18 +169,18 @@ func TestBooksBalance(t *testing.T) {
 	}
 }
 
-func TestEntriesOfAnOrderNameWhatTheyAreFor(t *testing.T) {
+func TestLedger_NamesPaymentAndRefund(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
-	o := w.Paid()
-	if err := run(refund("", ""), ann)(w, o); err != nil {
+	f := coretest.New(t)
+	o := f.Paid(t)
+	if err := run(refund("", ""), ann)(t, f, o); err != nil {
 		t.Fatal(err)
 	}
-	payments, err := w.Payments.ListPayments(t.Context(), ann, o.ID)
+	payments, err := f.Payments.ListPayments(t.Context(), ann, o.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, _, err := w.Payments.ListBalanceTransactions(t.Context(), ann, "ann", core.Page{Limit: 2})
+	entries, _, err := f.Payments.ListBalanceTransactions(t.Context(), ann, "ann", core.Page{Limit: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,72 +193,72 @@ func TestEntriesOfAnOrderNameWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestHoldLapses(t *testing.T) {
+func TestReservation_ExpiresAndReleasesItsStock(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
-	o := w.Placed()
-	w.Pass(coretest.ReservationTTL - time.Microsecond)
-	release(t, w, 0)
-	has(t, w, 10, 2, "100.00")
-	w.Pass(time.Microsecond)
-	if left := w.Traces(func() { release(t, w, 1) }); !cmp.Equal(left, coretest.Traces{Events: []string{"order.reservation_expired"}}) {
-		t.Errorf("traces: %+v", left)
+	f := coretest.New(t)
+	o := f.Placed(t)
+	f.AdvanceClock(coretest.ReservationTTL - time.Microsecond)
+	release(t, f, 0)
+	checkState(t, f, 10, 2, "100.00")
+	f.AdvanceClock(time.Microsecond)
+	if left := f.Effects(t, func() { release(t, f, 1) }); !cmp.Equal(left, coretest.Effects{Events: []string{"order.reservation_expired"}}) {
+		t.Errorf("effects: %+v", left)
 	}
-	has(t, w, 10, 0, "100.00")
-	if left := w.Traces(func() { release(t, w, 0) }); !cmp.Equal(left, coretest.Traces{}) {
-		t.Errorf("traces of releasing again: %+v", left)
+	checkState(t, f, 10, 0, "100.00")
+	if left := f.Effects(t, func() { release(t, f, 0) }); !cmp.Equal(left, coretest.Effects{}) {
+		t.Errorf("effects of releasing again: %+v", left)
 	}
-	has(t, w, 10, 0, "100.00")
-	if got := w.Order(o.ID); got.Status != order.PendingPayment || !got.ReservedUntil.IsZero() {
-		t.Errorf("the order is %s and held until %v", got.Status, got.ReservedUntil)
+	checkState(t, f, 10, 0, "100.00")
+	if got := f.Order(t, o.ID); got.Status != order.PendingPayment || !got.ReservedUntil.IsZero() {
+		t.Errorf("the order is %s and reserved until %v", got.Status, got.ReservedUntil)
 	}
 }
 
-func release(t *testing.T, w *coretest.World, want int) {
+func release(t *testing.T, f *coretest.Fixture, want int) {
 	t.Helper()
-	if n, err := w.Orders.ReleaseExpiredReservations(t.Context(), 10); n != want || err != nil {
-		t.Errorf("released %d holds, %v; want %d", n, err, want)
+	if n, err := f.Orders.ReleaseExpiredReservations(t.Context(), 10); n != want || err != nil {
+		t.Errorf("released %d reservations, %v; want %d", n, err, want)
 	}
 }
 
-func TestHoldIsRenewed(t *testing.T) {
+func TestReserveInventory_ExtendsTheReservation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after    time.Duration
 		released bool
 	}{
-		"while it is alive":          {coretest.ReservationTTL / 2, false},
-		"when it has lapsed":         {coretest.ReservationTTL, false},
+		"while it is in force":       {coretest.ReservationTTL / 2, false},
+		"when it has expired":        {coretest.ReservationTTL, false},
 		"when its stock is released": {coretest.ReservationTTL, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := coretest.New(t)
-			o := w.Placed()
-			w.Pass(c.after)
+			f := coretest.New(t)
+			o := f.Placed(t)
+			f.AdvanceClock(c.after)
 			if c.released {
-				release(t, w, 1)
+				release(t, f, 1)
 			}
-			cmd := order.ReserveInventory{OrderID: o.ID, Key: w.Key()}
-			renewed, _, err := w.Orders.ReserveInventory(t.Context(), billing, cmd)
+			cmd := order.ReserveInventory{OrderID: o.ID, Key: f.Key()}
+			extended, _, err := f.Orders.ReserveInventory(t.Context(), billing, cmd)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := w.Now().Add(coretest.ReservationTTL); !renewed.ReservedUntil.Equal(want) {
-				t.Errorf("held until %v; want %v", renewed.ReservedUntil, want)
+			if want := f.Now().Add(coretest.ReservationTTL); !extended.ReservedUntil.Equal(want) {
+				t.Errorf("reserved until %v; want %v", extended.ReservedUntil, want)
 			}
-			has(t, w, 10, 2, "100.00")
-			w.Confirm(o.ID)
-			has(t, w, 8, 0, "20.00")
+			checkState(t, f, 10, 2, "100.00")
+			f.Confirm(t, o.ID)
+			checkState(t, f, 8, 0, "20.00")
 		})
 	}
 }
 
-func TestProductBelongsToWhoMadeIt(t *testing.T) {
+func TestPutProduct_KeepsTheOwner(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
+	f := coretest.New(t)
 	put := func(actor core.Actor, name string) (*order.Product, bool) {
-		p, isNew, err := w.Orders.PutProduct(t.Context(), actor, order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("1", "RUB"), OnHand: 1})
+		p, isNew, err := f.Orders.PutProduct(t.Context(), actor, order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("1", "RUB"), OnHand: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,30 +268,30 @@ func TestProductBelongsToWhoMadeIt(t *testing.T) {
 	if !isNew || made.SellerID != "shop" {
 		t.Errorf("new = %v, of %s", isNew, made.SellerID)
 	}
-	w.Pass(time.Hour)
+	f.AdvanceClock(time.Hour)
 	if changed, isNew := put(root, "Green tea"); isNew || changed.SellerID != "shop" || changed.ID != made.ID || !changed.CreatedAt.Equal(made.CreatedAt) {
 		t.Errorf("an administrator's change: new = %v, %+v", isNew, changed)
 	}
-	if p := w.Stock("tea"); p.Name != "Green tea" || !p.UpdatedAt.Equal(w.Now()) {
+	if p := f.Stock(t, "tea"); p.Name != "Green tea" || !p.UpdatedAt.Equal(f.Now()) {
 		t.Errorf("got %+v", p)
 	}
 }
 
-func TestEventsCarryNoPersonalData(t *testing.T) {
+func TestEvents_CarryNoPersonalData(t *testing.T) {
 	t.Parallel()
 	const private = "Анна Аннина"
-	w := coretest.New(t)
-	o := w.Paid()
+	f := coretest.New(t)
+	o := f.Paid(t)
 	for _, err := range []error{
-		run(updateProfile, ann)(w, o),
-		run(refund("1.00", private), ann)(w, o),
-		run(cancel(private), ann)(w, o),
+		run(updateProfile, ann)(t, f, o),
+		run(refund("1.00", private), ann)(t, f, o),
+		run(cancel(private), ann)(t, f, o),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, e := range w.Store.Events() {
+	for _, e := range f.Store.Events() {
 		for name, value := range e.Data {
 			if text, ok := value.(string); ok && text == private {
 				t.Errorf("%s of %s is %s", name, e.Type, text)

@@ -12,18 +12,18 @@ import (
 	coretest "example.com/orders/internal/test/core"
 )
 
-func TestUseCasesLetInWhoTheyAreFor(t *testing.T) {
+func TestUseCases_AdmitOnlyWhoIsAllowed(t *testing.T) {
 	t.Parallel()
 	for _, u := range useCases {
 		for who, actor := range everyone {
 			t.Run(u.name+" by "+who, func(t *testing.T) {
 				t.Parallel()
-				w := coretest.New(t)
-				o := u.prepare(w)
+				f := coretest.New(t)
+				o := u.prepare(t, f)
 				var err error
-				left := w.Traces(func() { _, err = u.do(t.Context(), w, actor, o, w.Key()) })
-				var want coretest.Traces
-				if !u.lets(actor) {
+				left := f.Effects(t, func() { _, err = u.do(t.Context(), f, actor, o, f.Key()) })
+				var want coretest.Effects
+				if !u.admits(actor) {
 					if code := coretest.CodeOf(err); code != core.CodeForbiddenResource {
 						t.Errorf("got %v; want %s", err, core.CodeForbiddenResource)
 					}
@@ -31,17 +31,17 @@ func TestUseCasesLetInWhoTheyAreFor(t *testing.T) {
 					if err != nil {
 						t.Errorf("got %v; want it done", err)
 					}
-					want = u.traces(actor, o)
+					want = u.effects(actor, o)
 				}
 				if diff := cmp.Diff(want, left); diff != "" {
-					t.Errorf("traces (-want +got):\n%s", diff)
+					t.Errorf("effects (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-func (u useCase) lets(actor core.Actor) bool {
+func (u useCase) admits(actor core.Actor) bool {
 	return slices.ContainsFunc(u.allowed, func(a core.Actor) bool {
 		return a.Subject == actor.Subject && slices.Equal(a.Roles, actor.Roles)
 	})
@@ -49,8 +49,8 @@ func (u useCase) lets(actor core.Actor) bool {
 
 // traces is what the use case leaves: its events, and a row of the audit log when an
 // administrator did it.
-func (u useCase) traces(actor core.Actor, o *order.Order) coretest.Traces {
-	left := coretest.Traces{Events: u.events}
+func (u useCase) effects(actor core.Actor, o *order.Order) coretest.Effects {
+	left := coretest.Effects{Events: u.events}
 	if actor.Has(core.Admin) {
 		action, _, _ := strings.Cut(strings.ReplaceAll(u.name, ",", " "), " ")
 		left.Audited = []string{actor.Subject + " " + action + " " + u.resource(o)}
@@ -58,22 +58,22 @@ func (u useCase) traces(actor core.Actor, o *order.Order) coretest.Traces {
 	return left
 }
 
-// An administrator who is the owner needs no bypass to read, so that leaves no row; a
-// change by an administrator always does.
-func TestAdministratorIsAuditedAtTheirOwn(t *testing.T) {
+// An administrator who owns the resource needs no admin override to read it, so the read
+// is not audited. A change by an administrator always is.
+func TestAudit_SkipsReadsOfAnAdministratorsOwnResources(t *testing.T) {
 	t.Parallel()
 	both := core.Actor{Subject: ann.Subject, Roles: []core.Role{core.Customer, core.Admin}}
 	for _, u := range useCases {
 		reads := strings.HasPrefix(u.name, "Get") || strings.HasPrefix(u.name, "List")
-		if !u.lets(ann) {
+		if !u.admits(ann) {
 			continue
 		}
 		t.Run(u.name, func(t *testing.T) {
 			t.Parallel()
-			w := coretest.New(t)
-			o := u.prepare(w)
-			left := w.Traces(func() {
-				if _, err := u.do(t.Context(), w, both, o, w.Key()); err != nil {
+			f := coretest.New(t)
+			o := u.prepare(t, f)
+			left := f.Effects(t, func() {
+				if _, err := u.do(t.Context(), f, both, o, f.Key()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -84,7 +84,7 @@ func TestAdministratorIsAuditedAtTheirOwn(t *testing.T) {
 	}
 }
 
-func TestSellerOrdersOwnProductsForANamedCustomer(t *testing.T) {
+func TestCreateOrder_AdmitsCustomersAndTheSellerOfTheProducts(t *testing.T) {
 	t.Parallel()
 	both := core.Actor{Subject: "other-shop", Roles: []core.Role{core.Customer, core.Seller}}
 	for name, c := range map[string]struct {
@@ -103,10 +103,10 @@ func TestSellerOrdersOwnProductsForANamedCustomer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := coretest.New(t)
-			w.Product(shop, "tea", "40.00", 10)
-			cmd := order.CreateOrder{CustomerID: c.customerID, Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: w.Key()}
-			_, _, err := w.Orders.CreateOrder(t.Context(), c.actor, cmd)
+			f := coretest.New(t)
+			f.Product(t, shop, "tea", "40.00", 10)
+			cmd := order.CreateOrder{CustomerID: c.customerID, Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: f.Key()}
+			_, _, err := f.Orders.CreateOrder(t.Context(), c.actor, cmd)
 			if code := coretest.CodeOf(err); code != c.want || (c.want == "") != (err == nil) {
 				t.Errorf("got %v; want %q", err, c.want)
 			}
@@ -114,12 +114,12 @@ func TestSellerOrdersOwnProductsForANamedCustomer(t *testing.T) {
 	}
 }
 
-func TestListOrdersShowsWhatIsTheActors(t *testing.T) {
+func TestListOrders_ShowsOnlyGrantedOrders(t *testing.T) {
 	t.Parallel()
-	w := coretest.New(t)
-	mine := w.Placed()
-	w.Product(coretest.OtherShop, "cup", "1.00", 10)
-	bobs, _, err := w.Orders.CreateOrder(t.Context(), bob, order.CreateOrder{Items: []order.Item{{SKU: "cup", Quantity: 1}}, Key: w.Key()})
+	f := coretest.New(t)
+	mine := f.Placed(t)
+	f.Product(t, coretest.OtherShop, "cup", "1.00", 10)
+	bobs, _, err := f.Orders.CreateOrder(t.Context(), bob, order.CreateOrder{Items: []order.Item{{SKU: "cup", Quantity: 1}}, Key: f.Key()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +138,8 @@ func TestListOrdersShowsWhatIsTheActors(t *testing.T) {
 		"nobody":                   {core.Actor{Subject: "ann"}, order.Filter{}, nil, nil},
 	} {
 		var got []int64
-		left := w.Traces(func() {
-			found, _, err := w.Orders.ListOrders(t.Context(), c.actor, c.filter, core.Page{Limit: 10})
+		left := f.Effects(t, func() {
+			found, _, err := f.Orders.ListOrders(t.Context(), c.actor, c.filter, core.Page{Limit: 10})
 			if err != nil {
 				t.Error(err)
 			}

@@ -11,62 +11,65 @@ import (
 	coretest "example.com/orders/internal/test/core"
 )
 
-// Every list is read page by page, newest first, while new rows come on top.
-func TestListsArePaged(t *testing.T) {
+// lists are all lists of the use cases: how to add a row, and how to read a page.
+var lists = map[string]struct {
+	add  func(t testing.TB, f *coretest.Fixture)
+	list func(t testing.TB, f *coretest.Fixture, page core.Page) (ids []int64, next *core.Position, err error)
+}{
+	"ListProducts": {
+		add: func(t testing.TB, f *coretest.Fixture) { f.Product(t, shop, f.Key(), "1.00", 1) },
+		list: func(t testing.TB, f *coretest.Fixture, page core.Page) ([]int64, *core.Position, error) {
+			found, next, err := f.Orders.ListProducts(t.Context(), page)
+			return idsOf(found, func(p *order.Product) int64 { return p.ID }), next, err
+		},
+	},
+	"ListOrders": {
+		add: func(t testing.TB, f *coretest.Fixture) {
+			sku := f.Key()
+			f.Product(t, shop, sku, "1.00", 1)
+			if err := create(t, f, order.Item{SKU: sku, Quantity: 1}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		list: func(t testing.TB, f *coretest.Fixture, page core.Page) ([]int64, *core.Position, error) {
+			found, next, err := f.Orders.ListOrders(t.Context(), ann, order.Filter{}, page)
+			return idsOf(found, func(o *order.Order) int64 { return o.ID }), next, err
+		},
+	},
+	"ListBalanceTransactions": {
+		add: func(t testing.TB, f *coretest.Fixture) { f.Credit(t, "ann", "1.00") },
+		list: func(t testing.TB, f *coretest.Fixture, page core.Page) ([]int64, *core.Position, error) {
+			found, next, err := f.Payments.ListBalanceTransactions(t.Context(), ann, "ann", page)
+			return idsOf(found, func(m *payment.LedgerEntry) int64 { return m.ID }), next, err
+		},
+	},
+	"ListAuditLog": {
+		add: func(t testing.TB, f *coretest.Fixture) { f.Product(t, root, f.Key(), "1.00", 1) },
+		list: func(t testing.TB, f *coretest.Fixture, page core.Page) ([]int64, *core.Position, error) {
+			found, next, err := f.Audit.ListAuditLog(t.Context(), page)
+			return idsOf(found, func(e core.AuditEntry) int64 { return e.ID }), next, err
+		},
+	},
+}
+
+// Every list is read page by page, newest first, while new rows are added.
+func TestLists_ReturnEveryRowOnce(t *testing.T) {
 	t.Parallel()
 	const rows = 5
-	for name, c := range map[string]struct {
-		add  func(w *coretest.World)
-		list func(w *coretest.World, page core.Page) (ids []int64, next *core.Position, err error)
-	}{
-		"ListProducts": {
-			add: func(w *coretest.World) { w.Product(shop, w.Key(), "1.00", 1) },
-			list: func(w *coretest.World, page core.Page) ([]int64, *core.Position, error) {
-				found, next, err := w.Orders.ListProducts(w.Context(), page)
-				return idsOf(found, func(p *order.Product) int64 { return p.ID }), next, err
-			},
-		},
-		"ListOrders": {
-			add: func(w *coretest.World) {
-				sku := w.Key()
-				w.Product(shop, sku, "1.00", 1)
-				if err := create(w, order.Item{SKU: sku, Quantity: 1}); err != nil {
-					w.Fatal(err)
-				}
-			},
-			list: func(w *coretest.World, page core.Page) ([]int64, *core.Position, error) {
-				found, next, err := w.Orders.ListOrders(w.Context(), ann, order.Filter{}, page)
-				return idsOf(found, func(o *order.Order) int64 { return o.ID }), next, err
-			},
-		},
-		"ListBalanceTransactions": {
-			add: func(w *coretest.World) { w.Credit("ann", "1.00") },
-			list: func(w *coretest.World, page core.Page) ([]int64, *core.Position, error) {
-				found, next, err := w.Payments.ListBalanceTransactions(w.Context(), ann, "ann", page)
-				return idsOf(found, func(m *payment.LedgerEntry) int64 { return m.ID }), next, err
-			},
-		},
-		"ListAuditLog": {
-			add: func(w *coretest.World) { w.Product(root, w.Key(), "1.00", 1) },
-			list: func(w *coretest.World, page core.Page) ([]int64, *core.Position, error) {
-				found, next, err := w.Audit.ListAuditLog(w.Context(), page)
-				return idsOf(found, func(e core.AuditEntry) int64 { return e.ID }), next, err
-			},
-		},
-	} {
+	for name, c := range lists {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := coretest.New(t)
+			f := coretest.New(t)
 			for i := range rows {
 				if i%2 == 0 {
-					w.Pass(time.Second) // the others are of the same moment as the one before
+					f.AdvanceClock(time.Second) // the others are of the same moment as the one before
 				}
-				c.add(w)
+				c.add(t, f)
 			}
 			var got []int64
 			var sizes []int
 			for page := (core.Page{Limit: 2}); ; {
-				ids, next, err := c.list(w, page)
+				ids, next, err := c.list(t, f, page)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +78,7 @@ func TestListsArePaged(t *testing.T) {
 					break
 				}
 				page.After = *next
-				c.add(w) // nobody who is reading sees it
+				c.add(t, f) // above the page, so that it is not read
 			}
 			if !slices.Equal(sizes, []int{2, 2, 1}) || !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) || len(slices.Compact(got)) != rows {
 				t.Errorf("pages of %v with %v; want the first %d, the newest first", sizes, got, rows)

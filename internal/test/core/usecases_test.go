@@ -3,6 +3,7 @@ package coretest_test
 import (
 	"context"
 	"strconv"
+	"testing"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/customer"
@@ -11,31 +12,41 @@ import (
 	coretest "example.com/orders/internal/test/core"
 )
 
-// A useCase is one row of contract §1, as far as the core decides on it.
+// useCase is one row of contract §1, as far as the core decides on it.
 type useCase struct {
 	name string
-	// prepare makes the order that the command is about.
-	prepare func(w *coretest.World) *order.Order
-	// do runs the command for an actor, under a key if it takes one, and tells whether
-	// it was a repetition.
-	do func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
-	// changed asks for something else under the same key; nil when the command is the
-	// same whatever it asks for, or takes no key.
-	changed func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
+	// prepare creates what the command needs, and returns the order that it concerns.
+	prepare func(t testing.TB, f *coretest.Fixture) *order.Order
+	// do runs the command for an actor, under a key if it takes one, and reports whether
+	// the operation was repeated.
+	do func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
+	// changed runs the command with another request under the same key. It is nil when the
+	// command has nothing to change, or takes no key.
+	changed func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
 	keyed   bool
-	// allowed is who may do it.
+	// allowed lists the actors who may run it.
 	allowed []core.Actor
-	// events is what it publishes, one for each thing that changed.
+	// events lists the types of the events that it publishes.
 	events []string
-	// resource is what it concerns in the audit log; "" when nobody of allowed is an
-	// administrator.
+	// resource returns what the audit log names. It is nil when no administrator is
+	// allowed.
 	resource func(o *order.Order) string
 }
 
-type command = func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error)
+type command = func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error)
 
-func placed(w *coretest.World) *order.Order       { return w.Placed() }
-func paid(w *coretest.World) *order.Order         { return w.Paid() }
+func placed(t testing.TB, f *coretest.Fixture) *order.Order  { return f.Placed(t) }
+func paid(t testing.TB, f *coretest.Fixture) *order.Order    { return f.Paid(t) }
+func shipped(t testing.TB, f *coretest.Fixture) *order.Order { return f.Shipped(t) }
+
+// expired prepares an order whose reservation has just expired. Its stock has not been
+// released yet.
+func expired(t testing.TB, f *coretest.Fixture) *order.Order {
+	o := f.Placed(t)
+	f.AdvanceClock(coretest.ReservationTTL)
+	return o
+}
+
 func theOrder(o *order.Order) string              { return "order/" + strconv.FormatInt(o.ID, 10) }
 func named(name string) func(*order.Order) string { return func(*order.Order) string { return name } }
 
@@ -43,8 +54,8 @@ var (
 	ann, bob, shop, root, billing = coretest.Ann, coretest.Bob, coretest.Shop, coretest.Root, coretest.Billing
 )
 
-// everyone is who tries every use case. Roles count and not names alone: the last ones
-// bear the name of an owner and lack the role.
+// everyone lists the actors who try every use case. A name is not enough: the last ones
+// have the name of an owner but not the role.
 var everyone = map[string]core.Actor{
 	"the customer": ann, "another customer": bob, "the seller": shop, "another seller": coretest.OtherShop,
 	"an administrator": root, "the system": billing,
@@ -64,24 +75,24 @@ var useCases = []useCase{
 	},
 	{
 		name: "GetOrderById", prepare: placed,
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			_, err := w.Orders.GetOrderByID(ctx, actor, o.ID)
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			_, err := f.Orders.GetOrderByID(ctx, actor, o.ID)
 			return false, err
 		},
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
 		name: "ReserveInventory", prepare: placed, keyed: true,
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
-			_, repeated, err := w.Orders.ReserveInventory(ctx, actor, order.ReserveInventory{OrderID: o.ID, Key: key})
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
+			_, repeated, err := f.Orders.ReserveInventory(ctx, actor, order.ReserveInventory{OrderID: o.ID, Key: key})
 			return repeated, err
 		},
 		allowed: []core.Actor{ann, shop, billing}, events: []string{"order.reserved"},
 	},
 	{
 		name: "UpdateOrderStatus", prepare: paid,
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			_, err := w.Orders.UpdateOrderStatus(ctx, actor, order.UpdateOrderStatus{OrderID: o.ID, Status: order.Fulfilling})
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			_, err := f.Orders.UpdateOrderStatus(ctx, actor, order.UpdateOrderStatus{OrderID: o.ID, Status: order.Fulfilling})
 			return false, err
 		},
 		allowed: []core.Actor{shop, root}, events: []string{"order.fulfilling"}, resource: theOrder,
@@ -108,32 +119,32 @@ var useCases = []useCase{
 	},
 	{
 		name: "ListPayments", prepare: paid,
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			_, err := w.Payments.ListPayments(ctx, actor, o.ID)
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			_, err := f.Payments.ListPayments(ctx, actor, o.ID)
 			return false, err
 		},
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
-		name: "CreditBalance", prepare: placed, keyed: true, do: move((*payment.Service).CreditBalance, "1.00"), changed: move((*payment.Service).CreditBalance, "2.00"),
+		name: "CreditBalance", prepare: placed, keyed: true, do: changeBalance((*payment.Service).CreditBalance, "1.00"), changed: changeBalance((*payment.Service).CreditBalance, "2.00"),
 		allowed: []core.Actor{billing, root}, events: []string{"balance.credit"}, resource: named("balance/ann"),
 	},
 	{
-		name: "ChargeBalance", prepare: placed, keyed: true, do: move((*payment.Service).ChargeBalance, "1.00"), changed: move((*payment.Service).CreditBalance, "1.00"),
+		name: "ChargeBalance", prepare: placed, keyed: true, do: changeBalance((*payment.Service).ChargeBalance, "1.00"), changed: changeBalance((*payment.Service).CreditBalance, "1.00"),
 		allowed: []core.Actor{billing, root}, events: []string{"balance.charge"}, resource: named("balance/ann"),
 	},
 	{
 		name: "GetBalance", prepare: placed,
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, err := w.Payments.GetBalance(ctx, actor, ann.Subject)
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+			_, err := f.Payments.GetBalance(ctx, actor, ann.Subject)
 			return false, err
 		},
 		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),
 	},
 	{
 		name: "ListBalanceTransactions", prepare: placed,
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, _, err := w.Payments.ListBalanceTransactions(ctx, actor, ann.Subject, core.Page{Limit: 1})
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+			_, _, err := f.Payments.ListBalanceTransactions(ctx, actor, ann.Subject, core.Page{Limit: 1})
 			return false, err
 		},
 		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),
@@ -144,14 +155,14 @@ var useCases = []useCase{
 	},
 	{
 		name: "GetCustomerProfile",
-		prepare: func(w *coretest.World) *order.Order {
-			if _, err := updateProfile(w.Context(), w, ann, nil, ""); err != nil {
-				w.Fatal(err)
+		prepare: func(t testing.TB, f *coretest.Fixture) *order.Order {
+			if _, err := updateProfile(t.Context(), f, ann, nil, ""); err != nil {
+				t.Fatal(err)
 			}
 			return nil
 		},
-		do: func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, err := w.Customers.GetCustomerProfile(ctx, actor, ann.Subject)
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+			_, err := f.Customers.GetCustomerProfile(ctx, actor, ann.Subject)
 			return false, err
 		},
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
@@ -159,59 +170,59 @@ var useCases = []useCase{
 }
 
 func putProduct(name string) command {
-	return func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
 		cmd := order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: 10}
-		_, _, err := w.Orders.PutProduct(ctx, actor, cmd)
+		_, _, err := f.Orders.PutProduct(ctx, actor, cmd)
 		return false, err
 	}
 }
 
 func createOrder(quantity int) command {
-	return func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, key string) (bool, error) {
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
 		cmd := order.CreateOrder{CustomerID: ann.Subject, Items: []order.Item{{SKU: "tea", Quantity: quantity}}, Key: key}
-		_, repeated, err := w.Orders.CreateOrder(ctx, actor, cmd)
+		_, repeated, err := f.Orders.CreateOrder(ctx, actor, cmd)
 		return repeated, err
 	}
 }
 
 func confirm(method payment.Method) command {
-	return func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
-		_, repeated, err := w.Payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: o.ID, Method: method, Key: key})
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
+		_, repeated, err := f.Payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: o.ID, Method: method, Key: key})
 		return repeated, err
 	}
 }
 
-// refund asks for an amount, or for all that is left.
+// refund asks for an amount, or for a full refund.
 func refund(amount, reason string) command {
-	return func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
 		cmd := payment.RefundPayment{OrderID: o.ID, Reason: reason, Key: key}
 		if amount != "" {
 			m := coretest.Money(amount, "RUB")
 			cmd.Amount = &m
 		}
-		_, repeated, err := w.Payments.RefundPayment(ctx, actor, cmd)
+		_, repeated, err := f.Payments.RefundPayment(ctx, actor, cmd)
 		return repeated, err
 	}
 }
 
 func cancel(reason string) command {
-	return func(ctx context.Context, w *coretest.World, actor core.Actor, o *order.Order, key string) (bool, error) {
-		_, repeated, err := w.Payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: o.ID, Reason: reason, Key: key})
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
+		_, repeated, err := f.Payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: o.ID, Reason: reason, Key: key})
 		return repeated, err
 	}
 }
 
-func move(
+func changeBalance(
 	by func(*payment.Service, context.Context, core.Actor, payment.ChangeBalance) (*payment.LedgerEntry, bool, error), amount string,
 ) command {
-	return func(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, key string) (bool, error) {
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
 		cmd := payment.ChangeBalance{CustomerID: ann.Subject, Amount: coretest.Money(amount, "RUB"), Key: key}
-		_, repeated, err := by(w.Payments, ctx, actor, cmd)
+		_, repeated, err := by(f.Payments, ctx, actor, cmd)
 		return repeated, err
 	}
 }
 
-func updateProfile(ctx context.Context, w *coretest.World, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-	_, err := w.Customers.UpdateCustomerProfile(ctx, actor, customer.Profile{CustomerID: ann.Subject, FullName: "Анна"})
+func updateProfile(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+	_, err := f.Customers.UpdateCustomerProfile(ctx, actor, customer.Profile{CustomerID: ann.Subject, FullName: "Анна"})
 	return false, err
 }
