@@ -47,8 +47,8 @@ func (u useCase) admits(actor core.Actor) bool {
 	})
 }
 
-// traces is what the use case leaves: its events, and a row of the audit log when an
-// administrator did it.
+// effects returns what the use case causes: its events, and an audit entry when an
+// administrator runs it.
 func (u useCase) effects(actor core.Actor, o *order.Order) coretest.Effects {
 	left := coretest.Effects{Events: u.events}
 	if actor.Has(core.Admin) {

@@ -1,9 +1,8 @@
 // Package memory keeps everything in memory: a fake of the PostgreSQL adapter for
-// tests of the core. It passes the same suite (internal/storetest), and is as small as
-// that lets it be.
+// tests of the core. It passes the same test suite (internal/test/store).
 //
-// Transactions are serial. Each works on a copy of the state that replaces the old one
-// at its end, or does not.
+// Transactions run one after the other. Each works on a copy of the state. A commit
+// replaces the state by the copy.
 package memory
 
 import (
@@ -19,42 +18,42 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Store is a database in memory. All its methods may be called at once.
+// Store is a database in memory. It is safe for concurrent use.
 type Store struct {
-	// Twice makes every transaction run two times, of which the second counts: what
-	// happens to one that loses a race. Use cases must not event.
+	// Twice runs every transaction two times and rolls the first run back, as happens to
+	// a transaction that loses a race. Use cases must not depend on it.
 	Twice bool
 
 	clock func() time.Time
-	// turn is taken by the transaction that runs. A channel and not a mutex, so that
-	// whoever waits can give up.
-	turn      chan struct{}
+	// running holds a value while a transaction runs. It is a channel and not a mutex, so
+	// that waiting ends with the context.
+	running   chan struct{}
 	committed atomic.Pointer[state]
 	lastID    atomic.Int64
 	inUse     inUse
 }
 
-// New makes an empty store. The clock is the database's: it says when a transaction
-// begins, and what has expired.
+// New returns an empty store. The clock stands for the clock of the database: it decides
+// when a transaction begins, and what has expired.
 func New(clock func() time.Time) *Store {
-	s := &Store{clock: clock, turn: make(chan struct{}, 1)}
+	s := &Store{clock: clock, running: make(chan struct{}, 1)}
 	s.committed.Store((&state{}).copy())
 	return s
 }
 
-// Orders gives the store of the use cases about orders.
+// Orders returns the store of the use cases about orders.
 func (s *Store) Orders() order.Store { return orderStore{s} }
 
-// Payments gives the store of the use cases about money.
+// Payments returns the store of the use cases about money.
 func (s *Store) Payments() payment.Store { return paymentStore{s} }
 
-// Customers gives the store of the use cases about customers.
+// Customers returns the store of the use cases about customers.
 func (s *Store) Customers() customer.Store { return customerStore{s} }
 
-// Intents gives the questions to the card provider, in the order they were noted in.
+// Intents returns the jobs for the card provider, in the order in which they were added.
 func (s *Store) Intents() []Intent { return slices.Clone(s.committed.Load().intents) }
 
-// Events gives the outbox, in the order it was written in.
+// Events returns the outbox, in the order in which it was written.
 func (s *Store) Events() []core.Event {
 	found := slices.Clone(s.committed.Load().events)
 	for i := range found {
@@ -81,7 +80,7 @@ func (c customerStore) InTx(ctx context.Context, fn func(context.Context, custom
 	return c.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customerTx()) })
 }
 
-// Entries gives a page of the audit log and one entry more, newest first; see
+// Entries returns a page of the audit log and one entry more, newest first; see
 // [audit.Log].
 func (s *Store) Entries(_ context.Context, page core.Page) ([]core.AuditEntry, error) {
 	var rows []row[core.AuditEntry]

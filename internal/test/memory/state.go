@@ -13,8 +13,8 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// state is what is kept. The things in it are replaced and never changed, so that a
-// copy of the maps is a copy of all.
+// state is everything that is stored. Its values are replaced and never changed, so a
+// copy of the maps is a complete copy.
 type state struct {
 	products   map[string]*order.Product
 	orders     map[int64]*order.Order
@@ -37,10 +37,10 @@ type extension struct {
 	by      core.Operation
 }
 
-// message is a message of a source that has been done.
+// message identifies a message that has been processed.
 type message struct{ source, id string }
 
-// Intent is a question to the card provider that waits to be asked.
+// Intent is a job for the card provider that has not run.
 type Intent struct {
 	// Kind is "settle_payment" or "settle_refund", and ID the payment's or refund's.
 	Kind string
@@ -60,7 +60,7 @@ func (s *state) copy() *state {
 		balances: copyMap(s.balances), entries: copyMap(s.entries),
 		profiles: copyMap(s.profiles), records: copyMap(s.records),
 		messages: copyMap(s.messages), intents: slices.Clip(s.intents),
-		// Without room to grow, appending leaves the original alone.
+		// A clipped slice is copied by append, so the original does not change.
 		events: slices.Clip(s.events), audit: slices.Clip(s.audit),
 	}
 }
@@ -72,7 +72,7 @@ func copyMap[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// Nobody shares memory with the store: what goes in and what comes out is copied.
+// The store shares no memory with its callers: values are copied on the way in and out.
 
 func copyOf[T any](v *T) *T {
 	c := *v
@@ -88,7 +88,7 @@ func copyOrder(o *order.Order) *order.Order {
 	return c
 }
 
-// stamp keeps of a time what PostgreSQL keeps.
+// stamp reduces a time to the precision of PostgreSQL.
 func stamp(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -96,13 +96,13 @@ func stamp(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// row is a thing with its place in a list.
+// row is a value with its position in a list.
 type row[T any] struct {
 	core.Position
 	value T
 }
 
-// rowsOf gives the things that match, newest first.
+// rowsOf returns the values that match, newest first.
 func rowsOf[K comparable, T any](all map[K]T, match func(T) bool, at func(T) core.Position) []row[T] {
 	var found []row[T]
 	for _, v := range all {
@@ -114,7 +114,7 @@ func rowsOf[K comparable, T any](all map[K]T, match func(T) bool, at func(T) cor
 	return found
 }
 
-// pageOf gives one row more than the page asks for of rows that are newest first.
+// pageOf returns one row more than the page asks for. The rows must be newest first.
 func pageOf[T any](rows []row[T], page core.Page, copied func(T) T) []T {
 	found := []T{}
 	for _, r := range rows {

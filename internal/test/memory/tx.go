@@ -12,14 +12,14 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// tx is one transaction: it reads and writes a state of its own.
+// tx is one transaction. It reads and writes a state of its own.
 type tx struct {
 	*state
 	store *Store
 	now   time.Time
 }
 
-// txKey is where the context carries the transaction that use cases join.
+// txKey is the key of the context value that carries the transaction.
 type txKey struct{}
 
 func (t *tx) orderTx() order.Tx {
@@ -34,7 +34,7 @@ func (t *tx) customerTx() customer.Tx {
 	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
 }
 
-// inTx runs fn in the transaction that ctx carries, or in one of its own.
+// inTx runs fn in the transaction of ctx, or in a new one if ctx has none.
 func (s *Store) inTx(ctx context.Context, fn func(context.Context, *tx) error) error {
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, t)
@@ -42,26 +42,26 @@ func (s *Store) inTx(ctx context.Context, fn func(context.Context, *tx) error) e
 	return s.transact(ctx, fn)
 }
 
-// transact runs fn in a new transaction when it is its turn, and commits it.
+// transact waits for the other transactions, runs fn in a new one, and commits it.
 func (s *Store) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
 	if ctx.Err() != nil {
 		return unavailable(ctx.Err())
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
 	case <-ctx.Done():
 		return unavailable(ctx.Err())
 	}
 	if s.Twice {
-		_, _ = s.run(ctx, fn) // rolled back, whatever it came to
+		_, _ = s.run(ctx, fn) // rolled back, whatever its result
 	}
 	t, err := s.run(ctx, fn)
 	if err != nil {
 		return err
 	}
 	s.committed.Store(t.state)
-	t.discard() // so that what is written after the end goes nowhere
+	t.discard() // later writes to this transaction have no effect
 	return nil
 }
 
@@ -76,16 +76,16 @@ func (s *Store) run(ctx context.Context, fn func(context.Context, *tx) error) (*
 	return t, nil
 }
 
-// discard drops what the transaction wrote.
+// discard undoes every write of the transaction.
 func (t *tx) discard() { t.state = t.store.committed.Load().copy() }
 
 func (s *Store) now() time.Time { return stamp(s.clock()) }
 
-// NextID gives an id. All kinds count together, so that two of them never share an id
-// and a test notices when one is taken for the other.
+// NextID returns an id. All sequences count together: no two kinds share an id, so a
+// test notices when one is used for another.
 func (t *tx) NextID(context.Context, core.Sequence) (int64, error) { return t.store.lastID.Add(1), nil }
 
-// FirstTime notes a message unless it is noted.
+// FirstTime records a message unless it is recorded.
 func (t *tx) FirstTime(_ context.Context, source, id string) (bool, error) {
 	m := message{source, id}
 	first := !t.messages[m]
@@ -96,13 +96,13 @@ func (t *tx) FirstTime(_ context.Context, source, id string) (bool, error) {
 // intents implements [payment.Intents].
 type intents struct{ *tx }
 
-// Settle notes a question about a payment.
+// Settle adds the job that charges the card of a payment.
 func (t intents) Settle(_ context.Context, paymentID int64) error {
 	t.intents = append(t.intents, Intent{"settle_payment", paymentID})
 	return nil
 }
 
-// SettleRefund notes a question about a refund.
+// SettleRefund adds the job that refunds to a card.
 func (t intents) SettleRefund(_ context.Context, refundID int64) error {
 	t.intents = append(t.intents, Intent{"settle_refund", refundID})
 	return nil
@@ -131,6 +131,7 @@ func (t auditLog) Add(_ context.Context, e core.AuditEntry) error {
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", core.ErrUnavailable, err) }
 
-// duplicate is what a unique constraint comes to: PostgreSQL starts such a transaction
-// again, for a race may be the cause, and gives up in the end.
+// duplicate returns the error of a violated unique constraint. PostgreSQL runs such a
+// transaction again, because a race can be the cause, and fails with this error in the
+// end.
 func duplicate(what string) error { return unavailable(fmt.Errorf("a second %s", what)) }

@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// compare looks whether what is, is what ought to be. It runs after every command.
+// compare compares the real state with the model. It runs after every command.
 func (m *machine) compare(t *rapid.T) {
 	m.compareStock(t)
 	m.compareOrders(t)
@@ -18,11 +18,11 @@ func (m *machine) compare(t *rapid.T) {
 }
 
 func (m *machine) compareStock(t *rapid.T) {
-	kept := map[string]int{}
+	reserved := map[string]int{}
 	for _, s := range m.orders {
-		if s.reservation {
+		if s.reserved {
 			for _, item := range s.items {
-				kept[item.SKU] += item.Quantity
+				reserved[item.SKU] += item.Quantity
 			}
 		}
 	}
@@ -35,8 +35,8 @@ func (m *machine) compareStock(t *rapid.T) {
 		if int(p.OnHand) != want.onHand || int(p.Reserved) != want.reserved {
 			t.Fatalf("%s: %d on hand, %d reserved; the model has %+v", sku, p.OnHand, p.Reserved, *want)
 		}
-		if want.reserved != kept[sku] || want.reserved > want.onHand {
-			t.Fatalf("%s: %d reserved of %d, and holds keep %d", sku, want.reserved, want.onHand, kept[sku])
+		if want.reserved != reserved[sku] || want.reserved > want.onHand {
+			t.Fatalf("%s: %d of %d reserved, orders reserve %d", sku, want.reserved, want.onHand, reserved[sku])
 		}
 	}
 }
@@ -47,14 +47,14 @@ func (m *machine) compareOrders(t *rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Status != s.status || o.ReservedUntil.IsZero() == s.reservation || !o.Total.Equal(roubles(s.total)) {
-			t.Fatalf("order: %s, held until %v, %s; the model has %+v", o.Status, o.ReservedUntil, o.Total, *s)
+		if o.Status != s.status || o.ReservedUntil.IsZero() == s.reserved || !o.Total.Equal(roubles(s.total)) {
+			t.Fatalf("order: %s, reserved until %v, %s; the model has %+v", o.Status, o.ReservedUntil, o.Total, *s)
 		}
 		m.comparePayments(t, s)
 	}
 }
 
-func (m *machine) comparePayments(t *rapid.T, s *sale) {
+func (m *machine) comparePayments(t *rapid.T, s *orderState) {
 	payments, err := m.real.payments.ListPayments(ctx, buyer(s), s.id)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func (m *machine) comparePayments(t *rapid.T, s *sale) {
 	}
 }
 
-// compareMoney looks at each balance, and that it is the sum of its entries.
+// compareMoney compares each balance with the model and with the sum of its entries.
 func (m *machine) compareMoney(t *rapid.T) {
 	for _, customer := range m.customers {
 		actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
@@ -96,22 +96,22 @@ func (m *machine) sumOfEntries(t *rapid.T, customer core.Actor) core.Money {
 		if entries, next, err = m.real.payments.ListBalanceTransactions(ctx, customer, customer.Subject, page); err != nil {
 			t.Fatal(err)
 		}
-		for _, mv := range entries {
-			if mv.Debit == mv.Credit {
-				t.Fatalf("entry %d goes from %s to itself", mv.ID, mv.Debit)
+		for _, e := range entries {
+			if e.Debit == e.Credit {
+				t.Fatalf("entry %d goes from %s to itself", e.ID, e.Debit)
 			}
-			if mv.Kind == payment.EntryCredit || mv.Kind == payment.EntryRefund {
-				in = sum(t, in, mv.Amount)
+			if e.Kind == payment.EntryCredit || e.Kind == payment.EntryRefund {
+				in = sum(t, in, e.Amount)
 			} else {
-				out = sum(t, out, mv.Amount)
+				out = sum(t, out, e.Amount)
 			}
 		}
 	}
-	rest, err := in.Sub(out)
+	balance, err := in.Sub(out)
 	if err != nil {
 		t.Fatalf("more went out than came in: %v", err)
 	}
-	return rest
+	return balance
 }
 
 func sum(t *rapid.T, a, b core.Money) core.Money {

@@ -1,4 +1,4 @@
-// Package modeltest holds a model of the business that is small enough to be seen to be
-// right: numbers in maps and no transactions. A property test drives random commands
-// through it and through the real thing, and the two have to agree.
+// Package modeltest holds a model of the business that is so small that a reader can see
+// it is right: numbers in maps, without transactions. A property test sends random
+// commands to the model and to the real use cases and compares the two.
 package modeltest

@@ -22,18 +22,18 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const holdFor = time.Hour
+const reservationTTL = time.Hour
 
-// service is the service without its adapters for HTTP, on one of the stores.
+// service holds the use cases on one of the stores.
 type service struct {
 	orders   *order.Service
 	payments *payment.Service
-	// pass lets the time of the customers' holds be over.
-	pass func(customers []string) error
+	// expire makes the reservations of the customers expire.
+	expire func(customers []string) error
 }
 
-func newService(orders order.Store, payments payment.Store, pass func([]string) error) service {
-	return service{&order.Service{Store: orders, ReservationTTL: holdFor}, &payment.Service{Store: payments}, pass}
+func newService(orders order.Store, payments payment.Store, expire func([]string) error) service {
+	return service{&order.Service{Store: orders, ReservationTTL: reservationTTL}, &payment.Service{Store: payments}, expire}
 }
 
 func TestModelOnMemory(t *testing.T) {
@@ -42,7 +42,7 @@ func TestModelOnMemory(t *testing.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		store := memory.New(func() time.Time { return now })
 		run(t, newService(store.Orders(), store.Payments(), func([]string) error {
-			now = now.Add(2 * holdFor)
+			now = now.Add(2 * reservationTTL)
 			return nil
 		}))
 	})
@@ -61,26 +61,26 @@ func TestModelOnPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	pass := func(customers []string) error {
+	expire := func(customers []string) error {
 		_, err := pool.Exec(context.Background(), `UPDATE orders SET reserved_until = now() - interval '1 second'
 			WHERE reserved_until IS NOT NULL AND customer_id = ANY($1)`, customers)
 		return err
 	}
-	rapid.Check(t, func(t *rapid.T) { run(t, newService(db.Orders(), db.Payments(), pass)) })
+	rapid.Check(t, func(t *rapid.T) { run(t, newService(db.Orders(), db.Payments(), expire)) })
 }
 
-// machine is the model beside the real thing.
+// machine drives the model and the real service with the same commands.
 type machine struct {
 	model
 	real      service
-	world     string // keeps the names of one run from those of the next
+	run       string // makes the names of one run differ from those of the others
 	customers []string
 	skus      []string
 	keys      int
 	last      func() (bool, core.Code)
 }
 
-var worlds atomic.Int64
+var runs atomic.Int64
 
 var (
 	seller = core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
@@ -88,43 +88,43 @@ var (
 	admin  = core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
 )
 
-// run drives one random sequence of commands through both.
+// run runs one random sequence of commands.
 func run(t *rapid.T, r service) {
-	m := &machine{real: r, world: strconv.FormatInt(worlds.Add(1), 10), model: model{stock: map[string]*shelf{}, balances: map[string]int{}}}
+	m := &machine{real: r, run: strconv.FormatInt(runs.Add(1), 10), model: model{stock: map[string]*product{}, balances: map[string]int{}}}
 	for _, name := range []string{"ann", "bob"} {
-		m.customers = append(m.customers, name+m.world)
-		m.give(t, name+m.world, 300) // enough for some orders, not for all
+		m.customers = append(m.customers, name+m.run)
+		m.creditCustomer(t, name+m.run, 300) // enough for some orders, but not for all
 	}
 	for i, price := range []int{10, 25} {
-		sku := fmt.Sprintf("sku%d-%s", i, m.world)
+		sku := fmt.Sprintf("sku%d-%s", i, m.run)
 		m.skus = append(m.skus, sku)
-		m.stock[sku] = &shelf{price: price}
+		m.stock[sku] = &product{price: price}
 		m.put(t, sku, 6)
 	}
 	t.Repeat(map[string]func(*rapid.T){
-		"credit":  m.drawLedgerEntry("credit", m.credit, payment.EntryCredit),
-		"charge":  m.drawLedgerEntry("charge", m.charge, payment.EntryCharge),
+		"credit":  m.changeBalance("credit", m.credit, payment.EntryCredit),
+		"charge":  m.changeBalance("charge", m.charge, payment.EntryCharge),
 		"stock":   func(t *rapid.T) { m.put(t, m.sku(t), rapid.IntRange(0, 9).Draw(t, "on hand")) },
 		"order":   m.placeOrder,
 		"confirm": m.confirmOrder,
-		"renew":   m.renewHold,
+		"extend":  m.extendReservation,
 		"refund":  m.refundOrder,
 		"cancel":  m.cancelOrder,
 		"advance": m.advanceOrder,
-		"time passes": func(t *rapid.T) {
-			m.pass()
-			if err := m.real.pass(m.customers); err != nil {
+		"reservations expire": func(t *rapid.T) {
+			m.expireReservations()
+			if err := m.real.expire(m.customers); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"holds lapse": func(t *rapid.T) {
-			m.expireReservation()
+		"expired reservations are released": func(t *rapid.T) {
+			m.releaseExpired()
 			if _, err := m.real.orders.ReleaseExpiredReservations(ctx, 1000); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"again": m.again,
-		"":      m.compare,
+		"repeat": m.repeat,
+		"":       m.compare,
 	})
 }
 
@@ -136,8 +136,8 @@ func (m *machine) customer(t *rapid.T) string {
 
 func (m *machine) sku(t *rapid.T) string { return rapid.SampledFrom(m.skus).Draw(t, "sku") }
 
-// sale picks an order that exists, or skips the command.
-func (m *machine) sale(t *rapid.T) *sale {
+// someOrder draws an existing order, or skips the command.
+func (m *machine) someOrder(t *rapid.T) *orderState {
 	if len(m.orders) == 0 {
 		t.Skip("no order yet")
 	}
@@ -146,15 +146,15 @@ func (m *machine) sale(t *rapid.T) *sale {
 
 func (m *machine) newKey() string {
 	m.keys++
-	return fmt.Sprintf("%s-%d", m.world, m.keys)
+	return fmt.Sprintf("%s-%d", m.run, m.keys)
 }
 
 // do runs a command and compares what came of it with what the model says. The command
-// is kept, to be sent again under its key.
+// is reserved, to be sent again under its key.
 func (m *machine) do(t *rapid.T, what string, want core.Code, command func() (bool, error)) {
 	repeated, err := command()
 	if got := codeOf(t, err); got != want || repeated {
-		t.Fatalf("%s: %q repeated=%v, and the model says %q", what, got, repeated, want)
+		t.Fatalf("%s: %q repeated=%v, the model says %q", what, got, repeated, want)
 	}
 	m.last = nil
 	if want == done {
@@ -175,13 +175,13 @@ func codeOf(t *rapid.T, err error) core.Code {
 	return done
 }
 
-// again sends the last command that succeeded under its key: nothing happens.
-func (m *machine) again(t *rapid.T) {
+// repeat sends the last command that succeeded with its key: it must change nothing.
+func (m *machine) repeat(t *rapid.T) {
 	if m.last == nil {
 		t.Skip("nothing to repeat")
 	}
 	if repeated, code := m.last(); !repeated || code != done {
-		t.Fatalf("the second line let a command pass: repeated=%v %q", repeated, code)
+		t.Fatalf("the second line of defence failed: repeated=%v %q", repeated, code)
 	}
 }
 
@@ -199,11 +199,11 @@ func (m *machine) put(t *rapid.T, sku string, onHand int) {
 		SKU: sku, Name: sku, Price: roubles(m.stock[sku].price), OnHand: int64(onHand),
 	})
 	if got := codeOf(t, err); got != want {
-		t.Fatalf("put %d of %s: %q, and the model says %q", onHand, sku, got, want)
+		t.Fatalf("put %d of %s: %q, the model says %q", onHand, sku, got, want)
 	}
 }
 
-func (m *machine) give(t *rapid.T, customer string, amount int) {
+func (m *machine) creditCustomer(t *rapid.T, customer string, amount int) {
 	cmd := payment.ChangeBalance{CustomerID: customer, Amount: roubles(amount), Key: m.newKey()}
 	m.do(t, "credit", m.credit(customer, amount), func() (bool, error) {
 		_, repeated, err := m.real.payments.CreditBalance(ctx, system, cmd)
@@ -211,7 +211,7 @@ func (m *machine) give(t *rapid.T, customer string, amount int) {
 	})
 }
 
-func (m *machine) drawLedgerEntry(what string, expect func(string, int) core.Code, kind payment.EntryKind) func(*rapid.T) {
+func (m *machine) changeBalance(what string, expect func(string, int) core.Code, kind payment.EntryKind) func(*rapid.T) {
 	return func(t *rapid.T) {
 		cmd := payment.ChangeBalance{CustomerID: m.customer(t), Key: m.newKey()}
 		amount := rapid.IntRange(1, 100).Draw(t, "amount")
@@ -228,7 +228,7 @@ func (m *machine) drawLedgerEntry(what string, expect func(string, int) core.Cod
 }
 
 func (m *machine) placeOrder(t *rapid.T) {
-	s := &sale{customer: m.customer(t)}
+	s := &orderState{customer: m.customer(t)}
 	for _, sku := range m.skus {
 		if n := rapid.IntRange(0, 4).Draw(t, sku); n > 0 {
 			s.items = append(s.items, order.Item{SKU: sku, Quantity: n})
@@ -247,12 +247,12 @@ func (m *machine) placeOrder(t *rapid.T) {
 	})
 }
 
-func buyer(s *sale) core.Actor {
+func buyer(s *orderState) core.Actor {
 	return core.Actor{Subject: s.customer, Roles: []core.Role{core.Customer}}
 }
 
 func (m *machine) confirmOrder(t *rapid.T) {
-	s := m.sale(t)
+	s := m.someOrder(t)
 	cmd := payment.ConfirmPayment{OrderID: s.id, Method: payment.FromBalance, Key: m.newKey()}
 	m.do(t, "confirm", m.confirm(s), func() (bool, error) {
 		_, repeated, err := m.real.payments.ConfirmPayment(ctx, buyer(s), cmd)
@@ -260,17 +260,17 @@ func (m *machine) confirmOrder(t *rapid.T) {
 	})
 }
 
-func (m *machine) renewHold(t *rapid.T) {
-	s := m.sale(t)
+func (m *machine) extendReservation(t *rapid.T) {
+	s := m.someOrder(t)
 	cmd := order.ReserveInventory{OrderID: s.id, Key: m.newKey()}
-	m.do(t, "renew", m.renew(s), func() (bool, error) {
+	m.do(t, "extend", m.extend(s), func() (bool, error) {
 		_, repeated, err := m.real.orders.ReserveInventory(ctx, buyer(s), cmd)
 		return repeated, err
 	})
 }
 
 func (m *machine) refundOrder(t *rapid.T) {
-	s := m.sale(t)
+	s := m.someOrder(t)
 	cmd := payment.RefundPayment{OrderID: s.id, Key: m.newKey()}
 	amount := s.captured - s.refunded
 	if rapid.Bool().Draw(t, "a part") {
@@ -289,7 +289,7 @@ func (m *machine) refundOrder(t *rapid.T) {
 }
 
 func (m *machine) cancelOrder(t *rapid.T) {
-	s := m.sale(t)
+	s := m.someOrder(t)
 	cmd := payment.CancelOrder{OrderID: s.id, Key: m.newKey()}
 	m.do(t, "cancel", m.cancel(s), func() (bool, error) {
 		_, repeated, err := m.real.payments.CancelOrder(ctx, seller, cmd)
@@ -298,11 +298,11 @@ func (m *machine) cancelOrder(t *rapid.T) {
 }
 
 func (m *machine) advanceOrder(t *rapid.T) {
-	s := m.sale(t)
+	s := m.someOrder(t)
 	next := rapid.SampledFrom([]order.Status{order.Fulfilling, order.Shipped, order.Delivered}).Draw(t, "next")
 	want := m.advance(s, next)
 	_, err := m.real.orders.UpdateOrderStatus(ctx, seller, order.UpdateOrderStatus{OrderID: s.id, Status: next})
 	if got := codeOf(t, err); got != want {
-		t.Fatalf("advance to %s: %q, and the model says %q", next, got, want)
+		t.Fatalf("advance to %s: %q, the model says %q", next, got, want)
 	}
 }

@@ -7,30 +7,30 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// model is what ought to be. Amounts are whole roubles.
+// model is the expected state. Amounts are whole roubles.
 type model struct {
-	stock    map[string]*shelf
+	stock    map[string]*product
 	balances map[string]int
-	orders   []*sale
+	orders   []*orderState
 }
 
-// shelf is one product: what was ever put there is what is on hand and what was sold.
-type shelf struct{ onHand, reserved, price int }
+// product is the expected stock of one product.
+type product struct{ onHand, reserved, price int }
 
-// sale is one order.
-type sale struct {
+// orderState is the expected state of one order.
+type orderState struct {
 	id       int64
 	customer string
 	items    []order.Item
 	total    int
 	status   order.Status
-	// reservation tells that units are reserved for it, live that the hold has not lapsed.
-	reservation, live bool
-	captured          int
-	refunded          int
+	// reserved reports that the stock counts units reserved for the order, inForce that the
+	// reservation has not expired.
+	reserved, inForce  bool
+	captured, refunded int
 }
 
-// Codes that the model answers with; the empty one is success.
+// The results of commands by the model. The empty code is success.
 const (
 	done           = core.Code("")
 	outOfStock     = core.CodeOutOfStock
@@ -62,7 +62,7 @@ func (m *model) charge(customer string, amount int) core.Code {
 	return done
 }
 
-func (m *model) order(s *sale) core.Code {
+func (m *model) order(s *orderState) core.Code {
 	if !m.reserve(s) {
 		return outOfStock
 	}
@@ -74,45 +74,45 @@ func (m *model) order(s *sale) core.Code {
 	return done
 }
 
-// reserve takes every item of a sale, or none.
-func (m *model) reserve(s *sale) bool {
+// reserve takes every item of an order, or none.
+func (m *model) reserve(s *orderState) bool {
 	for _, item := range s.items {
 		if p := m.stock[item.SKU]; p.onHand-p.reserved < item.Quantity {
 			return false
 		}
 	}
-	m.move(s, func(p *shelf, n int) { p.reserved += n })
-	s.reservation, s.live = true, true
+	m.changeStock(s, func(p *product, n int) { p.reserved += n })
+	s.reserved, s.inForce = true, true
 	return true
 }
 
-func (m *model) release(s *sale) {
-	m.move(s, func(p *shelf, n int) { p.reserved -= n })
-	s.reservation, s.live = false, false
+func (m *model) release(s *orderState) {
+	m.changeStock(s, func(p *product, n int) { p.reserved -= n })
+	s.reserved, s.inForce = false, false
 }
 
-func (m *model) move(s *sale, change func(p *shelf, n int)) {
+func (m *model) changeStock(s *orderState, change func(p *product, n int)) {
 	for _, item := range s.items {
 		change(m.stock[item.SKU], item.Quantity)
 	}
 }
 
-func (m *model) renew(s *sale) core.Code {
+func (m *model) extend(s *orderState) core.Code {
 	if s.status != order.PendingPayment {
 		return wrongState
 	}
-	if !s.reservation && !m.reserve(s) {
+	if !s.reserved && !m.reserve(s) {
 		return outOfStock
 	}
-	s.live = true
+	s.inForce = true
 	return done
 }
 
-func (m *model) confirm(s *sale) core.Code {
+func (m *model) confirm(s *orderState) core.Code {
 	switch {
 	case s.status != order.PendingPayment:
 		return wrongState
-	case !s.live:
+	case !s.inForce:
 		return expired
 	case m.balances[s.customer] < s.total:
 		return noFunds
@@ -120,53 +120,53 @@ func (m *model) confirm(s *sale) core.Code {
 	m.balances[s.customer] -= s.total
 	s.status, s.captured = order.Paid, s.total
 	m.release(s)
-	m.move(s, func(p *shelf, n int) { p.onHand -= n })
+	m.changeStock(s, func(p *product, n int) { p.onHand -= n })
 	return done
 }
 
-func (m *model) refund(s *sale, amount int, admin bool) core.Code {
-	left := s.captured - s.refunded
+func (m *model) refund(s *orderState, amount int, admin bool) core.Code {
+	refundable := s.captured - s.refunded
 	switch {
 	case s.captured == 0:
 		return wrongState
 	case !admin && (s.status == order.Shipped || s.status == order.Delivered):
 		return wrongState
-	case left == 0 || amount > left:
+	case refundable == 0 || amount > refundable:
 		return refundsTooMuch
 	}
-	m.giveBack(s, amount)
+	m.returnMoney(s, amount)
 	if s.captured == s.refunded && slices.Contains([]order.Status{order.Paid, order.Fulfilling}, s.status) {
-		m.end(s)
+		m.cancelAndRestock(s)
 	}
 	return done
 }
 
-func (m *model) giveBack(s *sale, amount int) {
+func (m *model) returnMoney(s *orderState, amount int) {
 	s.refunded += amount
 	m.balances[s.customer] += amount
 }
 
-func (m *model) cancel(s *sale) core.Code {
+func (m *model) cancel(s *orderState) core.Code {
 	if !slices.Contains(order.Transitions[s.status], order.Cancelled) {
 		return wrongState
 	}
-	m.end(s)
-	m.giveBack(s, s.captured-s.refunded)
+	m.cancelAndRestock(s)
+	m.returnMoney(s, s.captured-s.refunded)
 	return done
 }
 
-// end brings the goods of a sale back.
-func (m *model) end(s *sale) {
-	if s.reservation {
+// cancelAndRestock cancels an order and returns its goods.
+func (m *model) cancelAndRestock(s *orderState) {
+	if s.reserved {
 		m.release(s)
 	}
 	if s.captured > 0 {
-		m.move(s, func(p *shelf, n int) { p.onHand += n })
+		m.changeStock(s, func(p *product, n int) { p.onHand += n })
 	}
 	s.status = order.Cancelled
 }
 
-func (m *model) advance(s *sale, next order.Status) core.Code {
+func (m *model) advance(s *orderState, next order.Status) core.Code {
 	if !slices.Contains(order.Transitions[s.status], next) {
 		return wrongState
 	}
@@ -174,17 +174,17 @@ func (m *model) advance(s *sale, next order.Status) core.Code {
 	return done
 }
 
-// pass lets the time of every hold be over.
-func (m *model) pass() {
+// expireReservations makes every reservation expire.
+func (m *model) expireReservations() {
 	for _, s := range m.orders {
-		s.live = false
+		s.inForce = false
 	}
 }
 
-// lapse frees what lapsed holds keep.
-func (m *model) expireReservation() {
+// releaseExpired releases the stock of expired reservations.
+func (m *model) releaseExpired() {
 	for _, s := range m.orders {
-		if s.reservation && !s.live {
+		if s.reserved && !s.inForce {
 			m.release(s)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 var paymentCases = []storeCase{
-	{"a op holds all that an order's money needs", orderPaymentsRoundTrip},
-	{"a op of a customer without money holds a new balance", orderPaymentsWithoutMoney},
+	{"order payments hold everything about an order's money", orderPaymentsRoundTrip},
+	{"order payments of a customer without money hold a new balance", orderPaymentsWithoutMoney},
 	{"payments come with their refunds, the oldest first", paymentsOfAnOrder},
 	{"an operation makes one payment", onePaymentOfAnOperation},
 	{"an order has one live payment", oneLivePayment},
@@ -23,7 +23,7 @@ var paymentCases = []storeCase{
 var ledgerCases = []storeCase{
 	{"an entry comes back as it was saved", entryRoundTrip},
 	{"an entry is known by customer and operation", entryOfAnOperation},
-	{"an operation moves a balance once", oneLedgerEntryOfAnOperation},
+	{"an operation changes a balance once", oneLedgerEntryOfAnOperation},
 	{"entries are listed newest first", entryPages},
 }
 
@@ -31,7 +31,7 @@ var balanceCases = []storeCase{
 	{"a customer without entries has a new balance of nothing", newBalance},
 	{"a balance comes back as it was saved", balanceRoundTrip},
 	{"balances are of one customer, sorted by currency", balancesOfACustomer},
-	{"first entries at once are all counted", balanceLock},
+	{"concurrent first changes are all counted", balanceLock},
 }
 
 func orderPaymentsRoundTrip(t *testing.T, s Stores) {
@@ -45,7 +45,7 @@ func orderPaymentsRoundTrip(t *testing.T, s Stores) {
 	live.Refunds = []*payment.Refund{refund}
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
-		equal(t, "op", op, &payment.OrderPayments{
+		equal(t, "order payments", op, &payment.OrderPayments{
 			Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)},
 			Payments: []*payment.Payment{failed, live},
 			Balance:  &payment.Balance{CustomerID: "sber-42", Amount: rub("7.00")},
@@ -59,7 +59,7 @@ func orderPaymentsWithoutMoney(t *testing.T, s Stores) {
 	s.save(t, o)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
-		equal(t, "op", op, &payment.OrderPayments{
+		equal(t, "order payments", op, &payment.OrderPayments{
 			Order: o, Balance: &payment.Balance{CustomerID: "sber-42", Amount: rub("0.00"), New: true},
 		})
 		return err
@@ -79,10 +79,10 @@ func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
 func paymentsOfAnOrder(t *testing.T, s Stores) {
 	failed, live := newPayment(12, 1, "key-2"), newPayment(13, 1, "key-3")
 	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
-	asked, rest := newRefund(21, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
-	rest.Full, rest.Reason, rest.Status = true, "", payment.RefundPending
-	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, rest)
-	live.Refunds = []*payment.Refund{asked, rest}
+	asked, full := newRefund(21, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
+	full.Full, full.Reason, full.Status = true, "", payment.RefundPending
+	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, full)
+	live.Refunds = []*payment.Refund{asked, full}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
 	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
 }
@@ -118,7 +118,7 @@ func oneRefundOfAnOperation(t *testing.T, s Stores) {
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
 }
 
-// move stores a entry of the balance of sber-42, and what the balance is then.
+// changeBalance stores an entry of the balance of sber-42, and the balance after it.
 func (s Stores) changeBalance(t *testing.T, after core.Money, m *payment.LedgerEntry) {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
@@ -218,7 +218,7 @@ func entryOfAnOperation(t *testing.T, s Stores) {
 	m := newLedgerEntry(1, rub("1.00"), operation("root", "key-1"))
 	s.changeBalance(t, rub("1.00"), m)
 	_, prior := s.lockBalance(t, "sber-42", "RUB", operation("root", "key-1"))
-	equal(t, "ledger_entry", prior, m)
+	equal(t, "entry", prior, m)
 	_, prior = s.lockBalance(t, "sber-42", "USD", operation("root", "key-1"))
 	equal(t, "entry, asked for in another currency", prior, m)
 	for customerID, by := range map[string]core.Operation{
@@ -241,7 +241,7 @@ func oneLedgerEntryOfAnOperation(t *testing.T, s Stores) {
 		return saveChange(ctx, tx, b, newLedgerEntry(2, rub("2.00"), operation("root", "key-1")))
 	})
 	if err == nil {
-		t.Error("one operation moved the balance twice")
+		t.Error("one operation changed the balance twice")
 	}
 	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub("1.00")}})
 }
@@ -250,7 +250,7 @@ func entryPages(t *testing.T, s Stores) {
 	var want []*payment.LedgerEntry
 	for id := int64(1); id <= 5; id++ {
 		m := newLedgerEntry(id, rub(strconv.FormatInt(id, 10)), core.Operation{})
-		m.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
+		m.CreatedAt = minute(int(id) / 2) // 2 and 3 are simultaneous, and so are 4 and 5
 		s.changeBalance(t, m.BalanceAfter, m)
 		want = append([]*payment.LedgerEntry{m}, want...)
 	}
@@ -259,7 +259,7 @@ func entryPages(t *testing.T, s Stores) {
 	at := func(m *payment.LedgerEntry) core.Position { return core.Position{CreatedAt: m.CreatedAt, ID: m.ID} }
 	found := pages(t, 2, list, at, func() {
 		newer++
-		s.changeBalance(t, rub("9.00"), newLedgerEntry(newer, rub("9.00"), core.Operation{})) // nobody who is reading sees it
+		s.changeBalance(t, rub("9.00"), newLedgerEntry(newer, rub("9.00"), core.Operation{})) // above the page, so that it is not read
 	})
 	equal(t, "entries", found, want)
 	equal(t, "another customer's", s.entries(t, "sber-4", core.Page{Limit: 10}), []*payment.LedgerEntry{})
@@ -272,7 +272,7 @@ func balanceLock(t *testing.T, s Stores) {
 		if err != nil {
 			return err
 		}
-		time.Sleep(time.Millisecond) // lets the others come between, if they can
+		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
 		if b.Amount, err = b.Amount.Add(rub("1.00")); err != nil {
 			return err
 		}
@@ -283,5 +283,5 @@ func balanceLock(t *testing.T, s Stores) {
 	for _, m := range s.entries(t, "sber-42", core.Page{Limit: n}) {
 		after[m.BalanceAfter.String()] = true
 	}
-	equal(t, "different balances after a entry", len(after), n)
+	equal(t, "different balances after an entry", len(after), n)
 }

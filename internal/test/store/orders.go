@@ -21,16 +21,16 @@ var orderCases = []storeCase{
 	{"a basket holds the products that exist", basketOfWhatExists},
 	{"a basket holds the order its operation made", basketKnowsItsOperation},
 	{"an operation makes one order", oneOrderOfAnOperation},
-	{"a list shows what the filter lets through", orderFilter},
+	{"a list shows the orders that the filter selects", orderFilter},
 	{"orders are listed newest first", orderPages},
-	{"a basket that is locked changes one after the other", basketLock},
-	{"an order that is locked changes one after the other", orderLock},
+	{"transactions that lock a basket run one after the other", basketLock},
+	{"transactions that lock an order run one after the other", orderLock},
 }
 
 var reservationCases = []storeCase{
-	{"a hold is an order with its stock", holdRoundTrip},
-	{"a renewal is known by order and operation", extensions},
-	{"holds lapse oldest first, and only while payment is awaited", lapsedHolds},
+	{"a reservation is an order with its stock", reservationRoundTrip},
+	{"an extension is known by order and operation", extensions},
+	{"reservations expire oldest first, and only while payment is awaited", expiredReservations},
 }
 
 func (s Stores) order(t *testing.T, id int64) *order.Order {
@@ -48,9 +48,9 @@ func absentOrder(t *testing.T, s Stores) {
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		_, got := tx.Orders.Get(ctx, 2)
 		_, locked := tx.Orders.Lock(ctx, 2, core.GrantEverybody)
-		_, held := tx.Reservations.Lock(ctx, 2, core.Operation{}, core.GrantEverybody)
+		_, reserved := tx.Reservations.Lock(ctx, 2, core.Operation{}, core.GrantEverybody)
 		_, paid := tx.OrderPayments.Lock(ctx, 2, core.GrantEverybody)
-		for name, err := range map[string]error{"Get": got, "Lock": locked, "Reservations.Lock": held, "OrderPaymentsStore.Lock": paid} {
+		for name, err := range map[string]error{"Get": got, "Lock": locked, "Reservations.Lock": reserved, "OrderPaymentsStore.Lock": paid} {
 			if !errors.Is(err, core.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -190,7 +190,7 @@ func orderPages(t *testing.T, s Stores) {
 	want := []*order.Order{}
 	for id := int64(1); id <= 5; id++ {
 		o := newOrder(id, "key-"+strconv.FormatInt(id, 10))
-		o.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
+		o.CreatedAt = minute(int(id) / 2) // 2 and 3 are simultaneous, and so are 4 and 5
 		s.save(t, o)
 		want = append([]*order.Order{o}, want...)
 	}
@@ -201,7 +201,7 @@ func orderPages(t *testing.T, s Stores) {
 	at := func(o *order.Order) core.Position { return core.Position{CreatedAt: o.CreatedAt, ID: o.ID} }
 	found := pages(t, 2, list, at, func() {
 		newer++
-		s.save(t, newOrder(newer, "key-"+strconv.FormatInt(newer, 10))) // nobody who is reading sees it
+		s.save(t, newOrder(newer, "key-"+strconv.FormatInt(newer, 10))) // above the page, so that it is not read
 	})
 	equal(t, "orders, with all their lines", found, want)
 }
@@ -217,7 +217,7 @@ func basketLock(t *testing.T, s Stores) {
 		if err != nil {
 			return err
 		}
-		time.Sleep(time.Millisecond) // lets the others come between, if they can
+		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
 		basket.Stock["cup"].Reserved++
 		basket.Stock["tea"].Reserved += 2
 		return tx.Products.SaveStock(ctx, basket.Stock)
@@ -233,7 +233,7 @@ func orderLock(t *testing.T, s Stores) {
 		if err != nil {
 			return err
 		}
-		time.Sleep(time.Millisecond) // lets the others come between, if they can
+		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
 		o.Version++
 		return tx.Orders.Save(ctx, o)
 	})
@@ -256,7 +256,7 @@ func lockOneWayOrAnother(ctx context.Context, tx payment.Tx, i int) (*order.Orde
 	return op.Order, nil
 }
 
-func holdRoundTrip(t *testing.T, s Stores) {
+func reservationRoundTrip(t *testing.T, s Stores) {
 	o, tea, cup := newOrder(1, "key-1"), newProduct(1, "tea"), newProduct(2, "cup")
 	s.save(t, tea, cup, newProduct(3, "spoon"), o)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
@@ -269,10 +269,10 @@ func holdRoundTrip(t *testing.T, s Stores) {
 func extensions(t *testing.T, s Stores) {
 	first, second := newOrder(1, "key-1"), newOrder(2, "key-2")
 	s.save(t, first, second)
-	renew := func(ctx context.Context, tx payment.Tx) error {
+	extend := func(ctx context.Context, tx payment.Tx) error {
 		return tx.Reservations.AddExtension(ctx, first, operation("sber-42", "key-1"))
 	}
-	s.inTx(t, renew)
+	s.inTx(t, extend)
 	for _, c := range []struct {
 		orderID int64
 		by      core.Operation
@@ -286,36 +286,36 @@ func extensions(t *testing.T, s Stores) {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by, core.GrantEverybody)
 			if reservation.Repeated != c.want {
-				t.Errorf("order %d by %v: renewed = %v", c.orderID, c.by, reservation.Repeated)
+				t.Errorf("order %d by %v: extended = %v", c.orderID, c.by, reservation.Repeated)
 			}
 			return err
 		})
 	}
-	if err := s.Payments.InTx(t.Context(), renew); err == nil {
-		t.Error("one operation renewed twice")
+	if err := s.Payments.InTx(t.Context(), extend); err == nil {
+		t.Error("one operation extended twice")
 	}
 }
 
-func lapsedHolds(t *testing.T, s Stores) {
+func expiredReservations(t *testing.T, s Stores) {
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		for id, o := range []struct {
-			status order.Status
-			held   time.Duration
+			status   order.Status
+			reserved time.Duration
 		}{
 			1: {order.PendingPayment, -time.Minute},
 			2: {order.PendingPayment, -time.Hour},
 			3: {order.PendingPayment, -time.Second},
 			4: {order.PendingPayment, time.Hour},
 			5: {order.PaymentProcessing, -time.Hour},
-			6: {order.PendingPayment, 0}, // holds nothing
+			6: {order.PendingPayment, 0}, // has no reservation
 			7: {order.Paid, 0},
 		} {
 			if o.status == "" {
 				continue
 			}
 			placed := newOrder(int64(id), "key-"+strconv.Itoa(id))
-			if placed.Status, placed.ReservedUntil = o.status, (time.Time{}); o.held != 0 {
-				placed.ReservedUntil = tx.Now.Add(o.held)
+			if placed.Status, placed.ReservedUntil = o.status, (time.Time{}); o.reserved != 0 {
+				placed.ReservedUntil = tx.Now.Add(o.reserved)
 			}
 			if err := tx.Orders.Save(ctx, placed); err != nil {
 				return err
@@ -325,8 +325,8 @@ func lapsedHolds(t *testing.T, s Stores) {
 	})
 	for limit, want := range map[int][]int64{2: {2, 1}, 10: {2, 1, 3}} {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			lapsed, err := tx.Reservations.Expired(ctx, limit)
-			equal(t, "lapsed", lapsed, want)
+			expired, err := tx.Reservations.Expired(ctx, limit)
+			equal(t, "expired", expired, want)
 			return err
 		})
 	}

@@ -19,11 +19,11 @@ var productCases = []storeCase{
 	{"money comes back with the decimals of its currency", moneyKeepsItsScale},
 	{"a product changes", productChanges},
 	{"stock is counted for several products at once", stockIsCounted},
-	{"describing a product leaves what is reserved alone", describingLeavesReserved},
+	{"saving a product does not change its reserved quantity", savingKeepsReserved},
 	{"there is one product of a SKU", oneProductOfASKU},
 	{"stock is never reserved beyond what there is", reservedWithinOnHand},
 	{"products are listed newest first", productPages},
-	{"a product that is locked changes one after the other", productLock},
+	{"transactions that lock a product run one after the other", productLock},
 }
 
 func (s Stores) product(t *testing.T, sku string) *order.Product {
@@ -112,7 +112,7 @@ func stockIsCounted(t *testing.T, s Stores) {
 	equal(t, "spoon", s.product(t, "spoon"), stored(spoon))
 }
 
-func describingLeavesReserved(t *testing.T, s Stores) {
+func savingKeepsReserved(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
 	s.save(t, tea)
 	tea = stored(tea)
@@ -161,7 +161,7 @@ func productPages(t *testing.T, s Stores) {
 	names := map[int64]string{1: "a", 2: "b", 3: "c", 4: "d", 5: "e"}
 	for id, sku := range names {
 		p := newProduct(id, sku)
-		p.CreatedAt = minute(int(id) / 2) // 2 and 3 are of one moment, and so are 4 and 5
+		p.CreatedAt = minute(int(id) / 2) // 2 and 3 are simultaneous, and so are 4 and 5
 		s.save(t, p)
 	}
 	newer := int64(len(names))
@@ -175,7 +175,7 @@ func productPages(t *testing.T, s Stores) {
 	at := func(p *order.Product) core.Position { return core.Position{CreatedAt: p.CreatedAt, ID: p.ID} }
 	found := pages(t, 2, list, at, func() {
 		newer++
-		s.save(t, newProduct(newer, "added-"+string(rune('0'+newer)))) // nobody who is reading sees it
+		s.save(t, newProduct(newer, "added-"+string(rune('0'+newer)))) // above the page, so that it is not read
 	})
 	var skus []string
 	for _, p := range found {
@@ -192,7 +192,7 @@ func productLock(t *testing.T, s Stores) {
 		if err != nil {
 			return err
 		}
-		time.Sleep(time.Millisecond) // lets the others come between, if they can
+		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
 		p.OnHand++
 		return tx.Products.Save(ctx, p)
 	})

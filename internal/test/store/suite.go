@@ -1,6 +1,6 @@
-// Package storetest is the suite that every store has to pass: what the ports of the
-// core and of the idempotency guard promise, told as tests. PostgreSQL and the fake in
-// memory pass the same one, so what is tested with the fake holds for the service.
+// Package storetest is the test suite of the ports of the core and of the idempotency
+// guard. PostgreSQL and the fake in memory pass the same suite, so tests of use cases can
+// rely on the fake.
 package storetest
 
 import (
@@ -28,19 +28,19 @@ type Stores struct {
 	Customers customer.Store
 	Audit     audit.Log
 	Keys      Keys
-	// Replica is the same keys, as another process comes to them.
+	// Replica is the store of the same keys in another process.
 	Replica Keys
-	// Events reads the outbox, in the order it was written in.
+	// Events reads the outbox, in the order in which it was written.
 	Events func(t testing.TB) []core.Event
 }
 
-// Keys is the store of the guard, and the clean-up of what has expired.
+// Keys is the store of the guard, with the clean-up of expired records.
 type Keys interface {
 	idempotency.Store
 	DeleteExpired(ctx context.Context, limit int) (int, error)
 }
 
-// Run runs the suite; open gives each test a database of its own.
+// Run runs the suite. open returns an empty database for each test.
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	all := [][]storeCase{
@@ -74,8 +74,8 @@ func (s Stores) inTx(t *testing.T, fn func(ctx context.Context, tx payment.Tx) e
 	}
 }
 
-// exactly compares to the last bit what arithmetic takes for equal: a time in another
-// zone, an amount with another number of decimals.
+// exactly distinguishes what arithmetic takes for equal: times in different zones,
+// amounts with different numbers of decimals.
 var exactly = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b core.Money) bool { return a.String() == b.String() }),
@@ -89,7 +89,7 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-// minute is a moment on the calendar of the tests, to the microsecond.
+// minute returns a time of the tests, to the microsecond.
 func minute(n int) time.Time {
 	return time.Date(2026, time.March, 1, 12, n, 0, 123_456_000, time.UTC)
 }
@@ -159,7 +159,7 @@ func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.Ledg
 	}
 }
 
-// saved stores things in one transaction.
+// save stores things in one transaction, after which they are no longer new.
 func (s Stores) save(t *testing.T, things ...any) {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
@@ -182,7 +182,7 @@ func markStored(thing any) {
 	}
 }
 
-// refused tells that storing things is refused as a whole.
+// refuses checks that storing the things fails as a whole.
 func (s Stores) refuses(t *testing.T, what string, things ...any) {
 	t.Helper()
 	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error { return save(ctx, tx, things...) })
@@ -215,11 +215,11 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 	case core.AuditEntry:
 		return tx.AuditLog.Add(ctx, v)
 	}
-	panic("nobody stores such a thing")
+	panic("no port stores such a thing")
 }
 
-// pages reads a list page by page, as the use cases do, and calls between after each
-// page but the last.
+// pages reads a list page by page, as the use cases do, and calls between after every
+// page except the last.
 func pages[T any](t *testing.T, limit int, list func(core.Page) []T, at func(T) core.Position, between func()) []T {
 	t.Helper()
 	var all []T

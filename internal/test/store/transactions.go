@@ -20,7 +20,7 @@ var customerCases = []storeCase{
 }
 
 var eventCases = []storeCase{
-	{"events come back in the order they were published in", eventsInOrder},
+	{"events come back in the order in which they were added", eventsInOrder},
 	{"audit entries say who, when and what, newest first", auditEntries},
 }
 
@@ -30,12 +30,12 @@ var txCases = []storeCase{
 	{"a transaction that panics keeps nothing", panicKeepsNothing},
 	{"a transaction sees its own writes", ownWrites},
 	{"a transaction inside a transaction joins it", nestedJoins},
-	{"a transaction inside a transaction falls with it", nestedFalls},
+	{"a transaction inside a transaction is rolled back with it", nestedFalls},
 	{"a transaction on a context that is over does not begin", contextOver},
 	{"a transaction whose context ends keeps nothing", contextEnds},
 	{"a transaction that has ended writes nothing", writesAfterTheEnd},
-	{"nobody shares memory with the store", noSharedMemory},
-	{"ids are given once", idsAreUnique},
+	{"the store shares no memory with its callers", noSharedMemory},
+	{"ids are unique", idsAreUnique},
 }
 
 var errRefused = errors.New("refused")
@@ -116,7 +116,7 @@ func auditEntries(t *testing.T, s Stores) {
 	}
 	list := func(page core.Page) []core.AuditEntry { return s.auditEntries(t, page) }
 	at := func(e core.AuditEntry) core.Position { return core.Position{CreatedAt: e.At, ID: e.ID} }
-	found := pages(t, 1, list, at, func() { s.save(t, core.AuditEntry{Actor: "root"}) }) // nobody who is reading sees it
+	found := pages(t, 1, list, at, func() { s.save(t, core.AuditEntry{Actor: "root"}) }) // above the page, so that it is not read
 	equal(t, "entries", found, []core.AuditEntry{
 		{ID: found[0].ID, At: times[1], Actor: "root", Action: "CancelOrder", Resource: "order/2", Metadata: map[string]string{"status": "paid"}},
 		{ID: found[1].ID, At: times[0], Actor: "root", Action: "GetOrderById", Resource: "order/1"},
@@ -132,7 +132,7 @@ func (s Stores) auditEntries(t *testing.T, page core.Page) []core.AuditEntry {
 	return found
 }
 
-// writeEverything leaves a row of every kind.
+// writeEverything writes a row of every kind.
 func writeEverything(ctx context.Context, tx payment.Tx) error {
 	tea, o, p := newProduct(1, "tea"), newOrder(1, "key-1"), newPayment(11, 1, "key-2")
 	if err := save(ctx, tx, tea, o, p, newRefund(21, p, p.By)); err != nil {
@@ -151,7 +151,7 @@ func writeEverything(ctx context.Context, tx payment.Tx) error {
 	return save(ctx, tx, core.Event{Type: "order.created", Aggregate: "order/1"}, core.AuditEntry{Actor: "root"})
 }
 
-// empty tells that nothing of writeEverything is there.
+// isEmpty checks that nothing of writeEverything is stored.
 func (s Stores) isEmpty(t *testing.T) {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
@@ -179,7 +179,7 @@ func failureKeepsNothing(t *testing.T, s Stores) {
 		t.Errorf("the error came back as %v", err)
 	}
 	s.isEmpty(t)
-	s.inTx(t, writeEverything) // and nothing is in the way of doing it again
+	s.inTx(t, writeEverything) // and a second attempt succeeds
 }
 
 func failureKeepsNothingRead(t *testing.T, s Stores) {
@@ -327,7 +327,7 @@ func noSharedMemory(t *testing.T, s Stores) {
 
 func idsAreUnique(t *testing.T, s Stores) {
 	const transactions, each = 8, 50
-	given := [transactions]map[core.Sequence][]int64{} // one for each, or a lock here would hide the lack of one there
+	given := [transactions]map[core.Sequence][]int64{} // one slice each: a lock in the test could hide a missing lock in the store
 	s.concurrently(t, transactions, func(ctx context.Context, tx payment.Tx, i int) error {
 		given[i] = map[core.Sequence][]int64{}
 		for n := range each * (core.ProductIDs + 1) {
