@@ -56,13 +56,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if _, err := grant.Authorise(o.Owners()); err != nil {
 			return err
 		}
-		if err := o.open(basket.Stock, tx.Now, s.ReservationTTL); err != nil {
-			return err
-		}
-		if o.ID, err = tx.IDs.NextID(ctx, core.OrderIDs); err != nil {
-			return err
-		}
-		if err := tx.SaveOrder(ctx, o, basket.Stock, EventCreated); err != nil {
+		if err := tx.openOrder(ctx, o, basket.Stock, s.ReservationTTL); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.AuditLog, actor, "CreateOrder", Resource(o.ID), nil)
@@ -134,6 +128,18 @@ func (o *Order) add(p *Product, quantity int) error {
 		return core.InvalidField("/items", "the total of the order is too large")
 	}
 	return nil
+}
+
+// openOrder reserves the stock of a new order and saves both.
+func (tx Tx) openOrder(ctx context.Context, o *Order, stock Stock, ttl time.Duration) error {
+	if err := o.open(stock, tx.Now, ttl); err != nil {
+		return err
+	}
+	var err error
+	if o.ID, err = tx.IDs.NextID(ctx, core.OrderIDs); err != nil {
+		return err
+	}
+	return tx.SaveOrder(ctx, o, stock, EventCreated)
 }
 
 // open reserves the stock of a new order and dates the order.

@@ -17,8 +17,8 @@ var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // statuses are all statuses.
 var statuses = slices.Sorted(maps.Keys(Transitions))
 
-// life is the order's life as contract §3 tells it.
-var life = map[[2]Status]bool{
+// allowed is the life cycle of an order according to contract §3.
+var allowed = map[[2]Status]bool{
 	{PendingPayment, Paid}:              true,
 	{PendingPayment, PaymentProcessing}: true,
 	{PendingPayment, Cancelled}:         true,
@@ -38,7 +38,7 @@ func codeOf(err error) core.Code {
 	return ""
 }
 
-func TestOrderMovesAsTheTableSays(t *testing.T) {
+func TestOrder_FollowsTheTableOfTransitions(t *testing.T) {
 	t.Parallel()
 	if len(statuses) != 7 {
 		t.Errorf("%d statuses: %v", len(statuses), statuses)
@@ -48,7 +48,7 @@ func TestOrderMovesAsTheTableSays(t *testing.T) {
 			o := &Order{Status: from, Version: 3}
 			err := o.moveTo(to, now)
 			switch {
-			case life[[2]Status{from, to}]:
+			case allowed[[2]Status{from, to}]:
 				if want := (&Order{Status: to, Version: 4, UpdatedAt: now}); err != nil || !cmp.Equal(o, want) {
 					t.Errorf("%s → %s: %v, %+v", from, to, err, o)
 				}
@@ -61,15 +61,15 @@ func TestOrderMovesAsTheTableSays(t *testing.T) {
 	}
 }
 
-func TestAdvanceIsForTheWayToTheCustomer(t *testing.T) {
+func TestAdvance_SetsOnlyDeliveryStatuses(t *testing.T) {
 	t.Parallel()
-	onTheWay := []Status{Fulfilling, Shipped, Delivered}
+	delivery := []Status{Fulfilling, Shipped, Delivered}
 	for _, from := range statuses {
 		for _, to := range append([]Status{"", "lost"}, statuses...) {
 			want := core.CodeInvalidOrderState
-			if !slices.Contains(onTheWay, to) {
+			if !slices.Contains(delivery, to) {
 				want = core.CodeValidationFailed
-			} else if life[[2]Status{from, to}] {
+			} else if allowed[[2]Status{from, to}] {
 				want = ""
 			}
 			if err := (&Order{Status: from}).Advance(to, now); codeOf(err) != want || (err == nil) != (want == "") {
@@ -79,8 +79,9 @@ func TestAdvanceIsForTheWayToTheCustomer(t *testing.T) {
 	}
 }
 
-// order2 is an order for two teas and three cups, with stock that holds them for it.
-func order2(status Status, reservedUntil time.Time) (*Order, Stock) {
+// newTestOrder returns an order of two units of tea and three of cup, and the stock that
+// is reserved for it.
+func newTestOrder(status Status, reservedUntil time.Time) (*Order, Stock) {
 	stock := Stock{"tea": {SKU: "tea", OnHand: 10}, "cup": {SKU: "cup", OnHand: 3}}
 	o := &Order{Status: status, Version: 1, ReservedUntil: reservedUntil, Lines: []Line{{SKU: "tea", Quantity: 2}, {SKU: "cup", Quantity: 3}}}
 	if !reservedUntil.IsZero() {
@@ -89,23 +90,23 @@ func order2(status Status, reservedUntil time.Time) (*Order, Stock) {
 	return o, stock
 }
 
-// counts is the stock in short: on hand and reserved, of tea and of cups.
+// counts returns the quantities on hand and reserved, of tea and of cup.
 func counts(s Stock) [4]int64 {
 	return [4]int64{s["tea"].OnHand, s["tea"].Reserved, s["cup"].OnHand, s["cup"].Reserved}
 }
 
 var (
-	free = [4]int64{10, 0, 3, 0}
-	held = [4]int64{10, 2, 3, 3}
-	sold = [4]int64{8, 0, 0, 0}
-	back = [4]int64{12, 0, 6, 0} // what was sold returns to stock that the test has not taken it from
+	released = [4]int64{10, 0, 3, 0}
+	reserved = [4]int64{10, 2, 3, 3}
+	sold     = [4]int64{8, 0, 0, 0}
+	back     = [4]int64{12, 0, 6, 0} // what was sold returns to stock that the test has not taken it from
 )
 
-func TestReserve(t *testing.T) {
+func TestReserve_ExtendsTheReservation(t *testing.T) {
 	t.Parallel()
 	for _, status := range statuses {
-		for name, until := range map[string]time.Time{"no hold": {}, "a live hold": now.Add(time.Second), "a lapsed hold": now} {
-			o, stock := order2(status, until)
+		for name, until := range map[string]time.Time{"no reservation": {}, "in force": now.Add(time.Second), "expired": now} {
+			o, stock := newTestOrder(status, until)
 			before := counts(stock)
 			err := o.Reserve(stock, now, time.Minute)
 			if status != PendingPayment {
@@ -114,41 +115,41 @@ func TestReserve(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil || counts(stock) != held || !o.ReservedUntil.Equal(now.Add(time.Minute)) || o.Version != 2 {
+			if err != nil || counts(stock) != reserved || !o.ReservedUntil.Equal(now.Add(time.Minute)) || o.Version != 2 {
 				t.Errorf("%s, %s: %v, %v, %+v", status, name, err, counts(stock), o)
 			}
 		}
 	}
 }
 
-func TestReserveTakesAllOrNothing(t *testing.T) {
+func TestReserve_TakesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	o, stock := order2(PendingPayment, time.Time{})
+	o, stock := newTestOrder(PendingPayment, time.Time{})
 	stock["cup"].Reserved = 1
 	before := counts(stock)
 	if err := o.Reserve(stock, now, time.Minute); codeOf(err) != core.CodeOutOfStock || counts(stock) != before || !o.ReservedUntil.IsZero() {
-		t.Errorf("got %v, %v, held until %v", err, counts(stock), o.ReservedUntil)
+		t.Errorf("got %v, %v, reserved until %v", err, counts(stock), o.ReservedUntil)
 	}
 }
 
-func TestLapse(t *testing.T) {
+func TestExpireReservation_ReleasesExpiredStock(t *testing.T) {
 	t.Parallel()
 	for _, status := range statuses {
 		for name, c := range map[string]struct {
 			until time.Time
 			over  bool
 		}{
-			"no hold": {time.Time{}, false}, "a live hold": {now.Add(1), false},
-			"a hold that ends now": {now, true}, "a hold of yesterday": {now.Add(-24 * time.Hour), true},
+			"no reservation": {time.Time{}, false}, "in force": {now.Add(1), false},
+			"expires now": {now, true}, "expired yesterday": {now.Add(-24 * time.Hour), true},
 		} {
-			o, stock := order2(status, c.until)
+			o, stock := newTestOrder(status, c.until)
 			before := counts(stock)
-			freed, err := o.ExpireReservation(stock, now)
+			ok, err := o.ExpireReservation(stock, now)
 			want := c.over && status == PendingPayment
-			if freed != want || err != nil {
-				t.Errorf("%s, %s: freed = %v, %v", status, name, freed, err)
+			if ok != want || err != nil {
+				t.Errorf("%s, %s: released = %v, %v", status, name, ok, err)
 			}
-			if want && (counts(stock) != free || !o.ReservedUntil.IsZero() || o.Version != 2) {
+			if want && (counts(stock) != released || !o.ReservedUntil.IsZero() || o.Version != 2) {
 				t.Errorf("%s, %s: %v, %+v", status, name, counts(stock), o)
 			}
 			if !want && (counts(stock) != before || !o.ReservedUntil.Equal(c.until) || o.Version != 1) {
@@ -158,7 +159,7 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-func TestPayable(t *testing.T) {
+func TestPayable_NeedsPendingPaymentAndReservation(t *testing.T) {
 	t.Parallel()
 	for _, status := range statuses {
 		for _, c := range []struct {
@@ -169,18 +170,18 @@ func TestPayable(t *testing.T) {
 			if status != PendingPayment {
 				want = core.CodeInvalidOrderState
 			}
-			o, _ := order2(status, c.until)
+			o, _ := newTestOrder(status, c.until)
 			if err := o.Payable(now); codeOf(err) != want || (err == nil) != (want == "") {
-				t.Errorf("%s, held until %v: %v; want %q", status, c.until, err, want)
+				t.Errorf("%s, reserved until %v: %v; want %q", status, c.until, err, want)
 			}
 		}
 	}
 }
 
-func TestPay(t *testing.T) {
+func TestPay_SellsTheReservedStock(t *testing.T) {
 	t.Parallel()
 	for _, status := range statuses {
-		o, stock := order2(status, now.Add(time.Minute))
+		o, stock := newTestOrder(status, now.Add(time.Minute))
 		err := o.Pay(stock, now)
 		switch status {
 		case PendingPayment, PaymentProcessing:
@@ -188,14 +189,14 @@ func TestPay(t *testing.T) {
 				t.Errorf("%s: %v, %v, %+v", status, err, counts(stock), o)
 			}
 		default:
-			if codeOf(err) != core.CodeInvalidOrderState || counts(stock) != held {
+			if codeOf(err) != core.CodeInvalidOrderState || counts(stock) != reserved {
 				t.Errorf("%s: %v, %v", status, err, counts(stock))
 			}
 		}
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestCancel_ReturnsTheStock(t *testing.T) {
 	t.Parallel()
 	why := Cancellation{By: core.Operation{Actor: "ann", Key: "key-1"}, Reason: "too late"}
 	for _, c := range []struct {
@@ -203,19 +204,19 @@ func TestCancel(t *testing.T) {
 		until  time.Time
 		want   [4]int64
 	}{
-		{PendingPayment, now.Add(1), free}, {PendingPayment, now, free}, {PendingPayment, time.Time{}, free},
+		{PendingPayment, now.Add(1), released}, {PendingPayment, now, released}, {PendingPayment, time.Time{}, released},
 		{Paid, time.Time{}, back}, {Fulfilling, time.Time{}, back},
 	} {
-		o, stock := order2(c.status, c.until)
+		o, stock := newTestOrder(c.status, c.until)
 		err := o.Cancel(why, stock, now)
 		if err != nil || o.Status != Cancelled || *o.Cancellation != why || counts(stock) != c.want || !o.ReservedUntil.IsZero() || o.Version != 2 {
-			t.Errorf("%s, held until %v: %v, %v, %+v", c.status, c.until, err, counts(stock), o)
+			t.Errorf("%s, reserved until %v: %v, %v, %+v", c.status, c.until, err, counts(stock), o)
 		}
 	}
 	for _, status := range []Status{PaymentProcessing, Shipped, Delivered, Cancelled} {
-		o, stock := order2(status, now.Add(1))
+		o, stock := newTestOrder(status, now.Add(1))
 		err := o.Cancel(why, stock, now)
-		if codeOf(err) != core.CodeInvalidOrderState || o.Cancellation != nil || counts(stock) != held || o.Cancellable() {
+		if codeOf(err) != core.CodeInvalidOrderState || o.Cancellation != nil || counts(stock) != reserved || o.Cancellable() {
 			t.Errorf("%s: %v, %v, %+v", status, err, counts(stock), o)
 		}
 	}
@@ -230,7 +231,7 @@ func TestBeforeShipping(t *testing.T) {
 	}
 }
 
-func TestEventOfAnOrder(t *testing.T) {
+func TestOrder_Event(t *testing.T) {
 	t.Parallel()
 	total, err := core.ParseMoney("80", "RUB")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-func TestDescribe(t *testing.T) {
+func TestPutProduct_ReplacesAllButOwnerAndReserved(t *testing.T) {
 	t.Parallel()
 	price, err := core.ParseMoney("5.00", "RUB")
 	if err != nil {
@@ -31,68 +31,74 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// Whatever holds are taken, freed and sold: what is reserved is the sum of the holds,
-// what is on hand is what there was without what was sold.
-func TestStockCounts(t *testing.T) {
+// stockMachine draws reservations and sales at random, and remembers them.
+type stockMachine struct {
+	onHand              int64 // before anything was sold
+	stock               Stock
+	reservations, sales [][]Line
+}
+
+// Whatever is reserved, released and sold: the reserved quantity is the sum of the
+// reservations, and on hand is what has not been sold.
+func TestStock_CountsReservationsAndSales(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		begin := rapid.Int64Range(0, 20).Draw(t, "on hand")
-		stock := Stock{"tea": {SKU: "tea", OnHand: begin}, "cup": {SKU: "cup", OnHand: begin}}
-		var holds, sales [][]Line
-		take := func(from *[][]Line) []Line {
-			i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
-			lines := (*from)[i]
-			*from = append((*from)[:i:i], (*from)[i+1:]...)
-			return lines
-		}
+		n := rapid.Int64Range(0, 20).Draw(t, "on hand")
+		m := &stockMachine{onHand: n, stock: Stock{"tea": {SKU: "tea", OnHand: n}, "cup": {SKU: "cup", OnHand: n}}}
 		t.Repeat(map[string]func(*rapid.T){
-			"reserve": func(t *rapid.T) {
-				lines := []Line{
-					{SKU: "tea", Quantity: rapid.IntRange(1, 5).Draw(t, "tea")},
-					{SKU: "cup", Quantity: rapid.IntRange(1, 5).Draw(t, "cups")},
-				}
-				room := stock["tea"].Available() >= int64(lines[0].Quantity) && stock["cup"].Available() >= int64(lines[1].Quantity)
-				if err := stock.reserve(lines); (err == nil) != room {
-					t.Fatalf("reserve %v: %v", lines, err)
-				}
-				if room {
-					holds = append(holds, lines)
-				}
-			},
-			"release": func(t *rapid.T) {
-				if len(holds) == 0 {
-					t.Skip()
-				}
-				if err := stock.release(take(&holds)); err != nil {
-					t.Fatal(err)
-				}
-			},
-			"sell": func(t *rapid.T) {
-				if len(holds) == 0 {
-					t.Skip()
-				}
-				lines := take(&holds)
-				if err := stock.sell(lines); err != nil {
-					t.Fatal(err)
-				}
-				sales = append(sales, lines)
-			},
-			"restock": func(t *rapid.T) {
-				if len(sales) == 0 {
-					t.Skip()
-				}
-				stock.restock(take(&sales))
-			},
-			"": func(t *rapid.T) {
-				for i, sku := range []string{"tea", "cup"} {
-					p, wantReserved, wantSold := stock[sku], total(holds, i), total(sales, i)
-					if p.Reserved != wantReserved || p.OnHand != begin-wantSold || p.Available() < 0 {
-						t.Fatalf("%s: %d on hand, %d reserved; %d are held and %d of %d sold", sku, p.OnHand, p.Reserved, wantReserved, wantSold, begin)
-					}
-				}
-			},
+			"reserve": m.reserve, "release": m.release, "sell": m.sell, "restock": m.restock, "": m.check,
 		})
 	})
+}
+
+func (m *stockMachine) reserve(t *rapid.T) {
+	lines := []Line{
+		{SKU: "tea", Quantity: rapid.IntRange(1, 5).Draw(t, "tea")},
+		{SKU: "cup", Quantity: rapid.IntRange(1, 5).Draw(t, "cups")},
+	}
+	enough := m.stock["tea"].Available() >= int64(lines[0].Quantity) && m.stock["cup"].Available() >= int64(lines[1].Quantity)
+	if err := m.stock.reserve(lines); (err == nil) != enough {
+		t.Fatalf("reserve %v: %v", lines, err)
+	}
+	if enough {
+		m.reservations = append(m.reservations, lines)
+	}
+}
+
+func (m *stockMachine) release(t *rapid.T) {
+	if err := m.stock.release(take(t, &m.reservations)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *stockMachine) sell(t *rapid.T) {
+	lines := take(t, &m.reservations)
+	if err := m.stock.sell(lines); err != nil {
+		t.Fatal(err)
+	}
+	m.sales = append(m.sales, lines)
+}
+
+func (m *stockMachine) restock(t *rapid.T) { m.stock.restock(take(t, &m.sales)) }
+
+func (m *stockMachine) check(t *rapid.T) {
+	for i, sku := range []string{"tea", "cup"} {
+		p, reserved, sold := m.stock[sku], total(m.reservations, i), total(m.sales, i)
+		if p.Reserved != reserved || p.OnHand != m.onHand-sold || p.Available() < 0 {
+			t.Fatalf("%s: %d on hand, %d reserved; want %d reserved and %d of %d sold", sku, p.OnHand, p.Reserved, reserved, sold, m.onHand)
+		}
+	}
+}
+
+// take removes one of the lists and returns it, or skips the step when there is none.
+func take(t *rapid.T, from *[][]Line) []Line {
+	if len(*from) == 0 {
+		t.Skip()
+	}
+	i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
+	lines := (*from)[i]
+	*from = append((*from)[:i:i], (*from)[i+1:]...)
+	return lines
 }
 
 func total(lines [][]Line, i int) int64 {
@@ -103,7 +109,7 @@ func total(lines [][]Line, i int) int64 {
 	return n
 }
 
-func TestWhatIsNotReservedIsNeitherFreedNorSold(t *testing.T) {
+func TestStock_NeitherReleasesNorSellsWhatIsNotReserved(t *testing.T) {
 	t.Parallel()
 	lines := []Line{{SKU: "tea", Quantity: 3}}
 	for name, act := range map[string]func(Stock) error{
@@ -112,7 +118,7 @@ func TestWhatIsNotReservedIsNeitherFreedNorSold(t *testing.T) {
 	} {
 		stock := Stock{"tea": {SKU: "tea", OnHand: 10, Reserved: 2}}
 		if err := act(stock); err == nil || codeOf(err) != "" || stock["tea"].OnHand != 10 || stock["tea"].Reserved != 2 {
-			t.Errorf("%s: %v, %+v; want a failure of ours, and nothing changed", name, err, stock["tea"])
+			t.Errorf("%s: %v, %+v; want an error that is no refusal, and nothing changed", name, err, stock["tea"])
 		}
 	}
 }

@@ -29,7 +29,7 @@ func codeOf(err error) core.Code {
 	return ""
 }
 
-func TestBalanceIsTheSumOfItsEntriesAndNeverNegative(t *testing.T) {
+func TestBalance_IsTheSumOfItsEntriesAndNeverNegative(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := &Balance{CustomerID: "ann", Amount: rub("0")}
@@ -77,7 +77,7 @@ func TestBalanceIsTheSumOfItsEntriesAndNeverNegative(t *testing.T) {
 	})
 }
 
-func TestBalanceHasBounds(t *testing.T) {
+func TestBalance_HasAnUpperBound(t *testing.T) {
 	t.Parallel()
 	b := &Balance{CustomerID: "ann", Amount: rub("999999999999999.99")}
 	if m, err := b.deposit(EntryCredit, WorldAccount, rub("0.01")); codeOf(err) != core.CodeValidationFailed || m != nil {
@@ -88,11 +88,11 @@ func TestBalanceHasBounds(t *testing.T) {
 	}
 }
 
-func TestRefundedIsWhatHasNotFailed(t *testing.T) {
+func TestRefunded_ExcludesFailedRefunds(t *testing.T) {
 	t.Parallel()
 	p := &Payment{Amount: rub("100.00")}
 	if !p.Refunded().IsZero() || !p.Refundable().Equal(p.Amount) {
-		t.Errorf("%s refunded, %s left", p.Refunded(), p.Refundable())
+		t.Errorf("%s refunded, %s refundable", p.Refunded(), p.Refundable())
 	}
 	for _, r := range []struct {
 		status RefundStatus
@@ -101,12 +101,13 @@ func TestRefundedIsWhatHasNotFailed(t *testing.T) {
 		p.Refunds = append(p.Refunds, &Refund{Status: r.status, Amount: rub(r.amount)})
 	}
 	if p.Refunded().String() != "30.00 RUB" || p.Refundable().String() != "70.00 RUB" {
-		t.Errorf("%s refunded, %s left", p.Refunded(), p.Refundable())
+		t.Errorf("%s refunded, %s refundable", p.Refunded(), p.Refundable())
 	}
 }
 
-// op is an order of 80.00 that waits for payment, for a customer with an amount.
-func op(amount string) *OrderPayments {
+// unpaid returns an order of 80.00 that waits for payment. The customer's balance is
+// amount.
+func unpaid(amount string) *OrderPayments {
 	return &OrderPayments{
 		Order: &order.Order{
 			ID: 1, CustomerID: "ann", SellerID: "shop", Status: order.PendingPayment, Total: rub("80.00"), Version: 1,
@@ -117,11 +118,11 @@ func op(amount string) *OrderPayments {
 	}
 }
 
-func TestPayFromBalance(t *testing.T) {
+func TestPayFromBalance_MovesMoneyAndStock(t *testing.T) {
 	t.Parallel()
-	c := op("80.00")
+	op := unpaid("80.00")
 	by := core.Operation{Actor: "ann", Key: "key-1"}
-	p, m, err := c.payFromBalance(by, now)
+	p, entry, err := op.payFromBalance(by, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,30 +130,30 @@ func TestPayFromBalance(t *testing.T) {
 	wantLedgerEntry := &LedgerEntry{
 		Kind: EntryPayment, Debit: "customer/ann", Credit: "seller/shop", Amount: rub("80.00"), CustomerID: "ann", BalanceAfter: rub("0.00"),
 	}
-	if diff := cmp.Diff([]any{wantPayment, wantLedgerEntry}, []any{p, m}); diff != "" {
+	if diff := cmp.Diff([]any{wantPayment, wantLedgerEntry}, []any{p, entry}); diff != "" {
 		t.Error(diff)
 	}
-	if c.Order.Status != order.Paid || c.Stock["tea"].OnHand != 8 || c.Stock["tea"].Reserved != 0 || !c.Balance.Amount.IsZero() {
-		t.Errorf("order %+v, stock %+v, balance %+v", c.Order, c.Stock["tea"], c.Balance)
+	if op.Order.Status != order.Paid || op.Stock["tea"].OnHand != 8 || op.Stock["tea"].Reserved != 0 || !op.Balance.Amount.IsZero() {
+		t.Errorf("order %+v, stock %+v, balance %+v", op.Order, op.Stock["tea"], op.Balance)
 	}
 }
 
-func TestPayFromBalanceRefuses(t *testing.T) {
+func TestPayFromBalance_Refuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		amount string
 		change func(*order.Order)
 		want   core.Code
 	}{
-		"too little money": {"79.99", func(*order.Order) {}, core.CodeInsufficientFunds},
-		"no hold":          {"80.00", func(o *order.Order) { o.ReservedUntil = time.Time{} }, core.CodeReservationExpired},
-		"a lapsed hold":    {"80.00", func(o *order.Order) { o.ReservedUntil = now }, core.CodeReservationExpired},
-		"paid":             {"80.00", func(o *order.Order) { o.Status = order.Paid }, core.CodeInvalidOrderState},
-		"cancelled":        {"80.00", func(o *order.Order) { o.Status = order.Cancelled }, core.CodeInvalidOrderState},
-		// Its money is on the way already: a second payment would be one too many.
-		"paid by card at this moment": {"80.00", func(o *order.Order) { o.Status = order.PaymentProcessing }, core.CodeInvalidOrderState},
+		"too little money":    {"79.99", func(*order.Order) {}, core.CodeInsufficientFunds},
+		"no reservation":      {"80.00", func(o *order.Order) { o.ReservedUntil = time.Time{} }, core.CodeReservationExpired},
+		"expired reservation": {"80.00", func(o *order.Order) { o.ReservedUntil = now }, core.CodeReservationExpired},
+		"paid":                {"80.00", func(o *order.Order) { o.Status = order.Paid }, core.CodeInvalidOrderState},
+		"cancelled":           {"80.00", func(o *order.Order) { o.Status = order.Cancelled }, core.CodeInvalidOrderState},
+		// A card payment is processing: a second payment would charge twice.
+		"paid by card": {"80.00", func(o *order.Order) { o.Status = order.PaymentProcessing }, core.CodeInvalidOrderState},
 	} {
-		op := op(c.amount)
+		op := unpaid(c.amount)
 		c.change(op.Order)
 		p, m, err := op.payFromBalance(core.Operation{}, now)
 		if codeOf(err) != c.want || p != nil || m != nil {
@@ -164,23 +165,23 @@ func TestPayFromBalanceRefuses(t *testing.T) {
 	}
 }
 
-// However an order is refunded, the refunds never add up to more than was captured, and
-// what the customer has got back is their sum.
-func TestRefundsStayWithinThePayment(t *testing.T) {
+// However an order is refunded, the refunds never exceed the captured amount, and the
+// customer's balance grows by their sum.
+func TestRefund_StaysWithinThePayment(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := op("0.00")
+		op := unpaid("0.00")
 		p := &Payment{ID: 7, OrderID: 1, Amount: rub("80.00"), Status: Captured}
 		for range rapid.IntRange(1, 10).Draw(t, "refunds") {
 			amount, err := rub("0.01").Times(rapid.IntRange(0, 9000).Draw(t, "cents"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := p.Refundable()
-			r, m, err := c.refund(p, amount, core.Operation{Actor: "ann"}, now)
-			if amount.IsZero() || left.Less(amount) {
+			refundable := p.Refundable()
+			r, m, err := op.refund(p, amount, core.Operation{Actor: "ann"}, now)
+			if amount.IsZero() || refundable.Less(amount) {
 				if codeOf(err) != core.CodeRefundExceedsPayment || r != nil || m != nil {
-					t.Fatalf("%s of %s left: %v", amount, left, err)
+					t.Fatalf("%s of %s refundable: %v", amount, refundable, err)
 				}
 				continue
 			}
@@ -188,20 +189,20 @@ func TestRefundsStayWithinThePayment(t *testing.T) {
 				t.Fatalf("%+v, %+v, %v", r, m, err)
 			}
 		}
-		if !c.Balance.Amount.Equal(p.Refunded()) || p.Amount.Less(p.Refunded()) {
-			t.Fatalf("%s refunded of %s, %s came back", p.Refunded(), p.Amount, c.Balance.Amount)
+		if !op.Balance.Amount.Equal(p.Refunded()) || p.Amount.Less(p.Refunded()) {
+			t.Fatalf("%s refunded of %s, %s came back", p.Refunded(), p.Amount, op.Balance.Amount)
 		}
 	})
 }
 
-func TestOperationsAreFound(t *testing.T) {
+func TestOrderPayments_FindsOperations(t *testing.T) {
 	t.Parallel()
 	by := func(actor, key string) core.Operation { return core.Operation{Actor: actor, Key: key} }
 	refund := &Refund{ID: 21, By: by("root", "key-2")}
 	failed, live := &Payment{ID: 11, Status: Failed, By: by("ann", "key-1")}, &Payment{ID: 12, Status: Captured, By: by("ann", "key-3"), Refunds: []*Refund{refund}}
 	c := &OrderPayments{Payments: []*Payment{failed, live}}
 	if c.captured() != live || (&OrderPayments{Payments: []*Payment{failed}}).captured() != nil {
-		t.Error("captured is not the payment that holds the money")
+		t.Error("captured is not the captured payment")
 	}
 	if c.paymentBy(by("ann", "key-1")) != failed || c.paymentBy(by("root", "key-1")) != nil || c.paymentBy(by("root", "key-2")) != nil {
 		t.Error("payments are not known by their operation")

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// proxy stands between a store and its server, and breaks the connection where a test
-// says so.
+// proxy forwards the traffic between a store and its server, and breaks connections
+// where a test asks for it.
 type proxy struct {
 	listener net.Listener
 	server   *pgconn.Config
@@ -22,11 +22,11 @@ type proxy struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
-	// toLose is how many answers to COMMIT shall be lost, lost how many were.
+	// toLose counts the answers to COMMIT that remain to be lost, lost those that were.
 	toLose, lost int
 }
 
-// through gives the store a way to its database through a proxy.
+// through starts a proxy and returns the URL of the database behind it.
 func (d *database) through(t *testing.T) (*proxy, string) {
 	t.Helper()
 	server, err := pgconn.ParseConfig(d.url)
@@ -41,7 +41,7 @@ func (d *database) through(t *testing.T) (*proxy, string) {
 	p.all.Go(p.accept)
 	t.Cleanup(func() {
 		_ = listener.Close()
-		p.cut()
+		p.breakAll()
 		p.all.Wait()
 	})
 	return p, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", server.User, listener.Addr(), server.Database)
@@ -55,15 +55,15 @@ func (p *proxy) loseAnswersToCommit(n int) {
 	p.toLose = n
 }
 
-// lostAnswers tells how many answers to COMMIT were lost.
+// lostAnswers returns how many answers to COMMIT were lost.
 func (p *proxy) lostAnswers() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost
 }
 
-// cut breaks all connections.
-func (p *proxy) cut() {
+// breakAll breaks all connections.
+func (p *proxy) breakAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.conns {
@@ -92,8 +92,8 @@ func (p *proxy) accept() {
 	}
 }
 
-// answer passes on what the server says, one message at a time: a byte for its type,
-// four for its length, and the rest.
+// answer forwards the messages of the server one by one: a byte for the type, four for
+// the length, then the body.
 func (p *proxy) answer(client, server net.Conn) {
 	for from := bufio.NewReader(server); ; {
 		head := make([]byte, 5)

@@ -28,7 +28,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// database is the store under test, and a way past it.
+// database is the store under test, and a connection that does not use the store.
 type database struct {
 	*postgres.DB
 	url   string
@@ -56,7 +56,7 @@ func open(t *testing.T, url string) *postgres.DB {
 	return db
 }
 
-// events reads the outbox, in the order it was written in.
+// events reads the outbox, in the order in which it was written.
 func (d *database) events(t testing.TB) []core.Event {
 	t.Helper()
 	rows, err := d.plain.Query(t.Context(), "SELECT type, aggregate, data FROM outbox ORDER BY id")
@@ -76,7 +76,7 @@ func (d *database) events(t testing.TB) []core.Event {
 	return found
 }
 
-// count gives the number that a query comes to.
+// count returns the number that a query returns.
 func (d *database) count(t testing.TB, query string) int {
 	t.Helper()
 	var n int
@@ -86,7 +86,7 @@ func (d *database) count(t testing.TB, query string) int {
 	return n
 }
 
-// await waits until a query comes to a number.
+// await waits until a query returns a number.
 func (d *database) await(t testing.TB, query string, want int) {
 	t.Helper()
 	for range 1000 {
@@ -95,5 +95,5 @@ func (d *database) await(t testing.TB, query string, want int) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("%s did not come to %d", query, want)
+	t.Fatalf("%s did not return %d", query, want)
 }

@@ -20,7 +20,7 @@ import (
 	"example.com/orders/migrations"
 )
 
-// secret is a value that no error may carry.
+// secret is a value of rows that no error may contain.
 const secret = "sber-42"
 
 func product(sku string) *order.Product {
@@ -32,7 +32,7 @@ func product(sku string) *order.Product {
 	return &order.Product{ID: now.UnixNano(), SKU: sku, SellerID: secret, Price: price, CreatedAt: now, UpdatedAt: now, New: true}
 }
 
-// inTx runs a transaction that must not take for ever, and tells how often it began.
+// inTx runs a transaction with a deadline, and returns how often it was run.
 func inTx(t *testing.T, db *postgres.DB, fn func(ctx context.Context, tx order.Tx) error) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -45,10 +45,10 @@ func inTx(t *testing.T, db *postgres.DB, fn func(ctx context.Context, tx order.T
 	return attempts, err
 }
 
-// saveTea writes a product; the write leaves with COMMIT.
+// saveTea writes a product. The write is sent together with COMMIT.
 func saveTea(ctx context.Context, tx order.Tx) error { return tx.Products.Save(ctx, product("tea")) }
 
-// saveTeaAndRead writes a product and lets the write leave before COMMIT.
+// saveTeaAndRead writes a product and reads it, so that the write is sent before COMMIT.
 func saveTeaAndRead(ctx context.Context, tx order.Tx) error {
 	if err := saveTea(ctx, tx); err != nil {
 		return err
@@ -59,7 +59,7 @@ func saveTeaAndRead(ctx context.Context, tx order.Tx) error {
 
 const products = "SELECT count(*) FROM product"
 
-// execute runs statements past the store.
+// execute runs statements without the store.
 func (d *database) execute(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, statement := range statements {
@@ -69,7 +69,7 @@ func (d *database) execute(t *testing.T, statements ...string) {
 	}
 }
 
-// refuseProducts lets the server answer a new product with an error, the first n times.
+// refuseProducts makes the server fail the first n inserts of a product.
 func (d *database) refuseProducts(t *testing.T, n int, state string) {
 	t.Helper()
 	d.execute(t,
@@ -83,20 +83,21 @@ func (d *database) refuseProducts(t *testing.T, n int, state string) {
 		"CREATE TRIGGER refuse BEFORE INSERT ON product FOR EACH ROW EXECUTE FUNCTION refuse()")
 }
 
-// tells fails the test when an error carries values of rows, or a way to them.
-func tells(t *testing.T, err error) {
+// carriesNoValues checks that an error neither contains values of rows nor wraps an error
+// that does.
+func carriesNoValues(t *testing.T, err error) {
 	t.Helper()
 	for _, format := range []string{"%v", "%+v", "%#v"} {
 		if text := fmt.Sprintf(format, err); strings.Contains(text, secret) {
-			t.Errorf("%s of the error carries a value: %s", format, text)
+			t.Errorf("%s of the error contains a value: %s", format, text)
 		}
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		t.Errorf("the error leads to what the server said: %v", pg)
+		t.Errorf("the error wraps the error of the server: %v", pg)
 	}
 }
 
-func TestTransactionThatLosesARaceStartsAgain(t *testing.T) {
+func TestTransaction_RunsAgainAfterALostRace(t *testing.T) {
 	t.Parallel()
 	for name, state := range map[string]string{
 		"serialization failure": "40001", "deadlock": "40P01", "unique violation": "23505",
@@ -113,14 +114,14 @@ func TestTransactionThatLosesARaceStartsAgain(t *testing.T) {
 					t.Errorf("%d attempts: %v; want the 5th to succeed", attempts, err)
 				}
 				if n := d.count(t, products); n != 1 {
-					t.Errorf("%d products were kept", n)
+					t.Errorf("%d products were stored", n)
 				}
 			})
 		}
 	}
 }
 
-func TestErrorsOfTheServerAreSorted(t *testing.T) {
+func TestServerErrors_AreClassified(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		state       string
@@ -154,18 +155,18 @@ func TestErrorsOfTheServerAreSorted(t *testing.T) {
 					t.Errorf("got %v; want unavailable: %v", err, c.unavailable)
 				}
 				if !strings.Contains(err.Error(), c.state) {
-					t.Errorf("the error does not tell its SQLSTATE: %v", err)
+					t.Errorf("the error does not name its SQLSTATE: %v", err)
 				}
-				tells(t, err)
+				carriesNoValues(t, err)
 				if n := d.count(t, products); n != 0 {
-					t.Errorf("%d products were kept", n)
+					t.Errorf("%d products were stored", n)
 				}
 			})
 		}
 	}
 }
 
-func TestErrorsCarryNoValuesOfRows(t *testing.T) {
+func TestServerErrors_CarryNoValuesOfRows(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	if _, err := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error {
@@ -182,11 +183,11 @@ func TestErrorsCarryNoValuesOfRows(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), constraint) {
 			t.Errorf("got %v; want the name of %s", err, constraint)
 		}
-		tells(t, err)
+		carriesNoValues(t, err)
 	}
 }
 
-func TestPasswordIsNotTold(t *testing.T) {
+func TestOpen_DoesNotReportThePassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"postgres://orders:" + secret + "@127.0.0.1:1/orders?pool_max_conns=many",
@@ -197,11 +198,11 @@ func TestPasswordIsNotTold(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s was accepted", url)
 		}
-		tells(t, err)
+		carriesNoValues(t, err)
 	}
 }
 
-func TestUniqueViolationFindsTheRowThatWasFirst(t *testing.T) {
+func TestUniqueViolation_FindsTheRowInTheNextRun(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	var found *order.Product
@@ -210,7 +211,7 @@ func TestUniqueViolationFindsTheRowThatWasFirst(t *testing.T) {
 		if found = p; err == nil {
 			return nil
 		}
-		// Somebody else is faster.
+		// Another transaction inserts the product first.
 		d.execute(t, `INSERT INTO product (sku, seller_id, name, price, currency, on_hand, created_at, updated_at)
 			VALUES ('tea', 'shop-8', 'Tea', 1, 'RUB', 0, now(), now())`)
 		return saveTea(ctx, tx)
@@ -220,7 +221,7 @@ func TestUniqueViolationFindsTheRowThatWasFirst(t *testing.T) {
 	}
 }
 
-func TestDeadlockEndsAndBothSucceed(t *testing.T) {
+func TestDeadlock_EndsAndBothTransactionsSucceed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	db := open(t, d.url+"&deadlock_timeout=20ms")
@@ -229,7 +230,7 @@ func TestDeadlockEndsAndBothSucceed(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var both, all sync.WaitGroup // the first attempts meet when each has its first lock
+	var both, all sync.WaitGroup // both first runs wait until each has its first lock
 	both.Add(2)
 	attempts := make([]int, 2)
 	for i, skus := range [][]string{{"tea", "cup"}, {"cup", "tea"}} {
@@ -261,16 +262,16 @@ func TestDeadlockEndsAndBothSucceed(t *testing.T) {
 	}
 	all.Wait()
 	if attempts[0]+attempts[1] < 3 {
-		t.Errorf("%v attempts; want a deadlock, and one of the two to start again", attempts)
+		t.Errorf("%v attempts; want a deadlock, and one of the two run again", attempts)
 	}
 	if n := d.count(t, "SELECT sum(on_hand) FROM product"); n != 4 {
 		t.Errorf("%d changes were kept; want 4", n)
 	}
 }
 
-// Orders of the same products, named in any order, wait for each other and never lock
-// each other out: whoever does starts again, so nobody may.
-func TestBasketsNeverDeadlock(t *testing.T) {
+// Orders of the same products in any sequence wait for each other without a deadlock. A
+// deadlock would show as a second run.
+func TestBasket_LocksInOneOrder(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	db := open(t, d.url+"&pool_max_conns=12&deadlock_timeout=10ms")
@@ -307,10 +308,10 @@ func TestBasketsNeverDeadlock(t *testing.T) {
 	all.Wait()
 }
 
-func TestLostAnswerToCommitIsUnknown(t *testing.T) {
+func TestCommit_IsUnknownWhenItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(context.Context, order.Tx) error{
-		"writes leave with COMMIT": saveTea, "writes left before": saveTeaAndRead,
+		"writes are sent with COMMIT": saveTea, "writes were sent before": saveTeaAndRead,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,13 +323,13 @@ func TestLostAnswerToCommitIsUnknown(t *testing.T) {
 				t.Errorf("%d attempts: %v; want one, of unknown outcome", attempts, err)
 			}
 			if lost, kept := p.lostAnswers(), d.count(t, products); lost != 1 || kept != 1 {
-				t.Errorf("%d answers were lost, %d products kept; want the server to have committed", lost, kept)
+				t.Errorf("%d answers were lost, %d products stored; want the server to have committed", lost, kept)
 			}
 		})
 	}
 }
 
-func TestLostAnswerToCommitOfAReadIsUnavailable(t *testing.T) {
+func TestCommit_OfAReadIsUnavailableWhenItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	p, url := d.through(t)
@@ -342,7 +343,7 @@ func TestLostAnswerToCommitOfAReadIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestKeyTellsAnUnknownOutcome(t *testing.T) {
+func TestKey_ResolvesAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	p, url := d.through(t)
@@ -362,12 +363,12 @@ func TestKeyTellsAnUnknownOutcome(t *testing.T) {
 	}
 	rec, replayed, err := d.Keys().Execute(t.Context(), ask, run(d.DB))
 	if err != nil || !replayed || rec.Status != 201 || ran != 1 {
-		t.Errorf("the key tells %+v, replayed: %v, %v; the command ran %d times", rec, replayed, err, ran)
+		t.Errorf("record %+v, replayed: %v, %v; the command ran %d times", rec, replayed, err, ran)
 	}
 }
 
-// What is remembered of a key is what was committed, and not what nearly was.
-func TestFailedCommitFreesTheKey(t *testing.T) {
+// Only records that were committed may be remembered.
+func TestKey_IsFreeAfterAFailedCommit(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.refuseProducts(t, 1, "23514")
@@ -383,11 +384,11 @@ func TestFailedCommitFreesTheKey(t *testing.T) {
 		t.Errorf("the second time: replayed = %v, %v", replayed, err)
 	}
 	if n := d.count(t, products); n != 1 {
-		t.Errorf("%d products were kept", n)
+		t.Errorf("%d products were stored", n)
 	}
 }
 
-func TestBrokenConnectionKeepsNothing(t *testing.T) {
+func TestBrokenConnection_StoresNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		after func(ctx context.Context, tx order.Tx) error
@@ -397,7 +398,7 @@ func TestBrokenConnectionKeepsNothing(t *testing.T) {
 			_, err := tx.Products.Get(ctx, "cup")
 			return err
 		}, core.ErrUnavailable},
-		// COMMIT was sent to nobody. Only the server could know that.
+		// COMMIT never reached the server, but the client cannot know that.
 		"before COMMIT": {func(context.Context, order.Tx) error { return nil }, core.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -409,7 +410,7 @@ func TestBrokenConnectionKeepsNothing(t *testing.T) {
 				if err := saveTeaAndRead(ctx, tx); err != nil {
 					return err
 				}
-				p.cut()
+				p.breakAll()
 				return c.after(ctx, tx)
 			})
 			if attempts != 1 || !errors.Is(err, c.want) {
@@ -419,13 +420,13 @@ func TestBrokenConnectionKeepsNothing(t *testing.T) {
 				t.Errorf("the next transaction: %v", err)
 			}
 			if n := d.count(t, products); n != 1 {
-				t.Errorf("%d products were kept", n)
+				t.Errorf("%d products were stored", n)
 			}
 		})
 	}
 }
 
-func TestServerThatIsNotThereIsUnavailable(t *testing.T) {
+func TestUnreachableServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
 	_, inTxErr := inTx(t, db, saveTea)
@@ -444,8 +445,8 @@ func TestServerThatIsNotThereIsUnavailable(t *testing.T) {
 	}
 }
 
-// onlyConnection gives a store with one connection, and its number: whoever does not
-// give it back stops everybody.
+// onlyConnection returns a store with a single connection, and a function that returns
+// the number of that connection. Whoever does not release it blocks everybody.
 func (d *database) onlyConnection(t *testing.T) (*postgres.DB, func() int) {
 	t.Helper()
 	db := open(t, d.url+"&pool_max_conns=1&application_name=only")
@@ -457,7 +458,7 @@ func (d *database) onlyConnection(t *testing.T) (*postgres.DB, func() int) {
 	}
 }
 
-func TestConnectionComesBack(t *testing.T) {
+func TestConnection_IsReleasedAndUsedAgain(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(cancel context.CancelFunc) error{
 		"after an error":  func(context.CancelFunc) error { return errors.New("no") },
@@ -490,13 +491,13 @@ func TestConnectionComesBack(t *testing.T) {
 				t.Errorf("connection %d was dropped for %d; want it rolled back and used again", before, after)
 			}
 			if n := d.count(t, products); n != 1 {
-				t.Errorf("%d products were kept; want the one of the next transaction", n)
+				t.Errorf("%d products were stored; want the one of the next transaction", n)
 			}
 		})
 	}
 }
 
-func TestWaitForALockEndsWithTheContext(t *testing.T) {
+func TestWaitForALock_EndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	if _, err := inTx(t, d.DB, saveTea); err != nil {
@@ -532,11 +533,11 @@ func TestWaitForALockEndsWithTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := d.count(t, products); n != 1 {
-		t.Errorf("%d products were kept; want the first one", n)
+		t.Errorf("%d products were stored; want the first one", n)
 	}
 }
 
-func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
+func TestPayments_AreReadWithTheirRefunds(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.execute(t, `INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
@@ -552,7 +553,7 @@ func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
 		}
 		return found
 	}
-	read() // prepares the statements, so that the next read stops between the two
+	read() // prepares the statements, so that the next read waits between the two
 	other, err := d.plain.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -581,13 +582,13 @@ func TestPaymentsAndRefundsAreOfOneMoment(t *testing.T) {
 	all.Wait()
 }
 
-func TestRefusalRollsBackToTheSavepoint(t *testing.T) {
+func TestRefusal_RollsBackToTheSavepoint(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
 	_, _, err := d.Keys().Execute(t.Context(), ask, func(ctx context.Context) (idempotency.Result, error) {
 		err := d.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
-			for _, sku := range []string{"tea", "cup", "spoon"} { // each read sends what was written before
+			for _, sku := range []string{"tea", "cup", "spoon"} { // each read sends the writes before it
 				if err := tx.Products.Save(ctx, product(sku)); err != nil {
 					return err
 				}
@@ -595,7 +596,7 @@ func TestRefusalRollsBackToTheSavepoint(t *testing.T) {
 					return err
 				}
 			}
-			return tx.Products.Save(ctx, product("fork")) // and this has not left
+			return tx.Products.Save(ctx, product("fork")) // this write has not been sent
 		})
 		return idempotency.Result{Response: idempotency.Response{Status: 409, Body: []byte("{}")}, Refused: true, TTL: time.Hour}, err
 	})
@@ -603,11 +604,11 @@ func TestRefusalRollsBackToTheSavepoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept, records := d.count(t, products), d.count(t, "SELECT count(*) FROM idempotency_record"); kept != 0 || records != 1 {
-		t.Errorf("%d products and %d records were kept; want none and one", kept, records)
+		t.Errorf("%d products and %d records were stored; want none and one", kept, records)
 	}
 }
 
-func TestKeyHeldElsewhereTakesNoConnection(t *testing.T) {
+func TestKeyInProgress_TakesNoConnection(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1"}
@@ -628,13 +629,13 @@ func TestKeyHeldElsewhereTakesNoConnection(t *testing.T) {
 	}
 }
 
-func TestIDsAreUniqueOverTwoReplicas(t *testing.T) {
+func TestIDs_AreUniqueAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	const callers, each = 4, 130    // blocks hold 100
-	given := [2 * callers][]int64{} // one for each, or a lock here would hide the lack of one there
+	given := [2 * callers][]int64{} // one slice each: a lock in the test could hide a missing lock in the store
 	replicas := []*postgres.DB{d.DB, open(t, d.url)}
-	var begun, all sync.WaitGroup // they draw at once
+	var begun, all sync.WaitGroup // they draw concurrently
 	begun.Add(len(given))
 	for i := range given {
 		all.Go(func() {
