@@ -9,7 +9,7 @@ import (
 // ApplyCharge applies the result of a charge: the payment is captured, or it failed and
 // the order waits for another payment. A decided payment does not change, whichever
 // results arrive late or twice.
-func (s *Service) ApplyCharge(ctx context.Context, paymentID int64, result ChargeResult, from Message) error {
+func (s *Service) ApplyCharge(ctx context.Context, paymentID int64, result ChargeResult, from ProviderEventID) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if first, err := tx.firstTime(ctx, from); err != nil || !first {
 			return err

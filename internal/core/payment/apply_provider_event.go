@@ -11,15 +11,15 @@ import (
 // a refund. The id that does not apply is zero. Both are zero when the event concerns
 // nothing of ours.
 type ProviderEvent struct {
-	Message   Message
+	EventID   ProviderEventID
 	PaymentID int64
 	RefundID  int64
 	Result    ChargeResult
 }
 
-// Message identifies a provider event by its source and id. The zero Message stands for
-// the provider's answer to a request of ours, which needs no deduplication.
-type Message struct {
+// ProviderEventID identifies a provider event by its source and id. The zero value
+// stands for the provider's answer to a request of ours, which needs no deduplication.
+type ProviderEventID struct {
 	Source string
 	ID     string
 }
@@ -31,9 +31,9 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) e
 	var err error
 	switch {
 	case event.RefundID != 0:
-		err = s.ApplyRefund(ctx, event.RefundID, event.Result, event.Message)
+		err = s.ApplyRefund(ctx, event.RefundID, event.Result, event.EventID)
 	case event.PaymentID != 0:
-		err = s.ApplyCharge(ctx, event.PaymentID, event.Result, event.Message)
+		err = s.ApplyCharge(ctx, event.PaymentID, event.Result, event.EventID)
 	}
 	if errors.Is(err, core.ErrNotFound) {
 		return nil
@@ -43,8 +43,8 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) e
 
 // firstTime records the provider event that brought a result, and reports whether the
 // result must be applied.
-func (tx Tx) firstTime(ctx context.Context, from Message) (bool, error) {
-	if from == (Message{}) {
+func (tx Tx) firstTime(ctx context.Context, from ProviderEventID) (bool, error) {
+	if from == (ProviderEventID{}) {
 		return true, nil
 	}
 	return tx.Inbox.FirstTime(ctx, from.Source, from.ID)

@@ -6,7 +6,7 @@ import "context"
 // amount refundable, and an operator has to look into it (R-DIST-COMP). A refusal is
 // final: a refund that succeeded can still be refused days later, when the customer's
 // bank returns it, but never the other way round.
-func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result ChargeResult, from Message) error {
+func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result ChargeResult, from ProviderEventID) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if first, err := tx.firstTime(ctx, from); err != nil || !first {
 			return err

@@ -8,7 +8,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-func TestARefundIsDecidedOnceAndFailsLast(t *testing.T) {
+func TestRefund_IsDecidedOnceAndARefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	const seller = Account("seller/shop")
 	for name, test := range map[string]struct {

@@ -25,7 +25,7 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64, again bool
 	if err != nil {
 		return fmt.Errorf("%w: charge payment %d: %w", ErrUndecided, p.ID, err)
 	}
-	if err := s.ApplyCharge(ctx, p.ID, result, Message{}); err != nil {
+	if err := s.ApplyCharge(ctx, p.ID, result, ProviderEventID{}); err != nil {
 		return err
 	}
 	if result.Outcome == ChargePending {

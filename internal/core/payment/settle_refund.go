@@ -18,7 +18,7 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64, again bool) 
 	if err != nil {
 		return fmt.Errorf("%w: refund %d: %w", ErrUndecided, r.ID, err)
 	}
-	if err := s.ApplyRefund(ctx, r.ID, result, Message{}); err != nil {
+	if err := s.ApplyRefund(ctx, r.ID, result, ProviderEventID{}); err != nil {
 		return err
 	}
 	if result.Outcome == ChargePending {

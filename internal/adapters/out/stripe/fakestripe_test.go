@@ -416,7 +416,7 @@ func (f fixture) parseWebhooks(t *testing.T) map[string]payment.ChargeResult {
 	for _, w := range webhooks {
 		payload, now := []byte(w.Payload), time.Now()
 		event, err := parserAt(webhookSecret, now).Parse(payload, fakestripe.Sign(webhookSecret, payload, now))
-		if err != nil || event.Message.ID != w.EventID {
+		if err != nil || event.EventID.ID != w.EventID {
 			t.Errorf("%s: %+v, err = %v", w.Type, event, err)
 		}
 		switch {

@@ -98,7 +98,7 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 // idOnly returns the core's event with nothing but its id: an event that changes
 // nothing.
 func (e event) idOnly() payment.ProviderEvent {
-	return payment.ProviderEvent{Message: payment.Message{Source: source, ID: e.ID}}
+	return payment.ProviderEvent{EventID: payment.ProviderEventID{Source: source, ID: e.ID}}
 }
 
 func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) payment.ProviderEvent {

@@ -36,12 +36,12 @@ func parserAt(secret string, now time.Time) stripe.Webhooks {
 }
 
 // eventID identifies the events of these tests.
-var eventID = payment.Message{Source: "stripe", ID: "evt_1"}
+var eventID = payment.ProviderEventID{Source: "stripe", ID: "evt_1"}
 
 // aboutCharge returns an event about payment 7.
 func aboutCharge(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
 	return payment.ProviderEvent{
-		Message: eventID, PaymentID: 7,
+		EventID: eventID, PaymentID: 7,
 		Result: payment.ChargeResult{Outcome: outcome, ExternalID: "pi_1", Reason: reason},
 	}
 }
@@ -49,7 +49,7 @@ func aboutCharge(outcome payment.ChargeOutcome, reason string) payment.ProviderE
 // aboutRefund returns an event about refund 8 of payment 7.
 func aboutRefund(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
 	return payment.ProviderEvent{
-		Message: eventID, PaymentID: 7, RefundID: 8,
+		EventID: eventID, PaymentID: 7, RefundID: 8,
 		Result: payment.ChargeResult{Outcome: outcome, ExternalID: "re_1", Reason: reason},
 	}
 }
@@ -57,7 +57,7 @@ func aboutRefund(outcome payment.ChargeOutcome, reason string) payment.ProviderE
 func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 	t.Parallel()
 	const abandoned = `{"id": "pi_1", "metadata": {"payment_id": "7"}, "cancellation_reason": "abandoned"}`
-	notOurs := payment.ProviderEvent{Message: eventID}
+	notOurs := payment.ProviderEvent{EventID: eventID}
 	tests := []struct {
 		eventType, object string
 		want              payment.ProviderEvent

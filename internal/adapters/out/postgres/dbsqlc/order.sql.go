@@ -321,7 +321,7 @@ type OrderByIDRow struct {
 	OrderItem OrderItem
 }
 
-// One row a line, in their order.
+// One row for each line, in the sequence of the lines.
 func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, error) {
 	rows, err := q.db.Query(ctx, orderByID, id)
 	if err != nil {

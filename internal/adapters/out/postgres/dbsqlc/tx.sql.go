@@ -80,7 +80,7 @@ const planAnew = `-- name: PlanAnew :exec
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)
 `
 
-// For the full_refund of the transaction, statements are planned for what they are asked.
+// For the rest of the transaction, statements are planned for their arguments.
 func (q *Queries) PlanAnew(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, planAnew)
 	return err

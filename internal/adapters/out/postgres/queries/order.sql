@@ -1,5 +1,5 @@
 -- name: OrderByID :many
--- One row a line, in their order.
+-- One row for each line, in the sequence of the lines.
 SELECT sqlc.embed(o), sqlc.embed(i)
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = @id

@@ -2,7 +2,7 @@
 SELECT now()::timestamptz AS now;
 
 -- name: PlanAnew :exec
--- For the full_refund of the transaction, statements are planned for what they are asked.
+-- For the rest of the transaction, statements are planned for their arguments.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true);
 
 -- name: DrawOrderID :one
