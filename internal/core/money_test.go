@@ -101,8 +101,8 @@ func TestMoneyIsExact(t *testing.T) {
 		t.Errorf("10000 times 0.01 is %s", sum)
 	}
 	most := money(t, "999999999999999.99", "RUB")
-	if rest, err := most.Sub(cent); err != nil || rest.String() != "999999999999999.98 RUB" {
-		t.Errorf("got %v, %v", rest, err)
+	if difference, err := most.Sub(cent); err != nil || difference.String() != "999999999999999.98 RUB" {
+		t.Errorf("got %v, %v", difference, err)
 	}
 	if product, err := money(t, "99999999999.99", "RUB").Times(10_000); err != nil || product.String() != "999999999999900.00 RUB" {
 		t.Errorf("got %v, %v", product, err)
@@ -230,7 +230,7 @@ func TestTimesIsRepeatedAdd(t *testing.T) {
 	})
 }
 
-// What ParseMoney lets in is a plain number with no more decimals than the currency
+// What ParseMoney accepts is a plain number with no more decimals than the currency
 // has, prints in one way, and is worth what was written.
 func FuzzParseMoney(f *testing.F) {
 	for _, amount := range []string{"1999.00", "0", "0.01", "1e3", "-1", "01", "999999999999999.99", "1.", ".1", "1.000"} {
@@ -250,8 +250,8 @@ func FuzzParseMoney(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := money(t, m.Decimal(), m.Currency()); again.String() != m.String() {
-			t.Errorf("%s came back as %s", m, again)
+		if printed := money(t, m.Decimal(), m.Currency()); printed.String() != m.String() {
+			t.Errorf("%s came back as %s", m, printed)
 		}
 		written, _ := new(big.Rat).SetString(amount)
 		if printed, _ := new(big.Rat).SetString(m.Decimal()); written.Cmp(printed) != 0 {

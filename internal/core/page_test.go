@@ -42,8 +42,8 @@ func TestPagesAreTheList(t *testing.T) {
 		var got []int
 		after := core.Position{}
 		for range len(list) + 1 {
-			rest := slices.DeleteFunc(slices.Clone(list), func(n int) bool { return int64(n) <= after.ID })
-			rows, next := core.Paginate(rest[:min(limit+1, len(rest))], limit, at)
+			following := slices.DeleteFunc(slices.Clone(list), func(n int) bool { return int64(n) <= after.ID })
+			rows, next := core.Paginate(following[:min(limit+1, len(following))], limit, at)
 			got = append(got, rows...)
 			if next == nil {
 				break

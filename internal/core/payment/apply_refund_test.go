@@ -17,14 +17,14 @@ func TestRefund_IsDecidedOnceAndARefusalIsFinal(t *testing.T) {
 		want          RefundStatus
 		debit, credit Account // none where no money moves
 	}{
-		"made":                   {was: RefundPending, outcome: ChargeSucceeded, want: RefundSucceeded, debit: seller, credit: ProviderAccount},
-		"refused":                {was: RefundPending, outcome: ChargeRefused, want: RefundFailed},
-		"not decided":            {was: RefundPending, outcome: ChargePending, want: RefundPending},
-		"made, told again":       {was: RefundSucceeded, outcome: ChargeSucceeded, want: RefundSucceeded},
-		"made, told late":        {was: RefundSucceeded, outcome: ChargePending, want: RefundSucceeded},
-		"made, and came back":    {was: RefundSucceeded, outcome: ChargeRefused, want: RefundFailed, debit: ProviderAccount, credit: seller},
-		"refused, told again":    {was: RefundFailed, outcome: ChargeRefused, want: RefundFailed},
-		"came back, and an echo": {was: RefundFailed, outcome: ChargeSucceeded, want: RefundFailed},
+		"succeeded":                {was: RefundPending, outcome: ChargeSucceeded, want: RefundSucceeded, debit: seller, credit: ProviderAccount},
+		"refused":                  {was: RefundPending, outcome: ChargeRefused, want: RefundFailed},
+		"not decided":              {was: RefundPending, outcome: ChargePending, want: RefundPending},
+		"succeeded, repeated":      {was: RefundSucceeded, outcome: ChargeSucceeded, want: RefundSucceeded},
+		"succeeded, late pending":  {was: RefundSucceeded, outcome: ChargePending, want: RefundSucceeded},
+		"succeeded, then returned": {was: RefundSucceeded, outcome: ChargeRefused, want: RefundFailed, debit: ProviderAccount, credit: seller},
+		"refused, repeated":        {was: RefundFailed, outcome: ChargeRefused, want: RefundFailed},
+		"returned, late success":   {was: RefundFailed, outcome: ChargeSucceeded, want: RefundFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Refund{ID: 9, PaymentID: 7, Amount: rub("30.00"), Status: test.was}

@@ -201,12 +201,12 @@ func TestReservation_ExpiresAndReleasesItsStock(t *testing.T) {
 	release(t, f, 0)
 	checkState(t, f, 10, 2, "100.00")
 	f.AdvanceClock(time.Microsecond)
-	if left := f.Effects(t, func() { release(t, f, 1) }); !cmp.Equal(left, coretest.Effects{Events: []string{"order.reservation_expired"}}) {
-		t.Errorf("effects: %+v", left)
+	if caused := f.Effects(t, func() { release(t, f, 1) }); !cmp.Equal(caused, coretest.Effects{Events: []string{"order.reservation_expired"}}) {
+		t.Errorf("effects: %+v", caused)
 	}
 	checkState(t, f, 10, 0, "100.00")
-	if left := f.Effects(t, func() { release(t, f, 0) }); !cmp.Equal(left, coretest.Effects{}) {
-		t.Errorf("effects of releasing again: %+v", left)
+	if caused := f.Effects(t, func() { release(t, f, 0) }); !cmp.Equal(caused, coretest.Effects{}) {
+		t.Errorf("effects of a second run: %+v", caused)
 	}
 	checkState(t, f, 10, 0, "100.00")
 	if got := f.Order(t, o.ID); got.Status != order.PendingPayment || !got.ReservedUntil.IsZero() {

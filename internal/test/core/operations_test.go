@@ -29,7 +29,7 @@ func TestOperation_TakesEffectOnce(t *testing.T) {
 				if repeated, err := u.do(t.Context(), f, actor, o, key); repeated || err != nil {
 					t.Fatalf("the first time: repeated = %v, %v", repeated, err)
 				}
-				left := f.Effects(t, func() {
+				caused := f.Effects(t, func() {
 					if repeated, err := u.do(t.Context(), f, actor, o, key); !repeated || err != nil {
 						t.Errorf("the second time: repeated = %v, %v", repeated, err)
 					}
@@ -40,7 +40,7 @@ func TestOperation_TakesEffectOnce(t *testing.T) {
 						t.Errorf("something else under the key: %v", err)
 					}
 				})
-				if diff := cmp.Diff(coretest.Effects{}, left); diff != "" {
+				if diff := cmp.Diff(coretest.Effects{}, caused); diff != "" {
 					t.Errorf("effects of a repetition:\n%s", diff)
 				}
 			})
@@ -108,8 +108,8 @@ func TestOperation_IsRepeatedAfterTheOrderWasDelivered(t *testing.T) {
 	}
 	steps := map[string]func() (bool, error){
 		"create": func() (bool, error) {
-			again, repeated, err := f.Orders.CreateOrder(t.Context(), ann, create)
-			return repeated && again.ID == o.ID, err
+			prior, repeated, err := f.Orders.CreateOrder(t.Context(), ann, create)
+			return repeated && prior.ID == o.ID, err
 		},
 		"reserve": func() (bool, error) {
 			_, repeated, err := f.Orders.ReserveInventory(t.Context(), ann, order.ReserveInventory{OrderID: o.ID, Key: reserve})
@@ -134,9 +134,9 @@ func TestOperation_IsRepeatedAfterTheOrderWasDelivered(t *testing.T) {
 	f.UpdateStatus(t, o.ID, order.Delivered)
 	f.Product(t, shop, "tea", "50.00", 0)
 	f.AdvanceClock(24 * coretest.ReservationTTL)
-	for step, again := range steps {
-		if repeated, err := again(); !repeated || err != nil {
-			t.Errorf("%s, again: repeated = %v, %v", step, repeated, err)
+	for step, repeat := range steps {
+		if repeated, err := repeat(); !repeated || err != nil {
+			t.Errorf("%s, repeated: repeated = %v, %v", step, repeated, err)
 		}
 	}
 	if got := f.Balance(t, "ann"); got != "21.00" {

@@ -21,7 +21,7 @@ func TestUseCases_AdmitOnlyWhoIsAllowed(t *testing.T) {
 				f := coretest.New(t)
 				o := u.prepare(t, f)
 				var err error
-				left := f.Effects(t, func() { _, err = u.do(t.Context(), f, actor, o, f.Key()) })
+				caused := f.Effects(t, func() { _, err = u.do(t.Context(), f, actor, o, f.Key()) })
 				var want coretest.Effects
 				if !u.admits(actor) {
 					if code := coretest.CodeOf(err); code != core.CodeForbiddenResource {
@@ -33,7 +33,7 @@ func TestUseCases_AdmitOnlyWhoIsAllowed(t *testing.T) {
 					}
 					want = u.effects(actor, o)
 				}
-				if diff := cmp.Diff(want, left); diff != "" {
+				if diff := cmp.Diff(want, caused); diff != "" {
 					t.Errorf("effects (-want +got):\n%s", diff)
 				}
 			})
@@ -50,12 +50,12 @@ func (u useCase) admits(actor core.Actor) bool {
 // effects returns what the use case causes: its events, and an audit entry when an
 // administrator runs it.
 func (u useCase) effects(actor core.Actor, o *order.Order) coretest.Effects {
-	left := coretest.Effects{Events: u.events}
+	caused := coretest.Effects{Events: u.events}
 	if actor.Has(core.Admin) {
 		action, _, _ := strings.Cut(strings.ReplaceAll(u.name, ",", " "), " ")
-		left.Audited = []string{actor.Subject + " " + action + " " + u.resource(o)}
+		caused.Audited = []string{actor.Subject + " " + action + " " + u.resource(o)}
 	}
-	return left
+	return caused
 }
 
 // An administrator who owns the resource needs no admin override to read it, so the read
@@ -72,12 +72,12 @@ func TestAudit_SkipsReadsOfAnAdministratorsOwnResources(t *testing.T) {
 			t.Parallel()
 			f := coretest.New(t)
 			o := u.prepare(t, f)
-			left := f.Effects(t, func() {
+			caused := f.Effects(t, func() {
 				if _, err := u.do(t.Context(), f, both, o, f.Key()); err != nil {
 					t.Error(err)
 				}
 			})
-			if rows := len(left.Audited); (rows == 0) != reads {
+			if rows := len(caused.Audited); (rows == 0) != reads {
 				t.Errorf("%d rows of the audit log", rows)
 			}
 		})
@@ -138,7 +138,7 @@ func TestListOrders_ShowsOnlyGrantedOrders(t *testing.T) {
 		"nobody":                   {core.Actor{Subject: "ann"}, order.Filter{}, nil, nil},
 	} {
 		var got []int64
-		left := f.Effects(t, func() {
+		caused := f.Effects(t, func() {
 			found, _, err := f.Orders.ListOrders(t.Context(), c.actor, c.filter, core.Page{Limit: 10})
 			if err != nil {
 				t.Error(err)
@@ -147,8 +147,8 @@ func TestListOrders_ShowsOnlyGrantedOrders(t *testing.T) {
 				got = append(got, o.ID)
 			}
 		})
-		if !slices.Equal(got, c.want) || !slices.Equal(left.Audited, c.audited) || left.Events != nil {
-			t.Errorf("%s sees %v, leaves %+v; want %v and %v", name, got, left, c.want, c.audited)
+		if !slices.Equal(got, c.want) || !slices.Equal(caused.Audited, c.audited) || caused.Events != nil {
+			t.Errorf("%s sees %v, leaves %+v; want %v and %v", name, got, caused, c.want, c.audited)
 		}
 	}
 }

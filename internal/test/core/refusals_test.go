@@ -208,7 +208,7 @@ func TestRefusal_ChangesNothing(t *testing.T) {
 	f := coretest.New(t)
 	o := f.Placed(t)
 	tea, balance := f.Stock(t, "tea"), f.Balance(t, "ann")
-	left := f.Effects(t, func() {
+	caused := f.Effects(t, func() {
 		_ = create(t, f, order.Item{SKU: "tea", Quantity: 9})
 		_ = run(refund("", ""), root)(t, f, o)
 		_ = run(changeBalance((*payment.Service).ChargeBalance, "100.01"), root)(t, f, o)
@@ -216,7 +216,7 @@ func TestRefusal_ChangesNothing(t *testing.T) {
 		_ = run(confirm(payment.ByCard), ann)(t, f, o)
 		_ = run(cancel(""), bob)(t, f, o)
 	})
-	if diff := cmp.Diff(coretest.Effects{}, left); diff != "" {
+	if diff := cmp.Diff(coretest.Effects{}, caused); diff != "" {
 		t.Errorf("effects:\n%s", diff)
 	}
 	if diff := cmp.Diff(tea, f.Stock(t, "tea")); diff != "" {

@@ -150,7 +150,7 @@ func (m *machine) newKey() string {
 }
 
 // do runs a command and compares what came of it with what the model says. The command
-// is reserved, to be sent again under its key.
+// is remembered, so that it can be repeated with its key.
 func (m *machine) do(t *rapid.T, what string, want core.Code, command func() (bool, error)) {
 	repeated, err := command()
 	if got := codeOf(t, err); got != want || repeated {

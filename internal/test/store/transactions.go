@@ -25,14 +25,14 @@ var eventCases = []storeCase{
 }
 
 var txCases = []storeCase{
-	{"a transaction that fails keeps nothing", failureKeepsNothing},
-	{"a transaction that fails keeps nothing it has read again", failureKeepsNothingRead},
-	{"a transaction that panics keeps nothing", panicKeepsNothing},
+	{"a transaction that fails stores nothing", failureKeepsNothing},
+	{"a transaction that fails stores nothing, even if it read its writes", failureKeepsNothingRead},
+	{"a transaction that panics stores nothing", panicKeepsNothing},
 	{"a transaction sees its own writes", ownWrites},
 	{"a transaction inside a transaction joins it", nestedJoins},
 	{"a transaction inside a transaction is rolled back with it", nestedFalls},
 	{"a transaction on a context that is over does not begin", contextOver},
-	{"a transaction whose context ends keeps nothing", contextEnds},
+	{"a transaction whose context ends stores nothing", contextEnds},
 	{"a transaction that has ended writes nothing", writesAfterTheEnd},
 	{"the store shares no memory with its callers", noSharedMemory},
 	{"ids are unique", idsAreUnique},

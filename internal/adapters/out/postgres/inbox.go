@@ -28,8 +28,8 @@ func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, e
 	})
 }
 
-// DeleteOldMessages removes up to limit notes of messages that are so old that nobody
-// sends them again, and returns their number.
+// DeleteOldMessages deletes up to limit records of messages that are so old that nobody
+// sends them any more, and returns their number.
 func (db *DB) DeleteOldMessages(ctx context.Context, limit int) (int, error) {
 	n, err := dbsqlc.New(db.pool).DeleteOldMessages(ctx, int32(limit))
 	if err != nil {
