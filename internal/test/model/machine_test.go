@@ -149,7 +149,7 @@ func (m *machine) newKey() string {
 	return fmt.Sprintf("%s-%d", m.run, m.keys)
 }
 
-// do runs a command and compares what came of it with what the model says. The command
+// do runs a command and compares its result with the expected one. The command
 // is remembered, so that it can be repeated with its key.
 func (m *machine) do(t *rapid.T, what string, want core.Code, command func() (bool, error)) {
 	repeated, err := command()
