@@ -44,9 +44,17 @@ CREATE TABLE orders (
     UNIQUE (customer_id, created_by, idempotency_key)
 ) WITH (fillfactor = 80);
 
-CREATE INDEX orders_of_customer ON orders (customer_id, created_at DESC, id DESC);
-CREATE INDEX orders_of_seller ON orders (seller_id, created_at DESC, id DESC);
-CREATE INDEX orders_newest ON orders (created_at DESC, id DESC);
+-- One index for each kind of list. They begin with what a reader may ask for, so that a
+-- list without a status reads a page of each status.
+--
+-- Each holds every order: its condition is always true. A query that does not repeat the
+-- condition cannot use the index. While a table is empty, all its indexes cost the same,
+-- and a look-up by id or by operation would otherwise be planned with any of them.
+CREATE INDEX orders_newest ON orders (status, created_at DESC, id DESC) WHERE id > 0;
+CREATE INDEX orders_of_customer ON orders (customer_id, status, created_at DESC, id DESC) WHERE customer_id >= '';
+CREATE INDEX orders_of_seller ON orders (seller_id, status, created_at DESC, id DESC) WHERE seller_id >= '';
+CREATE INDEX orders_of_seller_and_customer ON orders (seller_id, customer_id, status, created_at DESC, id DESC)
+    WHERE seller_id || customer_id >= '';
 CREATE INDEX orders_reserved_until ON orders (reserved_until) WHERE reserved_until IS NOT NULL;
 
 CREATE TABLE order_item (

@@ -77,4 +77,7 @@ CREATE TABLE ledger_entry (
     UNIQUE (customer_id, created_by, idempotency_key)
 );
 
-CREATE INDEX ledger_entry_of_customer ON ledger_entry (customer_id, created_at DESC, id DESC);
+-- The look-up by operation does not say balance_after, so it cannot use this index: with
+-- it, it would read all entries of a customer.
+CREATE INDEX ledger_entry_of_customer ON ledger_entry (customer_id, created_at DESC, id DESC)
+    WHERE balance_after IS NOT NULL;

@@ -19,7 +19,7 @@ func (s ledger) Append(ctx context.Context, e *payment.LedgerEntry) error {
 // List returns a page of entries and one more, newest first.
 func (s ledger) List(ctx context.Context, customerID string, page core.Page) ([]*payment.LedgerEntry, error) {
 	var rows []dbsqlc.LedgerEntry
-	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
 		rows, err = q.ListLedgerEntries(ctx, dbsqlc.ListLedgerEntriesParams{
 			CustomerID: &customerID,
 			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),

@@ -74,20 +74,54 @@ func (s orders) Lock(ctx context.Context, id int64, g core.Grant) (*order.Order,
 
 // List returns a page of orders and one more, newest first.
 func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
-	var rows []dbsqlc.ListOrdersRow
-	err := s.t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ListOrders(ctx, dbsqlc.ListOrdersParams{
-			Everybody:  f.Grant.Everybody,
-			AsCustomer: optional(f.Grant.Customer), AsSeller: optional(f.Grant.Seller),
-			CustomerID: optional(f.CustomerID), Status: optional(string(f.Status)),
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
-		})
+	var lines []orderLine
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		lines, err = listOrders(ctx, q, f, page)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return ordersOf(linesOf(rows))
+	return ordersOf(lines)
+}
+
+// listOrders runs the query that has an index for what is asked: the orders of
+// everybody, of a customer or a seller, or of a customer with a seller.
+func listOrders(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page core.Page) ([]orderLine, error) {
+	customer, seller := f.Grant.Customer, f.Grant.Seller
+	switch {
+	case f.Grant.Everybody && f.CustomerID == "":
+		rows, err := q.ListOrders(ctx, dbsqlc.ListOrdersParams{
+			Statuses:   statusesOf(f),
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+		return linesOf(rows), err
+	case !f.Grant.Everybody && f.CustomerID != "" && f.CustomerID != customer:
+		rows, err := q.ListOrdersBetween(ctx, dbsqlc.ListOrdersBetweenParams{
+			SellerID: seller, CustomerID: f.CustomerID, Statuses: statusesOf(f),
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+		return linesOf(rows), err
+	case f.CustomerID != "":
+		customer, seller = f.CustomerID, ""
+	}
+	rows, err := q.ListOrdersOf(ctx, dbsqlc.ListOrdersOfParams{
+		CustomerID: optional(customer), SellerID: optional(seller), Statuses: statusesOf(f),
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+	})
+	return linesOf(rows), err
+}
+
+// statusesOf returns the status that a filter asks for, or all.
+func statusesOf(f order.Filter) []string {
+	if f.Status != "" {
+		return []string{string(f.Status)}
+	}
+	var all []string
+	for status := range order.Transitions {
+		all = append(all, string(status))
+	}
+	return all
 }
 
 // Save inserts or updates an order. The lines never change, so only a new order has
@@ -135,7 +169,8 @@ func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
 type orderLine = dbsqlc.OrderByIDRow
 
 // linesOf converts the rows of all queries that read orders to one type.
-func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperationRow | dbsqlc.ListOrdersRow](rows []R) []orderLine {
+func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperationRow |
+	dbsqlc.ListOrdersRow | dbsqlc.ListOrdersOfRow | dbsqlc.ListOrdersBetweenRow](rows []R) []orderLine {
 	lines := make([]orderLine, len(rows))
 	for i, r := range rows {
 		lines[i] = orderLine(r)

@@ -13,7 +13,7 @@ import (
 func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 	var rows []dbsqlc.LedgerMismatchesRow
 	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
-		return t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
+		return t.load(ctx, planForWholeTables(ctx), func(q *dbsqlc.Queries) (err error) {
 			rows, err = q.LedgerMismatches(ctx)
 			return err
 		})
@@ -34,7 +34,7 @@ func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) 
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund
 	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
-		err := t.load(ctx, planAnew(ctx), func(q *dbsqlc.Queries) (err error) {
+		err := t.load(ctx, planForWholeTables(ctx), func(q *dbsqlc.Queries) (err error) {
 			rows, err = q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Ids: named})
 			return err
 		})
@@ -54,4 +54,10 @@ func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) 
 		return nil, fmt.Errorf("read the card payments: %w", err)
 	}
 	return paymentsOf(rows, refunds)
+}
+
+// planForWholeTables replaces the planner settings of the connection until the end of
+// the transaction. They suit statements that read a few rows; these read whole tables.
+func planForWholeTables(ctx context.Context) read {
+	return func(q *dbsqlc.Queries) error { return q.PlanForWholeTables(ctx) }
 }

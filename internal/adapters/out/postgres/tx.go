@@ -66,12 +66,6 @@ func (db *DB) inTx(ctx context.Context, fn func(context.Context, *tx) error) err
 	})
 }
 
-// planAnew is loaded before queries that list or read whole tables. Their best plan
-// depends on the arguments and on the size of the tables.
-func planAnew(ctx context.Context) read {
-	return func(q *dbsqlc.Queries) error { return q.PlanAnew(ctx) }
-}
-
 // readNow sets t.now.
 func (t *tx) readNow(ctx context.Context) read {
 	return func(q *dbsqlc.Queries) error {

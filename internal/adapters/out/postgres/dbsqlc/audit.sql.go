@@ -35,8 +35,7 @@ func (q *Queries) InsertAuditEntry(ctx context.Context, arg InsertAuditEntryPara
 
 const listAuditEntries = `-- name: ListAuditEntries :many
 SELECT id, actor, at, action, resource, metadata FROM audit_log
-WHERE $1::timestamptz IS NULL
-   OR (at, id) < ($1::timestamptz, $2::bigint)
+WHERE (at, id) < (COALESCE($1::timestamptz, 'infinity'), $2::bigint)
 ORDER BY at DESC, id DESC
 LIMIT $3
 `

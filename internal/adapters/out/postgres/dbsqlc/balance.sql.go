@@ -145,9 +145,8 @@ func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByO
 
 const listLedgerEntries = `-- name: ListLedgerEntries :many
 SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM ledger_entry
-WHERE customer_id = $1
-  AND ($2::timestamptz IS NULL
-       OR (created_at, id) < ($2::timestamptz, $3::bigint))
+WHERE customer_id = $1 AND balance_after IS NOT NULL
+  AND (created_at, id) < (COALESCE($2::timestamptz, 'infinity'), $3::bigint)
 ORDER BY created_at DESC, id DESC
 LIMIT $4
 `
@@ -230,10 +229,13 @@ func (q *Queries) LockBalance(ctx context.Context, arg LockBalanceParams) ([]Bal
 }
 
 const lockBalanceOfOrder = `-- name: LockBalanceOfOrder :many
-SELECT b.customer_id, b.currency, b.amount FROM balance b JOIN orders o ON o.customer_id = b.customer_id AND o.currency = b.currency
-WHERE o.id = $1
-  AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
-FOR UPDATE OF b
+SELECT customer_id, currency, amount FROM balance
+WHERE (customer_id, currency) = (
+    SELECT o.customer_id, o.currency FROM orders o
+    WHERE o.id = $1
+      AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
+)
+FOR UPDATE
 `
 
 type LockBalanceOfOrderParams struct {

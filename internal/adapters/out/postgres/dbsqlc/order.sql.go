@@ -160,26 +160,23 @@ func (q *Queries) InsertOrderItems(ctx context.Context, arg InsertOrderItemsPara
 
 const listOrders = `-- name: ListOrders :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
-FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id IN (
-    SELECT p.id FROM orders p
-    WHERE ($1::bool OR p.customer_id = $2 OR p.seller_id = $3)
-      AND ($4::text IS NULL OR p.customer_id = $4)
-      AND ($5::text IS NULL OR p.status = $5)
-      AND ($6::timestamptz IS NULL
-           OR (p.created_at, p.id) < ($6::timestamptz, $7::bigint))
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM unnest($1::text[]) wanted (status), LATERAL (
+        SELECT n.id, n.created_at FROM orders n
+        WHERE n.status = wanted.status AND n.id > 0
+          AND (n.created_at, n.id) < (COALESCE($2::timestamptz, 'infinity'), $3::bigint)
+        ORDER BY n.created_at DESC, n.id DESC
+        LIMIT $4
+    ) p
     ORDER BY p.created_at DESC, p.id DESC
-    LIMIT $8
-)
+    LIMIT $4
+))
 ORDER BY o.created_at DESC, o.id DESC, i.line
 `
 
 type ListOrdersParams struct {
-	Everybody  bool
-	AsCustomer *string
-	AsSeller   *string
-	CustomerID *string
-	Status     *string
+	Statuses   []string
 	BeforeTime *time.Time
 	BeforeID   int64
 	Rows       int32
@@ -190,14 +187,13 @@ type ListOrdersRow struct {
 	OrderItem OrderItem
 }
 
-// One row a line. Whose orders may be seen: everybody's, or a customer's and a seller's.
+// The orders of everybody. Like all lists of orders, it returns one row a line, and it
+// reads a page of each status that is asked for from an index of its own. The condition
+// without a parameter is the one of that index (see the migration). ANY(ARRAY[…]) leaves
+// PostgreSQL only one way to join: it looks the lines of each order up.
 func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListOrdersRow, error) {
 	rows, err := q.db.Query(ctx, listOrders,
-		arg.Everybody,
-		arg.AsCustomer,
-		arg.AsSeller,
-		arg.CustomerID,
-		arg.Status,
+		arg.Statuses,
 		arg.BeforeTime,
 		arg.BeforeID,
 		arg.Rows,
@@ -209,6 +205,177 @@ func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListO
 	var items []ListOrdersRow
 	for rows.Next() {
 		var i ListOrdersRow
+		if err := rows.Scan(
+			&i.Order.ID,
+			&i.Order.CustomerID,
+			&i.Order.SellerID,
+			&i.Order.Status,
+			&i.Order.Total,
+			&i.Order.Currency,
+			&i.Order.ReservedUntil,
+			&i.Order.Version,
+			&i.Order.CreatedBy,
+			&i.Order.IdempotencyKey,
+			&i.Order.CancelledBy,
+			&i.Order.CancelKey,
+			&i.Order.CancelReason,
+			&i.Order.CreatedAt,
+			&i.Order.UpdatedAt,
+			&i.OrderItem.OrderID,
+			&i.OrderItem.Line,
+			&i.OrderItem.Sku,
+			&i.OrderItem.Quantity,
+			&i.OrderItem.UnitPrice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listOrdersBetween = `-- name: ListOrdersBetween :many
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM unnest($1::text[]) wanted (status), LATERAL (
+        SELECT n.id, n.created_at FROM orders n
+        WHERE n.seller_id = $2 AND n.customer_id = $3 AND n.status = wanted.status
+          AND n.seller_id || n.customer_id >= ''
+          AND (n.created_at, n.id) < (COALESCE($4::timestamptz, 'infinity'), $5::bigint)
+        ORDER BY n.created_at DESC, n.id DESC
+        LIMIT $6
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT $6
+))
+ORDER BY o.created_at DESC, o.id DESC, i.line
+`
+
+type ListOrdersBetweenParams struct {
+	Statuses   []string
+	SellerID   string
+	CustomerID string
+	BeforeTime *time.Time
+	BeforeID   int64
+	Rows       int32
+}
+
+type ListOrdersBetweenRow struct {
+	Order     Order
+	OrderItem OrderItem
+}
+
+// The orders that a customer made with a seller.
+func (q *Queries) ListOrdersBetween(ctx context.Context, arg ListOrdersBetweenParams) ([]ListOrdersBetweenRow, error) {
+	rows, err := q.db.Query(ctx, listOrdersBetween,
+		arg.Statuses,
+		arg.SellerID,
+		arg.CustomerID,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.Rows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListOrdersBetweenRow
+	for rows.Next() {
+		var i ListOrdersBetweenRow
+		if err := rows.Scan(
+			&i.Order.ID,
+			&i.Order.CustomerID,
+			&i.Order.SellerID,
+			&i.Order.Status,
+			&i.Order.Total,
+			&i.Order.Currency,
+			&i.Order.ReservedUntil,
+			&i.Order.Version,
+			&i.Order.CreatedBy,
+			&i.Order.IdempotencyKey,
+			&i.Order.CancelledBy,
+			&i.Order.CancelKey,
+			&i.Order.CancelReason,
+			&i.Order.CreatedAt,
+			&i.Order.UpdatedAt,
+			&i.OrderItem.OrderID,
+			&i.OrderItem.Line,
+			&i.OrderItem.Sku,
+			&i.OrderItem.Quantity,
+			&i.OrderItem.UnitPrice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listOrdersOf = `-- name: ListOrdersOf :many
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM (
+        SELECT bought.id, bought.created_at FROM unnest($1::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE n.customer_id = $2 AND n.status = wanted.status AND n.customer_id >= ''
+              AND (n.created_at, n.id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT $5
+        ) bought
+        UNION
+        SELECT sold.id, sold.created_at FROM unnest($1::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE n.seller_id = $6 AND n.status = wanted.status AND n.seller_id >= ''
+              AND (n.created_at, n.id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT $5
+        ) sold
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT $5
+))
+ORDER BY o.created_at DESC, o.id DESC, i.line
+`
+
+type ListOrdersOfParams struct {
+	Statuses   []string
+	CustomerID *string
+	BeforeTime *time.Time
+	BeforeID   int64
+	Rows       int32
+	SellerID   *string
+}
+
+type ListOrdersOfRow struct {
+	Order     Order
+	OrderItem OrderItem
+}
+
+// The orders of a customer, of a seller, or of somebody who is both.
+func (q *Queries) ListOrdersOf(ctx context.Context, arg ListOrdersOfParams) ([]ListOrdersOfRow, error) {
+	rows, err := q.db.Query(ctx, listOrdersOf,
+		arg.Statuses,
+		arg.CustomerID,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.Rows,
+		arg.SellerID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListOrdersOfRow
+	for rows.Next() {
+		var i ListOrdersOfRow
 		if err := rows.Scan(
 			&i.Order.ID,
 			&i.Order.CustomerID,
@@ -366,7 +533,10 @@ func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, erro
 const orderByOperation = `-- name: OrderByOperation :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.customer_id = $1 AND o.created_by = $2 AND o.idempotency_key = $3
+WHERE o.id = (
+    SELECT p.id FROM orders p
+    WHERE p.customer_id = $1 AND p.created_by = $2 AND p.idempotency_key = $3
+)
 ORDER BY i.line
 `
 

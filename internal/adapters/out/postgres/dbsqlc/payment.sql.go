@@ -133,9 +133,10 @@ func (q *Queries) OrderOfRefund(ctx context.Context, id int64) ([]int64, error) 
 }
 
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment WHERE order_id = $1 ORDER BY id
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment WHERE order_id = $1 ORDER BY id + 0
 `
 
+// id + 0: ORDER BY id can be planned as a scan of the whole primary key.
 func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment, error) {
 	rows, err := q.db.Query(ctx, paymentsOfOrder, orderID)
 	if err != nil {
@@ -171,7 +172,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE order_id = $1 ORDER BY id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE order_id = $1 ORDER BY id + 0
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {

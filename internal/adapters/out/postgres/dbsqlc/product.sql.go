@@ -45,8 +45,7 @@ func (q *Queries) InsertProduct(ctx context.Context, arg InsertProductParams) er
 
 const listProducts = `-- name: ListProducts :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
-WHERE $1::timestamptz IS NULL
-   OR (created_at, id) < ($1::timestamptz, $2::bigint)
+WHERE (created_at, id) < (COALESCE($1::timestamptz, 'infinity'), $2::bigint)
 ORDER BY created_at DESC, id DESC
 LIMIT $3
 `
@@ -350,20 +349,20 @@ func (q *Queries) UpdateProduct(ctx context.Context, arg UpdateProductParams) er
 }
 
 const updateStock = `-- name: UpdateStock :exec
-UPDATE product p
-SET on_hand = v.on_hand, reserved = v.reserved
-FROM (SELECT unnest($1::text[]) AS sku, unnest($2::bigint[]) AS on_hand,
-             unnest($3::bigint[]) AS reserved) v
-WHERE p.sku = v.sku
+UPDATE product
+SET on_hand = ($1::bigint[])[array_position($2::text[], sku)],
+    reserved = ($3::bigint[])[array_position($2::text[], sku)]
+WHERE sku = ANY($2::text[])
 `
 
 type UpdateStockParams struct {
-	Skus     []string
 	OnHand   []int64
+	Skus     []string
 	Reserved []int64
 }
 
+// Without a join: planned while the table was empty, that reads all of it.
 func (q *Queries) UpdateStock(ctx context.Context, arg UpdateStockParams) error {
-	_, err := q.db.Exec(ctx, updateStock, arg.Skus, arg.OnHand, arg.Reserved)
+	_, err := q.db.Exec(ctx, updateStock, arg.OnHand, arg.Skus, arg.Reserved)
 	return err
 }

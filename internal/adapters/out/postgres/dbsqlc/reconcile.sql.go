@@ -123,8 +123,21 @@ func (q *Queries) LedgerMismatches(ctx context.Context) ([]LedgerMismatchesRow, 
 	return items, nil
 }
 
+const planForWholeTables = `-- name: PlanForWholeTables :exec
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true),
+       set_config('enable_nestloop', 'off', true)
+`
+
+// Until the end of the transaction. The statements below read whole tables: their best
+// plan depends on how much there is now, sequential scans are part of it, and a nested
+// loop over tables without statistics takes minutes.
+func (q *Queries) PlanForWholeTables(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, planForWholeTables)
+	return err
+}
+
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, id
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {

@@ -75,13 +75,3 @@ func (q *Queries) Now(ctx context.Context) (time.Time, error) {
 	err := row.Scan(&now)
 	return now, err
 }
-
-const planAnew = `-- name: PlanAnew :exec
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)
-`
-
-// For the rest of the transaction, statements are planned for their arguments.
-func (q *Queries) PlanAnew(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, planAnew)
-	return err
-}

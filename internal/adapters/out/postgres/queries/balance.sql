@@ -3,10 +3,13 @@ SELECT * FROM balance WHERE customer_id = @customer_id AND currency = @currency 
 
 -- name: LockBalanceOfOrder :many
 -- Locks the balance only for those who may lock the order.
-SELECT b.* FROM balance b JOIN orders o ON o.customer_id = b.customer_id AND o.currency = b.currency
-WHERE o.id = @order_id
-  AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
-FOR UPDATE OF b;
+SELECT * FROM balance
+WHERE (customer_id, currency) = (
+    SELECT o.customer_id, o.currency FROM orders o
+    WHERE o.id = @order_id
+      AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
+)
+FOR UPDATE;
 
 -- name: BalancesOf :many
 SELECT * FROM balance WHERE customer_id = @customer_id ORDER BY currency;
@@ -30,8 +33,7 @@ VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @custo
 
 -- name: ListLedgerEntries :many
 SELECT * FROM ledger_entry
-WHERE customer_id = @customer_id
-  AND (sqlc.narg(before_time)::timestamptz IS NULL
-       OR (created_at, id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint))
+WHERE customer_id = @customer_id AND balance_after IS NOT NULL
+  AND (created_at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
 ORDER BY created_at DESC, id DESC
 LIMIT @rows;

@@ -20,7 +20,10 @@ FOR UPDATE OF o;
 -- name: OrderByOperation :many
 SELECT sqlc.embed(o), sqlc.embed(i)
 FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.customer_id = @customer_id AND o.created_by = @created_by AND o.idempotency_key = @idempotency_key
+WHERE o.id = (
+    SELECT p.id FROM orders p
+    WHERE p.customer_id = @customer_id AND p.created_by = @created_by AND p.idempotency_key = @idempotency_key
+)
 ORDER BY i.line;
 
 -- name: InsertOrder :exec
@@ -43,19 +46,68 @@ SET status = @status, reserved_until = sqlc.narg(reserved_until), version = @ver
 WHERE id = @id;
 
 -- name: ListOrders :many
--- One row a line. Whose orders may be seen: everybody's, or a customer's and a seller's.
+-- The orders of everybody. Like all lists of orders, it returns one row a line, and it
+-- reads a page of each status that is asked for from an index of its own. The condition
+-- without a parameter is the one of that index (see the migration). ANY(ARRAY[…]) leaves
+-- PostgreSQL only one way to join: it looks the lines of each order up.
 SELECT sqlc.embed(o), sqlc.embed(i)
-FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id IN (
-    SELECT p.id FROM orders p
-    WHERE (@everybody::bool OR p.customer_id = sqlc.narg(as_customer) OR p.seller_id = sqlc.narg(as_seller))
-      AND (sqlc.narg(customer_id)::text IS NULL OR p.customer_id = sqlc.narg(customer_id))
-      AND (sqlc.narg(status)::text IS NULL OR p.status = sqlc.narg(status))
-      AND (sqlc.narg(before_time)::timestamptz IS NULL
-           OR (p.created_at, p.id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint))
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+        SELECT n.id, n.created_at FROM orders n
+        WHERE n.status = wanted.status AND n.id > 0
+          AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+        ORDER BY n.created_at DESC, n.id DESC
+        LIMIT @rows
+    ) p
     ORDER BY p.created_at DESC, p.id DESC
     LIMIT @rows
-)
+))
+ORDER BY o.created_at DESC, o.id DESC, i.line;
+
+-- name: ListOrdersOf :many
+-- The orders of a customer, of a seller, or of somebody who is both.
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM (
+        SELECT bought.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE n.customer_id = sqlc.narg(customer_id) AND n.status = wanted.status AND n.customer_id >= ''
+              AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT @rows
+        ) bought
+        UNION
+        SELECT sold.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE n.seller_id = sqlc.narg(seller_id) AND n.status = wanted.status AND n.seller_id >= ''
+              AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT @rows
+        ) sold
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT @rows
+))
+ORDER BY o.created_at DESC, o.id DESC, i.line;
+
+-- name: ListOrdersBetween :many
+-- The orders that a customer made with a seller.
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+        SELECT n.id, n.created_at FROM orders n
+        WHERE n.seller_id = @seller_id AND n.customer_id = @customer_id AND n.status = wanted.status
+          AND n.seller_id || n.customer_id >= ''
+          AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+        ORDER BY n.created_at DESC, n.id DESC
+        LIMIT @rows
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT @rows
+))
 ORDER BY o.created_at DESC, o.id DESC, i.line;
 
 -- name: ExpiredReservations :many

@@ -1,8 +1,9 @@
 -- name: PaymentsOfOrder :many
-SELECT * FROM payment WHERE order_id = @order_id ORDER BY id;
+-- id + 0: ORDER BY id can be planned as a scan of the whole primary key.
+SELECT * FROM payment WHERE order_id = @order_id ORDER BY id + 0;
 
 -- name: RefundsOfOrder :many
-SELECT * FROM refund WHERE order_id = @order_id ORDER BY id;
+SELECT * FROM refund WHERE order_id = @order_id ORDER BY id + 0;
 
 -- name: InsertPayment :exec
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)

@@ -36,8 +36,7 @@ FOR UPDATE;
 
 -- name: ListProducts :many
 SELECT * FROM product
-WHERE sqlc.narg(before_time)::timestamptz IS NULL
-   OR (created_at, id) < (sqlc.narg(before_time)::timestamptz, @before_id::bigint)
+WHERE (created_at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
 ORDER BY created_at DESC, id DESC
 LIMIT @rows;
 
@@ -52,8 +51,8 @@ SET name = @name, price = (@price::text)::numeric, currency = @currency, on_hand
 WHERE sku = @sku;
 
 -- name: UpdateStock :exec
-UPDATE product p
-SET on_hand = v.on_hand, reserved = v.reserved
-FROM (SELECT unnest(@skus::text[]) AS sku, unnest(@on_hand::bigint[]) AS on_hand,
-             unnest(@reserved::bigint[]) AS reserved) v
-WHERE p.sku = v.sku;
+-- Without a join: planned while the table was empty, that reads all of it.
+UPDATE product
+SET on_hand = (@on_hand::bigint[])[array_position(@skus::text[], sku)],
+    reserved = (@reserved::bigint[])[array_position(@skus::text[], sku)]
+WHERE sku = ANY(@skus::text[]);

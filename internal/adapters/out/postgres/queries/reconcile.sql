@@ -1,3 +1,10 @@
+-- name: PlanForWholeTables :exec
+-- Until the end of the transaction. The statements below read whole tables: their best
+-- plan depends on how much there is now, sequential scans are part of it, and a nested
+-- loop over tables without statistics takes minutes.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true),
+       set_config('enable_nestloop', 'off', true);
+
 -- name: LedgerMismatches :many
 -- What should be equal and is not. One statement, so one moment in time.
 SELECT ('balance/' || coalesce(b.customer_id, m.customer_id))::text AS resource,
@@ -46,4 +53,4 @@ WHERE p.method = 'card' AND (
 ORDER BY p.id;
 
 -- name: RefundsOfPayments :many
-SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY id;
+SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, id;

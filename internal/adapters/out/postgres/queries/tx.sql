@@ -1,10 +1,6 @@
 -- name: Now :one
 SELECT now()::timestamptz AS now;
 
--- name: PlanAnew :exec
--- For the rest of the transaction, statements are planned for their arguments.
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true);
-
 -- name: DrawOrderID :one
 SELECT nextval('orders_id_seq');
 
