@@ -1,0 +1,249 @@
+package postgres_test
+
+// planCase is one call of a query, and what it may cost.
+type planCase struct {
+	args string // parameters in order, as EXECUTE takes them
+	rows int    // most rows that it may read, also those that it does not return
+	// buffers is the most shared buffers that it may touch. A descent of an index takes
+	// three of these tables; 20 000 entries of an index take a hundred and more.
+	buffers int
+	scanned int // most rows that sequential scans may read
+	// wholeTables is set for a query that runs after PlanForWholeTables.
+	wholeTables bool
+}
+
+// everything is the bound of a query that reads whole tables by nature.
+const everything = 15 * largeTable
+
+// planCases holds the bounds of every query of this package. tableFills says what the
+// tables contain: "hot" is a customer with most of the orders, entries and keys, and
+// "hot-seller" a seller with most of the orders.
+var planCases = map[string][]planCase{
+	// Idempotency records.
+	"TryLockKey":           {{args: "7"}},
+	"FindRecord":           {{args: "'hot', 'key-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", rows: 0, buffers: 6}},
+	"InsertRecord":         {{args: `'hot', 'new', '\x00', 'creditBalance', 201, '', '', '', now(), now()`, buffers: 40}},
+	"DeleteExpiredRecord":  {{args: "'hot', 'key-3'", rows: 1, buffers: 8}},
+	"AwaitReplication":     {{}},
+	"DeleteExpiredRecords": {{args: "5", rows: 10, buffers: 50}, {args: "500", rows: 1000, buffers: 4000}},
+
+	// Products.
+	"ProductBySKU":     {{args: "'sku-15000'", rows: 1, buffers: 6}},
+	"LockProduct":      {{args: "'sku-15000'", rows: 1, buffers: 8}},
+	"LockProducts":     {{args: "'{sku-5,sku-15000}'", rows: 2, buffers: 16}},
+	"LockStockOfOrder": {{args: "15000", rows: 3, buffers: 16}},
+	"ListProducts":     {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
+	"InsertProduct":    {{args: "'new', 900001, 'hot-seller', 'Tea', '1.00', 'RUB', 5, now(), now()", buffers: 40}},
+	"UpdateProduct":    {{args: "'Tea', '1.00', 'RUB', 9, now(), 'sku-15000'", rows: 1, buffers: 30}},
+	"UpdateStock":      {{args: "'{9,9}', '{sku-5,sku-15000}', '{1,1}'", rows: 2, buffers: 30}},
+
+	// Orders.
+	"OrderByID":        {{args: "15000", rows: 2, buffers: 10}},
+	"LockOrder":        {{args: "15000", rows: 2, buffers: 12}},
+	"OrderByOperation": {{args: "'hot', 'hot', 'key-15000'", rows: 3, buffers: 15}, {args: "'hot', 'hot', 'absent'", buffers: 8}},
+	"InsertOrder": {{args: "900001, 'hot', 'hot-seller', 'paid', '1.00', 'RUB', NULL, 1, 'hot', 'new', now(), now()",
+		buffers: 90}},
+	"InsertOrderItems": {{args: "15002, '{2,3}', '{a,b}', '{1,1}', '{1,1}'", buffers: 40}},
+	"UpdateOrder":      {{args: "'delivered', NULL, 2, now(), NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
+	"ListOrders": {
+		{args: allStatuses + ", NULL, 0, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", " + later + ", 0, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "'{pending_payment}', NULL, 0, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{pending_payment}', " + later + ", 0, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{shipped}', NULL, 0, 21", buffers: 10},
+	},
+	// Parameters: statuses, customer, start, id, limit, seller.
+	"ListOrdersOf": {
+		{args: allStatuses + ", 'hot', NULL, 0, 21, NULL", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", 'hot', " + later + ", 0, 21, NULL", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", NULL, NULL, 0, 21, 'hot-seller'", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", NULL, " + later + ", 0, 21, 'hot-seller'", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", 'hot', NULL, 0, 21, 'hot-seller'", rows: 2 * pageOfEachStatus, buffers: 250},
+		{args: "'{delivered}', 'hot', NULL, 0, 21, NULL", rows: 3 * 21, buffers: 200},
+		{args: "'{cancelled}', NULL, " + later + ", 0, 21, 'hot-seller'", rows: 3 * 21, buffers: 200},
+		{args: "'{pending_payment}', 'hot', NULL, 0, 21, NULL", buffers: 10},
+		{args: "'{shipped}', 'hot', NULL, 0, 21, 'hot-seller'", buffers: 10},
+		{args: allStatuses + ", 'customer-15001', NULL, 0, 21, NULL", rows: 3, buffers: 40},
+		{args: allStatuses + ", NULL, NULL, 0, 21, NULL", buffers: 5},
+	},
+	"ListOrdersBetween": {
+		{args: allStatuses + ", 'hot-seller', 'hot', NULL, 0, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "'{delivered}', 'hot-seller', 'hot', " + later + ", 0, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{pending_payment}', 'hot-seller', 'hot', NULL, 0, 21", buffers: 10},
+		{args: allStatuses + ", 'hot-seller', 'customer-15001', NULL, 0, 21", rows: 3, buffers: 40},
+		{args: allStatuses + ", 'seller-15000', 'customer-15001', NULL, 0, 21", buffers: 40},
+	},
+	// 1000 reservations have expired. While tables are new, it sorts all of them.
+	"ExpiredReservations": {{args: "5", rows: 1000, buffers: 1000}},
+	"FindExtension":       {{args: "15000, 'hot', 'key-15000'", rows: 1, buffers: 6}},
+	"InsertExtension":     {{args: "15002, 'hot', 'new', now(), now()", buffers: 40}},
+
+	// Payments and refunds.
+	"PaymentsOfOrder": {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
+	"RefundsOfOrder":  {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
+	"OrderOfPayment":  {{args: "15000", rows: 1, buffers: 6}},
+	"OrderOfRefund":   {{args: "15000", rows: 1, buffers: 6}},
+	"InsertPayment": {{args: "900001, 15002, 'new', '1.00', 'RUB', 'balance', 'failed', NULL, NULL, 'hot', now()",
+		buffers: 60}},
+	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
+		buffers: 60}},
+	"UpdatePayment": {{args: "'captured', NULL, NULL, 15000", rows: 1, buffers: 40}},
+	"UpdateRefund":  {{args: "'succeeded', NULL, 15000", rows: 1, buffers: 40}},
+
+	// Balances and the ledger.
+	"LockBalance":        {{args: "'hot', 'RUB'", rows: 1, buffers: 8}},
+	"LockBalanceOfOrder": {{args: "15000", rows: 2, buffers: 12}},
+	"BalancesOf":         {{args: "'hot'", rows: 1, buffers: 6}},
+	"InsertBalance":      {{args: "'new', 'RUB', '1.00'", buffers: 30}},
+	"UpdateBalance":      {{args: "'1.00', 'hot', 'RUB'", rows: 1, buffers: 30}},
+	"LedgerEntryByOperation": {
+		{args: "'hot', 'hot', 'key-15000'", rows: 1, buffers: 6},
+		{args: "'hot', 'hot', 'absent'", buffers: 6},
+	},
+	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', NULL, NULL, '', '', 'hot', 'new', now()",
+		buffers: 40}},
+	"ListLedgerEntries": {
+		{args: "'hot', NULL, 0, 21", rows: 21, buffers: 30},
+		{args: "'hot', " + later + ", 0, 21", rows: 21, buffers: 30},
+		{args: "'customer-15001', NULL, 0, 21", rows: 2, buffers: 6},
+	},
+
+	// Customers and messages.
+	"ProfileOf":     {{args: "'customer-15001'", rows: 1, buffers: 6}},
+	"PutProfile":    {{args: "'customer-15001', '', '', '', now()", buffers: 30}, {args: "'new', '', '', '', now()", buffers: 30}},
+	"FindMessage":   {{args: "'stripe', 'message-15000'", rows: 1, buffers: 6}},
+	"InsertMessage": {{args: "'stripe', 'new', now()", buffers: 40}},
+	"DeleteOldMessages": {
+		{args: "5", rows: 10, buffers: 50},
+		{args: "500", rows: 1000, buffers: 4000},
+	},
+
+	// The outbox.
+	"InsertEvent":  {{args: "'order.paid', 'order/1', '{}', now()", buffers: 40}},
+	"TakeLease":    {{args: "'relay', 10", rows: 1, buffers: 10, scanned: 1}},
+	"ReleaseLease": {{args: "'relay'", rows: 1, buffers: 10, scanned: 1}},
+	"UnpublishedEvents": {
+		{args: "10", rows: 10, buffers: 20},
+		{args: "500", rows: 60, buffers: 60},
+	},
+	"MarkPublished":         {{args: "'{19991,19992}'", rows: 2, buffers: 30}},
+	"DeletePublishedEvents": {{args: "10, 60", rows: 40, buffers: 60}},
+	"OutboxBacklog":         {{rows: 60, buffers: 30}},
+
+	// The audit log.
+	"InsertAuditEntry": {{args: "'admin', now(), 'GetOrder', 'order/1', '{}'", buffers: 40}},
+	"ListAuditEntries": {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
+
+	// Ids and the clock.
+	"Now":               {{}},
+	"DrawOrderID":       {{buffers: 2}},
+	"DrawPaymentID":     {{buffers: 2}},
+	"DrawRefundID":      {{buffers: 2}},
+	"DrawLedgerEntryID": {{buffers: 2}},
+	"DrawProductID":     {{buffers: 2}},
+
+	// Reconciliation compares whole tables and plans for that.
+	"PlanForWholeTables":    {{}},
+	"LedgerMismatches":      {{wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
+	"CardPaymentsToCompare": {{args: later + ", '{5}'", wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
+	"RefundsOfPayments":     {{args: "'{5,15000}'", wholeTables: true, rows: 5, buffers: 20}},
+
+	// Written by hand.
+	insertJobName: {{args: `'settle_payment', '{"id": 1}'`, buffers: 60}},
+	"SELECT version, dirty FROM schema_migrations": {{rows: 1, buffers: 3, scanned: 1}},
+}
+
+// insertJobName is the first line of the statement that inserts a job.
+const insertJobName = "INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state)"
+
+const allStatuses = "'{pending_payment,payment_processing,paid,fulfilling,shipped,delivered,cancelled}'"
+
+// pageOfEachStatus bounds the rows that are read for a page of 21 orders: three statuses
+// occur, and of the orders on the page the order and its line are read.
+const pageOfEachStatus = 5 * 21
+
+// later is the start of a page in the middle of a list.
+const later = "'2026-01-01 03:00:00+00'"
+
+// largeTable is how many rows the large tables have.
+const largeTable = 20_000
+
+const withoutAutovacuum = `DO $$ DECLARE r record; BEGIN
+	FOR r IN SELECT oid::regclass AS name FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'river'::regnamespace) LOOP
+		EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', r.name);
+	END LOOP;
+END $$`
+
+// tableFills add the rows from $first to $last of $large. Row i is a second younger than
+// row i-1.
+var tableFills = []string{
+	`INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
+	 SELECT 'hot', 'key-' || i, '', 'creditBalance', 201, '', '', '', now(), now() + CASE WHEN i <= 2000 THEN -1 ELSE 1 END * interval '1 hour'
+	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT 'sku-' || i, i, 'hot-seller', 'Tea', 1, 'RUB', 10, 0, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now()
+	 FROM generate_series($first, $last) i`,
+
+	// Half of the orders are of one customer, two thirds of one seller. One in twenty has a
+	// reservation that has expired.
+	`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key,
+	                     cancelled_by, created_at, updated_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END,
+	        CASE WHEN i % 3 = 0 THEN 'seller-' || i ELSE 'hot-seller' END,
+	        status, 1, 'RUB', CASE WHEN status = 'pending_payment' THEN now() END, 1,
+	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i,
+	        CASE WHEN status = 'cancelled' THEN 'admin' END, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now()
+	 FROM generate_series($first, $last) i,
+	      LATERAL (SELECT CASE WHEN i % 20 = 1 THEN 'pending_payment' WHEN i % 10 = 3 THEN 'cancelled' ELSE 'delivered' END) s (status)`,
+
+	`INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
+	 SELECT i, 1, 'sku-' || i, 1, 1 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
+	 SELECT i, 'hot', 'key-' || i, now(), now() FROM generate_series($first, $last) i`,
+
+	`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at,
+	                      provider, external_payment_id, card_token)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, i, 'key-' || i, 1, 'RUB', 'card', 'captured', 'hot', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
+	        'stripe', 'charge-' || i, 'token'
+	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, i, i, 'key-' || i, 1, 'RUB', 'succeeded', true, 'refund-' || i, 'hot' FROM generate_series($first, $last) i`,
+
+	`INSERT INTO balance (customer_id, currency, amount)
+	 SELECT CASE WHEN i = 2 THEN 'hot' ELSE 'customer-' || i END, 'RUB', 1 FROM generate_series($first, $last) i`,
+
+	// Half of the entries are of one customer.
+	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+	                           created_by, idempotency_key, created_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, 'credit', 'bank', 'customer', 1, 'RUB', CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 1, i, i,
+	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second'
+	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
+	 SELECT 'customer-' || i, '', '', '', now() FROM generate_series($first, $last) i`,
+
+	// All events but the last 50 have been published.
+	`INSERT INTO outbox (id, type, aggregate, data, created_at, published_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, 'order.paid', 'order/' || i, '{}', now(), CASE WHEN i <= $large - 50 THEN now() - interval '1 hour' END
+	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO processed_message (source, message_id, processed_at)
+	 SELECT 'stripe', 'message-' || i, now() - CASE WHEN i <= 2000 THEN 31 ELSE 1 END * interval '1 day'
+	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO audit_log (actor, at, action, resource)
+	 SELECT 'admin', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', 'GetOrder', 'order/' || i
+	 FROM generate_series($first, $last) i`,
+
+	// Ids that are drawn come after those above.
+	`SELECT setval('outbox_id_seq', $last)`,
+}
