@@ -440,7 +440,7 @@ type Problem struct {
 	// RequestID Identifies the request in the server's logs.
 	RequestID string `json:"request_id"`
 
-	// Retryable True if sending the same request again can succeed.
+	// Retryable True if a retry of the same request can succeed.
 	Retryable bool `json:"retryable"`
 
 	// Status The HTTP status code.
