@@ -1,6 +1,6 @@
 // Package contracttest checks requests and responses of tests against api/openapi.yaml:
-// every response is documented, to the last header and member, and the service accepts no
-// request that the file forbids.
+// every response is documented, to the last header and member, and the service accepts
+// no request that the file forbids.
 package contracttest
 
 import (
@@ -48,8 +48,8 @@ type Operation struct {
 	Idempotent bool
 }
 
-// New returns the validator. It fails the test if the contract is not OpenAPI, or if one of
-// its examples contradicts its schema.
+// New returns the validator. It fails the test if the contract is not OpenAPI, or if
+// one of its examples contradicts its schema.
 func New(t testing.TB) *Validator {
 	t.Helper()
 	v, err := load()
@@ -74,8 +74,8 @@ var load = sync.OnceValues(func() (*Validator, error) {
 	return &Validator{doc: doc, router: router}, nil
 })
 
-// closeSchemas forbids members that a schema does not list. Responses may gain members, so
-// clients must ignore those that they do not know; our own tests must notice them.
+// closeSchemas forbids members that a schema does not list. Responses may gain members,
+// so clients must ignore those that they do not know; our own tests must notice them.
 func closeSchemas(doc *openapi3.T) {
 	for _, ref := range doc.Components.Schemas {
 		if len(ref.Value.Properties) > 0 {
@@ -98,7 +98,8 @@ func (v *Validator) Operations() []Operation {
 	return all
 }
 
-// requiresKey reports whether an operation has the Idempotency-Key header as a parameter.
+// requiresKey reports whether an operation has the Idempotency-Key header as a
+// parameter.
 func requiresKey(op *openapi3.Operation) bool {
 	return op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") != nil
 }
@@ -119,8 +120,8 @@ type Reporter interface {
 }
 
 // Check reports each way in which a response contradicts the contract. If the service
-// accepted the request, the request must follow the contract, too. The bodies are separate
-// arguments because those of req and resp have been read.
+// accepted the request, the request must follow the contract, too. The bodies are
+// separate arguments because those of req and resp have been read.
 func (v *Validator) Check(t Reporter, req *http.Request, reqBody []byte, resp *http.Response, respBody []byte) {
 	t.Helper()
 	if err := v.check(req, reqBody, resp, respBody); err != nil {
@@ -165,8 +166,8 @@ func (v *Validator) input(req *http.Request, body []byte) *openapi3filter.Reques
 	}
 }
 
-// findRoute matches the escaped path: an escaped slash does not separate segments, and no
-// segment is empty. By itself the library would match the decoded path.
+// findRoute matches the escaped path: an escaped slash does not separate segments, and
+// no segment is empty. By itself the library would match the decoded path.
 func (v *Validator) findRoute(req *http.Request) (*routers.Route, map[string]string, error) {
 	sent := req.Clone(context.Background())
 	sent.URL.Path = req.URL.EscapedPath()
@@ -205,8 +206,8 @@ func checkShape(input *openapi3filter.RequestValidationInput, resp *http.Respons
 	})
 }
 
-// checkHeaders returns an error for each undocumented header. Every response to a guarded
-// request echoes its key.
+// checkHeaders returns an error for each undocumented header. Every response to a
+// guarded request echoes its key.
 func checkHeaders(op *openapi3.Operation, documented *openapi3.Response, header http.Header) error {
 	known := slices.Clone(transport)
 	for name := range documented.Headers {

@@ -1,10 +1,11 @@
 // Package httpapi serves the API over HTTP. It authenticates and authorises requests,
-// decodes them into commands, protects commands with the idempotency guard (AUTH-19), and
-// calls the use cases of the core.
+// decodes them into commands, protects commands with the idempotency guard (AUTH-19),
+// and calls the use cases of the core.
 //
-// A request is checked in this order: token (401), role (403), Idempotency-Key (400), body
-// (413, 415, 400), schema (422), path and query (404, 422). Then its use case runs, on a
-// guarded route inside the guard. Every error becomes an RFC 9457 problem document.
+// A request is checked in this order: token (401), role (403), Idempotency-Key (400),
+// body (413, 415, 400), schema (422), path and query (404, 422). Then its use case
+// runs, on a guarded route inside the guard. Every error becomes an RFC 9457 problem
+// document.
 package httpapi
 
 import (
@@ -23,8 +24,8 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// commandTimeout bounds the work of an accepted request. A client that hangs up does not
-// end it earlier.
+// commandTimeout bounds the work of an accepted request. A client that hangs up does
+// not end it earlier.
 const commandTimeout = 10 * time.Second
 
 // Config holds what the API needs.
@@ -44,8 +45,8 @@ type Config struct {
 }
 
 // New returns the handler of the whole API. It fails when a route declares no roles
-// (AUTH-9), or when routes and contract differ: a route that the contract does not have,
-// an operation without a route, other roles, or another requirement of a key.
+// (AUTH-9), or when routes and contract differ: a route that the contract does not
+// have, an operation without a route, other roles, or another requirement of a key.
 func New(cfg Config) (http.Handler, error) { return newHandler(cfg, openapi.OpenAPI) }
 
 func newHandler(cfg Config, contractFile []byte) (http.Handler, error) {
@@ -94,8 +95,8 @@ func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response
 	return a.answer(rt, w, req)
 }
 
-// answer decodes an authorised request and calls its use case, on a guarded route inside
-// the guard.
+// answer decodes an authorised request and calls its use case, on a guarded route
+// inside the guard.
 func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, error) {
 	call, err := a.decode(rt, w, req)
 	if err != nil {
@@ -107,8 +108,8 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 	return answerUnguarded(req.http.Context(), call)
 }
 
-// decode does all that needs no use case: it checks key, body, schema, path and query. The
-// key is claimed afterwards, so that a refusal here leaves it free.
+// decode does all that needs no use case: it checks key, body, schema, path and query.
+// The key is claimed afterwards, so that a refusal here leaves it free.
 func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, error) {
 	var err error
 	if rt.guarded {

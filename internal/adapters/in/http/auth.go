@@ -30,18 +30,19 @@ const (
 	maxTime = 1 << 53
 )
 
-// TokenConfig says which tokens are accepted. Everything but OnRefreshError is required.
+// TokenConfig says which tokens are accepted. All of it is required.
 type TokenConfig struct {
 	Issuer   string
 	Audience string
 	// JWKSURL is where the issuer publishes its keys.
 	JWKSURL string
-	// RolesClaim is the path to the roles in the claims: "roles", "realm_access.roles" or
-	// "scope".
+	// RolesClaim is the path to the roles in the claims: "roles", "realm_access.roles"
+	// or "scope".
 	RolesClaim string
 	// Now is the clock.
 	Now func() time.Time
-	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in use.
+	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in
+	// use.
 	OnRefreshError func(err error)
 }
 
@@ -59,9 +60,9 @@ type identity struct {
 	scope idempotency.Scope
 }
 
-// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. It succeeds
-// even if the issuer cannot be reached yet; until the keys are loaded, every token is
-// answered with 503.
+// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. It
+// succeeds even if the issuer cannot be reached yet; until the keys are loaded, every
+// token is answered with 503.
 //
 // An empty value in cfg is an error, because the libraries would take an empty issuer,
 // audience or list of methods as "do not check".
@@ -88,8 +89,8 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 // Close stops the background work of the verifier.
 func (v *Verifier) Close() { v.verified.StopAllGoroutines() }
 
-// Ready returns why no token can be verified, or nil. While there are no keys, it asks the
-// issuer for them.
+// Ready returns why no token can be verified, or nil. While there are no keys, it asks
+// the issuer for them.
 func (v *Verifier) Ready(ctx context.Context) error {
 	if v.keys.loaded(ctx) {
 		return nil
@@ -101,8 +102,8 @@ func (v *Verifier) Ready(ctx context.Context) error {
 	return errors.New("the issuer's signing keys are not loaded")
 }
 
-// authenticate returns the identity of a request. A bad token is 401 without a reason; it
-// is 503 while there are no keys to verify it with.
+// authenticate returns the identity of a request. A bad token is 401 without a reason;
+// it is 503 while there are no keys to verify it with.
 func (v *Verifier) authenticate(r *http.Request) (identity, error) {
 	token, err := bearer(r)
 	if err != nil {
@@ -123,8 +124,8 @@ func (v *Verifier) authenticate(r *http.Request) (identity, error) {
 	return fresh.identity, nil
 }
 
-// verified is a token that was verified. It is remembered by the hash of the whole token,
-// so that no other token can be mistaken for it.
+// verified is a token that was verified. It is remembered by the hash of the whole
+// token, so that no other token can be mistaken for it.
 type verified struct {
 	identity identity
 	expires  time.Time
@@ -137,8 +138,8 @@ type publicKey interface {
 	Equal(other crypto.PublicKey) bool
 }
 
-// stillValid checks what can change after a token was verified: it expires, and its key may
-// be removed from the issuer's set or replaced.
+// stillValid checks what can change after a token was verified: it expires, and its key
+// may be removed from the issuer's set or replaced.
 func (v *Verifier) stillValid(ctx context.Context, known verified) bool {
 	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.has(ctx, known.kid, known.key)
 }
@@ -168,8 +169,8 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, error) {
 	return verified{identity: id, expires: expires.Time, kid: kid, key: key}, err
 }
 
-// bearer returns the token of the Authorization header (RFC 6750, section 2.1). A token in
-// the query is refused, because URLs are logged.
+// bearer returns the token of the Authorization header (RFC 6750, section 2.1). A token
+// in the query is refused, because URLs are logged.
 func bearer(r *http.Request) (string, error) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) != 1 || r.URL.Query().Has("access_token") {
@@ -186,8 +187,8 @@ func errUnauthenticated() error {
 	return newProblem(wire.ProblemCodeUnauthenticated, "send a valid bearer token")
 }
 
-// isStrictToken reports whether header and claims are JSON that every parser reads in the
-// same way. The library would accept duplicate members and take the last one.
+// isStrictToken reports whether header and claims are JSON that every parser reads in
+// the same way. The library would accept duplicate members and take the last one.
 func isStrictToken(token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -202,9 +203,9 @@ func isStrictToken(token string) bool {
 	return true
 }
 
-// findKey returns a function that finds the key of a token by its kid. Without a kid the
-// library would try every key, and it would ignore a critical extension that it does not
-// know (crit; RFC 7515, section 4.1.11).
+// findKey returns a function that finds the key of a token by its kid. Without a kid
+// the library would try every key, and it would ignore a critical extension that it
+// does not know (crit; RFC 7515, section 4.1.11).
 func (v *Verifier) findKey(ctx context.Context) jwt.Keyfunc {
 	find := v.keys.KeyfuncCtx(ctx)
 	return func(t *jwt.Token) (any, error) {
@@ -236,8 +237,9 @@ func hasExactTimes(claims jwt.MapClaims) bool {
 	return true
 }
 
-// rolesAt is the only converter of claims to roles (AUTH-7): a list or a space-separated
-// string at a path such as "realm_access.roles". Unknown names grant nothing.
+// rolesAt is the only converter of claims to roles (AUTH-7): a list or a
+// space-separated string at a path such as "realm_access.roles". Unknown names grant
+// nothing.
 func rolesAt(claims jwt.MapClaims, path string) []core.Role {
 	var at any = map[string]any(claims)
 	for name := range strings.SplitSeq(path, ".") {

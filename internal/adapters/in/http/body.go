@@ -14,8 +14,8 @@ import (
 const maxBody = 64 << 10
 
 // readBody reads a body to its end, because a request that was cut short must not be
-// taken for a shorter one. An absent body is empty; whether the operation needs one is up
-// to the contract.
+// taken for a shorter one. An absent body is empty; whether the operation needs one is
+// up to the contract.
 //
 // Refusals: body_too_large, unsupported_media_type, malformed_request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {

@@ -8,12 +8,12 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// Card numbers are refused wherever a caller can write freely. A stored response is kept
-// for days to be replayed, and must not contain any.
+// Card numbers are refused wherever a caller can write freely. A stored response is
+// kept for days to be replayed, and must not contain any.
 
 // identifiers are the members that may contain any digits. Their form is fixed by the
-// contract, and an amount, a barcode, a numeric customer id or a telephone number passes
-// for a card number once in ten times.
+// contract, and an amount, a barcode, a numeric customer id or a telephone number
+// passes for a card number once in ten times.
 var identifiers = []string{"amount", "sku", "customer_id", "phone"}
 
 func isIdentifier(member string) bool { return slices.Contains(identifiers, member) }
@@ -27,8 +27,8 @@ func cardNumberRefused(pointer string) error {
 }
 
 // Card numbers as people write them: in one piece, or in groups of which the first has
-// four digits (4-4-4-4, 4-6-5, 4-4-4-4-3). Dates and serial numbers are grouped in other
-// ways.
+// four digits (4-4-4-4, 4-6-5, 4-4-4-4-3). Dates and serial numbers are grouped in
+// other ways.
 var (
 	digitGroups = regexp.MustCompile(`[0-9]+(?:[ -]+[0-9]+)*`)
 	separators  = regexp.MustCompile(`[ -]+`)

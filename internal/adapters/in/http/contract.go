@@ -10,8 +10,8 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// contract is api/openapi.yaml: the operations, and the schemas of their bodies, which are
-// compiled once when the service starts.
+// contract is api/openapi.yaml: the operations, and the schemas of their bodies, which
+// are compiled once when the service starts.
 type contract struct {
 	operations []operation
 	bodies     map[string]bodyRule // by operationId
@@ -47,8 +47,8 @@ func parseContract(file []byte) (*contract, error) {
 	return c, nil
 }
 
-// schemaCompiler returns a compiler that knows the whole file as one JSON Schema resource,
-// because its schemas refer to each other by their place in it.
+// schemaCompiler returns a compiler that knows the whole file as one JSON Schema
+// resource, because its schemas refer to each other by their place in it.
 func schemaCompiler(file []byte) (*jsonschema.Compiler, error) {
 	var document any
 	if err := yaml.Unmarshal(file, &document); err != nil {

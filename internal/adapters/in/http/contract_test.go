@@ -236,8 +236,8 @@ func fieldsOf(t *testing.T, err error) []wire.FieldError {
 	return p.errors
 }
 
-// FuzzCheck checks that the canonical form of an accepted body is a fixed point, and that
-// every refusal is a problem.
+// FuzzCheck checks that the canonical form of an accepted body is a fixed point, and
+// that every refusal is a problem.
 func FuzzCheck(f *testing.F) {
 	c := testContract(f)
 	for _, body := range []string{

@@ -14,8 +14,9 @@ import (
 	openapi "example.com/orders/api"
 )
 
-// docsPolicy is the Content-Security-Policy of the documentation page. People paste tokens
-// into the page, so it may load nothing but itself and call nothing but this service.
+// docsPolicy is the Content-Security-Policy of the documentation page. People paste
+// tokens into the page, so it may load nothing but itself and call nothing but this
+// service.
 const docsPolicy = "default-src 'none'; connect-src 'self'; img-src 'self' data:; " +
 	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 

@@ -14,12 +14,12 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// maxFieldErrors bounds the size of a response: a body of 64 KiB has room for thousands of
-// unknown members.
+// maxFieldErrors bounds the size of a response: a body of 64 KiB has room for thousands
+// of unknown members.
 const maxFieldErrors = 100
 
-// fieldErrors returns one entry for each invalid member, sorted by pointer, so that equal
-// bodies get equal responses.
+// fieldErrors returns one entry for each invalid member, sorted by pointer, so that
+// equal bodies get equal responses.
 func fieldErrors(invalid *jsonschema.ValidationError) []wire.FieldError {
 	fields := collect(nil, invalid)
 	slices.SortFunc(fields, func(a, b wire.FieldError) int {
@@ -46,7 +46,8 @@ func collect(fields []wire.FieldError, e *jsonschema.ValidationError) []wire.Fie
 	return append(fields, wire.FieldError{Pointer: pointer(e.InstanceLocation), Detail: ruleText(e.ErrorKind)})
 }
 
-// eachMember adds an entry for each member where the validator reports the whole object.
+// eachMember adds an entry for each member where the validator reports the whole
+// object.
 func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names []string, detail string) []wire.FieldError {
 	for _, name := range names {
 		location := append(slices.Clone(e.InstanceLocation), name)
@@ -55,8 +56,8 @@ func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names [
 	return fields
 }
 
-// ruleText says what the contract requires. The validator's own messages would quote the
-// value (AUTH-16).
+// ruleText says what the contract requires. The validator's own messages would quote
+// the value (AUTH-16).
 func ruleText(rule jsonschema.ErrorKind) string {
 	switch k := rule.(type) {
 	case *kind.Type:

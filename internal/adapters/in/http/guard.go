@@ -9,24 +9,25 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// guard protects a command with the caller's Idempotency-Key (AUTH-19). The engine is in
-// package idempotency; the guard translates between it and HTTP:
+// guard protects a command with the caller's Idempotency-Key (AUTH-19). The engine is
+// in package idempotency; the guard translates between it and HTTP:
 //
-//  1. Key. parseKey reads the header before anything else of the request is decoded. A
+//  1. Key. parseKey reads the header before the rest of the request is decoded. A
 //     request that cannot be decoded never gets further, so it leaves its key free.
 //  2. Request. Whose key it is (issuer and subject) and what the request asks for
 //     (method, path, query, canonical body) become an [idempotency.Request].
-//  3. Do. [idempotency.Guard.Do] claims the key and calls the use case in the transaction
-//     of the claim. For a duplicate it returns the stored record and calls nothing.
+//  3. Do. [idempotency.Guard.Do] claims the key and calls the use case in the
+//     transaction of the claim. For a duplicate it returns the stored record and
+//     calls nothing.
 //  4. Result. A success and a final refusal are stored in that transaction. Any other
 //     error rolls it back, and the key is free.
-//  5. Response. The record becomes the response. Status, Content-Type, Location and body
-//     are the same for the first request and for every replay. Only the Idempotency
-//     headers differ.
+//  5. Response. The record becomes the response. Status, Content-Type, Location and
+//     body are the same for the first request and for every replay. Only the
+//     Idempotency headers differ.
 //
-// The use case knows nothing of this. It gets the key as the id of the business operation,
-// to store beside the effect under a unique index. That index is the second line of
-// defence: it recognises a retry that arrives after the record has expired.
+// The use case knows nothing of this. It gets the key as the id of the business
+// operation, to store beside the effect under a unique index. That index is the second
+// line of defence: it recognises a retry that arrives after the record has expired.
 type guard struct {
 	idempotency.Guard
 	ttl, refusalTTL time.Duration

@@ -20,16 +20,16 @@ import (
 // about to take over. encoding/json accepts duplicate members and invalid UTF-8, and
 // writes no canonical form.
 
-// Limits of a body, far beyond what the contract needs. A number beyond them would change
-// in canonical form.
+// Limits of a body, far beyond what the contract needs. A number beyond them would
+// change in canonical form.
 const (
 	maxDepth        = 32
 	maxNumberLength = 32
 	maxExactInteger = 1 << 53
 )
 
-// isStrictJSON reports whether text is one JSON value that every parser reads in the same
-// way: no duplicate member, no invalid UTF-8.
+// isStrictJSON reports whether text is one JSON value that every parser reads in the
+// same way: no duplicate member, no invalid UTF-8.
 func isStrictJSON(text []byte) bool { return jsontext.Value(text).IsValid() }
 
 // canonicalJSON returns a value that checkJSON accepts in canonical form (RFC 8785).
@@ -41,8 +41,8 @@ func canonicalJSON(value []byte) ([]byte, error) {
 	return canonical, nil
 }
 
-// decodeJSON returns a value that checkJSON accepts as the maps, slices, strings and numbers
-// that a schema validates.
+// decodeJSON returns a value that checkJSON accepts as the maps, slices, strings and
+// numbers that a schema validates.
 func decodeJSON(value []byte) (any, error) {
 	var decoded any
 	if err := json.Unmarshal(value, &decoded); err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The issuer's keys are fetched every five minutes (AUTH-5). A token with an unknown key
-// makes us fetch them in between, but at most every ten seconds, so that forged tokens
-// cannot be used to flood the issuer.
+// The issuer's keys are fetched every five minutes (AUTH-5). A token with an unknown
+// key makes us fetch them in between, but at most every ten seconds, so that forged
+// tokens cannot be used to flood the issuer.
 const (
 	keyRefresh         = 5 * time.Minute
 	unknownKeyInterval = 10 * time.Second
@@ -21,8 +21,8 @@ const (
 	maxKeySet          = 1 << 20
 )
 
-// keySet holds the issuer's keys. Keyfunc asks the issuer for a key that it does not know;
-// cached never does.
+// keySet holds the issuer's keys. Keyfunc asks the issuer for a key that it does not
+// know; cached never does.
 type keySet struct {
 	keyfunc.Keyfunc
 	cached jwkset.Storage
@@ -44,9 +44,9 @@ func (s keySet) loaded(ctx context.Context) bool {
 // library fetch the set.
 func (s keySet) fetch(ctx context.Context) { _, _ = s.Storage().KeyRead(ctx, "") }
 
-// fetchKeys overrides defaults of the library: the first fetch may fail, one unknown kid
-// does not block the next refresh for minutes, keys for encryption do not verify, and
-// responses are bounded.
+// fetchKeys overrides defaults of the library: the first fetch may fail, one unknown
+// kid does not block the next refresh for minutes, keys for encryption do not verify,
+// and responses are bounded.
 func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
 	remote, err := jwkset.NewStorageFromHTTP(cfg.JWKSURL, jwkset.HTTPClientStorageOptions{
 		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
@@ -71,8 +71,9 @@ func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
 	return keySet{keys, remote}, err
 }
 
-// boundedTransport limits the size of a key set. Each fetch gets a timeout of its own: the
-// request that triggered it may have spent most of its time waiting for the rate limit.
+// boundedTransport limits the size of a key set. Each fetch gets a timeout of its own:
+// the request that triggered it may have spent most of its time waiting for the rate
+// limit.
 type boundedTransport struct{ http.RoundTripper }
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// requestLog writes one event per request. Its fields are listed here and nothing else is
-// logged: no token, no plain key, no body, no query (AUTH-16).
+// requestLog writes one event per request. Its fields are listed here and nothing else
+// is logged: no token, no plain key, no body, no query (AUTH-16).
 type requestLog struct{ zerolog.Logger }
 
 // logEntry collects the fields of the event while a request is served.

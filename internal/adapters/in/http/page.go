@@ -33,8 +33,8 @@ func decodePage(r *request) (core.Page, error) {
 	return page, nil
 }
 
-// encodeCursor returns a position, microseconds and id, in URL-safe base64. Clients treat
-// it as opaque. It is nil after the last page.
+// encodeCursor returns a position, microseconds and id, in URL-safe base64. Clients
+// treat it as opaque. It is nil after the last page.
 func encodeCursor(at *core.Position) *string {
 	if at == nil {
 		return nil

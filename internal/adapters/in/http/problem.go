@@ -61,7 +61,8 @@ var problemKinds = map[wire.ProblemCode]problemKind{
 }
 
 // problem refuses a request. It is an error inside the adapter and an RFC 9457 document
-// for the client, so it contains nothing that the client must not know (AUTH-16, AUTH-18).
+// for the client, so it contains nothing that the client must not know (AUTH-16,
+// AUTH-18).
 type problem struct {
 	code   wire.ProblemCode
 	detail string
@@ -107,8 +108,9 @@ func (p *problem) response(requestID, instance string) *response {
 	return &response{status: kind.status, contentType: problemMedia, body: body, header: p.header}
 }
 
-// errorProblems lists the errors of other packages that have a problem of their own. The
-// order counts, because an error with an unknown outcome may wrap ErrUnavailable, too.
+// errorProblems lists the errors of other packages that have a problem of their own.
+// The order counts, because an error with an unknown outcome may wrap ErrUnavailable,
+// too.
 var errorProblems = []struct {
 	err    error
 	code   wire.ProblemCode
@@ -126,8 +128,8 @@ var errorProblems = []struct {
 		"the service is temporarily unavailable; the request had no effect"},
 }
 
-// problemOf is the one place where errors become problems. An error that it does not know
-// is internal: the client learns nothing of it.
+// problemOf is the one place where errors become problems. An error that it does not
+// know is internal: the client learns nothing of it.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -150,8 +152,8 @@ func internalProblem() *problem {
 	return newProblem(wire.ProblemCodeInternal, "an unexpected error occurred")
 }
 
-// problemOfFault translates a refusal by a use case. A code that is not in the contract is
-// a bug, and must not reach clients, who rely on codes.
+// problemOfFault translates a refusal by a use case. A code that is not in the contract
+// is a bug, and must not reach clients, who rely on codes.
 func problemOfFault(f *core.Fault) *problem {
 	code := wire.ProblemCode(f.Code)
 	if _, ok := problemKinds[code]; !ok {

@@ -11,9 +11,9 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// route is one operation that needs a token: where it is, who may call it (AUTH-2, AUTH-9),
-// and whether it needs an Idempotency-Key (AUTH-19). The contract says the same; see
-// [checkRoutes].
+// route is one operation that needs a token: where it is, who may call it (AUTH-2,
+// AUTH-9), and whether it needs an Idempotency-Key (AUTH-19). The contract says the
+// same; see [checkRoutes].
 type route struct {
 	method    string
 	pattern   string
@@ -41,7 +41,8 @@ const (
 	unguarded = false
 )
 
-// routes returns every operation that needs a token. Money and reservations are guarded.
+// routes returns every operation that needs a token. Money and reservations are
+// guarded.
 func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
@@ -83,8 +84,8 @@ func (a *api) publicRoutes() []publicRoute {
 	}
 }
 
-// checkRoutes returns an error unless the routes are those of the contract and each route
-// with a token declares its roles.
+// checkRoutes returns an error unless the routes are those of the contract and each
+// route with a token declares its roles.
 func checkRoutes(contract *contract, routes []route, public []publicRoute) error {
 	var declared []operation
 	for _, rt := range routes {
@@ -101,8 +102,8 @@ func checkRoutes(contract *contract, routes []route, public []publicRoute) error
 	return checkOperations(contract.operations, declared)
 }
 
-// router routes requests to their operations. All other requests get a problem document,
-// too.
+// router routes requests to their operations. All other requests get a problem
+// document, too.
 func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	r := chi.NewRouter()
 	r.Use(a.log.request, a.recoverPanic)
