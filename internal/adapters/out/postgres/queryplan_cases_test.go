@@ -29,9 +29,11 @@ var planCases = map[string][]planCase{
 
 	// Products.
 	"ProductBySKU":     {{args: "'sku-15000'", rows: 1, buffers: 6}},
-	"LockProduct":      {{args: "'sku-15000'", rows: 1, buffers: 8}},
-	"LockProducts":     {{args: "'{sku-5,sku-15000}'", rows: 2, buffers: 16}},
-	"LockStockOfOrder": {{args: "15000", rows: 3, buffers: 16}},
+	"ProductExists":    {{args: "'sku-15000'", rows: 1, buffers: 6}},
+	"LockProduct":      {{args: "'sku-15000', true, NULL", rows: 1, buffers: 8}, {args: "'sku-15000', false, 'nobody'", rows: 1, buffers: 8}},
+	"LockProducts":     {{args: "'{sku-5,sku-15000}', true, NULL", rows: 2, buffers: 16}, {args: "'{sku-5,sku-15000}', false, 'nobody'", rows: 2, buffers: 16}},
+	"ProductsOfOthers": {{args: "'{sku-5,sku-15000}', false, 'nobody'", rows: 2, buffers: 16}},
+	"LockStockOfOrder": {{args: "15000, true, NULL, NULL", rows: 4, buffers: 20}, {args: "15000, false, 'nobody', NULL", rows: 4, buffers: 20}},
 	"ListProducts":     {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
 	"InsertProduct":    {{args: "'new', 900001, 'hot-seller', 'Tea', '1.00', 'RUB', 5, now(), now()", buffers: 40}},
 	"UpdateProduct":    {{args: "'Tea', '1.00', 'RUB', 9, now(), 'sku-15000'", rows: 1, buffers: 30}},
@@ -39,7 +41,8 @@ var planCases = map[string][]planCase{
 
 	// Orders.
 	"OrderByID":        {{args: "15000", rows: 2, buffers: 10}},
-	"LockOrder":        {{args: "15000", rows: 2, buffers: 12}},
+	"OrderExists":      {{args: "15000", rows: 1, buffers: 6}},
+	"LockOrder":        {{args: "15000, true, NULL, NULL", rows: 2, buffers: 12}, {args: "15000, false, 'nobody', NULL", rows: 2, buffers: 12}},
 	"OrderByOperation": {{args: "'hot', 'hot', 'key-15000'", rows: 3, buffers: 15}, {args: "'hot', 'hot', 'absent'", buffers: 8}},
 	"InsertOrder": {{args: "900001, 'hot', 'hot-seller', 'paid', '1.00', 'RUB', NULL, 1, 'hot', 'new', now(), now()",
 		buffers: 90}},
@@ -92,7 +95,7 @@ var planCases = map[string][]planCase{
 
 	// Balances and the ledger.
 	"LockBalance":        {{args: "'hot', 'RUB'", rows: 1, buffers: 8}},
-	"LockBalanceOfOrder": {{args: "15000", rows: 2, buffers: 12}},
+	"LockBalanceOfOrder": {{args: "15000, true, NULL, NULL", rows: 2, buffers: 12}, {args: "15000, false, 'nobody', NULL", rows: 2, buffers: 12}},
 	"BalancesOf":         {{args: "'hot'", rows: 1, buffers: 6}},
 	"InsertBalance":      {{args: "'new', 'RUB', '1.00'", buffers: 30}},
 	"UpdateBalance":      {{args: "'1.00', 'hot', 'RUB'", rows: 1, buffers: 30}},
@@ -110,7 +113,9 @@ var planCases = map[string][]planCase{
 
 	// Customers and messages.
 	"ProfileOf":     {{args: "'customer-15001'", rows: 1, buffers: 6}},
-	"PutProfile":    {{args: "'customer-15001', '', '', '', now()", buffers: 30}, {args: "'new', '', '', '', now()", buffers: 30}},
+	"LockProfile":   {{args: "'customer-15001'", rows: 1, buffers: 8}},
+	"InsertProfile": {{args: "'new', '', '', '', now()", buffers: 30}},
+	"UpdateProfile": {{args: "'', '', '', now(), 'customer-15001'", rows: 1, buffers: 30}},
 	"FindMessage":   {{args: "'stripe', 'message-15000'", rows: 1, buffers: 6}},
 	"InsertMessage": {{args: "'stripe', 'new', now()", buffers: 40}},
 	"DeleteOldMessages": {
@@ -168,6 +173,7 @@ const later = "'2026-01-01 03:00:00+00'"
 // largeTable is how many rows the large tables have.
 const largeTable = 20_000
 
+// withoutAutovacuum keeps tables as they are while a test fills them: without statistics.
 const withoutAutovacuum = `DO $$ DECLARE r record; BEGIN
 	FOR r IN SELECT oid::regclass AS name FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'river'::regnamespace) LOOP
 		EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', r.name);
