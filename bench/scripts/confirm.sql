@@ -13,16 +13,18 @@ BEGIN;
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 -- name: FindRecord
 SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :issuer || ' ' || :customer AND r.key = :key;
+-- name: OrderExists
+SELECT EXISTS (SELECT FROM orders WHERE id = :order);
 -- name: LockOrder
-SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = :order ORDER BY i.line FOR UPDATE OF o;
+SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = :order AND (false OR o.customer_id = :customer OR o.seller_id = NULL) ORDER BY i.line FOR UPDATE OF o;
 -- name: LockStockOfOrder
-SELECT * FROM product WHERE sku IN (SELECT i.sku FROM order_item i WHERE i.order_id = :order) ORDER BY sku FOR UPDATE;
+SELECT * FROM product WHERE sku = ANY(ARRAY(SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id WHERE i.order_id = :order AND (false OR o.customer_id = :customer OR o.seller_id = NULL))) ORDER BY sku FOR UPDATE;
 -- name: PaymentsOfOrder
-SELECT * FROM payment WHERE order_id = :order ORDER BY id;
+SELECT * FROM payment WHERE order_id = :order ORDER BY id + 0;
 -- name: RefundsOfOrder
-SELECT * FROM refund WHERE order_id = :order ORDER BY id;
+SELECT * FROM refund WHERE order_id = :order ORDER BY id + 0;
 -- name: LockBalanceOfOrder
-SELECT b.* FROM balance b JOIN orders o ON o.customer_id = b.customer_id AND o.currency = b.currency WHERE o.id = :order FOR UPDATE OF b \gset
+SELECT * FROM balance WHERE (customer_id, currency) = (SELECT o.customer_id, o.currency FROM orders o WHERE o.id = :order AND (false OR o.customer_id = :customer OR o.seller_id = NULL)) FOR UPDATE \gset
 \if :payments_used = 100
 SELECT nextval('payment_id_seq') AS payments_from \gset
 \set payments_used 0

@@ -11,7 +11,7 @@ SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (cu
 -- name: FindRecord
 SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :issuer || ' ' || :customer AND r.key = :key;
 -- name: OrderByOperation
-SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.customer_id = :customer AND o.created_by = :customer AND o.idempotency_key = :key ORDER BY i.line;
+SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = (SELECT p.id FROM orders p WHERE p.customer_id = :customer AND p.created_by = :customer AND p.idempotency_key = :key) ORDER BY i.line;
 -- name: LockProducts
 SELECT * FROM product WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]) ORDER BY sku FOR UPDATE;
 \if :orders_used = 100

@@ -19,16 +19,10 @@ func (s orders) Basket(
 ) (order.Basket, error) {
 	var prior []dbsqlc.OrderByOperationRow
 	var others, locked []dbsqlc.Product
-	err := s.t.load(ctx,
+	reads := []read{
 		func(q *dbsqlc.Queries) (err error) {
 			prior, err = q.OrderByOperation(ctx, dbsqlc.OrderByOperationParams{
 				CustomerID: customerID, CreatedBy: by.Actor, IdempotencyKey: by.Key,
-			})
-			return err
-		},
-		func(q *dbsqlc.Queries) (err error) {
-			others, err = q.ProductsOfOthers(ctx, dbsqlc.ProductsOfOthersParams{
-				Skus: skus, Everybody: g.Everybody, AsSeller: optional(g.Seller),
 			})
 			return err
 		},
@@ -37,16 +31,23 @@ func (s orders) Basket(
 				Skus: skus, Everybody: g.Everybody, AsSeller: optional(g.Seller),
 			})
 			return err
+		},
+	}
+	if !g.Everybody {
+		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
+			others, err = q.ProductsOfOthers(ctx, dbsqlc.ProductsOfOthersParams{Skus: skus, AsSeller: optional(g.Seller)})
+			return err
 		})
-	if err != nil {
+	}
+	if err := s.t.load(ctx, reads...); err != nil {
 		return order.Basket{}, err
 	}
-	var basket order.Basket
-	if basket.Stock, err = stockOf(slices.Concat(others, locked)); err != nil || len(prior) == 0 {
-		return basket, err
+	stock, err := stockOf(slices.Concat(others, locked))
+	if err != nil || len(prior) == 0 {
+		return order.Basket{Stock: stock}, err
 	}
-	basket.Prior, err = oneOrder(linesOf(prior))
-	return basket, err
+	first, err := oneOrder(linesOf(prior))
+	return order.Basket{Stock: stock, Prior: first}, err
 }
 
 // Get loads an order.

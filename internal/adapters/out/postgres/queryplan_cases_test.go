@@ -32,7 +32,7 @@ var planCases = map[string][]planCase{
 	"ProductExists":    {{args: "'sku-15000'", rows: 1, buffers: 6}},
 	"LockProduct":      {{args: "'sku-15000', true, NULL", rows: 1, buffers: 8}, {args: "'sku-15000', false, 'nobody'", rows: 1, buffers: 8}},
 	"LockProducts":     {{args: "'{sku-5,sku-15000}', true, NULL", rows: 2, buffers: 16}, {args: "'{sku-5,sku-15000}', false, 'nobody'", rows: 2, buffers: 16}},
-	"ProductsOfOthers": {{args: "'{sku-5,sku-15000}', false, 'nobody'", rows: 2, buffers: 16}},
+	"ProductsOfOthers": {{args: "'{sku-5,sku-15000}', 'nobody'", rows: 2, buffers: 16}},
 	"LockStockOfOrder": {{args: "15000, true, NULL, NULL", rows: 4, buffers: 20}, {args: "15000, false, 'nobody', NULL", rows: 4, buffers: 20}},
 	"ListProducts":     {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
 	"InsertProduct":    {{args: "'new', 900001, 'hot-seller', 'Tea', '1.00', 'RUB', 5, now(), now()", buffers: 40}},

@@ -280,18 +280,17 @@ func (q *Queries) ProductExists(ctx context.Context, sku string) (bool, error) {
 
 const productsOfOthers = `-- name: ProductsOfOthers :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
-WHERE sku = ANY($1::text[]) AND ($2::bool OR seller_id = $3) IS NOT TRUE
+WHERE sku = ANY($1::text[]) AND seller_id IS DISTINCT FROM $2
 `
 
 type ProductsOfOthersParams struct {
-	Skus      []string
-	Everybody bool
-	AsSeller  *string
+	Skus     []string
+	AsSeller *string
 }
 
 // The products that LockProducts leaves out.
 func (q *Queries) ProductsOfOthers(ctx context.Context, arg ProductsOfOthersParams) ([]Product, error) {
-	rows, err := q.db.Query(ctx, productsOfOthers, arg.Skus, arg.Everybody, arg.AsSeller)
+	rows, err := q.db.Query(ctx, productsOfOthers, arg.Skus, arg.AsSeller)
 	if err != nil {
 		return nil, err
 	}

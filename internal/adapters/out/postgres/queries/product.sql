@@ -21,7 +21,7 @@ FOR UPDATE;
 -- name: ProductsOfOthers :many
 -- The products that LockProducts leaves out.
 SELECT * FROM product
-WHERE sku = ANY(@skus::text[]) AND (@everybody::bool OR seller_id = sqlc.narg(as_seller)) IS NOT TRUE;
+WHERE sku = ANY(@skus::text[]) AND seller_id IS DISTINCT FROM sqlc.narg(as_seller);
 
 -- name: LockStockOfOrder :many
 -- Locks the stock only for those who may lock the order.
