@@ -1,0 +1,89 @@
+package e2e
+
+import "time"
+
+// Money is an amount as the API writes it.
+type Money struct{ Amount, Currency string }
+
+// Roubles returns an amount of roubles.
+func Roubles(amount string) Money { return Money{Amount: amount, Currency: "RUB"} }
+
+// Page is a page of any list.
+type Page[T any] struct {
+	Data       []T
+	NextCursor *string `json:"next_cursor"`
+}
+
+// Product is what the tests read of a product.
+type Product struct {
+	SKU                 string
+	OnHand              int `json:"on_hand"`
+	Reserved, Available int
+	SellerID            string `json:"seller_id"`
+	Price               Money
+}
+
+// Order is what the tests read of an order.
+type Order struct {
+	ID          int
+	CustomerID  string `json:"customer_id"`
+	SellerID    string `json:"seller_id"`
+	Status      string
+	Total       Money
+	Reservation *struct {
+		ExpiresAt time.Time `json:"expires_at"`
+	}
+	Version int
+}
+
+// Payment is what the tests read of a payment. Refunds and Refunded are in lists only.
+type Payment struct {
+	ID       int
+	OrderID  int `json:"order_id"`
+	Amount   Money
+	Status   string
+	Failure  *string
+	Refunded Money
+	Refunds  []Refund
+}
+
+// Reason returns why the payment failed, or "".
+func (p Payment) Reason() string {
+	if p.Failure == nil {
+		return ""
+	}
+	return *p.Failure
+}
+
+// Refund is what the tests read of a refund.
+type Refund struct {
+	ID        int
+	PaymentID int `json:"payment_id"`
+	OrderID   int `json:"order_id"`
+	Amount    Money
+	Status    string
+	Reason    string
+}
+
+// Transaction is what the tests read of a balance transaction.
+type Transaction struct {
+	ID           int
+	Kind         string
+	Amount       Money
+	BalanceAfter Money `json:"balance_after"`
+}
+
+// Profile is what the tests read of a customer's profile.
+type Profile struct {
+	CustomerID string `json:"customer_id"`
+	FullName   string `json:"full_name"`
+	Email      string
+	Phone      string
+}
+
+// AuditEntry is what the tests read of an entry of the audit log.
+type AuditEntry struct {
+	ID                      int
+	Actor, Action, Resource string
+	Metadata                map[string]string
+}

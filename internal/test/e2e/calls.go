@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+)
+
+// PutProductCall is the call that puts a product of a seller.
+func (e *Env) PutProductCall(t testing.TB, sku, seller string, price Money, onHand int) Call {
+	t.Helper()
+	return Call{
+		Method: http.MethodPut, Path: "/products/" + sku, Token: e.Token(t, seller, "seller"), Body: fmt.Sprintf(
+			`{"name": %q, "price": {"amount": %q, "currency": %q}, "on_hand": %d}`, sku, price.Amount, price.Currency, onHand),
+	}
+}
+
+// CreditCall is the call that credits a customer with roubles, with a new key.
+func (e *Env) CreditCall(t testing.TB, customer, amount string) Call {
+	t.Helper()
+	return e.balanceCall(t, customer, "credit", amount)
+}
+
+// ChargeCall is the call that charges a customer roubles, with a new key.
+func (e *Env) ChargeCall(t testing.TB, customer, amount string) Call {
+	t.Helper()
+	return e.balanceCall(t, customer, "charge", amount)
+}
+
+func (e *Env) balanceCall(t testing.TB, customer, kind, amount string) Call {
+	t.Helper()
+	return Call{
+		Method: http.MethodPost, Path: "/customers/" + customer + "/balance/" + kind, Token: e.SystemToken(t), Key: e.NewKey(),
+		Body: fmt.Sprintf(`{"amount": {"amount": %q, "currency": "RUB"}}`, amount),
+	}
+}
+
+// CreateOrderCall is the call with which a customer orders one product, with a new key.
+func (e *Env) CreateOrderCall(t testing.TB, customer, sku string, quantity int) Call {
+	t.Helper()
+	return Call{
+		Method: http.MethodPost, Path: "/orders", Token: e.Token(t, customer, "customer"), Key: e.NewKey(),
+		Body: fmt.Sprintf(`{"items": [{"sku": %q, "quantity": %d}]}`, sku, quantity),
+	}
+}
+
+// OrderCommand is the call of a guarded command on an order, with a new key.
+func (e *Env) OrderCommand(token string, orderID int, command, body string) Call {
+	return Call{
+		Method: http.MethodPost, Path: fmt.Sprintf("/orders/%d/%s", orderID, command),
+		Token: token, Key: e.NewKey(), Body: body,
+	}
+}
+
+// ReserveCall is the call that extends the reservation of an order, with a new key.
+func (e *Env) ReserveCall(token string, orderID int) Call {
+	return e.OrderCommand(token, orderID, "reservation", "")
+}
+
+// ConfirmCall is the call with which a customer pays an order from the balance, with a
+// new key.
+func (e *Env) ConfirmCall(t testing.TB, customer string, orderID int) Call {
+	t.Helper()
+	return e.OrderCommand(e.Token(t, customer, "customer"), orderID, "payment/confirm", `{"method": "balance"}`)
+}
+
+// CardCall is the call with which Alice pays an order by card, with a new key.
+func (e *Env) CardCall(t testing.TB, orderID int, cardToken string) Call {
+	t.Helper()
+	return e.ConfirmCall(t, Alice, orderID).WithBody(fmt.Sprintf(`{"method": "card", "payment_method": %q}`, cardToken))
+}
+
+// RefundCall is the call that refunds roubles, with a new key. Without an amount it
+// asks for a full refund.
+func (e *Env) RefundCall(token string, orderID int, amount string) Call {
+	body := "{}"
+	if amount != "" {
+		body = fmt.Sprintf(`{"amount": {"amount": %q, "currency": "RUB"}}`, amount)
+	}
+	return e.OrderCommand(token, orderID, "payment/refund", body)
+}
+
+// CancelCall is the call that cancels an order, with a new key.
+func (e *Env) CancelCall(token string, orderID int) Call {
+	return e.OrderCommand(token, orderID, "cancel", `{"reason": "changed my mind"}`)
+}
+
+// StatusCall is the call that changes the status of an order. It needs no key.
+func StatusCall(token string, orderID int, status string) Call {
+	return Call{
+		Method: http.MethodPatch, Path: fmt.Sprintf("/orders/%d/status", orderID),
+		Token: token, Body: fmt.Sprintf(`{"status": %q}`, status),
+	}
+}
+
+// LookupCall is the call that reads what became of a key.
+func LookupCall(token, key string) Call {
+	return Get(token, "/idempotency-keys/"+url.PathEscape(key))
+}

@@ -1,0 +1,166 @@
+package cards_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// The response of the provider is held back until its webhook has been received.
+func TestWebhook_MayArriveBeforeResponseOfProvider(t *testing.T) {
+	t.Parallel()
+	for cardToken, want := range map[string]struct{ afterWebhook, afterResponse string }{
+		"pm_card_visa":     {"captured", "captured"},
+		"pm_twice":         {"captured", "captured"},
+		"pm_card_declined": {"processing", "failed"}, // only the response says that there is no other attempt
+	} {
+		t.Run(cardToken, func(t *testing.T) {
+			t.Parallel()
+			c := startCardShop(t, e2e.Stock{"tea": 5})
+			done, release := c.provider.holdResponses(t)
+			o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
+			p := mustPayByCard(t, c.Service, o.ID, cardToken)
+			c.Run(t)
+			e2e.Receive(t, done, "the provider has done what it was asked")
+			c.provider.SendTo(c.URL + "/webhooks/stripe")
+			if err := c.provider.Deliver(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.ReadPayments(t, o.ID)[0].Status; got != want.afterWebhook {
+				t.Errorf("after the webhook the payment is %s, want %s", got, want.afterWebhook)
+			}
+			release()
+			e2e.Eventually(t, "the job is done", func() bool {
+				return c.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment' AND state = 'completed'`) == 1
+			})
+			if got := awaitSettled(t, c.Service, p).Status; got != want.afterResponse {
+				t.Errorf("after the response the payment is %s, want %s", got, want.afterResponse)
+			}
+			c.wantSameMoney(t)
+		})
+	}
+}
+
+// holdResponses lets the provider do what it is asked, and holds its responses back
+// until they are released. A slow process may ask more than once.
+func (p *provider) holdResponses(t testing.TB) (done <-chan struct{}, release func()) {
+	t.Helper()
+	done, isDone := e2e.NewSignal()
+	released, release := e2e.NewSignal()
+	p.setHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+		response := httptest.NewRecorder()
+		stub.ServeHTTP(response, r)
+		isDone()
+		waitFor(t, released)
+		w.WriteHeader(response.Code)
+		_, _ = w.Write(response.Body.Bytes())
+	})
+	return done, release
+}
+
+// While the service waits for the provider it holds nothing: more calls are open than
+// the jobs have connections, no transaction is older than the calls, and no row is
+// locked.
+func TestCardPayment_HoldsNothingWhileProviderIsCalled(t *testing.T) {
+	t.Parallel()
+	const calls = 8 // a process calls so many at once, with four connections
+	c := startCardShop(t, e2e.Stock{"tea": 100})
+	allOpen, release := c.provider.holdCalls(t, calls)
+	var payments []e2e.Payment
+	for range calls {
+		o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
+		payments = append(payments, mustPayByCard(t, c.Service, o.ID, "pm_card_visa"))
+	}
+	c.Run(t)
+	e2e.Receive(t, allOpen, "all calls are open")
+
+	c.wantNoOldTransaction(t)
+	c.wantNoRowLocked(t)
+	c.checkOthersProceed(t, payments)
+
+	release()
+	for _, p := range payments {
+		if got := awaitSettled(t, c.Service, p).Status; got != "captured" {
+			t.Errorf("payment %d is %s, want captured", p.ID, got)
+		}
+	}
+	c.wantSameMoney(t)
+}
+
+// holdCalls holds calls of the provider back until they are released. allOpen is closed
+// when n of them are open.
+func (p *provider) holdCalls(t testing.TB, n int64) (allOpen <-chan struct{}, release func()) {
+	t.Helper()
+	allOpen, areOpen := e2e.NewSignal()
+	released, release := e2e.NewSignal()
+	var open atomic.Int64
+	p.setHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+		defer open.Add(-1)
+		if open.Add(1) == n {
+			areOpen()
+		}
+		waitFor(t, released)
+		stub.ServeHTTP(w, r)
+	})
+	return allOpen, release
+}
+
+// wantNoOldTransaction checks that every transaction from before now ends, and that no
+// advisory lock is held.
+func (c cardShop) wantNoOldTransaction(t *testing.T) {
+	t.Helper()
+	var now time.Time
+	if err := c.DB.QueryRow(t.Context(), `SELECT clock_timestamp()`).Scan(&now); err != nil {
+		t.Fatal(err)
+	}
+	e2e.Eventually(t, "no transaction is older than the calls", func() bool {
+		return c.Count(t, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+			AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start <= $1`, now) == 0
+	})
+	if n := c.Count(t, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+		WHERE d.datname = current_database() AND locktype = 'advisory'`); n != 0 {
+		t.Errorf("%d advisory locks are held", n)
+	}
+}
+
+// wantNoRowLocked locks every row that a payment changes, without waiting.
+func (c cardShop) wantNoRowLocked(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), e2e.Patience)
+	defer cancel()
+	err := pgx.BeginFunc(ctx, c.DB, func(tx pgx.Tx) error {
+		for _, table := range []string{"orders", "order_item", "payment", "product"} {
+			if _, err := tx.Exec(ctx, "SELECT FROM "+table+" FOR UPDATE NOWAIT"); err != nil {
+				return fmt.Errorf("%s: %w", table, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("a row is locked: %v", err)
+	}
+}
+
+// checkOthersProceed uses the same product and the same orders while the provider is
+// called.
+func (c cardShop) checkOthersProceed(t *testing.T, processing []e2e.Payment) {
+	t.Helper()
+	other := c.MustCreatePaidOrder(t, e2e.Alice, "tea", 3)
+	e2e.Want[e2e.Order](t, c.Service, http.StatusOK, c.CancelCall(c.CustomerToken(t), other.ID))
+	c.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	first := processing[0]
+	sendWebhook(t, c.Service, fmt.Sprintf(`{"id": "evt_1", "type": "payment_intent.processing",
+		"data": {"object": {"id": "pi_1", "metadata": {"payment_id": "%d"}}}}`, first.ID))
+	for _, p := range processing {
+		c.WantOrderStatus(t, p.OrderID, "payment_processing")
+	}
+	c.WantProblem(t, http.StatusConflict, "invalid_order_state", c.CancelCall(c.CustomerToken(t), first.OrderID))
+}

@@ -1,0 +1,252 @@
+package cards_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/dev/fakestripe"
+	"example.com/orders/internal/test/e2e"
+)
+
+// webhooksOnly are the settings of a replica that accepts cards and hears of them by
+// webhooks only: no provider answers its calls.
+var webhooksOnly = []string{
+	"ORDERS_STRIPE_KEY=" + stripeKey, "ORDERS_STRIPE_WEBHOOK_SECRET=" + webhookSecret, "ORDERS_STRIPE_URL=http://127.0.0.1:1",
+}
+
+// providerEvent is an event of the provider, before it is written for one payment.
+type providerEvent struct {
+	id, kind     string
+	refundStatus string // of an event about a refund
+}
+
+var (
+	created        = providerEvent{id: "created", kind: "payment_intent.created"}
+	processing     = providerEvent{id: "processing", kind: "payment_intent.processing"}
+	succeeded      = providerEvent{id: "succeeded", kind: "payment_intent.succeeded"}
+	succeededTwice = providerEvent{id: "succeeded_2", kind: "payment_intent.succeeded"}
+	attemptFailed  = providerEvent{id: "failed", kind: "payment_intent.payment_failed"}
+	canceled       = providerEvent{id: "canceled", kind: "payment_intent.canceled"}
+
+	refundCreated   = providerEvent{id: "refund_created", kind: "refund.created", refundStatus: "pending"}
+	refundSucceeded = providerEvent{id: "refund_updated", kind: "refund.updated", refundStatus: "succeeded"}
+	refundFailed    = providerEvent{id: "refund_failed", kind: "refund.failed", refundStatus: "failed"}
+	refundFailedOld = providerEvent{id: "refund_old", kind: "charge.refund.updated", refundStatus: "failed"}
+)
+
+// payload writes the event for a payment, or its refund. IDs of events are per payment.
+func (e providerEvent) payload(paymentID, orderID, refundID int) string {
+	object := fmt.Sprintf(`{"id": "pi_%d", "status": "whatever", "metadata": {"payment_id": "%[1]d", "order_id": "%d"}, `+
+		`"last_payment_error": {"code": "card_declined"}}`, paymentID, orderID)
+	if e.refundStatus != "" {
+		object = fmt.Sprintf(`{"id": "re_%d", "status": %q, "metadata": {"payment_id": "%d", "refund_id": "%[1]d"}}`,
+			refundID, e.refundStatus, paymentID)
+	}
+	return fmt.Sprintf(`{"id": "evt_%d_%s", "type": %q, "data": {"object": %s}}`, paymentID, e.id, e.kind, object)
+}
+
+func webhookCall(payload, signature string) e2e.Call {
+	return e2e.Call{Method: http.MethodPost, Path: "/webhooks/stripe", Body: payload}.WithHeader("Stripe-Signature", signature)
+}
+
+// sendWebhook sends a payload as the provider does.
+func sendWebhook(t testing.TB, s *e2e.Service, payload string) {
+	t.Helper()
+	signature := fakestripe.Sign(webhookSecret, []byte(payload), time.Now())
+	e2e.Want[struct{}](t, s, http.StatusOK, webhookCall(payload, signature))
+}
+
+// permutations returns all orders of events. Orders that differ in equal events only
+// are one.
+func permutations(events []providerEvent) [][]providerEvent {
+	if len(events) == 0 {
+		return [][]providerEvent{nil}
+	}
+	var all [][]providerEvent
+	for i, first := range events {
+		if slices.Index(events, first) < i {
+			continue
+		}
+		for _, others := range permutations(slices.Concat(events[:i], events[i+1:])) {
+			all = append(all, append([]providerEvent{first}, others...))
+		}
+	}
+	return all
+}
+
+// cardState is everything that provider events can change.
+type cardState struct {
+	Order, Payment, Failure, Refund string
+	// External says that the payment has its reference at the provider.
+	External         bool
+	OnHand, Reserved int
+	Entries          int // of the ledger
+	// Received is what the seller received from the provider, by the ledger.
+	Received string
+	Events   []string
+}
+
+// readCardState reads the state of an order for one product.
+func readCardState(t testing.TB, s *e2e.Service, orderID int, sku string) cardState {
+	t.Helper()
+	rows, _ := s.DB.Query(t.Context(), `
+		SELECT o.status, p.status, coalesce(p.failure, ''), coalesce(r.status, ''), coalesce(p.external_payment_id = 'pi_' || p.id, false),
+		       i.on_hand, i.reserved, (SELECT count(*)::int FROM ledger_entry m WHERE m.payment_id = p.id),
+		       (SELECT coalesce(sum(CASE 'provider' WHEN m.debit THEN m.amount WHEN m.credit THEN -m.amount END), 0)::numeric(9,2)::text
+		        FROM ledger_entry m WHERE m.payment_id = p.id),
+		       ARRAY(SELECT type FROM outbox WHERE aggregate IN ('order/' || o.id, 'payment/' || p.id) ORDER BY type)
+		FROM orders o JOIN payment p ON p.order_id = o.id LEFT JOIN refund r ON r.payment_id = p.id, product i
+		WHERE o.id = $1 AND i.sku = $2`, orderID, sku)
+	state, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[cardState])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// webhookCase is provider events and the state to which they lead in any order.
+type webhookCase struct {
+	// refunded says that the payment was captured, and a refund asked for, before the
+	// events.
+	refunded bool
+	events   []providerEvent
+	want     cardState
+	// wantSucceededFirst is the state when the success of the refund is reported before
+	// its failure: a reversal leaves more entries and events.
+	wantSucceededFirst *cardState
+}
+
+// eventTypes returns the types of the events of a card payment, sorted.
+func eventTypes(more ...string) []string {
+	begun := []string{"order.created", "order.payment_processing", "payment.processing"}
+	return slices.Sorted(slices.Values(slices.Concat(begun, more)))
+}
+
+// capturedState is the state of a captured payment of 200.00.
+var capturedState = cardState{
+	Order: "paid", Payment: "captured", External: true, OnHand: 3, Entries: 1, Received: "200.00",
+	Events: eventTypes("order.paid", "payment.captured"),
+}
+
+// refundedState is the state of a captured payment after a refund of 50.00.
+func refundedState(status string, entries int, received string, events ...string) cardState {
+	state := capturedState
+	state.Refund, state.Entries, state.Received = status, entries, received
+	state.Events = slices.Concat(state.Events, slices.Sorted(slices.Values(append(events, "refund.pending"))))
+	return state
+}
+
+var webhookCases = map[string]webhookCase{
+	"captured": {events: []providerEvent{created, processing, succeeded, succeeded, succeededTwice}, want: capturedState},
+	"captured after a failed attempt": {
+		events: []providerEvent{created, attemptFailed, attemptFailed, succeeded, processing}, want: capturedState,
+	},
+	"failed attempt, another may follow": {
+		events: []providerEvent{created, processing, processing, attemptFailed, attemptFailed},
+		want: cardState{
+			Order: "payment_processing", Payment: "processing", OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes(),
+		},
+	},
+	"canceled": {
+		events: []providerEvent{created, processing, attemptFailed, canceled, canceled},
+		want: cardState{
+			Order: "pending_payment", Payment: "failed", Failure: "card_declined", External: true,
+			OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes("order.payment_failed", "payment.failed"),
+		},
+	},
+	"refunded, with a late failed attempt": {
+		refunded: true, events: []providerEvent{succeeded, succeeded, processing, attemptFailed, refundSucceeded},
+		want: refundedState("succeeded", 2, "150.00", "refund.succeeded"),
+	},
+	"refunded, with a late cancellation": {
+		refunded: true, events: []providerEvent{succeeded, processing, attemptFailed, canceled, refundSucceeded},
+		want: refundedState("succeeded", 2, "150.00", "refund.succeeded"),
+	},
+	"refund failed": {
+		refunded: true, events: []providerEvent{attemptFailed, refundCreated, refundFailed, refundFailed, refundFailedOld},
+		want: refundedState("failed", 1, "200.00", "refund.failed"),
+	},
+	"refund succeeded and was reversed": {
+		refunded: true, events: []providerEvent{refundCreated, refundSucceeded, refundSucceeded, refundFailed, refundFailedOld},
+		want:               refundedState("failed", 1, "200.00", "refund.failed"),
+		wantSucceededFirst: new(refundedState("failed", 3, "200.00", "refund.failed", "refund.succeeded")),
+	},
+}
+
+func TestWebhooks_LeadToSameStateInAnyOrder(t *testing.T) {
+	t.Parallel()
+	for name, c := range webhookCases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := e2e.StartShop(t, nil, webhooksOnly...)
+			for i, events := range permutations(c.events) {
+				c.check(t, s, fmt.Sprintf("tea-%d", i), events)
+			}
+		})
+	}
+}
+
+// check sends the events in one order, for a payment of a product of their own.
+func (c webhookCase) check(t *testing.T, s *e2e.Service, sku string, events []providerEvent) {
+	t.Helper()
+	s.PutProduct(t, sku, 5)
+	o := s.MustCreateOrder(t, e2e.Alice, sku, 2)
+	p := mustPayByCard(t, s, o.ID, "pm_card_visa")
+	var r e2e.Refund
+	if c.refunded {
+		sendWebhook(t, s, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(p.ID, o.ID, 0))
+		r = e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
+	}
+	for _, e := range events {
+		sendWebhook(t, s, e.payload(p.ID, o.ID, r.ID))
+	}
+	want := c.want
+	if c.wantSucceededFirst != nil && firstRefundOutcome(events) == refundSucceeded {
+		want = *c.wantSucceededFirst
+	}
+	if diff := cmp.Diff(want, readCardState(t, s, o.ID, sku)); diff != "" {
+		t.Errorf("%v (-want +got):\n%s", events, diff)
+	}
+}
+
+// firstRefundOutcome returns the first event that reports the outcome of a refund.
+func firstRefundOutcome(events []providerEvent) providerEvent {
+	i := slices.IndexFunc(events, func(e providerEvent) bool {
+		return e.refundStatus == "succeeded" || e.refundStatus == "failed"
+	})
+	return events[i]
+}
+
+func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := e2e.StartShop(t, e2e.Stock{"tea": 5}, webhooksOnly...)
+	o := s.MustCreateOrder(t, e2e.Alice, "tea", 2)
+	p := mustPayByCard(t, s, o.ID, "pm_card_visa")
+	payload := succeeded.payload(p.ID, o.ID, 0)
+	sign := func(secret string, at time.Time) string { return fakestripe.Sign(secret, []byte(payload), at) }
+	before := readCardState(t, s, o.ID, "tea")
+	for name, c := range map[string]e2e.Call{
+		"another secret":    webhookCall(payload, sign("whsec_another", time.Now())),
+		"no secret":         webhookCall(payload, sign("", time.Now())),
+		"six minutes old":   webhookCall(payload, sign(webhookSecret, time.Now().Add(-6*time.Minute))),
+		"a changed body":    webhookCall(payload+" ", sign(webhookSecret, time.Now())),
+		"not a signature":   webhookCall(payload, "t=1,v1=00"),
+		"a body of another": webhookCall(attemptFailed.payload(p.ID, o.ID, 0), sign(webhookSecret, time.Now())),
+	} {
+		s.WantProblem(t, http.StatusBadRequest, "malformed_request", c)
+		if diff := cmp.Diff(before, readCardState(t, s, o.ID, "tea")); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", name, diff)
+		}
+	}
+	if n := s.Count(t, `SELECT count(*) FROM processed_message`); n != 0 {
+		t.Errorf("%d provider events are recorded, want none", n)
+	}
+	sendWebhook(t, s, payload) // the same body with a valid signature is accepted
+	s.WantOrderStatus(t, o.ID, "paid")
+}

@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	devissuer "example.com/orders/internal/dev/issuer"
+	contracttest "example.com/orders/internal/test/contract"
+)
+
+// Command is one request to a route, prepared: everything it needs exists, nothing has
+// been sent. Each has people, products and orders of its own, so that the commands of
+// one environment do not meet. The members below Status are for guarded routes only.
+type Command struct {
+	*Service
+	Operation contracttest.Operation
+	// Call is the request, without a key. Subject sends it in Role.
+	Call          Call
+	Subject, Role string
+	// Customer and Seller own what the call is about; Alice and the shop, unless it
+	// says otherwise.
+	Customer, Seller string
+	// Status is the status of the response.
+	Status int
+
+	// OtherBody asks for something else and is as good as the body of the call; empty
+	// where there is nothing else to ask for.
+	OtherBody string
+	// OtherPath names another resource of which the same can be asked; empty where the
+	// path names none.
+	OtherPath string
+	// Peer is the token of another principal who may send the very same request, and
+	// PeerStatus the status of the response after the command took effect.
+	Peer       string
+	PeerStatus int
+	// Locks selects a row that the command has to lock, FOR UPDATE.
+	Locks Query
+	// Effects counts the effects of the command.
+	Effects Query
+	// Denied are calls of the subject that end in 403 or 404, by their code.
+	Denied map[string]Call
+
+	route                        string
+	effectsBefore, recordsBefore int
+}
+
+// Query is an SQL statement with its arguments.
+type Query struct {
+	SQL  string
+	Args []any
+}
+
+// Refusal is a command that the use case refuses with a status and a code.
+type Refusal struct {
+	Command
+	RefusedStatus int
+	Code          string
+	// Cure removes the cause, so that the command would succeed; nil where there is no
+	// way.
+	Cure func()
+}
+
+// Prepare prepares the request of a route of the table. Its name is a key of [Routes].
+func (s *Service) Prepare(t testing.TB, route string) Command {
+	t.Helper()
+	return s.complete(t, route, Routes[route].Prepare(t, s))
+}
+
+// PrepareRefusal prepares a command of the table that is refused.
+func (s *Service) PrepareRefusal(t testing.TB, of RefusalName) Refusal {
+	t.Helper()
+	r := Routes[of.Route].Refusals[of.Reason](t, s)
+	r.Command = s.complete(t, of.Route, r.Command)
+	return r
+}
+
+// complete sets what every command has.
+func (s *Service) complete(t testing.TB, route string, c Command) Command {
+	t.Helper()
+	c.Service, c.route, c.Operation = s, route, operation(t, s.Contract, route)
+	c.Call.Method = c.Operation.Method
+	c.Customer, c.Seller = cmp.Or(c.Customer, Alice), cmp.Or(c.Seller, Shop)
+	if c.Subject != "" {
+		c.Call.Token = s.Token(t, c.Subject, c.Role)
+	}
+	if c.Operation.Idempotent {
+		c.effectsBefore, c.recordsBefore = c.countEffects(t), c.countRecords(t)
+	}
+	return c
+}
+
+// operation returns what the contract says of a route of the table.
+func operation(t testing.TB, contract *contracttest.Validator, route string) contracttest.Operation {
+	t.Helper()
+	id := cmp.Or(Routes[route].Operation, route)
+	operations := contract.Operations()
+	i := slices.IndexFunc(operations, func(op contracttest.Operation) bool { return op.ID == id })
+	if i < 0 {
+		t.Fatalf("the contract has no operation %s", id)
+	}
+	return operations[i]
+}
+
+// On returns the command as it is sent to another replica.
+func (c Command) On(s *Service) Command {
+	c.Service = s
+	return c
+}
+
+// Another prepares another command of the same route.
+func (c Command) Another(t testing.TB) Command {
+	t.Helper()
+	return c.Prepare(t, c.route)
+}
+
+// WithKey returns the call with a key.
+func (c Command) WithKey(key string) Call { return c.Call.WithKey(key) }
+
+// MustRun sends the call with a new key. It must take effect.
+func (c Command) MustRun(t testing.TB, key string) Reply {
+	t.Helper()
+	r := c.Send(t, c.WithKey(key))
+	c.WantFirst(t, r, c.Status)
+	c.WantEffects(t, 1)
+	return r
+}
+
+// WantFirst checks the response to a request that ran.
+func (c Command) WantFirst(t testing.TB, r Reply, status int) {
+	t.Helper()
+	if r.Status != status {
+		t.Fatalf("%s: status %d, want %d: %s", c.route, r.Status, status, r.Body)
+	}
+	c.WantResult(t, r, "created", "")
+}
+
+// WantResult checks what a response says of the guard: its headers Idempotency-Result
+// and Idempotent-Replayed.
+func (c Command) WantResult(t testing.TB, r Reply, result, replayed string) {
+	t.Helper()
+	got := [2]string{r.Header.Get("Idempotency-Result"), r.Header.Get("Idempotent-Replayed")}
+	if want := [2]string{result, replayed}; got != want {
+		t.Errorf("Idempotency-Result and Idempotent-Replayed are %q, want %q: %d %s", got, want, r.Status, r.Body)
+	}
+}
+
+// WantNotGuarded checks that a response does not come from the guard.
+func (c Command) WantNotGuarded(t testing.TB, r Reply) {
+	t.Helper()
+	c.WantResult(t, r, "", "")
+}
+
+// storedHeaders are the headers of a stored response.
+var storedHeaders = []string{"Location", "Content-Type", "Idempotency-Key", "Idempotency-Expires"}
+
+// WantReplay checks that replay is the stored response of first.
+func (c Command) WantReplay(t testing.TB, first, replay Reply) {
+	t.Helper()
+	if !replay.SameAs(first) {
+		t.Errorf("the replay is %d %s\nthe first response was %d %s", replay.Status, replay.Body, first.Status, first.Body)
+	}
+	for _, name := range storedHeaders {
+		if got, want := replay.Header.Values(name), first.Header.Values(name); !slices.Equal(got, want) {
+			t.Errorf("%s of the replay is %q, want %q", name, got, want)
+		}
+	}
+	c.WantResult(t, replay, "reused", "true")
+}
+
+// WantEffects checks how often the command took effect since it was prepared.
+func (c Command) WantEffects(t testing.TB, n int) {
+	t.Helper()
+	if got := c.countEffects(t) - c.effectsBefore; got != n {
+		t.Errorf("%s took effect %d times, want %d", c.route, got, n)
+	}
+}
+
+func (c Command) countEffects(t testing.TB) int {
+	t.Helper()
+	return c.Count(t, c.Effects.SQL, c.Effects.Args...)
+}
+
+// Scope is the scope of the subject's keys.
+func (c Command) Scope() string { return devissuer.Name + " " + c.Subject }
+
+// RecordsSince counts the records that the guard stored for the subject since the
+// command was prepared.
+func (c Command) RecordsSince(t testing.TB) int {
+	t.Helper()
+	return c.countRecords(t) - c.recordsBefore
+}
+
+func (c Command) countRecords(t testing.TB) int {
+	t.Helper()
+	return c.Count(t, "SELECT count(*) FROM idempotency_record WHERE scope = $1", c.Scope())
+}
+
+// WantKeyFree checks that nothing happened and that the key can still be used.
+func (c Command) WantKeyFree(t testing.TB, key string) {
+	t.Helper()
+	c.WantEffects(t, 0)
+	if n := c.RecordsSince(t); n != 0 {
+		t.Errorf("the guard stored %d records, want none", n)
+	}
+	c.MustRun(t, key)
+}
+
+// LockRow locks the row that the command has to lock, until it is released or the test
+// ends.
+func (c Command) LockRow(t testing.TB) RowLock {
+	t.Helper()
+	return c.LockRows(t, c.Locks.SQL, c.Locks.Args...)
+}

@@ -1,0 +1,155 @@
+// Package e2e is the fixture of the black-box tests in the packages below it. It starts
+// the service as `orders serve` does, on a database and a token issuer of the test's
+// own, and checks every response against api/openapi.yaml.
+package e2e
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	devissuer "example.com/orders/internal/dev/issuer"
+	contracttest "example.com/orders/internal/test/contract"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+// Env is what the replicas of one test share: a database, a token issuer and the
+// contract.
+type Env struct {
+	DatabaseURL string
+	DB          *pgxpool.Pool
+	Issuer      *devissuer.Issuer
+	JWKSURL     string
+	Contract    *contracttest.Validator
+
+	stock   *initialStock
+	numbers atomic.Int64
+}
+
+// NewEnv creates a database and an issuer for one test.
+func NewEnv(t testing.TB) *Env {
+	t.Helper()
+	e := &Env{DatabaseURL: pgtest.New(t), Contract: contracttest.New(t), stock: newInitialStock()}
+	e.Connect(t)
+	var err error
+	if e.Issuer, err = devissuer.New(devissuer.Config{Algorithm: "ES256"}); err != nil {
+		t.Fatal(err)
+	}
+	issuer := httptest.NewServer(e.Issuer.Handler())
+	t.Cleanup(issuer.Close)
+	e.JWKSURL = issuer.URL + devissuer.JWKSPath
+	return e
+}
+
+// Connect opens the connections of the test itself. A test calls it after it has moved
+// the environment to another database.
+func (e *Env) Connect(t testing.TB) {
+	t.Helper()
+	var err error
+	if e.DB, err = pgxpool.New(t.Context(), e.DatabaseURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.DB.Close)
+}
+
+// OpenStore opens the postgres adapter on the database of the test.
+func (e *Env) OpenStore(t testing.TB) *postgres.DB {
+	t.Helper()
+	db := e.openStore(t)
+	t.Cleanup(db.Close)
+	return db
+}
+
+// openStore leaves it to the caller to close the connections.
+func (e *Env) openStore(t testing.TB) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: e.DatabaseURL, MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// Environ returns the environment variables of a replica. Settings, "NAME=value" each,
+// take precedence.
+func (e *Env) Environ(settings ...string) []string {
+	return append([]string{
+		"ORDERS_DATABASE_URL=" + e.DatabaseURL,
+		"ORDERS_JWT_ISSUER=" + devissuer.Name,
+		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
+		"ORDERS_JWKS_URL=" + e.JWKSURL,
+		"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0",
+	}, settings...)
+}
+
+// DatabaseSetting returns the setting of a replica whose database URL has one more
+// parameter.
+func (e *Env) DatabaseSetting(t testing.TB, parameter, value string) string {
+	t.Helper()
+	return "ORDERS_DATABASE_URL=" + WithParameter(t, e.DatabaseURL, parameter, value)
+}
+
+// WithParameter returns a database URL with one more parameter.
+func WithParameter(t testing.TB, databaseURL, parameter, value string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set(parameter, value)
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20")
+	return u.String()
+}
+
+// Token signs a token of the issuer that is valid for an hour.
+func (e *Env) Token(t testing.TB, sub string, roles ...string) string {
+	t.Helper()
+	signed, err := e.Issuer.Token(sub, roles, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+// NewKey returns an Idempotency-Key that this test has not used yet.
+func (e *Env) NewKey() string { return e.UniqueName("key") }
+
+// UniqueName returns a name that this test has not used yet.
+func (e *Env) UniqueName(prefix string) string {
+	return fmt.Sprintf("%s-%d", prefix, e.numbers.Add(1))
+}
+
+// Exec changes the database without the service.
+func (e *Env) Exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if _, err := e.DB.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// Count runs a query that returns one number.
+func (e *Env) Count(t testing.TB, query string, args ...any) int {
+	t.Helper()
+	var n int
+	if err := e.DB.QueryRow(t.Context(), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// AwaitBlocked waits until n statements of this database wait for a lock.
+func (e *Env) AwaitBlocked(t testing.TB, n int) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("%d statements wait for a lock", n), func() bool {
+		return e.Count(t, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= n
+	})
+}

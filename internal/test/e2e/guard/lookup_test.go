@@ -1,0 +1,66 @@
+package guard_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+func TestGetIdempotencyKey_ReportsCommandAndStatus(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	here, there := env.StartReplica(t), env.StartReplica(t)
+	for _, route := range e2e.GuardedRoutes() {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			c := here.Prepare(t, route)
+			key := c.UniqueName("7?a=b%20&c#d") // a key is not a URL, whatever it looks like
+			lookup := e2e.LookupCall(c.Call.Token, key)
+			c.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+			first := c.MustRun(t, key)
+			got := e2e.Want[map[string]any](t, c.Service, http.StatusOK, lookup)
+			var created, expires time.Time
+			if err := c.DB.QueryRow(t.Context(), "SELECT created_at, expires_at FROM idempotency_record WHERE key = $1",
+				key).Scan(&created, &expires); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]any{
+				"key": key, "command": c.Operation.ID, "status": float64(first.Status),
+				"created_at": created.UTC().Format(time.RFC3339Nano), "expires_at": expires.UTC().Format(time.RFC3339Nano),
+			}, got); diff != "" {
+				t.Errorf("what became of the key (-want +got):\n%s", diff)
+			}
+			c.WantProblem(t, http.StatusNotFound, "not_found", lookup.WithToken(c.Token(t, c.UniqueName("stranger"), c.Role)))
+			c.Exec(t, recordEnds["expired"], c.Scope())
+			there.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+		})
+	}
+}
+
+func TestGetIdempotencyKey_ReportsRefusal(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	for _, refusal := range e2e.GuardedRefusals() {
+		t.Run(refusal.String(), func(t *testing.T) {
+			t.Parallel()
+			r := s.PrepareRefusal(t, refusal)
+			key := r.NewKey()
+			lookup := e2e.LookupCall(r.Call.Token, key)
+			r.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+			r.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(key))
+			type outcome struct {
+				Key, Command string
+				Status       int
+			}
+			want := outcome{key, r.Operation.ID, r.RefusedStatus}
+			if diff := cmp.Diff(want, e2e.Want[outcome](t, r.Service, http.StatusOK, lookup)); diff != "" {
+				t.Errorf("what became of the key (-want +got):\n%s", diff)
+			}
+			r.WantProblem(t, http.StatusNotFound, "not_found", lookup.WithToken(r.Token(t, r.UniqueName("stranger"), r.Role)))
+		})
+	}
+}

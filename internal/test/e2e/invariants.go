@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// invariant is what is true of the database between any two transactions, whatever was
+// done to the service. The query returns a line for each offender.
+type invariant struct {
+	name      string
+	offenders string
+}
+
+const (
+	balanceIsSum      = "a balance is the sum of its ledger entries"
+	balancePositive   = "a balance is never negative"
+	entrySides        = "a ledger entry debits one account and credits another"
+	refundsWithin     = "refunds are at most what was captured"
+	moneyMoved        = "a payment and a refund are one ledger entry each"
+	reservedIsNeeded  = "the reserved quantity is what reservations need, and on hand"
+	stockIsConserved  = "the initial stock is on hand or sold"
+	oneLivePayment    = "an order has at most one live payment"
+	moneyFitsStatus   = "an order's money is what its status says"
+	reservationFits   = "only an order that waits for payment has a reservation"
+	oneEventPerChange = "every change has exactly one event"
+	noOtherEvents     = "every event has a change"
+	auditIsComplete   = "the audit log is what administrators did"
+	noStoredFailure   = "no failure is stored under a key"
+	successHasEffect  = "every stored success has its effect"
+	cancelledBy       = "a cancelled order names who cancelled it"
+)
+
+var invariants = []invariant{
+	{balanceIsSum, `
+		WITH entry AS (
+			SELECT credit AS account, currency, amount FROM ledger_entry UNION ALL SELECT debit, currency, -amount FROM ledger_entry
+		), sums AS (
+			SELECT account, currency, sum(amount) AS amount FROM entry WHERE account LIKE 'customer/%' GROUP BY account, currency
+		)
+		SELECT format('customer/%s: %s %s, its entries sum up to %s', b.customer_id, b.amount, b.currency, e.amount)
+		FROM balance b FULL JOIN sums e ON e.account = 'customer/' || b.customer_id AND e.currency = b.currency
+		WHERE coalesce(b.amount, 0) <> coalesce(e.amount, 0)`},
+	{balancePositive, `
+		SELECT customer_id FROM balance WHERE amount < 0
+		UNION ALL SELECT 'entry ' || id FROM ledger_entry WHERE balance_after < 0`},
+	{entrySides, `
+		SELECT 'entry ' || id FROM ledger_entry
+		WHERE debit = credit OR amount <= 0 OR 'customer/' || customer_id NOT IN (debit, credit)`},
+	{refundsWithin, `
+		SELECT 'payment ' || p.id FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
+		GROUP BY p.id HAVING sum(r.amount) > p.amount OR p.status <> 'captured' OR bool_or(r.currency <> p.currency)`},
+	{moneyMoved, `
+		SELECT 'payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
+		WHERE p.method = 'balance' AND p.status = 'captured' AND 1 <> (
+			SELECT count(*) FROM ledger_entry m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
+			AND m.currency = p.currency AND m.debit = 'customer/' || o.customer_id AND m.credit = 'seller/' || o.seller_id)
+		UNION ALL
+		SELECT 'refund ' || r.id FROM refund r JOIN orders o ON o.id = r.order_id JOIN payment p ON p.id = r.payment_id
+		WHERE (r.status = 'succeeded')::int <> ( -- a refund that a card rejects is reversed
+			SELECT count(*) FILTER (WHERE m.debit = 'seller/' || o.seller_id AND m.credit = back.account)
+			     - count(*) FILTER (WHERE m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id AND r.status = 'failed')
+			FROM ledger_entry m, (SELECT CASE p.method WHEN 'card' THEN 'provider' ELSE 'customer/' || o.customer_id END AS account) back
+			WHERE m.refund_id = r.id AND m.kind = 'refund' AND m.amount = r.amount AND m.currency = r.currency)
+		UNION ALL
+		SELECT 'card payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
+		WHERE p.method = 'card' AND (p.status = 'captured')::int <> (
+			SELECT count(*) FROM ledger_entry m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
+			AND m.currency = p.currency AND m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id)
+		UNION ALL
+		SELECT 'entry ' || id FROM ledger_entry
+		WHERE (kind = 'payment' AND payment_id IS NULL) OR (kind = 'refund' AND refund_id IS NULL)`},
+	{reservedIsNeeded, `
+		WITH needed AS (
+			SELECT i.sku, sum(i.quantity) AS units FROM orders o JOIN order_item i ON i.order_id = o.id
+			WHERE o.reserved_until IS NOT NULL GROUP BY i.sku
+		)
+		SELECT format('%s: %s reserved of %s, reservations need %s', p.sku, p.reserved, p.on_hand, coalesce(n.units, 0))
+		FROM product p LEFT JOIN needed n USING (sku)
+		WHERE p.reserved <> coalesce(n.units, 0) OR p.reserved NOT BETWEEN 0 AND p.on_hand`},
+	{oneLivePayment, `
+		SELECT 'order ' || order_id FROM payment WHERE status IN ('processing', 'captured') GROUP BY order_id HAVING count(*) > 1`},
+	{moneyFitsStatus, `
+		WITH money AS (
+			SELECT o.id, o.status, o.total, coalesce(sum(p.amount) FILTER (WHERE p.status = 'captured'), 0) AS captured,
+			       coalesce((SELECT sum(r.amount) FROM refund r WHERE r.order_id = o.id AND r.status <> 'failed'), 0) AS refunded
+			FROM orders o LEFT JOIN payment p ON p.order_id = o.id GROUP BY o.id
+		)
+		SELECT format('order %s is %s: %s captured, %s refunded', id, status, captured, refunded) FROM money WHERE NOT CASE
+			WHEN status IN ('pending_payment', 'payment_processing') THEN captured = 0 AND refunded = 0
+			WHEN status IN ('paid', 'fulfilling') THEN captured = total AND refunded < captured
+			WHEN status = 'cancelled' THEN captured = refunded OR EXISTS ( -- the card rejected the refund
+				SELECT FROM refund r JOIN payment p ON p.id = r.payment_id
+				WHERE r.order_id = money.id AND r.status = 'failed' AND p.method = 'card')
+			ELSE captured = total
+		END`},
+	{reservationFits, `
+		SELECT 'order ' || id FROM orders
+		WHERE reserved_until IS NOT NULL AND status NOT IN ('pending_payment', 'payment_processing')`},
+	{cancelledBy, `SELECT 'order ' || id FROM orders WHERE (status = 'cancelled') <> (cancelled_by IS NOT NULL)`},
+	{oneEventPerChange, `
+		SELECT 'order ' || o.id FROM orders o LEFT JOIN outbox e ON e.aggregate = 'order/' || o.id
+		GROUP BY o.id HAVING count(e.id) <> o.version OR count(DISTINCT e.data->>'version') <> o.version
+			OR max((e.data->>'version')::bigint) <> o.version
+		UNION ALL
+		SELECT 'payment ' || id FROM payment p WHERE 1 <> (
+			SELECT count(*) FROM outbox WHERE type = 'payment.' || p.status AND aggregate = 'payment/' || p.id)
+		UNION ALL
+		SELECT 'refund ' || id FROM refund r WHERE 1 <> (
+			SELECT count(*) FROM outbox WHERE type = 'refund.' || r.status AND (data->>'refund_id')::bigint = r.id)
+		UNION ALL
+		SELECT 'entry ' || id FROM ledger_entry m WHERE customer_id IS NOT NULL AND 1 <> (
+			SELECT count(*) FROM outbox WHERE type = 'balance.' || m.kind AND (data->>'balance_transaction_id')::bigint = m.id)`},
+	{noOtherEvents, `
+		WITH event AS (SELECT count(*) AS n FROM outbox), change AS (
+			SELECT (SELECT coalesce(sum(version), 0) FROM orders) + (SELECT count(*) FROM payment)
+			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM ledger_entry WHERE customer_id IS NOT NULL)
+			     -- A card payment and its refund have an event when they begin, too.
+			     + (SELECT count(*) FROM payment WHERE method = 'card' AND status <> 'processing')
+			     + (SELECT count(*) FROM refund r JOIN payment p ON p.id = r.payment_id
+			        WHERE p.method = 'card' AND r.status <> 'pending')
+			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'refund' AND debit = 'provider') AS n)
+		SELECT format('%s events for %s changes', event.n, change.n) FROM event, change WHERE event.n <> change.n`},
+	{auditIsComplete, `
+		WITH done AS (
+			SELECT 'RefundPayment' AS action, created_by AS actor, 'order/' || order_id AS resource FROM refund
+				WHERE idempotency_key IS NOT NULL
+			UNION ALL SELECT 'CancelOrder', cancelled_by, 'order/' || id FROM orders WHERE cancel_key IS NOT NULL
+			UNION ALL SELECT CASE kind WHEN 'credit' THEN 'CreditBalance' ELSE 'ChargeBalance' END, created_by, 'balance/' || customer_id
+				FROM ledger_entry WHERE kind IN ('credit', 'charge')
+		), effects AS (
+			SELECT action, actor, resource, count(*) AS n FROM done GROUP BY 1, 2, 3
+		), entries AS (
+			SELECT action, actor, resource, count(*) AS n FROM audit_log
+			WHERE action IN ('RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance') GROUP BY 1, 2, 3
+		)
+		SELECT format('%s of %s by %s: %s effects, %s entries', action, resource, actor, coalesce(e.n, 0), coalesce(t.n, 0))
+		FROM effects e FULL JOIN entries t USING (action, actor, resource)
+		WHERE coalesce(t.n, 0) > coalesce(e.n, 0) OR (actor = '` + Root + `' AND coalesce(t.n, 0) < e.n) -- others may have other roles
+		UNION ALL
+		SELECT format('%s to %s is in the audit log and did not happen', resource, metadata->>'status') FROM audit_log a
+		WHERE action = 'UpdateOrderStatus' AND NOT EXISTS (
+			SELECT FROM outbox e WHERE e.aggregate = a.resource AND e.type = 'order.' || (a.metadata->>'status'))`},
+	{noStoredFailure, `
+		SELECT format('%s: %s', key, status) FROM idempotency_record
+		WHERE status / 100 <> 2 AND status NOT IN (402, 409, 422)`},
+	{successHasEffect, `
+		WITH stored AS (
+			SELECT operation AS command, key, substring(scope from '[^ ]* (.*)') AS actor FROM idempotency_record WHERE status / 100 = 2
+		)
+		SELECT command || ' ' || key FROM stored s WHERE NOT CASE command
+			WHEN 'createOrder' THEN EXISTS (SELECT FROM orders WHERE idempotency_key = s.key AND created_by = s.actor)
+			WHEN 'reserveInventory' THEN EXISTS (SELECT FROM reservation_extension WHERE idempotency_key = s.key AND created_by = s.actor)
+			WHEN 'confirmPayment' THEN EXISTS (SELECT FROM payment WHERE idempotency_key = s.key AND created_by = s.actor)
+			WHEN 'refundPayment' THEN EXISTS (SELECT FROM refund WHERE idempotency_key = s.key AND created_by = s.actor)
+			WHEN 'cancelOrder' THEN EXISTS (SELECT FROM orders WHERE cancel_key = s.key AND cancelled_by = s.actor)
+			WHEN 'creditBalance' THEN EXISTS (SELECT FROM ledger_entry WHERE idempotency_key = s.key AND created_by = s.actor)
+			WHEN 'chargeBalance' THEN EXISTS (SELECT FROM ledger_entry WHERE idempotency_key = s.key AND created_by = s.actor)
+			ELSE false
+		END`},
+}
+
+// CheckInvariants reports every invariant that does not hold. It reads one snapshot, so
+// it may run while the service works. Without the initial stock, whether stock was lost
+// is not checked.
+func CheckInvariants(t testing.TB, db *pgxpool.Pool, stock Stock) {
+	t.Helper()
+	found, err := violations(db, stock)
+	if err != nil {
+		t.Errorf("check the invariants: %v", err)
+	}
+	for _, v := range found {
+		t.Errorf("%s, but: %s", v.name, v.offenders)
+	}
+}
+
+// violations returns the invariants that do not hold, each with an offender. It has a
+// context of its own, because it runs when that of the test is over.
+func violations(db *pgxpool.Pool, stock Stock) (found []invariant, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, db, snapshot, func(tx pgx.Tx) error {
+		found, err = violationsIn(ctx, tx, stock)
+		return err
+	})
+	return found, err
+}
+
+func violationsIn(ctx context.Context, tx pgx.Tx, stock Stock) ([]invariant, error) {
+	var found []invariant
+	for _, inv := range invariants {
+		rows, err := tx.Query(ctx, inv.offenders+" LIMIT 5")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", inv.name, err)
+		}
+		offenders, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", inv.name, err)
+		}
+		for _, offender := range offenders {
+			found = append(found, invariant{inv.name, offender})
+		}
+	}
+	lost, err := lostStock(ctx, tx, stock)
+	return append(found, lost...), err
+}
+
+// lostStock compares what is on hand or sold with the initial stock.
+func lostStock(ctx context.Context, tx pgx.Tx, stock Stock) ([]invariant, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT p.sku, p.on_hand, coalesce(sum(i.quantity) FILTER (
+			WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')), 0) AS sold
+		FROM product p LEFT JOIN order_item i USING (sku) LEFT JOIN orders o ON o.id = i.order_id
+		GROUP BY p.sku`)
+	if err != nil {
+		return nil, err
+	}
+	var found []invariant
+	var sku string
+	var onHand, sold int
+	_, err = pgx.ForEachRow(rows, []any{&sku, &onHand, &sold}, func() error {
+		if initial, known := stock[sku]; known && initial != onHand+sold {
+			found = append(found, invariant{stockIsConserved, fmt.Sprintf("%s: %d at the start, %d on hand, %d sold", sku, initial, onHand, sold)})
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	testport "example.com/orders/internal/test/port"
+)
+
+// Process is a running `orders serve`.
+type Process struct {
+	URL string
+
+	cmd  *exec.Cmd
+	log  *Buffer
+	once sync.Once
+}
+
+// StartProcess runs the binary on the database of the test and waits until it is ready.
+// A process that still runs at the end of the test is killed.
+func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Process {
+	t.Helper()
+	addr := FreeAddr(t)
+	p := &Process{URL: "http://" + addr, log: &Buffer{}}
+	p.cmd = exec.CommandContext(t.Context(), binary, "serve")
+	p.cmd.Env = e.Environ(append([]string{"ORDERS_ADDR=" + addr}, settings...)...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("the log of the process:\n%s", p.log)
+		}
+	})
+	Eventually(t, "the process is ready", func() bool { return isOK(p.URL + "/health/ready") })
+	return p
+}
+
+// ServiceOf returns a process as a service that calls can be sent to.
+func (e *Env) ServiceOf(p *Process) *Service { return &Service{Env: e, URL: p.URL} }
+
+// Kill ends the process at once (SIGKILL): nothing of it cleans up.
+func (p *Process) Kill() {
+	p.once.Do(func() {
+		_ = p.cmd.Process.Kill() // it may be gone already
+		_ = p.cmd.Wait()         // the error is that it was killed
+	})
+}
+
+// Terminate asks the process to stop (SIGTERM), and returns where its end is reported.
+func (p *Process) Terminate(t testing.TB) <-chan error {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go p.once.Do(func() { ended <- p.cmd.Wait() })
+	return ended
+}
+
+// WantEnd waits for the end of a process that was asked to stop. It must be a success.
+func (p *Process) WantEnd(t testing.TB, ended <-chan error, timeout time.Duration) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("the process ended with %v", err)
+		}
+	case <-time.After(timeout):
+		_ = p.cmd.Process.Kill()
+		t.Errorf("the process still ran after %v", timeout)
+	}
+}
+
+// FreeAddr returns an address on which nobody listens.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(testport.Free(t)))
+}
+
+// Buffer can be read while a process or a service writes to it.
+type Buffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+// Write appends to the buffer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+// String returns what has been written so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// Figure is a number that the admin listener of a process reports.
+type Figure struct {
+	path    string
+	pattern *regexp.Regexp
+}
+
+var (
+	// Goroutines is the number of goroutines.
+	Goroutines = Figure{"/debug/pprof/goroutine?debug=1", regexp.MustCompile(`goroutine profile: total ([0-9]+)`)}
+	// LiveHeap is the size of the heap in bytes, after a collection.
+	LiveHeap = Figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
+)
+
+// Read asks the admin listener of a process for the figure.
+func (f Figure) Read(t testing.TB, adminAddr string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+adminAddr+f.path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := f.pattern.FindSubmatch(body)
+	if found == nil {
+		t.Fatalf("%s: no figure in %.200s", f.path, body)
+	}
+	n, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,103 @@
+package process_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/migrations"
+)
+
+// newestVersion returns the schema version that the binary needs.
+func newestVersion(t testing.TB) uint {
+	t.Helper()
+	version, err := migrations.Newest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}
+
+// versionLine is what `orders migrate` prints.
+func versionLine(t testing.TB, version uint) string {
+	t.Helper()
+	return fmt.Sprintf("schema version %d of %d\n", version, newestVersion(t))
+}
+
+// emptyDatabase drops everything in the database of the test.
+func emptyDatabase(t testing.TB, env *e2e.Env) {
+	t.Helper()
+	env.Exec(t, `DROP SCHEMA public CASCADE`)
+	env.Exec(t, `CREATE SCHEMA public`)
+	env.Exec(t, `DROP SCHEMA IF EXISTS river CASCADE`)
+}
+
+// countObjects counts the tables, schemas and types of the database, without those of
+// the migration tool.
+func countObjects(t testing.TB, env *e2e.Env) int {
+	t.Helper()
+	return env.Count(t, `
+		SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND c.relname NOT LIKE 'schema_migrations%'`) +
+		env.Count(t, `SELECT count(*) FROM pg_namespace WHERE nspname NOT LIKE 'pg_%' AND nspname NOT IN ('public', 'information_schema')`) +
+		env.Count(t, `SELECT count(*) FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = 'public' AND t.typname NOT LIKE '%schema_migrations'`)
+}
+
+func TestMigrate_GoesUpAndDownAndUp(t *testing.T) {
+	t.Parallel()
+	binary, env := e2e.BuildOrders(t), e2e.NewEnv(t)
+	emptyDatabase(t, env)
+	migrate := func(direction string, version uint) {
+		t.Helper()
+		if got, want := output(t, binary, env.Environ(), "migrate", direction), versionLine(t, version); got != want {
+			t.Errorf("orders migrate %s: %q, want %q", direction, got, want)
+		}
+	}
+	newest := newestVersion(t)
+	migrate("version", 0)
+	migrate("up", newest)
+	migrate("up", newest)
+	migrate("version", newest)
+	if countObjects(t, env) == 0 {
+		t.Fatal("after up the database is empty")
+	}
+	for version := newest; version > 0; version-- {
+		migrate("down", version-1)
+	}
+	if n := countObjects(t, env); n != 0 {
+		t.Errorf("down leaves %d objects in the database", n)
+	}
+	migrate("up", newest)
+	env.StartReplica(t).Credit(t, e2e.Alice, "1.00")
+}
+
+func TestMigrate_RunsConcurrently(t *testing.T) {
+	t.Parallel()
+	const processes = 4
+	binary, env := e2e.BuildOrders(t), e2e.NewEnv(t)
+	emptyDatabase(t, env)
+	ends := make(chan error, processes)
+	for range processes {
+		cmd := exec.CommandContext(t.Context(), binary, "migrate", "up")
+		cmd.Env = append(systemEnviron(), env.Environ()...)
+		go func() { ends <- cmd.Run() }()
+	}
+	for range processes {
+		if err := e2e.Receive(t, ends, "a migration ends"); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, want := output(t, binary, env.Environ(), "migrate", "version"), versionLine(t, newestVersion(t)); got != want {
+		t.Errorf("orders migrate version: %q, want %q", got, want)
+	}
+}
+
+func TestMigrate_RefusesOtherDirections(t *testing.T) {
+	t.Parallel()
+	message := errorOf(t, e2e.BuildOrders(t), e2e.NewEnv(t).Environ(), "migrate", "sideways")
+	if !strings.Contains(message, `"sideways"`) || !strings.Contains(message, "up|down|version") {
+		t.Errorf("the error is %s", message)
+	}
+}

@@ -1,0 +1,134 @@
+package process_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// sendBlocked sends n credits of a customer whose balance is locked, and returns when
+// all of them wait in the database.
+func sendBlocked(t *testing.T, l *e2e.Load, customer string, n int) <-chan e2e.Reply {
+	t.Helper()
+	replies := make(chan e2e.Reply, n)
+	for range n {
+		call := l.CreditCall(t, customer, "1.00")
+		go func() {
+			r, err := l.Send(t, call)
+			if err != nil {
+				t.Errorf("an accepted request got no response: %v", err)
+			}
+			replies <- r
+		}()
+	}
+	l.AwaitBlocked(t, n)
+	return replies
+}
+
+func TestService_AnswersAcceptedRequestsWhenStopped(t *testing.T) {
+	t.Parallel()
+	const blocked = 2 // of four connections
+	env := e2e.NewEnv(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t))
+	s := env.ServiceOf(p)
+	s.Credit(t, e2e.Alice, "1.00")
+	l := e2e.NewLoad(env)
+	l.SendTo(p)
+	balance := lockBalance(t, env, e2e.Alice)
+	replies := sendBlocked(t, l, e2e.Alice, blocked)
+	stop := l.Start(t, 4)
+	l.AwaitAnswers(t, 20)
+
+	ended := p.Terminate(t)
+
+	e2e.Eventually(t, "the service is not ready", func() bool {
+		return s.Send(t, e2e.Get("", "/health/ready")).Status == http.StatusServiceUnavailable
+	})
+	l.AwaitAnswers(t, 10) // until load balancers notice, it still serves
+	stop()
+	awaitNotListening(t, p)
+	select {
+	case err := <-ended:
+		t.Fatalf("the process ended before its requests: %v", err)
+	default:
+	}
+	balance.Release()
+	for range blocked {
+		if r := <-replies; r.Status != http.StatusCreated {
+			t.Errorf("an accepted request was answered %d: %s", r.Status, r.Body)
+		}
+	}
+	p.WantEnd(t, ended, 10*time.Second)
+	if l.Broken.Load()+l.Unsent.Load() > 0 {
+		t.Errorf("%d requests got no response, %d were not accepted", l.Broken.Load(), l.Unsent.Load())
+	}
+	if n := env.Count(t, `SELECT count(*) FROM ledger_entry WHERE customer_id = $1`, e2e.Alice); n != 1+blocked {
+		t.Errorf("%d ledger entries, want %d", n, 1+blocked)
+	}
+}
+
+// awaitNotListening waits until a process accepts no connections any more.
+func awaitNotListening(t *testing.T, p *e2e.Process) {
+	t.Helper()
+	e2e.Eventually(t, "no connection is accepted", func() bool {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(p.URL, "http://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+}
+
+func TestService_StopsAlthoughRequestIsBlocked(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t))
+	env.ServiceOf(p).Credit(t, e2e.Alice, "1.00")
+	l := e2e.NewLoad(env)
+	l.SendTo(p)
+	lockBalance(t, env, e2e.Alice)
+	replies := sendBlocked(t, l, e2e.Alice, 1)
+	ended := p.Terminate(t)
+	if r := <-replies; r.Status != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+		t.Errorf("the blocked request was answered %d %v: %s", r.Status, r.Header, r.Body)
+	}
+	p.WantEnd(t, ended, 10*time.Second)
+}
+
+func TestService_KeepsNothingAfterLoad(t *testing.T) {
+	t.Parallel()
+	const operations = 50
+	env := e2e.NewEnv(t)
+	adminAddr := e2e.FreeAddr(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_ADMIN_ADDR="+adminAddr)
+	l := e2e.NewLoad(env)
+	l.SendTo(p)
+	work := func() {
+		stop := l.Start(t, 8)
+		l.AwaitAnswers(t, operations)
+		stop()
+	}
+	work() // starts what stays
+	before := e2e.Goroutines.Read(t, adminAddr)
+	for range 3 {
+		work()
+	}
+	e2e.Eventually(t, "the goroutines of the load have ended", func() bool {
+		return e2e.Goroutines.Read(t, adminAddr) < before+operations/2
+	})
+	e2e.Eventually(t, "no transaction and no lock is left", func() bool {
+		return env.Count(t, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+				AND pid <> pg_backend_pid() AND state <> 'idle' AND backend_type = 'client backend'`) == 0 &&
+			env.Count(t, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE d.datname = current_database() AND locktype = 'advisory'`) == 0
+	})
+	p.WantEnd(t, p.Terminate(t), 10*time.Second)
+	e2e.Eventually(t, "no connection is left", func() bool {
+		return env.Count(t, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'orders'`) == 0
+	})
+}

@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// Route is one row of the table of routes: how to prepare a request, why a guarded
+// command is refused, and who may send it.
+type Route struct {
+	// Operation is the operation of the contract, where it is not the key of the row.
+	// Such a row is a variant of its operation: access is in the row of the operation.
+	Operation string
+	Prepare   func(t testing.TB, s *Service) Command
+	Refusals  map[string]func(t testing.TB, s *Service) Refusal
+	Access    Access
+}
+
+// Routes is the table of all routes. Those with refusals, and variants, are guarded.
+var Routes = joined(orderRoutes, paymentRoutes, balanceRoutes, otherRoutes)
+
+func joined(parts ...map[string]Route) map[string]Route {
+	table := map[string]Route{}
+	for _, part := range parts {
+		maps.Copy(table, part)
+	}
+	return table
+}
+
+// GuardedRoutes returns the rows of the table whose requests take an Idempotency-Key.
+func GuardedRoutes() []string {
+	var guarded []string
+	for name, route := range Routes {
+		if len(route.Refusals) > 0 || route.Operation != "" {
+			guarded = append(guarded, name)
+		}
+	}
+	slices.Sort(guarded)
+	return guarded
+}
+
+// RefusalName names a refusal of the table.
+type RefusalName struct{ Route, Reason string }
+
+// String returns the name for a subtest.
+func (r RefusalName) String() string { return r.Route + ", " + r.Reason }
+
+// GuardedRefusals returns all refusals of the table.
+func GuardedRefusals() []RefusalName {
+	var all []RefusalName
+	for _, route := range GuardedRoutes() {
+		for _, reason := range slices.Sorted(maps.Keys(Routes[route].Refusals)) {
+			all = append(all, RefusalName{route, reason})
+		}
+	}
+	return all
+}

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+var paymentRoutes = map[string]Route{
+	"confirmPayment": {
+		Prepare: confirmPayment,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{
+			"insufficient funds": payWithoutMoney, "paid already": payPaidOrder, "cards not accepted": payByCard,
+		},
+		Access: Access{Customer: ownerOnly, Seller: nobody, Admin: nobody, System: nobody},
+	},
+	"refundPayment": {
+		Prepare: refundPayment,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{
+			"more than was paid": refundTooMuch, "not paid yet": refundUnpaidOrder,
+		},
+		Access: Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
+	},
+	"refundPayment in full": {Operation: "refundPayment", Prepare: refundInFull},
+	"listPayments": {
+		Prepare: readOrderOf("/payments"),
+		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
+	"takeStripeWebhook": {Prepare: readPath("/webhooks/stripe"), Access: Access{Public: true, PublicStatus: 404}}, // no cards here
+}
+
+var balanceRoutes = map[string]Route{
+	"chargeBalance": {
+		Prepare:  chargeBalance,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{"insufficient funds": chargeWithoutMoney},
+		Access:   Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody},
+	},
+	"creditBalance": {
+		Prepare:  creditBalance,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{"too large a balance": creditTooMuch},
+		Access:   Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody},
+	},
+	"getBalance": {
+		Prepare: readBalanceOf(""),
+		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody},
+	},
+	"listBalanceTransactions": {
+		Prepare: readBalanceOf("/transactions"),
+		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody},
+	},
+}
+
+// confirmPayment pays an order whose customer has money enough for two.
+func confirmPayment(t testing.TB, s *Service) Command {
+	t.Helper()
+	c := onPayment(t, s)
+	s.Credit(t, c.Customer, "1000.00")
+	c.OtherBody = `{"method": "card", "payment_method": "pm_card_visa"}`
+	c.Peer, c.PeerStatus = s.Token(t, s.UniqueName("customer"), "customer"), http.StatusForbidden
+	return c
+}
+
+// onPayment prepares the payment of an order from the balance. Its effects are
+// payments.
+func onPayment(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onOrder(t, s, "payment/confirm", `{"method": "balance"}`)
+	c.Effects = Query{"SELECT count(*) FROM payment WHERE order_id = $1", []any{o.ID}}
+	return c
+}
+
+func payWithoutMoney(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c := onPayment(t, s)
+	return Refusal{c, http.StatusPaymentRequired, "insufficient_funds", func() { s.Credit(t, c.Customer, "1000.00") }}
+}
+
+func payPaidOrder(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onOrder(t, s, "payment/confirm", `{"method": "balance"}`)
+	s.MustPay(t, o)
+	return Refusal{c, http.StatusConflict, "invalid_order_state", nil}
+}
+
+func payByCard(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, _ := onOrder(t, s, "payment/confirm", `{"method": "card", "payment_method": "pm_card_visa"}`)
+	return Refusal{c, http.StatusUnprocessableEntity, "payment_method_unavailable", nil}
+}
+
+// refundPayment refunds a part of a payment of 200.00.
+func refundPayment(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onRefund(t, s, refundOf("10.00"))
+	s.MustPay(t, o)
+	c.OtherBody = refundOf("20.00")
+	c.Peer, c.PeerStatus = s.AdminToken(t), http.StatusOK
+	return c
+}
+
+// refundInFull refunds a payment without naming the amount. Naming it is another
+// request.
+func refundInFull(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onRefund(t, s, `{"reason": "dented a/b"}`)
+	s.MustPay(t, o)
+	c.OtherBody = refundOf("200.00")
+	c.Peer, c.PeerStatus = s.AdminToken(t), http.StatusConflict // nothing is left to refund
+	return c
+}
+
+// onRefund prepares a refund of an order that is not paid yet. Its effects are refunds.
+func onRefund(t testing.TB, s *Service, body string) (Command, Order) {
+	t.Helper()
+	c, o := onOrder(t, s, "payment/refund", body)
+	c.Effects = Query{"SELECT count(*) FROM refund WHERE order_id = $1", []any{o.ID}}
+	return c, o
+}
+
+func refundOf(amount string) string {
+	return fmt.Sprintf(`{"reason": "dented a/b", "amount": {"currency": "RUB", "amount": %q}}`, amount)
+}
+
+func refundTooMuch(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onOrder(t, s, "payment/refund", refundOf("200.01"))
+	s.MustPay(t, o)
+	return Refusal{c, http.StatusConflict, "refund_exceeds_payment", nil}
+}
+
+func refundUnpaidOrder(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onRefund(t, s, refundOf("10.00"))
+	return Refusal{c, http.StatusConflict, "invalid_order_state", func() { s.MustPay(t, o) }}
+}
+
+// onBalance prepares a command of the bank on the balance of a new customer, who has
+// 100.00. Its effects are ledger entries.
+func onBalance(t testing.TB, s *Service, kind, amount, otherAmount string) Command {
+	t.Helper()
+	customer := s.UniqueName("customer")
+	s.Credit(t, customer, "100.00")
+	path := func(customer string) string { return "/customers/" + customer + "/balance/" + kind }
+	body := func(amount string) string {
+		return fmt.Sprintf(`{"reference": "fee/7", "description": "fee", "amount": {"currency": "RUB", "amount": %q}}`, amount)
+	}
+	return Command{
+		Subject: s.UniqueName("bank"), Role: "system", Customer: customer, Status: http.StatusCreated,
+		Call:      Call{Path: path(customer), Body: body(amount)},
+		OtherBody: body(otherAmount),
+		OtherPath: path(s.UniqueName("customer")),
+		Peer:      s.Token(t, s.UniqueName("bank"), "system"), PeerStatus: http.StatusCreated,
+		Locks:   Query{"SELECT FROM balance WHERE customer_id = $1 FOR UPDATE", []any{customer}},
+		Effects: Query{"SELECT count(*) FROM ledger_entry WHERE customer_id = $1 AND kind = $2", []any{customer, kind}},
+	}
+}
+
+func chargeBalance(t testing.TB, s *Service) Command {
+	t.Helper()
+	return onBalance(t, s, "charge", "10.00", "11.00")
+}
+
+func creditBalance(t testing.TB, s *Service) Command {
+	t.Helper()
+	return onBalance(t, s, "credit", "10.00", "11.00")
+}
+
+func chargeWithoutMoney(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c := onBalance(t, s, "charge", "150.00", "")
+	return Refusal{c, http.StatusPaymentRequired, "insufficient_funds", func() { s.Credit(t, c.Customer, "50.00") }}
+}
+
+func creditTooMuch(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c := onBalance(t, s, "credit", "999999999999999.99", "")
+	return Refusal{c, http.StatusUnprocessableEntity, "validation_failed", func() {
+		s.Exec(t, "UPDATE balance SET amount = 0 WHERE customer_id = $1", c.Customer)
+	}}
+}
+
+// readBalanceOf prepares a request to the balance of a new customer, who has 100.00.
+func readBalanceOf(path string) func(testing.TB, *Service) Command {
+	return func(t testing.TB, s *Service) Command {
+		t.Helper()
+		customer := s.UniqueName("customer")
+		s.Credit(t, customer, "100.00")
+		return Command{
+			Customer: customer, Status: http.StatusOK,
+			Call: Call{Path: "/customers/" + customer + "/balance" + path},
+		}
+	}
+}

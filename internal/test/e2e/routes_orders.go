@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+var orderRoutes = map[string]Route{
+	"createOrder": {
+		Prepare: createOrder,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{
+			"out of stock": orderOutOfStock, "unknown product": orderUnknownProduct,
+		},
+		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: nobody},
+	},
+	"getOrderById": {
+		Prepare: readOrderOf(""),
+		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
+	"listOrders": {
+		Prepare: readPath("/orders"),
+		Access:  Access{Customer: everybody, Seller: everybody, Admin: onRecord, System: nobody},
+	},
+	"reserveInventory": {
+		Prepare: reserveInventory,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{
+			"stock sold meanwhile": reserveSoldStock, "paid already": reservePaidOrder,
+		},
+		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: everybody},
+	},
+	"cancelOrder": {
+		Prepare:  cancelOrder,
+		Refusals: map[string]func(testing.TB, *Service) Refusal{"shipped already": cancelShippedOrder},
+		Access:   Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
+	"cancelOrder of a paid order": {Operation: "cancelOrder", Prepare: cancelPaidOrder},
+	"updateOrderStatus": {
+		Prepare: updateOrderStatus,
+		Access:  Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
+}
+
+func createOrder(t testing.TB, s *Service) Command {
+	t.Helper()
+	customer, tea, cup := s.UniqueName("customer"), s.UniqueName("tea"), s.UniqueName("cup")
+	s.PutProduct(t, tea, 100)
+	s.PutProduct(t, cup, 100)
+	body := func(customer string, cups int) string {
+		return fmt.Sprintf(`{"items": [{"sku": %q, "quantity": 1}, {"sku": %q, "quantity": %d}], "customer_id": %q}`,
+			tea, cup, cups, customer)
+	}
+	return Command{
+		Subject: customer, Role: "customer", Customer: customer, Status: http.StatusCreated,
+		Call:      Call{Path: "/orders", Body: body(customer, 2)},
+		OtherBody: body(customer, 3),
+		Peer:      s.SellerToken(t), PeerStatus: http.StatusCreated,
+		Locks:   Query{"SELECT FROM product WHERE sku = $1 FOR UPDATE", []any{tea}},
+		Effects: Query{"SELECT count(*) FROM orders WHERE customer_id = $1", []any{customer}},
+		Denied: map[string]Call{
+			"forbidden_resource": {Path: "/orders", Body: body("somebody-else", 2)},
+		},
+	}
+}
+
+func orderOutOfStock(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c := createOrder(t, s)
+	scarce := s.UniqueName("scarce")
+	s.PutProduct(t, scarce, 0)
+	c.Call.Body = fmt.Sprintf(`{"items": [{"sku": %q, "quantity": 1}]}`, scarce)
+	return Refusal{c, http.StatusConflict, "out_of_stock", func() { s.PutProduct(t, scarce, 1) }}
+}
+
+func orderUnknownProduct(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c := createOrder(t, s)
+	unknown := s.UniqueName("unknown")
+	c.Call.Body = fmt.Sprintf(`{"items": [{"sku": %q, "quantity": 1}]}`, unknown)
+	return Refusal{c, http.StatusUnprocessableEntity, "unknown_sku", func() { s.PutProduct(t, unknown, 1) }}
+}
+
+// readOrderOf prepares a request to a paid order of a new customer.
+func readOrderOf(path string) func(testing.TB, *Service) Command {
+	return func(t testing.TB, s *Service) Command {
+		t.Helper()
+		c, o := onOrder(t, s, "", "")
+		s.MustPay(t, o)
+		c.Call.Path = fmt.Sprintf("/orders/%d%s", o.ID, path)
+		return c
+	}
+}
+
+// onOrder prepares a command on an order of a new customer, who has another order, too.
+// Its effects are the changes of the order's version.
+func onOrder(t testing.TB, s *Service, command, body string) (Command, Order) {
+	t.Helper()
+	customer, sku := s.UniqueName("customer"), s.UniqueName("tea")
+	s.PutProduct(t, sku, 100)
+	o, other := s.MustCreateOrder(t, customer, sku, 2), s.MustCreateOrder(t, customer, sku, 2)
+	foreign := s.MustCreateOrder(t, s.UniqueName("stranger"), sku, 1)
+	path := func(id int) string { return fmt.Sprintf("/orders/%d/%s", id, command) }
+	return Command{
+		Subject: customer, Role: "customer", Customer: customer, Status: http.StatusOK,
+		Call:      Call{Path: path(o.ID), Body: body},
+		OtherPath: path(other.ID),
+		Locks:     Query{"SELECT FROM orders WHERE id = $1 FOR UPDATE", []any{o.ID}},
+		Effects:   Query{"SELECT version FROM orders WHERE id = $1", []any{o.ID}},
+		Denied: map[string]Call{
+			"forbidden_resource": {Path: path(foreign.ID), Body: body},
+			"not_found":          {Path: path(1 << 50), Body: body},
+		},
+	}, o
+}
+
+func reserveInventory(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, _ := onOrder(t, s, "reservation", `{}`)
+	c.Peer, c.PeerStatus = s.SellerToken(t), http.StatusOK
+	return c
+}
+
+func reserveSoldStock(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onOrder(t, s, "reservation", `{}`)
+	s.Exec(t, "UPDATE orders SET reserved_until = NULL WHERE customer_id = $1", c.Customer)
+	s.Exec(t, "UPDATE product SET reserved = 0, on_hand = 0 WHERE sku = (SELECT sku FROM order_item WHERE order_id = $1)", o.ID)
+	return Refusal{c, http.StatusConflict, "out_of_stock", func() {
+		s.Exec(t, "UPDATE product SET on_hand = 2 WHERE sku = (SELECT sku FROM order_item WHERE order_id = $1)", o.ID)
+	}}
+}
+
+func reservePaidOrder(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onOrder(t, s, "reservation", `{}`)
+	s.MustPay(t, o)
+	return Refusal{c, http.StatusConflict, "invalid_order_state", nil}
+}
+
+func cancelOrder(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, _ := onCancellation(t, s)
+	return c
+}
+
+func cancelPaidOrder(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onCancellation(t, s)
+	s.MustPay(t, o)
+	return c
+}
+
+func onCancellation(t testing.TB, s *Service) (Command, Order) {
+	t.Helper()
+	c, o := onOrder(t, s, "cancel", `{"reason": "dropped a/b"}`)
+	c.OtherBody = `{"reason": "dropped b/a"}`
+	c.Peer, c.PeerStatus = s.SellerToken(t), http.StatusConflict // it is cancelled already
+	return c, o
+}
+
+func cancelShippedOrder(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onOrder(t, s, "cancel", `{}`)
+	s.MustPay(t, o)
+	s.Exec(t, "UPDATE orders SET status = 'shipped' WHERE id = $1", o.ID)
+	return Refusal{c, http.StatusConflict, "invalid_order_state", func() {
+		s.Exec(t, "UPDATE orders SET status = 'fulfilling' WHERE id = $1", o.ID)
+	}}
+}
+
+func updateOrderStatus(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onOrder(t, s, "status", `{"status": "fulfilling"}`)
+	s.MustPay(t, o)
+	return c
+}

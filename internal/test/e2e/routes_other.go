@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+var otherRoutes = map[string]Route{
+	"getCustomerProfile": {
+		Prepare: profile(""),
+		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
+	},
+	"updateCustomerProfile": {
+		Prepare: profile(ProfileBody),
+		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
+	},
+	"putProduct": {
+		Prepare: putProduct,
+		Access:  Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
+	"getProduct":        {Prepare: getProduct, Access: Access{everybody, everybody, everybody, everybody, false, 0}},
+	"listProducts":      {Prepare: readPath("/products"), Access: Access{everybody, everybody, everybody, everybody, false, 0}},
+	"getIdempotencyKey": {Prepare: getIdempotencyKey, Access: Access{ownKeys, ownKeys, ownKeys, ownKeys, false, 0}},
+	"listAuditLog": {
+		Prepare: readPath("/admin/audit-log"),
+		Access:  Access{Customer: nobody, Seller: nobody, Admin: everybody, System: nobody},
+	},
+
+	"getLiveness":  {Prepare: readPath("/health/live"), Access: Access{Public: true, PublicStatus: 200}},
+	"getReadiness": {Prepare: readPath("/health/ready"), Access: Access{Public: true, PublicStatus: 200}},
+	"getOpenAPI":   {Prepare: readPath("/openapi.yaml"), Access: Access{Public: true, PublicStatus: 200}},
+	"getDocs":      {Prepare: readPath("/docs"), Access: Access{Public: true, PublicStatus: 200}},
+	"getDocsAsset": {Prepare: readPath("/docs/swagger-ui.css"), Access: Access{Public: true, PublicStatus: 200}},
+}
+
+// readPath prepares the request of a path that names nobody's resource.
+func readPath(path string) func(testing.TB, *Service) Command {
+	return func(testing.TB, *Service) Command { return Command{Call: Call{Path: path}, Status: http.StatusOK} }
+}
+
+// getProduct reads a product.
+func getProduct(t testing.TB, s *Service) Command {
+	t.Helper()
+	sku := s.UniqueName("coffee")
+	s.PutProduct(t, sku, 7)
+	return Command{Call: Call{Path: "/products/" + sku}, Status: http.StatusOK}
+}
+
+// putProduct replaces a product of the shop.
+func putProduct(t testing.TB, s *Service) Command {
+	t.Helper()
+	sku := s.UniqueName("coffee")
+	s.PutProduct(t, sku, 7)
+	return Command{Call: s.PutProductCall(t, sku, Shop, Roubles("100.00"), 7), Status: http.StatusOK}
+}
+
+// ProfileBody is a body with which any customer can replace the profile.
+const ProfileBody = `{"full_name": "Alice", "email": "alice@example.com", "phone": "+79990000001"}`
+
+// profile prepares the request to a profile that exists.
+func profile(body string) func(testing.TB, *Service) Command {
+	return func(t testing.TB, s *Service) Command {
+		t.Helper()
+		customer := s.UniqueName("customer")
+		path := fmt.Sprintf("/customers/%s/profile", customer)
+		s.MustSend(t, Call{Method: http.MethodPut, Path: path, Token: s.Token(t, customer, "customer"), Body: ProfileBody})
+		return Command{Customer: customer, Call: Call{Path: path, Body: body}, Status: http.StatusOK}
+	}
+}
+
+// getIdempotencyKey looks up a key with which the customer created an order.
+func getIdempotencyKey(t testing.TB, s *Service) Command {
+	t.Helper()
+	customer, sku, key := s.UniqueName("customer"), s.UniqueName("tea"), s.NewKey()
+	s.PutProduct(t, sku, 10)
+	s.MustSend(t, s.CreateOrderCall(t, customer, sku, 1).WithKey(key))
+	return Command{Customer: customer, Seller: customer, Call: LookupCall("", key), Status: http.StatusOK}
+}

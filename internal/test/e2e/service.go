@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"example.com/orders/cmd/orders/app"
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/core/order"
+)
+
+// Service is one replica of the service, wired as `orders serve` does it.
+type Service struct {
+	*Env
+	URL    string
+	App    *app.App
+	Config config.Config
+}
+
+// Start starts one replica in an environment of its own.
+func Start(t testing.TB, settings ...string) *Service {
+	t.Helper()
+	return NewEnv(t).StartReplica(t, settings...)
+}
+
+// StartShop starts one replica that sells these products for 100.00 RUB each. The
+// invariants of the database are checked when the test ends.
+func StartShop(t testing.TB, stock Stock, settings ...string) *Service {
+	t.Helper()
+	s := Start(t, settings...)
+	s.StockUp(t, stock)
+	return s
+}
+
+// StartTwoReplicas is [StartShop] with a second replica on the same database.
+func StartTwoReplicas(t testing.TB, stock Stock, settings ...string) (a, b *Service) {
+	t.Helper()
+	a = Start(t, settings...)
+	b = a.StartReplica(t, settings...)
+	a.StockUp(t, stock)
+	return a, b
+}
+
+// StockUp puts products, and checks the invariants of the database when the test ends.
+func (s *Service) StockUp(t testing.TB, stock Stock) {
+	t.Helper()
+	t.Cleanup(func() { CheckInvariants(t, s.DB, s.stock.copy()) })
+	for sku, onHand := range stock {
+		s.PutProduct(t, sku, onHand)
+	}
+}
+
+// StartReplica starts one more replica on the same database. It serves the API and runs
+// no jobs.
+func (e *Env) StartReplica(t testing.TB, settings ...string) *Service {
+	t.Helper()
+	return e.StartReplicaWithLog(t, func(config.Config) zerolog.Logger {
+		return zerolog.New(zerolog.NewTestWriter(t))
+	}, settings...)
+}
+
+// StartReplicaWithLog is [Env.StartReplica] with a log of the caller.
+func (e *Env) StartReplicaWithLog(
+	t testing.TB, newLog func(config.Config) zerolog.Logger, settings ...string,
+) *Service {
+	t.Helper()
+	cfg, err := config.Read(e.Environ(settings...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), cfg, newLog(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(a.Handler())
+	t.Cleanup(func() {
+		server.Close()
+		a.Close()
+	})
+	return &Service{Env: e, URL: server.URL, App: a, Config: cfg}
+}
+
+// Run runs the replica as `orders serve` does, with its jobs, until stop is called or
+// the test ends. A replica that has been stopped still answers on its URL, and is not
+// ready.
+func (s *Service) Run(t testing.TB) (stop func()) {
+	t.Helper()
+	listeners, err := app.Listen(t.Context(), s.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.App.Run(ctx, listeners, 0) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := Receive(t, ended, "the service stops"); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	ready := "http://" + listeners.Public.Addr().String() + "/health/ready"
+	Eventually(t, "the service runs", func() bool { return isOK(ready) })
+	return stop
+}
+
+// isOK reports whether a GET is answered with 200.
+func isOK(url string) bool {
+	resp, err := http.Get(url) //nolint:gosec,noctx // the URL of the test's own server
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// ReleaseExpiredReservations does what the job does, once.
+func (e *Env) ReleaseExpiredReservations(t testing.TB) {
+	t.Helper()
+	db := e.openStore(t)
+	defer db.Close()
+	if _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// KeepReleasing releases expired reservations as two replicas do, without a pause,
+// until stop is called.
+func (e *Env) KeepReleasing(t testing.TB) (stop func()) {
+	t.Helper()
+	stopping := make(chan struct{})
+	var workers sync.WaitGroup
+	for range 2 {
+		db := e.openStore(t)
+		workers.Go(func() {
+			defer db.Close()
+			for {
+				if _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), 10); err != nil {
+					t.Errorf("release reservations: %v", err)
+				}
+				select {
+				case <-stopping:
+					return
+				default:
+				}
+			}
+		})
+	}
+	return func() {
+		close(stopping)
+		workers.Wait()
+	}
+}
+
+// OrderService returns the use cases of orders, for those that only the clock calls.
+func OrderService(db *postgres.DB) *order.Service {
+	return &order.Service{Store: db.Orders(), ReservationTTL: 15 * time.Minute}
+}

@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"testing"
+
+	"example.com/orders/internal/core/order"
+)
+
+// Stock is how many units of each product there are before anybody orders.
+type Stock map[string]int
+
+// initialStock is the stock of an environment: what each product was first put with.
+type initialStock struct {
+	mu    sync.Mutex
+	units Stock
+}
+
+func newInitialStock() *initialStock { return &initialStock{units: Stock{}} }
+
+// note notes a product that is put for the first time.
+func (i *initialStock) note(sku string, onHand int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, known := i.units[sku]; !known {
+		i.units[sku] = onHand
+	}
+}
+
+func (i *initialStock) copy() Stock {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.units)
+}
+
+// PutProduct puts a product of the shop for 100.00 RUB.
+func (s *Service) PutProduct(t testing.TB, sku string, onHand int) Product {
+	t.Helper()
+	r := s.MustSend(t, s.PutProductCall(t, sku, Shop, Roubles("100.00"), onHand))
+	var p Product
+	if err := json.Unmarshal(r.Body, &p); err != nil {
+		t.Fatalf("put product: %v in %s", err, r.Body)
+	}
+	s.stock.note(sku, onHand)
+	return p
+}
+
+// ReadProduct reads a product.
+func (s *Service) ReadProduct(t testing.TB, sku string) Product {
+	t.Helper()
+	return Want[Product](t, s, http.StatusOK, Get(s.SellerToken(t), "/products/"+sku))
+}
+
+// WantStock checks the stock of a product.
+func (s *Service) WantStock(t testing.TB, sku string, onHand, reserved int) {
+	t.Helper()
+	if p := s.ReadProduct(t, sku); p.OnHand != onHand || p.Reserved != reserved || p.Available != onHand-reserved {
+		t.Errorf("%s: %d on hand, %d reserved, %d available; want %d, %d and %d",
+			sku, p.OnHand, p.Reserved, p.Available, onHand, reserved, onHand-reserved)
+	}
+}
+
+// Credit credits a customer with roubles.
+func (s *Service) Credit(t testing.TB, customer, amount string) {
+	t.Helper()
+	Want[Transaction](t, s, http.StatusCreated, s.CreditCall(t, customer, amount))
+}
+
+// ReadBalance reads a customer's balance in roubles, "" when there is none.
+func (s *Service) ReadBalance(t testing.TB, customer string) string {
+	t.Helper()
+	b := Want[struct{ Balances []Money }](t, s, http.StatusOK,
+		Get(s.Token(t, customer, "customer"), "/customers/"+customer+"/balance"))
+	for _, m := range b.Balances {
+		if m.Currency == "RUB" {
+			return m.Amount
+		}
+	}
+	return ""
+}
+
+// WantBalance checks a customer's balance in roubles.
+func (s *Service) WantBalance(t testing.TB, customer, amount string) {
+	t.Helper()
+	if got := s.ReadBalance(t, customer); got != amount {
+		t.Errorf("the balance of %s is %q, want %q", customer, got, amount)
+	}
+}
+
+// MustCreateOrder creates an order of one product.
+func (s *Service) MustCreateOrder(t testing.TB, customer, sku string, quantity int) Order {
+	t.Helper()
+	return Want[Order](t, s, http.StatusCreated, s.CreateOrderCall(t, customer, sku, quantity))
+}
+
+// MustPay credits the customer of an order with its total, and pays it from the
+// balance.
+func (s *Service) MustPay(t testing.TB, o Order) Payment {
+	t.Helper()
+	s.Credit(t, o.CustomerID, o.Total.Amount)
+	return Want[Payment](t, s, http.StatusOK, s.ConfirmCall(t, o.CustomerID, o.ID))
+}
+
+// MustCreatePaidOrder creates an order and pays it, as [Service.MustPay] does.
+func (s *Service) MustCreatePaidOrder(t testing.TB, customer, sku string, quantity int) Order {
+	t.Helper()
+	o := s.MustCreateOrder(t, customer, sku, quantity)
+	s.MustPay(t, o)
+	return s.ReadOrder(t, o.ID)
+}
+
+// silentProvider are the settings of a replica that accepts cards and whose card
+// provider never answers.
+var silentProvider = []string{
+	"ORDERS_STRIPE_KEY=key", "ORDERS_STRIPE_WEBHOOK_SECRET=secret", "ORDERS_STRIPE_URL=http://127.0.0.1:1",
+}
+
+// MustCreateOrderIn creates an order of two units and takes it to a status.
+func (s *Service) MustCreateOrderIn(t testing.TB, status order.Status, customer, sku string) Order {
+	t.Helper()
+	o := s.MustCreateOrder(t, customer, sku, 2)
+	switch status {
+	case order.PendingPayment:
+	case order.PaymentProcessing:
+		pay := s.ConfirmCall(t, customer, o.ID).WithBody(`{"method": "card", "payment_method": "pm_card_visa"}`)
+		Want[Payment](t, s.StartReplica(t, silentProvider...), http.StatusOK, pay)
+	case order.Cancelled:
+		Want[Order](t, s, http.StatusOK, s.CancelCall(s.Token(t, customer, "customer"), o.ID))
+	default:
+		s.MustPay(t, o)
+		s.fulfilUntil(t, o.ID, status)
+	}
+	o = s.ReadOrder(t, o.ID)
+	if o.Status != string(status) {
+		t.Fatalf("the order is %s, want %s", o.Status, status)
+	}
+	return o
+}
+
+// fulfilUntil takes a paid order step by step to a later status.
+func (s *Service) fulfilUntil(t testing.TB, orderID int, status order.Status) {
+	t.Helper()
+	at := order.Paid
+	for _, next := range []order.Status{order.Fulfilling, order.Shipped, order.Delivered} {
+		if at == status {
+			return
+		}
+		Want[Order](t, s, http.StatusOK, StatusCall(s.SellerToken(t), orderID, string(next)))
+		at = next
+	}
+}
+
+// ReadOrder reads an order of the shop.
+func (s *Service) ReadOrder(t testing.TB, orderID int) Order {
+	t.Helper()
+	return Want[Order](t, s, http.StatusOK, Get(s.SellerToken(t), fmt.Sprintf("/orders/%d", orderID)))
+}
+
+// WantOrderStatus checks the status of an order of the shop.
+func (s *Service) WantOrderStatus(t testing.TB, orderID int, status string) {
+	t.Helper()
+	if got := s.ReadOrder(t, orderID).Status; got != status {
+		t.Errorf("order %d is %s, want %s", orderID, got, status)
+	}
+}
+
+// ReadPayments reads the payments of an order of the shop.
+func (s *Service) ReadPayments(t testing.TB, orderID int) []Payment {
+	t.Helper()
+	path := fmt.Sprintf("/orders/%d/payments", orderID)
+	return Want[struct{ Data []Payment }](t, s, http.StatusOK, Get(s.SellerToken(t), path)).Data
+}
+
+// ExpireReservation moves the end of an order's reservation into the past.
+func (e *Env) ExpireReservation(t testing.TB, orderID int) {
+	t.Helper()
+	e.Exec(t, `UPDATE orders SET reserved_until = now() - interval '1 second'
+		WHERE id = $1 AND reserved_until IS NOT NULL`, orderID)
+}
