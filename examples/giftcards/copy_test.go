@@ -38,9 +38,9 @@ func TestCopying_GivesAnEmptyModuleAGuardedRoute(t *testing.T) {
 			lines += bytes.Count(text, []byte("\n"))
 		}
 		text = bytes.ReplaceAll(text, []byte(`"example.com/orders/internal/`), []byte(`"`+theirs+`/`))
-		target := filepath.Base(name)
-		if strings.HasPrefix(name, "../../internal/") {
-			target = strings.TrimPrefix(name, "../../internal/")
+		target, ofPackage := strings.CutPrefix(name, "../../internal/")
+		if !ofPackage {
+			target = filepath.Base(name)
 		}
 		mustWrite(t, filepath.Join(dir, target), text)
 	}

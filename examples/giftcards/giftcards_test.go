@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/idempotency/idempotencytest"
@@ -70,7 +68,10 @@ func TestStore(t *testing.T) {
 				var n int
 				return txOf(ctx).QueryRow(ctx, "SELECT count(*) FROM effect").Scan(&n)
 			},
-			Effects: func(t *testing.T) int { return mustCount(t, pool, "SELECT count(*) FROM effect") },
+			Effects: func(t *testing.T) int {
+				t.Helper()
+				return mustCount(t, pool, "SELECT count(*) FROM effect")
+			},
 		}
 	})
 }
@@ -247,6 +248,5 @@ func TestTxOf_PanicsOutsideACommand(t *testing.T) {
 			t.Error("a write outside the transaction of the guard was possible")
 		}
 	}()
-	var tx pgx.Tx = txOf(context.Background())
-	t.Error(errors.New("got a transaction"), tx)
+	t.Errorf("got the transaction %v", txOf(context.Background()))
 }

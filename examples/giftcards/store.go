@@ -42,7 +42,13 @@ type txKey struct{}
 
 // txOf returns the transaction that a command must use. Outside a command it panics: a
 // write beside the transaction of the guard would not be exactly once.
-func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) }
+func txOf(ctx context.Context) pgx.Tx {
+	tx, ok := ctx.Value(txKey{}).(pgx.Tx)
+	if !ok {
+		panic("a command was called outside the guard")
+	}
+	return tx
+}
 
 // Execute claims the key, runs the command and stores its result in one transaction.
 //

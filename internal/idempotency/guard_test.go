@@ -98,7 +98,8 @@ func TestDo_WaitsForTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	tries := 0
 	guard := guardOn(func(ctx context.Context, c idempotency.Claim, run idempotency.Command) (idempotency.Record, bool, error) {
-		if tries++; tries < 3 {
+		tries++
+		if tries < 3 {
 			return inProgress(ctx, c, run)
 		}
 		return runAndStore(ctx, c, run)
@@ -113,20 +114,16 @@ func TestDo_GivesUpWaiting(t *testing.T) {
 	t.Parallel()
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	for name, test := range map[string]struct {
-		ctx  context.Context
-		wait time.Duration
-	}{
-		"when the wait is over":   {t.Context(), 20 * time.Millisecond},
-		"at once without a wait":  {t.Context(), 0},
-		"when the client is gone": {gone, time.Hour},
-	} {
+	giveUp := func(ctx context.Context, name string, wait time.Duration) {
 		guard := guardOn(inProgress)
-		guard.Wait = test.wait
-		if _, _, err := guard.Do(test.ctx, request, created); !errors.Is(err, idempotency.ErrInProgress) {
+		guard.Wait = wait
+		if _, _, err := guard.Do(ctx, request, created); !errors.Is(err, idempotency.ErrInProgress) {
 			t.Errorf("%s: %v, want ErrInProgress", name, err)
 		}
 	}
+	giveUp(t.Context(), "when the wait is over", 20*time.Millisecond)
+	giveUp(t.Context(), "at once without a wait", 0)
+	giveUp(gone, "when the client is gone", time.Hour)
 }
 
 func TestDo_FinishesTheCommandOfAClientThatHungUp(t *testing.T) {
