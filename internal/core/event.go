@@ -2,7 +2,7 @@ package core
 
 import "context"
 
-// Event tells other services that an aggregate changed. It carries ids and amounts
+// Event informs other services that an aggregate changed. It carries ids and amounts
 // but no personal data (AUTH-16). The transaction that makes the change also writes
 // the event to the outbox (R-DIST-OBX).
 type Event struct {

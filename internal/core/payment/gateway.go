@@ -30,9 +30,9 @@ type ChargeRequest struct {
 	Amount    core.Money
 	// Token stands for the card. This service never sees card numbers.
 	Token string
-	// Again reports that the call may have been made before. The provider is asked for
+	// Retry reports that the call may have been made before. The provider is asked for
 	// the result of that call first, and to charge only if there was none.
-	Again bool
+	Retry bool
 }
 
 // RefundRequest asks the provider to refund money.
@@ -44,7 +44,7 @@ type RefundRequest struct {
 	Amount    core.Money
 	// ExternalID is the provider's id of the charge.
 	ExternalID string
-	Again      bool
+	Retry      bool
 }
 
 // ChargeOutcome is what the provider says about a charge or a refund.

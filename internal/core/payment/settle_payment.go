@@ -12,15 +12,15 @@ var ErrUndecided = errors.New("the provider has not decided")
 
 // SettlePayment asks the provider to charge the card of a payment and applies the
 // result. It holds no transaction during the call. It can be repeated safely: the
-// provider recognises the key, and a decided payment does not change. Again reports that
+// provider recognises the key, and a decided payment does not change. Retry reports that
 // this is not the first attempt.
-func (s *Service) SettlePayment(ctx context.Context, paymentID int64, again bool) error {
+func (s *Service) SettlePayment(ctx context.Context, paymentID int64, retry bool) error {
 	op, p, err := s.loadPayment(ctx, paymentID)
 	if err != nil || p.Status != Processing {
 		return err
 	}
 	result, err := s.Gateway.Charge(ctx, ChargeRequest{
-		Key: p.Key(), PaymentID: p.ID, OrderID: op.Order.ID, Amount: p.Amount, Token: p.Card.Token, Again: again,
+		Key: p.Key(), PaymentID: p.ID, OrderID: op.Order.ID, Amount: p.Amount, Token: p.Card.Token, Retry: retry,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: charge payment %d: %w", ErrUndecided, p.ID, err)

@@ -7,13 +7,13 @@ import (
 
 // SettleRefund asks the provider to refund to the card of a payment and applies the
 // result; see [Service.SettlePayment].
-func (s *Service) SettleRefund(ctx context.Context, refundID int64, again bool) error {
+func (s *Service) SettleRefund(ctx context.Context, refundID int64, retry bool) error {
 	p, r, err := s.loadRefund(ctx, refundID)
 	if err != nil || r.Status != RefundPending {
 		return err
 	}
 	result, err := s.Gateway.Refund(ctx, RefundRequest{
-		Key: r.Key(), RefundID: r.ID, PaymentID: p.ID, Amount: r.Amount, ExternalID: p.Card.ExternalID, Again: again,
+		Key: r.Key(), RefundID: r.ID, PaymentID: p.ID, Amount: r.Amount, ExternalID: p.Card.ExternalID, Retry: retry,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: refund %d: %w", ErrUndecided, r.ID, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Config says how to reach the database.
+// Config describes how to reach the database.
 type Config struct {
 	// URL is a PostgreSQL connection string. Its pool_max_conns sets the size of the
 	// pool; without it that is four for each core, and eight at least.
@@ -36,8 +36,8 @@ type DB struct {
 	keys *Keys
 }
 
-// Open makes a DB. It does not connect yet: a database that is down is reported by
-// whoever needs it.
+// Open returns a DB. It does not connect yet: a database that is down is reported by
+// whoever uses it first.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc, err := pgxpool.ParseConfig(cfg.URL)
 	if err != nil {
@@ -66,7 +66,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// Pool gives the connections themselves, for River.
+// Pool returns the connection pool, for River.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // planOnce lets a connection plan each statement once, and for tables that grow.
@@ -101,8 +101,8 @@ func (db *DB) Close() {
 	db.keys.recent.close()
 }
 
-// SchemaVersion gives the version that golang-migrate noted, 0 for an empty database.
-// Dirty means that a migration broke off half way.
+// SchemaVersion returns the version that golang-migrate recorded, 0 for an empty database.
+// dirty reports that a migration failed half way.
 func (db *DB) SchemaVersion(ctx context.Context) (version uint, dirty bool, err error) {
 	var v int64
 	err = db.pool.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&v, &dirty)

@@ -17,8 +17,8 @@ import (
 // round trips, whatever the command does:
 //
 //  1. BEGIN, the claim and the look-up. The claim is an advisory lock that is tried and
-//     never waited for, so that a duplicate learns at once that it is second and gives its
-//     connection back.
+//     never waited for, so that a duplicate learns at once that it is second and releases
+//     its connection.
 //  2. The reads and row locks of the command.
 //  3. The writes of the command, the record, and COMMIT.
 //

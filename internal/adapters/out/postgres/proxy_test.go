@@ -48,7 +48,7 @@ func (d *database) through(t *testing.T) (*proxy, string) {
 }
 
 // loseAnswersToCommit breaks the connection after the server has committed, and before
-// the client is told: the next n times.
+// the client gets: the next n times.
 func (p *proxy) loseAnswersToCommit(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

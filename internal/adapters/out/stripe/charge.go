@@ -19,7 +19,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 	if !expressible {
 		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: unsupportedAmount}, nil
 	}
-	if c.Again {
+	if c.Retry {
 		intent, err := g.findIntent(ctx, c, amount)
 		if err != nil {
 			return payment.ChargeResult{}, err

@@ -40,7 +40,7 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 	_, _ = gateway.Charge(t.Context(), charge)
 	_, _ = gateway.Charge(t.Context(), retryOf(charge))
 	_, _ = gateway.Refund(t.Context(), refund)
-	refund.Again = true
+	refund.Retry = true
 	_, _ = gateway.Refund(t.Context(), refund)
 	_, _ = gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
 

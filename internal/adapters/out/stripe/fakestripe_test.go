@@ -95,7 +95,7 @@ func (f fixture) settle(
 func (f fixture) settleCharge(t *testing.T, c payment.ChargeRequest) (settlement, string) {
 	t.Helper()
 	return f.settle(t, func(retry bool) (payment.ChargeResult, error) {
-		c.Again = retry
+		c.Retry = retry
 		return f.gateway.Charge(t.Context(), c)
 	})
 }
@@ -238,7 +238,7 @@ func TestCharge_StaysUnknownAfterA500WhileTheSearchLags(t *testing.T) {
 	f := newFixture(t, fakestripe.Config{SearchLag: time.Hour})
 	for i := range 3 {
 		c := cardCharge(t, 7, "pm_500")
-		c.Again = i > 0
+		c.Retry = i > 0
 		if result, err := f.gateway.Charge(t.Context(), c); err == nil {
 			t.Errorf("attempt %d: %+v, want an error", i+1, result)
 		}
@@ -254,7 +254,7 @@ func TestCharge_ChargesOnceForConcurrentCallers(t *testing.T) {
 		callers.Go(func() {
 			got, _ := f.settle(t, func(retry bool) (payment.ChargeResult, error) {
 				c := cardCharge(t, 7, "pm_card_visa")
-				c.Again = retry || i%2 == 0
+				c.Retry = retry || i%2 == 0
 				return f.gateway.Charge(t.Context(), c)
 			})
 			if got.Outcome != payment.ChargeSucceeded {
@@ -309,7 +309,7 @@ func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
 			_, externalID := f.settleCharge(t, cardCharge(t, 7, token))
 			r := refundOf(t, externalID, "500.00")
 			got, _ := f.settle(t, func(retry bool) (payment.ChargeResult, error) {
-				r.Again = retry
+				r.Retry = retry
 				return f.gateway.Refund(t.Context(), r)
 			})
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -317,7 +317,7 @@ func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
 			}
 
 			f.expireKeys(t)
-			r.Again = true
+			r.Retry = true
 			if result, err := f.gateway.Refund(t.Context(), r); err != nil || result.Outcome != test.want.Outcome {
 				t.Errorf("retry without the key: %+v, err = %v", result, err)
 			}
@@ -360,7 +360,7 @@ func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
 	refund := func(id int64, retry bool) (payment.ChargeResult, error) {
 		return f.gateway.Refund(t.Context(), payment.RefundRequest{
 			Key: fmt.Sprintf("refund-%d", id), RefundID: id, PaymentID: moreThanAPage,
-			Amount: money(t, "1.00", "RUB"), ExternalID: externalID, Again: retry,
+			Amount: money(t, "1.00", "RUB"), ExternalID: externalID, Retry: retry,
 		})
 	}
 	for id := range int64(moreThanAPage) {

@@ -36,7 +36,7 @@ func cardCharge(t *testing.T, paymentID int64, token string) payment.ChargeReque
 
 // retryOf returns the same request as a retry.
 func retryOf(c payment.ChargeRequest) payment.ChargeRequest {
-	c.Again = true
+	c.Retry = true
 	return c
 }
 

@@ -201,7 +201,7 @@ func TestRetry_MovesNoMoneyWhenTheSearchFails(t *testing.T) {
 		t.Errorf("charge: %+v, want an error", result)
 	}
 	result, err := gateway.Refund(t.Context(), payment.RefundRequest{
-		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Again: true,
+		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Retry: true,
 	})
 	if err == nil {
 		t.Errorf("refund: %+v, want an error", result)

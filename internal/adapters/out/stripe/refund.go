@@ -20,7 +20,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 	if !expressible {
 		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: unsupportedAmount}, nil
 	}
-	if r.Again {
+	if r.Retry {
 		refund, err := g.findRefund(ctx, r, amount)
 		if err != nil {
 			return payment.ChargeResult{}, err

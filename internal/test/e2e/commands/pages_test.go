@@ -23,7 +23,7 @@ type pagedList struct {
 	add func(t testing.TB, s *e2e.Service, i int)
 }
 
-// row is what the rows of all lists have in common. Products are told apart by SKU.
+// row is what the rows of all lists have in common. The SKU identifies a product.
 type row struct {
 	ID  int
 	SKU string

@@ -143,7 +143,7 @@ func TestConfirmPayment_PaysOrderOnceWhateverTheKeys(t *testing.T) {
 	c.WantBalance(t, c.Subject, "800.00") // of 1000.00
 }
 
-// A duplicate that may not wait as long as the first request takes is told to retry,
+// A duplicate that may not wait as long as the first request takes is asked to retry,
 // and then gets the response.
 func TestGuard_ReportsRequestInProgress(t *testing.T) {
 	t.Parallel()
