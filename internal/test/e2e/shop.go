@@ -113,12 +113,6 @@ func (s *Service) MustCreatePaidOrder(t testing.TB, customer, sku string, quanti
 	return s.ReadOrder(t, o.ID)
 }
 
-// silentProvider are the settings of a replica that accepts cards and whose card
-// provider never answers.
-var silentProvider = []string{
-	"ORDERS_STRIPE_KEY=key", "ORDERS_STRIPE_WEBHOOK_SECRET=secret", "ORDERS_STRIPE_URL=http://127.0.0.1:1",
-}
-
 // MustCreateOrderIn creates an order of two units and takes it to a status.
 func (s *Service) MustCreateOrderIn(t testing.TB, status order.Status, customer, sku string) Order {
 	t.Helper()
@@ -127,7 +121,7 @@ func (s *Service) MustCreateOrderIn(t testing.TB, status order.Status, customer,
 	case order.PendingPayment:
 	case order.PaymentProcessing:
 		pay := s.ConfirmCall(t, customer, o.ID).WithBody(`{"method": "card", "payment_method": "pm_card_visa"}`)
-		Want[Payment](t, s.StartReplica(t, silentProvider...), http.StatusOK, pay)
+		Want[Payment](t, s.StartReplica(t, CardSettings(SilentProvider)...), http.StatusOK, pay)
 	case order.Cancelled:
 		Want[Order](t, s, http.StatusOK, s.CancelCall(s.Token(t, customer, "customer"), o.ID))
 	default:

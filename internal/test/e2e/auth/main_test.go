@@ -1,3 +1,5 @@
+// Package auth_test tests who may do what, and what becomes of bad input: tokens, roles,
+// owners, invalid requests and the log.
 package auth_test
 
 import (

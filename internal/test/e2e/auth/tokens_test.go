@@ -283,7 +283,8 @@ func TestTokens_AreReadFromOneBearerHeaderOnly(t *testing.T) {
 func checkUnauthenticated(t *testing.T, s *e2e.Service, c e2e.Call) {
 	t.Helper()
 	withoutToken, r := s.Send(t, balanceCall("")), s.Send(t, c)
-	if r.Verdict() != "401 unauthenticated" || withoutRequestID(r) != withoutRequestID(withoutToken) {
+	checkProblem(t, badRequest{"", c, http.StatusUnauthorized, "unauthenticated", nil, notStored}, r)
+	if r.Status != withoutToken.Status || withoutRequestID(r) != withoutRequestID(withoutToken) {
 		t.Errorf("%d %s\nwithout a token: %d %s", r.Status, r.Body, withoutToken.Status, withoutToken.Body)
 	}
 	if got := r.Header.Values("WWW-Authenticate"); len(got) != 1 || got[0] != "Bearer" {

@@ -27,7 +27,7 @@ func TestWebhook_MayArriveBeforeResponseOfProvider(t *testing.T) {
 			c := startCardShop(t, e2e.Stock{"tea": 5})
 			done, release := c.provider.holdResponses(t)
 			o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
-			p := mustPayByCard(t, c.Service, o.ID, cardToken)
+			p := c.MustPayByCard(t, o.ID, cardToken)
 			c.Run(t)
 			e2e.Receive(t, done, "the provider has done what it was asked")
 			c.provider.SendTo(c.URL + "/webhooks/stripe")
@@ -77,7 +77,7 @@ func TestCardPayment_HoldsNothingWhileProviderIsCalled(t *testing.T) {
 	var payments []e2e.Payment
 	for range calls {
 		o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
-		payments = append(payments, mustPayByCard(t, c.Service, o.ID, "pm_card_visa"))
+		payments = append(payments, c.MustPayByCard(t, o.ID, "pm_card_visa"))
 	}
 	c.Run(t)
 	e2e.Receive(t, allOpen, "all calls are open")
@@ -157,7 +157,7 @@ func (c cardShop) checkOthersProceed(t *testing.T, processing []e2e.Payment) {
 	e2e.Want[e2e.Order](t, c.Service, http.StatusOK, c.CancelCall(c.CustomerToken(t), other.ID))
 	c.MustCreateOrder(t, e2e.Alice, "tea", 1)
 	first := processing[0]
-	sendWebhook(t, c.Service, fmt.Sprintf(`{"id": "evt_1", "type": "payment_intent.processing",
+	c.SendWebhook(t, fmt.Sprintf(`{"id": "evt_1", "type": "payment_intent.processing",
 		"data": {"object": {"id": "pi_1", "metadata": {"payment_id": "%d"}}}}`, first.ID))
 	for _, p := range processing {
 		c.WantOrderStatus(t, p.OrderID, "payment_processing")

@@ -39,7 +39,7 @@ func breakHangingCalls(w http.ResponseWriter, r *http.Request, stub http.Handler
 // startCardProcess starts a process that works on the jobs of the shop.
 func (c cardShop) startCardProcess(t testing.TB, binary string) *e2e.Process {
 	t.Helper()
-	return c.StartProcess(t, binary, c.provider.settings()...)
+	return c.StartProcess(t, binary, e2e.CardSettings(c.provider.url)...)
 }
 
 // takeOver kills a process and starts another one. River would wait minutes before it
@@ -175,7 +175,7 @@ func TestCardPayment_IsChargedOnceWhenProcessIsKilled(t *testing.T) {
 				t.Parallel()
 				c := startCrashShop(t, e2e.Stock{"tea": 5})
 				o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
-				p := mustPayByCard(t, c.Service, o.ID, cardToken)
+				p := c.MustPayByCard(t, o.ID, cardToken)
 				s := settlement{"settle_payment", o.ID, func() string { return awaitSettled(t, c.Service, p).Status }}
 				start := func() *e2e.Process { return c.startCardProcess(t, binary) }
 				c.checkCrash(t, at, s, binary, start, status)

@@ -1,3 +1,5 @@
+// Package cards_test tests payments and refunds by card, and reconciliation, with
+// processes that are killed.
 package cards_test
 
 import (

@@ -73,7 +73,7 @@ func (c cardShop) checkAttempt(t *testing.T, a attempt) {
 	paid := settled
 	if reasons, refused := refusedTokens[a.cardToken]; refused {
 		c.checkRefused(t, a, settled, reasons)
-		paid = awaitSettled(t, c.Service, mustPayByCard(t, c.Service, a.order.ID, "pm_card_visa"))
+		paid = awaitSettled(t, c.Service, c.MustPayByCard(t, a.order.ID, "pm_card_visa"))
 		if paid.Status != "captured" || paid.ID == settled.ID {
 			t.Errorf("payment %d by another card is %s, want captured and not %d", paid.ID, paid.Status, settled.ID)
 		}
@@ -107,7 +107,7 @@ func TestConfirmPayment_RefusesSecondPaymentWhileOneIsProcessing(t *testing.T) {
 	c := startCardShop(t, e2e.Stock{"tea": 10})
 	o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
 	c.Credit(t, e2e.Alice, o.Total.Amount)
-	p := mustPayByCard(t, c.Service, o.ID, "pm_card_visa")
+	p := c.MustPayByCard(t, o.ID, "pm_card_visa")
 	c.WantProblem(t, http.StatusConflict, "invalid_order_state", c.CardCall(t, o.ID, "pm_card_visa"))
 	c.WantProblem(t, http.StatusConflict, "invalid_order_state", c.ConfirmCall(t, e2e.Alice, o.ID))
 	c.Run(t)

@@ -17,11 +17,6 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-const (
-	stripeKey     = "sk_test_double"
-	webhookSecret = "whsec_double"
-)
-
 // provider is the stub of the card provider. It has a database of its own and outlives
 // every service, as the real one does.
 type provider struct {
@@ -40,7 +35,7 @@ func startProvider(t testing.TB, databaseURL string) *provider {
 	p := &provider{}
 	var err error
 	p.Server, err = fakestripe.Open(t.Context(), fakestripe.Config{
-		DatabaseURL: databaseURL, Key: stripeKey, WebhookSecret: webhookSecret, Late: 300 * time.Millisecond,
+		DatabaseURL: databaseURL, Key: e2e.StripeKey, WebhookSecret: e2e.WebhookSecret, Late: 300 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,13 +67,6 @@ func waitFor(t testing.TB, release <-chan struct{}) {
 	select {
 	case <-release:
 	case <-t.Context().Done():
-	}
-}
-
-// settings are those of a replica that accepts cards and calls the stub.
-func (p *provider) settings() []string {
-	return []string{
-		"ORDERS_STRIPE_KEY=" + stripeKey, "ORDERS_STRIPE_WEBHOOK_SECRET=" + webhookSecret, "ORDERS_STRIPE_URL=" + p.url,
 	}
 }
 
@@ -119,7 +107,7 @@ func (p *provider) charge(t testing.TB, of e2e.Payment, kopecks int, key string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+stripeKey)
+	req.Header.Set("Authorization", "Bearer "+e2e.StripeKey)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Idempotency-Key", key)
 	resp, err := http.DefaultClient.Do(req)

@@ -21,7 +21,7 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 	refunded, unsettled, unrefundable := buy("pm_card_visa"), buy("pm_card_visa"), buy("pm_refund_fail")
 	buy("pm_card_visa") // stays as it is
 	declined := awaitSettled(t, c.Service,
-		mustPayByCard(t, c.Service, c.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_declined"))
+		c.MustPayByCard(t, c.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_declined"))
 	if found := c.reconcile(t); len(found) > 0 {
 		t.Fatalf("before anything was changed: %v", found)
 	}

@@ -2,7 +2,6 @@ package cards_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -29,19 +28,9 @@ type cardShop struct {
 func startCardShop(t testing.TB, stock e2e.Stock) cardShop {
 	t.Helper()
 	p := startProvider(t, pgtest.New(t))
-	s := e2e.Start(t, p.settings()...)
+	s := e2e.Start(t, e2e.CardSettings(p.url)...)
 	s.StockUp(t, stock)
 	return cardShop{s, p}
-}
-
-// mustPayByCard asks to pay an order of Alice by card. The payment is processing then.
-func mustPayByCard(t testing.TB, s *e2e.Service, orderID int, cardToken string) e2e.Payment {
-	t.Helper()
-	p := e2e.Want[e2e.Payment](t, s, http.StatusOK, s.CardCall(t, orderID, cardToken))
-	if p.Status != "processing" || p.Failure != nil {
-		t.Errorf("a card payment begins as %s, failure %q; want processing", p.Status, p.Reason())
-	}
-	return p
 }
 
 // awaitSettled waits until a payment is not processing any more, and reads it.
@@ -62,7 +51,7 @@ func awaitSettled(t testing.TB, s *e2e.Service, p e2e.Payment) e2e.Payment {
 func mustBuyByCard(t testing.TB, s *e2e.Service, sku string, quantity int, cardToken string) (e2e.Order, e2e.Payment) {
 	t.Helper()
 	o := s.MustCreateOrder(t, e2e.Alice, sku, quantity)
-	p := awaitSettled(t, s, mustPayByCard(t, s, o.ID, cardToken))
+	p := awaitSettled(t, s, s.MustPayByCard(t, o.ID, cardToken))
 	if p.Status != "captured" {
 		t.Fatalf("%s: the payment is %s, want captured", cardToken, p.Status)
 	}
@@ -137,7 +126,7 @@ func (c cardShop) reconcile(t testing.TB) []payment.Mismatch {
 	t.Helper()
 	reconciliation := &payment.Reconciliation{
 		Store:   c.OpenStore(t),
-		Gateway: stripe.New(stripe.Config{Key: stripeKey, URL: c.provider.url, Timeout: 4 * time.Second}),
+		Gateway: stripe.New(stripe.Config{Key: e2e.StripeKey, URL: c.provider.url, Timeout: 4 * time.Second}),
 		Now:     func() time.Time { return time.Now().Add(time.Hour) },
 	}
 	mismatches, err := reconciliation.Run(t.Context())

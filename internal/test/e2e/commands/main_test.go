@@ -1,3 +1,5 @@
+// Package commands_test tests what the commands do: orders, payments, refunds, statuses,
+// lists and error codes.
 package commands_test
 
 import (

@@ -1,3 +1,5 @@
+// Package guard_test tests the guard as a client sees it: keys, replays, refusals, expiry,
+// and the second line of defence behind it.
 package guard_test
 
 import (

@@ -148,28 +148,3 @@ func TestGuard_LeavesKeyFreeAfterFailure(t *testing.T) {
 		})
 	}
 }
-
-// The database rolls back what a connection began that broke.
-func TestGuard_LeavesKeyFreeWhenConnectionBreaks(t *testing.T) {
-	t.Parallel()
-	env := e2e.NewEnv(t)
-	s := env.StartReplica(t, manyConnections(t, env))
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			row := c.LockRow(t)
-			sent := sendAll(t, []e2e.Call{c.WithKey(key)}, c.Service)
-			row.AwaitWaiter(t)
-			row.KillWaiters(t)
-			r := sent.await(t)[0]
-			if r.Verdict() != "503 unavailable" {
-				t.Errorf("got %d %s, want 503 unavailable", r.Status, r.Body)
-			}
-			c.WantNotGuarded(t, r)
-			row.Release()
-			c.WantKeyFree(t, key)
-		})
-	}
-}

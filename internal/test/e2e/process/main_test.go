@@ -1,3 +1,5 @@
+// Package process_test tests the programs as processes: the command line, signals, kills,
+// jobs, the outbox and round trips.
 package process_test
 
 import (

@@ -1,4 +1,4 @@
-package guard_test
+package races_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package guard_test
+package races_test
 
 import (
 	"bufio"
@@ -175,4 +175,29 @@ func wantReplayOfLostResponse(t testing.TB, c e2e.Command, key string) {
 	}
 	c.WantResult(t, retry, "reused", "true")
 	c.WantEffects(t, 1)
+}
+
+// The database rolls back what a connection began that broke.
+func TestGuard_LeavesKeyFreeWhenConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	s := env.StartReplica(t, manyConnections(t, env))
+	for _, route := range e2e.GuardedRoutes() {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			c := s.Prepare(t, route)
+			key := c.NewKey()
+			row := c.LockRow(t)
+			sent := sendAll(t, []e2e.Call{c.WithKey(key)}, c.Service)
+			row.AwaitWaiter(t)
+			row.KillWaiters(t)
+			r := sent.await(t)[0]
+			if r.Verdict() != "503 unavailable" {
+				t.Errorf("got %d %s, want 503 unavailable", r.Status, r.Body)
+			}
+			c.WantNotGuarded(t, r)
+			row.Release()
+			c.WantKeyFree(t, key)
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package cards_test
+package webhooks_test
 
 import (
 	"fmt"
@@ -13,12 +13,6 @@ import (
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 )
-
-// webhooksOnly are the settings of a replica that accepts cards and hears of them by
-// webhooks only: no provider answers its calls.
-var webhooksOnly = []string{
-	"ORDERS_STRIPE_KEY=" + stripeKey, "ORDERS_STRIPE_WEBHOOK_SECRET=" + webhookSecret, "ORDERS_STRIPE_URL=http://127.0.0.1:1",
-}
 
 // providerEvent is an event of the provider, before it is written for one payment.
 type providerEvent struct {
@@ -49,17 +43,6 @@ func (e providerEvent) payload(paymentID, orderID, refundID int) string {
 			refundID, e.refundStatus, paymentID)
 	}
 	return fmt.Sprintf(`{"id": "evt_%d_%s", "type": %q, "data": {"object": %s}}`, paymentID, e.id, e.kind, object)
-}
-
-func webhookCall(payload, signature string) e2e.Call {
-	return e2e.Call{Method: http.MethodPost, Path: "/webhooks/stripe", Body: payload}.WithHeader("Stripe-Signature", signature)
-}
-
-// sendWebhook sends a payload as the provider does.
-func sendWebhook(t testing.TB, s *e2e.Service, payload string) {
-	t.Helper()
-	signature := fakestripe.Sign(webhookSecret, []byte(payload), time.Now())
-	e2e.Want[struct{}](t, s, http.StatusOK, webhookCall(payload, signature))
 }
 
 // permutations returns all orders of events. Orders that differ in equal events only
@@ -184,7 +167,7 @@ func TestWebhooks_LeadToSameStateInAnyOrder(t *testing.T) {
 	for name, c := range webhookCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := e2e.StartShop(t, nil, webhooksOnly...)
+			s := e2e.StartShop(t, nil, e2e.CardSettings(e2e.SilentProvider)...)
 			for i, events := range permutations(c.events) {
 				c.check(t, s, fmt.Sprintf("tea-%d", i), events)
 			}
@@ -197,14 +180,14 @@ func (c webhookCase) check(t *testing.T, s *e2e.Service, sku string, events []pr
 	t.Helper()
 	s.PutProduct(t, sku, 5)
 	o := s.MustCreateOrder(t, e2e.Alice, sku, 2)
-	p := mustPayByCard(t, s, o.ID, "pm_card_visa")
+	p := s.MustPayByCard(t, o.ID, "pm_card_visa")
 	var r e2e.Refund
 	if c.refunded {
-		sendWebhook(t, s, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(p.ID, o.ID, 0))
+		s.SendWebhook(t, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(p.ID, o.ID, 0))
 		r = e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
 	}
 	for _, e := range events {
-		sendWebhook(t, s, e.payload(p.ID, o.ID, r.ID))
+		s.SendWebhook(t, e.payload(p.ID, o.ID, r.ID))
 	}
 	want := c.want
 	if c.wantSucceededFirst != nil && firstRefundOutcome(events) == refundSucceeded {
@@ -225,19 +208,19 @@ func firstRefundOutcome(events []providerEvent) providerEvent {
 
 func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := e2e.StartShop(t, e2e.Stock{"tea": 5}, webhooksOnly...)
+	s := e2e.StartShop(t, e2e.Stock{"tea": 5}, e2e.CardSettings(e2e.SilentProvider)...)
 	o := s.MustCreateOrder(t, e2e.Alice, "tea", 2)
-	p := mustPayByCard(t, s, o.ID, "pm_card_visa")
+	p := s.MustPayByCard(t, o.ID, "pm_card_visa")
 	payload := succeeded.payload(p.ID, o.ID, 0)
 	sign := func(secret string, at time.Time) string { return fakestripe.Sign(secret, []byte(payload), at) }
 	before := readCardState(t, s, o.ID, "tea")
 	for name, c := range map[string]e2e.Call{
-		"another secret":    webhookCall(payload, sign("whsec_another", time.Now())),
-		"no secret":         webhookCall(payload, sign("", time.Now())),
-		"six minutes old":   webhookCall(payload, sign(webhookSecret, time.Now().Add(-6*time.Minute))),
-		"a changed body":    webhookCall(payload+" ", sign(webhookSecret, time.Now())),
-		"not a signature":   webhookCall(payload, "t=1,v1=00"),
-		"a body of another": webhookCall(attemptFailed.payload(p.ID, o.ID, 0), sign(webhookSecret, time.Now())),
+		"another secret":    e2e.WebhookCall(payload, sign("whsec_another", time.Now())),
+		"no secret":         e2e.WebhookCall(payload, sign("", time.Now())),
+		"six minutes old":   e2e.WebhookCall(payload, sign(e2e.WebhookSecret, time.Now().Add(-6*time.Minute))),
+		"a changed body":    e2e.WebhookCall(payload+" ", sign(e2e.WebhookSecret, time.Now())),
+		"not a signature":   e2e.WebhookCall(payload, "t=1,v1=00"),
+		"a body of another": e2e.WebhookCall(attemptFailed.payload(p.ID, o.ID, 0), sign(e2e.WebhookSecret, time.Now())),
 	} {
 		s.WantProblem(t, http.StatusBadRequest, "malformed_request", c)
 		if diff := cmp.Diff(before, readCardState(t, s, o.ID, "tea")); diff != "" {
@@ -247,6 +230,6 @@ func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
 	if n := s.Count(t, `SELECT count(*) FROM processed_message`); n != 0 {
 		t.Errorf("%d provider events are recorded, want none", n)
 	}
-	sendWebhook(t, s, payload) // the same body with a valid signature is accepted
+	s.SendWebhook(t, payload) // the same body with a valid signature is accepted
 	s.WantOrderStatus(t, o.ID, "paid")
 }

@@ -1,4 +1,4 @@
-package cards_test
+package process_test
 
 import (
 	"encoding/json"

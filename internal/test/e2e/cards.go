@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/dev/fakestripe"
+)
+
+// What a replica shares with its card provider.
+const (
+	StripeKey     = "sk_test_double"
+	WebhookSecret = "whsec_double"
+)
+
+// CardSettings returns the settings of a replica that accepts cards of a provider.
+func CardSettings(providerURL string) []string {
+	return []string{
+		"ORDERS_STRIPE_KEY=" + StripeKey, "ORDERS_STRIPE_WEBHOOK_SECRET=" + WebhookSecret, "ORDERS_STRIPE_URL=" + providerURL,
+	}
+}
+
+// SilentProvider is the URL of a card provider that never answers.
+const SilentProvider = "http://127.0.0.1:1"
+
+// MustPayByCard asks to pay an order of Alice by card. The payment is processing then.
+func (s *Service) MustPayByCard(t testing.TB, orderID int, cardToken string) Payment {
+	t.Helper()
+	p := Want[Payment](t, s, http.StatusOK, s.CardCall(t, orderID, cardToken))
+	if p.Status != "processing" || p.Failure != nil {
+		t.Errorf("a card payment begins as %s, failure %q; want processing", p.Status, p.Reason())
+	}
+	return p
+}
+
+// WebhookCall is the call with which the card provider sends an event.
+func WebhookCall(payload, signature string) Call {
+	return Call{Method: http.MethodPost, Path: "/webhooks/stripe", Body: payload}.WithHeader("Stripe-Signature", signature)
+}
+
+// SendWebhook sends an event as the card provider does.
+func (s *Service) SendWebhook(t testing.TB, payload string) {
+	t.Helper()
+	signature := fakestripe.Sign(WebhookSecret, []byte(payload), time.Now())
+	Want[struct{}](t, s, http.StatusOK, WebhookCall(payload, signature))
+}
