@@ -15,7 +15,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/audit"
 	customers "example.com/orders/internal/core/customer"
@@ -47,13 +46,15 @@ type Config struct {
 // New returns the handler of the whole API. It fails when a route declares no roles
 // (AUTH-9), or when routes and contract differ: a route that the contract does not
 // have, an operation without a route, other roles, or another requirement of a key.
-func New(cfg Config) (http.Handler, error) { return newHandler(cfg, openapi.OpenAPI) }
-
-func newHandler(cfg Config, contractFile []byte) (http.Handler, error) {
-	contract, err := parseContract(contractFile)
+func New(cfg Config) (http.Handler, error) {
+	contract, err := embeddedContract()
 	if err != nil {
 		return nil, err
 	}
+	return newHandler(cfg, contract)
+}
+
+func newHandler(cfg Config, contract *contract) (http.Handler, error) {
 	docs, err := newDocs()
 	if err != nil {
 		return nil, err

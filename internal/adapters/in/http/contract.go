@@ -3,10 +3,12 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
+	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
@@ -25,6 +27,10 @@ type bodyRule struct {
 
 // contractURL is the name of the file for the schema compiler; nothing is fetched.
 const contractURL = "openapi.yaml"
+
+// embeddedContract parses the contract of this binary once for each process. A contract
+// does not change, and tests start hundreds of services.
+var embeddedContract = sync.OnceValues(func() (*contract, error) { return parseContract(openapi.OpenAPI) })
 
 // parseContract parses an OpenAPI document and compiles the schemas of its bodies.
 func parseContract(file []byte) (*contract, error) {

@@ -120,7 +120,11 @@ func TestNew_RefusesOtherContract(t *testing.T) {
 			if !strings.Contains(file, c.old) {
 				t.Fatalf("%q is not in the contract", c.old)
 			}
-			_, err := newHandler(Config{}, []byte(strings.Replace(file, c.old, c.replacement, 1)))
+			changed, err := parseContract([]byte(strings.Replace(file, c.old, c.replacement, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = newHandler(Config{}, changed)
 			wantError(t, err, c.want)
 		})
 	}
