@@ -68,7 +68,7 @@ func notOwned() *Fault { return Forbidden("the resource belongs to somebody else
 
 // InvalidField returns the refusal of one member of a command.
 func InvalidField(pointer, detail string) *Fault {
-	f := Refuse(CodeValidationFailed, "the request does not satisfy the contract")
+	f := Refuse(CodeValidationFailed, "the request is invalid; see errors")
 	f.Fields = []FieldFault{{Pointer: pointer, Detail: detail}}
 	return f
 }

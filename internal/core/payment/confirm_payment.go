@@ -57,7 +57,7 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 // rolled back.
 func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
 	if s.Gateway == nil {
-		return nil, core.Refuse(core.CodePaymentMethodUnavailable, "cards are not accepted here")
+		return nil, core.Refuse(core.CodePaymentMethodUnavailable, "card payments are not enabled")
 	}
 	if err := op.Order.AwaitPayment(tx.Now); err != nil {
 		return nil, err
