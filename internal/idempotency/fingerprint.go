@@ -70,16 +70,12 @@ func (c Content) Matches(f Fingerprint) (bool, error) {
 // hashParts returns the SHA-256 of all parts of c. The length of each part precedes it, so
 // that no two contents are hashed as the same bytes.
 func hashParts(c Content) Fingerprint {
-	h := sha256.New()
-	write := func(part string) {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash never fails
-		h.Write([]byte(part))
+	parts := append([]string{c.Method, c.Path, c.Query, string(c.Body)}, c.Headers...)
+	var text []byte
+	for _, part := range parts {
+		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	for _, part := range []string{c.Method, c.Path, c.Query, string(c.Body)} {
-		write(part)
-	}
-	for _, header := range c.Headers {
-		write(header)
-	}
-	return Fingerprint(h.Sum(nil))
+	hash := sha256.Sum256(text)
+	return Fingerprint(hash[:])
 }

@@ -74,7 +74,7 @@ type Command func(ctx context.Context) (Result, error)
 func (g Guard) Do(ctx context.Context, r Request, run Command) (rec Record, replayed bool, err error) {
 	claim := Claim{ID: r.ID, Operation: r.Operation, Fingerprint: r.Content.Fingerprint()}
 	rec, replayed, err = g.claimOrWait(ctx, claim, run)
-	if err != nil || !replayed {
+	if err != nil || !replayed || rec.Fingerprint == claim.Fingerprint {
 		return rec, replayed, err
 	}
 	same, err := r.Content.Matches(rec.Fingerprint)
