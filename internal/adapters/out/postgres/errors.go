@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -31,17 +33,33 @@ func (e *serverError) Error() string {
 // [serverError]. It returns other errors unchanged.
 func safe(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return &serverError{state: pg.Code, constraint: pg.ConstraintName, fatal: pg.Severity != "ERROR"}
+		// The other severity is in the language of the server.
+		severity := cmp.Or(pg.SeverityUnlocalized, pg.Severity)
+		return &serverError{state: pg.Code, constraint: pg.ConstraintName, fatal: severity != "ERROR"}
 	}
 	return err
 }
 
-// refusedByServer reports whether the server itself reported an error and kept the
-// connection. Then the transaction is certainly rolled back. A fatal error proves
-// nothing: a server that shuts down may have committed before.
-func refusedByServer(err error) bool {
+// rollbacks are the SQLSTATEs, or their first characters, of errors that only the server
+// itself finds: in a statement, in a value or in a constraint. It rolls back then.
+var rollbacks = []string{
+	"22", "23", "42", // data exceptions, integrity constraints, access rules
+	"25006",                            // read_only_sql_transaction
+	"40000", "40001", "40002", "40P01", // transaction rollback, except for its unknown completion
+	"53100", "53200", "53400", "54", // disk full, out of memory, limits
+	"55P03", "57014", // lock_not_available, query_canceled
+	"P0", // raised by a trigger
+}
+
+// rolledBackByServer reports whether an error in reply to COMMIT proves that the server
+// has rolled back. A fatal error proves nothing: a server that shuts down may have
+// committed before. Other errors may come from a connection pooler in between, which has
+// lost its server: it reports them with the severity of a usual error.
+func rolledBackByServer(err error) bool {
 	e, ok := errors.AsType[*serverError](safe(err))
-	return ok && !e.fatal
+	return ok && !e.fatal && slices.ContainsFunc(rollbacks, func(prefix string) bool {
+		return strings.HasPrefix(e.state, prefix)
+	})
 }
 
 // lostRace reports whether the transaction was rolled back because of a concurrent one,

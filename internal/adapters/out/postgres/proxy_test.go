@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // proxy forwards the traffic between a store and its server, and breaks connections
@@ -24,6 +25,8 @@ type proxy struct {
 	conns []net.Conn
 	// toLose counts the answers to COMMIT that remain to be lost, lost those that were.
 	toLose, lost int
+	// instead replaces the answers to COMMIT.
+	instead *pgproto3.ErrorResponse
 }
 
 // through starts a proxy and returns the URL of the database behind it.
@@ -53,6 +56,14 @@ func (p *proxy) loseAnswersToCommit(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.toLose = n
+}
+
+// replaceAnswersToCommit reports an error after the server has committed, as a connection
+// pooler does that has lost the server.
+func (p *proxy) replaceAnswersToCommit(e *pgproto3.ErrorResponse) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.instead = e
 }
 
 // lostAnswers returns how many answers to COMMIT were lost.
@@ -104,22 +115,34 @@ func (p *proxy) answer(client, server net.Conn) {
 		if _, err := io.ReadFull(from, rest); err != nil {
 			return
 		}
-		if head[0] == 'C' && string(rest) == "COMMIT\x00" && p.loses() {
-			return
+		answer := slices.Concat(head, rest)
+		if head[0] == 'C' && string(rest) == "COMMIT\x00" {
+			if answer = p.answerToCommit(answer); answer == nil {
+				return
+			}
 		}
-		if _, err := client.Write(slices.Concat(head, rest)); err != nil {
+		if _, err := client.Write(answer); err != nil {
 			return
 		}
 	}
 }
 
-func (p *proxy) loses() bool {
+// answerToCommit returns what the client gets, nil when the answer is to be lost.
+func (p *proxy) answerToCommit(answer []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.toLose == 0 {
-		return false
+	switch {
+	case p.toLose > 0:
+		p.toLose--
+		p.lost++
+		return nil
+	case p.instead != nil:
+		p.lost++
+		answer, err := p.instead.Encode(nil)
+		if err != nil {
+			panic(err)
+		}
+		return answer
 	}
-	p.toLose--
-	p.lost++
-	return true
+	return answer
 }

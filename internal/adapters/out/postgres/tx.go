@@ -176,9 +176,10 @@ func (t *tx) discard() {
 
 // commit sends the queued writes together with COMMIT.
 //
-// When the server reports an error, it has rolled back. When its answer does not arrive,
-// the outcome is unknown: the server may have committed. pgconn.SafeToRetry does not
-// help to tell the cases apart: since pgx 5.9 it is true for a lost answer, too.
+// When the server reports that a statement failed, it has rolled back. When its answer
+// does not arrive, or when somebody else answers for it, the outcome is unknown: the
+// server may have committed. pgconn.SafeToRetry does not help to tell the cases apart:
+// since pgx 5.9 it is true for a lost answer, too.
 func (t *tx) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return unavailable(err) // COMMIT has not been sent, so the outcome is known
@@ -199,7 +200,7 @@ func (t *tx) commit(ctx context.Context) error {
 	case err == nil:
 		// COMMIT of a failed transaction succeeds with the tag ROLLBACK.
 		return errors.New("the database rolled back instead of committing")
-	case refusedByServer(err) || !wrote:
+	case rolledBackByServer(err) || !wrote:
 		return unavailable(err)
 	}
 	return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err))

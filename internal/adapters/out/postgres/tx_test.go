@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
@@ -124,35 +125,39 @@ func TestTransaction_RunsAgainAfterALostRace(t *testing.T) {
 func TestServerErrors_AreClassified(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		state       string
-		attempts    int
-		unavailable bool
+		state    string
+		attempts int
+		atRead   error // nil for a defect
+		atCommit error
 	}{
-		"serialization failure": {"40001", 5, true},
-		"deadlock":              {"40P01", 5, true},
-		"unique violation":      {"23505", 5, true},
-		"check violation":       {"23514", 1, false},
-		"undefined table":       {"42P01", 1, false},
-		"lock not available":    {"55P03", 1, true},
-		"query cancelled":       {"57014", 1, true},
-		"admin shutdown":        {"57P01", 1, true},
-		"disk full":             {"53100", 1, true},
-		"too many connections":  {"53300", 1, true},
-		"connection failure":    {"08006", 1, true},
+		"serialization failure": {"40001", 5, core.ErrUnavailable, core.ErrUnavailable},
+		"deadlock":              {"40P01", 5, core.ErrUnavailable, core.ErrUnavailable},
+		"unique violation":      {"23505", 5, core.ErrUnavailable, core.ErrUnavailable},
+		"check violation":       {"23514", 1, nil, nil},
+		"undefined table":       {"42P01", 1, nil, nil},
+		"lock not available":    {"55P03", 1, core.ErrUnavailable, core.ErrUnavailable},
+		"query cancelled":       {"57014", 1, core.ErrUnavailable, core.ErrUnavailable},
+		"disk full":             {"53100", 1, core.ErrUnavailable, core.ErrUnavailable},
+		"admin shutdown":        {"57P01", 1, core.ErrUnavailable, core.ErrOutcomeUnknown},
+		"too many connections":  {"53300", 1, core.ErrUnavailable, core.ErrOutcomeUnknown},
+		"connection failure":    {"08006", 1, core.ErrUnavailable, core.ErrOutcomeUnknown},
 	} {
-		for where, write := range map[string]func(context.Context, order.Tx) error{
-			"at COMMIT": saveTea, "at a read": saveTeaAndRead,
+		for where, at := range map[string]struct {
+			write func(context.Context, order.Tx) error
+			want  error
+		}{
+			"at COMMIT": {saveTea, c.atCommit}, "at a read": {saveTeaAndRead, c.atRead},
 		} {
 			t.Run(name+" "+where, func(t *testing.T) {
 				t.Parallel()
 				d := newDatabase(t)
 				d.refuseProducts(t, 1000, c.state)
-				attempts, err := inTx(t, d.DB, write)
+				attempts, err := inTx(t, d.DB, at.write)
 				if attempts != c.attempts || err == nil {
 					t.Errorf("%d attempts: %v; want %d", attempts, err, c.attempts)
 				}
-				if errors.Is(err, core.ErrUnavailable) != c.unavailable || errors.Is(err, core.ErrOutcomeUnknown) {
-					t.Errorf("got %v; want unavailable: %v", err, c.unavailable)
+				if got := kindOf(err); got != at.want {
+					t.Errorf("got %v; want %v", err, at.want)
 				}
 				if !strings.Contains(err.Error(), c.state) {
 					t.Errorf("the error does not name its SQLSTATE: %v", err)
@@ -164,6 +169,16 @@ func TestServerErrors_AreClassified(t *testing.T) {
 			})
 		}
 	}
+}
+
+// kindOf returns what the core makes of an error: one of its errors, or nil for a defect.
+func kindOf(err error) error {
+	for _, kind := range []error{core.ErrOutcomeUnknown, core.ErrUnavailable} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return nil
 }
 
 func TestServerErrors_CarryNoValuesOfRows(t *testing.T) {
@@ -326,6 +341,62 @@ func TestCommit_IsUnknownWhenItsAnswerIsLost(t *testing.T) {
 				t.Errorf("%d answers were lost, %d products stored; want the server to have committed", lost, kept)
 			}
 		})
+	}
+}
+
+// A connection pooler answers for a server that it has lost. Only an error that the
+// server alone can report proves that nothing was stored.
+func TestCommit_IsUnknownWhenAPoolerAnswersForTheServer(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	db := open(t, url)
+	for i, state := range []string{
+		"08000", "08003", "08006", "08P01", // connection exceptions
+		"40003",                            // statement_completion_unknown
+		"57P01", "57P02", "57P03", "57P05", // the server stops or starts, the connection was idle
+		"25P03", "25P04", // time-outs of transactions
+		"53300", "58000", "58030", "XX000", "ZZ999",
+	} {
+		for _, severity := range []string{"ERROR", "FATAL"} {
+			p.replaceAnswersToCommit(&pgproto3.ErrorResponse{
+				Severity: severity, SeverityUnlocalized: severity, Code: state, Message: "server lost",
+			})
+			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+				return tx.Products.Save(ctx, product(fmt.Sprint("tea-", i, severity)))
+			})
+			if attempts != 1 || kindOf(err) != core.ErrOutcomeUnknown || errors.Is(err, core.ErrUnavailable) {
+				t.Errorf("%s %s, %d attempts: %v; want one, of unknown outcome", severity, state, attempts, err)
+			}
+		}
+	}
+	if replaced, stored := p.lostAnswers(), d.count(t, products); replaced != stored || stored == 0 {
+		t.Errorf("%d answers were replaced, %d products stored; want the server to have committed all", replaced, stored)
+	}
+}
+
+// The server translates the severity of its errors, and sends the original too.
+func TestServerErrors_AreClassifiedInEveryLanguage(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	db := open(t, url)
+	for i, c := range []struct {
+		severity, original string
+		want               error
+	}{
+		{"ОШИБКА", "ERROR", nil},
+		{"ВАЖНО", "FATAL", core.ErrOutcomeUnknown},
+	} {
+		p.replaceAnswersToCommit(&pgproto3.ErrorResponse{
+			Severity: c.severity, SeverityUnlocalized: c.original, Code: "23514",
+		})
+		_, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+			return tx.Products.Save(ctx, product(fmt.Sprint("tea-", i)))
+		})
+		if got := kindOf(err); err == nil || got != c.want {
+			t.Errorf("%s: got %v; want %v", c.original, err, c.want)
+		}
 	}
 }
 
