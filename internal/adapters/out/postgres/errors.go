@@ -2,13 +2,16 @@ package postgres
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
 
 	"example.com/orders/internal/core"
 )
@@ -80,17 +83,29 @@ func lostRace(err error) bool {
 
 // unavailable classifies the error of a transaction that has certainly not committed. It
 // wraps temporary failures in [core.ErrUnavailable]: a server that cannot do the work
-// now, and a broken connection. Other errors of the server are defects and stay as they
-// are, without values of rows.
+// now, a broken connection, and a context that is over. Other errors are defects, such as
+// a row that cannot be scanned. They stay as they are, without values of rows.
 func unavailable(err error) error {
 	err = safe(err)
-	if err == nil || lostRace(err) || errors.Is(err, pgx.ErrNoRows) {
+	if err == nil || lostRace(err) {
 		return err
 	}
-	if e, ok := errors.AsType[*serverError](err); ok && !e.fatal && !temporary(e.state) {
-		return err
+	e, fromServer := errors.AsType[*serverError](err)
+	if (fromServer && (e.fatal || temporary(e.state))) || unreachable(err) {
+		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}
-	return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+	return err
+}
+
+// unreachable reports whether there was no connection, the connection broke, or the
+// caller stopped waiting.
+func unreachable(err error) bool {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	return connecting || network || slices.ContainsFunc([]error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, puddle.ErrClosedPool,
+		context.Canceled, context.DeadlineExceeded,
+	}, func(target error) bool { return errors.Is(err, target) })
 }
 
 // temporary reports whether a SQLSTATE passes by itself: connection exceptions (08),

@@ -375,6 +375,41 @@ func TestCommit_IsUnknownWhenAPoolerAnswersForTheServer(t *testing.T) {
 	}
 }
 
+// A retry repeats a defect, so a defect must not look temporary.
+func TestDefects_AreNotUnavailable(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	if _, err := inTx(t, d.DB, saveTea); err != nil {
+		t.Fatal(err)
+	}
+	d.execute(t,
+		"ALTER TABLE product ALTER name DROP NOT NULL", "UPDATE product SET name = NULL",
+		"ALTER TABLE schema_migrations ALTER version TYPE text USING 'one'")
+	_, scanErr := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error {
+		_, err := tx.Products.Get(ctx, "tea")
+		return err
+	})
+	_, _, versionErr := d.SchemaVersion(t.Context())
+	for what, err := range map[string]error{"row": scanErr, "schema version": versionErr} {
+		if err == nil || kindOf(err) != nil {
+			t.Errorf("%s: got %v; want a defect", what, err)
+		}
+	}
+}
+
+func TestClosedPool_IsUnavailable(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.DB.Close()
+	_, inTxErr := inTx(t, d.DB, saveTea)
+	_, _, lookupErr := d.Keys().Lookup(t.Context(), idempotency.ID{})
+	for what, err := range map[string]error{"InTx": inTxErr, "Lookup": lookupErr} {
+		if kindOf(err) != core.ErrUnavailable {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // The server translates the severity of its errors, and sends the original too.
 func TestServerErrors_AreClassifiedInEveryLanguage(t *testing.T) {
 	t.Parallel()
