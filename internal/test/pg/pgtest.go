@@ -28,6 +28,9 @@ import (
 // URLVariable is the environment variable with the URL of the shared cluster.
 const URLVariable = "ORDERS_TEST_POSTGRES_URL"
 
+// database is the name of the database on a cluster of a test's own.
+const database = "orders"
+
 // startTimeout bounds how long a test waits for its database. The first test may wait
 // for an installation of PostgreSQL.
 const startTimeout = 5 * time.Minute
@@ -123,14 +126,13 @@ func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 // NewOn returns the URL of a migrated database on a cluster from NewCluster.
 func NewOn(t testing.TB, server *devpostgres.Server) string {
 	t.Helper()
-	const name = "orders"
-	if err := server.EnsureDatabase(t.Context(), name); err != nil {
+	if err := server.EnsureDatabase(t.Context(), database); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Up(t.Context(), server.URL(name)); err != nil {
+	if err := migrations.Up(t.Context(), server.URL(database)); err != nil {
 		t.Fatal(err)
 	}
-	return server.URL(name)
+	return server.URL(database)
 }
 
 // StartShared starts a cluster for a whole test run.

@@ -1,0 +1,169 @@
+package pgtest
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	devpostgres "example.com/orders/internal/dev/postgres"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+// replicated are the settings of both servers. A server that is killed loses nothing
+// without fsync: only a crash of the machine would.
+var replicated = map[string]string{
+	"fsync":                       "off",
+	"wal_retrieve_retry_interval": "100ms",
+}
+
+// Replicated is a primary with a standby. Both keep one migrated database.
+type Replicated struct {
+	primary, standby *devpostgres.Server
+}
+
+// NewReplicated starts a primary with a standby for this test alone. Replication is
+// asynchronous until SetSynchronous.
+func NewReplicated(t testing.TB) *Replicated {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	primary, err := devpostgres.Start(ctx, devpostgres.Config{Settings: replicated, Notices: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = primary.Stop() }) // fails after Promote
+	NewOn(t, primary)
+
+	data := primary.DataDir() + "-standby" // is removed with the primary
+	backup := primary.Command(ctx, "pg_basebackup", "--pgdata="+data, "--dbname="+primary.URL("postgres"),
+		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+	if out, err := backup.CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v: %s", err, out)
+	}
+	standby, err := devpostgres.Start(ctx, devpostgres.Config{DataDir: data, Settings: replicated})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = standby.Stop() }) // fails after StopStandby
+	return &Replicated{primary, standby}
+}
+
+// PrimaryURL returns the URL of the database on the first primary.
+func (r *Replicated) PrimaryURL() string { return r.primary.URL(database) }
+
+// StandbyURL returns the URL of the database on the first standby.
+func (r *Replicated) StandbyURL() string { return r.standby.URL(database) }
+
+// URL returns the URL that a service uses: it leads to the server that is the primary
+// now.
+func (r *Replicated) URL() string {
+	u, err := url.Parse(r.PrimaryURL())
+	if err != nil {
+		panic("pgtest: " + err.Error()) // PrimaryURL has made it
+	}
+	query := u.Query()
+	query.Set("host", socketOf(r.PrimaryURL())+","+socketOf(r.StandbyURL()))
+	query.Set("port", query.Get("port")+","+query.Get("port"))
+	query.Set("target_session_attrs", "primary")
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func socketOf(serverURL string) string {
+	u, err := url.Parse(serverURL)
+	if err != nil {
+		panic("pgtest: " + err.Error()) // devpostgres has made it
+	}
+	return u.Query().Get("host")
+}
+
+// SetSynchronous makes each COMMIT on the primary wait for the standby, or not.
+func (r *Replicated) SetSynchronous(t testing.TB, synchronous bool) {
+	t.Helper()
+	names := ""
+	if synchronous {
+		names = "*"
+	}
+	r.execute(t, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")
+	r.execute(t, "SELECT pg_reload_conf()")
+	testwait.Until(t, "the server to read the setting", func() bool {
+		return r.query(t, "SELECT current_setting('synchronous_standby_names')") == names
+	})
+	// COMMIT waits only after the checkpointer has read the setting, too. It reads it
+	// before it starts a checkpoint.
+	r.execute(t, "CHECKPOINT")
+}
+
+// query returns the text that a query selects in a new session on the primary.
+func (r *Replicated) query(t testing.TB, sql string) (text string) {
+	t.Helper()
+	r.onPrimary(t, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&text) })
+	return text
+}
+
+func (r *Replicated) execute(t testing.TB, statement string) {
+	t.Helper()
+	r.onPrimary(t, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(t.Context(), statement)
+		return err
+	})
+}
+
+func (r *Replicated) onPrimary(t testing.TB, use func(*pgx.Conn) error) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), r.PrimaryURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }() // each statement has committed by itself
+	if err := use(conn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// StopStandby stops the standby at once. If replication is synchronous, each COMMIT on
+// the primary waits from now on.
+func (r *Replicated) StopStandby() { r.standby.Kill() }
+
+// AwaitCommit waits until a COMMIT on the primary waits for the standby. It returns the
+// process of the server that does.
+func (r *Replicated) AwaitCommit(t testing.TB) (pid string) {
+	t.Helper()
+	testwait.Until(t, "a COMMIT to wait for the standby", func() bool {
+		pid = r.query(t, "SELECT coalesce(max(pid)::text, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		return pid != ""
+	})
+	return pid
+}
+
+// StartStandby starts the standby again, and waits until it replicates.
+func (r *Replicated) StartStandby(t testing.TB) {
+	t.Helper()
+	if err := r.standby.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	testwait.Until(t, "the standby to replicate", func() bool {
+		return r.query(t, "SELECT count(*)::text FROM pg_stat_replication WHERE state = 'streaming'") == "1"
+	})
+}
+
+// Promote kills the primary and makes the standby the primary. A standby that was
+// stopped is started first: it has what it had when it stopped. Promote returns when
+// the new primary accepts writes.
+func (r *Replicated) Promote(t testing.TB) {
+	t.Helper()
+	r.primary.Kill()
+	select {
+	case <-r.standby.Done():
+		if err := r.standby.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	default:
+	}
+	if err := administer(r.StandbyURL(), "SELECT pg_promote()"); err != nil {
+		t.Fatal(err)
+	}
+}
