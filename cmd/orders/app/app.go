@@ -49,7 +49,11 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL}); err != nil {
 		return err
 	}
-	if err = a.checkSchema(ctx); err != nil {
+	state, err := a.db.State(ctx)
+	if err != nil {
+		return err
+	}
+	if err = checkSchema(state); err != nil {
 		return err
 	}
 	if a.jobDB, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, MaxConns: jobConns}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/migrations"
 )
 
@@ -19,7 +20,14 @@ func (a *App) ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := a.checkSchema(ctx); err != nil {
+	state, err := a.db.State(ctx)
+	switch {
+	case err != nil:
+		return err
+	case state.ReadOnly:
+		return errors.New("the database accepts no writes: it is a standby, or its transactions are read-only")
+	}
+	if err := checkSchema(state); err != nil {
 		return err
 	}
 	return a.tokens.Ready(ctx)
@@ -28,21 +36,17 @@ func (a *App) ready(ctx context.Context) error {
 // checkSchema returns why this binary cannot work with the schema, or nil. A schema
 // that is newer than the binary is no reason: an upgrade migrates first, and a
 // migration keeps what the previous binary uses.
-func (a *App) checkSchema(ctx context.Context) error {
+func checkSchema(state postgres.State) error {
 	newest, err := migrations.Newest()
-	if err != nil {
-		return err
-	}
-	version, dirty, err := a.db.SchemaVersion(ctx)
 	switch {
 	case err != nil:
 		return err
-	case dirty:
+	case state.Dirty:
 		return fmt.Errorf("schema version %d is dirty, its migration failed: "+
-			"repair the database, then run `orders migrate up`", version)
-	case version < newest:
+			"repair the database, then run `orders migrate up`", state.SchemaVersion)
+	case state.SchemaVersion < newest:
 		return fmt.Errorf("schema version %d is older than version %d, which this binary needs: "+
-			"run `orders migrate up`", version, newest)
+			"run `orders migrate up`", state.SchemaVersion, newest)
 	}
 	return nil
 }

@@ -101,14 +101,24 @@ func (db *DB) Close() {
 	db.keys.recent.close()
 }
 
-// SchemaVersion returns the version that golang-migrate recorded, 0 for an empty database.
-// dirty reports that a migration failed half way.
-func (db *DB) SchemaVersion(ctx context.Context) (version uint, dirty bool, err error) {
-	var v int64
-	err = db.pool.QueryRow(ctx, "SELECT version, dirty FROM schema_migrations").Scan(&v, &dirty)
+// State is what decides whether the database can serve this binary.
+type State struct {
+	// SchemaVersion is what golang-migrate recorded, 0 for an empty database. Dirty
+	// reports that a migration failed half way.
+	SchemaVersion uint
+	Dirty         bool
+	// ReadOnly reports that the database accepts no writes, as a standby does.
+	ReadOnly bool
+}
+
+// State returns the state of the database.
+func (db *DB) State(ctx context.Context) (State, error) {
+	var s State
+	err := db.pool.QueryRow(ctx, `SELECT version, dirty, current_setting('transaction_read_only')::boolean
+		FROM schema_migrations`).Scan(&s.SchemaVersion, &s.Dirty, &s.ReadOnly)
 	var missing *pgconn.PgError
 	if errors.Is(err, pgx.ErrNoRows) || (errors.As(err, &missing) && missing.Code == "42P01") { // undefined_table
-		return 0, false, nil
+		return State{}, nil
 	}
-	return uint(v), dirty, unavailable(err)
+	return s, unavailable(err)
 }

@@ -109,8 +109,9 @@ func unreachable(err error) bool {
 }
 
 // temporary reports whether a SQLSTATE passes by itself: connection exceptions (08),
-// insufficient resources (53), operator intervention (57), and lock_not_available.
+// insufficient resources (53), operator intervention (57), lock_not_available, and
+// read_only_sql_transaction, which every write meets on a server that is no primary.
 func temporary(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") ||
-		strings.HasPrefix(state, "57") || state == "55P03"
+		strings.HasPrefix(state, "57") || state == "55P03" || state == "25006"
 }

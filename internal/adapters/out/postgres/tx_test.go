@@ -389,8 +389,8 @@ func TestDefects_AreNotUnavailable(t *testing.T) {
 		_, err := tx.Products.Get(ctx, "tea")
 		return err
 	})
-	_, _, versionErr := d.SchemaVersion(t.Context())
-	for what, err := range map[string]error{"row": scanErr, "schema version": versionErr} {
+	_, stateErr := d.State(t.Context())
+	for what, err := range map[string]error{"row": scanErr, "state": stateErr} {
 		if err == nil || kindOf(err) != nil {
 			t.Errorf("%s: got %v; want a defect", what, err)
 		}
@@ -540,10 +540,10 @@ func TestUnreachableServer_IsUnavailable(t *testing.T) {
 	_, _, lookupErr := db.Keys().Lookup(t.Context(), idempotency.ID{})
 	_, cleanErr := db.Keys().DeleteExpired(t.Context(), 1)
 	_, auditErr := db.Entries(t.Context(), core.Page{Limit: 1})
-	_, _, versionErr := db.SchemaVersion(t.Context())
+	_, stateErr := db.State(t.Context())
 	for name, err := range map[string]error{
 		"InTx": inTxErr, "Execute": executeErr, "Lookup": lookupErr, "DeleteExpired": cleanErr,
-		"Entries": auditErr, "SchemaVersion": versionErr,
+		"Entries": auditErr, "State": stateErr,
 	} {
 		if !errors.Is(err, core.ErrUnavailable) {
 			t.Errorf("%s: %v", name, err)
@@ -770,30 +770,31 @@ func TestIDs_AreUniqueAcrossReplicas(t *testing.T) {
 	}
 }
 
-func TestSchemaVersion(t *testing.T) {
+func TestState(t *testing.T) {
 	t.Parallel()
 	newest, err := migrations.Newest()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		change  string
-		version uint
-		dirty   bool
+		change string
+		want   postgres.State
 	}{
-		"migrated":        {"SELECT", newest, false},
-		"broken half way": {"UPDATE schema_migrations SET dirty = true", newest, true},
-		"of tomorrow":     {"UPDATE schema_migrations SET version = version + 1", newest + 1, false},
-		"emptied":         {"DELETE FROM schema_migrations", 0, false},
-		"never migrated":  {"DROP TABLE schema_migrations", 0, false},
+		"migrated":        {"SELECT", postgres.State{SchemaVersion: newest}},
+		"broken half way": {"UPDATE schema_migrations SET dirty = true", postgres.State{SchemaVersion: newest, Dirty: true}},
+		"of tomorrow":     {"UPDATE schema_migrations SET version = version + 1", postgres.State{SchemaVersion: newest + 1}},
+		"emptied":         {"DELETE FROM schema_migrations", postgres.State{}},
+		"never migrated":  {"DROP TABLE schema_migrations", postgres.State{}},
+		"read-only": {`DO $$ BEGIN
+			EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+		END $$`, postgres.State{SchemaVersion: newest, ReadOnly: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
 			d.execute(t, c.change)
-			version, dirty, err := d.SchemaVersion(t.Context())
-			if version != c.version || dirty != c.dirty || err != nil {
-				t.Errorf("got %d, %v, %v; want %d, %v", version, dirty, err, c.version, c.dirty)
+			if got, err := d.State(t.Context()); got != c.want || err != nil {
+				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 			}
 		})
 	}

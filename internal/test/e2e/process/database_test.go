@@ -1,0 +1,79 @@
+package process_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+// A service that reaches a standby, perhaps an old primary behind a virtual address, can
+// read and not write.
+func TestService_OnStandbyIsUnavailableAndNotReady(t *testing.T) {
+	t.Parallel()
+	servers := pgtest.NewReplicated(t)
+	env := e2e.NewEnv(t)
+	env.DatabaseURL = servers.URL()
+	env.Connect(t)
+	commands := prepareEveryRoute(t, env.StartReplica(t))
+	awaitReplay(t, env, servers.StandbyURL())
+	wantReadsOnly(t, env.StartReplica(t, "ORDERS_DATABASE_URL="+servers.StandbyURL()), commands)
+}
+
+func TestService_WithReadOnlyTransactionsIsUnavailableAndNotReady(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	commands := prepareEveryRoute(t, env.StartReplica(t))
+	readOnly := env.DatabaseSetting(t, "default_transaction_read_only", "on")
+	wantReadsOnly(t, env.StartReplica(t, readOnly), commands)
+}
+
+// prepareEveryRoute returns a command of each guarded route.
+func prepareEveryRoute(t *testing.T, s *e2e.Service) []e2e.Command {
+	t.Helper()
+	var commands []e2e.Command
+	for _, route := range e2e.GuardedRoutes() {
+		commands = append(commands, s.Prepare(t, route))
+	}
+	return commands
+}
+
+// awaitReplay waits until a standby has what the primary has.
+func awaitReplay(t *testing.T, env *e2e.Env, standbyURL string) {
+	t.Helper()
+	standby, err := pgxpool.New(t.Context(), standbyURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer standby.Close()
+	var position string
+	if err := env.DB.QueryRow(t.Context(), "SELECT pg_current_wal_lsn()::text").Scan(&position); err != nil {
+		t.Fatal(err)
+	}
+	e2e.Eventually(t, "the standby has what the primary has", func() (replayed bool) {
+		row := standby.QueryRow(t.Context(), "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn", position)
+		return row.Scan(&replayed) == nil && replayed
+	})
+}
+
+// wantReadsOnly checks that a replica refuses commands so that clients and load balancers
+// try elsewhere, and that it answers what it can.
+func wantReadsOnly(t *testing.T, s *e2e.Service, commands []e2e.Command) {
+	t.Helper()
+	for _, c := range commands {
+		key := s.NewKey()
+		if r := s.Send(t, c.WithKey(key)); r.Verdict() != "503 unavailable" {
+			t.Errorf("%s: %s, want 503 unavailable", c.Operation.ID, r.Verdict())
+		}
+		c.WantKeyFree(t, key) // on the primary
+	}
+	if r := s.Send(t, e2e.Get("", "/health/ready")); r.Verdict() != "503 unavailable" {
+		t.Errorf("readiness: %s, want 503 unavailable", r.Verdict())
+	}
+	if r := s.Send(t, e2e.Get(s.SellerToken(t), "/orders")); r.Status != http.StatusOK {
+		t.Errorf("a read: %s", r.Verdict())
+	}
+}
