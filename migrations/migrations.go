@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"sync"
 
 	"github.com/golang-migrate/migrate/v4"
-	_ "github.com/golang-migrate/migrate/v4/database/pgx/v5" // the scheme pgx5://
+	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 )
@@ -36,15 +36,30 @@ const upLock = 0x6f7264657273
 var ErrBeforeFirstRelease = errors.New(
 	"this database has a schema from before the first release, which cannot be upgraded")
 
-// errBadURL replaces the parser's error, which may contain the password.
-var errBadURL = errors.New("the database URL cannot be read")
+// poolConns is how many connections Up may use: one keeps the lock.
+const poolConns = 4
+
+// parse reads a database URL as the service does, so that one URL serves both: the size
+// of a pool is no parameter of the server.
+func parse(databaseURL string) (*pgxpool.Config, error) {
+	cfg, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, errors.New("the database URL cannot be read") // err may contain the password
+	}
+	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = poolConns, 0, 0
+	return cfg, nil
+}
 
 // Up migrates our schema and River's to their newest versions. Several processes may
 // call it at once.
 func Up(ctx context.Context, databaseURL string) error {
-	pool, err := pgxpool.New(ctx, databaseURL)
+	cfg, err := parse(databaseURL)
 	if err != nil {
-		return errBadURL
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("open the database for migration: %w", err)
 	}
 	defer pool.Close()
 	conn, err := pool.Acquire(ctx)
@@ -158,14 +173,14 @@ func open(databaseURL string) (*migrate.Migrate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	u, err := url.Parse(databaseURL)
+	cfg, err := parse(databaseURL)
 	if err != nil {
-		return nil, errBadURL
+		return nil, err
 	}
-	u.Scheme = "pgx5"
-	m, err := migrate.NewWithSourceInstance("iofs", source, u.String())
+	db := stdlib.OpenDB(*cfg.ConnConfig)
+	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{})
 	if err != nil {
-		return nil, fmt.Errorf("open the database for migration: %w", err)
+		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, db.Close()))
 	}
-	return m, nil
+	return migrate.NewWithInstance("iofs", source, "pgx5", driver)
 }

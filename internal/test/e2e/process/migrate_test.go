@@ -73,6 +73,39 @@ func TestMigrate_GoesUpAndDownAndUp(t *testing.T) {
 	env.StartReplica(t).Credit(t, e2e.Alice, "1.00")
 }
 
+func TestDatabaseURL_WorksForEveryCommand(t *testing.T) {
+	t.Parallel()
+	orders := e2e.BuildOrders(t)
+	for name, pool := range map[string]map[string]string{
+		"one connection": {"pool_max_conns": "1"},
+		"every parameter of the pool": {
+			"pool_max_conns": "20", "pool_min_conns": "6", "pool_min_idle_conns": "6",
+			"pool_max_conn_lifetime": "1h", "pool_max_conn_lifetime_jitter": "1m", "pool_max_conn_idle_time": "30m",
+			"pool_health_check_period": "1m", "pool_ping_timeout": "5s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := e2e.NewEnv(t)
+			emptyDatabase(t, env)
+			for parameter, value := range pool {
+				env.DatabaseURL = e2e.WithParameter(t, env.DatabaseURL, parameter, value)
+			}
+			newest := newestVersion(t)
+			for _, c := range []struct {
+				command string
+				want    uint
+			}{{"up", newest}, {"version", newest}, {"down", newest - 1}, {"up", newest}} {
+				if got, want := output(t, orders, env.Environ(), "migrate", c.command), versionLine(t, c.want); got != want {
+					t.Errorf("orders migrate %s: %q, want %q", c.command, got, want)
+				}
+			}
+			s := env.ServiceOf(env.StartProcess(t, orders))
+			s.Credit(t, e2e.Alice, "1.00")
+		})
+	}
+}
+
 func TestMigrate_RunsConcurrently(t *testing.T) {
 	t.Parallel()
 	const processes = 4
