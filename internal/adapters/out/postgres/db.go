@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/core"
 )
 
 // Config describes how to reach the database.
@@ -32,7 +34,7 @@ type Config struct {
 // DB is a pool of connections to one database.
 type DB struct {
 	pool *pgxpool.Pool
-	ids  *idBlocks
+	ids  [core.ProductIDs + 1]idPool
 	keys *Keys
 }
 
@@ -61,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
-	db := &DB{pool: pool, ids: &idBlocks{}}
+	db := &DB{pool: pool}
 	db.keys = &Keys{db: db, recent: newRecentRecords(cfg.RecentBytes)}
 	return db, nil
 }

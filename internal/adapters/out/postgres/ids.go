@@ -8,35 +8,57 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// idBlock is the increment of the sequences: each nextval reserves as many ids for this
+// blockSize is the increment of the sequences: each nextval reserves as many ids for this
 // process.
-const idBlock = 100
+const blockSize = 100
 
-// idBlocks allocates ids from blocks that are drawn from the sequences.
-type idBlocks struct {
-	blocks [core.ProductIDs + 1]struct {
-		sync.Mutex
-		next, end int64
-	}
+// idPool holds ids that were drawn from one sequence and not used. Its mutex is never
+// held while somebody waits for the database.
+type idPool struct {
+	sync.Mutex
+	blocks []idBlock
 }
+
+// idBlock is a range of ids. It is not empty.
+type idBlock struct{ next, end int64 }
 
 // NextID returns an id. About every hundredth call draws a new block. It uses the
 // transaction's own connection: to wait for a second one while holding the first could
-// exhaust the pool.
+// exhaust the pool. Transactions that find no id at the same time draw a block each, and
+// the surplus serves later ones.
 func (t *tx) NextID(ctx context.Context, of core.Sequence) (int64, error) {
-	b := &t.db.ids.blocks[of]
-	b.Lock()
-	defer b.Unlock()
-	if b.next == b.end {
-		first, err := draw(ctx, dbsqlc.New(t.conn), of)
-		if err != nil {
-			return 0, unavailable(err)
-		}
-		b.next, b.end = first, first+idBlock
+	pool := &t.db.ids[of]
+	if id, ok := pool.take(); ok {
+		return id, nil
 	}
+	first, err := draw(ctx, dbsqlc.New(t.conn), of)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	pool.add(idBlock{first + 1, first + blockSize})
+	return first, nil
+}
+
+// take returns an unused id, if there is one.
+func (p *idPool) take() (int64, bool) {
+	p.Lock()
+	defer p.Unlock()
+	last := len(p.blocks) - 1
+	if last < 0 {
+		return 0, false
+	}
+	b := &p.blocks[last]
 	id := b.next
-	b.next++
-	return id, nil
+	if b.next++; b.next == b.end {
+		p.blocks = p.blocks[:last]
+	}
+	return id, true
+}
+
+func (p *idPool) add(b idBlock) {
+	p.Lock()
+	defer p.Unlock()
+	p.blocks = append(p.blocks, b)
 }
 
 func draw(ctx context.Context, q *dbsqlc.Queries, of core.Sequence) (int64, error) {

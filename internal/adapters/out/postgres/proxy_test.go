@@ -27,7 +27,12 @@ type proxy struct {
 	toLose, lost int
 	// instead replaces the answers to COMMIT.
 	instead *pgproto3.ErrorResponse
+	// toHold delays the next answer.
+	toHold *hold
 }
+
+// hold is an answer that is delayed until the test releases it.
+type hold struct{ begun, released chan struct{} }
 
 // through starts a proxy and returns the URL of the database behind it.
 func (d *database) through(t *testing.T) (*proxy, string) {
@@ -64,6 +69,27 @@ func (p *proxy) replaceAnswersToCommit(e *pgproto3.ErrorResponse) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.instead = e
+}
+
+// holdNextAnswer delays the next answer of the server, and what follows on its
+// connection, until release is called. It closes begun when it does.
+func (p *proxy) holdNextAnswer() (begun <-chan struct{}, release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := &hold{make(chan struct{}), make(chan struct{})}
+	p.toHold = h
+	return h.begun, sync.OnceFunc(func() { close(h.released) })
+}
+
+func (p *proxy) holdAnswer() {
+	p.mu.Lock()
+	h := p.toHold
+	p.toHold = nil
+	p.mu.Unlock()
+	if h != nil {
+		close(h.begun)
+		<-h.released
+	}
 }
 
 // lostAnswers returns how many answers to COMMIT were lost.
@@ -115,6 +141,7 @@ func (p *proxy) answer(client, server net.Conn) {
 		if _, err := io.ReadFull(from, rest); err != nil {
 			return
 		}
+		p.holdAnswer()
 		answer := slices.Concat(head, rest)
 		if head[0] == 'C' && string(rest) == "COMMIT\x00" {
 			if answer = p.answerToCommit(answer); answer == nil {

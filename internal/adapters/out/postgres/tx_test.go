@@ -18,6 +18,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
+	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
 )
 
@@ -767,6 +768,45 @@ func TestIDs_AreUniqueAcrossReplicas(t *testing.T) {
 	slices.Sort(ids)
 	if different := len(slices.Compact(ids)); different != len(given)*each {
 		t.Errorf("%d different ids for %d calls", different, len(given)*each)
+	}
+}
+
+// A connection that stalls while it draws ids must not stop the others.
+func TestIDs_AreDrawnByOthersWhileAConnectionStalls(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	db := open(t, url)
+	draw := func(before func()) error {
+		_, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+			before()
+			_, err := tx.IDs.NextID(ctx, core.OrderIDs)
+			return err
+		})
+		return err
+	}
+	armed := make(chan struct{})
+	var stalls <-chan struct{}
+	var release func()
+	stalled, other := make(chan error, 1), make(chan error, 1)
+	go func() {
+		stalled <- draw(func() { stalls, release = p.holdNextAnswer(); close(armed) })
+	}()
+	<-armed
+	defer release()
+	<-stalls
+	go func() { other <- draw(func() {}) }()
+	select {
+	case err := <-other:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(testwait.Patience):
+		t.Error("the other transaction waits for the stalled connection")
+	}
+	release()
+	if err := <-stalled; err != nil {
+		t.Error(err)
 	}
 }
 
