@@ -80,15 +80,21 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID) (dbsqlc.TryLockKey
 			locked, err = q.TryLockKey(ctx, lockID(id))
 			return err
 		},
-		func(q *dbsqlc.Queries) error {
-			rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: string(id.Scope), Key: id.Key})
-			if len(rows) > 0 {
-				stored = &rows[0]
-			}
-			return err
-		})
+		findRecord(ctx, id, &stored))
 	t.now = locked.Now.UTC()
 	return locked, stored, err
+}
+
+// findRecord sets stored to the record of a key, or to nil.
+func findRecord(ctx context.Context, id idempotency.ID, stored **dbsqlc.FindRecordRow) read {
+	return func(q *dbsqlc.Queries) error {
+		rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: string(id.Scope), Key: id.Key})
+		*stored = nil
+		if len(rows) > 0 {
+			*stored = &rows[0]
+		}
+		return err
+	}
 }
 
 // runCommand runs the command, and returns the record of its result. The writes of a
@@ -107,9 +113,9 @@ func (t *tx) runCommand(ctx context.Context, c idempotency.Claim, run idempotenc
 	}, nil
 }
 
-// endReplay ends the transaction of a replay. It has written nothing, so it need not wait
-// for COMMIT, unless the database replicates synchronously: then the replay waits for the
-// standby as the first response did, so that it never acknowledges what a failover loses.
+// endReplay ends the transaction of a replay or a look-up. It has written nothing, so it
+// need not wait for COMMIT, unless the database replicates synchronously: then it waits for
+// the standby as the first response did, so that it never tells what a failover loses.
 func (t *tx) endReplay(ctx context.Context, synchronous bool) error {
 	if !synchronous {
 		return errNothingToCommit
@@ -143,15 +149,29 @@ func notNull(body []byte) []byte {
 }
 
 // Lookup returns the record of a key; see [idempotency.Store].
-func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
-	rows, err := dbsqlc.New(k.db.pool).FindRecord(ctx, dbsqlc.FindRecordParams{Scope: string(id.Scope), Key: id.Key})
+func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
+	err = k.db.transact(ctx, func(ctx context.Context, t *tx) error {
+		var synchronous bool
+		var stored *dbsqlc.FindRecordRow
+		err := t.load(ctx,
+			func(q *dbsqlc.Queries) (err error) {
+				synchronous, err = q.Synchronous(ctx)
+				return err
+			},
+			findRecord(ctx, id, &stored))
+		if err != nil {
+			return err
+		}
+		if found = stored != nil && !stored.Expired; !found {
+			return errNothingToCommit
+		}
+		rec = recordOf(stored.IdempotencyRecord)
+		return t.endReplay(ctx, synchronous)
+	})
 	if err != nil {
-		return idempotency.Record{}, false, unavailable(fmt.Errorf("look up an idempotency key: %w", err))
+		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", err)
 	}
-	if len(rows) == 0 || rows[0].Expired {
-		return idempotency.Record{}, false, nil
-	}
-	return recordOf(rows[0].IdempotencyRecord), true, nil
+	return rec, found, nil
 }
 
 // DeleteExpired deletes up to limit expired records, the oldest first, and returns how

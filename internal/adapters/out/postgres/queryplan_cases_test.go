@@ -21,6 +21,7 @@ const everything = 15 * largeTable
 var planCases = map[string][]planCase{
 	// Idempotency records.
 	"TryLockKey":           {{args: "7"}},
+	"Synchronous":          {{}},
 	"FindRecord":           {{args: "'hot', 'key-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", rows: 0, buffers: 6}},
 	"InsertRecord":         {{args: `'hot', 'new', '\x00', 'creditBalance', 201, '', '', '', now(), now()`, buffers: 40}},
 	"DeleteExpiredRecord":  {{args: "'hot', 'key-3'", rows: 1, buffers: 8}},

@@ -140,6 +140,17 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) erro
 	return err
 }
 
+const synchronous = `-- name: Synchronous :one
+SELECT (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+`
+
+func (q *Queries) Synchronous(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, synchronous)
+	var synchronous bool
+	err := row.Scan(&synchronous)
+	return synchronous, err
+}
+
 const tryLockKey = `-- name: TryLockKey :one
 SELECT pg_try_advisory_xact_lock($1) AS locked, now()::timestamptz AS now,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous

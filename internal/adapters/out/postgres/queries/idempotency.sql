@@ -3,6 +3,9 @@
 SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
+-- name: Synchronous :one
+SELECT (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
+
 -- name: FindRecord :many
 -- Expiry is measured by this clock only. An expired record that is still present counts as
 -- absent.

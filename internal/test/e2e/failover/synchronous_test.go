@@ -1,0 +1,35 @@
+package failover_test
+
+import (
+	"net/http"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// The record of a command whose COMMIT was interrupted is visible on the primary, and the
+// standby does not have it.
+func TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	s := env.StartReplica(t)
+	credit := s.CreditCall(t, e2e.Alice, "5.00")
+	lookup := e2e.LookupCall(credit.Token, credit.Key)
+
+	servers.StopStandby()
+	reply := sendInBackground(t, s, credit)
+	s.Exec(t, "SELECT pg_terminate_backend($1::text::int)", servers.AwaitCommit(t))
+	if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
+		t.Errorf("POST: %s, want 503 outcome_unknown", r.Verdict())
+	}
+	if n := s.Count(t, "SELECT count(*) FROM idempotency_record WHERE key = $1", credit.Key); n != 1 {
+		t.Fatalf("%d records on the primary, want one that the standby does not have", n)
+	}
+	s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", lookup)
+
+	servers.Promote(t)
+	if r := sendPatiently(t, s, lookup); r.Status != http.StatusNotFound {
+		t.Errorf("GET after the failover: %d %s, want 404", r.Status, r.Body)
+	}
+	wantNewRun(t, s, credit)
+}
