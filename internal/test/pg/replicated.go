@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"testing"
@@ -130,11 +131,14 @@ func (r *Replicated) StopStandby() { r.standby.Kill() }
 
 // AwaitCommit waits until a COMMIT on the primary waits for the standby. It returns the
 // process of the server that does.
-func (r *Replicated) AwaitCommit(t testing.TB) (pid string) {
+func (r *Replicated) AwaitCommit(t testing.TB) (pid int) {
 	t.Helper()
-	testwait.Until(t, "a COMMIT to wait for the standby", func() bool {
-		pid = r.query(t, "SELECT coalesce(max(pid)::text, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-		return pid != ""
+	r.onPrimary(t, func(conn *pgx.Conn) (err error) {
+		testwait.Until(t, "a COMMIT to wait for the standby", func() bool {
+			err = conn.QueryRow(t.Context(), "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&pid)
+			return !errors.Is(err, pgx.ErrNoRows)
+		})
+		return err
 	})
 	return pid
 }
