@@ -13,6 +13,9 @@ type inbox struct{ t *tx }
 // FirstTime records a message unless it is recorded. Two transactions with the same
 // message may both find nothing and both insert it. The primary key accepts one of them;
 // the other starts from the beginning and finds the message.
+//
+// A known message is about to be acknowledged, so the transaction waits for the standby,
+// as the one that recorded it did: a failover must not lose what nobody sends again.
 func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, error) {
 	known := false
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) error {
@@ -20,8 +23,11 @@ func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, e
 		known = len(rows) > 0
 		return err
 	})
-	if err != nil || known {
+	if err != nil {
 		return false, err
+	}
+	if known {
+		return false, s.t.writes().AwaitReplication(ctx)
 	}
 	return true, s.t.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{
 		Source: source, MessageID: messageID, ProcessedAt: s.t.now,

@@ -15,7 +15,7 @@ SELECT pg_logical_emit_message(true, 'orders', '')
 `
 
 // Writes nothing that anybody reads, but makes COMMIT wait for the synchronous standby, as
-// the COMMIT of the first response did.
+// the COMMIT of what was read did.
 func (q *Queries) AwaitReplication(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, awaitReplication)
 	return err

@@ -21,7 +21,7 @@ DELETE FROM idempotency_record WHERE scope = @scope AND key = @key AND expires_a
 
 -- name: AwaitReplication :exec
 -- Writes nothing that anybody reads, but makes COMMIT wait for the synchronous standby, as
--- the COMMIT of the first response did.
+-- the COMMIT of what was read did.
 SELECT pg_logical_emit_message(true, 'orders', '');
 
 -- name: DeleteExpiredRecords :execrows
