@@ -36,6 +36,11 @@ const upLock = 0x6f7264657273
 var ErrBeforeFirstRelease = errors.New(
 	"this database has a schema from before the first release, which cannot be upgraded")
 
+// ErrUnsettledCards reports that migration 8 would rename payments and refunds while the
+// card provider is asked about them under their old names. It would then charge twice.
+var ErrUnsettledCards = errors.New("card payments are processing or refunds are pending, and this migration changes " +
+	"their names at the card provider: let the version that is installed settle them, stop it, and migrate then")
+
 // poolConns is how many connections Up may use: one keeps the lock.
 const poolConns = 4
 
@@ -74,6 +79,9 @@ func Up(ctx context.Context, databaseURL string) error {
 	if err := refuseBeforeFirstRelease(ctx, conn); err != nil {
 		return err
 	}
+	if err := refuseUnsettledCards(ctx, conn); err != nil {
+		return err
+	}
 	if err := run(ctx, databaseURL, (*migrate.Migrate).Up); err != nil {
 		return err
 	}
@@ -91,6 +99,25 @@ func refuseBeforeFirstRelease(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 	if old {
 		return ErrBeforeFirstRelease
+	}
+	return nil
+}
+
+// refuseUnsettledCards runs before the migration and not in it: a migration that fails
+// leaves the schema dirty, and the processes that should settle would not be ready.
+func refuseUnsettledCards(ctx context.Context, conn *pgxpool.Conn) error {
+	var unnamed, unsettled bool
+	err := conn.QueryRow(ctx, `SELECT to_regclass('payment') IS NOT NULL AND NOT EXISTS (
+		SELECT FROM pg_attribute WHERE attrelid = to_regclass('payment') AND attname = 'uuid')`).Scan(&unnamed)
+	if err == nil && unnamed {
+		err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payment WHERE method = 'card' AND status = 'processing')
+			OR EXISTS (SELECT FROM refund WHERE status = 'pending')`).Scan(&unsettled)
+	}
+	if err != nil {
+		return fmt.Errorf("read the schema for migration: %w", err)
+	}
+	if unsettled {
+		return ErrUnsettledCards
 	}
 	return nil
 }

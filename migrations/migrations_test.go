@@ -80,3 +80,45 @@ func TestUp_MigratesADatabaseWithATableMovement(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The provider is asked about these payments under names that migration 8 changes.
+func TestUp_RefusesToRenamePaymentsThatAreProcessing(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	downTo(t, url, 7)
+	execute(t, url,
+		`INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
+		 VALUES ('ann', 'shop', 'payment_processing', 1, 'RUB', 2, 'ann', 'key-1', now(), now())`,
+		`INSERT INTO payment (order_id, idempotency_key, amount, currency, method, status, created_by, provider, card_token)
+		 SELECT id, 'key-2', 1, 'RUB', 'card', 'processing', 'ann', 'stripe', 'pm_card_visa' FROM orders`)
+
+	err := migrations.Up(t.Context(), url)
+
+	if !errors.Is(err, migrations.ErrUnsettledCards) {
+		t.Errorf("err = %v, want %v", err, migrations.ErrUnsettledCards)
+	}
+	if version, dirty, err := migrations.Version(url); version != 7 || dirty || err != nil {
+		t.Errorf("version = %d, dirty = %v, err = %v; want the schema as it was", version, dirty, err)
+	}
+	execute(t, url, "UPDATE payment SET status = 'failed'")
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Errorf("after the payment has failed: %v", err)
+	}
+}
+
+// downTo reverts migrations until the schema has a version.
+func downTo(t *testing.T, url string, want uint) {
+	t.Helper()
+	for {
+		version, _, err := migrations.Version(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version <= want {
+			return
+		}
+		if err := migrations.Down(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -6,29 +6,19 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// ApplyCharge applies the result of a charge: the payment is captured, or it failed and
+// applyCharge applies the result of a charge: the payment is captured, or it failed and
 // the order waits for another payment. A decided payment does not change, whichever
 // results arrive late or twice.
-func (s *Service) ApplyCharge(ctx context.Context, paymentID int64, result ChargeResult, from ProviderEventID) error {
-	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if first, err := tx.firstTime(ctx, from); err != nil || !first {
-			return err
-		}
-		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
-		if err != nil {
-			return err
-		}
-		p := op.payment(paymentID)
-		if p.Status != Processing || result.Outcome == ChargePending {
-			return nil
-		}
-		p.Card.ExternalID = result.ExternalID
-		if result.Outcome == ChargeSucceeded {
-			return tx.capture(ctx, op, p)
-		}
-		p.Card.Failure = result.Reason
-		return tx.fail(ctx, op, p)
-	})
+func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) error {
+	if p.Status != Processing || result.Outcome == ChargePending {
+		return nil
+	}
+	p.Card.ExternalID = result.ExternalID
+	if result.Outcome == ChargeSucceeded {
+		return tx.capture(ctx, op, p)
+	}
+	p.Card.Failure = result.Reason
+	return tx.fail(ctx, op, p)
 }
 
 // capture marks the payment captured and the order paid, and adds the entry that moves

@@ -2,34 +2,24 @@ package payment
 
 import "context"
 
-// ApplyRefund applies the result of a refund to a card. A refused refund leaves the
+// applyRefund applies the result of a refund to a card. A refused refund leaves the
 // amount refundable, and an operator has to look into it (R-DIST-COMP). A refusal is
 // final: a refund that succeeded can still be refused days later, when the customer's
 // bank returns it, but never the other way round.
-func (s *Service) ApplyRefund(ctx context.Context, refundID int64, result ChargeResult, from ProviderEventID) error {
-	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if first, err := tx.firstTime(ctx, from); err != nil || !first {
+func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, result ChargeResult) error {
+	e, changed := r.decide(result, sellerAccount(op.Order.SellerID))
+	if !changed {
+		return nil
+	}
+	if e != nil {
+		if err := tx.saveEntry(ctx, nil, e); err != nil {
 			return err
 		}
-		op, err := tx.OrderPayments.LockByRefund(ctx, refundID)
-		if err != nil {
-			return err
-		}
-		_, r := op.refundByID(refundID)
-		e, changed := r.decide(result, sellerAccount(op.Order.SellerID))
-		if !changed {
-			return nil
-		}
-		if e != nil {
-			if err := tx.saveEntry(ctx, nil, e); err != nil {
-				return err
-			}
-		}
-		if err := tx.Refunds.Save(ctx, r); err != nil {
-			return err
-		}
-		return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
-	})
+	}
+	if err := tx.Refunds.Save(ctx, r); err != nil {
+		return err
+	}
+	return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
 // decide applies a result to the refund and reports whether it changed the refund. The

@@ -21,13 +21,23 @@ type Gateway interface {
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
 }
 
+// Terms are what a charge or a refund is about. The provider stores the keys and the
+// order with it.
+type Terms struct {
+	// Payment is the key of the payment, and makes a charge idempotent.
+	Payment string
+	// Refund is the key of the refund, and makes a refund idempotent. It is empty for a
+	// charge.
+	Refund  string
+	OrderID int64
+	Amount  core.Money
+}
+
 // ChargeRequest asks the provider to capture money.
 type ChargeRequest struct {
-	// Key makes the call idempotent. It is derived from the id of our payment.
-	Key       string
+	Terms
+	// PaymentID is for people who look at the charge. It identifies nothing.
 	PaymentID int64
-	OrderID   int64
-	Amount    core.Money
 	// Token stands for the card. This service never sees card numbers.
 	Token string
 	// Retry reports that the call may have been made before. The provider is asked for
@@ -37,11 +47,10 @@ type ChargeRequest struct {
 
 // RefundRequest asks the provider to refund money.
 type RefundRequest struct {
-	// Key makes the call idempotent. It is derived from the id of our refund.
-	Key       string
-	RefundID  int64
+	Terms
+	// PaymentID and RefundID are for people who look at the refund. They identify nothing.
 	PaymentID int64
-	Amount    core.Money
+	RefundID  int64
 	// ExternalID is the provider's id of the charge.
 	ExternalID string
 	Retry      bool
@@ -60,8 +69,12 @@ const (
 	ChargeRefused
 )
 
-// ChargeResult is a provider's answer.
+// ChargeResult is a provider's answer, or what it sends on its own.
 type ChargeResult struct {
+	// Terms are those of the charge or the refund as the provider reports them. If a
+	// request was refused before the provider stored anything, they are those of the
+	// request.
+	Terms
 	Outcome ChargeOutcome
 	// ExternalID is the provider's id of the charge or the refund.
 	ExternalID string

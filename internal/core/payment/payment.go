@@ -3,7 +3,6 @@
 package payment
 
 import (
-	"strconv"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -31,7 +30,9 @@ const (
 // Payment is the money for one order. Its amount never changes; refunds are recorded
 // beside it.
 type Payment struct {
-	ID      int64
+	ID int64
+	// UUID is set by the database when it inserts the payment; see [Payment.Key].
+	UUID    string
 	OrderID int64
 	Method  Method
 	Amount  core.Money
@@ -55,10 +56,6 @@ type Card struct {
 	// Failure is the provider's reason for refusing the charge, empty unless it did.
 	Failure string
 }
-
-// Key returns the idempotency key of the payment's charge at the provider. It is the
-// same for every attempt, so the provider charges a payment at most once.
-func (p *Payment) Key() string { return "payment-" + strconv.FormatInt(p.ID, 10) }
 
 // Refundable returns the amount that can still be refunded.
 func (p *Payment) Refundable() core.Money {

@@ -29,16 +29,15 @@ type ReconciliationStore interface {
 	// payments, stock with reservations, orders with payments.
 	Mismatches(ctx context.Context) ([]Mismatch, error)
 	// CardPayments returns card payments with their refunds: those created since then,
-	// those of any age that wait for the provider, and those with these ids.
-	CardPayments(ctx context.Context, since time.Time, ids []int64) ([]*Payment, error)
+	// those of any age that wait for the provider, and those with these UUIDs.
+	CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*Payment, error)
 }
 
 // ProviderCharge is a charge as the provider reports it.
 type ProviderCharge struct {
-	PaymentID  int64
+	Terms
 	ExternalID string
 	Captured   bool
-	Amount     core.Money
 	// Refunded includes pending refunds.
 	Refunded core.Money
 }
@@ -65,40 +64,59 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Mismatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the provider's charges: %w", err)
 	}
-	captured := map[int64][]ProviderCharge{}
-	for _, c := range charges {
-		if c.Captured {
-			captured[c.PaymentID] = append(captured[c.PaymentID], c)
-		}
-	}
-	payments, err := r.Store.CardPayments(ctx, since, slices.Sorted(maps.Keys(captured)))
+	captured := capturedCharges(charges)
+	payments, err := r.Store.CardPayments(ctx, since, captured.uuids())
 	if err != nil {
 		return nil, err
 	}
 	return append(mismatches, compare(payments, captured, since, settled)...), nil
 }
 
+// chargesByPayment is what the provider captured, by the key of the payment.
+type chargesByPayment map[string][]ProviderCharge
+
+func capturedCharges(charges []ProviderCharge) chargesByPayment {
+	captured := chargesByPayment{}
+	for _, c := range charges {
+		if c.Captured {
+			captured[c.Payment] = append(captured[c.Payment], c)
+		}
+	}
+	return captured
+}
+
+// uuids returns the UUIDs in the keys. It leaves out keys that are not ours.
+func (captured chargesByPayment) uuids() []string {
+	var found []string
+	for key := range captured {
+		if uuid, ok := uuidIn(key, paymentKeys); ok {
+			found = append(found, uuid)
+		}
+	}
+	return found
+}
+
 // compare returns the payments that differ from their charges, and the charges of
 // unknown payments. The charges are complete from since on; requests after settled are
 // compared in a later run.
-func compare(payments []*Payment, captured map[int64][]ProviderCharge, since, settled time.Time) []Mismatch {
+func compare(payments []*Payment, captured chargesByPayment, since, settled time.Time) []Mismatch {
 	var found []Mismatch
-	report := func(paymentID int64, detail string) {
-		found = append(found, Mismatch{Resource: paymentResource(paymentID), Detail: detail})
-	}
 	unknown := maps.Clone(captured)
 	for _, p := range payments {
-		delete(unknown, p.ID)
+		charges := captured[p.Key()]
+		delete(unknown, p.Key())
 		detail := p.undecided(settled)
-		if detail == "" && (p.CreatedAt.After(since) || len(captured[p.ID]) > 0) {
-			detail = p.mismatch(captured[p.ID], settled)
+		if detail == "" && (p.CreatedAt.After(since) || len(charges) > 0) {
+			detail = p.mismatch(charges, settled)
 		}
 		if detail != "" {
-			report(p.ID, detail)
+			found = append(found, Mismatch{Resource: paymentResource(p.ID), Detail: detail})
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(unknown)) {
-		report(id, fmt.Sprintf("unknown here, and %d times captured by the provider", len(unknown[id])))
+	for _, key := range slices.Sorted(maps.Keys(unknown)) {
+		for _, c := range unknown[key] {
+			found = append(found, Mismatch{Resource: "charge/" + c.ExternalID, Detail: fmt.Sprintf("captured by the provider for %q, which is unknown here", key)})
+		}
 	}
 	return found
 }

@@ -18,7 +18,7 @@ var (
 )
 
 func card(status Status, at time.Time, refunds ...*Refund) *Payment {
-	return &Payment{ID: 7, Method: ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at}
+	return &Payment{ID: 7, UUID: "of-7", Method: ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at}
 }
 
 func refund(status RefundStatus, amount string, at time.Time) *Refund {
@@ -26,7 +26,9 @@ func refund(status RefundStatus, amount string, at time.Time) *Refund {
 }
 
 func charge(amount, refunded string) ProviderCharge {
-	return ProviderCharge{PaymentID: 7, Captured: true, Amount: rub(amount), Refunded: rub(refunded)}
+	return ProviderCharge{
+		Terms: Terms{Payment: "payment-of-7", Amount: rub(amount)}, ExternalID: "pi_1", Captured: true, Refunded: rub(refunded),
+	}
 }
 
 var once = charge("100.00", "0.00")
@@ -52,7 +54,7 @@ var comparisons = map[string]struct {
 	"old, and a refund is pending":    {card(Captured, old, refund(RefundPending, "30.00", before)), nil, "refund 9 is still pending"},
 	"processing for ever":             {card(Processing, old), nil, "still processing"},
 	"old, and captured twice":         {card(Captured, old), []ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
-	"of nobody":                       {nil, []ProviderCharge{once}, "unknown here, and 1 times captured by the provider"},
+	"of nobody":                       {nil, []ProviderCharge{once}, `captured by the provider for "payment-of-7", which is unknown here`},
 	"refunded":                        {card(Captured, before, refund(RefundSucceeded, "30.00", before)), []ProviderCharge{charge("100.00", "30.00")}, ""},
 	"refunded here only":              {card(Captured, before, refund(RefundSucceeded, "30.00", before)), []ProviderCharge{once}, "30.00 RUB refunded here, and 0.00 RUB by the provider"},
 	"refunded there only":             {card(Captured, before), []ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
@@ -70,13 +72,13 @@ func TestCompare_ReportsMismatches(t *testing.T) {
 			if test.payment != nil {
 				payments = append(payments, test.payment)
 			}
-			captured := map[int64][]ProviderCharge{}
-			if test.charges != nil {
-				captured[7] = test.charges
-			}
+			captured := capturedCharges(test.charges)
 			var want []Mismatch
 			if test.want != "" {
 				want = []Mismatch{{Resource: "payment/7", Detail: test.want}}
+				if test.payment == nil {
+					want[0].Resource = "charge/pi_1"
+				}
 			}
 			if diff := cmp.Diff(want, compare(payments, captured, listed, settled)); diff != "" {
 				t.Errorf("mismatches (-want +got):\n%s", diff)

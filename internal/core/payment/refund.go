@@ -1,7 +1,6 @@
 package payment
 
 import (
-	"strconv"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -21,7 +20,9 @@ const (
 // Refund is money of a payment that goes back to the customer. It compensates the
 // payment with new rows and deletes none (R-DIST-COMP).
 type Refund struct {
-	ID        int64
+	ID int64
+	// UUID is set by the database when it inserts the refund; see [Refund.Key].
+	UUID      string
 	PaymentID int64
 	OrderID   int64
 	Amount    core.Money
@@ -38,10 +39,6 @@ type Refund struct {
 	// New reports that the refund has not been stored: Save inserts it.
 	New bool
 }
-
-// Key returns the idempotency key of the refund at the provider. It is the same for
-// every attempt, so the provider refunds at most once.
-func (r *Refund) Key() string { return "refund-" + strconv.FormatInt(r.ID, 10) }
 
 // repeats refuses a command that asks for another refund than the one that the same
 // operation made before.

@@ -15,17 +15,24 @@ var ErrUndecided = errors.New("the provider has not decided")
 // provider recognises the key, and a decided payment does not change. Retry reports that
 // this is not the first attempt.
 func (s *Service) SettlePayment(ctx context.Context, paymentID int64, retry bool) error {
-	op, p, err := s.loadPayment(ctx, paymentID)
+	p, err := s.loadPayment(ctx, paymentID)
 	if err != nil || p.Status != Processing {
 		return err
 	}
 	result, err := s.Gateway.Charge(ctx, ChargeRequest{
-		Key: p.Key(), PaymentID: p.ID, OrderID: op.Order.ID, Amount: p.Amount, Token: p.Card.Token, Retry: retry,
+		Terms: p.terms(), PaymentID: p.ID, Token: p.Card.Token, Retry: retry,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: charge payment %d: %w", ErrUndecided, p.ID, err)
 	}
-	if err := s.ApplyCharge(ctx, p.ID, result, ProviderEventID{}); err != nil {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
+		if err != nil {
+			return err
+		}
+		return tx.applyCharge(ctx, op, op.payment(paymentID), result)
+	})
+	if err != nil {
 		return err
 	}
 	if result.Outcome == ChargePending {
@@ -34,15 +41,22 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64, retry bool
 	return nil
 }
 
-func (s *Service) loadPayment(ctx context.Context, paymentID int64) (*OrderPayments, *Payment, error) {
-	var op *OrderPayments
+func (s *Service) loadPayment(ctx context.Context, paymentID int64) (*Payment, error) {
+	var p *Payment
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		var err error
-		op, err = tx.OrderPayments.LockByPayment(ctx, paymentID)
-		return err
+		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
+		if err != nil {
+			return err
+		}
+		p = op.payment(paymentID)
+		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("load payment %d: %w", paymentID, err)
+		return nil, fmt.Errorf("load payment %d: %w", paymentID, err)
 	}
-	return op, op.payment(paymentID), nil
+	return p, nil
+}
+
+func (p *Payment) terms() Terms {
+	return Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}
 }

@@ -13,12 +13,20 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64, retry bool) 
 		return err
 	}
 	result, err := s.Gateway.Refund(ctx, RefundRequest{
-		Key: r.Key(), RefundID: r.ID, PaymentID: p.ID, Amount: r.Amount, ExternalID: p.Card.ExternalID, Retry: retry,
+		Terms: r.terms(p), PaymentID: p.ID, RefundID: r.ID, ExternalID: p.Card.ExternalID, Retry: retry,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: refund %d: %w", ErrUndecided, r.ID, err)
 	}
-	if err := s.ApplyRefund(ctx, r.ID, result, ProviderEventID{}); err != nil {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		op, err := tx.OrderPayments.LockByRefund(ctx, refundID)
+		if err != nil {
+			return err
+		}
+		_, r := op.refundByID(refundID)
+		return tx.applyRefund(ctx, op, r, result)
+	})
+	if err != nil {
 		return err
 	}
 	if result.Outcome == ChargePending {
@@ -42,4 +50,9 @@ func (s *Service) loadRefund(ctx context.Context, refundID int64) (*Payment, *Re
 		return nil, nil, fmt.Errorf("load refund %d: %w", refundID, err)
 	}
 	return p, r, nil
+}
+
+// terms returns the terms of a refund of p.
+func (r *Refund) terms(p *Payment) Terms {
+	return Terms{Payment: p.Key(), Refund: r.Key(), OrderID: r.OrderID, Amount: r.Amount}
 }

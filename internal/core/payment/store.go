@@ -34,6 +34,10 @@ type OrderPaymentsStore interface {
 	LockByPayment(ctx context.Context, paymentID int64) (*OrderPayments, error)
 	// LockByRefund does the same for the order of a refund.
 	LockByRefund(ctx context.Context, refundID int64) (*OrderPayments, error)
+	// LockByPaymentUUID and LockByRefundUUID do the same for the names that the provider
+	// knows.
+	LockByPaymentUUID(ctx context.Context, uuid string) (*OrderPayments, error)
+	LockByRefundUUID(ctx context.Context, uuid string) (*OrderPayments, error)
 }
 
 // Intents stores what the card provider must be asked after the commit, one job for

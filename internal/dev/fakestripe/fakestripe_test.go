@@ -222,7 +222,7 @@ func TestRefundTokens_BehaveAsDocumented(t *testing.T) {
 				t.Errorf("response %d %q, want %d %q", got.Code, got.Status, test.code, test.status)
 			}
 			f.decideLate(t)
-			if refunded := f.charged(t)[7].Refunded; refunded != test.refunded {
+			if refunded := f.charged(t)["payment-7"].Refunded; refunded != test.refunded {
 				t.Errorf("%d refunded, want %d", refunded, test.refunded)
 			}
 		})

@@ -106,7 +106,7 @@ func (f fake) charge(t *testing.T, token string) (response, details, error) {
 	t.Helper()
 	return post(t, f.url+"/v1/payment_intents", key, url.Values{
 		"amount": {"1999"}, "currency": {"rub"}, "payment_method": {token}, "confirm": {"true"},
-		"metadata[payment_id]": {"7"},
+		"metadata[orders_payment]": {"payment-7"},
 	})
 }
 
@@ -121,7 +121,7 @@ func (f fake) mustCharge(t *testing.T, token string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return charges[7].ID
+	return charges["payment-7"].ID
 }
 
 func (f fake) refund(t *testing.T, intent, key, amount string) (response, error) {
@@ -139,11 +139,11 @@ func (f fake) decideLate(t *testing.T) {
 }
 
 // charges are what was charged, by payment.
-type charges map[int64]fakestripe.Charge
+type charges map[string]fakestripe.Charge
 
 var (
 	noCharge  = charges{}
-	oneCharge = charges{7: {PaymentID: 7, Count: 1, Amount: 1999, Currency: "rub"}}
+	oneCharge = charges{"payment-7": {Payment: "payment-7", Count: 1, Amount: 1999, Currency: "rub"}}
 )
 
 // charged returns all charges, without the ids of their intents.

@@ -9,8 +9,8 @@ import (
 
 // Charge is what was charged for one payment.
 type Charge struct {
-	// PaymentID is payment_id in the metadata.
-	PaymentID int64
+	// Payment is orders_payment in the metadata.
+	Payment string
 	// Count is how often the payment was charged. More than once must never happen.
 	Count int
 	// ID is that of the intent, or of the first one.
@@ -21,24 +21,24 @@ type Charge struct {
 	Refunded int64
 }
 
-// Charges returns what was captured, by payment. It leaves out charges without a
-// payment_id.
-func (s *Server) Charges(ctx context.Context) (map[int64]Charge, error) {
+// Charges returns what was captured, by payment. It leaves out charges without
+// orders_payment in their metadata.
+func (s *Server) Charges(ctx context.Context) (map[string]Charge, error) {
 	rows, _ := s.pool.Query(ctx, `
-		SELECT (metadata->>'payment_id')::bigint AS payment_id, count(*), (array_agg(id ORDER BY number))[1],
+		SELECT metadata->>'orders_payment' AS payment, count(*), (array_agg(id ORDER BY number))[1],
 		       sum(amount)::bigint, min(currency),
 		       coalesce(sum((SELECT sum(amount) FROM fakestripe.refund r
 		                     WHERE r.intent = i.id AND r.status = 'succeeded')), 0)::bigint
 		FROM fakestripe.intent i
-		WHERE status = 'succeeded' AND metadata->>'payment_id' ~ '^\d{1,18}$'
+		WHERE status = 'succeeded' AND metadata ? 'orders_payment'
 		GROUP BY 1`)
 	charges, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Charge])
 	if err != nil {
 		return nil, fmt.Errorf("load the charges of fakestripe: %w", err)
 	}
-	byPayment := make(map[int64]Charge, len(charges))
+	byPayment := make(map[string]Charge, len(charges))
 	for _, c := range charges {
-		byPayment[c.PaymentID] = c
+		byPayment[c.Payment] = c
 	}
 	return byPayment, nil
 }

@@ -238,7 +238,7 @@ func (s *Server) listIntents(ctx context.Context, r *http.Request) (any, error) 
 }
 
 // searchQuery is the part of Stripe's query language that the server supports.
-var searchQuery = regexp.MustCompile(`^metadata\['(\w+)'\]:'(\w*)'$`)
+var searchQuery = regexp.MustCompile(`^metadata\['(\w+)'\]:'([\w-]*)'$`)
 
 func (s *Server) searchIntents(ctx context.Context, r *http.Request) (any, error) {
 	query := searchQuery.FindStringSubmatch(r.URL.Query().Get("query"))

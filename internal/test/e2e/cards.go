@@ -34,6 +34,18 @@ func (s *Service) MustPayByCard(t testing.TB, orderID int, cardToken string) Pay
 	return p
 }
 
+// PaymentKey returns the key under which the card provider knows a payment.
+func (e *Env) PaymentKey(t testing.TB, id int) string {
+	t.Helper()
+	return e.text(t, `SELECT 'payment-' || uuid FROM payment WHERE id = $1`, id)
+}
+
+// RefundKey returns the key under which the card provider knows a refund.
+func (e *Env) RefundKey(t testing.TB, id int) string {
+	t.Helper()
+	return e.text(t, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, id)
+}
+
 // WebhookCall is the call with which the card provider sends an event.
 func WebhookCall(payload, signature string) Call {
 	return Call{Method: http.MethodPost, Path: "/webhooks/stripe", Body: payload}.WithHeader("Stripe-Signature", signature)

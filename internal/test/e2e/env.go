@@ -145,6 +145,16 @@ func (e *Env) Count(t testing.TB, query string, args ...any) int {
 	return n
 }
 
+// text runs a query that returns one text.
+func (e *Env) text(t testing.TB, query string, args ...any) string {
+	t.Helper()
+	var text string
+	if err := e.DB.QueryRow(t.Context(), query, args...).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
+
 // AwaitBlocked waits until n statements of this database wait for a lock.
 func (e *Env) AwaitBlocked(t testing.TB, n int) {
 	t.Helper()

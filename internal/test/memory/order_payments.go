@@ -31,6 +31,26 @@ func (t orderPaymentsStore) LockByPayment(ctx context.Context, paymentID int64) 
 	return t.Lock(ctx, p.OrderID, core.GrantEverybody)
 }
 
+// LockByPaymentUUID returns the order of the payment with a UUID.
+func (t orderPaymentsStore) LockByPaymentUUID(ctx context.Context, uuid string) (*payment.OrderPayments, error) {
+	for _, p := range t.payments {
+		if p.UUID == uuid {
+			return t.Lock(ctx, p.OrderID, core.GrantEverybody)
+		}
+	}
+	return nil, core.ErrNotFound
+}
+
+// LockByRefundUUID returns the order of the refund with a UUID.
+func (t orderPaymentsStore) LockByRefundUUID(ctx context.Context, uuid string) (*payment.OrderPayments, error) {
+	for _, r := range t.refunds {
+		if r.UUID == uuid {
+			return t.Lock(ctx, r.OrderID, core.GrantEverybody)
+		}
+	}
+	return nil, core.ErrNotFound
+}
+
 // LockByRefund returns the order of a refund.
 func (t orderPaymentsStore) LockByRefund(ctx context.Context, refundID int64) (*payment.OrderPayments, error) {
 	r, ok := t.refunds[refundID]

@@ -24,6 +24,7 @@ func (t payments) Save(_ context.Context, p *payment.Payment) error {
 		}
 	}
 	stored := copyOf(p)
+	stored.UUID = uuidOf(p.ID)
 	if !p.New {
 		stored = copyOf(t.payments[p.ID])
 		stored.Status, stored.Card.ExternalID, stored.Card.Failure = p.Status, p.Card.ExternalID, p.Card.Failure

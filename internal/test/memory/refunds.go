@@ -20,6 +20,7 @@ func (t refunds) Save(_ context.Context, r *payment.Refund) error {
 		}
 	}
 	stored := copyOf(r)
+	stored.UUID = uuidOf(r.ID)
 	if !r.New {
 		stored = copyOf(t.refunds[r.ID])
 		stored.Status, stored.ExternalID = r.Status, r.ExternalID

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -87,6 +88,9 @@ func copyOrder(o *order.Order) *order.Order {
 	}
 	return c
 }
+
+// uuidOf returns the UUID of a payment or a refund.
+func uuidOf(id int64) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", id) }
 
 // stamp reduces a time to the precision of PostgreSQL.
 func stamp(t time.Time) time.Time {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ var paymentCases = []storeCase{
 	{"payments come with their refunds, the oldest first", paymentsOfAnOrder},
 	{"an operation makes one payment", onePaymentOfAnOperation},
 	{"an order has one live payment", oneLivePayment},
+	{"a payment and a refund are found by their UUIDs", paymentByUUID},
 	{"an operation makes one refund", oneRefundOfAnOperation},
 }
 
@@ -101,6 +103,35 @@ func oneLivePayment(t *testing.T, s Stores) {
 	s.save(t, newOrder(1, "key-1"), failed, live)
 	s.refuses(t, "a second live payment", newPayment(13, 1, "key-4"))
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
+}
+
+func paymentByUUID(t *testing.T, s Stores) {
+	first, second := newPayment(11, 1, "key-2"), newPayment(12, 2, "key-3")
+	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-4"), first, second, newRefund(21, second, operation("root", "")))
+	names := map[string]bool{}
+	for orderID := range int64(2) {
+		p := s.payments(t, orderID+1)[0]
+		names[p.UUID] = true
+		for _, r := range p.Refunds {
+			names[r.UUID] = true
+		}
+	}
+	equal(t, "different names", len(names), 3)
+	p := s.payments(t, 2)[0]
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		byPayment, err := tx.OrderPayments.LockByPaymentUUID(ctx, p.UUID)
+		if err != nil {
+			return err
+		}
+		byRefund, err := tx.OrderPayments.LockByRefundUUID(ctx, p.Refunds[0].UUID)
+		if err != nil {
+			return err
+		}
+		equal(t, "orders", []int64{byPayment.Order.ID, byRefund.Order.ID}, []int64{2, 2})
+		_, err = tx.OrderPayments.LockByPaymentUUID(ctx, p.Refunds[0].UUID)
+		equal(t, "a payment with the UUID of a refund", errors.Is(err, core.ErrNotFound), true)
+		return nil
+	})
 }
 
 func oneRefundOfAnOperation(t *testing.T, s Stores) {

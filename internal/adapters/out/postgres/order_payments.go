@@ -50,6 +50,16 @@ func (s orderPaymentsStore) LockByRefund(ctx context.Context, refundID int64) (*
 	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfRefund(ctx, refundID) })
 }
 
+// LockByPaymentUUID locks the order of the payment with a UUID.
+func (s orderPaymentsStore) LockByPaymentUUID(ctx context.Context, uuid string) (*payment.OrderPayments, error) {
+	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfPaymentUUID(ctx, uuid) })
+}
+
+// LockByRefundUUID locks the order of the refund with a UUID.
+func (s orderPaymentsStore) LockByRefundUUID(ctx context.Context, uuid string) (*payment.OrderPayments, error) {
+	return s.lockOrderOf(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.OrderOfRefundUUID(ctx, uuid) })
+}
+
 func (s orderPaymentsStore) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (*payment.OrderPayments, error) {
 	var ids []int64
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {

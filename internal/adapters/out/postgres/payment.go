@@ -59,7 +59,7 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 			return nil, err
 		}
 		found[i] = &payment.Payment{
-			ID: row.ID, OrderID: row.OrderID, Method: payment.Method(row.Method), Amount: amount,
+			ID: row.ID, UUID: row.Uuid, OrderID: row.OrderID, Method: payment.Method(row.Method), Amount: amount,
 			Status: payment.Status(row.Status), CreatedAt: row.CreatedAt.UTC(),
 			By:   core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
 			Card: payment.Card{Token: valueOf(row.CardToken), ExternalID: valueOf(row.ExternalPaymentID), Failure: valueOf(row.Failure)},

@@ -83,10 +83,12 @@ var planCases = map[string][]planCase{
 	"InsertExtension":     {{args: "15002, 'hot', 'new', now(), now()", buffers: 40}},
 
 	// Payments and refunds.
-	"PaymentsOfOrder": {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
-	"RefundsOfOrder":  {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
-	"OrderOfPayment":  {{args: "15000", rows: 1, buffers: 6}},
-	"OrderOfRefund":   {{args: "15000", rows: 1, buffers: 6}},
+	"PaymentsOfOrder":    {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
+	"RefundsOfOrder":     {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
+	"OrderOfPayment":     {{args: "15000", rows: 1, buffers: 6}},
+	"OrderOfRefund":      {{args: "15000", rows: 1, buffers: 6}},
+	"OrderOfPaymentUUID": {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
+	"OrderOfRefundUUID":  {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"InsertPayment": {{args: "900001, 15002, 'new', '1.00', 'RUB', 'balance', 'failed', NULL, NULL, 'hot', now()",
 		buffers: 60}},
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
@@ -151,7 +153,7 @@ var planCases = map[string][]planCase{
 	// Reconciliation compares whole tables and plans for that.
 	"PlanForWholeTables":    {{}},
 	"LedgerMismatches":      {{wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
-	"CardPaymentsToCompare": {{args: later + ", '{5}'", wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
+	"CardPaymentsToCompare": {{args: later + ", '{00000000-0000-4000-8000-000000000005}'", wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
 	"RefundsOfPayments":     {{args: "'{5,15000}'", wholeTables: true, rows: 5, buffers: 20}},
 
 	// Written by hand.
@@ -213,15 +215,16 @@ var tableFills = []string{
 	 SELECT i, 'hot', 'key-' || i, now(), now() FROM generate_series($first, $last) i`,
 
 	`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at,
-	                      provider, external_payment_id, card_token)
+	                      provider, external_payment_id, card_token, uuid)
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, i, 'key-' || i, 1, 'RUB', 'card', 'captured', 'hot', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
-	        'stripe', 'charge-' || i, 'token'
+	        'stripe', 'charge-' || i, 'token', ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid
 	 FROM generate_series($first, $last) i`,
 
-	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by)
+	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by, uuid)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, i, i, 'key-' || i, 1, 'RUB', 'succeeded', true, 'refund-' || i, 'hot' FROM generate_series($first, $last) i`,
+	 SELECT i, i, i, 'key-' || i, 1, 'RUB', 'succeeded', true, 'refund-' || i, 'hot',
+	        ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid FROM generate_series($first, $last) i`,
 
 	`INSERT INTO balance (customer_id, currency, amount)
 	 SELECT CASE WHEN i = 2 THEN 'hot' ELSE 'customer-' || i END, 'RUB', 1 FROM generate_series($first, $last) i`,

@@ -30,12 +30,12 @@ func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 
 // CardPayments returns the card payments to compare with the provider's; see
 // [payment.ReconciliationStore].
-func (db *DB) CardPayments(ctx context.Context, since time.Time, named []int64) ([]*payment.Payment, error) {
+func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund
 	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
 		err := t.load(ctx, planForWholeTables(ctx), func(q *dbsqlc.Queries) (err error) {
-			rows, err = q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Ids: named})
+			rows, err = q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Uuids: uuids})
 			return err
 		})
 		if err != nil {

@@ -28,7 +28,7 @@ func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Refund{
-		ID: row.ID, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
+		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Full: row.FullRefund,
 		ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
 		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},

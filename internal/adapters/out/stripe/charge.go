@@ -17,7 +17,7 @@ import (
 func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(c.Amount)
 	if !expressible {
-		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: unsupportedAmount}, nil
+		return refusedAs(c.Terms, unsupportedAmount), nil
 	}
 	if c.Retry {
 		intent, err := g.findIntent(ctx, c, amount)
@@ -25,7 +25,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 			return payment.ChargeResult{}, err
 		}
 		if intent != nil {
-			return g.intentResult(ctx, c.Key, intent)
+			return g.intentResult(ctx, c.Payment, intent)
 		}
 	}
 	return g.createIntent(ctx, c, amount)
@@ -33,7 +33,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 
 // findIntent returns the intent of a payment, or nil when Stripe's search finds none.
 func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest, amount int64) (*api.PaymentIntent, error) {
-	query := fmt.Sprintf("metadata['%s']:'%d'", metaPayment, c.PaymentID)
+	query := fmt.Sprintf("metadata['%s']:'%s'", metaPayment, c.Payment)
 	params := &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}}
 	found, err := call(ctx, g, func(ctx context.Context) ([]*api.PaymentIntent, error) {
 		list := g.client.V1PaymentIntents.Search(ctx, params)
@@ -45,8 +45,7 @@ func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest, amoun
 	case len(found) == 0:
 		return nil, nil
 	case len(found) > 1 || !isFor(found[0], c, amount):
-		// Perhaps another database uses the same account. To charge now could be wrong.
-		return nil, fmt.Errorf("stripe: search the charge: %s has the id of payment %d and is another charge",
+		return nil, fmt.Errorf("stripe: search the charge: %s has the key of payment %d and is another charge",
 			found[0].ID, c.PaymentID)
 	default:
 		return found[0], nil
@@ -57,7 +56,7 @@ func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest, amoun
 func isFor(intent *api.PaymentIntent, c payment.ChargeRequest, amount int64) bool {
 	return intent.Amount == amount &&
 		strings.EqualFold(string(intent.Currency), string(c.Amount.Currency())) &&
-		hasID(intent.Metadata, metaOrder, c.OrderID)
+		intent.Metadata[metaOrder] == formatID(c.OrderID)
 }
 
 // createIntent creates and confirms an intent in one call.
@@ -67,16 +66,16 @@ func (g *Gateway) createIntent(ctx context.Context, c payment.ChargeRequest, amo
 		return g.client.V1PaymentIntents.Create(ctx, params)
 	})
 	if err == nil {
-		return g.intentResult(ctx, c.Key, intent)
+		return g.intentResult(ctx, c.Payment, intent)
 	}
 	if !classify(err).refused {
 		return payment.ChargeResult{}, unknownOutcome("charge", err)
 	}
-	result := refusal(err)
+	result := refusedAs(c.Terms, refusalCode(err))
 	if intent := intentOf(err); intent != nil {
 		result.ExternalID = intent.ID
 		if mayStillCapture(intent) {
-			return g.cancelIntent(ctx, c.Key, intent, result.Reason)
+			return g.cancelIntent(ctx, c.Payment, intent, result.Reason)
 		}
 	}
 	return result, nil
@@ -95,11 +94,12 @@ func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreat
 		// The customer is not present, so a card that needs authentication is declined.
 		ErrorOnRequiresAction: new(true),
 		Metadata: map[string]string{
-			metaPayment: formatID(c.PaymentID),
-			metaOrder:   formatID(c.OrderID),
+			metaPayment:   c.Payment,
+			metaPaymentID: formatID(c.PaymentID),
+			metaOrder:     formatID(c.OrderID),
 		},
 	}
-	params.SetIdempotencyKey(c.Key)
+	params.SetIdempotencyKey(c.Payment)
 	return params
 }
 
@@ -113,11 +113,19 @@ func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.Paym
 	if !known {
 		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %q", intent.ID, intent.Status)
 	}
-	result := payment.ChargeResult{Outcome: outcome, ExternalID: intent.ID}
+	reason := ""
 	if outcome == payment.ChargeRefused {
-		result.Reason = refusalReason(intent)
+		reason = refusalReason(intent)
 	}
-	return result, nil
+	return resultOf(intent, outcome, reason)
+}
+
+func resultOf(intent *api.PaymentIntent, outcome payment.ChargeOutcome, reason string) (payment.ChargeResult, error) {
+	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
+	if err != nil {
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", intent.ID, err)
+	}
+	return payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: intent.ID, Reason: reason}, nil
 }
 
 // cancelIntent cancels an intent that nobody will complete, so that it can never
@@ -139,7 +147,7 @@ func (g *Gateway) cancelIntent(
 	if cancelled.Status != api.PaymentIntentStatusCanceled {
 		return payment.ChargeResult{}, fmt.Errorf("stripe: %s was cancelled and has the status %q", intent.ID, cancelled.Status)
 	}
-	return payment.ChargeResult{Outcome: payment.ChargeRefused, ExternalID: intent.ID, Reason: reason}, nil
+	return resultOf(intent, payment.ChargeRefused, reason)
 }
 
 func refusalReason(intent *api.PaymentIntent) string {

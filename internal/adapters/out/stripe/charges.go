@@ -39,11 +39,10 @@ func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.Provi
 
 func appendOurs(charges []payment.ProviderCharge, intents []*api.PaymentIntent) ([]payment.ProviderCharge, error) {
 	for _, intent := range intents {
-		id, ours := idIn(intent.Metadata, metaPayment)
-		if !ours {
+		if !isOurs(intent.Metadata) {
 			continue
 		}
-		charge, err := chargeOf(id, intent)
+		charge, err := chargeOf(intent)
 		if err != nil {
 			return nil, fmt.Errorf("stripe: list charges: %s: %w", intent.ID, err)
 		}
@@ -52,21 +51,21 @@ func appendOurs(charges []payment.ProviderCharge, intents []*api.PaymentIntent) 
 	return charges, nil
 }
 
-func chargeOf(paymentID int64, intent *api.PaymentIntent) (payment.ProviderCharge, error) {
+func chargeOf(intent *api.PaymentIntent) (payment.ProviderCharge, error) {
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
 		return payment.ProviderCharge{}, fmt.Errorf("unknown status %q", intent.Status)
 	}
-	amount, err := moneyOf(intent.Amount, string(intent.Currency))
+	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
 	if err != nil {
 		return payment.ProviderCharge{}, err
 	}
-	refunded := core.Zero(amount.Currency())
+	refunded := core.Zero(terms.Amount.Currency())
 	if intent.LatestCharge != nil {
 		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
 	}
 	return payment.ProviderCharge{
-		PaymentID: paymentID, ExternalID: intent.ID, Amount: amount, Refunded: refunded,
+		Terms: terms, ExternalID: intent.ID, Refunded: refunded,
 		Captured: outcome == payment.ChargeSucceeded,
 	}, err
 }

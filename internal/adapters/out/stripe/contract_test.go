@@ -31,11 +31,9 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 		Key: "sk_test_123", URL: "http://stripe-mock", HTTPClient: &http.Client{Transport: mock},
 	})
 	charge := payment.ChargeRequest{
-		Key: "payment-7", PaymentID: 7, OrderID: 3, Amount: money(t, "19.99", "USD"), Token: "pm_card_visa",
+		Terms: payment.Terms{Payment: "payment-7", OrderID: 3, Amount: money(t, "19.99", "USD")}, PaymentID: 7, Token: "pm_card_visa",
 	}
-	refund := payment.RefundRequest{
-		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "USD"), ExternalID: "pi_123",
-	}
+	refund := cardRefund(t, 7, 8, "pi_123", "5.00")
 
 	_, _ = gateway.Charge(t.Context(), charge)
 	_, _ = gateway.Charge(t.Context(), retryOf(charge))

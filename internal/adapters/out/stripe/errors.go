@@ -52,13 +52,18 @@ func classify(err error) class {
 	}
 }
 
-// refusal returns the result of an error that is classified as refused.
-func refusal(err error) payment.ChargeResult {
-	result := payment.ChargeResult{Outcome: payment.ChargeRefused}
+// refusedAs returns the result of a request that was refused before Stripe stored
+// anything. It has the terms of the request.
+func refusedAs(terms payment.Terms, reason string) payment.ChargeResult {
+	return payment.ChargeResult{Terms: terms, Outcome: payment.ChargeRefused, Reason: reason}
+}
+
+// refusalCode returns the code of an error that is classified as refused.
+func refusalCode(err error) string {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
-		result.Reason = failureCode(failure)
+		return failureCode(failure)
 	}
-	return result
+	return ""
 }
 
 // failureCode returns the most specific code. It leaves out the message, which is for

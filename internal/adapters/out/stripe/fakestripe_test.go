@@ -103,16 +103,14 @@ func (f fixture) settleCharge(t *testing.T, c payment.ChargeRequest) (settlement
 // refundOf returns the request of a refund of payment 7.
 func refundOf(t *testing.T, externalID, amount string) payment.RefundRequest {
 	t.Helper()
-	return payment.RefundRequest{
-		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, amount, "RUB"), ExternalID: externalID,
-	}
+	return cardRefund(t, 7, 8, externalID, amount)
 }
 
 // refunds maps each payment that was charged to the amount refunded of it.
-type refunds map[int64]string
+type refunds map[string]string
 
 var (
-	onlyPayment7 = refunds{7: "0.00"}
+	onlyPayment7 = refunds{"payment-7": "0.00"}
 	noPayment    = refunds{}
 )
 
@@ -126,7 +124,7 @@ func (f fixture) wantCharges(t *testing.T, want refunds) {
 	}
 	for id, c := range charges {
 		if c.Count != 1 || c.Amount != 199900 || c.Currency != "rub" {
-			t.Errorf("payment %d was charged %d times, %d %s in all", id, c.Count, c.Amount, c.Currency)
+			t.Errorf("%s was charged %d times, %d %s in all", id, c.Count, c.Amount, c.Currency)
 		}
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(charges))); diff != "" {
@@ -141,9 +139,9 @@ func (f fixture) wantCharges(t *testing.T, want refunds) {
 		if !c.Captured {
 			continue
 		}
-		got[c.PaymentID] = c.Refunded.Decimal()
-		if c.ExternalID != charges[c.PaymentID].ID || !c.Amount.Equal(money(t, "1999.00", "RUB")) {
-			t.Errorf("the gateway lists %+v, want %+v", c, charges[c.PaymentID])
+		got[c.Payment] = c.Refunded.Decimal()
+		if c.ExternalID != charges[c.Payment].ID || !c.Amount.Equal(money(t, "1999.00", "RUB")) {
+			t.Errorf("the gateway lists %+v, want %+v", c, charges[c.Payment])
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -219,7 +217,7 @@ func TestCharge_ChargesOnceWhileTheSearchLags(t *testing.T) {
 			f := newFixture(t, fakestripe.Config{SearchLag: time.Hour})
 			for range 3 {
 				got, err := f.gateway.Charge(t.Context(), retryOf(cardCharge(t, 7, token)))
-				got.ExternalID = ""
+				got.ExternalID, got.Terms = "", payment.Terms{}
 				if err != nil || got != want {
 					t.Errorf("%+v, err = %v; want %+v", got, err, want)
 				}
@@ -266,7 +264,7 @@ func TestCharge_ChargesOnceForConcurrentCallers(t *testing.T) {
 	f.wantCharges(t, onlyPayment7)
 }
 
-func TestCharge_RejectsAnotherChargeWithThePaymentsID(t *testing.T) {
+func TestCharge_RejectsAnotherChargeWithThePaymentsKey(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, fakestripe.Config{})
 	if _, err := f.gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa")); err != nil {
@@ -323,9 +321,9 @@ func TestRefund_RefundsOnceWhateverStripeDoes(t *testing.T) {
 			}
 			r.Amount = money(t, "1.00", "RUB")
 			if result, err := f.gateway.Refund(t.Context(), r); err == nil {
-				t.Errorf("another amount with the refund's id: %+v, want an error", result)
+				t.Errorf("another amount with the refund's key: %+v, want an error", result)
 			}
-			f.wantCharges(t, refunds{7: test.refunded})
+			f.wantCharges(t, refunds{"payment-7": test.refunded})
 		})
 	}
 }
@@ -335,13 +333,12 @@ func TestRefund_RefusesMoreThanTheCharge(t *testing.T) {
 	f := newFixture(t, fakestripe.Config{})
 	_, externalID := f.settleCharge(t, cardCharge(t, 7, "pm_card_visa"))
 	for i, want := range []payment.ChargeOutcome{payment.ChargeSucceeded, payment.ChargeRefused} {
-		r := refundOf(t, externalID, "1999.00")
-		r.Key, r.RefundID = fmt.Sprintf("refund-%d", i), int64(i)
+		r := cardRefund(t, 7, int64(i), externalID, "1999.00")
 		if result, err := f.gateway.Refund(t.Context(), r); err != nil || result.Outcome != want {
 			t.Errorf("refund %d: %+v, err = %v", i, result, err)
 		}
 	}
-	f.wantCharges(t, refunds{7: "1999.00"})
+	f.wantCharges(t, refunds{"payment-7": "1999.00"})
 }
 
 func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
@@ -355,13 +352,12 @@ func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[id+1], externalID = "0.00", result.ExternalID
+		want[result.Payment], externalID = "0.00", result.ExternalID
 	}
 	refund := func(id int64, retry bool) (payment.ChargeResult, error) {
-		return f.gateway.Refund(t.Context(), payment.RefundRequest{
-			Key: fmt.Sprintf("refund-%d", id), RefundID: id, PaymentID: moreThanAPage,
-			Amount: money(t, "1.00", "RUB"), ExternalID: externalID, Retry: retry,
-		})
+		r := cardRefund(t, moreThanAPage, id, externalID, "1.00")
+		r.Retry = retry
+		return f.gateway.Refund(t.Context(), r)
 	}
 	for id := range int64(moreThanAPage) {
 		if _, err := refund(id+1, false); err != nil {
@@ -372,7 +368,7 @@ func TestGateway_ReadsAllPagesOfAList(t *testing.T) {
 	if result, err := refund(1, true); err != nil || result.Outcome != payment.ChargeSucceeded {
 		t.Errorf("retry of the first refund: %+v, err = %v", result, err)
 	}
-	want[moreThanAPage] = "120.00"
+	want[fmt.Sprintf("payment-%d", moreThanAPage)] = "120.00"
 	f.wantCharges(t, want)
 }
 
@@ -383,21 +379,18 @@ func TestParse_ReadsTheWebhooksOfFakestripe(t *testing.T) {
 	want := map[string]payment.ChargeResult{}
 	for i, token := range []string{"pm_card_visa", "pm_card_declined", "pm_late", "pm_refund_fail"} {
 		id := int64(i + 1)
-		settled, externalID := f.settleCharge(t, cardCharge(t, id, token))
-		paymentName := fmt.Sprintf("payment %d", id)
+		c := cardCharge(t, id, token)
+		settled, externalID := f.settleCharge(t, c)
 		if settled.Outcome == payment.ChargeRefused { // a webhook cannot know that there is no other attempt
-			want[paymentName] = payment.ChargeResult{Outcome: payment.ChargePending, ExternalID: externalID}
+			want[c.Payment] = payment.ChargeResult{Terms: c.Terms, Outcome: payment.ChargePending, ExternalID: externalID}
 			continue
 		}
-		want[paymentName] = payment.ChargeResult{Outcome: settled.Outcome, ExternalID: externalID}
-		refund, err := f.gateway.Refund(t.Context(), payment.RefundRequest{
-			Key: fmt.Sprintf("refund-%d", id), RefundID: id, PaymentID: id,
-			Amount: money(t, "5.00", "RUB"), ExternalID: externalID,
-		})
+		want[c.Payment] = payment.ChargeResult{Terms: c.Terms, Outcome: settled.Outcome, ExternalID: externalID}
+		refund, err := f.gateway.Refund(t.Context(), cardRefund(t, id, id, externalID, "5.00"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[fmt.Sprintf("refund %d of %d", id, id)] = refund
+		want[refund.Refund] = refund
 	}
 	if diff := cmp.Diff(want, f.parseWebhooks(t)); diff != "" {
 		t.Errorf("results in webhooks (-want +got):\n%s", diff)
@@ -420,10 +413,10 @@ func (f fixture) parseWebhooks(t *testing.T) map[string]payment.ChargeResult {
 			t.Errorf("%s: %+v, err = %v", w.Type, event, err)
 		}
 		switch {
-		case event.RefundID != 0:
-			last[fmt.Sprintf("refund %d of %d", event.RefundID, event.PaymentID)] = event.Result
-		case event.PaymentID != 0:
-			last[fmt.Sprintf("payment %d", event.PaymentID)] = event.Result
+		case event.Result.Refund != "":
+			last[event.Result.Refund] = event.Result
+		case event.Result.Payment != "":
+			last[event.Result.Payment] = event.Result
 		case w.Type != "payment_intent.created":
 			t.Errorf("%s is not recognised as an event about our payment", w.Type)
 		}

@@ -29,8 +29,26 @@ func money(t *testing.T, amount, currency string) core.Money {
 func cardCharge(t *testing.T, paymentID int64, token string) payment.ChargeRequest {
 	t.Helper()
 	return payment.ChargeRequest{
-		Key: fmt.Sprintf("payment-%d", paymentID), PaymentID: paymentID, OrderID: 3,
-		Amount: money(t, "1999.00", "RUB"), Token: token,
+		Terms: payment.Terms{Payment: fmt.Sprintf("payment-%d", paymentID), OrderID: 3, Amount: money(t, "1999.00", "RUB")},
+		Token: token, PaymentID: paymentID,
+	}
+}
+
+// chargeTerms are those of payment 7.
+func chargeTerms(t *testing.T) payment.Terms {
+	t.Helper()
+	return cardCharge(t, 7, "").Terms
+}
+
+// cardRefund returns the request of a first attempt to refund a charge.
+func cardRefund(t *testing.T, paymentID, refundID int64, externalID, amount string) payment.RefundRequest {
+	t.Helper()
+	return payment.RefundRequest{
+		Terms: payment.Terms{
+			Payment: fmt.Sprintf("payment-%d", paymentID), Refund: fmt.Sprintf("refund-%d", refundID),
+			OrderID: 3, Amount: money(t, amount, "RUB"),
+		},
+		PaymentID: paymentID, RefundID: refundID, ExternalID: externalID,
 	}
 }
 
@@ -42,13 +60,15 @@ func retryOf(c payment.ChargeRequest) payment.ChargeRequest {
 
 // refused returns the result of a charge that was refused before Stripe created an
 // intent.
-func refused(reason string) payment.ChargeResult {
-	return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason}
+func refused(t *testing.T, reason string) payment.ChargeResult {
+	t.Helper()
+	return payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargeRefused, Reason: reason}
 }
 
 // intentRefused returns the result of a refused charge whose intent is pi_1.
-func intentRefused(reason string) payment.ChargeResult {
-	return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: reason, ExternalID: "pi_1"}
+func intentRefused(t *testing.T, reason string) payment.ChargeResult {
+	t.Helper()
+	return payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargeRefused, Reason: reason, ExternalID: "pi_1"}
 }
 
 // response is one response of the stub, or an error of the transport.
@@ -94,7 +114,7 @@ func stubbed(responses ...response) (*stripe.Gateway, *stub) {
 // intent returns the intent of payment 7 as JSON. more is appended to its members.
 func intent(status, more string) string {
 	return fmt.Sprintf(`{"object": "payment_intent", "id": "pi_1", "status": %q, "amount": 199900, "currency": "rub",
-		"metadata": {"payment_id": "7", "order_id": "3"}, "client_secret": "pi_1_secret_x"%s}`, status, more)
+		"metadata": {"orders_payment": "payment-7", "payment_id": "7", "order_id": "3"}, "client_secret": "pi_1_secret_x"%s}`, status, more)
 }
 
 // failure returns an error of Stripe as JSON. more is appended to its members.

@@ -4,11 +4,11 @@
 // A payment is charged once, however often the gateway is called for it. Two mechanisms
 // ensure that, and neither would be enough alone:
 //
-//   - Every call that moves money carries an idempotency key made of our row's id, and
+//   - Every call that moves money carries an idempotency key made of our row's UUID, and
 //     Stripe carries out a key once. But Stripe forgets a key some time after 24 hours,
 //     and until then it repeats the first response, even a 500.
 //   - A call that may have been made before is preceded by a search for its result,
-//     which finds our row's id in Stripe's metadata. But the search finds a new charge
+//     which finds our row's UUID in Stripe's metadata. But the search finds a new charge
 //     only after about a minute, and in bad times after an hour.
 //
 // While the search may miss the charge, the key is still valid; when the key is gone,

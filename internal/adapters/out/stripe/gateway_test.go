@@ -53,39 +53,39 @@ func TestCharge_MapsEveryKnownAnswer(t *testing.T) {
 	}{
 		"succeeded": {
 			response{200, intent("succeeded", ""), nil},
-			payment.ChargeResult{Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"},
+			payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"},
 		},
 		"processing": {
 			response{200, intent("processing", ""), nil},
-			payment.ChargeResult{Outcome: payment.ChargePending, ExternalID: "pi_1"},
+			payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargePending, ExternalID: "pi_1"},
 		},
 		"cancelled": {
-			response{200, intent("canceled", ""), nil}, intentRefused("canceled"),
+			response{200, intent("canceled", ""), nil}, intentRefused(t, "canceled"),
 		},
 		"cancelled with a reason": {
 			response{200, intent("canceled", `, "cancellation_reason": "fraudulent"`), nil},
-			intentRefused("fraudulent"),
+			intentRefused(t, "fraudulent"),
 		},
 		"declined intent": {
-			response{200, intent("requires_payment_method", lostCard), nil}, intentRefused("lost_card"),
+			response{200, intent("requires_payment_method", lostCard), nil}, intentRefused(t, "lost_card"),
 		},
 		"declined": {
 			response{402, failure("card_error", "card_declined", `, "decline_code": "do_not_honor"`), nil},
-			refused("do_not_honor"),
+			refused(t, "do_not_honor"),
 		},
 		"expired card": {
-			response{402, failure("card_error", "expired_card", ""), nil}, refused("expired_card"),
+			response{402, failure("card_error", "expired_card", ""), nil}, refused(t, "expired_card"),
 		},
 		"declined, with the intent": {
 			response{402, failure("card_error", "card_declined",
 				`, "payment_intent": `+intent("requires_payment_method", lostCard)), nil},
-			intentRefused("card_declined"),
+			intentRefused(t, "card_declined"),
 		},
 		"unknown payment method": {
-			response{400, failure("invalid_request_error", "resource_missing", ""), nil}, refused("resource_missing"),
+			response{400, failure("invalid_request_error", "resource_missing", ""), nil}, refused(t, "resource_missing"),
 		},
 		"not found": {
-			response{404, failure("invalid_request_error", "resource_missing", ""), nil}, refused("resource_missing"),
+			response{404, failure("invalid_request_error", "resource_missing", ""), nil}, refused(t, "resource_missing"),
 		},
 	}
 	for name, test := range tests {
@@ -143,7 +143,7 @@ func TestCharge_CancelsAnIntentThatWaitsForSomebody(t *testing.T) {
 			t.Parallel()
 			gateway, stub := stubbed(test.created, response{200, intent("canceled", ""), nil})
 			got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
-			if diff := cmp.Diff(intentRefused(test.reason), got); err != nil || diff != "" {
+			if diff := cmp.Diff(intentRefused(t, test.reason), got); err != nil || diff != "" {
 				t.Errorf("err = %v, result (-want +got):\n%s", err, diff)
 			}
 			wantCancelled(t, stub)
@@ -182,7 +182,7 @@ func wantCancelled(t *testing.T, s *stub) {
 	}
 }
 
-func TestCharge_IsUnknownWhenTwoIntentsHaveThePaymentsID(t *testing.T) {
+func TestCharge_IsUnknownWhenTwoIntentsHaveThePaymentsKey(t *testing.T) {
 	t.Parallel()
 	two := `{"object": "search_result", "data": [` + intent("succeeded", "") + "," + intent("succeeded", "") + `]}`
 	gateway, stub := stubbed(response{200, two, nil})
@@ -200,9 +200,9 @@ func TestRetry_MovesNoMoneyWhenTheSearchFails(t *testing.T) {
 	if result, err := gateway.Charge(t.Context(), retryOf(cardCharge(t, 7, "pm_card_visa"))); err == nil {
 		t.Errorf("charge: %+v, want an error", result)
 	}
-	result, err := gateway.Refund(t.Context(), payment.RefundRequest{
-		Key: "refund-8", RefundID: 8, PaymentID: 7, Amount: money(t, "5.00", "RUB"), ExternalID: "pi_1", Retry: true,
-	})
+	r := cardRefund(t, 7, 8, "pi_1", "5.00")
+	r.Retry = true
+	result, err := gateway.Refund(t.Context(), r)
 	if err == nil {
 		t.Errorf("refund: %+v, want an error", result)
 	}
@@ -284,20 +284,21 @@ func TestCharge_RefusesAnAmountThatStripeCannotExpress(t *testing.T) {
 	c := cardCharge(t, 7, "pm_card_visa")
 	c.Amount = money(t, "5.124", "KWD")
 	got, err := gateway.Charge(t.Context(), c)
-	if diff := cmp.Diff(refused("unsupported_amount"), got); err != nil || diff != "" || len(stub.calls) != 0 {
+	want := refused(t, "unsupported_amount")
+	want.Amount = c.Amount
+	if diff := cmp.Diff(want, got); err != nil || diff != "" || len(stub.calls) != 0 {
 		t.Errorf("err = %v, calls %v, result (-want +got):\n%s", err, stub.calls, diff)
 	}
 }
 
-func TestCharges_LeavesOutChargesWithoutOurID(t *testing.T) {
+func TestCharges_LeavesOutChargesThatAreNotOurs(t *testing.T) {
 	t.Parallel()
 	foreign := `{"object": "payment_intent", "id": "pi_2", "status": "succeeded", "amount": 5, "currency": "usd", "metadata": {}}`
 	list := `{"object": "list", "data": [` + foreign + "," + intent("requires_action", "") + `], "has_more": false}`
 	gateway, _ := stubbed(response{200, list, nil})
 	got, err := gateway.Charges(t.Context(), time.Unix(0, 0))
 	want := []payment.ProviderCharge{{
-		PaymentID: 7, ExternalID: "pi_1",
-		Amount: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Captured: false,
+		Terms: chargeTerms(t), ExternalID: "pi_1", Refunded: money(t, "0.00", "RUB"), Captured: false,
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("err = %v, charges (-want +got):\n%s", err, diff)

@@ -18,7 +18,7 @@ import (
 func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(r.Amount)
 	if !expressible {
-		return payment.ChargeResult{Outcome: payment.ChargeRefused, Reason: unsupportedAmount}, nil
+		return refusedAs(r.Terms, unsupportedAmount), nil
 	}
 	if r.Retry {
 		refund, err := g.findRefund(ctx, r, amount)
@@ -32,7 +32,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 	return g.createRefund(ctx, r, amount)
 }
 
-// findRefund returns the refund with our id, or nil when there is none. Unlike the
+// findRefund returns the refund with our key, or nil when there is none. Unlike the
 // search for charges, the list of refunds is always up to date.
 func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amount int64) (*api.Refund, error) {
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
@@ -45,11 +45,11 @@ func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amoun
 			return nil, unknownOutcome("list refunds", err)
 		}
 		for _, refund := range page.items {
-			if !hasID(refund.Metadata, metaRefund, r.RefundID) {
+			if refund.Metadata[metaRefund] != r.Refund {
 				continue
 			}
 			if refund.Amount != amount {
-				return nil, fmt.Errorf("stripe: list refunds: %s has the id of refund %d and is another refund",
+				return nil, fmt.Errorf("stripe: list refunds: %s has the key of refund %d and is another refund",
 					refund.ID, r.RefundID)
 			}
 			return refund, nil
@@ -66,11 +66,14 @@ func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amo
 		PaymentIntent: new(r.ExternalID),
 		Amount:        new(amount),
 		Metadata: map[string]string{
-			metaRefund:  formatID(r.RefundID),
-			metaPayment: formatID(r.PaymentID),
+			metaRefund:    r.Refund,
+			metaRefundID:  formatID(r.RefundID),
+			metaPayment:   r.Payment,
+			metaPaymentID: formatID(r.PaymentID),
+			metaOrder:     formatID(r.OrderID),
 		},
 	}
-	params.SetIdempotencyKey(r.Key)
+	params.SetIdempotencyKey(r.Refund)
 	refund, err := call(ctx, g, func(ctx context.Context) (*api.Refund, error) {
 		return g.client.V1Refunds.Create(ctx, params)
 	})
@@ -78,7 +81,7 @@ func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amo
 	case err == nil:
 		return refundResult(refund)
 	case classify(err).refused:
-		return refusal(err), nil
+		return refusedAs(r.Terms, refusalCode(err)), nil
 	default:
 		return payment.ChargeResult{}, unknownOutcome("refund", err)
 	}
@@ -89,7 +92,11 @@ func refundResult(refund *api.Refund) (payment.ChargeResult, error) {
 	if !known {
 		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %q", refund.ID, refund.Status)
 	}
-	result := payment.ChargeResult{Outcome: outcome, ExternalID: refund.ID}
+	terms, err := termsOf(refund.Metadata, refund.Amount, string(refund.Currency))
+	if err != nil {
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", refund.ID, err)
+	}
+	result := payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: refund.ID}
 	if outcome == payment.ChargeRefused {
 		result.Reason = cmp.Or(string(refund.FailureReason), string(refund.Status))
 	}

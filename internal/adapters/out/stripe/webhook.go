@@ -28,7 +28,7 @@ type Webhooks struct {
 // Parse verifies the signature over the payload, byte for byte as it was received, and
 // its age, and parses the event. A webhook that is older than five minutes could be a
 // recording that somebody replays. An event that is not about a payment of ours, or
-// decides nothing, has no PaymentID.
+// decides nothing, names no payment.
 func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
 	if w.Secret == "" { // anybody can sign with an empty secret
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: no secret is configured")
@@ -90,7 +90,7 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook %s: %w", e.ID, err)
 	}
 	if aboutCharge {
-		return e.aboutCharge(o, outcome), nil
+		return e.aboutCharge(o, outcome)
 	}
 	return e.aboutRefund(o)
 }
@@ -101,31 +101,31 @@ func (e event) idOnly() payment.ProviderEvent {
 	return payment.ProviderEvent{EventID: payment.ProviderEventID{Source: source, ID: e.ID}}
 }
 
-func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) payment.ProviderEvent {
+func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.ProviderEvent, error) {
 	converted := e.idOnly()
-	paymentID, ours := idIn(o.Metadata, metaPayment)
-	if !ours {
-		return converted
+	if o.Metadata[metaPayment] == "" {
+		return converted, nil
 	}
-	converted.PaymentID = paymentID
-	converted.Result = payment.ChargeResult{Outcome: outcome, ExternalID: o.ID}
+	terms, err := termsOf(o.Metadata, o.Amount, o.Currency)
+	if err != nil {
+		return converted, fmt.Errorf("stripe: webhook %s: %w", e.ID, err)
+	}
+	converted.Result = payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: o.ID}
 	if outcome == payment.ChargeRefused {
 		converted.Result.Reason = o.refusalReason()
 	}
-	return converted
+	return converted, nil
 }
 
 func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
 	converted := e.idOnly()
-	refundID, hasRefund := idIn(o.Metadata, metaRefund)
-	paymentID, hasPayment := idIn(o.Metadata, metaPayment)
-	if !hasRefund || !hasPayment {
+	if o.Metadata[metaRefund] == "" {
 		return converted, nil
 	}
 	var err error
-	converted.PaymentID, converted.RefundID = paymentID, refundID
 	converted.Result, err = refundResult(&api.Refund{
 		ID: o.ID, Status: api.RefundStatus(o.Status), FailureReason: api.RefundFailureReason(o.FailureReason),
+		Amount: o.Amount, Currency: api.Currency(o.Currency), Metadata: o.Metadata,
 	})
 	return converted, err
 }
@@ -134,6 +134,8 @@ func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
 type object struct {
 	ID               string            `json:"id"`
 	Status           string            `json:"status"`
+	Amount           int64             `json:"amount"`
+	Currency         string            `json:"currency"`
 	Metadata         map[string]string `json:"metadata"`
 	LastPaymentError *struct {
 		DeclineCode string `json:"decline_code"`

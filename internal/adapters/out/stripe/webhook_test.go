@@ -15,11 +15,12 @@ import (
 
 const (
 	// ourIntent is the intent of payment 7.
-	ourIntent = `{"id": "pi_1", "status": "requires_source", "metadata": {"payment_id": "7", "order_id": "3"},
+	ourIntent = `{"id": "pi_1", "status": "requires_source", "amount": 199900, "currency": "rub",
+		"metadata": {"orders_payment": "payment-7", "order_id": "3"},
 		"last_payment_error": {"code": "card_declined", "decline_code": "lost_card"}}`
 	// ourRefund is refund 8 of payment 7, with a status and a reason to fill in.
-	ourRefund = `{"id": "re_1", "status": %q, "failure_reason": %q,
-		"metadata": {"refund_id": "8", "payment_id": "7"}}`
+	ourRefund = `{"id": "re_1", "status": %q, "failure_reason": %q, "amount": 500, "currency": "rub",
+		"metadata": {"orders_refund": "refund-8", "orders_payment": "payment-7", "order_id": "3"}}`
 )
 
 // eventJSON returns event evt_1. Its API version is old, because the version must not
@@ -39,42 +40,44 @@ func parserAt(secret string, now time.Time) stripe.Webhooks {
 var eventID = payment.ProviderEventID{Source: "stripe", ID: "evt_1"}
 
 // aboutCharge returns an event about payment 7.
-func aboutCharge(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+func aboutCharge(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+	t.Helper()
 	return payment.ProviderEvent{
-		EventID: eventID, PaymentID: 7,
-		Result: payment.ChargeResult{Outcome: outcome, ExternalID: "pi_1", Reason: reason},
+		EventID: eventID,
+		Result:  payment.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason},
 	}
 }
 
 // aboutRefund returns an event about refund 8 of payment 7.
-func aboutRefund(outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+func aboutRefund(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
+	t.Helper()
 	return payment.ProviderEvent{
-		EventID: eventID, PaymentID: 7, RefundID: 8,
-		Result: payment.ChargeResult{Outcome: outcome, ExternalID: "re_1", Reason: reason},
+		EventID: eventID,
+		Result:  payment.ChargeResult{Terms: cardRefund(t, 7, 8, "", "5.00").Terms, Outcome: outcome, ExternalID: "re_1", Reason: reason},
 	}
 }
 
 func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 	t.Parallel()
-	const abandoned = `{"id": "pi_1", "metadata": {"payment_id": "7"}, "cancellation_reason": "abandoned"}`
+	const abandoned = `{"id": "pi_1", "amount": 199900, "currency": "rub",
+		"metadata": {"orders_payment": "payment-7", "order_id": "3"}, "cancellation_reason": "abandoned"}`
 	notOurs := payment.ProviderEvent{EventID: eventID}
 	tests := []struct {
 		eventType, object string
 		want              payment.ProviderEvent
 	}{
-		{"payment_intent.succeeded", ourIntent, aboutCharge(payment.ChargeSucceeded, "")},
-		{"payment_intent.processing", ourIntent, aboutCharge(payment.ChargePending, "")},
-		{"payment_intent.payment_failed", ourIntent, aboutCharge(payment.ChargePending, "")},
-		{"payment_intent.canceled", ourIntent, aboutCharge(payment.ChargeRefused, "lost_card")},
-		{"payment_intent.canceled", abandoned, aboutCharge(payment.ChargeRefused, "abandoned")},
+		{"payment_intent.succeeded", ourIntent, aboutCharge(t, payment.ChargeSucceeded, "")},
+		{"payment_intent.processing", ourIntent, aboutCharge(t, payment.ChargePending, "")},
+		{"payment_intent.payment_failed", ourIntent, aboutCharge(t, payment.ChargePending, "")},
+		{"payment_intent.canceled", ourIntent, aboutCharge(t, payment.ChargeRefused, "lost_card")},
+		{"payment_intent.canceled", abandoned, aboutCharge(t, payment.ChargeRefused, "abandoned")},
 		{"payment_intent.created", ourIntent, notOurs},
 		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {}}`, notOurs},
-		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "seven"}}`, notOurs},
-		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "-7"}}`, notOurs},
-		{"refund.created", fmt.Sprintf(ourRefund, "pending", ""), aboutRefund(payment.ChargePending, "")},
-		{"refund.updated", fmt.Sprintf(ourRefund, "succeeded", ""), aboutRefund(payment.ChargeSucceeded, "")},
-		{"refund.failed", fmt.Sprintf(ourRefund, "failed", "declined"), aboutRefund(payment.ChargeRefused, "declined")},
-		{"charge.refund.updated", fmt.Sprintf(ourRefund, "canceled", ""), aboutRefund(payment.ChargeRefused, "canceled")},
+		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "7"}}`, notOurs},
+		{"refund.created", fmt.Sprintf(ourRefund, "pending", ""), aboutRefund(t, payment.ChargePending, "")},
+		{"refund.updated", fmt.Sprintf(ourRefund, "succeeded", ""), aboutRefund(t, payment.ChargeSucceeded, "")},
+		{"refund.failed", fmt.Sprintf(ourRefund, "failed", "declined"), aboutRefund(t, payment.ChargeRefused, "declined")},
+		{"charge.refund.updated", fmt.Sprintf(ourRefund, "canceled", ""), aboutRefund(t, payment.ChargeRefused, "canceled")},
 		{"refund.created", `{"id": "re_9", "status": "succeeded", "metadata": {"payment_id": "7"}}`, notOurs},
 		{"customer.created", `{"id": "cus_1", "metadata": []}`, notOurs},
 	}

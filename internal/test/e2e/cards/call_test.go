@@ -158,7 +158,8 @@ func (c cardShop) checkOthersProceed(t *testing.T, processing []e2e.Payment) {
 	c.MustCreateOrder(t, e2e.Alice, "tea", 1)
 	first := processing[0]
 	c.SendWebhook(t, fmt.Sprintf(`{"id": "evt_1", "type": "payment_intent.processing",
-		"data": {"object": {"id": "pi_1", "metadata": {"payment_id": "%d"}}}}`, first.ID))
+		"data": {"object": {"id": "pi_1", "amount": 20000, "currency": "rub", "metadata": {"orders_payment": %q, "order_id": "%d"}}}}`,
+		c.PaymentKey(t, first.ID), first.OrderID))
 	for _, p := range processing {
 		c.WantOrderStatus(t, p.OrderID, "payment_processing")
 	}

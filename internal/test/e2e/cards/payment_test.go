@@ -80,7 +80,7 @@ func (c cardShop) checkAttempt(t *testing.T, a attempt) {
 	} else if settled.Status != "captured" || settled.Failure != nil {
 		t.Errorf("the payment is %s because of %q, want captured", settled.Status, settled.Reason())
 	}
-	if charge := c.provider.chargesByPayment(t)[int64(paid.ID)]; charge.Count != 1 || charge.Amount != 20000 || charge.Currency != "rub" {
+	if charge, _ := c.charge(t, paid); charge.Count != 1 || charge.Amount != 20000 || charge.Currency != "rub" {
 		t.Errorf("the provider charged %+v, want 200.00 roubles once", charge)
 	}
 	c.WantOrderStatus(t, a.order.ID, "paid")
@@ -93,7 +93,7 @@ func (c cardShop) checkAttempt(t *testing.T, a attempt) {
 // checkRefused checks a payment that the provider refused. The stock stays reserved.
 func (c cardShop) checkRefused(t *testing.T, a attempt, p e2e.Payment, reasons []string) {
 	t.Helper()
-	charge, charged := c.provider.chargesByPayment(t)[int64(p.ID)]
+	charge, charged := c.charge(t, p)
 	if p.Status != "failed" || !slices.Contains(reasons, p.Reason()) || charged {
 		t.Errorf("the payment is %s because of %q, the provider charged %+v; want failed, one of %q, nothing",
 			p.Status, p.Reason(), charge, reasons)
@@ -113,7 +113,7 @@ func TestConfirmPayment_RefusesSecondPaymentWhileOneIsProcessing(t *testing.T) {
 	c.Run(t)
 	awaitSettled(t, c.Service, p)
 	c.WantProblem(t, http.StatusConflict, "invalid_order_state", c.CardCall(t, o.ID, "pm_card_visa"))
-	if charge := c.provider.chargesByPayment(t)[int64(p.ID)]; charge.Count != 1 {
+	if charge, _ := c.charge(t, p); charge.Count != 1 {
 		t.Errorf("the provider charged %+v, want once", charge)
 	}
 	if n := c.Count(t, `SELECT count(*) FROM payment`); n != 1 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/dev/fakestripe"
@@ -86,8 +87,8 @@ func (p *provider) sendWebhooks(t testing.TB, to *e2e.Service) {
 	})
 }
 
-// chargesByPayment returns what the provider captured, by our payment.
-func (p *provider) chargesByPayment(t testing.TB) map[int64]fakestripe.Charge {
+// chargesByPayment returns what the provider captured, by the key of our payment.
+func (p *provider) chargesByPayment(t testing.TB) map[string]fakestripe.Charge {
 	t.Helper()
 	charges, err := p.Charges(t.Context())
 	if err != nil {
@@ -96,12 +97,43 @@ func (p *provider) chargesByPayment(t testing.TB) map[int64]fakestripe.Charge {
 	return charges
 }
 
-// charge captures roubles in the name of one of our payments, without our service.
-func (p *provider) charge(t testing.TB, of e2e.Payment, kopecks int, key string) {
+// intents returns the amounts that the provider captured, in order.
+func (p *provider) intents(t testing.TB) []int {
+	t.Helper()
+	return p.amounts(t, `SELECT amount FROM fakestripe.intent WHERE status = 'succeeded' ORDER BY number`)
+}
+
+// refunds returns the amounts that the provider refunded, in order.
+func (p *provider) refunds(t testing.TB) []int {
+	t.Helper()
+	return p.amounts(t, `SELECT amount FROM fakestripe.refund WHERE status = 'succeeded' ORDER BY number`)
+}
+
+func (p *provider) amounts(t testing.TB, query string) []int {
+	t.Helper()
+	rows, _ := p.db.Query(t.Context(), query)
+	amounts, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return amounts
+}
+
+// refuseCalls answers further calls with 503 until release is called.
+func (p *provider) refuseCalls() (release func()) {
+	p.setHook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	return func() { p.hook.Store(nil) }
+}
+
+// charge captures roubles for a payment of ours, or of another database, without our
+// service.
+func (p *provider) charge(t testing.TB, of e2e.Payment, payment string, kopecks int, key string) {
 	t.Helper()
 	form := url.Values{
 		"amount": {fmt.Sprint(kopecks)}, "currency": {"rub"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"},
-		"metadata[payment_id]": {fmt.Sprint(of.ID)}, "metadata[order_id]": {fmt.Sprint(of.OrderID)},
+		"metadata[orders_payment]": {payment}, "metadata[payment_id]": {fmt.Sprint(of.ID)}, "metadata[order_id]": {fmt.Sprint(of.OrderID)},
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/v1/payment_intents", strings.NewReader(form.Encode()))
 	if err != nil {

@@ -26,13 +26,15 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 		t.Fatalf("before anything was changed: %v", found)
 	}
 
-	for _, p := range []e2e.Payment{chargedTwice, declined, {ID: 4711, OrderID: 4711}} {
-		c.provider.charge(t, p, 10000, c.NewKey())
+	for _, p := range []e2e.Payment{chargedTwice, declined} {
+		c.provider.charge(t, p, c.PaymentKey(t, p.ID), 10000, c.NewKey())
 	}
-	c.changeAtProvider(t, otherAmount, `UPDATE fakestripe.intent SET amount = amount + 1 WHERE metadata->>'payment_id' = $1`)
-	c.changeAtProvider(t, notCaptured, `UPDATE fakestripe.intent SET status = 'canceled' WHERE metadata->>'payment_id' = $1`)
+	// The number of a payment of ours, in another database.
+	c.provider.charge(t, chargedTwice, anotherDatabases, 10000, c.NewKey())
+	c.changeAtProvider(t, otherAmount, `UPDATE fakestripe.intent SET amount = amount + 1 WHERE metadata->>'orders_payment' = $1`)
+	c.changeAtProvider(t, notCaptured, `UPDATE fakestripe.intent SET status = 'canceled' WHERE metadata->>'orders_payment' = $1`)
 	c.changeAtProvider(t, refunded, `INSERT INTO fakestripe.refund (id, intent, amount, status, failure, metadata)
-		SELECT 're_planted', id, 500, 'succeeded', '', '{}' FROM fakestripe.intent WHERE metadata->>'payment_id' = $1`)
+		SELECT 're_planted', id, 500, 'succeeded', '', '{}' FROM fakestripe.intent WHERE metadata->>'orders_payment' = $1`)
 	c.Exec(t, `UPDATE payment SET status = 'processing', created_at = now() - interval '30 days' WHERE id = $1`, unsettled.ID)
 	// The card rejects the refund of a cancelled order: a mismatch that nobody made.
 	e2e.Want[e2e.Order](t, c.Service, http.StatusOK, c.CancelCall(c.CustomerToken(t), unrefundable.OrderID))
@@ -44,15 +46,15 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 
 	c.Exec(t, `UPDATE payment SET status = 'captured' WHERE id = $1`, unsettled.ID) // for the invariants
 	want := map[string]string{                                                      // a part of the detail, by resource
-		fmt.Sprintf("payment/%d", chargedTwice.ID): "captured here, and 2 times by the provider",
-		fmt.Sprintf("payment/%d", declined.ID):     "failed here, and captured by the provider",
-		fmt.Sprintf("payment/%d", otherAmount.ID):  "at the provider",
-		fmt.Sprintf("payment/%d", notCaptured.ID):  "captured here, and 0 times by the provider",
-		fmt.Sprintf("payment/%d", refunded.ID):     "by the provider",
-		fmt.Sprintf("payment/%d", unsettled.ID):    "still processing",
-		fmt.Sprintf("order/%d", unsettled.OrderID): "without a captured payment",
-		"payment/4711": "unknown here, and 1 times captured by the provider",
-		fmt.Sprintf("order/%d", unrefundable.OrderID): "cancelled, and 0 of 100.0000 given back",
+		fmt.Sprintf("payment/%d", chargedTwice.ID):                      "captured here, and 2 times by the provider",
+		fmt.Sprintf("payment/%d", declined.ID):                          "failed here, and captured by the provider",
+		fmt.Sprintf("payment/%d", otherAmount.ID):                       "at the provider",
+		fmt.Sprintf("payment/%d", notCaptured.ID):                       "captured here, and 0 times by the provider",
+		fmt.Sprintf("payment/%d", refunded.ID):                          "by the provider",
+		fmt.Sprintf("payment/%d", unsettled.ID):                         "still processing",
+		fmt.Sprintf("order/%d", unsettled.OrderID):                      "without a captured payment",
+		"charge/" + c.provider.chargesByPayment(t)[anotherDatabases].ID: "which is unknown here",
+		fmt.Sprintf("order/%d", unrefundable.OrderID):                   "cancelled, and 0 of 100.0000 given back",
 	}
 	for _, m := range found {
 		if want[m.Resource] == "" || !strings.Contains(m.Detail, want[m.Resource]) {
@@ -64,10 +66,13 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 	}
 }
 
-// changeAtProvider changes the provider's database. $1 is the ID of our payment.
+// anotherDatabases is the key of a payment that our database does not know.
+const anotherDatabases = "payment-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b"
+
+// changeAtProvider changes the provider's database. $1 is the key of our payment.
 func (c cardShop) changeAtProvider(t testing.TB, p e2e.Payment, sql string) {
 	t.Helper()
-	if _, err := c.provider.db.Exec(t.Context(), sql, fmt.Sprint(p.ID)); err != nil {
+	if _, err := c.provider.db.Exec(t.Context(), sql, c.PaymentKey(t, p.ID)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -76,8 +76,8 @@ func (c cardShop) checkRefundByCancellation(t *testing.T, cardToken string) {
 // wantRefunded checks how much of a payment the provider refunded.
 func (c cardShop) wantRefunded(t testing.TB, p e2e.Payment, kopecks int64) {
 	t.Helper()
-	if got := c.provider.chargesByPayment(t)[int64(p.ID)].Refunded; got != kopecks {
-		t.Errorf("the provider refunded %d kopecks of payment %d, want %d", got, p.ID, kopecks)
+	if charge, _ := c.charge(t, p); charge.Refunded != kopecks {
+		t.Errorf("the provider refunded %d kopecks of payment %d, want %d", charge.Refunded, p.ID, kopecks)
 	}
 }
 

@@ -72,21 +72,29 @@ func awaitRefundSettled(t testing.TB, s *e2e.Service, r e2e.Refund) string {
 	return status
 }
 
+// charge returns what the provider captured for a payment, and whether it captured
+// anything.
+func (c cardShop) charge(t testing.TB, p e2e.Payment) (fakestripe.Charge, bool) {
+	t.Helper()
+	charge, captured := c.provider.chargesByPayment(t)[c.PaymentKey(t, p.ID)]
+	return charge, captured
+}
+
 // wantSameMoney compares our captured payments and refunds with the provider's own
 // tables, by reference, amount and currency.
 func (c cardShop) wantSameMoney(t testing.TB) {
 	t.Helper()
 	rows, _ := c.DB.Query(t.Context(), `
-		SELECT p.id, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
+		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
 		       (100 * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint
 		FROM payment p WHERE p.method = 'card' AND p.status = 'captured'`)
 	captured, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fakestripe.Charge])
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := map[int64]fakestripe.Charge{}
+	ours := map[string]fakestripe.Charge{}
 	for _, charge := range captured {
-		ours[charge.PaymentID] = charge
+		ours[charge.Payment] = charge
 	}
 	if diff := cmp.Diff(c.provider.chargesByPayment(t), ours); diff != "" {
 		t.Errorf("captured payments (-the provider's +ours):\n%s", diff)

@@ -34,15 +34,19 @@ var (
 	refundFailedOld = providerEvent{id: "refund_old", kind: "charge.refund.updated", refundStatus: "failed"}
 )
 
-// payload writes the event for a payment, or its refund. IDs of events are per payment.
-func (e providerEvent) payload(paymentID, orderID, refundID int) string {
-	object := fmt.Sprintf(`{"id": "pi_%d", "status": "whatever", "metadata": {"payment_id": "%[1]d", "order_id": "%d"}, `+
-		`"last_payment_error": {"code": "card_declined"}}`, paymentID, orderID)
+// payload writes the event for a payment of 200.00, or its refund of 50.00. IDs of
+// events are per payment.
+func (e providerEvent) payload(t testing.TB, s *e2e.Service, p e2e.Payment, refundID int) string {
+	t.Helper()
+	object := fmt.Sprintf(`{"id": "pi_%d", "status": "whatever", "amount": 20000, "currency": "rub", `+
+		`"metadata": {"orders_payment": %q, "order_id": "%d"}, "last_payment_error": {"code": "card_declined"}}`,
+		p.ID, s.PaymentKey(t, p.ID), p.OrderID)
 	if e.refundStatus != "" {
-		object = fmt.Sprintf(`{"id": "re_%d", "status": %q, "metadata": {"payment_id": "%d", "refund_id": "%[1]d"}}`,
-			refundID, e.refundStatus, paymentID)
+		object = fmt.Sprintf(`{"id": "re_%d", "status": %q, "amount": 5000, "currency": "rub", `+
+			`"metadata": {"orders_payment": %q, "orders_refund": %q, "order_id": "%d"}}`,
+			refundID, e.refundStatus, s.PaymentKey(t, p.ID), s.RefundKey(t, refundID), p.OrderID)
 	}
-	return fmt.Sprintf(`{"id": "evt_%d_%s", "type": %q, "data": {"object": %s}}`, paymentID, e.id, e.kind, object)
+	return fmt.Sprintf(`{"id": "evt_%d_%s", "type": %q, "data": {"object": %s}}`, p.ID, e.id, e.kind, object)
 }
 
 // permutations returns all orders of events. Orders that differ in equal events only
@@ -183,11 +187,11 @@ func (c webhookCase) check(t *testing.T, s *e2e.Service, sku string, events []pr
 	p := s.MustPayByCard(t, o.ID, "pm_card_visa")
 	var r e2e.Refund
 	if c.refunded {
-		s.SendWebhook(t, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(p.ID, o.ID, 0))
+		s.SendWebhook(t, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(t, s, p, 0))
 		r = e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
 	}
 	for _, e := range events {
-		s.SendWebhook(t, e.payload(p.ID, o.ID, r.ID))
+		s.SendWebhook(t, e.payload(t, s, p, r.ID))
 	}
 	want := c.want
 	if c.wantSucceededFirst != nil && firstRefundOutcome(events) == refundSucceeded {
@@ -211,7 +215,7 @@ func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
 	s := e2e.StartShop(t, e2e.Stock{"tea": 5}, e2e.CardSettings(e2e.SilentProvider)...)
 	o := s.MustCreateOrder(t, e2e.Alice, "tea", 2)
 	p := s.MustPayByCard(t, o.ID, "pm_card_visa")
-	payload := succeeded.payload(p.ID, o.ID, 0)
+	payload := succeeded.payload(t, s, p, 0)
 	sign := func(secret string, at time.Time) string { return fakestripe.Sign(secret, []byte(payload), at) }
 	before := readCardState(t, s, o.ID, "tea")
 	for name, c := range map[string]e2e.Call{
@@ -220,7 +224,7 @@ func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
 		"six minutes old":   e2e.WebhookCall(payload, sign(e2e.WebhookSecret, time.Now().Add(-6*time.Minute))),
 		"a changed body":    e2e.WebhookCall(payload+" ", sign(e2e.WebhookSecret, time.Now())),
 		"not a signature":   e2e.WebhookCall(payload, "t=1,v1=00"),
-		"a body of another": e2e.WebhookCall(attemptFailed.payload(p.ID, o.ID, 0), sign(e2e.WebhookSecret, time.Now())),
+		"a body of another": e2e.WebhookCall(attemptFailed.payload(t, s, p, 0), sign(e2e.WebhookSecret, time.Now())),
 	} {
 		s.WantProblem(t, http.StatusBadRequest, "malformed_request", c)
 		if diff := cmp.Diff(before, readCardState(t, s, o.ID, "tea")); diff != "" {

@@ -114,6 +114,7 @@ type Payment struct {
 	ExternalPaymentID *string
 	CardToken         *string
 	Failure           *string
+	Uuid              string
 }
 
 type ProcessedMessage struct {
@@ -148,6 +149,7 @@ type Refund struct {
 	ExternalRefundID *string
 	CreatedBy        string
 	CreatedAt        time.Time
+	Uuid             string
 }
 
 type RelayLease struct {

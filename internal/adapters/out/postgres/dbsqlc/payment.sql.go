@@ -108,6 +108,30 @@ func (q *Queries) OrderOfPayment(ctx context.Context, id int64) ([]int64, error)
 	return items, nil
 }
 
+const orderOfPaymentUUID = `-- name: OrderOfPaymentUUID :many
+SELECT order_id FROM payment WHERE uuid = $1
+`
+
+func (q *Queries) OrderOfPaymentUUID(ctx context.Context, uuid string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, orderOfPaymentUUID, uuid)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var order_id int64
+		if err := rows.Scan(&order_id); err != nil {
+			return nil, err
+		}
+		items = append(items, order_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const orderOfRefund = `-- name: OrderOfRefund :many
 SELECT order_id FROM refund WHERE id = $1
 `
@@ -132,8 +156,32 @@ func (q *Queries) OrderOfRefund(ctx context.Context, id int64) ([]int64, error) 
 	return items, nil
 }
 
+const orderOfRefundUUID = `-- name: OrderOfRefundUUID :many
+SELECT order_id FROM refund WHERE uuid = $1
+`
+
+func (q *Queries) OrderOfRefundUUID(ctx context.Context, uuid string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, orderOfRefundUUID, uuid)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var order_id int64
+		if err := rows.Scan(&order_id); err != nil {
+			return nil, err
+		}
+		items = append(items, order_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment WHERE order_id = $1 ORDER BY id + 0
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid FROM payment WHERE order_id = $1 ORDER BY id + 0
 `
 
 // id + 0: ORDER BY id can be planned as a scan of the whole primary key.
@@ -160,6 +208,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 			&i.ExternalPaymentID,
 			&i.CardToken,
 			&i.Failure,
+			&i.Uuid,
 		); err != nil {
 			return nil, err
 		}
@@ -172,7 +221,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE order_id = $1 ORDER BY id + 0
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid FROM refund WHERE order_id = $1 ORDER BY id + 0
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
@@ -197,6 +246,7 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 			&i.ExternalRefundID,
 			&i.CreatedBy,
 			&i.CreatedAt,
+			&i.Uuid,
 		); err != nil {
 			return nil, err
 		}

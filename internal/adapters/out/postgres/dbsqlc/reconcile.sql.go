@@ -11,20 +11,20 @@ import (
 )
 
 const cardPaymentsToCompare = `-- name: CardPaymentsToCompare :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure FROM payment p
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid FROM payment p
 WHERE p.method = 'card' AND (
-    p.created_at >= $1 OR p.id = ANY($2::bigint[]) OR p.status = 'processing'
+    p.created_at >= $1 OR p.uuid = ANY($2::uuid[]) OR p.status = 'processing'
     OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
 ORDER BY p.id
 `
 
 type CardPaymentsToCompareParams struct {
 	Since time.Time
-	Ids   []int64
+	Uuids []string
 }
 
 func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToCompareParams) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, cardPaymentsToCompare, arg.Since, arg.Ids)
+	rows, err := q.db.Query(ctx, cardPaymentsToCompare, arg.Since, arg.Uuids)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,7 @@ func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToC
 			&i.ExternalPaymentID,
 			&i.CardToken,
 			&i.Failure,
+			&i.Uuid,
 		); err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func (q *Queries) PlanForWholeTables(ctx context.Context) error {
 }
 
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, id
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {
@@ -162,6 +163,7 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 			&i.ExternalRefundID,
 			&i.CreatedBy,
 			&i.CreatedAt,
+			&i.Uuid,
 		); err != nil {
 			return nil, err
 		}

@@ -22,6 +22,12 @@ SELECT order_id FROM payment WHERE id = @id;
 -- name: OrderOfRefund :many
 SELECT order_id FROM refund WHERE id = @id;
 
+-- name: OrderOfPaymentUUID :many
+SELECT order_id FROM payment WHERE uuid = @uuid;
+
+-- name: OrderOfRefundUUID :many
+SELECT order_id FROM refund WHERE uuid = @uuid;
+
 -- name: InsertRefund :exec
 INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, created_by, created_at)
 OVERRIDING SYSTEM VALUE

@@ -1,0 +1,2 @@
+ALTER TABLE refund DROP COLUMN uuid;
+ALTER TABLE payment DROP COLUMN uuid;

@@ -1,0 +1,4 @@
+-- Sequences begin again after a restore, so the number of a row may belong to two rows of two
+-- databases. Card providers know payments and refunds by these UUIDs, which nobody repeats.
+ALTER TABLE payment ADD COLUMN uuid uuid NOT NULL UNIQUE DEFAULT gen_random_uuid();
+ALTER TABLE refund ADD COLUMN uuid uuid NOT NULL UNIQUE DEFAULT gen_random_uuid();
