@@ -1,2 +1,2 @@
-ALTER TABLE refund DROP COLUMN uuid;
-ALTER TABLE payment DROP COLUMN uuid;
+ALTER TABLE refund DROP COLUMN uuid, DROP COLUMN asked_at;
+ALTER TABLE payment DROP COLUMN uuid, DROP COLUMN asked_at;

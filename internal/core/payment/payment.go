@@ -51,6 +51,8 @@ type Payment struct {
 type Card struct {
 	// Token stands for the card.
 	Token string
+	// AskedAt is when the provider was first asked to charge, zero before; see [asked].
+	AskedAt time.Time
 	// ExternalID is the provider's id of the charge, empty until the provider assigns one.
 	ExternalID string
 	// Failure is the provider's reason for refusing the charge, empty unless it did.

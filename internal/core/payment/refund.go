@@ -28,6 +28,8 @@ type Refund struct {
 	Amount    core.Money
 	Status    RefundStatus
 	Reason    string
+	// AskedAt is when the provider was first asked to refund, zero before; see [asked].
+	AskedAt time.Time
 	// ExternalID is the provider's id of the refund, empty for a refund to the balance.
 	ExternalID string
 	// Full reports that the request named no amount: everything refundable was refunded.

@@ -4,18 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrUndecided means that the provider has not decided or did not answer. The caller
 // must try again later.
 var ErrUndecided = errors.New("the provider has not decided")
 
+// askedAfter is the age from which a payment or a refund counts as asked about, even if
+// its row does not say so: a database that was restored may have lost the mark. Until
+// then, the provider still knows the key of the first call.
+const askedAfter = time.Hour
+
+// asked reports whether the provider may have been asked before now about what was
+// created and, by its row, asked about at these times.
+func asked(askedAt, createdAt, now time.Time) bool {
+	return !askedAt.IsZero() || now.Sub(createdAt) > askedAfter
+}
+
 // SettlePayment asks the provider to charge the card of a payment and applies the
 // result. It holds no transaction during the call. It can be repeated safely: the
-// provider recognises the key, and a decided payment does not change. Retry reports that
-// this is not the first attempt.
-func (s *Service) SettlePayment(ctx context.Context, paymentID int64, retry bool) error {
-	p, err := s.loadPayment(ctx, paymentID)
+// provider recognises the key, and a decided payment does not change.
+//
+// The key alone is not enough, because the provider forgets it after a day. So the
+// payment is marked before the first call, and a later call asks for the result of an
+// earlier one first, whatever has become of the job that made it.
+func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
+	p, retry, err := s.askForPayment(ctx, paymentID)
 	if err != nil || p.Status != Processing {
 		return err
 	}
@@ -41,20 +56,26 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64, retry bool
 	return nil
 }
 
-func (s *Service) loadPayment(ctx context.Context, paymentID int64) (*Payment, error) {
-	var p *Payment
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+// askForPayment returns a payment and marks it as asked about, and reports whether it
+// may have been asked about before.
+func (s *Service) askForPayment(ctx context.Context, paymentID int64) (p *Payment, before bool, err error) {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
 		if err != nil {
 			return err
 		}
 		p = op.payment(paymentID)
-		return nil
+		before = asked(p.Card.AskedAt, p.CreatedAt, tx.Now)
+		if p.Status != Processing || !p.Card.AskedAt.IsZero() {
+			return nil
+		}
+		p.Card.AskedAt = tx.Now
+		return tx.Payments.Save(ctx, p)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("load payment %d: %w", paymentID, err)
+		return nil, false, fmt.Errorf("load payment %d: %w", paymentID, err)
 	}
-	return p, nil
+	return p, before, nil
 }
 
 func (p *Payment) terms() Terms {

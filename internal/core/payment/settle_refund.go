@@ -7,8 +7,8 @@ import (
 
 // SettleRefund asks the provider to refund to the card of a payment and applies the
 // result; see [Service.SettlePayment].
-func (s *Service) SettleRefund(ctx context.Context, refundID int64, retry bool) error {
-	p, r, err := s.loadRefund(ctx, refundID)
+func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
+	p, r, retry, err := s.askForRefund(ctx, refundID)
 	if err != nil || r.Status != RefundPending {
 		return err
 	}
@@ -35,21 +35,26 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64, retry bool) 
 	return nil
 }
 
-func (s *Service) loadRefund(ctx context.Context, refundID int64) (*Payment, *Refund, error) {
-	var p *Payment
-	var r *Refund
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+// askForRefund returns a refund and its payment and marks the refund as asked about, and
+// reports whether it may have been asked about before.
+func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment, r *Refund, before bool, err error) {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByRefund(ctx, refundID)
 		if err != nil {
 			return err
 		}
 		p, r = op.refundByID(refundID)
-		return nil
+		before = asked(r.AskedAt, r.CreatedAt, tx.Now)
+		if r.Status != RefundPending || !r.AskedAt.IsZero() {
+			return nil
+		}
+		r.AskedAt = tx.Now
+		return tx.Refunds.Save(ctx, r)
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("load refund %d: %w", refundID, err)
+		return nil, nil, false, fmt.Errorf("load refund %d: %w", refundID, err)
 	}
-	return p, r, nil
+	return p, r, before, nil
 }
 
 // terms returns the terms of a refund of p.

@@ -54,15 +54,15 @@ type Intents interface {
 type Payments interface {
 	// Of returns the payments of an order with their refunds, the oldest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
-	// Save inserts a payment that is new. Of any other it updates the status and the
-	// result of the charge; nothing else about a payment changes.
+	// Save inserts a payment that is new. Of any other it updates the status, AskedAt and
+	// the result of the charge; nothing else about a payment changes.
 	Save(ctx context.Context, p *Payment) error
 }
 
 // Refunds stores refunds.
 type Refunds interface {
-	// Save inserts a refund that is new. Of any other it updates the status and the id at
-	// the provider; nothing else about a refund changes.
+	// Save inserts a refund that is new. Of any other it updates the status, AskedAt and
+	// the id at the provider; nothing else about a refund changes.
 	Save(ctx context.Context, r *Refund) error
 }
 

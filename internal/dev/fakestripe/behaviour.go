@@ -84,3 +84,9 @@ func (s *Server) failFirst(ctx context.Context, key string, b behaviour) error {
 	}
 	return internalError()
 }
+
+// ForgetKeys forgets all idempotency keys, as Stripe does some time after 24 hours.
+func (s *Server) ForgetKeys(ctx context.Context) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM fakestripe.response`)
+	return err
+}

@@ -28,6 +28,7 @@ func (t payments) Save(_ context.Context, p *payment.Payment) error {
 	if !p.New {
 		stored = copyOf(t.payments[p.ID])
 		stored.Status, stored.Card.ExternalID, stored.Card.Failure = p.Status, p.Card.ExternalID, p.Card.Failure
+		stored.Card.AskedAt = stamp(p.Card.AskedAt)
 	}
 	stored.New, stored.Refunds, stored.CreatedAt = false, nil, stamp(stored.CreatedAt)
 	t.payments[p.ID] = stored

@@ -23,7 +23,7 @@ func (t refunds) Save(_ context.Context, r *payment.Refund) error {
 	stored.UUID = uuidOf(r.ID)
 	if !r.New {
 		stored = copyOf(t.refunds[r.ID])
-		stored.Status, stored.ExternalID = r.Status, r.ExternalID
+		stored.Status, stored.ExternalID, stored.AskedAt = r.Status, r.ExternalID, stamp(r.AskedAt)
 	}
 	stored.New, stored.CreatedAt = false, stamp(stored.CreatedAt)
 	t.refunds[r.ID] = stored

@@ -19,6 +19,7 @@ var paymentCases = []storeCase{
 	{"an operation makes one payment", onePaymentOfAnOperation},
 	{"an order has one live payment", oneLivePayment},
 	{"a payment and a refund are found by their UUIDs", paymentByUUID},
+	{"what can change about a payment and a refund is updated", updatedPayment},
 	{"an operation makes one refund", oneRefundOfAnOperation},
 }
 
@@ -103,6 +104,18 @@ func oneLivePayment(t *testing.T, s Stores) {
 	s.save(t, newOrder(1, "key-1"), failed, live)
 	s.refuses(t, "a second live payment", newPayment(13, 1, "key-4"))
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
+}
+
+func updatedPayment(t *testing.T, s Stores) {
+	p := newPayment(11, 1, "key-2")
+	p.Method, p.Status, p.Card.Token = payment.ByCard, payment.Processing, "pm_card_visa"
+	r := newRefund(21, p, operation("root", ""))
+	s.save(t, newOrder(1, "key-1"), p, r)
+	p.Status, p.Card.ExternalID, p.Card.Failure, p.Card.AskedAt = payment.Failed, "pi_1", "lost_card", minute(1)
+	r.Status, r.ExternalID, r.AskedAt = payment.RefundFailed, "re_1", minute(2)
+	s.save(t, p, r)
+	p.Refunds = []*payment.Refund{r}
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
 }
 
 func paymentByUUID(t *testing.T, s Stores) {

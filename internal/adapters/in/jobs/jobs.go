@@ -71,12 +71,11 @@ type Config struct {
 	Reconcile func(ctx context.Context) error
 
 	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund
-	// for that of a refund. The use case inserts the job in its own transaction. retry
-	// says that an earlier attempt may have reached the provider. A second run moves no
-	// money: the provider carries out an idempotency key once, and a decided payment or
-	// refund does not change.
-	SettlePayment func(ctx context.Context, paymentID int64, retry bool) error
-	SettleRefund  func(ctx context.Context, refundID int64, retry bool) error
+	// for that of a refund. The use case inserts the job in its own transaction. A second
+	// run moves no money: the provider carries out an idempotency key once, the row says
+	// whether it was asked before, and a decided payment or refund does not change.
+	SettlePayment func(ctx context.Context, paymentID int64) error
+	SettleRefund  func(ctx context.Context, refundID int64) error
 }
 
 // Runner runs the jobs between Start and Stop.

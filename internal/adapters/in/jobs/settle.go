@@ -38,13 +38,12 @@ type rowArgs interface {
 // settleWorker asks the card provider until the outcome is known.
 type settleWorker[A rowArgs] struct {
 	river.WorkerDefaults[A]
-	settle func(ctx context.Context, id int64, retry bool) error
+	settle func(ctx context.Context, id int64) error
 }
 
-// Work asks once. From the second attempt on an earlier one may have reached the
-// provider, whether it failed or its process died.
+// Work asks once.
 func (w *settleWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
-	return w.settle(ctx, job.Args.id(), job.Attempt > 1)
+	return w.settle(ctx, job.Args.id())
 }
 
 // NextRetry returns the time of the next attempt: after 1, 2, 4 … seconds, later every

@@ -31,6 +31,7 @@ func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 		return s.t.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
 			ID: p.ID, Status: string(p.Status),
 			ExternalPaymentID: optional(p.Card.ExternalID), Failure: optional(p.Card.Failure),
+			AskedAt: optionalTime(p.Card.AskedAt),
 		})
 	}
 	return s.t.writes().InsertPayment(ctx, dbsqlc.InsertPaymentParams{
@@ -61,8 +62,11 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 		found[i] = &payment.Payment{
 			ID: row.ID, UUID: row.Uuid, OrderID: row.OrderID, Method: payment.Method(row.Method), Amount: amount,
 			Status: payment.Status(row.Status), CreatedAt: row.CreatedAt.UTC(),
-			By:   core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
-			Card: payment.Card{Token: valueOf(row.CardToken), ExternalID: valueOf(row.ExternalPaymentID), Failure: valueOf(row.Failure)},
+			By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
+			Card: payment.Card{
+				Token: valueOf(row.CardToken), AskedAt: timeOf(row.AskedAt),
+				ExternalID: valueOf(row.ExternalPaymentID), Failure: valueOf(row.Failure),
+			},
 		}
 		byID[row.ID] = found[i]
 	}

@@ -93,8 +93,8 @@ var planCases = map[string][]planCase{
 		buffers: 60}},
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
 		buffers: 60}},
-	"UpdatePayment": {{args: "'captured', NULL, NULL, 15000", rows: 1, buffers: 40}},
-	"UpdateRefund":  {{args: "'succeeded', NULL, 15000", rows: 1, buffers: 40}},
+	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 40}},
+	"UpdateRefund":  {{args: "'succeeded', NULL, NULL, 15000", rows: 1, buffers: 40}},
 
 	// Balances and the ledger.
 	"LockBalance":        {{args: "'hot', 'RUB'", rows: 1, buffers: 8}},

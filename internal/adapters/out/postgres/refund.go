@@ -16,6 +16,7 @@ func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	if !r.New {
 		return s.t.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
 			ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
+			AskedAt: optionalTime(r.AskedAt),
 		})
 	}
 	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
@@ -30,7 +31,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	return &payment.Refund{
 		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Full: row.FullRefund,
-		ExternalID: valueOf(row.ExternalRefundID), CreatedAt: row.CreatedAt.UTC(),
+		ExternalID: valueOf(row.ExternalRefundID), AskedAt: timeOf(row.AskedAt), CreatedAt: row.CreatedAt.UTC(),
 		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

@@ -1,7 +1,6 @@
 package stripe_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/core/payment"
@@ -23,9 +21,8 @@ const webhookSecret = "whsec_fake"
 
 // fixture is a gateway that talks to a fakestripe.
 type fixture struct {
-	fake     *fakestripe.Server
-	gateway  *stripe.Gateway
-	database string // of the fakestripe
+	fake    *fakestripe.Server
+	gateway *stripe.Gateway
 }
 
 func newFixture(t *testing.T, cfg fakestripe.Config) fixture {
@@ -40,18 +37,13 @@ func newFixture(t *testing.T, cfg fakestripe.Config) fixture {
 	server := httptest.NewServer(fake.Handler())
 	t.Cleanup(server.Close)
 	gateway := stripe.New(stripe.Config{Key: cfg.Key, URL: server.URL, Timeout: time.Second})
-	return fixture{fake: fake, gateway: gateway, database: cfg.DatabaseURL}
+	return fixture{fake: fake, gateway: gateway}
 }
 
-// expireKeys deletes all idempotency keys, as Stripe does after 24 hours.
+// expireKeys lets the fakestripe forget all idempotency keys.
 func (f fixture) expireKeys(t *testing.T) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), f.database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err := conn.Exec(t.Context(), `DELETE FROM fakestripe.response`); err != nil {
+	if err := f.fake.ForgetKeys(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -115,6 +115,7 @@ type Payment struct {
 	CardToken         *string
 	Failure           *string
 	Uuid              string
+	AskedAt           *time.Time
 }
 
 type ProcessedMessage struct {
@@ -150,6 +151,7 @@ type Refund struct {
 	CreatedBy        string
 	CreatedAt        time.Time
 	Uuid             string
+	AskedAt          *time.Time
 }
 
 type RelayLease struct {

@@ -181,7 +181,7 @@ func (q *Queries) OrderOfRefundUUID(ctx context.Context, uuid string) ([]int64, 
 }
 
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid FROM payment WHERE order_id = $1 ORDER BY id + 0
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE order_id = $1 ORDER BY id + 0
 `
 
 // id + 0: ORDER BY id can be planned as a scan of the whole primary key.
@@ -209,6 +209,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 			&i.CardToken,
 			&i.Failure,
 			&i.Uuid,
+			&i.AskedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -221,7 +222,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid FROM refund WHERE order_id = $1 ORDER BY id + 0
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE order_id = $1 ORDER BY id + 0
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
@@ -247,6 +248,7 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 			&i.CreatedBy,
 			&i.CreatedAt,
 			&i.Uuid,
+			&i.AskedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -259,13 +261,14 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 }
 
 const updatePayment = `-- name: UpdatePayment :exec
-UPDATE payment SET status = $1, external_payment_id = $2, failure = $3 WHERE id = $4
+UPDATE payment SET status = $1, external_payment_id = $2, failure = $3, asked_at = $4 WHERE id = $5
 `
 
 type UpdatePaymentParams struct {
 	Status            string
 	ExternalPaymentID *string
 	Failure           *string
+	AskedAt           *time.Time
 	ID                int64
 }
 
@@ -274,22 +277,29 @@ func (q *Queries) UpdatePayment(ctx context.Context, arg UpdatePaymentParams) er
 		arg.Status,
 		arg.ExternalPaymentID,
 		arg.Failure,
+		arg.AskedAt,
 		arg.ID,
 	)
 	return err
 }
 
 const updateRefund = `-- name: UpdateRefund :exec
-UPDATE refund SET status = $1, external_refund_id = $2 WHERE id = $3
+UPDATE refund SET status = $1, external_refund_id = $2, asked_at = $3 WHERE id = $4
 `
 
 type UpdateRefundParams struct {
 	Status           string
 	ExternalRefundID *string
+	AskedAt          *time.Time
 	ID               int64
 }
 
 func (q *Queries) UpdateRefund(ctx context.Context, arg UpdateRefundParams) error {
-	_, err := q.db.Exec(ctx, updateRefund, arg.Status, arg.ExternalRefundID, arg.ID)
+	_, err := q.db.Exec(ctx, updateRefund,
+		arg.Status,
+		arg.ExternalRefundID,
+		arg.AskedAt,
+		arg.ID,
+	)
 	return err
 }

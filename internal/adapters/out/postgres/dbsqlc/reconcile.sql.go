@@ -11,7 +11,7 @@ import (
 )
 
 const cardPaymentsToCompare = `-- name: CardPaymentsToCompare :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid FROM payment p
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment p
 WHERE p.method = 'card' AND (
     p.created_at >= $1 OR p.uuid = ANY($2::uuid[]) OR p.status = 'processing'
     OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
@@ -47,6 +47,7 @@ func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToC
 			&i.CardToken,
 			&i.Failure,
 			&i.Uuid,
+			&i.AskedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -138,7 +139,7 @@ func (q *Queries) PlanForWholeTables(ctx context.Context) error {
 }
 
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, id
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, id
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {
@@ -164,6 +165,7 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 			&i.CreatedBy,
 			&i.CreatedAt,
 			&i.Uuid,
+			&i.AskedAt,
 		); err != nil {
 			return nil, err
 		}

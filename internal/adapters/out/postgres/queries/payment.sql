@@ -11,10 +11,10 @@ OVERRIDING SYSTEM VALUE
 VALUES (@id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @method, @status, @provider, @card_token, @created_by, @created_at);
 
 -- name: UpdatePayment :exec
-UPDATE payment SET status = @status, external_payment_id = @external_payment_id, failure = @failure WHERE id = @id;
+UPDATE payment SET status = @status, external_payment_id = @external_payment_id, failure = @failure, asked_at = @asked_at WHERE id = @id;
 
 -- name: UpdateRefund :exec
-UPDATE refund SET status = @status, external_refund_id = @external_refund_id WHERE id = @id;
+UPDATE refund SET status = @status, external_refund_id = @external_refund_id, asked_at = @asked_at WHERE id = @id;
 
 -- name: OrderOfPayment :many
 SELECT order_id FROM payment WHERE id = @id;
