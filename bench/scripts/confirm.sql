@@ -42,7 +42,8 @@ UPDATE product SET on_hand = on_hand - 1, reserved = reserved - 1 WHERE sku = AN
 -- name: UpdateOrder
 UPDATE orders SET status = 'paid', reserved_until = NULL, version = 2, updated_at = now(), cancelled_by = NULL, cancel_key = NULL, cancel_reason = NULL WHERE id = :order;
 -- name: InsertEvent
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/' || :order, :event1, now());
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'order.paid', 'order/' || :order, :event1, now());
 -- name: InsertPayment
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:payment, :order, :key, 2.00, 'RUB', 'balance', 'captured', :customer, now());
@@ -52,9 +53,11 @@ UPDATE balance SET amount = :amount::numeric - 2.00 WHERE customer_id = :custome
 INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:ledger_entry, 'payment', 'customer/' || :customer, 'seller/shop', 2.00, 'RUB', :customer, :amount::numeric - 2.00, :payment, NULL, '', '', NULL, NULL, now());
 -- name: InsertEvent
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('balance.payment', 'balance/' || :customer, :event2, now());
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'balance.payment', 'balance/' || :customer, :event2, now());
 -- name: InsertEvent
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('payment.captured', 'payment/' || :payment, :event3, now());
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'payment.captured', 'payment/' || :payment, :event3, now());
 -- name: InsertRecord
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 VALUES (:issuer || ' ' || :customer, :key, :fingerprint, 'confirmPayment', 200, 'application/json', '', :body, now(), now() + interval '72 hours');

@@ -24,7 +24,8 @@ UPDATE balance SET amount = :amount::numeric + 1.00 WHERE customer_id = :custome
 INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:ledger_entry, 'credit', 'world', 'customer/' || :customer, 1.00, 'RUB', :customer, :amount::numeric + 1.00, NULL, NULL, '', '', 'bank', :key, now());
 -- name: InsertEvent
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('balance.credit', 'balance/' || :customer, :event1, now());
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'balance.credit', 'balance/' || :customer, :event1, now());
 -- name: InsertRecord
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 VALUES (:scope, :key, :fingerprint, 'creditBalance', 201, 'application/json', '', :body, now(), now() + interval '72 hours');

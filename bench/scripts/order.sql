@@ -28,7 +28,8 @@ VALUES (:order, :customer, 'shop', 'pending_payment', 2.00, 'RUB', now() + inter
 -- name: InsertOrderItems
 INSERT INTO order_item (order_id, line, sku, quantity, unit_price) VALUES (:order, 1, :sku1, 1, 1.00), (:order, 2, :sku2, 1, 1.00);
 -- name: InsertEvent
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.created', 'order/' || :order, :event1, now());
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'order.created', 'order/' || :order, :event1, now());
 -- name: InsertRecord
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 VALUES (:issuer || ' ' || :customer, :key, :fingerprint, 'createOrder', 201, 'application/json', '/orders/' || :order, :body, now(), now() + interval '72 hours');

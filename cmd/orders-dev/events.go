@@ -26,12 +26,12 @@ func logEvents(brokerURL string, log zerolog.Logger) (*nats.Conn, error) {
 
 func logEvent(log zerolog.Logger, data []byte) {
 	var event struct {
-		ID              int64
-		Type, Aggregate string
+		ID, Source, Type, Subject string
 	}
 	if err := json.Unmarshal(data, &event); err != nil {
 		log.Warn().Err(err).Msg("event unreadable")
 		return
 	}
-	log.Info().Int64("id", event.ID).Str("type", event.Type).Str("aggregate", event.Aggregate).Msg("event published")
+	log.Info().Str("id", event.ID).Str("source", event.Source).Str("type", event.Type).Str("subject", event.Subject).
+		Msg("event published")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/migrations"
 )
 
@@ -33,13 +34,26 @@ func step(ctx context.Context, name, url string) error {
 		if errors.Is(err, migrations.ErrBeforeFirstRelease) {
 			return fmt.Errorf("%w: create a new database", err)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return renewIncarnation(ctx, url)
 	case "down":
 		return migrations.Down(ctx, url)
 	case "version":
 		return nil
 	}
 	return fmt.Errorf("unknown argument %q: usage: orders migrate up|down|version", name)
+}
+
+// renewIncarnation names a restored database anew, also for processes that are running.
+func renewIncarnation(ctx context.Context, url string) error {
+	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.RenewIncarnation(ctx)
 }
 
 func printVersion(url string, out io.Writer) error {

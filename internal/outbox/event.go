@@ -1,13 +1,20 @@
 package outbox
 
-import "time"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Event is an event of the outbox on its way to the broker.
 type Event struct {
-	// ID identifies the event to every consumer. IDs are unique, and within one
-	// aggregate they grow.
-	ID   int64
-	Type string
+	// ID identifies the event to every consumer. No other database repeats it, not even
+	// one that was restored to a moment before the event.
+	ID uuid.UUID
+	// Source names the incarnation of the database that wrote the event. It stays the
+	// same when the event is published a second time.
+	Source string
+	Type   string
 	// Aggregate names what changed: "order/17".
 	Aggregate string
 	// Version is the schema version of Data.

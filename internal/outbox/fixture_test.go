@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
@@ -73,24 +75,24 @@ type streamed map[string][]int
 // stream twice, or if the numbers of an aggregate are not 0, 1, 2 … in this order.
 func readStream(t *testing.T, broker *devbroker.Broker) streamed {
 	t.Helper()
-	got, ids := streamed{}, map[int64]bool{}
+	got, ids := streamed{}, map[uuid.UUID]bool{}
 	for _, body := range natstest.Messages(t, broker, nats.Stream) {
 		var e struct {
-			ID        int64
-			Aggregate string
-			Data      struct{ Number int }
+			ID      uuid.UUID
+			Subject string
+			Data    struct{ Number int }
 		}
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
 		}
 		if ids[e.ID] {
-			t.Errorf("event %d is in the stream twice", e.ID)
+			t.Errorf("event %s is in the stream twice", e.ID)
 		}
 		ids[e.ID] = true
-		if want := len(got[e.Aggregate]); e.Data.Number != want {
-			t.Errorf("%s: event %d arrived at position %d", e.Aggregate, e.Data.Number, want)
+		if want := len(got[e.Subject]); e.Data.Number != want {
+			t.Errorf("%s: event %d arrived at position %d", e.Subject, e.Data.Number, want)
 		}
-		got[e.Aggregate] = append(got[e.Aggregate], e.Data.Number)
+		got[e.Subject] = append(got[e.Subject], e.Data.Number)
 	}
 	return got
 }
@@ -129,7 +131,7 @@ func (s *faultyStore) Unpublished(ctx context.Context, limit int) ([]outbox.Even
 	return events, err
 }
 
-func (s *faultyStore) MarkPublished(ctx context.Context, ids []int64) error {
+func (s *faultyStore) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
 	if s.failingMarks.Add(-1) >= 0 {
 		return errors.New("killed before the mark")
 	}
@@ -151,7 +153,7 @@ func stalling(t *testing.T, publisher outbox.Publisher) *stallingPublisher {
 	return &stallingPublisher{publisher, make(chan struct{}), make(chan struct{}), t.Context().Done()}
 }
 
-func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]int64, error) {
+func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]uuid.UUID, error) {
 	select {
 	case p.entered <- struct{}{}:
 	case <-p.resume:
@@ -166,10 +168,10 @@ func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) 
 
 // halfPublisher acknowledges the first half of each batch, rounded up, and fails for
 // the other. It records the ids of each batch.
-type halfPublisher struct{ batches *[][]int64 }
+type halfPublisher struct{ batches *[][]uuid.UUID }
 
-func (p halfPublisher) Publish(_ context.Context, events []outbox.Event) ([]int64, error) {
-	var ids []int64
+func (p halfPublisher) Publish(_ context.Context, events []outbox.Event) ([]uuid.UUID, error) {
+	var ids []uuid.UUID
 	for _, e := range events {
 		ids = append(ids, e.ID)
 	}

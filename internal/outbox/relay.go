@@ -14,6 +14,7 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 )
 
@@ -38,12 +39,12 @@ type Store interface {
 	Lease(ctx context.Context, holder string, d time.Duration) (bool, error)
 	// Release ends the lease of holder. It does nothing when another one has it.
 	Release(ctx context.Context, holder string) error
-	// Unpublished returns the events with the lowest ids that are not marked as
-	// published, at most limit. It returns the events of one aggregate in the order in
-	// which they were written, and without a gap.
+	// Unpublished returns the first events that are not marked as published, at most
+	// limit. It returns the events of one aggregate in the order in which they were
+	// written, and without a gap.
 	Unpublished(ctx context.Context, limit int) ([]Event, error)
 	// MarkPublished marks events that the broker has acknowledged.
-	MarkPublished(ctx context.Context, ids []int64) error
+	MarkPublished(ctx context.Context, ids []uuid.UUID) error
 }
 
 // Publisher sends events to the broker.
@@ -51,7 +52,7 @@ type Publisher interface {
 	// Publish sends events, those of one aggregate in their order, and returns the ids
 	// that the broker has acknowledged. It may return ids and an error; the events
 	// whose ids are missing may have arrived or not.
-	Publish(ctx context.Context, events []Event) (acked []int64, err error)
+	Publish(ctx context.Context, events []Event) (acked []uuid.UUID, err error)
 }
 
 // Relay is the background worker that publishes the outbox. Every replica runs one.
@@ -140,7 +141,7 @@ func (r *Relay) lease(ctx context.Context) (bool, error) {
 
 // mark marks the events that the broker acknowledged. It does so even after ctx ended:
 // every mark that is lost means a duplicate.
-func (r *Relay) mark(ctx context.Context, ids []int64) error {
+func (r *Relay) mark(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}

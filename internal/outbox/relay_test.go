@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
@@ -113,12 +114,16 @@ func TestRelay_MarksWhatWasAcknowledgedBeforeAFailure(t *testing.T) {
 	t.Parallel()
 	db := openDB(t, pgtest.New(t))
 	write(t, db, "thing/0", 0, 4)
-	var batches [][]int64
+	written, err := db.Outbox().Unpublished(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batches [][]uuid.UUID
 	stop := start(t, &outbox.Relay{Store: db.Outbox(), Publisher: halfPublisher{&batches}})
 	natstest.AwaitPublished(t, db.Outbox())
 	stop()
-	first := batches[0][0]
-	want := [][]int64{{first, first + 1, first + 2, first + 3}, {first + 2, first + 3}, {first + 3}}
+	id := func(i int) uuid.UUID { return written[i].ID }
+	want := [][]uuid.UUID{{id(0), id(1), id(2), id(3)}, {id(2), id(3)}, {id(3)}}
 	if diff := cmp.Diff(want, batches[:min(3, len(batches))]); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
 	}

@@ -56,6 +56,9 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if err = checkSchema(state); err != nil {
 		return err
 	}
+	if err = a.db.RenewIncarnation(ctx); err != nil {
+		return err
+	}
 	if a.jobDB, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, MaxConns: jobConns}); err != nil {
 		return err
 	}

@@ -121,20 +121,26 @@ func TestAsyncAPI_RejectsWrongEvents(t *testing.T) {
 	schema := contracttest.EventSchemas(t)["order.paid"]
 	changes := map[string]func(event, data map[string]any){
 		"no id":              func(event, _ map[string]any) { delete(event, "id") },
-		"unknown version":    func(event, _ map[string]any) { event["version"] = 2 },
+		"number as the id":   func(event, _ map[string]any) { event["id"] = 17 },
+		"no source":          func(event, _ map[string]any) { delete(event, "source") },
+		"source of nobody":   func(event, _ map[string]any) { event["source"] = "/orders" },
+		"other CloudEvents":  func(event, _ map[string]any) { event["specversion"] = "2.0" },
+		"unknown version":    func(event, _ map[string]any) { event["schemaversion"] = 2 },
 		"unknown type":       func(event, _ map[string]any) { event["type"] = "order.eaten" },
 		"unknown member":     func(event, _ map[string]any) { event["email"] = "a@b.example" },
 		"amount as a number": func(_, data map[string]any) { data["amount"] = 1999.0 },
 		"personal data":      func(_, data map[string]any) { data["full_name"] = "Anna" },
 		"no status":          func(_, data map[string]any) { delete(data, "status") },
-		"local time":         func(event, _ map[string]any) { event["occurred_at"] = "2026-03-01T12:00:00+03:00" },
+		"local time":         func(event, _ map[string]any) { event["time"] = "2026-03-01T12:00:00+03:00" },
 	}
 	for name, change := range changes {
 		data := sampleEvent(t, "order.paid").Data
 		data["order_id"], data["version"] = 17, 2
 		event := map[string]any{
-			"id": 1, "type": "order.paid", "version": 1, "aggregate": "order/17",
-			"occurred_at": time.Now().UTC().Format(time.RFC3339Nano), "data": data,
+			"specversion": "1.0", "id": "019ca949-0ac0-7c2e-9d55-2b1f5e0a7c31",
+			"source": "/orders/6f6a9a52-2f5e-4d0c-8a53-0f4f1c0f7b1e", "type": "order.paid", "subject": "order/17",
+			"time": time.Now().UTC().Format(time.RFC3339Nano), "datacontenttype": "application/json",
+			"schemaversion": 1, "data": data,
 		}
 		if err := schema.Validate(event); err != nil {
 			t.Fatalf("before the change: %v", err)

@@ -88,6 +88,24 @@ func New(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return clone(t, source)
+}
+
+// Copy returns the URL of a copy of a database from New, as if it had been restored to
+// this moment. Nobody may be connected to the original. The copy is dropped when the test
+// ends.
+func Copy(t testing.TB, original string) string {
+	t.Helper()
+	u, err := url.Parse(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clone(t, strings.TrimPrefix(u.Path, "/"))
+}
+
+// clone returns the URL of a new database with the contents of source.
+func clone(t testing.TB, source string) string {
+	t.Helper()
 	server, err := serverURL()
 	if err != nil {
 		t.Fatal(err)

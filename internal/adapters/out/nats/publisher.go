@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -56,7 +56,7 @@ func NewPublisher(conn *client.Conn) (*Publisher, error) {
 // The acknowledgement of an event can get lost while that of a later one arrives. So
 // Publish sends the next event of an aggregate only after the one before is
 // acknowledged. Events of different aggregates are sent together.
-func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
+func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
 	if err := p.ensureStream(ctx); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func rounds(events []outbox.Event) [][]outbox.Event {
 }
 
 // publishRound sends all events and then waits for all acknowledgements.
-func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []int64, err error) {
+func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
 	acks := make([]jetstream.PubAckFuture, len(events))
 	for i, e := range events {
 		ack, sendErr := p.send(e)
@@ -123,7 +123,7 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 	}
 	for i, ack := range acks {
 		if ackErr := await(ctx, ack); ackErr != nil {
-			err = errors.Join(err, fmt.Errorf("publish event %d: %w", events[i].ID, ackErr))
+			err = errors.Join(err, fmt.Errorf("publish event %s: %w", events[i].ID, ackErr))
 			continue
 		}
 		acked = append(acked, events[i].ID)
@@ -132,14 +132,14 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 }
 
 func (p *Publisher) send(e outbox.Event) (jetstream.PubAckFuture, error) {
-	body, err := encode(e)
+	msg, err := encode(e)
 	if err != nil {
 		return nil, err
 	}
-	ack, err := p.js.PublishAsync(SubjectPrefix+e.Type, body,
-		jetstream.WithMsgID(strconv.FormatInt(e.ID, 10)), jetstream.WithExpectStream(Stream))
+	ack, err := p.js.PublishMsgAsync(msg,
+		jetstream.WithMsgID(e.ID.String()), jetstream.WithExpectStream(Stream))
 	if err != nil {
-		return nil, fmt.Errorf("publish event %d: %w", e.ID, err)
+		return nil, fmt.Errorf("publish event %s: %w", e.ID, err)
 	}
 	return ack, nil
 }
@@ -156,20 +156,30 @@ func await(ctx context.Context, ack jetstream.PubAckFuture) error {
 	}
 }
 
-// envelope is the JSON of an event; api/asyncapi.yaml describes it.
-type envelope struct {
-	ID         int64           `json:"id"`
-	Type       string          `json:"type"`
-	Version    int             `json:"version"`
-	Aggregate  string          `json:"aggregate"`
-	OccurredAt time.Time       `json:"occurred_at"`
-	Data       json.RawMessage `json:"data"`
+// cloudEvent is the JSON of an event: a CloudEvents 1.0 envelope in structured mode, which
+// api/asyncapi.yaml describes.
+type cloudEvent struct {
+	SpecVersion     string          `json:"specversion"`
+	ID              uuid.UUID       `json:"id"`
+	Source          string          `json:"source"`
+	Type            string          `json:"type"`
+	Subject         string          `json:"subject"`
+	Time            time.Time       `json:"time"`
+	DataContentType string          `json:"datacontenttype"`
+	SchemaVersion   int             `json:"schemaversion"` // an extension
+	Data            json.RawMessage `json:"data"`
 }
 
-func encode(e outbox.Event) ([]byte, error) {
-	body, err := json.Marshal(envelope{e.ID, e.Type, e.Version, e.Aggregate, e.At, e.Data})
+func encode(e outbox.Event) (*client.Msg, error) {
+	body, err := json.Marshal(cloudEvent{
+		SpecVersion: "1.0", ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Aggregate, Time: e.At,
+		DataContentType: "application/json", SchemaVersion: e.Version, Data: e.Data,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("encode event %d: %w", e.ID, err)
+		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	return body, nil
+	msg := client.NewMsg(SubjectPrefix + e.Type)
+	msg.Header.Set("content-type", "application/cloudevents+json")
+	msg.Data = body
+	return msg, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -30,18 +31,29 @@ func eventsOf(aggregates ...string) []outbox.Event {
 	var events []outbox.Event
 	for i, aggregate := range aggregates {
 		events = append(events, outbox.Event{
-			ID: int64(i + 1), Type: "test.happened", Aggregate: aggregate, Data: []byte("{}"),
+			ID: eventID(i + 1), Source: "/orders/test", Type: "test.happened", Aggregate: aggregate, Data: []byte("{}"),
 		})
 	}
 	return events
 }
 
+// eventID returns the id of an event of a test.
+func eventID(n int) uuid.UUID { return uuid.UUID{15: byte(n)} }
+
+func eventIDs(numbers ...int) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, n := range numbers {
+		ids = append(ids, eventID(n))
+	}
+	return ids
+}
+
 // publishedIDs returns the ids of all events in the stream, in its order.
-func publishedIDs(t *testing.T, broker *devbroker.Broker) []int64 {
+func publishedIDs(t *testing.T, broker *devbroker.Broker) []uuid.UUID {
 	t.Helper()
-	var ids []int64
+	var ids []uuid.UUID
 	for _, body := range natstest.Messages(t, broker, nats.Stream) {
-		var e struct{ ID int64 }
+		var e struct{ ID uuid.UUID }
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +75,7 @@ func TestPublish_KeepsTheOrderOfAnAggregateAfterAFailure(t *testing.T) {
 	// There is room for the first events of a and b. The first of c fails, and the
 	// second ones of a and b must not be sent.
 	acked, err := publisher.Publish(t.Context(), events)
-	if diff := cmp.Diff([]int64{1, 3}, acked); err == nil || diff != "" {
+	if diff := cmp.Diff(eventIDs(1, 3), acked); err == nil || diff != "" {
 		t.Errorf("err = %v, acknowledged (-want +got):\n%s", err, diff)
 	}
 
@@ -73,8 +85,30 @@ func TestPublish_KeepsTheOrderOfAnAggregateAfterAFailure(t *testing.T) {
 	if _, err := publisher.Publish(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int64{1, 3, 4, 2, 5}, publishedIDs(t, broker)); diff != "" {
+	if diff := cmp.Diff(eventIDs(1, 3, 4, 2, 5), publishedIDs(t, broker)); diff != "" {
 		t.Errorf("ids in the stream (-want +got):\n%s", diff)
+	}
+}
+
+func TestPublish_NamesTheMessageLikeTheEvent(t *testing.T) {
+	t.Parallel()
+	broker := natstest.New(t)
+	if _, err := natstest.Publisher(t, broker).Publish(t.Context(), eventsOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := natstest.JetStream(t, broker).Stream(t.Context(), nats.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := stream.GetMsg(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Nats-Msg-Id": eventID(1).String(), "content-type": "application/cloudevents+json"}
+	for name, value := range want {
+		if got := msg.Header.Get(name); got != value {
+			t.Errorf("header %s = %q, want %q", name, got, value)
+		}
 	}
 }
 
@@ -113,7 +147,7 @@ func TestPublish_RecreatesADeletedStreamAfterOneFailure(t *testing.T) {
 	if _, err := publisher.Publish(t.Context(), eventsOf("b")); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int64{1}, publishedIDs(t, broker)); diff != "" {
+	if diff := cmp.Diff(eventIDs(1), publishedIDs(t, broker)); diff != "" {
 		t.Errorf("ids in the stream (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/outbox"
@@ -14,16 +16,25 @@ import (
 // outboxWriter implements [core.Outbox].
 type outboxWriter struct{ t *tx }
 
-// Add writes an event to the outbox.
+// Add writes an event to the outbox, under a new id. The id contains a random part, so
+// that no other database repeats it, and begins with the time, so that the index of ids
+// grows at its end.
 func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
 		return fmt.Errorf("encode event %s: %w", e.Type, err)
 	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("make the id of event %s: %w", e.Type, err)
+	}
 	return s.t.writes().InsertEvent(ctx, dbsqlc.InsertEventParams{
-		Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.t.now,
+		EventID: id, Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.t.now,
 	})
 }
+
+// sourcePrefix and the name of an incarnation make the source of an event.
+const sourcePrefix = "/orders/"
 
 // Outbox reads the events that transactions have written (R-DIST-OBX). Every method is
 // one statement that commits by itself, so no transaction is open while the relay waits
@@ -45,12 +56,12 @@ func (o *Outbox) Release(ctx context.Context, holder string) error {
 	return failed("release the relay's lease", o.queries().ReleaseLease(ctx, holder))
 }
 
-// Unpublished returns the unpublished events with the lowest ids.
+// Unpublished returns the first unpublished events.
 //
-// The events of one aggregate are in the order in which they were written, without gaps:
-// whoever writes an event holds the lock of its aggregate until COMMIT, so events of the
-// same aggregate with lower ids have been committed before. Across aggregates, a lower id
-// can still appear later.
+// They are in the order of the column id, and those of one aggregate without gaps: whoever
+// writes an event holds the lock of its aggregate until COMMIT, so events of the same
+// aggregate with lower numbers have been committed before. Across aggregates, a lower
+// number can still appear later.
 func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, error) {
 	rows, err := o.queries().UnpublishedEvents(ctx, int32(limit))
 	if err != nil {
@@ -59,7 +70,8 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 	events := make([]outbox.Event, len(rows))
 	for i, row := range rows {
 		events[i] = outbox.Event{
-			ID: row.ID, Type: row.Type, Aggregate: row.Aggregate,
+			ID: row.EventID, Source: sourcePrefix + row.Incarnation.String(),
+			Type: row.Type, Aggregate: row.Aggregate,
 			Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
 		}
 	}
@@ -67,7 +79,7 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 }
 
 // MarkPublished records that the broker has accepted the events.
-func (o *Outbox) MarkPublished(ctx context.Context, ids []int64) error {
+func (o *Outbox) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
 	return failed("mark events as published", o.queries().MarkPublished(ctx, ids))
 }
 

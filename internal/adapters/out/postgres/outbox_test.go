@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -116,7 +118,7 @@ func (d *database) publish(t *testing.T, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []int64
+	var ids []uuid.UUID
 	for _, e := range events {
 		ids = append(ids, e.ID)
 	}

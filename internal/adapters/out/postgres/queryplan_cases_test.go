@@ -127,14 +127,17 @@ var planCases = map[string][]planCase{
 	},
 
 	// The outbox.
-	"InsertEvent":  {{args: "'order.paid', 'order/1', '{}', now()", buffers: 40}},
-	"TakeLease":    {{args: "'relay', 10", rows: 1, buffers: 10, scanned: 1}},
-	"ReleaseLease": {{args: "'relay'", rows: 1, buffers: 10, scanned: 1}},
+	"InsertEvent": {{args: "'00000000-0000-7000-8000-000000000000', 'order.paid', 'order/1', '{}', now()",
+		rows: 1, buffers: 40, scanned: 1}},
+	// It may read all databases of the cluster, once when a process starts.
+	"RenewIncarnation": {{rows: 1000, buffers: 50, scanned: 1}},
+	"TakeLease":        {{args: "'relay', 10", rows: 1, buffers: 10, scanned: 1}},
+	"ReleaseLease":     {{args: "'relay'", rows: 1, buffers: 10, scanned: 1}},
 	"UnpublishedEvents": {
 		{args: "10", rows: 10, buffers: 20},
 		{args: "500", rows: 60, buffers: 60},
 	},
-	"MarkPublished":         {{args: "'{19991,19992}'", rows: 2, buffers: 30}},
+	"MarkPublished":         {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[]", rows: 4, buffers: 40}},
 	"DeletePublishedEvents": {{args: "10, 60", rows: 40, buffers: 60}},
 	"OutboxBacklog":         {{rows: 60, buffers: 30}},
 
@@ -241,9 +244,9 @@ var tableFills = []string{
 	 SELECT 'customer-' || i, '', '', '', now() FROM generate_series($first, $last) i`,
 
 	// All events but the last 50 have been published.
-	`INSERT INTO outbox (id, type, aggregate, data, created_at, published_at)
+	`INSERT INTO outbox (id, event_id, type, aggregate, data, created_at, published_at)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, 'order.paid', 'order/' || i, '{}', now(), CASE WHEN i <= $large - 50 THEN now() - interval '1 hour' END
+	 SELECT i, md5(i::text)::uuid, 'order.paid', 'order/' || i, '{}', now(), CASE WHEN i <= $large - 50 THEN now() - interval '1 hour' END
 	 FROM generate_series($first, $last) i`,
 
 	`INSERT INTO processed_message (source, message_id, processed_at)

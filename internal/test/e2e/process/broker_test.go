@@ -17,39 +17,37 @@ import (
 	natstest "example.com/orders/internal/test/nats"
 )
 
-// event is what the tests read of an event in the outbox or in the stream.
-type event struct {
-	ID        int64
-	Aggregate string
-}
+// event is what the tests read of an event in the stream.
+type event struct{ ID, Subject string }
 
 // wantPublishedOnce compares the stream with the outbox: every event is published once,
 // and those of each aggregate in their order.
 func wantPublishedOnce(t testing.TB, env *e2e.Env, broker *devbroker.Broker) {
 	t.Helper()
-	rows, _ := env.DB.Query(t.Context(), `SELECT id, aggregate FROM outbox`)
-	written, err := pgx.CollectRows(rows, pgx.RowToStructByPos[event])
+	rows, _ := env.DB.Query(t.Context(), `SELECT event_id::text FROM outbox ORDER BY id`)
+	written, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing := map[int64]bool{}
-	for _, e := range written {
-		missing[e.ID] = true
+	missing := map[string]int{} // when each was written, from 1
+	for i, id := range written {
+		missing[id] = i + 1
 	}
-	last := map[string]int64{} // by aggregate
+	last := map[string]int{} // by aggregate
 	for _, body := range natstest.Messages(t, broker, outnats.Stream) {
 		var e event
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
 		}
-		if !missing[e.ID] {
-			t.Errorf("event %d was published twice, or is not in the outbox", e.ID)
+		at := missing[e.ID]
+		if at == 0 {
+			t.Errorf("event %s was published twice, or is not in the outbox", e.ID)
 		}
-		if e.ID < last[e.Aggregate] {
-			t.Errorf("%s: event %d was published after %d", e.Aggregate, e.ID, last[e.Aggregate])
+		if at < last[e.Subject] {
+			t.Errorf("%s: event %d was published after event %d", e.Subject, at, last[e.Subject])
 		}
 		delete(missing, e.ID)
-		last[e.Aggregate] = e.ID
+		last[e.Subject] = at
 	}
 	if len(missing) > 0 {
 		t.Errorf("%d of %d events were not published", len(missing), len(written))

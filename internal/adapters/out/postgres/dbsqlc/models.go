@@ -7,6 +7,7 @@ package dbsqlc
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/govalues/decimal"
 )
 
@@ -44,6 +45,12 @@ type IdempotencyRecord struct {
 	Body        []byte
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
+}
+
+type Incarnation struct {
+	Singleton bool
+	ID        uuid.UUID
+	Database  string
 }
 
 type LedgerEntry struct {
@@ -98,6 +105,8 @@ type Outbox struct {
 	SchemaVersion int16
 	CreatedAt     time.Time
 	PublishedAt   *time.Time
+	EventID       uuid.UUID
+	Incarnation   uuid.UUID
 }
 
 type Payment struct {

@@ -8,6 +8,8 @@ package dbsqlc
 import (
 	"context"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const deletePublishedEvents = `-- name: DeletePublishedEvents :execrows
@@ -36,18 +38,23 @@ func (q *Queries) DeletePublishedEvents(ctx context.Context, arg DeletePublished
 }
 
 const insertEvent = `-- name: InsertEvent :exec
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES ($1, $2, $3, $4)
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES ($1, (SELECT i.id FROM incarnation i WHERE i.singleton), $2, $3, $4, $5)
 `
 
 type InsertEventParams struct {
+	EventID   uuid.UUID
 	Type      string
 	Aggregate string
 	Data      []byte
 	CreatedAt time.Time
 }
 
+// The incarnation is read where the event is written, so that all processes change to a
+// new one at the same moment.
 func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error {
 	_, err := q.db.Exec(ctx, insertEvent,
+		arg.EventID,
 		arg.Type,
 		arg.Aggregate,
 		arg.Data,
@@ -57,10 +64,11 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error 
 }
 
 const markPublished = `-- name: MarkPublished :exec
-UPDATE outbox SET published_at = clock_timestamp() WHERE id = ANY($1::bigint[]) AND published_at IS NULL
+UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY($1::uuid[])
 `
 
-func (q *Queries) MarkPublished(ctx context.Context, ids []int64) error {
+// Without AND published_at IS NULL: that could be planned as a scan of all that waits.
+func (q *Queries) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
 	_, err := q.db.Exec(ctx, markPublished, ids)
 	return err
 }
@@ -93,6 +101,23 @@ func (q *Queries) ReleaseLease(ctx context.Context, holder string) error {
 	return err
 }
 
+const renewIncarnation = `-- name: RenewIncarnation :exec
+UPDATE incarnation SET id = gen_random_uuid(), database = this.database
+FROM (SELECT concat_ws('/', (pg_control_system()).system_identifier,
+                       left(pg_walfile_name(pg_current_wal_lsn()), 8), d.oid) AS database
+      FROM pg_catalog.pg_database d WHERE d.datname = current_database()) this
+WHERE incarnation.singleton AND incarnation.database <> this.database
+`
+
+// A database with the same rows is another one if it was restored or copied into another
+// cluster (system identifier), if it was promoted or restored to a moment (timeline), or if
+// it was copied within its cluster (OID). Of several processes, one renews the name: the
+// others wait for the row, and then find it renewed.
+func (q *Queries) RenewIncarnation(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, renewIncarnation)
+	return err
+}
+
 const takeLease = `-- name: TakeLease :execrows
 UPDATE relay_lease SET holder = $1, until = clock_timestamp() + make_interval(secs => $2)
 WHERE holder = $1 OR until <= clock_timestamp()
@@ -113,14 +138,15 @@ func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, er
 }
 
 const unpublishedEvents = `-- name: UnpublishedEvents :many
-SELECT id, type, aggregate, schema_version, created_at, data FROM outbox
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data FROM outbox
 WHERE published_at IS NULL
 ORDER BY id
 LIMIT $1
 `
 
 type UnpublishedEventsRow struct {
-	ID            int64
+	EventID       uuid.UUID
+	Incarnation   uuid.UUID
 	Type          string
 	Aggregate     string
 	SchemaVersion int16
@@ -138,7 +164,8 @@ func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]Unp
 	for rows.Next() {
 		var i UnpublishedEventsRow
 		if err := rows.Scan(
-			&i.ID,
+			&i.EventID,
+			&i.Incarnation,
 			&i.Type,
 			&i.Aggregate,
 			&i.SchemaVersion,

@@ -1,5 +1,19 @@
 -- name: InsertEvent :exec
-INSERT INTO outbox (type, aggregate, data, created_at) VALUES (@type, @aggregate, @data, @created_at);
+-- The incarnation is read where the event is written, so that all processes change to a
+-- new one at the same moment.
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+VALUES (@event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), @type, @aggregate, @data, @created_at);
+
+-- name: RenewIncarnation :exec
+-- A database with the same rows is another one if it was restored or copied into another
+-- cluster (system identifier), if it was promoted or restored to a moment (timeline), or if
+-- it was copied within its cluster (OID). Of several processes, one renews the name: the
+-- others wait for the row, and then find it renewed.
+UPDATE incarnation SET id = gen_random_uuid(), database = this.database
+FROM (SELECT concat_ws('/', (pg_control_system()).system_identifier,
+                       left(pg_walfile_name(pg_current_wal_lsn()), 8), d.oid) AS database
+      FROM pg_catalog.pg_database d WHERE d.datname = current_database()) this
+WHERE incarnation.singleton AND incarnation.database <> this.database;
 
 -- name: TakeLease :execrows
 -- By this clock only, so that the clocks of the replicas need not agree.
@@ -10,13 +24,14 @@ WHERE holder = @holder OR until <= clock_timestamp();
 UPDATE relay_lease SET until = '-infinity' WHERE holder = @holder;
 
 -- name: UnpublishedEvents :many
-SELECT id, type, aggregate, schema_version, created_at, data FROM outbox
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data FROM outbox
 WHERE published_at IS NULL
 ORDER BY id
 LIMIT @max_events;
 
 -- name: MarkPublished :exec
-UPDATE outbox SET published_at = clock_timestamp() WHERE id = ANY(@ids::bigint[]) AND published_at IS NULL;
+-- Without AND published_at IS NULL: that could be planned as a scan of all that waits.
+UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY(@ids::uuid[]);
 
 -- name: DeletePublishedEvents :execrows
 -- Only the lowest ids are looked at: events leave in about that order, so those that

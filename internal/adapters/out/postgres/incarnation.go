@@ -1,0 +1,27 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+)
+
+// RenewIncarnation gives the database a new name as the source of its events, if it is
+// another database than the one that the name was given to: a restored one, a copy, or a
+// standby that was promoted. Events that are written already keep their source.
+//
+// A process calls it when it starts, and does not look at it later. One that survives a
+// failover writes under the old name until another process starts. Nothing is lost by
+// that: ids of events are unique without their source.
+//
+// A read-only database writes no events, and keeps its name.
+func (db *DB) RenewIncarnation(ctx context.Context) error {
+	err := dbsqlc.New(db.pool).RenewIncarnation(ctx)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "25006" { // read_only_sql_transaction
+		return nil
+	}
+	return failed("renew the incarnation of the database", err)
+}

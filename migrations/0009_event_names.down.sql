@@ -1,0 +1,2 @@
+ALTER TABLE outbox DROP COLUMN event_id, DROP COLUMN incarnation;
+DROP TABLE incarnation;
