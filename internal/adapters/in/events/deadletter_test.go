@@ -45,17 +45,23 @@ func TestConsumer_DeadLettersWhatCanNeverBeProcessed(t *testing.T) {
 	bad := []struct{ body, reason string }{
 		{`not json`, "unreadable_message"},
 		{``, "unreadable_message"},
-		{`{"id":"1","sku":"tea","quantity":1} {}`, "unreadable_message"},
-		{`{"id":"2","sku":"tea","quantity":"five"}`, "unreadable_message"},
-		{`{"id":"3","sku":"tea","quantity":1.5}`, "unreadable_message"},
-		{`{"id":"4","sku":"tea","quantity":1000000001}`, "unreadable_message"},
-		{`{"sku":"tea","quantity":1}`, "unreadable_message"},
-		{`{"id":"` + strings.Repeat("x", 256) + `","sku":"tea","quantity":1}`, "unreadable_message"},
-		{`{"id":"5\u0000","sku":"tea","quantity":1}`, "unreadable_message"},
-		{`{"id":"6","sku":"te\u0000a","quantity":1}`, "unreadable_message"},
-		{`{"id":"7","sku":"tea"}`, "validation_failed"},
-		{`{"id":"8","sku":"tea","quantity":-1}`, "validation_failed"},
-		{`{"id":"9","sku":"coffee","quantity":1}`, "not_found"},
+		{restocked("1", oneTea) + ` {}`, "unreadable_message"},
+		{restocked("2", `"sku":"tea","quantity":"five"`), "unreadable_message"},
+		{restocked("3", `"sku":"tea","quantity":1.5`), "unreadable_message"},
+		{restocked("4", `"sku":"tea","quantity":1000000001`), "unreadable_message"},
+		{restocked("", oneTea), "unreadable_message"},
+		{restocked(strings.Repeat("x", 256), oneTea), "unreadable_message"},
+		{strings.Replace(restocked("5#", oneTea), "#", `\u0000`, 1), "unreadable_message"},
+		{restockedBy("", "6", oneTea), "unreadable_message"},
+		{restockedBy("/"+strings.Repeat("x", 255), "7", oneTea), "unreadable_message"},
+		{strings.Replace(restockedBy("/#", "8", oneTea), "#", `\u0000`, 1), "unreadable_message"},
+		{restocked("9", `"sku":"te\u0000a","quantity":1`), "unreadable_message"},
+		{strings.Replace(restocked("10", oneTea), "restocked", "emptied", 1), "unreadable_message"},
+		{strings.Replace(restocked("11", oneTea), `"1.0"`, `"0.3"`, 1), "unreadable_message"},
+		{`{"id":"12","sku":"tea","quantity":1}`, "unreadable_message"},
+		{restocked("13", `"sku":"tea"`), "validation_failed"},
+		{restocked("14", `"sku":"tea","quantity":-1`), "validation_failed"},
+		{restocked("15", `"sku":"coffee","quantity":1`), "not_found"},
 	}
 	want := map[string]letter{}
 	for i, b := range bad {
@@ -63,7 +69,7 @@ func TestConsumer_DeadLettersWhatCanNeverBeProcessed(t *testing.T) {
 		sequence := fmt.Sprint(i + 1)
 		want[sequence] = letter{events.DeadLetterSubject, b.reason, b.body, events.Subject, sequence, "1", ""}
 	}
-	w.send(t, `{"id":"good","sku":"tea","quantity":7}`)
+	w.send(t, restocked("good", `"sku":"tea","quantity":7`))
 
 	if deliveries := w.awaitAllDone(t); deliveries != uint64(len(bad)+1) {
 		t.Errorf("%d deliveries, want one for each of %d messages", deliveries, len(bad)+1)

@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"example.com/orders/internal/adapters/in/events"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -30,8 +27,8 @@ func TestConsumer_CountsAMessageOnceOnTwoReplicas(t *testing.T) {
 
 	for range 3 { // each message is sent three times
 		for n := range 20 {
-			w.send(t, fmt.Sprintf(`{"id":"tea-%d","sku":"tea","quantity":%d}`, n, n+1))
-			w.send(t, fmt.Sprintf(`{"id":"mug-%d","sku":"mug","quantity":1,"bay":"new"}`, n))
+			w.send(t, restocked(fmt.Sprint("tea-", n), fmt.Sprintf(`"sku":"tea","quantity":%d`, n+1)))
+			w.send(t, restocked(fmt.Sprint("mug-", n), `"sku":"mug","quantity":1,"bay":"new"`))
 		}
 	}
 
@@ -42,17 +39,20 @@ func TestConsumer_CountsAMessageOnceOnTwoReplicas(t *testing.T) {
 	one.wantOnHand(t, "mug", 20)
 }
 
-func TestConsumer_TakesTheIDFromTheHeaderWhenTheBodyHasNone(t *testing.T) {
+// An id is unique within its source only.
+func TestConsumer_TellsEventsOfDifferentSourcesApart(t *testing.T) {
 	t.Parallel()
-	w := newWarehouse(t)
-	got := make(chan order.Restock, 1)
-	w.startReplica(t, func(_ context.Context, cmd order.Restock) error { got <- cmd; return nil }, usualAckWait)
-	w.send(t, `{"sku":"tea","quantity":5}`, jetstream.WithMsgID("wh-1"))
-	want := order.Restock{SKU: "tea", Quantity: 5, Source: "warehouse", MessageID: "wh-1"}
-	if diff := cmp.Diff(want, <-got); diff != "" {
-		t.Errorf("command (-want +got):\n%s", diff)
+	w, s := newWarehouse(t), newShop(t)
+	s.addProduct(t, "tea")
+	w.startReplica(t, s.restock, usualAckWait)
+	for range 2 {
+		w.send(t, restockedBy("/warehouse/1", "17", oneTea))
+		w.send(t, restockedBy("/warehouse/2", "17", oneTea))
+		w.send(t, restockedBy("stripe", "17", oneTea))
 	}
 	w.awaitAllDone(t)
+	s.wantOnHand(t, "tea", 3)
+	s.wantUnprocessed(t, "stripe", "17")
 }
 
 func TestConsumer_CountsAMessageOnceWhenItsAcknowledgementIsLost(t *testing.T) {
@@ -64,7 +64,7 @@ func TestConsumer_CountsAMessageOnceWhenItsAcknowledgementIsLost(t *testing.T) {
 		defer conn.Close() // after the commit and before the acknowledgement
 		return s.restock(ctx, cmd)
 	}, time.Second)
-	w.send(t, `{"id":"1","sku":"tea","quantity":5}`)
+	w.send(t, restocked("1", fiveTeas))
 	testwait.Until(t, "the first replica has committed", func() bool { return s.onHand(t, "tea") == 5 })
 	first.stop()
 
@@ -84,7 +84,7 @@ func TestConsumer_AcknowledgesAfterTheUseCaseEvenWhileItStops(t *testing.T) {
 		<-finish
 		return ctx.Err() // nil: the end of the consumer must not cancel the use case
 	}, usualAckWait)
-	w.send(t, `{"id":"1","sku":"tea","quantity":5}`)
+	w.send(t, restocked("1", fiveTeas))
 	<-entered
 	consumer, err := w.js.Consumer(t.Context(), events.Stream, durable)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestConsumer_ExtendsTheDeadlineOfLongWork(t *testing.T) {
 	}
 	w.startReplica(t, longWork, ackWait)
 	w.startReplica(t, longWork, ackWait)
-	w.send(t, `{"id":"1","sku":"tea","quantity":5}`)
+	w.send(t, restocked("1", fiveTeas))
 	w.awaitAllDone(t)
 	if n := calls.Load(); n != 1 {
 		t.Errorf("the use case ran %d times, want once", n)
@@ -139,7 +139,7 @@ func TestConsumer_RetriesWithBackoffAfterATemporaryFailure(t *testing.T) {
 				return nil
 			}, usualAckWait)
 			sent := time.Now()
-			w.send(t, `{"id":"1","sku":"tea","quantity":5}`)
+			w.send(t, restocked("1", fiveTeas))
 			w.awaitAllDone(t)
 			if n := calls.Load(); n != 3 {
 				t.Errorf("the use case ran %d times, want 3", n)
@@ -159,7 +159,7 @@ func TestConsumer_SurvivesRestartsOfTheBroker(t *testing.T) {
 	s.addProduct(t, "tea")
 	w.startReplica(t, s.restock, time.Second)
 	for n := range 3 {
-		w.send(t, fmt.Sprintf(`{"id":"%d","sku":"tea","quantity":1}`, n))
+		w.send(t, restocked(fmt.Sprint(n), oneTea))
 		if err := w.broker.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}

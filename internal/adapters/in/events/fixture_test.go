@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,6 +28,12 @@ const durable = "orders-restock"
 // usualAckWait leaves the acknowledgement deadline at its default.
 const usualAckWait = 0
 
+// The data of an event about tea.
+const (
+	oneTea   = `"sku":"tea","quantity":1`
+	fiveTeas = `"sku":"tea","quantity":5`
+)
+
 type restockFunc func(context.Context, order.Restock) error
 
 // warehouse is the sender of messages, with a broker.
@@ -39,6 +46,16 @@ func newWarehouse(t *testing.T) warehouse {
 	t.Helper()
 	broker := natstest.New(t)
 	return warehouse{broker, natstest.JetStream(t, broker)}
+}
+
+// restocked returns an event of the warehouse with this id and these members of its data.
+func restocked(id, data string) string {
+	return restockedBy("/warehouse/1", id, data)
+}
+
+// restockedBy returns an event of another source.
+func restockedBy(source, id, data string) string {
+	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":%q,"type":"inventory.restocked","data":{%s}}`, id, source, data)
 }
 
 // send publishes a message with this body.
@@ -169,6 +186,21 @@ func (s shop) addProduct(t *testing.T, sku string) {
 	}
 	seller := core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
 	_, _, err = s.orders.PutProduct(t.Context(), seller, order.PutProduct{SKU: sku, Name: sku, Price: price})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantUnprocessed checks that a message which arrives in another way is still new.
+func (s shop) wantUnprocessed(t *testing.T, source, id string) {
+	t.Helper()
+	err := s.db.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+		first, err := tx.Inbox.FirstTime(ctx, source, id)
+		if err == nil && !first {
+			t.Errorf("message %s of %s counts as processed", id, source)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
