@@ -50,7 +50,7 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 var (
-	waitingEvents = prometheus.NewDesc("orders_outbox_events", "Events that wait to be published.", nil, nil)
+	waitingEvents = prometheus.NewDesc("orders_outbox_events", "Events that wait to be published. Counts 10000 at most.", nil, nil)
 	oldestEvent   = prometheus.NewDesc("orders_outbox_oldest_seconds", "Age of the oldest event that waits to be published, 0 if none waits.", nil, nil)
 )
 

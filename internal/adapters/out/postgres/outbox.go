@@ -92,9 +92,13 @@ func (o *Outbox) DeletePublished(ctx context.Context, age time.Duration, limit i
 	return int(n), failed("delete published events", err)
 }
 
-// Backlog returns the number of unpublished events and the age of the oldest.
+// maxBacklog is how many unpublished events are counted.
+const maxBacklog = 10_000
+
+// Backlog returns the number of unpublished events, maxBacklog if there are more, and the
+// age of the oldest.
 func (o *Outbox) Backlog(ctx context.Context) (events int64, oldest time.Duration, err error) {
-	row, err := o.queries().OutboxBacklog(ctx)
+	row, err := o.queries().OutboxBacklog(ctx, maxBacklog)
 	if err != nil {
 		return 0, 0, failed("measure the outbox backlog", err)
 	}

@@ -141,3 +141,14 @@ func TestOutboxBacklog_ReturnsCountAndAge(t *testing.T) {
 		t.Errorf("%d events, oldest %v, err = %v; want 2, an hour old", events, oldest, err)
 	}
 }
+
+func TestOutboxBacklog_CountsALongBacklogInPart(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.execute(t, `INSERT INTO outbox (type, aggregate, data, created_at)
+		SELECT 'test.happened', 'thing/' || i, '{}', now() - interval '1 hour' FROM generate_series(1, 10001) i`)
+	events, oldest, err := d.Outbox().Backlog(t.Context())
+	if err != nil || events != 10_000 || oldest < time.Hour {
+		t.Errorf("%d events, oldest %v, err = %v; want 10000, an hour old", events, oldest, err)
+	}
+}

@@ -139,7 +139,7 @@ var planCases = map[string][]planCase{
 	},
 	"MarkPublished":         {{args: "ARRAY[md5('19991'), md5('19992')]::uuid[]", rows: 4, buffers: 40}},
 	"DeletePublishedEvents": {{args: "10, 60", rows: 40, buffers: 60}},
-	"OutboxBacklog":         {{rows: 60, buffers: 30}},
+	"OutboxBacklog":         {{args: "10000", rows: 60, buffers: 30}, {args: "10", rows: 11, buffers: 20}},
 
 	// The audit log.
 	"InsertAuditEntry": {{args: "'admin', now(), 'GetOrder', 'order/1', '{}'", buffers: 40}},

@@ -74,10 +74,10 @@ func (q *Queries) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
 }
 
 const outboxBacklog = `-- name: OutboxBacklog :one
-SELECT count(*) AS events,
+SELECT (SELECT count(*) FROM (
+            SELECT o.id FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT $1) waiting) AS events,
        COALESCE(EXTRACT(EPOCH FROM clock_timestamp() - (
            SELECT o.created_at FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT 1)), 0)::float8 AS oldest_seconds
-FROM outbox WHERE published_at IS NULL
 `
 
 type OutboxBacklogRow struct {
@@ -85,8 +85,9 @@ type OutboxBacklogRow struct {
 	OldestSeconds float64
 }
 
-func (q *Queries) OutboxBacklog(ctx context.Context) (OutboxBacklogRow, error) {
-	row := q.db.QueryRow(ctx, outboxBacklog)
+// Counts @max_events at most: a long backlog must not slow down whoever measures it.
+func (q *Queries) OutboxBacklog(ctx context.Context, maxEvents int32) (OutboxBacklogRow, error) {
+	row := q.db.QueryRow(ctx, outboxBacklog, maxEvents)
 	var i OutboxBacklogRow
 	err := row.Scan(&i.Events, &i.OldestSeconds)
 	return i, err

@@ -45,7 +45,8 @@ DELETE FROM outbox WHERE ctid = ANY(ARRAY(
 ));
 
 -- name: OutboxBacklog :one
-SELECT count(*) AS events,
+-- Counts @max_events at most: a long backlog must not slow down whoever measures it.
+SELECT (SELECT count(*) FROM (
+            SELECT o.id FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT @max_events) waiting) AS events,
        COALESCE(EXTRACT(EPOCH FROM clock_timestamp() - (
-           SELECT o.created_at FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT 1)), 0)::float8 AS oldest_seconds
-FROM outbox WHERE published_at IS NULL;
+           SELECT o.created_at FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT 1)), 0)::float8 AS oldest_seconds;
