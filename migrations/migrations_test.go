@@ -3,6 +3,8 @@ package migrations_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -85,7 +87,7 @@ func TestUp_MigratesADatabaseWithATableMovement(t *testing.T) {
 func TestUp_RefusesToRenamePaymentsThatAreProcessing(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	downTo(t, url, 7)
+	downTo(t, url, 8)
 	execute(t, url,
 		`INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
 		 VALUES ('ann', 'shop', 'payment_processing', 1, 'RUB', 2, 'ann', 'key-1', now(), now())`,
@@ -106,19 +108,62 @@ func TestUp_RefusesToRenamePaymentsThatAreProcessing(t *testing.T) {
 	}
 }
 
-// downTo reverts migrations until the schema has a version.
-func downTo(t *testing.T, url string, want uint) {
+// downTo reverts migrations until the schema is older than a version, and returns the
+// version that it then has.
+func downTo(t *testing.T, url string, version uint) uint {
 	t.Helper()
 	for {
-		version, _, err := migrations.Version(url)
-		if err != nil {
-			t.Fatal(err)
+		at, dirty, err := migrations.Version(url)
+		if err != nil || dirty {
+			t.Fatalf("version %d, dirty = %v, err = %v", at, dirty, err)
 		}
-		if version <= want {
-			return
+		if at < version {
+			return at
 		}
 		if err := migrations.Down(t.Context(), url); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// No migration decides which of two equal references is meant.
+func TestUp_FailsWhenReferencesAreNotUnique(t *testing.T) {
+	t.Parallel()
+	const references = 12
+	url := newDatabase(t)
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	before := downTo(t, url, references)
+	for range 2 {
+		execute(t, url, `INSERT INTO ledger_entry (kind, debit, credit, amount, currency, customer_id, balance_after, reference, created_at)
+			VALUES ('credit', 'world', 'customer/ann', 1, 'RUB', 'ann', 1, 'A-1', now())`)
+	}
+
+	err := migrations.Up(t.Context(), url)
+
+	if err == nil || !strings.Contains(err.Error(), "have the same reference") {
+		t.Errorf("err = %v, want one that names the references", err)
+	}
+	if n := count(t, url, "SELECT count(*) FROM ledger_entry WHERE reference = 'A-1'"); n != 2 {
+		t.Errorf("%d entries are left, want 2", n)
+	}
+	execute(t, url, "UPDATE ledger_entry SET reference = 'A-2' WHERE id = (SELECT max(id) FROM ledger_entry)",
+		fmt.Sprintf("UPDATE schema_migrations SET version = %d, dirty = false", before))
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Errorf("after the repair: %v", err)
+	}
+}
+
+func count(t *testing.T, url, query string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
 }

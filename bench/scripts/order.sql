@@ -23,8 +23,8 @@ SELECT nextval('orders_id_seq') AS orders_from \gset
 -- name: UpdateStock
 UPDATE product SET reserved = reserved + 1 WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]);
 -- name: InsertOrder
-INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key, created_at, updated_at) OVERRIDING SYSTEM VALUE
-VALUES (:order, :customer, 'shop', 'pending_payment', 2.00, 'RUB', now() + interval '24 hours', 1, :customer, :key, now(), now());
+INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key, created_at, updated_at, reference) OVERRIDING SYSTEM VALUE
+VALUES (:order, :customer, 'shop', 'pending_payment', 2.00, 'RUB', now() + interval '24 hours', 1, :customer, :key, now(), now(), '');
 -- name: InsertOrderItems
 INSERT INTO order_item (order_id, line, sku, quantity, unit_price) VALUES (:order, 1, :sku1, 1, 1.00), (:order, 2, :sku2, 1, 1.00);
 -- name: InsertEvent

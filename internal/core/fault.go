@@ -12,6 +12,7 @@ const (
 	CodeCardDeclined             Code = "card_declined"
 	CodeForbiddenResource        Code = "forbidden_resource"
 	CodeNotFound                 Code = "not_found"
+	CodeReferenceTaken           Code = "reference_taken"
 	CodeIdempotencyKeyReused     Code = "idempotency_key_reused"
 	CodeInvalidOrderState        Code = "invalid_order_state"
 	CodeOutOfStock               Code = "out_of_stock"
@@ -71,6 +72,13 @@ func InvalidField(pointer, detail string) *Fault {
 	f := Refuse(CodeValidationFailed, "the request is invalid; see errors")
 	f.Fields = []FieldFault{{Pointer: pointer, Detail: detail}}
 	return f
+}
+
+// ReferenceTaken returns the refusal of an intent that took effect before: the customer
+// has something else with this reference. A new key makes a new operation, so only the
+// reference can tell that it is the same intent.
+func ReferenceTaken(what string) *Fault {
+	return Refuse(CodeReferenceTaken, "the customer already has "+what+" with this reference")
 }
 
 // KeyReused returns the refusal of the second line of defence: the operation with this

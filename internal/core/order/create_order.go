@@ -13,8 +13,10 @@ import (
 type CreateOrder struct {
 	// CustomerID may be empty when a customer orders for themselves.
 	CustomerID string
-	Items      []Item
-	Key        string
+	// Reference is the caller's own id of the order, empty for none.
+	Reference string
+	Items     []Item
+	Key       string
 }
 
 // Item is a quantity of a product.
@@ -27,8 +29,8 @@ type Item struct {
 // reports whether the same operation created the order before; then it changes nothing
 // and returns that order (AUTH-19, second line of defence).
 //
-// Refusals: forbidden_resource, validation_failed, unknown_sku, mixed_currencies,
-// mixed_sellers, out_of_stock, idempotency_key_reused.
+// Refusals: forbidden_resource, validation_failed, reference_taken, unknown_sku,
+// mixed_currencies, mixed_sellers, out_of_stock, idempotency_key_reused.
 func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateOrder) (*Order, bool, error) {
 	customerID, grant, err := allowOrdering(actor, cmd.CustomerID)
 	if err != nil {
@@ -41,18 +43,23 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 	var o *Order
 	var repeated bool
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		basket, err := tx.Orders.Basket(ctx, customerID, by, cmd.skus(), grant)
+		basket, err := tx.Orders.Basket(ctx, BasketQuery{
+			CustomerID: customerID, Reference: cmd.Reference, By: by, SKUs: cmd.skus(), Grant: grant,
+		})
 		if err != nil {
 			return err
 		}
 		if o, repeated = basket.Prior, basket.Prior != nil; repeated {
 			return o.repeats(cmd)
 		}
+		if basket.ReferenceTaken {
+			return core.ReferenceTaken("an order")
+		}
 		o, err = newOrder(cmd.Items, basket.Stock)
 		if err != nil {
 			return err
 		}
-		o.CustomerID, o.CreatedBy = customerID, by
+		o.CustomerID, o.Reference, o.CreatedBy = customerID, cmd.Reference, by
 		if _, err := grant.Authorise(o.Owners()); err != nil {
 			return err
 		}
@@ -84,9 +91,10 @@ func (cmd CreateOrder) skus() []string {
 	return skus
 }
 
-// repeats refuses a command that asks for other items than the order has.
+// repeats refuses a command that asks for another order than the one that the same
+// operation created before.
 func (o *Order) repeats(cmd CreateOrder) error {
-	if !o.sameItems(cmd.Items) {
+	if !o.sameItems(cmd.Items) || o.Reference != cmd.Reference {
 		return core.KeyReused()
 	}
 	return nil

@@ -49,7 +49,7 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.Eve
 type Orders interface {
 	// Basket loads what CreateOrder decides on, and locks those products by SKU that the
 	// grant covers. SKUs that do not exist are absent from the stock.
-	Basket(ctx context.Context, customerID string, by core.Operation, skus []string, grant core.Grant) (Basket, error)
+	Basket(ctx context.Context, q BasketQuery) (Basket, error)
 	// Get loads an order, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
 	// Lock locks and loads an order for a change that does not concern its stock. It
@@ -61,6 +61,16 @@ type Orders interface {
 	Save(ctx context.Context, o *Order) error
 }
 
+// BasketQuery describes an order that is about to be created.
+type BasketQuery struct {
+	CustomerID string
+	// Reference is the caller's own id of the order, empty for none.
+	Reference string
+	By        core.Operation
+	SKUs      []string
+	Grant     core.Grant
+}
+
 // Basket holds the products of an order that is about to be created, and the order
 // that the same operation created before, if any.
 //
@@ -70,6 +80,9 @@ type Orders interface {
 type Basket struct {
 	Stock Stock
 	Prior *Order
+	// ReferenceTaken reports whether an order of the customer has the reference. The order
+	// of the same operation counts, too.
+	ReferenceTaken bool
 }
 
 // Reservations stores which orders have stock reserved.

@@ -11,8 +11,10 @@ type ChangeBalance struct {
 	CustomerID  string
 	Amount      core.Money
 	Description string
-	Reference   string
-	Key         string
+	// Reference is the caller's own id of the change, empty for none. No two changes of one
+	// kind have the same for a customer.
+	Reference string
+	Key       string
 }
 
 // changeBalance is what CreditBalance and ChargeBalance share: it locks the balance,
@@ -31,18 +33,23 @@ func (s *Service) changeBalance(
 	var e *LedgerEntry
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		balance, prior, err := tx.Balances.Lock(ctx, cmd.CustomerID, cmd.Amount.Currency(), by)
+		locked, err := tx.Balances.Lock(ctx, BalanceQuery{
+			CustomerID: cmd.CustomerID, Currency: cmd.Amount.Currency(), Kind: kind, Reference: cmd.Reference, By: by,
+		})
 		if err != nil {
 			return err
 		}
-		if e, repeated = prior, prior != nil; repeated {
+		if e, repeated = locked.Prior, locked.Prior != nil; repeated {
 			return e.repeats(kind, cmd)
 		}
-		if e, err = change(balance); err != nil {
+		if locked.ReferenceTaken {
+			return core.ReferenceTaken("a " + string(kind))
+		}
+		if e, err = change(locked.Balance); err != nil {
 			return err
 		}
 		e.Description, e.Reference, e.By = cmd.Description, cmd.Reference, by
-		if err := tx.saveEntry(ctx, balance, e); err != nil {
+		if err := tx.saveEntry(ctx, locked.Balance, e); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.AuditLog, actor, action, resource(cmd.CustomerID), nil)

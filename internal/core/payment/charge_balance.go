@@ -11,7 +11,7 @@ import (
 // second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed (an amount of zero),
-// insufficient_funds, idempotency_key_reused.
+// reference_taken, insufficient_funds, idempotency_key_reused.
 func (s *Service) ChargeBalance(ctx context.Context, actor core.Actor, cmd ChangeBalance) (*LedgerEntry, bool, error) {
 	return s.changeBalance(ctx, actor, "ChargeBalance", EntryCharge, cmd, func(b *Balance) (*LedgerEntry, error) {
 		return b.withdraw(EntryCharge, WorldAccount, cmd.Amount)

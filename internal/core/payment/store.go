@@ -68,13 +68,33 @@ type Refunds interface {
 
 // Balances stores customers' balances.
 type Balances interface {
-	// Lock locks and loads a balance, and the ledger entry that the same operation made
-	// before, if any. The balance is new when the customer has none in the currency.
-	Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*Balance, *LedgerEntry, error)
+	// Lock locks and loads a balance that is about to change. The balance is new when the
+	// customer has none in the currency.
+	Lock(ctx context.Context, q BalanceQuery) (LockedBalance, error)
 	// Of returns a customer's balances, sorted by currency.
 	Of(ctx context.Context, customerID string) ([]*Balance, error)
 	// Save inserts a balance that is new, and updates any other.
 	Save(ctx context.Context, b *Balance) error
+}
+
+// BalanceQuery describes a change of a balance that is about to be made.
+type BalanceQuery struct {
+	CustomerID string
+	Currency   core.Currency
+	Kind       EntryKind
+	// Reference is the caller's own id of the change, empty for none.
+	Reference string
+	By        core.Operation
+}
+
+// LockedBalance is a balance that is about to change, and the ledger entry that the same
+// operation made before, if any.
+type LockedBalance struct {
+	Balance *Balance
+	Prior   *LedgerEntry
+	// ReferenceTaken reports whether an entry of the customer has the kind and the
+	// reference. The entry of the same operation counts, too.
+	ReferenceTaken bool
 }
 
 // Ledger stores ledger entries. It has no operation that changes or deletes one.

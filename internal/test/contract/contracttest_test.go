@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	order = `{"id":1041,"customer_id":"sber-42","seller_id":"shop-7","status":"pending_payment",
+	order = `{"id":1041,"customer_id":"sber-42","seller_id":"shop-7","reference":null,"status":"pending_payment",
 		"items":[{"sku":"tea","quantity":2,"unit_price":{"amount":"999.50","currency":"RUB"}}],
 		"total":{"amount":"1999.00","currency":"RUB"},"reservation":null,"version":1,
 		"created_at":"2026-11-04T09:30:00Z","updated_at":"2026-11-04T09:30:00Z"}`

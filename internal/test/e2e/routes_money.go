@@ -40,6 +40,8 @@ var balanceRoutes = map[string]Route{
 		Refusals: map[string]func(testing.TB, *Service) Refusal{"too large a balance": creditTooMuch},
 		Access:   Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody},
 	},
+	"chargeBalance with a reference": {Operation: "chargeBalance", Prepare: withReference(chargeBalance)},
+	"creditBalance with a reference": {Operation: "creditBalance", Prepare: withReference(creditBalance)},
 	"getBalance": {
 		Prepare: readBalanceOf(""),
 		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody},
@@ -142,7 +144,7 @@ func onBalance(t testing.TB, s *Service, kind, amount, otherAmount string) Comma
 	s.Credit(t, customer, "100.00")
 	path := func(customer string) string { return "/customers/" + customer + "/balance/" + kind }
 	body := func(amount string) string {
-		return fmt.Sprintf(`{"reference": "fee/7", "description": "fee", "amount": {"currency": "RUB", "amount": %q}}`, amount)
+		return fmt.Sprintf(`{"description": "fee/7", "amount": {"currency": "RUB", "amount": %q}}`, amount)
 	}
 	return Command{
 		Subject: s.UniqueName("bank"), Role: "system", Customer: customer, Status: http.StatusCreated,
@@ -163,6 +165,19 @@ func chargeBalance(t testing.TB, s *Service) Command {
 func creditBalance(t testing.TB, s *Service) Command {
 	t.Helper()
 	return onBalance(t, s, "credit", "10.00", "11.00")
+}
+
+// withReference prepares a command with a reference. The same with another reference is
+// another request, and the reference is taken when somebody else sends the same.
+func withReference(prepare func(testing.TB, *Service) Command) func(testing.TB, *Service) Command {
+	return func(t testing.TB, s *Service) Command {
+		t.Helper()
+		c := prepare(t, s)
+		c.OtherBody = `{"reference": "fee/8", ` + c.Call.Body[1:]
+		c.Call.Body = `{"reference": "fee/7", ` + c.Call.Body[1:]
+		c.PeerStatus = http.StatusConflict
+		return c
+	}
 }
 
 func chargeWithoutMoney(t testing.TB, s *Service) Refusal {

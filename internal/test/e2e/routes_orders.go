@@ -14,6 +14,7 @@ var orderRoutes = map[string]Route{
 		},
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: nobody},
 	},
+	"createOrder with a reference": {Operation: "createOrder", Prepare: withReference(createOrder)},
 	"getOrderById": {
 		Prepare: readOrderOf(""),
 		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},

@@ -13,13 +13,18 @@ import (
 type balances struct{ *tx }
 
 // Lock returns a balance, and the entry that the operation made before.
-func (t balances) Lock(_ context.Context, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry, error) {
+func (t balances) Lock(_ context.Context, q payment.BalanceQuery) (payment.LockedBalance, error) {
+	locked := payment.LockedBalance{Balance: t.balance(q.CustomerID, q.Currency)}
 	for _, e := range t.entries {
-		if e.CustomerID == customerID && e.By == by {
-			return t.balance(customerID, currency), copyOf(e), nil
+		if e.CustomerID != q.CustomerID {
+			continue
 		}
+		if e.By == q.By {
+			locked.Prior = copyOf(e)
+		}
+		locked.ReferenceTaken = locked.ReferenceTaken || e.Reference != "" && e.Reference == q.Reference && e.Kind == q.Kind
 	}
-	return t.balance(customerID, currency), nil, nil
+	return locked, nil
 }
 
 // Of returns a customer's balances.

@@ -11,11 +11,15 @@ import (
 type ledger struct{ *tx }
 
 // Append inserts an entry. An operation changes a customer's balance once; an entry
-// without a key belongs to no operation.
+// without a key belongs to no operation. No two entries of a customer and kind have one
+// reference.
 func (t ledger) Append(_ context.Context, e *payment.LedgerEntry) error {
 	for _, other := range t.entries {
 		if e.By.Key != "" && other.By == e.By && other.CustomerID == e.CustomerID {
 			return duplicate("entry of one operation")
+		}
+		if e.Reference != "" && other.Reference == e.Reference && other.Kind == e.Kind && other.CustomerID == e.CustomerID {
+			return duplicate("entry with one reference")
 		}
 	}
 	stored := copyOf(e)

@@ -12,12 +12,16 @@ import (
 type orders struct{ *tx }
 
 // Basket returns the products, and the order that the operation created before.
-func (t orders) Basket(_ context.Context, customerID string, by core.Operation, skus []string, _ core.Grant) (order.Basket, error) {
-	basket := order.Basket{Stock: t.stock(skus)}
+func (t orders) Basket(_ context.Context, q order.BasketQuery) (order.Basket, error) {
+	basket := order.Basket{Stock: t.stock(q.SKUs)}
 	for _, o := range t.orders {
-		if o.CustomerID == customerID && o.CreatedBy == by {
+		if o.CustomerID != q.CustomerID {
+			continue
+		}
+		if o.CreatedBy == q.By {
 			basket.Prior = copyOrder(o)
 		}
+		basket.ReferenceTaken = basket.ReferenceTaken || o.Reference != "" && o.Reference == q.Reference
 	}
 	return basket, nil
 }
@@ -44,11 +48,18 @@ func shows(f order.Filter, o *order.Order) bool {
 	return f.Grant.Covers(o.Owners()) && (f.CustomerID == "" || f.CustomerID == o.CustomerID) && (f.Status == "" || f.Status == o.Status)
 }
 
-// Save inserts or updates an order. An operation creates one order.
+// Save inserts or updates an order. An operation creates one order, and no two orders of a
+// customer have one reference.
 func (t orders) Save(_ context.Context, o *order.Order) error {
 	for _, other := range t.orders {
-		if other.ID != o.ID && other.CustomerID == o.CustomerID && other.CreatedBy == o.CreatedBy {
+		if other.ID == o.ID || other.CustomerID != o.CustomerID {
+			continue
+		}
+		if other.CreatedBy == o.CreatedBy {
 			return duplicate("order of one operation")
+		}
+		if o.Reference != "" && other.Reference == o.Reference {
+			return duplicate("order with one reference")
 		}
 	}
 	stored := copyOrder(o)

@@ -128,7 +128,9 @@ func basketHoldsOtherSellers(t *testing.T, s Stores) {
 	s.save(t, own, other)
 	for _, grant := range []core.Grant{core.GrantEverybody, {Seller: "shop-7"}, {Seller: "shop-9"}, {}} {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			basket, err := tx.Orders.Basket(ctx, "sber-42", operation("shop-7", "key-1"), []string{"cup", "tea", "fork"}, grant)
+			basket, err := tx.Orders.Basket(ctx, order.BasketQuery{
+				CustomerID: "sber-42", By: operation("shop-7", "key-1"), SKUs: []string{"cup", "tea", "fork"}, Grant: grant,
+			})
 			equal(t, "stock", basket.Stock, order.Stock{"tea": own, "cup": other})
 			return err
 		})

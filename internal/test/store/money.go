@@ -166,12 +166,12 @@ func oneRefundOfAnOperation(t *testing.T, s Stores) {
 func (s Stores) changeBalance(t *testing.T, after core.Money, m *payment.LedgerEntry) {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		b, _, err := tx.Balances.Lock(ctx, "sber-42", after.Currency(), core.Operation{})
+		locked, err := tx.Balances.Lock(ctx, balanceQuery("sber-42", after.Currency(), core.Operation{}))
 		if err != nil {
 			return err
 		}
-		b.Amount = after
-		return saveChange(ctx, tx, b, m)
+		locked.Balance.Amount = after
+		return saveChange(ctx, tx, locked.Balance, m)
 	})
 }
 
@@ -184,13 +184,17 @@ func saveChange(ctx context.Context, tx payment.Tx, b *payment.Balance, e *payme
 
 func (s Stores) lockBalance(t *testing.T, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry) {
 	t.Helper()
-	var b *payment.Balance
-	var m *payment.LedgerEntry
+	var locked payment.LockedBalance
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		b, m, err = tx.Balances.Lock(ctx, customerID, currency, by)
+		locked, err = tx.Balances.Lock(ctx, balanceQuery(customerID, currency, by))
 		return err
 	})
-	return b, m
+	return locked.Balance, locked.Prior
+}
+
+// balanceQuery describes a credit without a reference.
+func balanceQuery(customerID string, currency core.Currency, by core.Operation) payment.BalanceQuery {
+	return payment.BalanceQuery{CustomerID: customerID, Currency: currency, Kind: payment.EntryCredit, By: by}
 }
 
 func (s Stores) balances(t *testing.T, customerID string) []*payment.Balance {
@@ -277,12 +281,12 @@ func entryOfAnOperation(t *testing.T, s Stores) {
 func oneLedgerEntryOfAnOperation(t *testing.T, s Stores) {
 	s.changeBalance(t, rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
 	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
-		b, _, err := tx.Balances.Lock(ctx, "sber-42", "RUB", core.Operation{})
+		locked, err := tx.Balances.Lock(ctx, balanceQuery("sber-42", "RUB", core.Operation{}))
 		if err != nil {
 			return err
 		}
-		b.Amount = rub("2.00")
-		return saveChange(ctx, tx, b, newLedgerEntry(2, rub("2.00"), operation("root", "key-1")))
+		locked.Balance.Amount = rub("2.00")
+		return saveChange(ctx, tx, locked.Balance, newLedgerEntry(2, rub("2.00"), operation("root", "key-1")))
 	})
 	if err == nil {
 		t.Error("one operation changed the balance twice")
@@ -312,10 +316,11 @@ func entryPages(t *testing.T, s Stores) {
 func balanceLock(t *testing.T, s Stores) {
 	const n = 16
 	s.concurrently(t, n, func(ctx context.Context, tx payment.Tx, i int) error {
-		b, _, err := tx.Balances.Lock(ctx, "sber-42", "RUB", operation("root", strconv.Itoa(i)))
+		locked, err := tx.Balances.Lock(ctx, balanceQuery("sber-42", "RUB", operation("root", strconv.Itoa(i))))
 		if err != nil {
 			return err
 		}
+		b := locked.Balance
 		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
 		if b.Amount, err = b.Amount.Add(rub("1.00")); err != nil {
 			return err

@@ -95,10 +95,15 @@ func (s Stores) basket(t *testing.T, customerID string, by core.Operation, skus 
 	t.Helper()
 	var b order.Basket
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		b, err = tx.Orders.Basket(ctx, customerID, by, skus, core.GrantEverybody)
+		b, err = tx.Orders.Basket(ctx, basketQuery(customerID, by, skus...))
 		return err
 	})
 	return b
+}
+
+// basketQuery asks for products of everybody, without a reference.
+func basketQuery(customerID string, by core.Operation, skus ...string) order.BasketQuery {
+	return order.BasketQuery{CustomerID: customerID, By: by, SKUs: skus, Grant: core.GrantEverybody}
 }
 
 func basketOfWhatExists(t *testing.T, s Stores) {
@@ -213,7 +218,7 @@ func basketLock(t *testing.T, s Stores) {
 		if i%2 == 0 {
 			slices.Reverse(skus)
 		}
-		basket, err := tx.Orders.Basket(ctx, "sber-42", operation("sber-42", strconv.Itoa(i)), skus, core.GrantEverybody)
+		basket, err := tx.Orders.Basket(ctx, basketQuery("sber-42", operation("sber-42", strconv.Itoa(i)), skus...))
 		if err != nil {
 			return err
 		}

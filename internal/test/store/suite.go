@@ -6,6 +6,7 @@ package storetest
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -44,7 +45,7 @@ type Keys interface {
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	all := [][]storeCase{
-		productCases, orderCases, reservationCases, grantCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases, keyCases,
+		productCases, orderCases, referenceCases, reservationCases, grantCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases, keyCases,
 	}
 	for _, c := range slices.Concat(all...) {
 		t.Run(c.name, func(t *testing.T) {
@@ -156,7 +157,7 @@ func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.Ledg
 	return &payment.LedgerEntry{
 		ID: id, Kind: payment.EntryCredit, Debit: payment.WorldAccount, Credit: account,
 		Amount: money("1", after.Currency()), CustomerID: "sber-42", BalanceAfter: after,
-		Description: "a gift", Reference: "A-1", By: by, CreatedAt: minute(int(id)),
+		Description: "a gift", Reference: "A-" + strconv.FormatInt(id, 10), By: by, CreatedAt: minute(int(id)),
 	}
 }
 

@@ -141,11 +141,11 @@ func writeEverything(ctx context.Context, tx payment.Tx) error {
 	if err := tx.Reservations.AddExtension(ctx, o, p.By); err != nil {
 		return err
 	}
-	b, _, err := tx.Balances.Lock(ctx, "sber-42", "RUB", p.By)
+	locked, err := tx.Balances.Lock(ctx, balanceQuery("sber-42", "RUB", p.By))
 	if err != nil {
 		return err
 	}
-	if err := saveChange(ctx, tx, b, newLedgerEntry(31, rub("1.00"), p.By)); err != nil {
+	if err := saveChange(ctx, tx, locked.Balance, newLedgerEntry(31, rub("1.00"), p.By)); err != nil {
 		return err
 	}
 	return save(ctx, tx, core.Event{Type: "order.created", Aggregate: "order/1"}, core.AuditEntry{Actor: "root"})

@@ -16,7 +16,9 @@ func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 	items := each(in.Items, func(item wire.CreateOrderItem) order.Item {
 		return order.Item{SKU: item.SKU, Quantity: item.Quantity}
 	})
-	return order.CreateOrder{CustomerID: valueOf(in.CustomerID), Items: items, Key: r.key}, err
+	return order.CreateOrder{
+		CustomerID: valueOf(in.CustomerID), Reference: valueOf(in.Reference), Items: items, Key: r.key,
+	}, err
 }
 
 func (a *api) createOrder(ctx context.Context, actor core.Actor, cmd order.CreateOrder) (*success, error) {
@@ -124,8 +126,9 @@ func (a *api) updateOrderStatus(ctx context.Context, actor core.Actor, cmd order
 
 func orderOut(o *order.Order) wire.Order {
 	out := wire.Order{
-		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: wire.OrderStatus(o.Status),
-		Items: each(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
+		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Reference: orNull(o.Reference),
+		Status: wire.OrderStatus(o.Status),
+		Items:  each(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 	if !o.ReservedUntil.IsZero() {

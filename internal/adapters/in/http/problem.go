@@ -42,6 +42,7 @@ var problemKinds = map[wire.ProblemCode]problemKind{
 	wire.ProblemCodeMethodNotAllowed:         {http.StatusMethodNotAllowed, "Method not allowed", 0},
 	wire.ProblemCodeBodyTooLarge:             {http.StatusRequestEntityTooLarge, "Body too large", 0},
 	wire.ProblemCodeUnsupportedMediaType:     {http.StatusUnsupportedMediaType, "Unsupported media type", 0},
+	wire.ProblemCodeReferenceTaken:           {http.StatusConflict, "Reference already taken", 0},
 	wire.ProblemCodeIdempotencyKeyReused:     {http.StatusConflict, "Idempotency-Key already used", 0},
 	wire.ProblemCodeIdempotencyInProgress:    {http.StatusConflict, "Request in progress", 1},
 	wire.ProblemCodeInvalidOrderState:        {http.StatusConflict, "Invalid order state", 0},

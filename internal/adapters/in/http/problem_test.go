@@ -92,7 +92,7 @@ func TestProblemOf_KeepsFieldsOfFault(t *testing.T) {
 func TestProblemOf_KnowsEveryCodeOfTheCore(t *testing.T) {
 	for _, code := range []core.Code{
 		core.CodeInsufficientFunds, core.CodeCardDeclined, core.CodeForbiddenResource, core.CodeNotFound,
-		core.CodeIdempotencyKeyReused, core.CodeInvalidOrderState, core.CodeOutOfStock, core.CodeStockReserved,
+		core.CodeReferenceTaken, core.CodeIdempotencyKeyReused, core.CodeInvalidOrderState, core.CodeOutOfStock, core.CodeStockReserved,
 		core.CodeReservationExpired, core.CodeRefundExceedsPayment, core.CodeValidationFailed, core.CodeUnknownSKU,
 		core.CodeMixedCurrencies, core.CodeMixedSellers, core.CodePaymentMethodUnavailable,
 	} {

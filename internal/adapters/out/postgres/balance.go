@@ -13,30 +13,43 @@ type balances struct{ t *tx }
 
 // Lock locks and loads a balance, and the entry that the operation made before. Two
 // first changes at the same time both find no balance and both insert one. The primary
-// key accepts one of them; the other transaction starts from the beginning.
-func (s balances) Lock(ctx context.Context, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry, error) {
+// key accepts one of them; the other transaction starts from the beginning. The look-up
+// of the reference comes after the lock, so that it sees the entry of a transaction that
+// held it.
+func (s balances) Lock(ctx context.Context, query payment.BalanceQuery) (payment.LockedBalance, error) {
 	var rows []dbsqlc.Balance
 	var prior []dbsqlc.LedgerEntry
-	err := s.t.load(ctx,
+	var referred []int64
+	reads := []read{
 		func(q *dbsqlc.Queries) (err error) {
-			rows, err = q.LockBalance(ctx, dbsqlc.LockBalanceParams{CustomerID: customerID, Currency: string(currency)})
+			rows, err = q.LockBalance(ctx, dbsqlc.LockBalanceParams{CustomerID: query.CustomerID, Currency: string(query.Currency)})
 			return err
 		},
 		func(q *dbsqlc.Queries) (err error) {
 			prior, err = q.LedgerEntryByOperation(ctx, dbsqlc.LedgerEntryByOperationParams{
-				CustomerID: &customerID, CreatedBy: &by.Actor, IdempotencyKey: &by.Key,
+				CustomerID: &query.CustomerID, CreatedBy: &query.By.Actor, IdempotencyKey: &query.By.Key,
+			})
+			return err
+		},
+	}
+	if query.Reference != "" {
+		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
+			referred, err = q.LedgerEntryByReference(ctx, dbsqlc.LedgerEntryByReferenceParams{
+				CustomerID: &query.CustomerID, Kind: string(query.Kind), Reference: query.Reference,
 			})
 			return err
 		})
-	if err != nil {
-		return nil, nil, err
 	}
-	balance, err := balanceOf(rows, customerID, currency)
-	if err != nil || len(prior) == 0 {
-		return balance, nil, err
+	if err := s.t.load(ctx, reads...); err != nil {
+		return payment.LockedBalance{}, err
 	}
-	entry, err := entryOf(prior[0])
-	return balance, entry, err
+	locked := payment.LockedBalance{ReferenceTaken: len(referred) > 0}
+	var err error
+	if locked.Balance, err = balanceOf(rows, query.CustomerID, query.Currency); err != nil || len(prior) == 0 {
+		return locked, err
+	}
+	locked.Prior, err = entryOf(prior[0])
+	return locked, err
 }
 
 // Of returns a customer's balances.

@@ -13,41 +13,51 @@ import (
 type orders struct{ t *tx }
 
 // Basket locks the products that the grant covers, and loads the order that the
-// operation created before.
-func (s orders) Basket(
-	ctx context.Context, customerID string, by core.Operation, skus []string, g core.Grant,
-) (order.Basket, error) {
+// operation created before. The look-up of the reference comes after the locks, so that
+// it sees the order of a transaction that held them.
+func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Basket, error) {
 	var prior []dbsqlc.OrderByOperationRow
 	var others, locked []dbsqlc.Product
+	var referred []int64
+	seller := optional(query.Grant.Seller)
 	reads := []read{
 		func(q *dbsqlc.Queries) (err error) {
 			prior, err = q.OrderByOperation(ctx, dbsqlc.OrderByOperationParams{
-				CustomerID: customerID, CreatedBy: by.Actor, IdempotencyKey: by.Key,
+				CustomerID: query.CustomerID, CreatedBy: query.By.Actor, IdempotencyKey: query.By.Key,
 			})
 			return err
 		},
 		func(q *dbsqlc.Queries) (err error) {
 			locked, err = q.LockProducts(ctx, dbsqlc.LockProductsParams{
-				Skus: skus, Everybody: g.Everybody, AsSeller: optional(g.Seller),
+				Skus: query.SKUs, Everybody: query.Grant.Everybody, AsSeller: seller,
 			})
 			return err
 		},
 	}
-	if !g.Everybody {
+	if !query.Grant.Everybody {
 		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
-			others, err = q.ProductsOfOthers(ctx, dbsqlc.ProductsOfOthersParams{Skus: skus, AsSeller: optional(g.Seller)})
+			others, err = q.ProductsOfOthers(ctx, dbsqlc.ProductsOfOthersParams{Skus: query.SKUs, AsSeller: seller})
+			return err
+		})
+	}
+	if query.Reference != "" {
+		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
+			referred, err = q.OrderByReference(ctx, dbsqlc.OrderByReferenceParams{
+				CustomerID: query.CustomerID, Reference: query.Reference,
+			})
 			return err
 		})
 	}
 	if err := s.t.load(ctx, reads...); err != nil {
 		return order.Basket{}, err
 	}
-	stock, err := stockOf(slices.Concat(others, locked))
-	if err != nil || len(prior) == 0 {
-		return order.Basket{Stock: stock}, err
+	basket := order.Basket{ReferenceTaken: len(referred) > 0}
+	var err error
+	if basket.Stock, err = stockOf(slices.Concat(others, locked)); err != nil || len(prior) == 0 {
+		return basket, err
 	}
-	first, err := oneOrder(linesOf(prior))
-	return order.Basket{Stock: stock, Prior: first}, err
+	basket.Prior, err = oneOrder(linesOf(prior))
+	return basket, err
 }
 
 // Get loads an order.
@@ -140,7 +150,7 @@ func (s orders) insert(ctx context.Context, o *order.Order) error {
 		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),
 		ReservedUntil: optionalTime(o.ReservedUntil), Version: int64(o.Version),
 		CreatedBy: o.CreatedBy.Actor, IdempotencyKey: o.CreatedBy.Key,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
+		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Reference: o.Reference,
 	})
 	if err != nil {
 		return err
@@ -226,6 +236,7 @@ func orderOf(row dbsqlc.Order) (*order.Order, error) {
 	return &order.Order{
 		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
 		Total: total, ReservedUntil: timeOf(row.ReservedUntil), Version: int(row.Version),
+		Reference: row.Reference,
 		CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey}, Cancellation: cancellationOf(row),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}, err

@@ -45,7 +45,8 @@ var planCases = map[string][]planCase{
 	"OrderExists":      {{args: "15000", rows: 1, buffers: 6}},
 	"LockOrder":        {{args: "15000, true, NULL, NULL", rows: 2, buffers: 12}, {args: "15000, false, 'nobody', NULL", rows: 2, buffers: 12}},
 	"OrderByOperation": {{args: "'hot', 'hot', 'key-15000'", rows: 3, buffers: 15}, {args: "'hot', 'hot', 'absent'", buffers: 8}},
-	"InsertOrder": {{args: "900001, 'hot', 'hot-seller', 'paid', '1.00', 'RUB', NULL, 1, 'hot', 'new', now(), now()",
+	"OrderByReference": {{args: "'hot', 'reference-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", buffers: 6}},
+	"InsertOrder": {{args: "900001, 'hot', 'hot-seller', 'paid', '1.00', 'RUB', NULL, 1, 'hot', 'new', now(), now(), 'new'",
 		buffers: 90}},
 	"InsertOrderItems": {{args: "15002, '{2,3}', '{a,b}', '{1,1}', '{1,1}'", buffers: 40}},
 	"UpdateOrder":      {{args: "'delivered', NULL, 2, now(), NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
@@ -106,7 +107,11 @@ var planCases = map[string][]planCase{
 		{args: "'hot', 'hot', 'key-15000'", rows: 1, buffers: 6},
 		{args: "'hot', 'hot', 'absent'", buffers: 6},
 	},
-	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', NULL, NULL, '', '', 'hot', 'new', now()",
+	"LedgerEntryByReference": {
+		{args: "'hot', 'credit', 'reference-15000'", rows: 1, buffers: 6},
+		{args: "'hot', 'credit', 'absent'", buffers: 6},
+	},
+	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', NULL, NULL, '', 'new', 'hot', 'new', now()",
 		buffers: 40}},
 	"ListLedgerEntries": {
 		{args: "'hot', NULL, 0, 21", rows: 21, buffers: 30},
@@ -201,13 +206,14 @@ var tableFills = []string{
 	// Half of the orders are of one customer, two thirds of one seller. One in twenty has a
 	// reservation that has expired.
 	`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key,
-	                     cancelled_by, created_at, updated_at)
+	                     cancelled_by, created_at, updated_at, reference)
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END,
 	        CASE WHEN i % 3 = 0 THEN 'seller-' || i ELSE 'hot-seller' END,
 	        status, 1, 'RUB', CASE WHEN status = 'pending_payment' THEN now() END, 1,
 	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i,
-	        CASE WHEN status = 'cancelled' THEN 'admin' END, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now()
+	        CASE WHEN status = 'cancelled' THEN 'admin' END, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now(),
+	        'reference-' || i
 	 FROM generate_series($first, $last) i,
 	      LATERAL (SELECT CASE WHEN i % 20 = 1 THEN 'pending_payment' WHEN i % 10 = 3 THEN 'cancelled' ELSE 'delivered' END) s (status)`,
 
@@ -234,10 +240,11 @@ var tableFills = []string{
 
 	// Half of the entries are of one customer.
 	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
-	                           created_by, idempotency_key, created_at)
+	                           created_by, idempotency_key, created_at, reference)
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, 'credit', 'bank', 'customer', 1, 'RUB', CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 1, i, i,
-	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second'
+	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
+	        'reference-' || i
 	 FROM generate_series($first, $last) i`,
 
 	`INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)

@@ -62,7 +62,7 @@ func TestCommands_CheckTheGrantInTheRoundTripThatLoads(t *testing.T) {
 }
 
 // orderLifeCycle runs every command that locks an order or a product, and calls after
-// with the name of each. Run makes the keys of two calls differ.
+// with the name of each. Run makes the keys and references of two calls differ.
 func orderLifeCycle(t *testing.T, u useCases, run string, after func(command string)) {
 	t.Helper()
 	key := func(name string) string { return run + "-" + name }
@@ -78,13 +78,15 @@ func orderLifeCycle(t *testing.T, u useCases, run string, after func(command str
 		return err
 	})
 	do("CreditBalance", func(ctx context.Context) error {
-		cmd := payment.ChangeBalance{CustomerID: ann.Subject, Amount: roubles("10.00"), Key: key("credit")}
+		cmd := payment.ChangeBalance{CustomerID: ann.Subject, Amount: roubles("10.00"), Reference: run, Key: key("credit")}
 		_, _, err := u.payments.CreditBalance(ctx, bank, cmd)
 		return err
 	})
 	var id int64
 	do("CreateOrder by a seller", func(ctx context.Context) error {
-		cmd := order.CreateOrder{CustomerID: ann.Subject, Items: []order.Item{{SKU: "tea", Quantity: 2}}, Key: key("create")}
+		cmd := order.CreateOrder{
+			CustomerID: ann.Subject, Reference: run, Items: []order.Item{{SKU: "tea", Quantity: 2}}, Key: key("create"),
+		}
 		o, _, err := u.orders.CreateOrder(ctx, shop, cmd)
 		if err == nil {
 			id = o.ID

@@ -310,7 +310,7 @@ func TestBasket_LocksInOneOrder(t *testing.T) {
 				slices.Reverse(mine)
 			}
 			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-				basket, err := tx.Orders.Basket(ctx, secret, core.Operation{}, mine, core.GrantEverybody)
+				basket, err := tx.Orders.Basket(ctx, order.BasketQuery{CustomerID: secret, SKUs: mine, Grant: core.GrantEverybody})
 				if err != nil {
 					return err
 				}

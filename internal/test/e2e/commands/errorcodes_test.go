@@ -72,6 +72,12 @@ var refusals = map[string]struct {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithHeader("Content-Type", "text/plain")
 	}},
+	"reference_taken": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		c := s.CreditCall(t, e2e.Alice, "1.00").WithBody(`{"reference": "A-1", "amount": {"amount": "1.00", "currency": "RUB"}}`)
+		e2e.Want[e2e.Transaction](t, s, http.StatusCreated, c)
+		return c.WithKey(s.NewKey())
+	}},
 	"idempotency_key_reused": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		key := s.NewKey()

@@ -80,6 +80,7 @@ const (
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
 	ProblemCodePaymentMethodUnavailable ProblemCode = "payment_method_unavailable"
 	ProblemCodeRateLimited              ProblemCode = "rate_limited"
+	ProblemCodeReferenceTaken           ProblemCode = "reference_taken"
 	ProblemCodeRefundExceedsPayment     ProblemCode = "refund_exceeds_payment"
 	ProblemCodeReservationExpired       ProblemCode = "reservation_expired"
 	ProblemCodeStockReserved            ProblemCode = "stock_reserved"
@@ -161,7 +162,7 @@ type BalanceTransaction struct {
 
 	// Kind The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it.
 	Kind      BalanceTransactionKind `json:"kind"`
-	Reference *Text                  `json:"reference"`
+	Reference *Reference             `json:"reference"`
 }
 
 // BalanceTransactionKind The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it.
@@ -189,8 +190,8 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference A single line of text.
-	Reference *Text `json:"reference,omitempty"`
+	// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // ConfirmPaymentRequest The payment method. `payment_method` is required for `card` and not permitted for `balance`.
@@ -218,6 +219,9 @@ type CreateOrderRequest struct {
 
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
+
+	// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // CreditBalanceRequest The amount to credit, with an optional description and reference.
@@ -228,8 +232,8 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference A single line of text.
-	Reference *Text `json:"reference,omitempty"`
+	// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // Currency An ISO 4217 currency code.
@@ -310,8 +314,9 @@ type Order struct {
 	CustomerID SubjectID `json:"customer_id"`
 
 	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
-	ID    ResourceID  `json:"id"`
-	Items []OrderItem `json:"items"`
+	ID        ResourceID  `json:"id"`
+	Items     []OrderItem `json:"items"`
+	Reference *Reference  `json:"reference"`
 
 	// Reservation The reservation, or null if no stock is reserved.
 	Reservation *Reservation `json:"reservation"`
@@ -520,6 +525,9 @@ type PutProductRequest struct {
 
 // Quantity A number of units.
 type Quantity = int
+
+// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+type Reference = string
 
 // Refund Money that is returned to the customer.
 type Refund struct {

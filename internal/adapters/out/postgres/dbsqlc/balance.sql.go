@@ -143,6 +143,37 @@ func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByO
 	return items, nil
 }
 
+const ledgerEntryByReference = `-- name: LedgerEntryByReference :many
+SELECT id FROM ledger_entry
+WHERE customer_id = $1 AND kind = $2 AND reference = $3 AND reference <> ''
+`
+
+type LedgerEntryByReferenceParams struct {
+	CustomerID *string
+	Kind       string
+	Reference  string
+}
+
+func (q *Queries) LedgerEntryByReference(ctx context.Context, arg LedgerEntryByReferenceParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, ledgerEntryByReference, arg.CustomerID, arg.Kind, arg.Reference)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listLedgerEntries = `-- name: ListLedgerEntries :many
 SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM ledger_entry
 WHERE customer_id = $1 AND balance_after IS NOT NULL

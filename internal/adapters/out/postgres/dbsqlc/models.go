@@ -87,6 +87,7 @@ type Order struct {
 	CancelReason   *string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	Reference      string
 }
 
 type OrderItem struct {

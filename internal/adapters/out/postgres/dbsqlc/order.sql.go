@@ -94,10 +94,10 @@ func (q *Queries) InsertExtension(ctx context.Context, arg InsertExtensionParams
 
 const insertOrder = `-- name: InsertOrder :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
-                    created_by, idempotency_key, created_at, updated_at)
+                    created_by, idempotency_key, created_at, updated_at, reference)
 OVERRIDING SYSTEM VALUE
 VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8,
-        $9, $10, $11, $12)
+        $9, $10, $11, $12, $13)
 `
 
 type InsertOrderParams struct {
@@ -113,6 +113,7 @@ type InsertOrderParams struct {
 	IdempotencyKey string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	Reference      string
 }
 
 func (q *Queries) InsertOrder(ctx context.Context, arg InsertOrderParams) error {
@@ -129,6 +130,7 @@ func (q *Queries) InsertOrder(ctx context.Context, arg InsertOrderParams) error 
 		arg.IdempotencyKey,
 		arg.CreatedAt,
 		arg.UpdatedAt,
+		arg.Reference,
 	)
 	return err
 }
@@ -159,7 +161,7 @@ func (q *Queries) InsertOrderItems(ctx context.Context, arg InsertOrderItemsPara
 }
 
 const listOrders = `-- name: ListOrders :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
 WHERE o.id = ANY(ARRAY(
     SELECT p.id FROM unnest($1::text[]) wanted (status), LATERAL (
@@ -221,6 +223,7 @@ func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListO
 			&i.Order.CancelReason,
 			&i.Order.CreatedAt,
 			&i.Order.UpdatedAt,
+			&i.Order.Reference,
 			&i.OrderItem.OrderID,
 			&i.OrderItem.Line,
 			&i.OrderItem.Sku,
@@ -238,7 +241,7 @@ func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListO
 }
 
 const listOrdersBetween = `-- name: ListOrdersBetween :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
 WHERE o.id = ANY(ARRAY(
     SELECT p.id FROM unnest($1::text[]) wanted (status), LATERAL (
@@ -302,6 +305,7 @@ func (q *Queries) ListOrdersBetween(ctx context.Context, arg ListOrdersBetweenPa
 			&i.Order.CancelReason,
 			&i.Order.CreatedAt,
 			&i.Order.UpdatedAt,
+			&i.Order.Reference,
 			&i.OrderItem.OrderID,
 			&i.OrderItem.Line,
 			&i.OrderItem.Sku,
@@ -319,7 +323,7 @@ func (q *Queries) ListOrdersBetween(ctx context.Context, arg ListOrdersBetweenPa
 }
 
 const listOrdersOf = `-- name: ListOrdersOf :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
 WHERE o.id = ANY(ARRAY(
     SELECT p.id FROM (
@@ -392,6 +396,7 @@ func (q *Queries) ListOrdersOf(ctx context.Context, arg ListOrdersOfParams) ([]L
 			&i.Order.CancelReason,
 			&i.Order.CreatedAt,
 			&i.Order.UpdatedAt,
+			&i.Order.Reference,
 			&i.OrderItem.OrderID,
 			&i.OrderItem.Line,
 			&i.OrderItem.Sku,
@@ -409,7 +414,7 @@ func (q *Queries) ListOrdersOf(ctx context.Context, arg ListOrdersOfParams) ([]L
 }
 
 const lockOrder = `-- name: LockOrder :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = $1
   AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
@@ -460,6 +465,7 @@ func (q *Queries) LockOrder(ctx context.Context, arg LockOrderParams) ([]LockOrd
 			&i.Order.CancelReason,
 			&i.Order.CreatedAt,
 			&i.Order.UpdatedAt,
+			&i.Order.Reference,
 			&i.OrderItem.OrderID,
 			&i.OrderItem.Line,
 			&i.OrderItem.Sku,
@@ -477,7 +483,7 @@ func (q *Queries) LockOrder(ctx context.Context, arg LockOrderParams) ([]LockOrd
 }
 
 const orderByID = `-- name: OrderByID :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = $1
 ORDER BY i.line
@@ -514,6 +520,7 @@ func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, erro
 			&i.Order.CancelReason,
 			&i.Order.CreatedAt,
 			&i.Order.UpdatedAt,
+			&i.Order.Reference,
 			&i.OrderItem.OrderID,
 			&i.OrderItem.Line,
 			&i.OrderItem.Sku,
@@ -531,7 +538,7 @@ func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, erro
 }
 
 const orderByOperation = `-- name: OrderByOperation :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = (
     SELECT p.id FROM orders p
@@ -576,6 +583,7 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 			&i.Order.CancelReason,
 			&i.Order.CreatedAt,
 			&i.Order.UpdatedAt,
+			&i.Order.Reference,
 			&i.OrderItem.OrderID,
 			&i.OrderItem.Line,
 			&i.OrderItem.Sku,
@@ -585,6 +593,35 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const orderByReference = `-- name: OrderByReference :many
+SELECT id FROM orders WHERE customer_id = $1 AND reference = $2 AND reference <> ''
+`
+
+type OrderByReferenceParams struct {
+	CustomerID string
+	Reference  string
+}
+
+func (q *Queries) OrderByReference(ctx context.Context, arg OrderByReferenceParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, orderByReference, arg.CustomerID, arg.Reference)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -24,6 +24,10 @@ UPDATE balance SET amount = (@amount::text)::numeric WHERE customer_id = @custom
 SELECT * FROM ledger_entry
 WHERE customer_id = @customer_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
 
+-- name: LedgerEntryByReference :many
+SELECT id FROM ledger_entry
+WHERE customer_id = @customer_id AND kind = @kind AND reference = @reference AND reference <> '';
+
 -- name: InsertLedgerEntry :exec
 INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)

@@ -26,12 +26,15 @@ WHERE o.id = (
 )
 ORDER BY i.line;
 
+-- name: OrderByReference :many
+SELECT id FROM orders WHERE customer_id = @customer_id AND reference = @reference AND reference <> '';
+
 -- name: InsertOrder :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
-                    created_by, idempotency_key, created_at, updated_at)
+                    created_by, idempotency_key, created_at, updated_at, reference)
 OVERRIDING SYSTEM VALUE
 VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(reserved_until), @version,
-        @created_by, @idempotency_key, @created_at, @updated_at);
+        @created_by, @idempotency_key, @created_at, @updated_at, @reference);
 
 -- name: InsertOrderItems :exec
 INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
