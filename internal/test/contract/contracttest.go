@@ -145,7 +145,7 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 		v.checkHeaderValues(documented.Value, resp.Header),
 		v.checkMedia(documented.Value, resp, respBody),
 		checkHeaders(input.Route.Operation, documented.Value, resp.Header),
-		checkBody(documented.Value, resp, respBody),
+		checkBody(input.Route.Operation, documented.Value, resp, respBody),
 	)
 }
 
@@ -258,7 +258,7 @@ func checkHeaders(op *openapi3.Operation, documented *openapi3.Response, header 
 
 // checkBody returns an error for an undocumented body, and for a problem document that
 // contradicts itself or the contract.
-func checkBody(documented *openapi3.Response, resp *http.Response, body []byte) error {
+func checkBody(op *openapi3.Operation, documented *openapi3.Response, resp *http.Response, body []byte) error {
 	if len(documented.Content) == 0 && len(body) > 0 {
 		return errors.New("the body is not documented")
 	}
@@ -270,6 +270,7 @@ func checkBody(documented *openapi3.Response, resp *http.Response, body []byte) 
 		Code      string
 		Status    int
 		Retryable bool
+		NextKey   string `json:"next_key"`
 	}
 	if err := json.Unmarshal(body, &problem); err != nil {
 		return fmt.Errorf("parse the problem: %w", err)
@@ -281,7 +282,20 @@ func checkBody(documented *openapi3.Response, resp *http.Response, body []byte) 
 		unless(problem.Status == resp.StatusCode, "the problem has status %d", problem.Status),
 		unless(strings.HasSuffix(problem.Type, "/"+problem.Code), "the type %q belongs to another code", problem.Type),
 		unless(problem.Retryable == (resp.Header.Get("Retry-After") != ""), "retryable contradicts Retry-After"),
+		unless(problem.NextKey == nextKey(op, problem.Status, problem.Code), "the code %s has the wrong next_key %q", problem.Code, problem.NextKey),
 	)
+}
+
+// nextKey returns which key another attempt needs: none where the operation takes no key,
+// the same where the operation has not been decided.
+func nextKey(op *openapi3.Operation, status int, code string) string {
+	switch {
+	case !requiresKey(op):
+		return ""
+	case status == 401, status == 403, status == 404, status == 429, status >= 500, code == "idempotency_in_progress":
+		return "same"
+	}
+	return "new"
 }
 
 func unless(ok bool, format string, args ...any) error {

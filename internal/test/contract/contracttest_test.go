@@ -15,9 +15,9 @@ const (
 		"total":{"amount":"1999.00","currency":"RUB"},"reservation":null,"version":1,
 		"created_at":"2026-11-04T09:30:00Z","updated_at":"2026-11-04T09:30:00Z"}`
 	conflict = `{"type":"https://orders.example.com/problems/out_of_stock","title":"t","status":409,
-		"detail":"d","instance":"/orders","code":"out_of_stock","request_id":"r","retryable":false}`
+		"detail":"d","instance":"/orders","code":"out_of_stock","request_id":"r","retryable":false,"next_key":"new"}`
 	busy = `{"type":"https://orders.example.com/problems/idempotency_in_progress","title":"t","status":409,
-		"detail":"d","instance":"/orders","code":"idempotency_in_progress","request_id":"r","retryable":true}`
+		"detail":"d","instance":"/orders","code":"idempotency_in_progress","request_id":"r","retryable":true,"next_key":"same"}`
 )
 
 // exchange is one request and its response.
@@ -62,7 +62,7 @@ func refused(body string) exchange {
 func notFound(path string) exchange {
 	x := read()
 	x.path, x.status = path, 404
-	x.body = strings.NewReplacer("out_of_stock", "not_found", "409", "404").Replace(conflict)
+	x.body = strings.NewReplacer("out_of_stock", "not_found", "409", "404", `"new"`, "null").Replace(conflict)
 	x.header.Set("Content-Type", "application/problem+json")
 	return x
 }
@@ -215,6 +215,10 @@ func TestCheck_RejectsContradictoryProblems(t *testing.T) {
 		"retryable without Retry-After": {refused(busy), "retryable"},
 		"Retry-After without retryable": {refused(conflict).withHeader("Retry-After", "1"), "retryable"},
 		"plain text":                    {refused("no"), "parse the problem"},
+		"new key while it runs":         {refused(busy).withBody(t, `"same"`, `"new"`).withHeader("Retry-After", "1"), "next_key"},
+		"same key once it is decided":   {refused(conflict).withBody(t, `"new"`, `"same"`), "next_key"},
+		"no key on a guarded operation": {refused(conflict).withBody(t, `"new"`, `null`), "next_key"},
+		"a key on another operation":    {notFound("/orders/1041").withBody(t, `null`, `"same"`), "next_key"},
 	})
 }
 

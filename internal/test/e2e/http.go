@@ -72,6 +72,15 @@ func (r Reply) Code() string {
 	return problem.Code
 }
 
+// NextKey returns the next_key of a problem, "" for null.
+func (r Reply) NextKey() string {
+	var p struct {
+		NextKey string `json:"next_key"`
+	}
+	_ = json.Unmarshal(r.Body, &p)
+	return p.NextKey
+}
+
 // Verdict returns the status and the code in one string: "200", "409 out_of_stock".
 func (r Reply) Verdict() string {
 	if code := r.Code(); code != "" {

@@ -89,6 +89,7 @@ func (a *api) endpoint(serve func(http.ResponseWriter, *http.Request) (*response
 
 // serve answers a request to a route that needs a token.
 func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response, error) {
+	entryOf(r.Context()).guarded = rt.guarded
 	req, err := a.authorise(rt, r)
 	if err != nil {
 		return nil, err
@@ -174,5 +175,5 @@ func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if problemKinds[p.code].status >= http.StatusInternalServerError {
 		entry.cause = err
 	}
-	p.response(entry.requestID, r.URL.Path).write(w)
+	p.response(entry, r.URL.Path).write(w)
 }

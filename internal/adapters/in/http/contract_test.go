@@ -181,7 +181,7 @@ func TestCheck_NeverEchoesValues(t *testing.T) {
 		if !errors.As(err, &p) {
 			t.Fatalf("%s: got %v", body, err)
 		}
-		if sent := p.response("r", "/").body; strings.Contains(string(sent), secret) {
+		if sent := p.response(&logEntry{}, "/").body; strings.Contains(string(sent), secret) {
 			t.Errorf("%s: echoed in %s", body, sent)
 		}
 	}

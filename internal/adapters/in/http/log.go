@@ -20,6 +20,9 @@ type requestLog struct{ zerolog.Logger }
 // logEntry collects the fields of the event while a request is served.
 type logEntry struct {
 	requestID string
+	// guarded reports that the route takes an Idempotency-Key, so that its problems say
+	// which key comes next. It is not logged.
+	guarded   bool
 	pattern   string
 	principal string
 	key       string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -16,6 +17,7 @@ import (
 const problemMedia = "application/problem+json"
 
 // problemTypes is the prefix of the type of every problem document; the code follows.
+// docs/problems.md has a section for each code.
 const problemTypes = "https://orders.example.com/problems/"
 
 // problemKind is what all problems with one code have in common.
@@ -27,6 +29,23 @@ type problemKind struct {
 }
 
 func (k problemKind) retryable() bool { return k.retryAfter > 0 }
+
+// nextKey returns which Idempotency-Key another attempt needs on a route that takes one.
+// An operation that has not been decided, or may still take effect, keeps its key. One
+// that was decided, or whose request has to change, needs a new key. No route answers 405.
+func nextKey(code wire.ProblemCode) *wire.NextKey {
+	switch status := problemKinds[code].status; {
+	case status == http.StatusMethodNotAllowed:
+		return nil
+	case status >= http.StatusInternalServerError, slices.Contains(undecided, status), code == wire.ProblemCodeIdempotencyInProgress:
+		return new(wire.NextKeySame)
+	}
+	return new(wire.NextKeyNew)
+}
+
+// undecided are the statuses below 500 that decide nothing: the same operation can succeed
+// with another token, later, or when its resource exists.
+var undecided = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests}
 
 // problemKinds lists every code that the service sends.
 var problemKinds = map[wire.ProblemCode]problemKind{
@@ -89,20 +108,25 @@ func newProblem(code wire.ProblemCode, detail string) *problem {
 // Error returns code and detail.
 func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
 
-// response returns the problem document for the request with the given id and path.
-func (p *problem) response(requestID, instance string) *response {
+// response returns the problem document for the request of a log entry, which has the
+// given path.
+func (p *problem) response(entry *logEntry, instance string) *response {
 	kind := problemKinds[p.code]
-	body, err := json.Marshal(wire.Problem{
+	document := wire.Problem{
 		Type:      problemTypes + string(p.code),
 		Title:     kind.title,
 		Status:    kind.status,
 		Detail:    p.detail,
 		Instance:  (&url.URL{Path: instance}).EscapedPath(),
 		Code:      p.code,
-		RequestID: requestID,
+		RequestID: entry.requestID,
 		Retryable: kind.retryable(),
 		Errors:    p.errors,
-	})
+	}
+	if entry.guarded {
+		document.NextKey = nextKey(p.code)
+	}
+	body, err := json.Marshal(document)
 	if err != nil {
 		panic("marshal a problem of strings and numbers: " + err.Error())
 	}

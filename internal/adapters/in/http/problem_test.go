@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,7 +113,7 @@ func TestProblem_IsWrittenWithItsHeaders(t *testing.T) {
 	} {
 		t.Run(string(code), func(t *testing.T) {
 			w := httptest.NewRecorder()
-			newProblem(code, "d").response("r-1", "/products/a b").write(w)
+			newProblem(code, "d").response(&logEntry{requestID: "r-1"}, "/products/a b").write(w)
 			if diff := cmp.Diff(headers, w.Header()); diff != "" {
 				t.Error(diff)
 			}
@@ -128,4 +131,84 @@ func TestProblem_IsWrittenWithItsHeaders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// undecidedCodes are the codes after which another attempt keeps its key. After all others
+// but method_not_allowed, which no operation returns, it needs a new one.
+var undecidedCodes = []wire.ProblemCode{
+	wire.ProblemCodeUnauthenticated, wire.ProblemCodeForbiddenRole, wire.ProblemCodeForbiddenResource, wire.ProblemCodeNotFound,
+	wire.ProblemCodeRateLimited, wire.ProblemCodeIdempotencyInProgress,
+	wire.ProblemCodeInternal, wire.ProblemCodeUnavailable, wire.ProblemCodeOutcomeUnknown,
+}
+
+// nextKeyIn returns the next_key of a problem document, "null" for null.
+func nextKeyIn(t *testing.T, document []byte) string {
+	t.Helper()
+	var found struct {
+		NextKey json.RawMessage `json:"next_key"`
+	}
+	if err := json.Unmarshal(document, &found); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(found.NextKey), `"`)
+}
+
+func TestProblem_SaysWhichKeyComesNext(t *testing.T) {
+	t.Parallel()
+	for code := range problemKinds {
+		want := "new"
+		if slices.Contains(undecidedCodes, code) {
+			want = "same"
+		}
+		if code == wire.ProblemCodeMethodNotAllowed {
+			want = "null"
+		}
+		p := newProblem(code, "d")
+		if got := nextKeyIn(t, p.response(&logEntry{guarded: true}, "/").body); got != want {
+			t.Errorf("%s of a guarded route: next_key is %s, want %s", code, got, want)
+		}
+		if got := nextKeyIn(t, p.response(&logEntry{}, "/").body); got != "null" {
+			t.Errorf("%s of another route: next_key is %s, want null", code, got)
+		}
+		// A refusal that is stored has decided its operation.
+		if final(code) && want != "new" {
+			t.Errorf("%s is stored, and next_key is %s", code, want)
+		}
+	}
+}
+
+// The type of a problem leads to the section of docs/problems.md with the name of its
+// code.
+func TestProblemKinds_AreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../../docs/problems.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), problemTypes) {
+		t.Errorf("the page does not say what %s… stands for", problemTypes)
+	}
+	sections := strings.Split(string(page), "\n## ")[1:]
+	if len(sections) != len(problemKinds) {
+		t.Errorf("the page has %d sections for %d codes", len(sections), len(problemKinds))
+	}
+	for _, section := range sections {
+		name, text, _ := strings.Cut(section, "\n\n")
+		kind, known := problemKinds[wire.ProblemCode(name)]
+		if want := summaryOf(wire.ProblemCode(name), kind); !known || !strings.HasPrefix(text, want) {
+			t.Errorf("%s: the section does not begin with %q", name, want)
+		}
+	}
+}
+
+// summaryOf returns how docs/problems.md sums up a code.
+func summaryOf(code wire.ProblemCode, kind problemKind) string {
+	retryable, next := "not retryable", "null"
+	if kind.retryable() {
+		retryable = "retryable"
+	}
+	if key := nextKey(code); key != nil {
+		next = "`" + string(*key) + "`"
+	}
+	return fmt.Sprintf("Status %d, %s, `next_key` %s.\n\n", kind.status, retryable, next)
 }

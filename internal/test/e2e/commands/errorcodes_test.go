@@ -25,24 +25,26 @@ import (
 // refusals lead to each error code of section 5 of the contract. Each starts on a
 // service with ten units of tea, and returns the call that is refused.
 var refusals = map[string]struct {
-	status   int
+	status int
+	// nextKey is the next_key of the problem, empty on routes that take no key.
+	nextKey  string
 	settings []string
 	refused  func(t testing.TB, s *e2e.Service) e2e.Call
 }{
-	"malformed_request": {status: 400, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"malformed_request": {status: 400, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return e2e.Call{Method: "POST", Path: "/orders", Token: s.CustomerToken(t), Key: s.NewKey(), Body: `{"items": [`}
 	}},
-	"idempotency_key_required": {status: 400, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_key_required": {status: 400, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithKey("")
 	}},
-	"idempotency_key_invalid": {status: 400, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_key_invalid": {status: 400, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithKey("a,b")
 	}},
 	"unauthenticated": {status: 401, refused: func(_ testing.TB, _ *e2e.Service) e2e.Call { return e2e.Get("", "/orders") }},
-	"insufficient_funds": {status: 402, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"insufficient_funds": {status: 402, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.ConfirmCall(t, e2e.Alice, s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID)
 	}},
@@ -50,7 +52,7 @@ var refusals = map[string]struct {
 		t.Helper()
 		return e2e.Get(s.SystemToken(t), "/orders")
 	}},
-	"forbidden_resource": {status: 403, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"forbidden_resource": {status: 403, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.ReserveCall(s.Token(t, e2e.Mallory, "customer"), s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID)
 	}},
@@ -62,37 +64,37 @@ var refusals = map[string]struct {
 		t.Helper()
 		return e2e.Call{Method: "DELETE", Path: "/orders", Token: s.CustomerToken(t)}
 	}},
-	"body_too_large": {status: 413, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"body_too_large": {status: 413, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		c := s.CreateOrderCall(t, e2e.Alice, "tea", 1)
 		c.Body += strings.Repeat(" ", 64<<10)
 		return c
 	}},
-	"unsupported_media_type": {status: 415, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"unsupported_media_type": {status: 415, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithHeader("Content-Type", "text/plain")
 	}},
-	"reference_taken": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"reference_taken": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		c := s.CreditCall(t, e2e.Alice, "1.00").WithBody(`{"reference": "A-1", "amount": {"amount": "1.00", "currency": "RUB"}}`)
 		e2e.Want[e2e.Transaction](t, s, http.StatusCreated, c)
 		return c.WithKey(s.NewKey())
 	}},
-	"idempotency_key_reused": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_key_reused": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		key := s.NewKey()
 		e2e.Want[e2e.Order](t, s, http.StatusCreated, s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithKey(key))
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 2).WithKey(key)
 	}},
-	"idempotency_in_progress": {status: 409, settings: []string{"ORDERS_IDEMPOTENCY_WAIT=0s"}, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_in_progress": {status: 409, nextKey: "same", settings: []string{"ORDERS_IDEMPOTENCY_WAIT=0s"}, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return inProgress(t, s, s.ReserveCall(s.CustomerToken(t), s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID))
 	}},
-	"invalid_order_state": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"invalid_order_state": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CancelCall(s.CustomerToken(t), s.MustCreateOrderIn(t, order.Cancelled, e2e.Alice, "tea").ID)
 	}},
-	"out_of_stock": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"out_of_stock": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 11)
 	}},
@@ -101,33 +103,33 @@ var refusals = map[string]struct {
 		s.MustCreateOrder(t, e2e.Alice, "tea", 5)
 		return s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), 4)
 	}},
-	"reservation_expired": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"reservation_expired": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
 		s.ExpireReservation(t, o.ID)
 		return s.ConfirmCall(t, e2e.Alice, o.ID)
 	}},
-	"refund_exceeds_payment": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"refund_exceeds_payment": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.RefundCall(s.CustomerToken(t), s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1).ID, "100.01")
 	}},
-	"validation_failed": {status: 422, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"validation_failed": {status: 422, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 0)
 	}},
-	"unknown_sku": {status: 422, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"unknown_sku": {status: 422, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "coffee", 1)
 	}},
-	"mixed_currencies": {status: 422, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"mixed_currencies": {status: 422, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return mixedOrder(t, s, e2e.Shop, "EUR")
 	}},
-	"mixed_sellers": {status: 422, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"mixed_sellers": {status: 422, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return mixedOrder(t, s, e2e.Rival, "RUB")
 	}},
-	"payment_method_unavailable": {status: 422, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"payment_method_unavailable": {status: 422, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CardCall(t, s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_1")
 	}},
@@ -141,7 +143,7 @@ var refusals = map[string]struct {
 		s.Run(t)() // it runs and stops, and is not ready any more
 		return e2e.Get("", "/health/ready")
 	}},
-	"outcome_unknown": {status: 503, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"outcome_unknown": {status: 503, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		// The connection ends when COMMIT is under way, and the service cannot know the
 		// outcome.
@@ -177,7 +179,10 @@ func TestErrorCodes_CanAllBeReached(t *testing.T) {
 			t.Parallel()
 			s := e2e.Start(t, c.settings...)
 			s.PutProduct(t, "tea", 10)
-			s.WantProblem(t, c.status, code, c.refused(t, s))
+			r := s.WantProblem(t, c.status, code, c.refused(t, s))
+			if next := r.NextKey(); next != c.nextKey {
+				t.Errorf("next_key is %q, want %q: %s", next, c.nextKey, r.Body)
+			}
 		})
 	}
 }

@@ -76,6 +76,7 @@ func wantKeyReused(t testing.TB, s *e2e.Service, c e2e.Call) {
 		"code":       "idempotency_key_reused",
 		"request_id": r.Header.Get("X-Request-Id"),
 		"retryable":  false,
+		"next_key":   "new",
 	}, problem); diff != "" {
 		t.Errorf("the problem (-want +got): %s", diff)
 	}

@@ -34,6 +34,12 @@ const (
 	IdempotencyResultReused  IdempotencyResult = "reused"
 )
 
+// Defines values for NextKey.
+const (
+	NextKeyNew  NextKey = "new"
+	NextKeySame NextKey = "same"
+)
+
 // Defines values for OrderStatus.
 const (
 	OrderStatusCancelled         OrderStatus = "cancelled"
@@ -305,6 +311,9 @@ type Money struct {
 // Name A name, on a single line.
 type Name = string
 
+// NextKey Which Idempotency-Key another attempt needs. `same`: the operation has not been decided, or may still take effect. `new`: it has been decided, or the request has to change.
+type NextKey string
+
 // Order Products that a customer buys from one seller, in one currency.
 type Order struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
@@ -442,6 +451,9 @@ type Problem struct {
 	// Instance The path of the request.
 	Instance string `json:"instance"`
 
+	// NextKey The key of another attempt, or null where the operation takes no Idempotency-Key.
+	NextKey *NextKey `json:"next_key"`
+
 	// RequestID Identifies the request in the server's logs.
 	RequestID string `json:"request_id"`
 
@@ -454,7 +466,7 @@ type Problem struct {
 	// Title A short description of the kind of problem.
 	Title string `json:"title"`
 
-	// Type A URI that identifies the kind of problem.
+	// Type A URI that identifies the kind of problem. docs/problems.md has a section for each.
 	Type string `json:"type"`
 }
 
