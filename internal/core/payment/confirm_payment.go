@@ -36,20 +36,24 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 			repeated = true
 			return p.repeats(cmd)
 		}
-		if cmd.Method == ByCard {
-			p, err = s.payByCard(ctx, tx, op, cmd, by)
-			return err
-		}
-		var e *LedgerEntry
-		if p, e, err = op.payFromBalance(by, tx.Now); err != nil {
-			return err
-		}
-		if err := tx.savePaid(ctx, op, p, e); err != nil {
+		if p, err = s.pay(ctx, tx, op, cmd, by); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.AuditLog, actor, "ConfirmPayment", order.Resource(cmd.OrderID), nil)
 	})
 	return p, repeated, err
+}
+
+// pay saves a payment by the method of the command.
+func (s *Service) pay(ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
+	if cmd.Method == ByCard {
+		return s.payByCard(ctx, tx, op, cmd, by)
+	}
+	p, e, err := op.payFromBalance(by, tx.Now)
+	if err != nil {
+		return nil, err
+	}
+	return p, tx.savePaid(ctx, op, p, e)
 }
 
 // payByCard saves a payment that is processing and the intent to charge the card, in

@@ -39,6 +39,13 @@ func placed(t testing.TB, f *coretest.Fixture) *order.Order  { return f.Placed(t
 func paid(t testing.TB, f *coretest.Fixture) *order.Order    { return f.Paid(t) }
 func shipped(t testing.TB, f *coretest.Fixture) *order.Order { return f.Shipped(t) }
 
+// placedWithCards prepares an order where cards are accepted. No use case calls the
+// provider: it records what to ask it for.
+func placedWithCards(t testing.TB, f *coretest.Fixture) *order.Order {
+	f.Payments.Gateway = struct{ payment.Gateway }{}
+	return f.Placed(t)
+}
+
 // expired prepares an order whose reservation has just expired. Its stock has not been
 // released yet.
 func expired(t testing.TB, f *coretest.Fixture) *order.Order {
@@ -100,6 +107,10 @@ var useCases = []useCase{
 	{
 		name: "ConfirmPayment", prepare: placed, keyed: true, do: confirm(payment.FromBalance), changed: confirm(payment.ByCard),
 		allowed: []core.Actor{ann}, events: []string{"order.paid", "balance.payment", "payment.captured"},
+	},
+	{
+		name: "ConfirmPayment by card", prepare: placedWithCards, keyed: true, do: confirm(payment.ByCard), changed: confirm(payment.FromBalance),
+		allowed: []core.Actor{ann}, events: []string{"order.payment_processing", "payment.processing"},
 	},
 	{
 		name: "RefundPayment in part", prepare: paid, keyed: true, do: refund("30.00", "broken"), changed: refund("30.00", "lost"),
