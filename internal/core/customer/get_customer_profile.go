@@ -19,7 +19,7 @@ func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, cust
 		if p, err = tx.Profiles.Get(ctx, customerID); err != nil {
 			return core.RefusalOf(err, "profile")
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetCustomerProfile", resource(customerID))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetCustomerProfile", resource(customerID), auditMetadata(customerID))
 	})
 	return p, err
 }

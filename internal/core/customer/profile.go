@@ -2,7 +2,12 @@
 // which never enters logs, events or problem documents (AUTH-16).
 package customer
 
-import "time"
+import (
+	"strings"
+	"time"
+
+	"example.com/orders/internal/core"
+)
 
 // Profile is a customer's name and contact data.
 type Profile struct {
@@ -17,3 +22,22 @@ type Profile struct {
 
 // resource names a profile in the audit log.
 func resource(customerID string) string { return "profile/" + customerID }
+
+// auditMetadata says in the audit log whose a profile is.
+func auditMetadata(customerID string) core.Metadata {
+	return core.Owners{Customer: customerID}.Metadata()
+}
+
+// changes returns the names of the members that differ from an earlier version. The values
+// are personal data (AUTH-16).
+func (p *Profile) changes(before *Profile) string {
+	var names []string
+	for _, member := range []struct{ name, was, is string }{
+		{"full_name", before.FullName, p.FullName}, {"email", before.Email, p.Email}, {"phone", before.Phone, p.Phone},
+	} {
+		if member.was != member.is {
+			names = append(names, member.name)
+		}
+	}
+	return strings.Join(names, " ")
+}

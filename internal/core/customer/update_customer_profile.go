@@ -13,15 +13,19 @@ func (s *Service) UpdateCustomerProfile(ctx context.Context, actor core.Actor, p
 		return nil, err
 	}
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		_, err := tx.Profiles.Lock(ctx, p.CustomerID)
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
+		before, err := tx.Profiles.Lock(ctx, p.CustomerID)
+		if errors.Is(err, core.ErrNotFound) {
+			before, err = &Profile{New: true}, nil
+		}
+		if err != nil {
 			return err
 		}
-		p.New, p.UpdatedAt = err != nil, tx.Now
+		p.New, p.UpdatedAt = before.New, tx.Now
 		if err := tx.Profiles.Save(ctx, &p); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "UpdateCustomerProfile", resource(p.CustomerID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "UpdateCustomerProfile", resource(p.CustomerID),
+			auditMetadata(p.CustomerID).With("changed", p.changes(before)))
 	})
 	return &p, err
 }

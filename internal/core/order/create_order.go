@@ -66,7 +66,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if err := tx.openOrder(ctx, o, basket.Stock, s.ReservationTTL); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "CreateOrder", Resource(o.ID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "CreateOrder", Resource(o.ID), o.Owners().Metadata().WithAmount(o.Total))
 	})
 	return o, repeated, err
 }

@@ -19,7 +19,7 @@ func (s *Service) GetOrderByID(ctx context.Context, actor core.Actor, id int64) 
 		if err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetOrderById", Resource(id))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetOrderById", Resource(id), o.Owners().Metadata())
 	})
 	return o, err
 }

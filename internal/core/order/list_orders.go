@@ -14,6 +14,11 @@ type Filter struct {
 	Grant core.Grant
 }
 
+// auditMetadata says in the audit log which orders were asked for.
+func (f Filter) auditMetadata() core.Metadata {
+	return core.Metadata{}.With("customer_id", f.CustomerID).With("status", string(f.Status))
+}
+
 // ListOrders returns a page of orders, newest first, and the position of the next page.
 // Customers see their own orders, and sellers the orders of their products.
 // Administrators see all orders; that is audited.
@@ -25,7 +30,7 @@ func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filte
 		if found, err = tx.Orders.List(ctx, filter, page); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, filter.Grant.ListAccess(), "ListOrders", "orders")
+		return core.AuditRead(ctx, tx.AuditLog, actor, filter.Grant.ListAccess(), "ListOrders", "orders", filter.auditMetadata())
 	})
 	found, next := core.Paginate(found, page.Limit, func(o *Order) core.Position {
 		return core.Position{CreatedAt: o.CreatedAt, ID: o.ID}

@@ -2,6 +2,8 @@ package order
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -30,6 +32,28 @@ func (p *Product) Owners() core.Owners { return core.Owners{Seller: p.SellerID} 
 
 // Available returns the quantity that can still be ordered.
 func (p *Product) Available() int64 { return p.OnHand - p.Reserved }
+
+// auditMetadata says in the audit log what a product is now and, unless it is new, what
+// changed. A name is text that somebody wrote, so only its change is named (AUTH-16).
+func (p *Product) auditMetadata(before Product) core.Metadata {
+	m := p.Owners().Metadata().With("price", p.Price.String()).With("on_hand", strconv.FormatInt(p.OnHand, 10))
+	if p.New {
+		return m
+	}
+	var changed []string
+	if p.Name != before.Name {
+		changed = append(changed, "name")
+	}
+	if !p.Price.Equal(before.Price) {
+		changed = append(changed, "price")
+		m.With("previous_price", before.Price.String())
+	}
+	if p.OnHand != before.OnHand {
+		changed = append(changed, "on_hand")
+		m.With("previous_on_hand", strconv.FormatInt(before.OnHand, 10))
+	}
+	return m.With("changed", strings.Join(changed, " "))
+}
 
 // Stock is the products of one order by SKU, locked by the transaction.
 type Stock map[string]*Product

@@ -38,13 +38,14 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 		if err != nil {
 			return core.RefusalOf(err, "product")
 		}
+		before := *p
 		if err := p.replace(cmd, tx.Now); err != nil {
 			return err
 		}
 		if err := tx.Products.Save(ctx, p); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "PutProduct", "product/"+p.SKU, nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "PutProduct", "product/"+p.SKU, p.auditMetadata(before))
 	})
 	return p, p != nil && p.New, err
 }

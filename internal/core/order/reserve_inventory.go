@@ -39,7 +39,7 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 		if err := tx.SaveOrder(ctx, o, reservation.Stock, EventReserved); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "ReserveInventory", Resource(o.ID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "ReserveInventory", Resource(o.ID), o.Owners().Metadata())
 	})
 	return o, repeated, err
 }

@@ -22,6 +22,7 @@ func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd U
 		if o, err = tx.Orders.Lock(ctx, cmd.OrderID, deliverGrant(actor)); err != nil {
 			return core.RefusalOf(err, "order")
 		}
+		previous := o.Status
 		if err := o.Advance(cmd.Status, tx.Now); err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd U
 			return err
 		}
 		return core.AuditChange(ctx, tx.AuditLog, actor, "UpdateOrderStatus", Resource(o.ID),
-			map[string]string{"status": string(o.Status)})
+			o.Owners().Metadata().With("previous_status", string(previous)).With("status", string(o.Status)))
 	})
 	return o, err
 }

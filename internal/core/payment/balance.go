@@ -52,3 +52,8 @@ func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money
 
 // resource names a customer's balances in the audit log.
 func resource(customerID string) string { return "balance/" + customerID }
+
+// auditMetadata says in the audit log whose a balance is.
+func auditMetadata(customerID string) core.Metadata {
+	return core.Owners{Customer: customerID}.Metadata()
+}

@@ -34,30 +34,38 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 			repeated = true
 			return prior.Repeats(cancellation)
 		}
+		previous := o.Status
 		if err := o.Cancel(cancellation, op.Stock, tx.Now); err != nil {
 			return err
 		}
 		if err := tx.SaveOrder(ctx, o, op.Stock, order.EventCancelled); err != nil {
 			return err
 		}
-		if err := tx.refundInFull(ctx, op, cancellation); err != nil {
+		r, err := tx.refundInFull(ctx, op, cancellation)
+		if err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "CancelOrder", order.Resource(o.ID), nil)
+		metadata := o.Owners().Metadata()
+		if r != nil {
+			metadata = r.auditMetadata(o)
+		}
+		return core.AuditChange(ctx, tx.AuditLog, actor, "CancelOrder", order.Resource(o.ID),
+			metadata.With("previous_status", string(previous)))
 	})
 	return o, repeated, err
 }
 
-// refundInFull refunds everything refundable of a cancelled order.
-func (tx Tx) refundInFull(ctx context.Context, op *OrderPayments, cancellation order.Cancellation) error {
+// refundInFull refunds everything refundable of a cancelled order. It returns nil when
+// that is nothing.
+func (tx Tx) refundInFull(ctx context.Context, op *OrderPayments, cancellation order.Cancellation) (*Refund, error) {
 	p := op.captured()
 	if p == nil || p.Refundable().IsZero() {
-		return nil
+		return nil, nil
 	}
 	r, e, err := op.refund(p, p.Refundable(), core.Operation{Actor: cancellation.By.Actor}, tx.Now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Reason, r.Full = cancellation.Reason, true
-	return tx.saveRefund(ctx, op, r, e)
+	return r, tx.saveRefund(ctx, op, r, e)
 }

@@ -52,7 +52,7 @@ func (s *Service) changeBalance(
 		if err := tx.saveEntry(ctx, locked.Balance, e); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, action, resource(cmd.CustomerID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, action, resource(cmd.CustomerID), e.auditMetadata())
 	})
 	return e, repeated, err
 }

@@ -39,7 +39,8 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 		if p, err = s.pay(ctx, tx, op, cmd, by); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "ConfirmPayment", order.Resource(cmd.OrderID), nil)
+		return core.AuditChange(ctx, tx.AuditLog, actor, "ConfirmPayment", order.Resource(cmd.OrderID),
+			op.Order.Owners().Metadata().WithID("payment_id", p.ID).With("method", string(p.Method)).WithAmount(p.Amount))
 	})
 	return p, repeated, err
 }

@@ -55,3 +55,9 @@ type LedgerEntry struct {
 	By          core.Operation
 	CreatedAt   time.Time
 }
+
+// auditMetadata describes an entry that changed a balance in the audit log.
+func (e *LedgerEntry) auditMetadata() core.Metadata {
+	return auditMetadata(e.CustomerID).WithAmount(e.Amount).
+		WithID("balance_transaction_id", e.ID).With("balance_after", e.BalanceAfter.Decimal())
+}

@@ -20,7 +20,7 @@ func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor,
 		if entries, err = tx.Ledger.List(ctx, customerID, page); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListBalanceTransactions", resource(customerID))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListBalanceTransactions", resource(customerID), auditMetadata(customerID))
 	})
 	entries, next := core.Paginate(entries, page.Limit, func(e *LedgerEntry) core.Position {
 		return core.Position{CreatedAt: e.CreatedAt, ID: e.ID}

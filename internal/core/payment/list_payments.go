@@ -24,7 +24,7 @@ func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID in
 		if payments, err = tx.Payments.Of(ctx, orderID); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListPayments", order.Resource(orderID))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListPayments", order.Resource(orderID), o.Owners().Metadata())
 	})
 	return payments, err
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
 )
 
 // RefundStatus is the state of a refund.
@@ -40,6 +41,11 @@ type Refund struct {
 	CreatedAt time.Time
 	// New reports that the refund has not been stored: Save inserts it.
 	New bool
+}
+
+// auditMetadata describes a refund of an order in the audit log.
+func (r *Refund) auditMetadata(o *order.Order) core.Metadata {
+	return o.Owners().Metadata().WithID("payment_id", r.PaymentID).WithID("refund_id", r.ID).WithAmount(r.Amount)
 }
 
 // repeats refuses a command that asks for another refund than the one that the same

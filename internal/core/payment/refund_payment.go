@@ -2,7 +2,6 @@ package payment
 
 import (
 	"context"
-	"strconv"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -43,7 +42,7 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 			return err
 		}
 		return core.AuditChange(ctx, tx.AuditLog, actor, "RefundPayment", order.Resource(cmd.OrderID),
-			map[string]string{"refund": strconv.FormatInt(r.ID, 10)})
+			r.auditMetadata(op.Order))
 	})
 	return r, repeated, err
 }

@@ -162,20 +162,20 @@ type Effects struct {
 // "order.paid", "root CancelOrder order/3".
 func (f *Fixture) Effects(t testing.TB, fn func()) Effects {
 	t.Helper()
-	events, audited := len(f.Store.Events()), len(f.entries(t))
+	events, audited := len(f.Store.Events()), len(f.AuditEntries(t))
 	fn()
 	var caused Effects
 	for _, e := range f.Store.Events()[events:] {
 		caused.Events = append(caused.Events, string(e.Type))
 	}
-	for _, e := range f.entries(t)[audited:] {
+	for _, e := range f.AuditEntries(t)[audited:] {
 		caused.Audited = append(caused.Audited, e.Actor+" "+e.Action+" "+e.Resource)
 	}
 	return caused
 }
 
-// entries returns the audit log, the oldest entry first.
-func (f *Fixture) entries(t testing.TB) []core.AuditEntry {
+// AuditEntries returns the audit log, the oldest entry first.
+func (f *Fixture) AuditEntries(t testing.TB) []core.AuditEntry {
 	t.Helper()
 	newestFirst, _, err := f.Audit.ListAuditLog(t.Context(), core.Page{Limit: 10_000})
 	must(t, newestFirst, err)

@@ -182,7 +182,7 @@ var useCases = []useCase{
 
 func putProduct(name string) command {
 	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-		cmd := order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: 10}
+		cmd := order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: 9}
 		_, _, err := f.Orders.PutProduct(ctx, actor, cmd)
 		return false, err
 	}

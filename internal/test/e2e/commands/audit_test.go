@@ -2,11 +2,13 @@ package commands_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/test/e2e"
 )
 
@@ -28,8 +30,8 @@ func TestListAuditLog_ShowsActionsOfAdministrators(t *testing.T) {
 	second := s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
 	admin := s.AdminToken(t)
 	credit := s.CreditCall(t, e2e.Alice, "5.00").WithToken(admin)
-	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, credit)
-	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, s.ChargeCall(t, e2e.Alice, "5.00").WithToken(admin))
+	credited := e2e.Want[e2e.Transaction](t, s, http.StatusCreated, credit)
+	charged := e2e.Want[e2e.Transaction](t, s, http.StatusCreated, s.ChargeCall(t, e2e.Alice, "2.00").WithToken(admin))
 	e2e.Want[e2e.Order](t, s, http.StatusOK, e2e.StatusCall(admin, first.ID, "fulfilling"))
 	refund := e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(admin, first.ID, "10.00"))
 	e2e.Want[e2e.Order](t, s, http.StatusOK, s.CancelCall(admin, second.ID))
@@ -37,19 +39,29 @@ func TestListAuditLog_ShowsActionsOfAdministrators(t *testing.T) {
 	s.WantProblem(t, http.StatusConflict, "refund_exceeds_payment", s.RefundCall(admin, first.ID, "90.01"))
 	s.WantProblem(t, http.StatusConflict, "invalid_order_state", e2e.StatusCall(admin, first.ID, "delivered"))
 	e2e.Want[e2e.Order](t, s, http.StatusOK, e2e.Get(admin, fmt.Sprintf("/orders/%d", first.ID)))
+	e2e.Want[e2e.Page[e2e.Order]](t, s, http.StatusOK, e2e.Get(admin, "/orders?status=paid&customer_id=alice"))
 	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, credit) // a replay
 
-	entry := func(action, resource string, metadata map[string]string) e2e.AuditEntry {
-		return e2e.AuditEntry{Actor: e2e.Root, Action: action, Resource: resource, Metadata: metadata}
-	}
-	none := map[string]string{}
+	payments := s.ReadPayments(t, second.ID)
+	ofOrder := core.Metadata{"customer_id": e2e.Alice, "seller_id": e2e.Shop}
+	ofAlice := core.Metadata{"customer_id": e2e.Alice, "currency": "RUB"}
 	want := []e2e.AuditEntry{
-		entry("GetOrderById", fmt.Sprintf("order/%d", first.ID), none),
-		entry("CancelOrder", fmt.Sprintf("order/%d", second.ID), none),
-		entry("RefundPayment", fmt.Sprintf("order/%d", first.ID), map[string]string{"refund": fmt.Sprint(refund.ID)}),
-		entry("UpdateOrderStatus", fmt.Sprintf("order/%d", first.ID), map[string]string{"status": "fulfilling"}),
-		entry("ChargeBalance", "balance/alice", none),
-		entry("CreditBalance", "balance/alice", none),
+		entry("ListOrders", "orders", core.Metadata{"customer_id": e2e.Alice, "status": "paid"}),
+		entry("GetOrderById", orderResource(first), ofOrder),
+		entry("CancelOrder", orderResource(second), ofOrder, core.Metadata{
+			"previous_status": "paid", "amount": "100.00", "currency": "RUB",
+			"payment_id": fmt.Sprint(payments[0].ID), "refund_id": fmt.Sprint(payments[0].Refunds[0].ID),
+		}),
+		entry("RefundPayment", orderResource(first), ofOrder, core.Metadata{
+			"amount": "10.00", "currency": "RUB", "payment_id": fmt.Sprint(refund.PaymentID), "refund_id": fmt.Sprint(refund.ID),
+		}),
+		entry("UpdateOrderStatus", orderResource(first), ofOrder, core.Metadata{"previous_status": "paid", "status": "fulfilling"}),
+		entry("ChargeBalance", "balance/alice", ofAlice, core.Metadata{
+			"amount": "2.00", "balance_transaction_id": fmt.Sprint(charged.ID), "balance_after": charged.BalanceAfter.Amount,
+		}),
+		entry("CreditBalance", "balance/alice", ofAlice, core.Metadata{
+			"amount": "5.00", "balance_transaction_id": fmt.Sprint(credited.ID), "balance_after": credited.BalanceAfter.Amount,
+		}),
 	}
 	page := e2e.Want[e2e.Page[e2e.AuditEntry]](t, s, http.StatusOK, e2e.Get(admin, "/admin/audit-log"))
 	for i := range page.Data {
@@ -59,3 +71,14 @@ func TestListAuditLog_ShowsActionsOfAdministrators(t *testing.T) {
 		t.Errorf("audit log (-want +got):\n%s", diff)
 	}
 }
+
+// entry is an entry of the administrator without its id.
+func entry(action, resource string, metadata ...core.Metadata) e2e.AuditEntry {
+	e := e2e.AuditEntry{Actor: e2e.Root, Action: action, Resource: resource, Metadata: map[string]string{}}
+	for _, part := range metadata {
+		maps.Copy(e.Metadata, part)
+	}
+	return e
+}
+
+func orderResource(o e2e.Order) string { return fmt.Sprintf("order/%d", o.ID) }

@@ -121,14 +121,14 @@ type AuditEntry struct {
 	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// Metadata Details of the action, as names and values.
+	// Metadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
 	Metadata AuditMetadata `json:"metadata"`
 
 	// Resource The resource, such as `order/1041`.
 	Resource string `json:"resource"`
 }
 
-// AuditMetadata Details of the action, as names and values.
+// AuditMetadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
 type AuditMetadata map[string]string
 
 // AuditPage A page of the audit log.

@@ -1,0 +1,148 @@
+package coretest_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	coretest "example.com/orders/internal/test/core"
+)
+
+// auditMetadata is what the audit log says about each use case. Ann and shop are whose the
+// resource is. An id is that of something that the use case made.
+var auditMetadata = map[string]core.Metadata{
+	"PutProduct": {
+		"seller_id": "shop", "changed": "name price on_hand",
+		"price": "41.00 RUB", "previous_price": "40.00 RUB", "on_hand": "9", "previous_on_hand": "10",
+	},
+	"CreateOrder":                      {"customer_id": "ann", "seller_id": "shop", "amount": "40.00", "currency": "RUB"},
+	"GetOrderById":                     {"customer_id": "ann", "seller_id": "shop"},
+	"ReserveInventory":                 {"customer_id": "ann", "seller_id": "shop"},
+	"UpdateOrderStatus":                {"customer_id": "ann", "seller_id": "shop", "previous_status": "paid", "status": "fulfilling"},
+	"ConfirmPayment":                   paymentMetadata("balance"),
+	"ConfirmPayment by card":           paymentMetadata("card"),
+	"RefundPayment in part":            refundMetadata("30.00"),
+	"RefundPayment in full":            refundMetadata("80.00"),
+	"CancelOrder, waiting for payment": {"customer_id": "ann", "seller_id": "shop", "previous_status": "pending_payment"},
+	"CancelOrder, paid":                refundMetadata("80.00").With("previous_status", "paid"),
+	"ListPayments":                     {"customer_id": "ann", "seller_id": "shop"},
+	"CreditBalance":                    entryMetadata("101.00"),
+	"ChargeBalance":                    entryMetadata("99.00"),
+	"GetBalance":                       {"customer_id": "ann"},
+	"ListBalanceTransactions":          {"customer_id": "ann"},
+	"UpdateCustomerProfile":            {"customer_id": "ann", "changed": "full_name"},
+	"GetCustomerProfile":               {"customer_id": "ann"},
+}
+
+func paymentMetadata(method string) core.Metadata {
+	return core.Metadata{
+		"customer_id": "ann", "seller_id": "shop", "payment_id": "an id", "method": method, "amount": "80.00", "currency": "RUB",
+	}
+}
+
+func refundMetadata(amount string) core.Metadata {
+	return core.Metadata{
+		"customer_id": "ann", "seller_id": "shop", "payment_id": "an id", "refund_id": "an id", "amount": amount, "currency": "RUB",
+	}
+}
+
+func entryMetadata(after string) core.Metadata {
+	return core.Metadata{
+		"customer_id": "ann", "amount": "1.00", "currency": "RUB", "balance_transaction_id": "an id", "balance_after": after,
+	}
+}
+
+func TestAudit_SaysWhoseTheResourceIsAndWhatWasDone(t *testing.T) {
+	t.Parallel()
+	for _, u := range useCases {
+		t.Run(u.name, func(t *testing.T) {
+			t.Parallel()
+			f := coretest.New(t)
+			o := u.prepare(t, f)
+			before := len(f.AuditEntries(t))
+			if _, err := u.do(t.Context(), f, u.administrator(), o, f.Key()); err != nil {
+				t.Fatal(err)
+			}
+			entries := f.AuditEntries(t)[before:]
+			if len(entries) != 1 {
+				t.Fatalf("the audit log has %+v, want one more entry", entries)
+			}
+			if diff := cmp.Diff(auditMetadata[u.name], withoutIDs(entries[0].Metadata)); diff != "" {
+				t.Errorf("metadata (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// administrator returns an administrator who may run the use case.
+func (u useCase) administrator() core.Actor {
+	if u.admits(root) {
+		return root
+	}
+	return core.Actor{Subject: u.allowed[0].Subject, Roles: append(slices.Clone(u.allowed[0].Roles), core.Admin)}
+}
+
+// withoutIDs replaces the ids that the store has allocated.
+func withoutIDs(m core.Metadata) core.Metadata {
+	for name, value := range m {
+		id, err := strconv.ParseInt(value, 10, 64)
+		if err == nil && id > 0 && strings.HasSuffix(name, "_id") {
+			m[name] = "an id"
+		}
+	}
+	return m
+}
+
+func TestAudit_NamesTheFiltersOfAList(t *testing.T) {
+	t.Parallel()
+	f := coretest.New(t)
+	for _, filter := range []order.Filter{
+		{}, {CustomerID: "ann"}, {Status: order.Paid}, {CustomerID: "ann", Status: order.Shipped},
+	} {
+		if _, _, err := f.Orders.ListOrders(t.Context(), root, filter, core.Page{Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []core.Metadata
+	for _, e := range f.AuditEntries(t) {
+		got = append(got, e.Metadata)
+	}
+	want := []core.Metadata{{}, {"customer_id": "ann"}, {"status": "paid"}, {"customer_id": "ann", "status": "shipped"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+}
+
+// What people wrote can be about people, so the audit log names only that it changed.
+func TestAudit_CarriesNoText(t *testing.T) {
+	t.Parallel()
+	const private = "Анна Аннина"
+	f := coretest.New(t)
+	o := f.Paid(t)
+	both := core.Actor{Subject: "ann", Roles: []core.Role{core.Customer, core.Admin}}
+	createReferring := func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
+		cmd := order.CreateOrder{Reference: private, Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: key}
+		_, repeated, err := f.Orders.CreateOrder(ctx, actor, cmd)
+		return repeated, err
+	}
+	for _, do := range []command{
+		putProduct(private), updateProfile, createReferring, refund("1.00", private), cancel(private),
+	} {
+		if err := run(do, both)(t, f, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range f.AuditEntries(t) {
+		for name, value := range e.Metadata {
+			if strings.Contains(value, "Анна") { // which is the name in the profile, too
+				t.Errorf("%s of %s is %s", name, e.Action, value)
+			}
+		}
+	}
+}
