@@ -91,7 +91,7 @@ func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) us
 		orders:    &order.Service{Store: db.Orders(), ReservationTTL: cfg.ReservationTTL},
 		payments:  &payment.Service{Store: db.Payments(), Gateway: gateway},
 		customers: &customer.Service{Store: db.Customers()},
-		audit:     &audit.Service{Log: db},
+		audit:     &audit.Service{Store: db.Audit()},
 	}
 }
 

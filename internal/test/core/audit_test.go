@@ -65,11 +65,11 @@ func TestAudit_SaysWhoseTheResourceIsAndWhatWasDone(t *testing.T) {
 			t.Parallel()
 			f := coretest.New(t)
 			o := u.prepare(t, f)
-			before := len(f.AuditEntries(t))
+			before := len(f.Store.AuditEntries())
 			if _, err := u.do(t.Context(), f, u.administrator(), o, f.Key()); err != nil {
 				t.Fatal(err)
 			}
-			entries := f.AuditEntries(t)[before:]
+			entries := f.Store.AuditEntries()[before:]
 			if len(entries) != 1 {
 				t.Fatalf("the audit log has %+v, want one more entry", entries)
 			}
@@ -110,7 +110,7 @@ func TestAudit_NamesTheFiltersOfAList(t *testing.T) {
 		}
 	}
 	var got []core.Metadata
-	for _, e := range f.AuditEntries(t) {
+	for _, e := range f.Store.AuditEntries() {
 		got = append(got, e.Metadata)
 	}
 	want := []core.Metadata{{}, {"customer_id": "ann"}, {"status": "paid"}, {"customer_id": "ann", "status": "shipped"}}
@@ -138,11 +138,27 @@ func TestAudit_CarriesNoText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, e := range f.AuditEntries(t) {
+	for _, e := range f.Store.AuditEntries() {
 		for name, value := range e.Metadata {
 			if strings.Contains(value, "Анна") { // which is the name in the profile, too
 				t.Errorf("%s of %s is %s", name, e.Action, value)
 			}
 		}
+	}
+}
+
+// The entry about a read of the log comes after the page that was read.
+func TestListAuditLog_IsAudited(t *testing.T) {
+	t.Parallel()
+	f := coretest.New(t)
+	for reads := range 2 {
+		page, _, err := f.Audit.ListAuditLog(t.Context(), root, core.Page{Limit: 10})
+		if err != nil || len(page) != reads {
+			t.Errorf("read %d: a page of %+v, %v; want the entries of the reads before", reads, page, err)
+		}
+	}
+	want := core.AuditEntry{ID: 2, Actor: "root", At: f.Now(), Action: "ListAuditLog", Resource: "audit-log"}
+	if entries := f.Store.AuditEntries(); len(entries) != 2 || !cmp.Equal(entries[1], want) {
+		t.Errorf("audit log: %+v, want a second %+v", entries, want)
 	}
 }

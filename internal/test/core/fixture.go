@@ -5,7 +5,6 @@ package coretest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,7 +52,7 @@ func New(t testing.TB) *Fixture {
 	f.Orders = &order.Service{Store: f.Store.Orders(), ReservationTTL: ReservationTTL}
 	f.Payments = &payment.Service{Store: f.Store.Payments()}
 	f.Customers = &customer.Service{Store: f.Store.Customers()}
-	f.Audit = &audit.Service{Log: f.Store}
+	f.Audit = &audit.Service{Store: f.Store.Audit()}
 	return f
 }
 
@@ -162,25 +161,16 @@ type Effects struct {
 // "order.paid", "root CancelOrder order/3".
 func (f *Fixture) Effects(t testing.TB, fn func()) Effects {
 	t.Helper()
-	events, audited := len(f.Store.Events()), len(f.AuditEntries(t))
+	events, audited := len(f.Store.Events()), len(f.Store.AuditEntries())
 	fn()
 	var caused Effects
 	for _, e := range f.Store.Events()[events:] {
 		caused.Events = append(caused.Events, string(e.Type))
 	}
-	for _, e := range f.AuditEntries(t)[audited:] {
+	for _, e := range f.Store.AuditEntries()[audited:] {
 		caused.Audited = append(caused.Audited, e.Actor+" "+e.Action+" "+e.Resource)
 	}
 	return caused
-}
-
-// AuditEntries returns the audit log, the oldest entry first.
-func (f *Fixture) AuditEntries(t testing.TB) []core.AuditEntry {
-	t.Helper()
-	newestFirst, _, err := f.Audit.ListAuditLog(t.Context(), core.Page{Limit: 10_000})
-	must(t, newestFirst, err)
-	slices.Reverse(newestFirst)
-	return newestFirst
 }
 
 // Money parses a constant amount.

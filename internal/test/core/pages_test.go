@@ -46,7 +46,7 @@ var lists = map[string]struct {
 	"ListAuditLog": {
 		add: func(t testing.TB, f *coretest.Fixture) { f.Product(t, root, f.Key(), "1.00", 1) },
 		list: func(t testing.TB, f *coretest.Fixture, page core.Page) ([]int64, *core.Position, error) {
-			found, next, err := f.Audit.ListAuditLog(t.Context(), page)
+			found, next, err := f.Audit.ListAuditLog(t.Context(), root, page)
 			return idsOf(found, func(e core.AuditEntry) int64 { return e.ID }), next, err
 		},
 	},

@@ -24,7 +24,7 @@ var otherRoutes = map[string]Route{
 	"getIdempotencyKey": {Prepare: getIdempotencyKey, Access: Access{ownKeys, ownKeys, ownKeys, ownKeys, false, 0}},
 	"listAuditLog": {
 		Prepare: readPath("/admin/audit-log"),
-		Access:  Access{Customer: nobody, Seller: nobody, Admin: everybody, System: nobody},
+		Access:  Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: nobody},
 	},
 
 	"getLiveness":  {Prepare: readPath("/health/live"), Access: Access{Public: true, PublicStatus: 200}},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/audit"
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
@@ -50,6 +51,9 @@ func (s *Store) Payments() payment.Store { return paymentStore{s} }
 // Customers returns the store of the use cases about customers.
 func (s *Store) Customers() customer.Store { return customerStore{s} }
 
+// Audit returns the store of the use cases about the audit log.
+func (s *Store) Audit() audit.Store { return auditStore{s} }
+
 // Intents returns the jobs for the card provider, in the order in which they were added.
 func (s *Store) Intents() []Intent { return slices.Clone(s.committed.Load().intents) }
 
@@ -80,14 +84,21 @@ func (c customerStore) InTx(ctx context.Context, fn func(context.Context, custom
 	return c.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customerTx()) })
 }
 
-// Entries returns a page of the audit log and one entry more, newest first; see
-// [audit.Log].
-func (s *Store) Entries(_ context.Context, page core.Page) ([]core.AuditEntry, error) {
-	var rows []row[core.AuditEntry]
-	for _, e := range slices.Backward(s.committed.Load().audit) {
-		rows = append(rows, row[core.AuditEntry]{core.Position{CreatedAt: e.At, ID: e.ID}, e})
+// AuditEntries returns the audit log, the oldest entry first.
+func (s *Store) AuditEntries() []core.AuditEntry {
+	found := slices.Clone(s.committed.Load().audit)
+	for i := range found {
+		found[i] = copyEntry(found[i])
 	}
-	return pageOf(rows, page, copyEntry), nil
+	return found
+}
+
+type auditStore struct{ s *Store }
+
+func (a auditStore) InTx(ctx context.Context, fn func(context.Context, audit.Tx) error) error {
+	return a.s.inTx(ctx, func(ctx context.Context, t *tx) error {
+		return fn(ctx, audit.Tx{Entries: auditEntries{t}, AuditLog: auditLog{t}})
+	})
 }
 
 func copyEntry(e core.AuditEntry) core.AuditEntry {

@@ -15,7 +15,7 @@ func TestStore(t *testing.T) {
 		store := memory.New(time.Now)
 		return storetest.Stores{
 			Orders: store.Orders(), Payments: store.Payments(), Customers: store.Customers(),
-			Audit: store, Keys: store.Keys(), Replica: store.Keys(),
+			Audit: store.Audit(), Keys: store.Keys(), Replica: store.Keys(),
 			Events: func(testing.TB) []core.Event { return store.Events() },
 		}
 	})

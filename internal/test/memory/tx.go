@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -127,6 +128,18 @@ func (t auditLog) Add(_ context.Context, e core.AuditEntry) error {
 	e.ID, e.At = int64(len(t.audit)+1), t.now
 	t.audit = append(t.audit, e)
 	return nil
+}
+
+// auditEntries implements [audit.Entries].
+type auditEntries struct{ *tx }
+
+// List returns a page of the audit log and one entry more, newest first.
+func (t auditEntries) List(_ context.Context, page core.Page) ([]core.AuditEntry, error) {
+	var rows []row[core.AuditEntry]
+	for _, e := range slices.Backward(t.audit) {
+		rows = append(rows, row[core.AuditEntry]{core.Position{CreatedAt: e.At, ID: e.ID}, e})
+	}
+	return pageOf(rows, page, copyEntry), nil
 }
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", core.ErrUnavailable, err) }

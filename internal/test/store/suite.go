@@ -27,7 +27,7 @@ type Stores struct {
 	Orders    order.Store
 	Payments  payment.Store
 	Customers customer.Store
-	Audit     audit.Log
+	Audit     audit.Store
 	Keys      Keys
 	// Replica is the store of the same keys in another process.
 	Replica Keys

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/audit"
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
@@ -125,7 +126,11 @@ func auditEntries(t *testing.T, s Stores) {
 
 func (s Stores) auditEntries(t *testing.T, page core.Page) []core.AuditEntry {
 	t.Helper()
-	found, err := s.Audit.Entries(t.Context(), page)
+	var found []core.AuditEntry
+	err := s.Audit.InTx(t.Context(), func(ctx context.Context, tx audit.Tx) (err error) {
+		found, err = tx.Entries.List(ctx, page)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-func (a *api) listAuditLog(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {
-	entries, next, err := a.Audit.ListAuditLog(ctx, page)
+func (a *api) listAuditLog(ctx context.Context, actor core.Actor, page core.Page) (*success, error) {
+	entries, next, err := a.Audit.ListAuditLog(ctx, actor, page)
 	if err != nil {
 		return nil, err
 	}

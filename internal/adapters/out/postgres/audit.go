@@ -26,14 +26,20 @@ func (s auditLog) Add(ctx context.Context, e core.AuditEntry) error {
 	})
 }
 
-// Entries returns a page of the audit log and one more entry, newest first; see
-// [audit.Log].
-func (db *DB) Entries(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
-	rows, err := dbsqlc.New(db.pool).ListAuditEntries(ctx, dbsqlc.ListAuditEntriesParams{
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+// auditEntries implements [audit.Entries].
+type auditEntries struct{ t *tx }
+
+// List returns a page of the audit log and one more entry, newest first.
+func (s auditEntries) List(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
+	var rows []dbsqlc.AuditLog
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		rows, err = q.ListAuditEntries(ctx, dbsqlc.ListAuditEntriesParams{
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		})
+		return err
 	})
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("list the audit log: %w", err))
+		return nil, err
 	}
 	entries := make([]core.AuditEntry, len(rows))
 	for i, row := range rows {

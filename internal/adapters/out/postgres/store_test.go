@@ -23,7 +23,7 @@ func TestStore(t *testing.T) {
 		d := newDatabase(t)
 		return storetest.Stores{
 			Orders: d.Orders(), Payments: d.Payments(), Customers: d.Customers(),
-			Audit: d, Keys: d.Keys(), Replica: open(t, d.url).Keys(), Events: d.events,
+			Audit: d.Audit(), Keys: d.Keys(), Replica: open(t, d.url).Keys(), Events: d.events,
 		}
 	})
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"example.com/orders/internal/core/audit"
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
@@ -16,6 +17,9 @@ func (db *DB) Payments() payment.Store { return paymentStore{db} }
 
 // Customers returns the store of the use cases about customers.
 func (db *DB) Customers() customer.Store { return customerStore{db} }
+
+// Audit returns the store of the use cases about the audit log.
+func (db *DB) Audit() audit.Store { return auditStore{db} }
 
 type orderStore struct{ db *DB }
 
@@ -33,6 +37,14 @@ type customerStore struct{ db *DB }
 
 func (s customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
 	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customers()) })
+}
+
+type auditStore struct{ db *DB }
+
+func (s auditStore) InTx(ctx context.Context, fn func(context.Context, audit.Tx) error) error {
+	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error {
+		return fn(ctx, audit.Tx{Entries: auditEntries{t}, AuditLog: auditLog{t}})
+	})
 }
 
 func (t *tx) orders() order.Tx {

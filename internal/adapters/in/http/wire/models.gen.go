@@ -124,7 +124,7 @@ type AuditEntry struct {
 	// Metadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
 	Metadata AuditMetadata `json:"metadata"`
 
-	// Resource The resource, such as `order/1041`.
+	// Resource The resource, such as `order/1041`. Lists are `orders` and `audit-log`.
 	Resource string `json:"resource"`
 }
 
