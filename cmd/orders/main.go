@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-const usage = `orders is an order and payment service in which every command that moves money or
-reserves stock takes effect exactly once (AUTH-19).
+const usage = `orders is an order and payment service in which every command that moves money, or
+reserves or adjusts stock, takes effect exactly once (AUTH-19).
 
   orders serve                       run the service
   orders migrate up|down|version     change or print the schema version

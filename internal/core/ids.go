@@ -12,6 +12,7 @@ const (
 	RefundIDs
 	LedgerEntryIDs
 	ProductIDs
+	StockAdjustmentIDs
 )
 
 // IDs allocates ids before the rows exist, so that a command never waits for the

@@ -2,7 +2,7 @@ package order
 
 import "example.com/orders/internal/core"
 
-// The types of the events of orders.
+// The types of the events of orders and products.
 const (
 	EventCreated            core.EventType = "order.created"
 	EventReserved           core.EventType = "order.reserved"
@@ -14,12 +14,15 @@ const (
 	EventShipped            core.EventType = "order.shipped"
 	EventDelivered          core.EventType = "order.delivered"
 	EventCancelled          core.EventType = "order.cancelled"
+
+	EventStockAdjusted core.EventType = "product.stock_adjusted"
 )
 
 // EventTypes lists all types of this package.
 var EventTypes = []core.EventType{
 	EventCreated, EventReserved, EventReservationExpired, EventPaymentProcessing, EventPaymentFailed,
 	EventPaid, EventFulfilling, EventShipped, EventDelivered, EventCancelled,
+	EventStockAdjusted,
 }
 
 // deliveryEvents maps the statuses that Advance sets to their events.
@@ -42,6 +45,21 @@ func (o *Order) Event(what core.EventType) core.Event {
 			"amount":      o.Total.Decimal(),
 			"currency":    string(o.Total.Currency()),
 			"version":     o.Version,
+		},
+	}
+}
+
+// Event returns the event that says how an adjustment changed the stock of the product.
+func (p *Product) Event(what core.EventType, a *StockAdjustment) core.Event {
+	return core.Event{
+		Type:      what,
+		Aggregate: p.resource(),
+		Data: map[string]any{
+			"sku":                 p.SKU,
+			"seller_id":           p.SellerID,
+			"stock_adjustment_id": a.ID,
+			"change":              a.Change,
+			"on_hand":             a.OnHand,
 		},
 	}
 }

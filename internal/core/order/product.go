@@ -27,6 +27,9 @@ type Product struct {
 	New bool
 }
 
+// maxOnHand is the largest quantity on hand.
+const maxOnHand = 1_000_000_000
+
 // Owners returns the seller of the product.
 func (p *Product) Owners() core.Owners { return core.Owners{Seller: p.SellerID} }
 
@@ -54,6 +57,28 @@ func (p *Product) auditMetadata(before Product) core.Metadata {
 	}
 	return m.With("changed", strings.Join(changed, " "))
 }
+
+// adjust changes the quantity on hand by a difference. Refusals: stock_reserved for fewer
+// units than are reserved, validation_failed at the pointer for too many units.
+func (p *Product) adjust(change int64, pointer string) error {
+	switch {
+	case change < -p.Available():
+		return p.stockReserved()
+	case change > 0 && change > maxOnHand-p.OnHand:
+		return core.InvalidField(pointer, fmt.Sprintf("the quantity on hand must not exceed %d", maxOnHand))
+	}
+	p.OnHand += change
+	return nil
+}
+
+// stockReserved returns the refusal of fewer units on hand than are reserved.
+func (p *Product) stockReserved() error {
+	return core.Refuse(core.CodeStockReserved,
+		fmt.Sprintf("on_hand must not be below the reserved quantity: %d of %s are reserved", p.Reserved, p.SKU))
+}
+
+// resource names the product in events and in the audit log.
+func (p *Product) resource() string { return "product/" + p.SKU }
 
 // Stock is the products of one order by SKU, locked by the transaction.
 type Stock map[string]*Product

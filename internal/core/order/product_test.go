@@ -31,22 +31,23 @@ func TestPutProduct_ReplacesAllButOwnerAndReserved(t *testing.T) {
 	}
 }
 
-// stockMachine draws reservations and sales at random, and remembers them.
+// stockMachine draws reservations, sales and adjustments at random, and remembers them.
 type stockMachine struct {
-	onHand              int64 // before anything was sold
+	onHand              int64            // before anything was sold
+	adjusted            map[string]int64 // by SKU
 	stock               Stock
 	reservations, sales [][]Line
 }
 
-// Whatever is reserved, released and sold: the reserved quantity is the sum of the
-// reservations, and on hand is what has not been sold.
+// Whatever is reserved, released, sold and adjusted: the reserved quantity is the sum of
+// the reservations, and on hand is what was there or added, and has not been sold.
 func TestStock_CountsReservationsAndSales(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 20).Draw(t, "on hand")
-		m := &stockMachine{onHand: n, stock: Stock{"tea": {SKU: "tea", OnHand: n}, "cup": {SKU: "cup", OnHand: n}}}
+		m := &stockMachine{onHand: n, adjusted: map[string]int64{}, stock: Stock{"tea": {SKU: "tea", OnHand: n}, "cup": {SKU: "cup", OnHand: n}}}
 		t.Repeat(map[string]func(*rapid.T){
-			"reserve": m.reserve, "release": m.release, "sell": m.sell, "restock": m.restock, "": m.check,
+			"reserve": m.reserve, "release": m.release, "sell": m.sell, "restock": m.restock, "adjust": m.adjust, "": m.check,
 		})
 	})
 }
@@ -81,11 +82,26 @@ func (m *stockMachine) sell(t *rapid.T) {
 
 func (m *stockMachine) restock(t *rapid.T) { m.stock.restock(take(t, &m.sales)) }
 
+func (m *stockMachine) adjust(t *rapid.T) {
+	change := rapid.Int64Range(-10, 10).Draw(t, "change")
+	for _, sku := range []string{"tea", "cup"} {
+		p := m.stock[sku]
+		possible := p.Available()+change >= 0
+		if err := p.adjust(change, "/change"); (err == nil) != possible {
+			t.Fatalf("adjust %s by %d: %v", sku, change, err)
+		}
+		if possible {
+			m.adjusted[sku] += change
+		}
+	}
+}
+
 func (m *stockMachine) check(t *rapid.T) {
 	for i, sku := range []string{"tea", "cup"} {
 		p, reserved, sold := m.stock[sku], total(m.reservations, i), total(m.sales, i)
-		if p.Reserved != reserved || p.OnHand != m.onHand-sold || p.Available() < 0 {
-			t.Fatalf("%s: %d on hand, %d reserved; want %d reserved and %d of %d sold", sku, p.OnHand, p.Reserved, reserved, sold, m.onHand)
+		if p.Reserved != reserved || p.OnHand != m.onHand+m.adjusted[sku]-sold || p.Available() < 0 {
+			t.Fatalf("%s: %d on hand, %d reserved; want %d reserved, %d of %d sold, %d added",
+				sku, p.OnHand, p.Reserved, reserved, sold, m.onHand, m.adjusted[sku])
 		}
 	}
 }

@@ -3,7 +3,6 @@ package order
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -45,7 +44,7 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 		if err := tx.Products.Save(ctx, p); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "PutProduct", "product/"+p.SKU, p.auditMetadata(before))
+		return core.AuditChange(ctx, tx.AuditLog, actor, "PutProduct", p.resource(), p.auditMetadata(before))
 	})
 	return p, p != nil && p.New, err
 }
@@ -65,8 +64,7 @@ func (tx Tx) newProduct(ctx context.Context, sellerID, sku string, grant core.Gr
 // quantity.
 func (p *Product) replace(cmd PutProduct, now time.Time) error {
 	if cmd.OnHand < p.Reserved {
-		return core.Refuse(core.CodeStockReserved,
-			fmt.Sprintf("on_hand must not be below the reserved quantity: %d of %s are reserved", p.Reserved, p.SKU))
+		return p.stockReserved()
 	}
 	p.Name, p.Price, p.OnHand, p.UpdatedAt = cmd.Name, cmd.Price, cmd.OnHand, now
 	return nil

@@ -17,8 +17,9 @@ type Restock struct {
 }
 
 // Restock adds units to the stock of a product, once for each message (R-DIST-IDEM-1).
-// Refusals: not_found; validation_failed for a quantity that is not positive. A refused
-// message is not recorded: the sender has to correct it.
+// Refusals: not_found; validation_failed for a quantity that is not positive, or more
+// units than a product may have. A refused message is not recorded: the sender has to
+// correct it.
 func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 	if cmd.Quantity < 1 {
 		return core.InvalidField("/quantity", "must be greater than zero")
@@ -32,7 +33,9 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 		if err != nil {
 			return core.RefusalOf(err, "product")
 		}
-		p.OnHand += cmd.Quantity
+		if err := p.adjust(cmd.Quantity, "/quantity"); err != nil {
+			return err
+		}
 		return tx.Products.SaveStock(ctx, Stock{p.SKU: p})
 	})
 }

@@ -21,14 +21,15 @@ type Store interface {
 // Tx is what a transaction offers to the use cases of this package.
 type Tx struct {
 	// Now is when the transaction began, by the clock of the database, in UTC.
-	Now          time.Time
-	IDs          core.IDs
-	Orders       Orders
-	Reservations Reservations
-	Products     Products
-	Outbox       core.Outbox
-	AuditLog     core.AuditLog
-	Inbox        core.Inbox
+	Now              time.Time
+	IDs              core.IDs
+	Orders           Orders
+	Reservations     Reservations
+	Products         Products
+	StockAdjustments StockAdjustments
+	Outbox           core.Outbox
+	AuditLog         core.AuditLog
+	Inbox            core.Inbox
 }
 
 // SaveOrder saves an order and the stock that changed with it, and publishes what
@@ -119,4 +120,14 @@ type Products interface {
 	Save(ctx context.Context, p *Product) error
 	// SaveStock writes the quantities of several products at once.
 	SaveStock(ctx context.Context, s Stock) error
+}
+
+// StockAdjustments stores which operations adjusted the stock of products.
+type StockAdjustments interface {
+	// Lock locks and loads a product, and the adjustment that the same operation made
+	// before, if any. It returns [core.ErrNotFound], or [core.ErrNotGranted] without
+	// waiting for a lock.
+	Lock(ctx context.Context, sku string, by core.Operation, grant core.Grant) (*Product, *StockAdjustment, error)
+	// Add inserts an adjustment.
+	Add(ctx context.Context, a *StockAdjustment) error
 }

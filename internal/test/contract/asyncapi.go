@@ -13,7 +13,7 @@ import (
 
 // eventSchemas name the schemas in api/asyncapi.yaml of the events that we publish.
 // Each lists its types of events as alternatives of the member `type`.
-var eventSchemas = []string{"OrderEvent", "PaymentEvent", "RefundEvent", "BalanceEvent"}
+var eventSchemas = []string{"OrderEvent", "PaymentEvent", "RefundEvent", "BalanceEvent", "ProductEvent"}
 
 // EventSchemas returns the schema of each type of event that api/asyncapi.yaml
 // describes. The schemas allow no members that the file does not name: consumers ignore

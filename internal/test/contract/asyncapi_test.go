@@ -109,6 +109,9 @@ func sampleEvent(t *testing.T, eventType string) core.Event {
 			ID: 5, PaymentID: 3, OrderID: 17, Status: payment.RefundPending, Amount: amount,
 		}
 		return r.Event(what)
+	case "product":
+		p := &order.Product{SKU: "tea", SellerID: "shop"}
+		return p.Event(what, &order.StockAdjustment{ID: 7, Change: -1, OnHand: 9})
 	default:
 		b := &payment.Balance{CustomerID: "sber-42", Amount: amount}
 		return b.Event(what, &payment.LedgerEntry{ID: 9, Kind: payment.EntryCredit, Amount: amount})

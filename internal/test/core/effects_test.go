@@ -254,6 +254,29 @@ func TestReserveInventory_ExtendsTheReservation(t *testing.T) {
 	}
 }
 
+func TestAdjustStock_ChangesTheQuantityOnHand(t *testing.T) {
+	t.Parallel()
+	f := coretest.New(t)
+	f.Placed(t)
+	onHand := int64(10)
+	for _, change := range []int64{5, -13, 1} { // 2 are reserved
+		onHand += change
+		cmd := order.AdjustStock{SKU: "tea", Change: change, Reason: "a count", Key: f.Key()}
+		a, _, err := f.Orders.AdjustStock(t.Context(), shop, cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &order.StockAdjustment{
+			ID: a.ID, SKU: "tea", Change: change, OnHand: onHand, Reason: "a count",
+			By: core.Operation{Actor: "shop", Key: cmd.Key}, CreatedAt: f.Now(),
+		}
+		if diff := cmp.Diff(want, a); diff != "" || a.ID == 0 {
+			t.Errorf("adjustment %d (-want +got):\n%s", a.ID, diff)
+		}
+		checkState(t, f, onHand, 2, "100.00")
+	}
+}
+
 func TestPutProduct_KeepsTheOwner(t *testing.T) {
 	t.Parallel()
 	f := coretest.New(t)

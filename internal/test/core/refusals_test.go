@@ -1,6 +1,7 @@
 package coretest_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -190,6 +191,24 @@ func advance(to order.Status) func(testing.TB, *coretest.Fixture, *order.Order) 
 		_, err := f.Orders.UpdateOrderStatus(t.Context(), shop, order.UpdateOrderStatus{OrderID: o.ID, Status: to})
 		return err
 	}
+}
+
+func TestAdjustStock_RefusesStockOutOfBounds(t *testing.T) {
+	t.Parallel()
+	const available, room = 8, 1_000_000_000 - 10 // of 10, 2 are reserved
+	checkRefusals(t, map[string]refusal{
+		"no such product":              {nothing, run(adjustStock(1), shop), core.CodeNotFound, ""},
+		"a change of nothing":          {placed, run(adjustStock(0), shop), core.CodeValidationFailed, "/change"},
+		"fewer than are reserved":      {placed, run(adjustStock(-available-1), shop), core.CodeStockReserved, ""},
+		"fewer than any number":        {placed, run(adjustStock(math.MinInt64), shop), core.CodeStockReserved, ""},
+		"more than a product may have": {placed, run(adjustStock(room+1), shop), core.CodeValidationFailed, "/change"},
+		"more than any number":         {placed, run(adjustStock(math.MaxInt64), shop), core.CodeValidationFailed, "/change"},
+		"all that is available, twice": {placed, twice(adjustStock(-available), shop), core.CodeStockReserved, ""},
+		"a delivery of more than that": {placed, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
+			return f.Orders.Restock(t.Context(), order.Restock{SKU: "tea", Quantity: room + 1, Source: "warehouse", MessageID: "1"})
+		}, core.CodeValidationFailed, "/quantity"},
+		"as much as there may be, twice": {placed, twice(adjustStock(room), shop), core.CodeValidationFailed, "/change"},
+	})
 }
 
 // twice runs a command under two keys. The first one must succeed.

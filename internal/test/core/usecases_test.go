@@ -77,6 +77,10 @@ var useCases = []useCase{
 		allowed: []core.Actor{shop, root}, resource: named("product/tea"),
 	},
 	{
+		name: "AdjustStock", prepare: placed, keyed: true, do: adjustStock(5), changed: adjustStock(6),
+		allowed: []core.Actor{shop, root}, events: []string{"product.stock_adjusted"}, resource: named("product/tea"),
+	},
+	{
 		name: "CreateOrder", prepare: placed, keyed: true, do: createOrder(1), changed: createOrder(2),
 		allowed: []core.Actor{ann, shop}, events: []string{"order.created"},
 	},
@@ -185,6 +189,13 @@ func putProduct(name string) command {
 		cmd := order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: 9}
 		_, _, err := f.Orders.PutProduct(ctx, actor, cmd)
 		return false, err
+	}
+}
+
+func adjustStock(change int64) command {
+	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
+		_, repeated, err := f.Orders.AdjustStock(ctx, actor, order.AdjustStock{SKU: "tea", Change: change, Key: key})
+		return repeated, err
 	}
 }
 

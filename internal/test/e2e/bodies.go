@@ -23,6 +23,15 @@ type Product struct {
 	Price               Money
 }
 
+// StockAdjustment is what the tests read of an adjustment of stock.
+type StockAdjustment struct {
+	ID     int
+	SKU    string
+	Change int
+	OnHand int `json:"on_hand"`
+	Reason *string
+}
+
 // Order is what the tests read of an order.
 type Order struct {
 	ID          int

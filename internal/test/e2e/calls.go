@@ -16,6 +16,14 @@ func (e *Env) PutProductCall(t testing.TB, sku, seller string, price Money, onHa
 	}
 }
 
+// AdjustStockCall is the call that adjusts the stock of a product, with a new key.
+func (e *Env) AdjustStockCall(token, sku string, change int) Call {
+	return Call{
+		Method: http.MethodPost, Path: "/products/" + sku + "/stock", Token: token, Key: e.NewKey(),
+		Body: fmt.Sprintf(`{"change": %d}`, change),
+	}
+}
+
 // CreditCall is the call that credits a customer with roubles, with a new key.
 func (e *Env) CreditCall(t testing.TB, customer, amount string) Call {
 	t.Helper()

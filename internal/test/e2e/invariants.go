@@ -23,7 +23,7 @@ const (
 	refundsWithin     = "refunds are at most what was captured"
 	moneyMoved        = "a payment and a refund are one ledger entry each"
 	reservedIsNeeded  = "the reserved quantity is what reservations need, and on hand"
-	stockIsConserved  = "the initial stock is on hand or sold"
+	stockIsConserved  = "the initial stock and its adjustments are on hand or sold"
 	oneLivePayment    = "an order has at most one live payment"
 	moneyFitsStatus   = "an order's money is what its status says"
 	reservationFits   = "only an order that waits for payment has a reservation"
@@ -114,11 +114,14 @@ var invariants = []invariant{
 			SELECT count(*) FROM outbox WHERE type = 'refund.' || r.status AND (data->>'refund_id')::bigint = r.id)
 		UNION ALL
 		SELECT 'entry ' || id FROM ledger_entry m WHERE customer_id IS NOT NULL AND 1 <> (
-			SELECT count(*) FROM outbox WHERE type = 'balance.' || m.kind AND (data->>'balance_transaction_id')::bigint = m.id)`},
+			SELECT count(*) FROM outbox WHERE type = 'balance.' || m.kind AND (data->>'balance_transaction_id')::bigint = m.id)
+		UNION ALL
+		SELECT 'adjustment ' || id FROM stock_adjustment a WHERE 1 <> (
+			SELECT count(*) FROM outbox WHERE type = 'product.stock_adjusted' AND (data->>'stock_adjustment_id')::bigint = a.id)`},
 	{noOtherEvents, `
 		WITH event AS (SELECT count(*) AS n FROM outbox), change AS (
 			SELECT (SELECT coalesce(sum(version), 0) FROM orders) + (SELECT count(*) FROM payment)
-			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM ledger_entry WHERE customer_id IS NOT NULL)
+			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM stock_adjustment) + (SELECT count(*) FROM ledger_entry WHERE customer_id IS NOT NULL)
 			     -- A card payment and its refund have an event when they begin, too.
 			     + (SELECT count(*) FROM payment WHERE method = 'card' AND status <> 'processing')
 			     + (SELECT count(*) FROM refund r JOIN payment p ON p.id = r.payment_id
@@ -132,11 +135,12 @@ var invariants = []invariant{
 			UNION ALL SELECT 'CancelOrder', cancelled_by, 'order/' || id FROM orders WHERE cancel_key IS NOT NULL
 			UNION ALL SELECT CASE kind WHEN 'credit' THEN 'CreditBalance' ELSE 'ChargeBalance' END, created_by, 'balance/' || customer_id
 				FROM ledger_entry WHERE kind IN ('credit', 'charge')
+			UNION ALL SELECT 'AdjustStock', created_by, 'product/' || sku FROM stock_adjustment
 		), effects AS (
 			SELECT action, actor, resource, count(*) AS n FROM done GROUP BY 1, 2, 3
 		), entries AS (
 			SELECT action, actor, resource, count(*) AS n FROM audit_log
-			WHERE action IN ('RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance') GROUP BY 1, 2, 3
+			WHERE action IN ('RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance', 'AdjustStock') GROUP BY 1, 2, 3
 		)
 		SELECT format('%s of %s by %s: %s effects, %s entries', action, resource, actor, coalesce(e.n, 0), coalesce(t.n, 0))
 		FROM effects e FULL JOIN entries t USING (action, actor, resource)
@@ -158,6 +162,7 @@ var invariants = []invariant{
 			WHEN 'confirmPayment' THEN EXISTS (SELECT FROM payment WHERE idempotency_key = s.key AND created_by = s.actor)
 			WHEN 'refundPayment' THEN EXISTS (SELECT FROM refund WHERE idempotency_key = s.key AND created_by = s.actor)
 			WHEN 'cancelOrder' THEN EXISTS (SELECT FROM orders WHERE cancel_key = s.key AND cancelled_by = s.actor)
+			WHEN 'adjustStock' THEN EXISTS (SELECT FROM stock_adjustment WHERE idempotency_key = s.key AND created_by = s.actor)
 			WHEN 'creditBalance' THEN EXISTS (SELECT FROM ledger_entry WHERE idempotency_key = s.key AND created_by = s.actor)
 			WHEN 'chargeBalance' THEN EXISTS (SELECT FROM ledger_entry WHERE idempotency_key = s.key AND created_by = s.actor)
 			ELSE false
@@ -210,11 +215,12 @@ func violationsIn(ctx context.Context, tx pgx.Tx, stock Stock) ([]invariant, err
 	return append(found, lost...), err
 }
 
-// lostStock compares what is on hand or sold with the initial stock.
+// lostStock compares what is on hand or sold with the initial stock and its adjustments.
 func lostStock(ctx context.Context, tx pgx.Tx, stock Stock) ([]invariant, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT p.sku, p.on_hand, coalesce(sum(i.quantity) FILTER (
-			WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')), 0) AS sold
+			WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')), 0) AS sold,
+			coalesce((SELECT sum(a.change) FROM stock_adjustment a WHERE a.sku = p.sku), 0)::bigint AS adjusted
 		FROM product p LEFT JOIN order_item i USING (sku) LEFT JOIN orders o ON o.id = i.order_id
 		GROUP BY p.sku`)
 	if err != nil {
@@ -222,10 +228,11 @@ func lostStock(ctx context.Context, tx pgx.Tx, stock Stock) ([]invariant, error)
 	}
 	var found []invariant
 	var sku string
-	var onHand, sold int
-	_, err = pgx.ForEachRow(rows, []any{&sku, &onHand, &sold}, func() error {
-		if initial, known := stock[sku]; known && initial != onHand+sold {
-			found = append(found, invariant{stockIsConserved, fmt.Sprintf("%s: %d at the start, %d on hand, %d sold", sku, initial, onHand, sold)})
+	var onHand, sold, adjusted int
+	_, err = pgx.ForEachRow(rows, []any{&sku, &onHand, &sold, &adjusted}, func() error {
+		if initial, known := stock[sku]; known && initial+adjusted != onHand+sold {
+			found = append(found, invariant{stockIsConserved, fmt.Sprintf(
+				"%s: %d at the start, adjusted by %d, %d on hand, %d sold", sku, initial, adjusted, onHand, sold)})
 		}
 		return nil
 	})

@@ -18,7 +18,7 @@ type Route struct {
 }
 
 // Routes is the table of all routes. Those with refusals, and variants, are guarded.
-var Routes = joined(orderRoutes, paymentRoutes, balanceRoutes, otherRoutes)
+var Routes = joined(orderRoutes, paymentRoutes, balanceRoutes, productRoutes, otherRoutes)
 
 func joined(parts ...map[string]Route) map[string]Route {
 	table := map[string]Route{}

@@ -15,12 +15,6 @@ var otherRoutes = map[string]Route{
 		Prepare: profile(ProfileBody),
 		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
 	},
-	"putProduct": {
-		Prepare: putProduct,
-		Access:  Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
-	"getProduct":        {Prepare: getProduct, Access: Access{everybody, everybody, everybody, everybody, false, 0}},
-	"listProducts":      {Prepare: readPath("/products"), Access: Access{everybody, everybody, everybody, everybody, false, 0}},
 	"getIdempotencyKey": {Prepare: getIdempotencyKey, Access: Access{ownKeys, ownKeys, ownKeys, ownKeys, false, 0}},
 	"listAuditLog": {
 		Prepare: readPath("/admin/audit-log"),
@@ -37,22 +31,6 @@ var otherRoutes = map[string]Route{
 // readPath prepares the request of a path that names nobody's resource.
 func readPath(path string) func(testing.TB, *Service) Command {
 	return func(testing.TB, *Service) Command { return Command{Call: Call{Path: path}, Status: http.StatusOK} }
-}
-
-// getProduct reads a product.
-func getProduct(t testing.TB, s *Service) Command {
-	t.Helper()
-	sku := s.UniqueName("coffee")
-	s.PutProduct(t, sku, 7)
-	return Command{Call: Call{Path: "/products/" + sku}, Status: http.StatusOK}
-}
-
-// putProduct replaces a product of the shop.
-func putProduct(t testing.TB, s *Service) Command {
-	t.Helper()
-	sku := s.UniqueName("coffee")
-	s.PutProduct(t, sku, 7)
-	return Command{Call: s.PutProductCall(t, sku, Shop, Roubles("100.00"), 7), Status: http.StatusOK}
 }
 
 // ProfileBody is a body with which any customer can replace the profile.

@@ -49,6 +49,12 @@ func (s *Service) PutProduct(t testing.TB, sku string, onHand int) Product {
 	return p
 }
 
+// AdjustStock changes the stock of a product of the shop.
+func (s *Service) AdjustStock(t testing.TB, sku string, change int) StockAdjustment {
+	t.Helper()
+	return Want[StockAdjustment](t, s, http.StatusCreated, s.AdjustStockCall(s.SellerToken(t), sku, change))
+}
+
 // ReadProduct reads a product.
 func (s *Service) ReadProduct(t testing.TB, sku string) Product {
 	t.Helper()

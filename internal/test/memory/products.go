@@ -72,3 +72,34 @@ func (t products) keep(p *order.Product) error {
 	t.products[p.SKU] = p
 	return nil
 }
+
+// stockAdjustments implements [order.StockAdjustments].
+type stockAdjustments struct{ *tx }
+
+// Lock returns a product that the grant covers, and the adjustment that the operation made
+// before.
+func (t stockAdjustments) Lock(ctx context.Context, sku string, by core.Operation, g core.Grant) (*order.Product, *order.StockAdjustment, error) {
+	p, err := products(t).Lock(ctx, sku, g)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, a := range t.adjusted {
+		if a.SKU == sku && a.By == by {
+			return p, copyOf(a), nil
+		}
+	}
+	return p, nil, nil
+}
+
+// Add inserts an adjustment. An operation adjusts a product once.
+func (t stockAdjustments) Add(_ context.Context, a *order.StockAdjustment) error {
+	for _, other := range t.adjusted {
+		if other.SKU == a.SKU && other.By == a.By {
+			return duplicate("adjustment by one operation")
+		}
+	}
+	stored := copyOf(a)
+	stored.CreatedAt = stamp(a.CreatedAt)
+	t.adjusted[a.ID] = stored
+	return nil
+}

@@ -18,6 +18,7 @@ import (
 // copy of the maps is a complete copy.
 type state struct {
 	products   map[string]*order.Product
+	adjusted   map[int64]*order.StockAdjustment
 	orders     map[int64]*order.Order
 	extensions map[extension]bool
 	payments   map[int64]*payment.Payment
@@ -56,7 +57,7 @@ type balanceKey struct {
 
 func (s *state) copy() *state {
 	return &state{
-		products: copyMap(s.products), orders: copyMap(s.orders), extensions: copyMap(s.extensions),
+		products: copyMap(s.products), adjusted: copyMap(s.adjusted), orders: copyMap(s.orders), extensions: copyMap(s.extensions),
 		payments: copyMap(s.payments), refunds: copyMap(s.refunds),
 		balances: copyMap(s.balances), entries: copyMap(s.entries),
 		profiles: copyMap(s.profiles), records: copyMap(s.records),

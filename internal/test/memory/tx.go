@@ -24,7 +24,7 @@ type tx struct {
 type txKey struct{}
 
 func (t *tx) orderTx() order.Tx {
-	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t}, Outbox: outbox{t}, AuditLog: auditLog{t}, Inbox: t}
+	return order.Tx{Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t}, StockAdjustments: stockAdjustments{t}, Outbox: outbox{t}, AuditLog: auditLog{t}, Inbox: t}
 }
 
 func (t *tx) paymentTx() payment.Tx {

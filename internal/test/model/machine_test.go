@@ -105,6 +105,7 @@ func run(t *rapid.T, r service) {
 		"credit":  m.changeBalance("credit", m.credit, payment.EntryCredit),
 		"charge":  m.changeBalance("charge", m.charge, payment.EntryCharge),
 		"stock":   func(t *rapid.T) { m.put(t, m.sku(t), rapid.IntRange(0, 9).Draw(t, "on hand")) },
+		"adjust":  m.adjustStock,
 		"order":   m.placeOrder,
 		"confirm": m.confirmOrder,
 		"extend":  m.extendReservation,
@@ -201,6 +202,15 @@ func (m *machine) put(t *rapid.T, sku string, onHand int) {
 	if got := codeOf(t, err); got != want {
 		t.Fatalf("put %d of %s: %q, the model says %q", onHand, sku, got, want)
 	}
+}
+
+func (m *machine) adjustStock(t *rapid.T) {
+	sku, change := m.sku(t), rapid.IntRange(-6, 6).Draw(t, "change")
+	cmd := order.AdjustStock{SKU: sku, Change: int64(change), Key: m.newKey()}
+	m.do(t, "adjust", m.adjust(sku, change), func() (bool, error) {
+		_, repeated, err := m.real.orders.AdjustStock(ctx, seller, cmd)
+		return repeated, err
+	})
 }
 
 func (m *machine) creditCustomer(t *rapid.T, customer string, amount int) {

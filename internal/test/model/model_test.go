@@ -33,6 +33,7 @@ type orderState struct {
 // The results of commands by the model. The empty code is success.
 const (
 	done           = core.Code("")
+	invalid        = core.CodeValidationFailed
 	outOfStock     = core.CodeOutOfStock
 	stockReserved  = core.CodeStockReserved
 	wrongState     = core.CodeInvalidOrderState
@@ -46,6 +47,18 @@ func (m *model) putStock(sku string, onHand int) core.Code {
 		return stockReserved
 	}
 	m.stock[sku].onHand = onHand
+	return done
+}
+
+func (m *model) adjust(sku string, change int) core.Code {
+	p := m.stock[sku]
+	switch {
+	case change == 0:
+		return invalid
+	case p.onHand+change < p.reserved:
+		return stockReserved
+	}
+	p.onHand += change
 	return done
 }
 

@@ -93,14 +93,19 @@ func productLockFollowsGrant(t *testing.T, s Stores) {
 	} {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 			p, err := tx.Products.Lock(ctx, "tea", grant)
+			adjusted, _, adjustErr := tx.StockAdjustments.Lock(ctx, "tea", core.Operation{}, grant)
 			if !covers {
 				if !errors.Is(err, core.ErrNotGranted) || p != nil {
 					t.Errorf("for %+v: %v, %v; want %v", grant, p, err, core.ErrNotGranted)
 				}
+				if !errors.Is(adjustErr, core.ErrNotGranted) || adjusted != nil {
+					t.Errorf("for an adjustment, %+v: %v, %v; want %v", grant, adjusted, adjustErr, core.ErrNotGranted)
+				}
 				return nil
 			}
 			equal(t, "product", p, tea)
-			return err
+			equal(t, "product to adjust", adjusted, tea)
+			return errors.Join(err, adjustErr)
 		})
 	}
 }
@@ -116,6 +121,9 @@ func absenceIsNotHidden(t *testing.T, s Stores) {
 			}
 			if _, err := tx.Products.Lock(ctx, "cup", c.grant); !errors.Is(err, core.ErrNotFound) {
 				t.Errorf("Products.Lock for %+v: %v", c.grant, err)
+			}
+			if _, _, err := tx.StockAdjustments.Lock(ctx, "cup", core.Operation{}, c.grant); !errors.Is(err, core.ErrNotFound) {
+				t.Errorf("StockAdjustments.Lock for %+v: %v", c.grant, err)
 			}
 			return nil
 		})

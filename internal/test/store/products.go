@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ var productCases = []storeCase{
 	{"stock is never reserved beyond what there is", reservedWithinOnHand},
 	{"products are listed newest first", productPages},
 	{"transactions that lock a product run one after the other", productLock},
+	{"an adjustment is known by product and operation", adjustmentOfAnOperation},
+	{"an operation adjusts a product once", oneAdjustmentOfAnOperation},
+	{"concurrent adjustments add up", adjustmentsAddUp},
 }
 
 func (s Stores) product(t *testing.T, sku string) *order.Product {
@@ -212,4 +216,57 @@ func (s Stores) concurrently(t *testing.T, n int, fn func(ctx context.Context, t
 		})
 	}
 	all.Wait()
+}
+
+// newAdjustment is a delivery of 5 units of tea.
+func newAdjustment(id int64, by core.Operation) *order.StockAdjustment {
+	return &order.StockAdjustment{
+		ID: id, SKU: "tea", Change: 5, OnHand: 105, Reason: "delivery 88", By: by, CreatedAt: minute(int(id)),
+	}
+}
+
+func adjustmentOfAnOperation(t *testing.T, s Stores) {
+	tea := newProduct(1, "tea")
+	loss := newAdjustment(12, operation("root", "key-1"))
+	loss.Change, loss.Reason = -100, ""
+	delivery := newAdjustment(11, operation("shop-7", "key-1"))
+	s.save(t, tea, newProduct(2, "cup"), delivery, loss)
+	for _, c := range []struct {
+		sku  string
+		by   core.Operation
+		want *order.StockAdjustment
+	}{
+		{"tea", delivery.By, delivery},
+		{"tea", loss.By, loss},
+		{"tea", operation("shop-7", "key-2"), nil},
+		{"cup", delivery.By, nil},
+	} {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+			p, prior, err := tx.StockAdjustments.Lock(ctx, c.sku, c.by, core.GrantEverybody)
+			equal(t, "product", p.SKU, c.sku)
+			equal(t, "adjustment", prior, c.want)
+			return err
+		})
+	}
+}
+
+func oneAdjustmentOfAnOperation(t *testing.T, s Stores) {
+	s.save(t, newProduct(1, "tea"), newAdjustment(11, operation("shop-7", "key-1")))
+	s.refuses(t, "a second adjustment by one operation", newAdjustment(12, operation("shop-7", "key-1")))
+	s.save(t, newAdjustment(13, operation("shop-7", "key-2")), newAdjustment(14, operation("root", "key-1")))
+}
+
+func adjustmentsAddUp(t *testing.T, s Stores) {
+	s.save(t, newProduct(1, "tea"))
+	s.concurrently(t, 20, func(ctx context.Context, tx payment.Tx, i int) error {
+		by := operation("shop-7", fmt.Sprint("key-", i))
+		p, _, err := tx.StockAdjustments.Lock(ctx, "tea", by, core.GrantEverybody)
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
+		p.OnHand += 5
+		return errors.Join(tx.Products.SaveStock(ctx, order.Stock{"tea": p}), tx.StockAdjustments.Add(ctx, newAdjustment(int64(100+i), by)))
+	})
+	equal(t, "on hand", s.product(t, "tea").OnHand, int64(200))
 }

@@ -212,6 +212,8 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 		return tx.Payments.Save(ctx, v)
 	case *payment.Refund:
 		return tx.Refunds.Save(ctx, v)
+	case *order.StockAdjustment:
+		return tx.StockAdjustments.Add(ctx, v)
 	case core.Event:
 		return tx.Outbox.Add(ctx, v)
 	case core.AuditEntry:

@@ -15,7 +15,7 @@ import (
 // limitBodies are messages at the limits of the schema. It allows the first three.
 var limitBodies = []string{
 	restocked("a", oneTea),
-	restockedBy("/", "~", `"sku":"tea","quantity":1000000000`),
+	restockedBy("/", "~", `"sku":"cup","quantity":1000000000`),
 	strings.Replace(restocked("b", oneTea+`,"more":[]`), `"data"`, `"datacontenttype":"application/json","bay":7,"data"`, 1),
 
 	restocked("c", `"sku":"tea","quantity":0`),
@@ -46,6 +46,7 @@ func TestConsumer_ProcessesWhatAsyncAPIAllows(t *testing.T) {
 	headers := contracttest.MessageSchema(t, "DeadLetterHeaders")
 	w, s := newWarehouse(t), newShop(t)
 	s.addProduct(t, "tea")
+	s.addProduct(t, "cup")
 	w.startReplica(t, s.restock, usualAckWait)
 	var allowed []string
 	for i, body := range limitBodies {
@@ -63,7 +64,8 @@ func TestConsumer_ProcessesWhatAsyncAPIAllows(t *testing.T) {
 	if len(allowed) != 3 {
 		t.Errorf("the schema allows %q, want the first three", allowed)
 	}
-	s.wantOnHand(t, "tea", 1_000_000_002)
+	s.wantOnHand(t, "tea", 2)
+	s.wantOnHand(t, "cup", 1_000_000_000)
 	letters := w.deadLetters(t)
 	for _, letter := range letters {
 		values := map[string]any{}

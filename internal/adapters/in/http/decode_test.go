@@ -16,6 +16,7 @@ var validBodies = map[string]string{
 	"confirmPayment":   `{"method":"balance"}`,
 	"refundPayment":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
 	"cancelOrder":      `{}`,
+	"adjustStock":      `{"change":-1}`,
 	"chargeBalance":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
 	"creditBalance":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
 }
@@ -52,6 +53,7 @@ func TestGuardedCommand_MalformedPathParameterLeavesKeyFree(t *testing.T) {
 		code   wire.ProblemCode
 	}{
 		"{order_id}":    {[]string{"0", "-1", "1.5", "one", "%20", "9223372036854775808"}, wire.ProblemCodeNotFound},
+		"{sku}":         {[]string{"%20", "%00", "a%2Fb", strings.Repeat("a", 65)}, wire.ProblemCodeValidationFailed},
 		"{customer_id}": {[]string{"%20", "%00", "%D0%B0", strings.Repeat("a", 256)}, wire.ProblemCodeValidationFailed},
 	}
 	for operation, rt := range guardedRoutes(t) {
@@ -90,7 +92,7 @@ func TestGuardedCommand_MalformedMoneyLeavesKeyFree(t *testing.T) {
 func TestGuardedCommand_ValidRequestClaimsItsKey(t *testing.T) {
 	t.Parallel()
 	for operation, rt := range guardedRoutes(t) {
-		path := strings.NewReplacer("{order_id}", "1041", "{customer_id}", "sber-42").Replace(rt.pattern)
+		path := strings.NewReplacer("{order_id}", "1041", "{customer_id}", "sber-42", "{sku}", "tea").Replace(rt.pattern)
 		response, claims := postCounted(t, rt, path, validBodies[operation])
 		if code := problemCode(t, response); code != wire.ProblemCodeInternal || claims != 1 {
 			t.Errorf("%s: got %q and %d claims, want the error of the store and one claim", path, code, claims)

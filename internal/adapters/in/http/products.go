@@ -56,3 +56,26 @@ func productOut(p *order.Product) wire.Product {
 		OnHand: p.OnHand, Reserved: p.Reserved, Available: p.Available(),
 	}
 }
+
+func decodeAdjustStock(r *request) (order.AdjustStock, error) {
+	sku, err := decodeSKU(r)
+	if err != nil {
+		return order.AdjustStock{}, err
+	}
+	in, err := bodyOf[wire.AdjustStockRequest](r)
+	return order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Key: r.key}, err
+}
+
+func (a *api) adjustStock(ctx context.Context, actor core.Actor, cmd order.AdjustStock) (*success, error) {
+	adjustment, repeated, err := a.Orders.AdjustStock(ctx, actor, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &success{status: http.StatusCreated, body: stockAdjustmentOut(adjustment), repeated: repeated}, nil
+}
+
+func stockAdjustmentOut(a *order.StockAdjustment) wire.StockAdjustment {
+	return wire.StockAdjustment{
+		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: orNull(a.Reason), CreatedAt: a.CreatedAt,
+	}
+}

@@ -41,8 +41,8 @@ const (
 	unguarded = false
 )
 
-// routes returns every operation that needs a token. Money and reservations are
-// guarded.
+// routes returns every operation that needs a token. Money, reservations and adjustments
+// of stock are guarded.
 func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
@@ -64,6 +64,7 @@ func (a *api) routes() []route {
 		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", unguarded, roles(customer, admin), handle(decodeProfile, a.updateCustomerProfile)},
 
 		{"PUT", "/products/{sku}", "putProduct", unguarded, roles(seller, admin), handle(decodePutProduct, a.putProduct)},
+		{"POST", "/products/{sku}/stock", "adjustStock", guarded, roles(seller, admin), handle(decodeAdjustStock, a.adjustStock)},
 		{"GET", "/products/{sku}", "getProduct", unguarded, roles(customer, seller, admin, system), handle(decodeSKU, a.getProduct)},
 		{"GET", "/products", "listProducts", unguarded, roles(customer, seller, admin, system), handle(decodePage, a.listProducts)},
 

@@ -34,7 +34,7 @@ type Config struct {
 // DB is a pool of connections to one database.
 type DB struct {
 	pool *pgxpool.Pool
-	ids  [core.ProductIDs + 1]idPool
+	ids  [core.StockAdjustmentIDs + 1]idPool
 	keys *Keys
 }
 

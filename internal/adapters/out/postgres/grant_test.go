@@ -65,6 +65,10 @@ var commands = map[string]struct {
 		_, _, err := u.orders.PutProduct(ctx, actor, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00"), OnHand: 10})
 		return err
 	}},
+	"AdjustStock": {other, func(ctx context.Context, u useCases, actor core.Actor, _ int64) error {
+		_, _, err := u.orders.AdjustStock(ctx, actor, order.AdjustStock{SKU: "tea", Change: 1, Key: "key-2"})
+		return err
+	}},
 	"CreateOrder": {other, func(ctx context.Context, u useCases, actor core.Actor, _ int64) error {
 		cmd := order.CreateOrder{CustomerID: "bob", Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: "key-2"}
 		_, _, err := u.orders.CreateOrder(ctx, actor, cmd)

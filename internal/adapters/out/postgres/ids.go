@@ -63,10 +63,11 @@ func (p *idPool) add(b idBlock) {
 
 func draw(ctx context.Context, q *dbsqlc.Queries, of core.Sequence) (int64, error) {
 	return map[core.Sequence]func(context.Context) (int64, error){
-		core.OrderIDs:       q.DrawOrderID,
-		core.PaymentIDs:     q.DrawPaymentID,
-		core.RefundIDs:      q.DrawRefundID,
-		core.LedgerEntryIDs: q.DrawLedgerEntryID,
-		core.ProductIDs:     q.DrawProductID,
+		core.OrderIDs:           q.DrawOrderID,
+		core.PaymentIDs:         q.DrawPaymentID,
+		core.RefundIDs:          q.DrawRefundID,
+		core.LedgerEntryIDs:     q.DrawLedgerEntryID,
+		core.ProductIDs:         q.DrawProductID,
+		core.StockAdjustmentIDs: q.DrawStockAdjustmentID,
 	}[of](ctx)
 }

@@ -25,9 +25,15 @@ func (s products) Get(ctx context.Context, sku string) (*order.Product, error) {
 
 // Lock locks and loads a product that the grant covers.
 func (s products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Product, error) {
+	return s.t.lockProduct(ctx, sku, g)
+}
+
+// lockProduct locks and loads a product that the grant covers. Other reads may share the
+// round trip; they come after the lock.
+func (t *tx) lockProduct(ctx context.Context, sku string, g core.Grant, others ...read) (*order.Product, error) {
 	var exists bool
 	var rows []dbsqlc.Product
-	err := s.t.load(ctx,
+	err := t.load(ctx, append([]read{
 		func(q *dbsqlc.Queries) (err error) {
 			exists, err = q.ProductExists(ctx, sku)
 			return err
@@ -37,7 +43,8 @@ func (s products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Pr
 				Sku: sku, Everybody: g.Everybody, AsSeller: optional(g.Seller),
 			})
 			return err
-		})
+		},
+	}, others...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,11 @@ var planCases = map[string][]planCase{
 	"InsertProduct":    {{args: "'new', 900001, 'hot-seller', 'Tea', '1.00', 'RUB', 5, now(), now()", buffers: 40}},
 	"UpdateProduct":    {{args: "'Tea', '1.00', 'RUB', 9, now(), 'sku-15000'", rows: 1, buffers: 30}},
 	"UpdateStock":      {{args: "'{9,9}', '{sku-5,sku-15000}', '{1,1}'", rows: 2, buffers: 30}},
+	"StockAdjustmentByOperation": {
+		{args: "'sku-15000', 'hot-seller', 'key-15000'", rows: 1, buffers: 6},
+		{args: "'sku-15000', 'hot-seller', 'absent'", buffers: 6},
+	},
+	"InsertStockAdjustment": {{args: "900001, 'sku-15000', 1, 11, '', 'hot-seller', 'new', now()", buffers: 40}},
 
 	// Orders.
 	"OrderByID":        {{args: "15000", rows: 2, buffers: 10}},
@@ -151,12 +156,13 @@ var planCases = map[string][]planCase{
 	"ListAuditEntries": {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
 
 	// Ids and the clock.
-	"Now":               {{}},
-	"DrawOrderID":       {{buffers: 2}},
-	"DrawPaymentID":     {{buffers: 2}},
-	"DrawRefundID":      {{buffers: 2}},
-	"DrawLedgerEntryID": {{buffers: 2}},
-	"DrawProductID":     {{buffers: 2}},
+	"Now":                   {{}},
+	"DrawOrderID":           {{buffers: 2}},
+	"DrawPaymentID":         {{buffers: 2}},
+	"DrawRefundID":          {{buffers: 2}},
+	"DrawLedgerEntryID":     {{buffers: 2}},
+	"DrawProductID":         {{buffers: 2}},
+	"DrawStockAdjustmentID": {{buffers: 2}},
 
 	// Reconciliation compares whole tables and plans for that.
 	"PlanForWholeTables":    {{}},
@@ -202,6 +208,10 @@ var tableFills = []string{
 	 OVERRIDING SYSTEM VALUE
 	 SELECT 'sku-' || i, i, 'hot-seller', 'Tea', 1, 'RUB', 10, 0, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now()
 	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO stock_adjustment (id, sku, change, on_hand, created_by, idempotency_key, created_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT i, 'sku-' || i, 1, 11, 'hot-seller', 'key-' || i, now() FROM generate_series($first, $last) i`,
 
 	// Half of the orders are of one customer, two thirds of one seller. One in twenty has a
 	// reservation that has expired.

@@ -77,6 +77,10 @@ func orderLifeCycle(t *testing.T, u useCases, run string, after func(command str
 		_, _, err := u.orders.PutProduct(ctx, shop, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00"), OnHand: 10})
 		return err
 	})
+	do("AdjustStock", func(ctx context.Context) error {
+		_, _, err := u.orders.AdjustStock(ctx, shop, order.AdjustStock{SKU: "tea", Change: 5, Key: key("adjust")})
+		return err
+	})
 	do("CreditBalance", func(ctx context.Context) error {
 		cmd := payment.ChangeBalance{CustomerID: ann.Subject, Amount: roubles("10.00"), Reference: run, Key: key("credit")}
 		_, _, err := u.payments.CreditBalance(ctx, bank, cmd)

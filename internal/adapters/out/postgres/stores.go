@@ -50,7 +50,8 @@ func (s auditStore) InTx(ctx context.Context, fn func(context.Context, audit.Tx)
 func (t *tx) orders() order.Tx {
 	return order.Tx{
 		Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t},
-		Outbox: outboxWriter{t}, AuditLog: auditLog{t}, Inbox: inbox{t},
+		StockAdjustments: stockAdjustments{t},
+		Outbox:           outboxWriter{t}, AuditLog: auditLog{t}, Inbox: inbox{t},
 	}
 }
 

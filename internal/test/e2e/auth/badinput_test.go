@@ -487,6 +487,34 @@ func TestBadInput_InvalidProductsAreRefused(t *testing.T) {
 	})
 }
 
+func TestBadInput_InvalidAdjustmentsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	s.PutProduct(t, "tea", 10)
+	s.MustCreateOrder(t, e2e.Alice, "tea", 4)
+	good := s.AdjustStockCall(s.SellerToken(t), "tea", -1)
+	ask := good.WithBody // all with the same key
+	adjust := func(sku string, change int) e2e.Call { return s.AdjustStockCall(s.SellerToken(t), sku, change) }
+	const invalid = "validation_failed"
+	checkRefusals(t, s, []badRequest{
+		{"nothing", ask(`{}`), 422, invalid, []string{"#/change"}, notStored},
+		{"a string", ask(`{"change": "5"}`), 422, invalid, []string{"#/change"}, notStored},
+		{"half of one", ask(`{"change": 0.5}`), 422, invalid, []string{"#/change"}, notStored},
+		{"more than there can be", ask(`{"change": 1000000001}`), 422, invalid, []string{"#/change"}, notStored},
+		{"fewer than there can be", ask(`{"change": -1000000001}`), 422, invalid, []string{"#/change"}, notStored},
+		{"a reason with a new line", ask(`{"change": 1, "reason": "` + canary + `\n"}`), 422, invalid, []string{"#/reason"}, notStored},
+		{"a quantity on hand", ask(`{"change": 1, "on_hand": 11}`), 422, invalid, []string{"#/on_hand"}, notStored},
+		{"a SKU with a space", adjust("a%20b", 1), 422, invalid, []string{"#/sku"}, notStored},
+		{"a product that does not exist", adjust("coffee", 1), 404, "not_found", nil, notStored},
+		{"another's product", adjust("tea", 1).WithToken(s.Token(t, e2e.Rival, "seller")), 403, "forbidden_resource", nil, notStored},
+
+		{"a change of nothing", adjust("tea", 0), 422, invalid, []string{"#/change"}, stored},
+		{"more than a product may have", adjust("tea", 1_000_000_000), 422, invalid, []string{"#/change"}, stored},
+		{"fewer than are reserved", adjust("tea", -7), 409, "stock_reserved", nil, stored},
+	})
+	wantKeyFree(t, s, good)
+}
+
 func TestBadInput_UnknownPathsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := e2e.Start(t)

@@ -39,6 +39,7 @@ func TestListAuditLog_ShowsActionsOfAdministrators(t *testing.T) {
 	s.WantProblem(t, http.StatusConflict, "refund_exceeds_payment", s.RefundCall(admin, first.ID, "90.01"))
 	s.WantProblem(t, http.StatusConflict, "invalid_order_state", e2e.StatusCall(admin, first.ID, "delivered"))
 	e2e.Want[e2e.Order](t, s, http.StatusOK, e2e.Get(admin, fmt.Sprintf("/orders/%d", first.ID)))
+	adjusted := e2e.Want[e2e.StockAdjustment](t, s, http.StatusCreated, s.AdjustStockCall(admin, "tea", -3))
 	e2e.Want[e2e.Page[e2e.Order]](t, s, http.StatusOK, e2e.Get(admin, "/orders?status=paid&customer_id=alice"))
 	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, credit) // a replay
 
@@ -47,6 +48,9 @@ func TestListAuditLog_ShowsActionsOfAdministrators(t *testing.T) {
 	ofAlice := core.Metadata{"customer_id": e2e.Alice, "currency": "RUB"}
 	want := []e2e.AuditEntry{
 		entry("ListOrders", "orders", core.Metadata{"customer_id": e2e.Alice, "status": "paid"}),
+		entry("AdjustStock", "product/tea", core.Metadata{
+			"seller_id": e2e.Shop, "stock_adjustment_id": fmt.Sprint(adjusted.ID), "change": "-3", "on_hand": fmt.Sprint(adjusted.OnHand),
+		}),
 		entry("GetOrderById", orderResource(first), ofOrder),
 		entry("CancelOrder", orderResource(second), ofOrder, core.Metadata{
 			"previous_status": "paid", "amount": "100.00", "currency": "RUB",

@@ -98,7 +98,7 @@ var refusals = map[string]struct {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 11)
 	}},
-	"stock_reserved": {status: 409, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"stock_reserved": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		s.MustCreateOrder(t, e2e.Alice, "tea", 5)
 		return s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), 4)

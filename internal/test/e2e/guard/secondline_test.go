@@ -121,9 +121,10 @@ func TestSecondLine_IsUniqueIndexInEveryTable(t *testing.T) {
 		"reservation_extension": {"(order_id, created_by, idempotency_key)", `{}`},
 		// A failed payment is not refused by the other index, one live payment for an
 		// order.
-		"payment":      {"(order_id, idempotency_key)", `{"id": 99, "status": "failed"}`},
-		"refund":       {"(payment_id, created_by, idempotency_key)", `{"id": 99}`},
-		"ledger_entry": {"(customer_id, created_by, idempotency_key)", `{"id": 99}`},
+		"payment":          {"(order_id, idempotency_key)", `{"id": 99, "status": "failed"}`},
+		"refund":           {"(payment_id, created_by, idempotency_key)", `{"id": 99}`},
+		"stock_adjustment": {"(sku, created_by, idempotency_key)", `{"id": 99}`},
+		"ledger_entry":     {"(customer_id, created_by, idempotency_key)", `{"id": 99}`},
 	} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()

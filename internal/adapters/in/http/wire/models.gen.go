@@ -104,6 +104,15 @@ const (
 	RefundStatusSucceeded RefundStatus = "succeeded"
 )
 
+// AdjustStockRequest The change of the quantity on hand, with an optional reason. The new quantity is 0 to 1000000000.
+type AdjustStockRequest struct {
+	// Change A number of units, positive for units that are added. Not zero.
+	Change StockChange `json:"change"`
+
+	// Reason A single line of text.
+	Reason *Text `json:"reason,omitempty"`
+}
+
 // Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
 type Amount = string
 
@@ -118,7 +127,7 @@ type AuditEntry struct {
 	// At An RFC 3339 timestamp in UTC.
 	At Timestamp `json:"at"`
 
-	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Metadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
@@ -163,7 +172,7 @@ type BalanceTransaction struct {
 	CustomerID  SubjectID `json:"customer_id"`
 	Description *Text     `json:"description"`
 
-	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Kind The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it.
@@ -322,7 +331,7 @@ type Order struct {
 	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID SubjectID `json:"customer_id"`
 
-	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID        ResourceID  `json:"id"`
 	Items     []OrderItem `json:"items"`
 	Reference *Reference  `json:"reference"`
@@ -378,13 +387,13 @@ type Payment struct {
 	CreatedAt Timestamp       `json:"created_at"`
 	Failure   *PaymentFailure `json:"failure"`
 
-	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// OrderID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
 	// Refunded An amount in a currency.
@@ -417,13 +426,13 @@ type PaymentWithRefunds struct {
 	CreatedAt Timestamp       `json:"created_at"`
 	Failure   *PaymentFailure `json:"failure"`
 
-	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
 	// Method The source of the money.
 	Method PaymentMethod `json:"method"`
 
-	// OrderID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
 	// Refunded An amount in a currency.
@@ -549,13 +558,13 @@ type Refund struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// ID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
-	// OrderID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// OrderID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	OrderID ResourceID `json:"order_id"`
 
-	// PaymentID The ID of an order, payment, refund, balance transaction or audit log entry.
+	// PaymentID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	PaymentID ResourceID `json:"payment_id"`
 	Reason    *Text      `json:"reason"`
 
@@ -584,7 +593,7 @@ type Reservation struct {
 // ReserveInventoryRequest An empty object.
 type ReserveInventoryRequest = map[string]interface{}
 
-// ResourceID The ID of an order, payment, refund, balance transaction or audit log entry.
+// ResourceID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 type ResourceID = int64
 
 // SKU The seller's identifier of a product.
@@ -592,6 +601,28 @@ type SKU = string
 
 // Stock A number of units.
 type Stock = int64
+
+// StockAdjustment A change of the stock of a product. `on_hand` is the quantity after it.
+type StockAdjustment struct {
+	// Change A number of units, positive for units that are added. Not zero.
+	Change StockChange `json:"change"`
+
+	// CreatedAt An RFC 3339 timestamp in UTC.
+	CreatedAt Timestamp `json:"created_at"`
+
+	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	ID ResourceID `json:"id"`
+
+	// OnHand A number of units.
+	OnHand Stock `json:"on_hand"`
+	Reason *Text `json:"reason"`
+
+	// SKU The seller's identifier of a product.
+	SKU SKU `json:"sku"`
+}
+
+// StockChange A number of units, positive for units that are added. Not zero.
+type StockChange = int64
 
 // SubjectID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 type SubjectID = string

@@ -177,3 +177,14 @@ type ReservationExtension struct {
 	ReservedUntil  time.Time
 	CreatedAt      time.Time
 }
+
+type StockAdjustment struct {
+	ID             int64
+	Sku            string
+	Change         int64
+	OnHand         int64
+	Reason         string
+	CreatedBy      string
+	IdempotencyKey string
+	CreatedAt      time.Time
+}

@@ -43,6 +43,37 @@ func (q *Queries) InsertProduct(ctx context.Context, arg InsertProductParams) er
 	return err
 }
 
+const insertStockAdjustment = `-- name: InsertStockAdjustment :exec
+INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, created_by, idempotency_key, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+`
+
+type InsertStockAdjustmentParams struct {
+	ID             int64
+	Sku            string
+	Change         int64
+	OnHand         int64
+	Reason         string
+	CreatedBy      string
+	IdempotencyKey string
+	CreatedAt      time.Time
+}
+
+func (q *Queries) InsertStockAdjustment(ctx context.Context, arg InsertStockAdjustmentParams) error {
+	_, err := q.db.Exec(ctx, insertStockAdjustment,
+		arg.ID,
+		arg.Sku,
+		arg.Change,
+		arg.OnHand,
+		arg.Reason,
+		arg.CreatedBy,
+		arg.IdempotencyKey,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const listProducts = `-- name: ListProducts :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
 WHERE (created_at, id) < (COALESCE($1::timestamptz, 'infinity'), $2::bigint)
@@ -309,6 +340,46 @@ func (q *Queries) ProductsOfOthers(ctx context.Context, arg ProductsOfOthersPara
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const stockAdjustmentByOperation = `-- name: StockAdjustmentByOperation :many
+SELECT id, sku, change, on_hand, reason, created_by, idempotency_key, created_at FROM stock_adjustment
+WHERE sku = $1 AND created_by = $2 AND idempotency_key = $3
+`
+
+type StockAdjustmentByOperationParams struct {
+	Sku            string
+	CreatedBy      string
+	IdempotencyKey string
+}
+
+func (q *Queries) StockAdjustmentByOperation(ctx context.Context, arg StockAdjustmentByOperationParams) ([]StockAdjustment, error) {
+	rows, err := q.db.Query(ctx, stockAdjustmentByOperation, arg.Sku, arg.CreatedBy, arg.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []StockAdjustment
+	for rows.Next() {
+		var i StockAdjustment
+		if err := rows.Scan(
+			&i.ID,
+			&i.Sku,
+			&i.Change,
+			&i.OnHand,
+			&i.Reason,
+			&i.CreatedBy,
+			&i.IdempotencyKey,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

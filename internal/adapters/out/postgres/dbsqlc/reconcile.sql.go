@@ -13,7 +13,7 @@ import (
 const cardPaymentsToCompare = `-- name: CardPaymentsToCompare :many
 SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment p
 WHERE p.method = 'card' AND (
-    p.created_at >= $1 OR p.uuid = ANY($2::uuid[]) OR p.status = 'processing'
+    p.created_at >= $1 OR p.uuid = ANY(($2::text[])::uuid[]) OR p.status = 'processing'
     OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
 ORDER BY p.id
 `

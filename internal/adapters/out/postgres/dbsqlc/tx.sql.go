@@ -65,6 +65,17 @@ func (q *Queries) DrawRefundID(ctx context.Context) (int64, error) {
 	return nextval, err
 }
 
+const drawStockAdjustmentID = `-- name: DrawStockAdjustmentID :one
+SELECT nextval('stock_adjustment_id_seq')
+`
+
+func (q *Queries) DrawStockAdjustmentID(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, drawStockAdjustmentID)
+	var nextval int64
+	err := row.Scan(&nextval)
+	return nextval, err
+}
+
 const now = `-- name: Now :one
 SELECT now()::timestamptz AS now
 `

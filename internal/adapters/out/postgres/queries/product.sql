@@ -56,3 +56,12 @@ UPDATE product
 SET on_hand = (@on_hand::bigint[])[array_position(@skus::text[], sku)],
     reserved = (@reserved::bigint[])[array_position(@skus::text[], sku)]
 WHERE sku = ANY(@skus::text[]);
+
+-- name: StockAdjustmentByOperation :many
+SELECT * FROM stock_adjustment
+WHERE sku = @sku AND created_by = @created_by AND idempotency_key = @idempotency_key;
+
+-- name: InsertStockAdjustment :exec
+INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, created_by, idempotency_key, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @sku, @change, @on_hand, @reason, @created_by, @idempotency_key, @created_at);

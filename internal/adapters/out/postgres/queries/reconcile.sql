@@ -48,7 +48,7 @@ GROUP BY p.id HAVING count(m.id) <> 1;
 -- name: CardPaymentsToCompare :many
 SELECT * FROM payment p
 WHERE p.method = 'card' AND (
-    p.created_at >= @since OR p.uuid = ANY(@uuids::uuid[]) OR p.status = 'processing'
+    p.created_at >= @since OR p.uuid = ANY((@uuids::text[])::uuid[]) OR p.status = 'processing'
     OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
 ORDER BY p.id;
 

@@ -15,3 +15,6 @@ SELECT nextval('ledger_entry_id_seq');
 
 -- name: DrawProductID :one
 SELECT nextval('product_id_seq');
+
+-- name: DrawStockAdjustmentID :one
+SELECT nextval('stock_adjustment_id_seq');

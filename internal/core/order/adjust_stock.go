@@ -1,0 +1,65 @@
+package order
+
+import (
+	"context"
+
+	"example.com/orders/internal/core"
+)
+
+// AdjustStock is the command to change the stock of a product by a difference: a
+// delivery, a loss, the result of a count.
+type AdjustStock struct {
+	SKU    string
+	Change int64
+	Reason string
+	Key    string
+}
+
+// AdjustStock adds units to the stock of a product, or takes units from it. It reports
+// whether the same operation adjusted the product before; then it changes nothing and
+// returns that adjustment (AUTH-19, second line of defence).
+//
+// Refusals: not_found, forbidden_resource, validation_failed (a change of zero, or more
+// units than a product may have), stock_reserved (fewer units on hand than are reserved),
+// idempotency_key_reused.
+func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustStock) (*StockAdjustment, bool, error) {
+	if cmd.Change == 0 {
+		return nil, false, core.InvalidField("/change", "must not be zero")
+	}
+	grant, by := productGrant(actor), core.Operation{Actor: actor.Subject, Key: cmd.Key}
+	var a *StockAdjustment
+	var repeated bool
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		p, prior, err := tx.StockAdjustments.Lock(ctx, cmd.SKU, by, grant)
+		if err != nil {
+			return core.RefusalOf(err, "product")
+		}
+		if a, repeated = prior, prior != nil; repeated {
+			return a.repeats(cmd)
+		}
+		if err := p.adjust(cmd.Change, "/change"); err != nil {
+			return err
+		}
+		a = &StockAdjustment{SKU: p.SKU, Change: cmd.Change, OnHand: p.OnHand, Reason: cmd.Reason, By: by, CreatedAt: tx.Now}
+		if err := tx.saveAdjustment(ctx, p, a); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.AuditLog, actor, "AdjustStock", p.resource(), a.auditMetadata(p))
+	})
+	return a, repeated, err
+}
+
+// saveAdjustment saves an adjustment and the stock that it changed, and publishes it.
+func (tx Tx) saveAdjustment(ctx context.Context, p *Product, a *StockAdjustment) error {
+	var err error
+	if a.ID, err = tx.IDs.NextID(ctx, core.StockAdjustmentIDs); err != nil {
+		return err
+	}
+	if err := tx.Products.SaveStock(ctx, Stock{p.SKU: p}); err != nil {
+		return err
+	}
+	if err := tx.StockAdjustments.Add(ctx, a); err != nil {
+		return err
+	}
+	return tx.Outbox.Add(ctx, p.Event(EventStockAdjusted, a))
+}
