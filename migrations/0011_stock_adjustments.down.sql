@@ -1,1 +1,3 @@
 DROP TABLE stock_adjustment;
+
+ALTER TABLE product DROP COLUMN version;

@@ -1,4 +1,8 @@
--- Changes of a product's stock by a difference.
+-- Changes of a product's stock by a difference, and the version of a product.
+
+-- It grows with every change of name, price or quantity on hand, so that stock is replaced
+-- only by somebody who knows it. A reservation does not change it.
+ALTER TABLE product ADD COLUMN version bigint NOT NULL DEFAULT 1 CHECK (version > 0);
 
 CREATE TABLE stock_adjustment (
     id              bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY (INCREMENT BY 100),

@@ -38,7 +38,7 @@ SELECT nextval('ledger_entry_id_seq') AS ledger_entries_from \gset
 \set ledger_entry :ledger_entries_from + :ledger_entries_used
 \set ledger_entries_used :ledger_entries_used + 1
 -- name: UpdateStock
-UPDATE product SET on_hand = on_hand - 1, reserved = reserved - 1 WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]);
+UPDATE product SET on_hand = on_hand - 1, reserved = reserved - 1, version = version + 1 WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]);
 -- name: UpdateOrder
 UPDATE orders SET status = 'paid', reserved_until = NULL, version = 2, updated_at = now(), cancelled_by = NULL, cancel_key = NULL, cancel_reason = NULL WHERE id = :order;
 -- name: InsertEvent

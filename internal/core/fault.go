@@ -19,6 +19,8 @@ const (
 	CodeStockReserved            Code = "stock_reserved"
 	CodeReservationExpired       Code = "reservation_expired"
 	CodeRefundExceedsPayment     Code = "refund_exceeds_payment"
+	CodePreconditionFailed       Code = "precondition_failed"
+	CodePreconditionRequired     Code = "precondition_required"
 	CodeValidationFailed         Code = "validation_failed"
 	CodeUnknownSKU               Code = "unknown_sku"
 	CodeMixedCurrencies          Code = "mixed_currencies"

@@ -19,8 +19,11 @@ type Product struct {
 	Price    core.Money
 	// OnHand counts the units in stock, Reserved those among them that are reserved for
 	// orders. Always 0 ≤ Reserved ≤ OnHand.
-	OnHand    int64
-	Reserved  int64
+	OnHand   int64
+	Reserved int64
+	// Version grows with every change of Name, Price or OnHand, from 1. It never comes
+	// back, not even when they do. Reserved does not count.
+	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	// New reports that the product has not been stored: Save inserts it.
@@ -67,8 +70,14 @@ func (p *Product) adjust(change int64, pointer string) error {
 	case change > 0 && change > maxOnHand-p.OnHand:
 		return core.InvalidField(pointer, fmt.Sprintf("the quantity on hand must not exceed %d", maxOnHand))
 	}
-	p.OnHand += change
+	p.add(change)
 	return nil
+}
+
+// add changes the quantity on hand, and the version with it.
+func (p *Product) add(units int64) {
+	p.OnHand += units
+	p.Version++
 }
 
 // stockReserved returns the refusal of fewer units on hand than are reserved.
@@ -104,7 +113,7 @@ func (s Stock) release(lines []Line) error {
 
 // sell removes reserved units from the stock.
 func (s Stock) sell(lines []Line) error {
-	return s.unreserve(lines, func(p *Product, n int64) { p.OnHand -= n })
+	return s.unreserve(lines, func(p *Product, n int64) { p.add(-n) })
 }
 
 func (s Stock) unreserve(lines []Line, also func(*Product, int64)) error {
@@ -122,6 +131,6 @@ func (s Stock) unreserve(lines []Line, also func(*Product, int64)) error {
 // restock returns sold units to the stock.
 func (s Stock) restock(lines []Line) {
 	for _, l := range lines {
-		s[l.SKU].OnHand += int64(l.Quantity)
+		s[l.SKU].add(int64(l.Quantity))
 	}
 }

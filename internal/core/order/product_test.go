@@ -16,14 +16,14 @@ func TestPutProduct_ReplacesAllButOwnerAndReserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := Product{ID: 1, SKU: "tea", SellerID: "shop", Name: "Tea", OnHand: 10, Reserved: 4, CreatedAt: now, UpdatedAt: now}
+	was := Product{ID: 1, SKU: "tea", SellerID: "shop", Name: "Tea", OnHand: 10, Reserved: 4, Version: 3, CreatedAt: now, UpdatedAt: now}
 	later := now.Add(time.Hour)
 	for onHand, want := range map[int64]core.Code{0: core.CodeStockReserved, 3: core.CodeStockReserved, 4: "", 5: "", 1 << 40: ""} {
 		p := was
-		err := p.replace(PutProduct{SKU: "other", Name: "Green tea", Price: price, OnHand: onHand}, later)
+		err := p.replace(PutProduct{SKU: "other", Name: "Green tea", Price: price, OnHand: &onHand, Versions: []int64{3}}, later)
 		changed := was
 		if want == "" {
-			changed.Name, changed.Price, changed.OnHand, changed.UpdatedAt = "Green tea", price, onHand, later
+			changed.Name, changed.Price, changed.OnHand, changed.Version, changed.UpdatedAt = "Green tea", price, onHand, 4, later
 		}
 		if codeOf(err) != want || (err == nil) != (want == "") || !cmp.Equal(p, changed) {
 			t.Errorf("%d on hand: %v, %+v", onHand, err, p)

@@ -3,6 +3,7 @@ package order
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -10,18 +11,30 @@ import (
 
 // PutProduct is the command to create or replace a product.
 type PutProduct struct {
-	SKU    string
-	Name   string
-	Price  core.Money
-	OnHand int64
+	SKU   string
+	Name  string
+	Price core.Money
+	// OnHand is the new quantity on hand. A new product needs one; nil leaves the stock of
+	// any other alone.
+	OnHand *int64
+	// MustExist refuses to create the product.
+	MustExist bool
+	// Versions are those that the caller has seen, if any: the product must have one of
+	// them.
+	Versions []int64
 }
 
 // PutProduct creates a product, which then belongs to the actor, or replaces one of the
 // actor's own. It reports whether the product is new. Existing orders keep the price at
 // which they were created.
 //
-// Refusals: forbidden_resource, validation_failed (a price of zero), stock_reserved
-// (fewer units on hand than are reserved).
+// The stock of a product is replaced only in a version that the caller has seen. So a
+// command that is repeated, or comes late, never brings back what was sold.
+//
+// Refusals: forbidden_resource, validation_failed (a price of zero, a new product without
+// stock), precondition_failed (no product, or one of another version),
+// precondition_required (stock without a version), stock_reserved (fewer units on hand
+// than are reserved).
 func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProduct) (*Product, bool, error) {
 	if cmd.Price.IsZero() {
 		return nil, false, core.InvalidField("/price/amount", "must be greater than zero")
@@ -63,9 +76,39 @@ func (tx Tx) newProduct(ctx context.Context, sellerID, sku string, grant core.Gr
 // replace changes everything about a product except its owner and its reserved
 // quantity.
 func (p *Product) replace(cmd PutProduct, now time.Time) error {
-	if cmd.OnHand < p.Reserved {
+	if err := p.permits(cmd); err != nil {
+		return err
+	}
+	onHand := p.OnHand
+	if cmd.OnHand != nil {
+		onHand = *cmd.OnHand
+	}
+	if onHand < p.Reserved {
 		return p.stockReserved()
 	}
-	p.Name, p.Price, p.OnHand, p.UpdatedAt = cmd.Name, cmd.Price, cmd.OnHand, now
+	if p.New || p.Name != cmd.Name || !p.Price.Equal(cmd.Price) || p.OnHand != onHand {
+		p.Version++
+	}
+	p.Name, p.Price, p.OnHand, p.UpdatedAt = cmd.Name, cmd.Price, onHand, now
+	return nil
+}
+
+// permits returns the refusal of a command that does not know enough of the product, or
+// expects another one.
+func (p *Product) permits(cmd PutProduct) error {
+	switch {
+	case p.New && cmd.MustExist:
+		return core.Refuse(core.CodePreconditionFailed, "there is no such product")
+	case p.New && cmd.OnHand == nil:
+		return core.InvalidField("/on_hand", "is required for a new product")
+	case p.New:
+		return nil
+	case len(cmd.Versions) > 0 && !slices.Contains(cmd.Versions, p.Version):
+		return core.Refuse(core.CodePreconditionFailed,
+			"the product has changed since the version that you have seen; read it again")
+	case len(cmd.Versions) == 0 && cmd.OnHand != nil:
+		return core.Refuse(core.CodePreconditionRequired,
+			"to replace the stock of a product, name the version that you have seen (its ETag); or leave on_hand out")
+	}
 	return nil
 }

@@ -118,7 +118,7 @@ type Products interface {
 	// Save inserts a product that is new, and updates any other, except for its reserved
 	// quantity, which only SaveStock changes.
 	Save(ctx context.Context, p *Product) error
-	// SaveStock writes the quantities of several products at once.
+	// SaveStock writes the quantities and versions of several products at once.
 	SaveStock(ctx context.Context, s Stock) error
 }
 

@@ -21,6 +21,7 @@ var auditMetadata = map[string]core.Metadata{
 		"seller_id": "shop", "changed": "name price on_hand",
 		"price": "41.00 RUB", "previous_price": "40.00 RUB", "on_hand": "9", "previous_on_hand": "10",
 	},
+	"AdjustStock":                      {"seller_id": "shop", "stock_adjustment_id": "an id", "change": "5", "on_hand": "15"},
 	"CreateOrder":                      {"customer_id": "ann", "seller_id": "shop", "amount": "40.00", "currency": "RUB"},
 	"GetOrderById":                     {"customer_id": "ann", "seller_id": "shop"},
 	"ReserveInventory":                 {"customer_id": "ann", "seller_id": "shop"},

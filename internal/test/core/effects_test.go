@@ -280,19 +280,19 @@ func TestAdjustStock_ChangesTheQuantityOnHand(t *testing.T) {
 func TestPutProduct_KeepsTheOwner(t *testing.T) {
 	t.Parallel()
 	f := coretest.New(t)
-	put := func(actor core.Actor, name string) (*order.Product, bool) {
-		p, isNew, err := f.Orders.PutProduct(t.Context(), actor, order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("1", "RUB"), OnHand: 1})
+	put := func(actor core.Actor, name string, onHand *int64) (*order.Product, bool) {
+		p, isNew, err := f.Orders.PutProduct(t.Context(), actor, order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("1", "RUB"), OnHand: onHand})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p, isNew
 	}
-	made, isNew := put(shop, "Tea")
+	made, isNew := put(shop, "Tea", new(int64(1)))
 	if !isNew || made.SellerID != "shop" {
 		t.Errorf("new = %v, of %s", isNew, made.SellerID)
 	}
 	f.AdvanceClock(time.Hour)
-	if changed, isNew := put(root, "Green tea"); isNew || changed.SellerID != "shop" || changed.ID != made.ID || !changed.CreatedAt.Equal(made.CreatedAt) {
+	if changed, isNew := put(root, "Green tea", nil); isNew || changed.SellerID != "shop" || changed.ID != made.ID || !changed.CreatedAt.Equal(made.CreatedAt) {
 		t.Errorf("an administrator's change: new = %v, %+v", isNew, changed)
 	}
 	if p := f.Stock(t, "tea"); p.Name != "Green tea" || !p.UpdatedAt.Equal(f.Now()) {

@@ -68,10 +68,13 @@ func (f *Fixture) AdvanceClock(d time.Duration) { f.elapsed.Add(int64(d)) }
 // Key returns an Idempotency-Key that has not been used.
 func (f *Fixture) Key() string { return fmt.Sprintf("key-%d", f.keys.Add(1)) }
 
-// Product creates a product of a seller, or replaces it.
+// Product creates a product of a seller, or replaces it as it is now.
 func (f *Fixture) Product(t testing.TB, seller core.Actor, sku, price string, onHand int64) *order.Product {
 	t.Helper()
-	cmd := order.PutProduct{SKU: sku, Name: "Good " + sku, Price: Money(price, "RUB"), OnHand: onHand}
+	cmd := order.PutProduct{SKU: sku, Name: "Good " + sku, Price: Money(price, "RUB"), OnHand: &onHand}
+	if known, err := f.Orders.GetProduct(t.Context(), sku); err == nil {
+		cmd.Versions = []int64{known.Version}
+	}
 	p, _, err := f.Orders.PutProduct(t.Context(), seller, cmd)
 	return must(t, p, err)
 }

@@ -69,7 +69,9 @@ func TestOrdersAndProducts_RefuseInvalidCommands(t *testing.T) {
 			return err
 		}, core.CodeValidationFailed, "/price/amount"},
 		"fewer on hand than reserved": {placed, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
-			_, _, err := f.Orders.PutProduct(t.Context(), shop, order.PutProduct{SKU: "tea", Price: coretest.Money("1", "RUB"), OnHand: 1})
+			_, _, err := f.Orders.PutProduct(t.Context(), shop, order.PutProduct{
+				SKU: "tea", Price: coretest.Money("1", "RUB"), OnHand: new(int64(1)), Versions: []int64{f.Stock(t, "tea").Version},
+			})
 			return err
 		}, core.CodeStockReserved, ""},
 		"a product that is not there": {nothing, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
@@ -87,7 +89,7 @@ func TestOrdersAndProducts_RefuseInvalidCommands(t *testing.T) {
 			return create(t, f, items("tea", "cup")...)
 		}, core.CodeMixedSellers, ""},
 		"two currencies": {placed, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
-			cmd := order.PutProduct{SKU: "cup", Price: coretest.Money("1", "JPY"), OnHand: 1}
+			cmd := order.PutProduct{SKU: "cup", Price: coretest.Money("1", "JPY"), OnHand: new(int64(1))}
 			if _, _, err := f.Orders.PutProduct(t.Context(), shop, cmd); err != nil {
 				return err
 			}

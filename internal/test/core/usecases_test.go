@@ -186,8 +186,13 @@ var useCases = []useCase{
 
 func putProduct(name string) command {
 	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-		cmd := order.PutProduct{SKU: "tea", Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: 9}
-		_, _, err := f.Orders.PutProduct(ctx, actor, cmd)
+		p, err := f.Orders.GetProduct(ctx, "tea")
+		if err != nil {
+			return false, err
+		}
+		_, _, err = f.Orders.PutProduct(ctx, actor, order.PutProduct{
+			SKU: p.SKU, Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: new(p.OnHand - 1), Versions: []int64{p.Version},
+		})
 		return false, err
 	}
 }

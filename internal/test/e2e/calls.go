@@ -7,13 +7,21 @@ import (
 	"testing"
 )
 
-// PutProductCall is the call that puts a product of a seller.
+// PutProductCall is the call that puts a new product of a seller, or with If-Match one that
+// exists.
 func (e *Env) PutProductCall(t testing.TB, sku, seller string, price Money, onHand int) Call {
 	t.Helper()
 	return Call{
 		Method: http.MethodPut, Path: "/products/" + sku, Token: e.Token(t, seller, "seller"), Body: fmt.Sprintf(
 			`{"name": %q, "price": {"amount": %q, "currency": %q}, "on_hand": %d}`, sku, price.Amount, price.Currency, onHand),
 	}
+}
+
+// PutPriceCall is the call that puts a product of a seller and leaves its stock alone.
+func (e *Env) PutPriceCall(t testing.TB, sku, seller string, price Money) Call {
+	t.Helper()
+	return e.PutProductCall(t, sku, seller, price, 0).WithBody(fmt.Sprintf(
+		`{"name": %q, "price": {"amount": %q, "currency": %q}}`, sku, price.Amount, price.Currency))
 }
 
 // AdjustStockCall is the call that adjusts the stock of a product, with a new key.

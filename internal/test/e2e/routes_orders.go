@@ -70,7 +70,7 @@ func orderOutOfStock(t testing.TB, s *Service) Refusal {
 	scarce := s.UniqueName("scarce")
 	s.PutProduct(t, scarce, 0)
 	c.Call.Body = fmt.Sprintf(`{"items": [{"sku": %q, "quantity": 1}]}`, scarce)
-	return Refusal{c, http.StatusConflict, "out_of_stock", func() { s.PutProduct(t, scarce, 1) }}
+	return Refusal{c, http.StatusConflict, "out_of_stock", func() { s.AdjustStock(t, scarce, 1) }}
 }
 
 func orderUnknownProduct(t testing.TB, s *Service) Refusal {

@@ -30,12 +30,12 @@ func getProduct(t testing.TB, s *Service) Command {
 	return Command{Call: Call{Path: "/products/" + sku}, Status: http.StatusOK}
 }
 
-// putProduct replaces a product of the shop.
+// putProduct replaces the name and the price of a product of the shop.
 func putProduct(t testing.TB, s *Service) Command {
 	t.Helper()
 	sku := s.UniqueName("coffee")
 	s.PutProduct(t, sku, 7)
-	return Command{Call: s.PutProductCall(t, sku, Shop, Roubles("100.00"), 7), Status: http.StatusOK}
+	return Command{Call: s.PutPriceCall(t, sku, Shop, Roubles("100.00")), Status: http.StatusOK}
 }
 
 func adjustStock(t testing.TB, s *Service) Command {

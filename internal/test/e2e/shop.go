@@ -37,7 +37,7 @@ func (i *initialStock) copy() Stock {
 	return maps.Clone(i.units)
 }
 
-// PutProduct puts a product of the shop for 100.00 RUB.
+// PutProduct puts a new product of the shop for 100.00 RUB.
 func (s *Service) PutProduct(t testing.TB, sku string, onHand int) Product {
 	t.Helper()
 	r := s.MustSend(t, s.PutProductCall(t, sku, Shop, Roubles("100.00"), onHand))

@@ -51,11 +51,11 @@ func (t products) Save(_ context.Context, p *order.Product) error {
 	return t.keep(stored)
 }
 
-// SaveStock keeps the counts of products.
+// SaveStock keeps the counts and versions of products.
 func (t products) SaveStock(_ context.Context, stock order.Stock) error {
 	for sku, p := range stock {
 		stored := copyOf(t.products[sku])
-		stored.OnHand, stored.Reserved = p.OnHand, p.Reserved
+		stored.OnHand, stored.Reserved, stored.Version = p.OnHand, p.Reserved, p.Version
 		if err := t.keep(stored); err != nil {
 			return err
 		}
@@ -63,8 +63,11 @@ func (t products) SaveStock(_ context.Context, stock order.Stock) error {
 	return nil
 }
 
-// keep repeats the rule about the counts, as the table's CHECKs do.
+// keep repeats the rules about the counts, as the table's CHECKs do.
 func (t products) keep(p *order.Product) error {
+	if p.Version < 1 {
+		return fmt.Errorf("%s has version %d", p.SKU, p.Version)
+	}
 	if p.Reserved < 0 || p.Reserved > p.OnHand {
 		return fmt.Errorf("%s: %d of %d are reserved", p.SKU, p.Reserved, p.OnHand)
 	}

@@ -196,9 +196,11 @@ func roubles(n int) core.Money {
 
 func (m *machine) put(t *rapid.T, sku string, onHand int) {
 	want := m.putStock(sku, onHand)
-	_, _, err := m.real.orders.PutProduct(ctx, seller, order.PutProduct{
-		SKU: sku, Name: sku, Price: roubles(m.stock[sku].price), OnHand: int64(onHand),
-	})
+	cmd := order.PutProduct{SKU: sku, Name: sku, Price: roubles(m.stock[sku].price), OnHand: new(int64(onHand))}
+	if known, err := m.real.orders.GetProduct(ctx, sku); err == nil {
+		cmd.Versions = []int64{known.Version}
+	}
+	_, _, err := m.real.orders.PutProduct(ctx, seller, cmd)
 	if got := codeOf(t, err); got != want {
 		t.Fatalf("put %d of %s: %q, the model says %q", onHand, sku, got, want)
 	}

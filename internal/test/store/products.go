@@ -97,7 +97,7 @@ func productChanges(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
 	s.save(t, tea)
 	tea = stored(tea)
-	tea.Name, tea.Price, tea.OnHand, tea.UpdatedAt = "Чай", money("5", "JPY"), 0, minute(9)
+	tea.Name, tea.Price, tea.OnHand, tea.Version, tea.UpdatedAt = "Чай", money("5", "JPY"), 0, 2, minute(9)
 	s.save(t, tea)
 	equal(t, "product", s.product(t, "tea"), tea)
 }
@@ -106,7 +106,7 @@ func stockIsCounted(t *testing.T, s Stores) {
 	tea, cup, spoon := newProduct(1, "tea"), newProduct(2, "cup"), newProduct(3, "spoon")
 	s.save(t, tea, cup, spoon)
 	tea, cup = stored(tea), stored(cup)
-	tea.OnHand, tea.Reserved = 90, 10
+	tea.OnHand, tea.Reserved, tea.Version = 90, 10, 2
 	cup.Reserved = 100
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		return tx.Products.SaveStock(ctx, order.Stock{"tea": tea, "cup": cup})

@@ -111,7 +111,7 @@ func operation(actor, key string) core.Operation { return core.Operation{Actor: 
 // newProduct is a product that has not been stored.
 func newProduct(id int64, sku string) *order.Product {
 	return &order.Product{
-		ID: id, SKU: sku, SellerID: "shop-7", Name: "Tea, " + sku, Price: rub("1999.00"), OnHand: 100,
+		ID: id, SKU: sku, SellerID: "shop-7", Name: "Tea, " + sku, Price: rub("1999.00"), OnHand: 100, Version: 1,
 		CreatedAt: minute(int(id)), UpdatedAt: minute(int(id) + 1), New: true,
 	}
 }

@@ -185,7 +185,7 @@ func (s shop) addProduct(t *testing.T, sku string) {
 		t.Fatal(err)
 	}
 	seller := core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
-	_, _, err = s.orders.PutProduct(t.Context(), seller, order.PutProduct{SKU: sku, Name: sku, Price: price})
+	_, _, err = s.orders.PutProduct(t.Context(), seller, order.PutProduct{SKU: sku, Name: sku, Price: price, OnHand: new(int64(0))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,13 +35,16 @@ func (k problemKind) retryable() bool { return k.retryAfter > 0 }
 // that was decided, or whose request has to change, needs a new key. No route answers 405.
 func nextKey(code wire.ProblemCode) *wire.NextKey {
 	switch status := problemKinds[code].status; {
-	case status == http.StatusMethodNotAllowed:
+	case slices.Contains(keyless, status):
 		return nil
 	case status >= http.StatusInternalServerError, slices.Contains(undecided, status), code == wire.ProblemCodeIdempotencyInProgress:
 		return new(wire.NextKeySame)
 	}
 	return new(wire.NextKeyNew)
 }
+
+// keyless are the statuses that only routes without a key have.
+var keyless = []int{http.StatusMethodNotAllowed, http.StatusPreconditionFailed, http.StatusPreconditionRequired}
 
 // undecided are the statuses below 500 that decide nothing: the same operation can succeed
 // with another token, later, or when its resource exists.
@@ -69,6 +72,8 @@ var problemKinds = map[wire.ProblemCode]problemKind{
 	wire.ProblemCodeStockReserved:            {http.StatusConflict, "Stock is reserved", 0},
 	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "Reservation expired", 0},
 	wire.ProblemCodeRefundExceedsPayment:     {http.StatusConflict, "Refund exceeds the refundable amount", 0},
+	wire.ProblemCodePreconditionFailed:       {http.StatusPreconditionFailed, "Precondition failed", 0},
+	wire.ProblemCodePreconditionRequired:     {http.StatusPreconditionRequired, "Precondition required", 0},
 	wire.ProblemCodeValidationFailed:         {http.StatusUnprocessableEntity, "Validation failed", 0},
 	wire.ProblemCodeUnknownSKU:               {http.StatusUnprocessableEntity, "Unknown SKU", 0},
 	wire.ProblemCodeMixedCurrencies:          {http.StatusUnprocessableEntity, "Mixed currencies", 0},

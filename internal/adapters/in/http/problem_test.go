@@ -96,7 +96,8 @@ func TestProblemOf_KnowsEveryCodeOfTheCore(t *testing.T) {
 	for _, code := range []core.Code{
 		core.CodeInsufficientFunds, core.CodeCardDeclined, core.CodeForbiddenResource, core.CodeNotFound,
 		core.CodeReferenceTaken, core.CodeIdempotencyKeyReused, core.CodeInvalidOrderState, core.CodeOutOfStock, core.CodeStockReserved,
-		core.CodeReservationExpired, core.CodeRefundExceedsPayment, core.CodeValidationFailed, core.CodeUnknownSKU,
+		core.CodeReservationExpired, core.CodeRefundExceedsPayment, core.CodePreconditionFailed, core.CodePreconditionRequired,
+		core.CodeValidationFailed, core.CodeUnknownSKU,
 		core.CodeMixedCurrencies, core.CodeMixedSellers, core.CodePaymentMethodUnavailable,
 	} {
 		if p := problemOf(&core.Fault{Code: code, Detail: "d"}); p.code != wire.ProblemCode(code) {
@@ -153,6 +154,11 @@ func nextKeyIn(t *testing.T, document []byte) string {
 	return strings.Trim(string(found.NextKey), `"`)
 }
 
+// keylessCodes are those that no route with a key has.
+var keylessCodes = []wire.ProblemCode{
+	wire.ProblemCodeMethodNotAllowed, wire.ProblemCodePreconditionFailed, wire.ProblemCodePreconditionRequired,
+}
+
 func TestProblem_SaysWhichKeyComesNext(t *testing.T) {
 	t.Parallel()
 	for code := range problemKinds {
@@ -160,7 +166,7 @@ func TestProblem_SaysWhichKeyComesNext(t *testing.T) {
 		if slices.Contains(undecidedCodes, code) {
 			want = "same"
 		}
-		if code == wire.ProblemCodeMethodNotAllowed {
+		if slices.Contains(keylessCodes, code) {
 			want = "null"
 		}
 		p := newProblem(code, "d")

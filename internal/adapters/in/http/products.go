@@ -19,7 +19,12 @@ func decodePutProduct(r *request) (order.PutProduct, error) {
 		return order.PutProduct{}, err
 	}
 	price, err := decodeMoney(in.Price, "/price")
-	return order.PutProduct{SKU: sku, Name: in.Name, Price: price, OnHand: in.OnHand}, err
+	if err != nil {
+		return order.PutProduct{}, err
+	}
+	cmd := order.PutProduct{SKU: sku, Name: in.Name, Price: price, OnHand: in.OnHand}
+	cmd.MustExist, cmd.Versions, err = decodeIfMatch(r)
+	return cmd, err
 }
 
 func (a *api) putProduct(ctx context.Context, actor core.Actor, cmd order.PutProduct) (*success, error) {
@@ -27,10 +32,11 @@ func (a *api) putProduct(ctx context.Context, actor core.Actor, cmd order.PutPro
 	if err != nil {
 		return nil, err
 	}
+	done := &success{status: http.StatusOK, etag: etagOf(p.Version), body: productOut(p)}
 	if created {
-		return &success{status: http.StatusCreated, location: "/products/" + p.SKU, body: productOut(p)}, nil
+		done.status, done.location = http.StatusCreated, "/products/"+p.SKU
 	}
-	return &success{status: http.StatusOK, body: productOut(p)}, nil
+	return done, nil
 }
 
 func (a *api) getProduct(ctx context.Context, _ core.Actor, sku string) (*success, error) {
@@ -38,7 +44,7 @@ func (a *api) getProduct(ctx context.Context, _ core.Actor, sku string) (*succes
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, body: productOut(p)}, nil
+	return &success{status: http.StatusOK, etag: etagOf(p.Version), body: productOut(p)}, nil
 }
 
 func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {

@@ -12,6 +12,8 @@ import (
 type success struct {
 	status   int
 	location string
+	// etag is the entity tag of the body, empty where it has none.
+	etag string
 	// body is a value of package wire.
 	body any
 	// repeated reports that the operation had taken effect before (the second line of
@@ -33,7 +35,11 @@ type response struct {
 // encode returns the success as JSON.
 func (s *success) encode() (*response, error) {
 	body, err := json.Marshal(s.body)
-	return &response{status: s.status, contentType: "application/json", location: s.location, body: body}, err
+	resp := &response{status: s.status, contentType: "application/json", location: s.location, body: body}
+	if s.etag != "" {
+		resp.header = http.Header{"Etag": {s.etag}}
+	}
+	return resp, err
 }
 
 // stored returns what is kept of the response for replays.

@@ -62,7 +62,7 @@ var commands = map[string]struct {
 		return err
 	}},
 	"PutProduct": {other, func(ctx context.Context, u useCases, actor core.Actor, _ int64) error {
-		_, _, err := u.orders.PutProduct(ctx, actor, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00"), OnHand: 10})
+		_, _, err := u.orders.PutProduct(ctx, actor, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00")})
 		return err
 	}},
 	"AdjustStock": {other, func(ctx context.Context, u useCases, actor core.Actor, _ int64) error {
@@ -87,7 +87,7 @@ func roubles(amount string) core.Money {
 // placeOrder creates shop's product tea, a balance of ann, and her order of two.
 func placeOrder(t *testing.T, u useCases) int64 {
 	t.Helper()
-	_, _, err := u.orders.PutProduct(t.Context(), shop, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00"), OnHand: 10})
+	_, _, err := u.orders.PutProduct(t.Context(), shop, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00"), OnHand: new(int64(10))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,23 +86,25 @@ func (s products) Save(ctx context.Context, p *order.Product) error {
 	if p.New {
 		return s.t.writes().InsertProduct(ctx, dbsqlc.InsertProductParams{
 			Sku: p.SKU, ID: p.ID, SellerID: p.SellerID, Name: p.Name,
-			Price: p.Price.Decimal(), Currency: string(p.Price.Currency()), OnHand: p.OnHand,
+			Price: p.Price.Decimal(), Currency: string(p.Price.Currency()), OnHand: p.OnHand, Version: p.Version,
 			CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		})
 	}
 	return s.t.writes().UpdateProduct(ctx, dbsqlc.UpdateProductParams{
 		Sku: p.SKU, Name: p.Name, Price: p.Price.Decimal(), Currency: string(p.Price.Currency()),
-		OnHand: p.OnHand, UpdatedAt: p.UpdatedAt,
+		OnHand: p.OnHand, Version: p.Version, UpdatedAt: p.UpdatedAt,
 	})
 }
 
-// SaveStock writes the quantities of several locked products in one statement.
+// SaveStock writes the quantities and versions of several locked products in one
+// statement.
 func (s products) SaveStock(ctx context.Context, stock order.Stock) error {
 	var counts dbsqlc.UpdateStockParams
 	for _, p := range stock {
 		counts.Skus = append(counts.Skus, p.SKU)
 		counts.OnHand = append(counts.OnHand, p.OnHand)
 		counts.Reserved = append(counts.Reserved, p.Reserved)
+		counts.Versions = append(counts.Versions, p.Version)
 	}
 	return s.t.writes().UpdateStock(ctx, counts)
 }
@@ -126,7 +128,7 @@ func productOf(row dbsqlc.Product) (*order.Product, error) {
 	}
 	return &order.Product{
 		ID: row.ID, SKU: row.Sku, SellerID: row.SellerID, Name: row.Name, Price: price,
-		OnHand: row.OnHand, Reserved: row.Reserved,
+		OnHand: row.OnHand, Reserved: row.Reserved, Version: row.Version,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}, nil
 }

@@ -36,9 +36,9 @@ var planCases = map[string][]planCase{
 	"ProductsOfOthers": {{args: "'{sku-5,sku-15000}', 'nobody'", rows: 2, buffers: 16}},
 	"LockStockOfOrder": {{args: "15000, true, NULL, NULL", rows: 4, buffers: 20}, {args: "15000, false, 'nobody', NULL", rows: 4, buffers: 20}},
 	"ListProducts":     {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
-	"InsertProduct":    {{args: "'new', 900001, 'hot-seller', 'Tea', '1.00', 'RUB', 5, now(), now()", buffers: 40}},
-	"UpdateProduct":    {{args: "'Tea', '1.00', 'RUB', 9, now(), 'sku-15000'", rows: 1, buffers: 30}},
-	"UpdateStock":      {{args: "'{9,9}', '{sku-5,sku-15000}', '{1,1}'", rows: 2, buffers: 30}},
+	"InsertProduct":    {{args: "'new', 900001, 'hot-seller', 'Tea', '1.00', 'RUB', 5, 1, now(), now()", buffers: 40}},
+	"UpdateProduct":    {{args: "'Tea', '1.00', 'RUB', 9, 2, now(), 'sku-15000'", rows: 1, buffers: 30}},
+	"UpdateStock":      {{args: "'{9,9}', '{sku-5,sku-15000}', '{1,1}', '{2,2}'", rows: 2, buffers: 30}},
 	"StockAdjustmentByOperation": {
 		{args: "'sku-15000', 'hot-seller', 'key-15000'", rows: 1, buffers: 6},
 		{args: "'sku-15000', 'hot-seller', 'absent'", buffers: 6},

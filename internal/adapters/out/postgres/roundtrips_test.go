@@ -74,7 +74,11 @@ func orderLifeCycle(t *testing.T, u useCases, run string, after func(command str
 		after(command)
 	}
 	do("PutProduct", func(ctx context.Context) error {
-		_, _, err := u.orders.PutProduct(ctx, shop, order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00"), OnHand: 10})
+		cmd := order.PutProduct{SKU: "tea", Name: "Tea", Price: roubles("1.00")}
+		if run == "insert" {
+			cmd.OnHand = new(int64(10))
+		}
+		_, _, err := u.orders.PutProduct(ctx, shop, cmd)
 		return err
 	})
 	do("AdjustStock", func(ctx context.Context) error {

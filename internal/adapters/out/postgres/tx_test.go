@@ -31,7 +31,7 @@ func product(sku string) *order.Product {
 		panic(err)
 	}
 	now := time.Now()
-	return &order.Product{ID: now.UnixNano(), SKU: sku, SellerID: secret, Price: price, CreatedAt: now, UpdatedAt: now, New: true}
+	return &order.Product{ID: now.UnixNano(), SKU: sku, SellerID: secret, Price: price, Version: 1, CreatedAt: now, UpdatedAt: now, New: true}
 }
 
 // inTx runs a transaction with a deadline, and returns how often it was run.

@@ -462,11 +462,12 @@ func TestBadInput_InvalidProductsAreRefused(t *testing.T) {
 		return fmt.Sprintf(`{"name": %s, "price": {"amount": %s, "currency": %s}, "on_hand": %s}`, name, amount, currency, onHand)
 	}
 	good := describe(`"tea"`, `"1.00"`, `"RUB"`, "10")
+	const withoutStock = `{"name": "tea", "price": {"amount": "1.00", "currency": "RUB"}}`
 	foreign := put("tea", good)
 	foreign.Token = s.Token(t, e2e.Rival, "seller")
 	const invalid = "validation_failed"
 	checkRefusals(t, s, []badRequest{
-		{"nothing", put("new", `{}`), 422, invalid, []string{"#/name", "#/on_hand", "#/price"}, notStored},
+		{"nothing", put("new", `{}`), 422, invalid, []string{"#/name", "#/price"}, notStored},
 		{"an empty name", put("new", describe(`""`, `"1"`, `"RUB"`, "1")), 422, invalid, []string{"#/name"}, notStored},
 		{"a name with a new line", put("new", describe(`"`+canary+`\n"`, `"1"`, `"RUB"`, "1")), 422, invalid, []string{"#/name"}, notStored},
 		{"a price as a number", put("new", describe(`"n"`, `1`, `"RUB"`, "1")), 422, invalid, []string{"#/price/amount"}, notStored},
@@ -482,7 +483,14 @@ func TestBadInput_InvalidProductsAreRefused(t *testing.T) {
 		{"a SKU with a slash", put("a%2Fb", good), 422, invalid, []string{"#/sku"}, notStored},
 		{"a SKU with a NUL", put("a%00b", good), 422, invalid, []string{"#/sku"}, notStored},
 		{"a SKU of 65", put(strings.Repeat("a", 65), good), 422, invalid, []string{"#/sku"}, notStored},
-		{"fewer than are reserved", put("tea", describe(`"tea"`, `"1.00"`, `"RUB"`, "3")), 409, "stock_reserved", nil, notStored},
+		{"a new product without stock", put("new", withoutStock), 422, invalid, []string{"#/on_hand"}, notStored},
+		{"an entity tag without quotes", put("tea", withoutStock).WithHeader("If-Match", "1"), 400, "malformed_request", nil, notStored},
+		{"no entity tag", put("tea", withoutStock).WithHeader("If-Match", ""), 400, "malformed_request", nil, notStored},
+		{"a precondition on a product that is not there", put("new", good).WithHeader("If-Match", "*"), 412, "precondition_failed", nil, notStored},
+		{"another version", put("tea", good).WithHeader("If-Match", `"2"`), 412, "precondition_failed", nil, notStored},
+		{"stock without a version", put("tea", good), 428, "precondition_required", nil, notStored},
+		{"stock for any version", put("tea", good).WithHeader("If-Match", "*"), 428, "precondition_required", nil, notStored},
+		{"fewer than are reserved", put("tea", describe(`"tea"`, `"1.00"`, `"RUB"`, "3")).WithHeader("If-Match", `"1"`), 409, "stock_reserved", nil, notStored},
 		{"another's product", foreign, 403, "forbidden_resource", nil, notStored},
 	})
 }

@@ -126,7 +126,7 @@ func TestCommands_DoNotDeadlock(t *testing.T) {
 			s.CreditCall(t, e2e.Alice, "1.00"),
 			s.AdjustStockCall(s.SellerToken(t), "rum", 1),
 			s.CreateOrderCall(t, e2e.Alice, "", 0).WithBody(both),
-			s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), 1000),
+			s.PutPriceCall(t, "tea", e2e.Shop, e2e.Roubles("100.00")),
 		)
 	}
 	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"200": 3 * rounds, "201": 3 * rounds})
@@ -183,7 +183,9 @@ func TestPutProduct_HasOneSeller(t *testing.T) {
 		calls = append(calls, s.PutProductCall(t, "tea", seller, e2e.Roubles("1.00"), 10).
 			WithBody(fmt.Sprintf(`{"name": %q, "price": {"amount": "1.00", "currency": "RUB"}, "on_hand": 10}`, seller)))
 	}
-	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"201": 1, "200": perSeller - 1, "403 forbidden_resource": perSeller})
+	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{
+		"201": 1, "428 precondition_required": perSeller - 1, "403 forbidden_resource": perSeller,
+	})
 	var owner, name string
 	if err := s.DB.QueryRow(t.Context(), `SELECT seller_id, name FROM product`).Scan(&owner, &name); err != nil {
 		t.Fatal(err)

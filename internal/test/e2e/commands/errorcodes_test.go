@@ -101,7 +101,15 @@ var refusals = map[string]struct {
 	"stock_reserved": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		s.MustCreateOrder(t, e2e.Alice, "tea", 5)
-		return s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), 4)
+		return s.AdjustStockCall(s.SellerToken(t), "tea", -6)
+	}},
+	"precondition_failed": {status: 412, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		return s.PutPriceCall(t, "tea", e2e.Shop, e2e.Roubles("100.00")).WithHeader("If-Match", `"2"`)
+	}},
+	"precondition_required": {status: 428, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		return s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), 10)
 	}},
 	"reservation_expired": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()

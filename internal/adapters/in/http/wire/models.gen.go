@@ -85,6 +85,8 @@ const (
 	ProblemCodeOutOfStock               ProblemCode = "out_of_stock"
 	ProblemCodeOutcomeUnknown           ProblemCode = "outcome_unknown"
 	ProblemCodePaymentMethodUnavailable ProblemCode = "payment_method_unavailable"
+	ProblemCodePreconditionFailed       ProblemCode = "precondition_failed"
+	ProblemCodePreconditionRequired     ProblemCode = "precondition_required"
 	ProblemCodeRateLimited              ProblemCode = "rate_limited"
 	ProblemCodeReferenceTaken           ProblemCode = "reference_taken"
 	ProblemCodeRefundExceedsPayment     ProblemCode = "refund_exceeds_payment"
@@ -259,6 +261,9 @@ type Cursor = string
 
 // Email An e-mail address.
 type Email = string
+
+// EntityTags An asterisk, or entity tags in double quotes with commas between them (RFC 9110).
+type EntityTags = string
 
 // FieldError A member of the body, or a parameter, that is invalid.
 type FieldError struct {
@@ -532,13 +537,13 @@ type Profile struct {
 	UpdatedAt Timestamp `json:"updated_at"`
 }
 
-// PutProductRequest The new product. It replaces the existing one.
+// PutProductRequest The new product. It replaces the existing one. A new product needs `on_hand`.
 type PutProductRequest struct {
 	// Name A name, on a single line.
 	Name Name `json:"name"`
 
 	// OnHand A number of units.
-	OnHand Stock `json:"on_hand"`
+	OnHand *Stock `json:"on_hand,omitempty"`
 
 	// Price An amount in a currency.
 	Price Money `json:"price"`

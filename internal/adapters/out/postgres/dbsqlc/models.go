@@ -145,6 +145,7 @@ type Product struct {
 	Reserved  int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	Version   int64
 }
 
 type Refund struct {

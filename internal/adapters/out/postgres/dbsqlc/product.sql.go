@@ -11,9 +11,9 @@ import (
 )
 
 const insertProduct = `-- name: InsertProduct :exec
-INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at)
+INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, version, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, 0, $8, $9)
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, 0, $8, $9, $10)
 `
 
 type InsertProductParams struct {
@@ -24,6 +24,7 @@ type InsertProductParams struct {
 	Price     string
 	Currency  string
 	OnHand    int64
+	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -37,6 +38,7 @@ func (q *Queries) InsertProduct(ctx context.Context, arg InsertProductParams) er
 		arg.Price,
 		arg.Currency,
 		arg.OnHand,
+		arg.Version,
 		arg.CreatedAt,
 		arg.UpdatedAt,
 	)
@@ -75,7 +77,7 @@ func (q *Queries) InsertStockAdjustment(ctx context.Context, arg InsertStockAdju
 }
 
 const listProducts = `-- name: ListProducts :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE (created_at, id) < (COALESCE($1::timestamptz, 'infinity'), $2::bigint)
 ORDER BY created_at DESC, id DESC
 LIMIT $3
@@ -107,6 +109,7 @@ func (q *Queries) ListProducts(ctx context.Context, arg ListProductsParams) ([]P
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -119,7 +122,7 @@ func (q *Queries) ListProducts(ctx context.Context, arg ListProductsParams) ([]P
 }
 
 const lockProduct = `-- name: LockProduct :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE sku = $1 AND ($2::bool OR seller_id = $3)
 FOR UPDATE
 `
@@ -151,6 +154,7 @@ func (q *Queries) LockProduct(ctx context.Context, arg LockProductParams) ([]Pro
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -163,7 +167,7 @@ func (q *Queries) LockProduct(ctx context.Context, arg LockProductParams) ([]Pro
 }
 
 const lockProducts = `-- name: LockProducts :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE sku = ANY($1::text[]) AND ($2::bool OR seller_id = $3)
 ORDER BY sku
 FOR UPDATE
@@ -197,6 +201,7 @@ func (q *Queries) LockProducts(ctx context.Context, arg LockProductsParams) ([]P
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -209,7 +214,7 @@ func (q *Queries) LockProducts(ctx context.Context, arg LockProductsParams) ([]P
 }
 
 const lockStockOfOrder = `-- name: LockStockOfOrder :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE sku = ANY(ARRAY(
     SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id
     WHERE i.order_id = $1
@@ -252,6 +257,7 @@ func (q *Queries) LockStockOfOrder(ctx context.Context, arg LockStockOfOrderPara
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -264,7 +270,7 @@ func (q *Queries) LockStockOfOrder(ctx context.Context, arg LockStockOfOrderPara
 }
 
 const productBySKU = `-- name: ProductBySKU :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product WHERE sku = $1
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product WHERE sku = $1
 `
 
 func (q *Queries) ProductBySKU(ctx context.Context, sku string) ([]Product, error) {
@@ -287,6 +293,7 @@ func (q *Queries) ProductBySKU(ctx context.Context, sku string) ([]Product, erro
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -310,7 +317,7 @@ func (q *Queries) ProductExists(ctx context.Context, sku string) (bool, error) {
 }
 
 const productsOfOthers = `-- name: ProductsOfOthers :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at FROM product
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE sku = ANY($1::text[]) AND seller_id IS DISTINCT FROM $2
 `
 
@@ -340,6 +347,7 @@ func (q *Queries) ProductsOfOthers(ctx context.Context, arg ProductsOfOthersPara
 			&i.Reserved,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -393,8 +401,9 @@ func (q *Queries) StockAdjustmentByOperation(ctx context.Context, arg StockAdjus
 
 const updateProduct = `-- name: UpdateProduct :exec
 UPDATE product
-SET name = $1, price = ($2::text)::numeric, currency = $3, on_hand = $4, updated_at = $5
-WHERE sku = $6
+SET name = $1, price = ($2::text)::numeric, currency = $3, on_hand = $4,
+    version = $5, updated_at = $6
+WHERE sku = $7
 `
 
 type UpdateProductParams struct {
@@ -402,6 +411,7 @@ type UpdateProductParams struct {
 	Price     string
 	Currency  string
 	OnHand    int64
+	Version   int64
 	UpdatedAt time.Time
 	Sku       string
 }
@@ -412,6 +422,7 @@ func (q *Queries) UpdateProduct(ctx context.Context, arg UpdateProductParams) er
 		arg.Price,
 		arg.Currency,
 		arg.OnHand,
+		arg.Version,
 		arg.UpdatedAt,
 		arg.Sku,
 	)
@@ -421,7 +432,8 @@ func (q *Queries) UpdateProduct(ctx context.Context, arg UpdateProductParams) er
 const updateStock = `-- name: UpdateStock :exec
 UPDATE product
 SET on_hand = ($1::bigint[])[array_position($2::text[], sku)],
-    reserved = ($3::bigint[])[array_position($2::text[], sku)]
+    reserved = ($3::bigint[])[array_position($2::text[], sku)],
+    version = ($4::bigint[])[array_position($2::text[], sku)]
 WHERE sku = ANY($2::text[])
 `
 
@@ -429,10 +441,16 @@ type UpdateStockParams struct {
 	OnHand   []int64
 	Skus     []string
 	Reserved []int64
+	Versions []int64
 }
 
 // Without a join: planned while the table was empty, that reads all of it.
 func (q *Queries) UpdateStock(ctx context.Context, arg UpdateStockParams) error {
-	_, err := q.db.Exec(ctx, updateStock, arg.OnHand, arg.Skus, arg.Reserved)
+	_, err := q.db.Exec(ctx, updateStock,
+		arg.OnHand,
+		arg.Skus,
+		arg.Reserved,
+		arg.Versions,
+	)
 	return err
 }

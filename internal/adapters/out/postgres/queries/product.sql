@@ -41,20 +41,22 @@ ORDER BY created_at DESC, id DESC
 LIMIT @rows;
 
 -- name: InsertProduct :exec
-INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at)
+INSERT INTO product (sku, id, seller_id, name, price, currency, on_hand, reserved, version, created_at, updated_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@sku, @id, @seller_id, @name, (@price::text)::numeric, @currency, @on_hand, 0, @created_at, @updated_at);
+VALUES (@sku, @id, @seller_id, @name, (@price::text)::numeric, @currency, @on_hand, 0, @version, @created_at, @updated_at);
 
 -- name: UpdateProduct :exec
 UPDATE product
-SET name = @name, price = (@price::text)::numeric, currency = @currency, on_hand = @on_hand, updated_at = @updated_at
+SET name = @name, price = (@price::text)::numeric, currency = @currency, on_hand = @on_hand,
+    version = @version, updated_at = @updated_at
 WHERE sku = @sku;
 
 -- name: UpdateStock :exec
 -- Without a join: planned while the table was empty, that reads all of it.
 UPDATE product
 SET on_hand = (@on_hand::bigint[])[array_position(@skus::text[], sku)],
-    reserved = (@reserved::bigint[])[array_position(@skus::text[], sku)]
+    reserved = (@reserved::bigint[])[array_position(@skus::text[], sku)],
+    version = (@versions::bigint[])[array_position(@skus::text[], sku)]
 WHERE sku = ANY(@skus::text[]);
 
 -- name: StockAdjustmentByOperation :many
