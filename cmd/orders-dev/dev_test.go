@@ -159,6 +159,9 @@ func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
 		if status := d.get(t, "/customers/sber-42/balance", strings.TrimSpace(printed.String())); status != http.StatusOK {
 			t.Errorf("status %d with the token that was printed", status)
 		}
+		if status := d.get(t, "/products/"+seedSKU, strings.TrimSpace(printed.String())); status != http.StatusOK {
+			t.Errorf("status %d for the product of the session", status)
+		}
 		d.stop(t)
 	}
 }

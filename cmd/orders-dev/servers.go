@@ -49,7 +49,7 @@ type servers struct {
 func startServers(ctx context.Context, dir string, environ []string, out io.Writer) (*servers, error) {
 	s := &servers{dir: dir, environ: environ, out: out}
 	for _, step := range []func(context.Context) error{
-		s.openPorts, s.startPostgres, s.migrate, s.startStripe, s.startIssuer, s.startBroker,
+		s.openPorts, s.startPostgres, s.migrate, s.seed, s.startStripe, s.startIssuer, s.startBroker,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.stop())

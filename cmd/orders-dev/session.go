@@ -23,8 +23,8 @@ const tokenTTL = 24 * time.Hour
 func printSession(out io.Writer, url string, issuer *devissuer.Issuer) error {
 	values := map[string]string{"URL": url, "Run": rand.Text()[:6]}
 	for _, who := range []struct{ name, sub, role string }{
-		{"Customer", "sber-42", "customer"},
-		{"Seller", "tea-shop", "seller"},
+		{"Customer", seedCustomer, "customer"},
+		{"Seller", seedSeller, "seller"},
 		{"System", "billing", "system"},
 	} {
 		signed, err := issuer.Token(who.sub, []string{who.role}, tokenTTL)
