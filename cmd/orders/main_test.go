@@ -45,6 +45,16 @@ func TestMigrate_NeedsADatabase(t *testing.T) {
 	}
 }
 
+func TestRun_RefusesMistypedVariables(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"serve", "migrate up"} {
+		err := run(t.Context(), strings.Fields(command), []string{"ORDERS_DATABSE_URL=postgres://h/d"}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "ORDERS_DATABSE_URL is no setting; do you mean ORDERS_DATABASE_URL?") {
+			t.Errorf("orders %s: err = %v, want one that names ORDERS_DATABSE_URL", command, err)
+		}
+	}
+}
+
 func TestMigrate_PrintsTheVersion(t *testing.T) {
 	t.Parallel()
 	environ := []string{"ORDERS_DATABASE_URL=" + pgtest.New(t)}

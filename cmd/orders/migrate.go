@@ -9,6 +9,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/config"
 	"example.com/orders/migrations"
 )
 
@@ -16,6 +17,9 @@ import (
 func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: orders migrate up|down|version")
+	}
+	if err := config.CheckNames(environ); err != nil {
+		return err
 	}
 	url := env.ToMap(environ)["ORDERS_DATABASE_URL"]
 	if url == "" {

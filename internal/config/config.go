@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"reflect"
 	"strings"
 	"time"
 
@@ -20,11 +21,11 @@ type Config struct {
 	Addr      string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
 
-	DatabaseURL string `env:"ORDERS_DATABASE_URL,notEmpty,unset"`
+	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
 
-	JWTIssuer   string `env:"ORDERS_JWT_ISSUER,notEmpty"`
-	JWTAudience string `env:"ORDERS_JWT_AUDIENCE,notEmpty"`
-	JWKSURL     string `env:"ORDERS_JWKS_URL,notEmpty"`
+	JWTIssuer   string `env:"ORDERS_JWT_ISSUER"`
+	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
+	JWKSURL     string `env:"ORDERS_JWKS_URL"`
 	RolesClaim  string `env:"ORDERS_ROLES_CLAIM" envDefault:"roles"`
 
 	// IdempotencyTTL is how long the response of a guarded command is kept (AUTH-19: 24
@@ -51,15 +52,16 @@ type Config struct {
 }
 
 // Read parses the variables of a process, each "NAME=value". The error names every
-// problem on a line of its own.
+// problem on a line of its own, and repeats no value: it may be a secret.
 func Read(environ []string) (Config, error) {
 	var cfg Config
-	err := env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)})
-	problems := cfg.check()
-	if several, ok := errors.AsType[env.AggregateError](err); ok {
-		problems = append(several.Errors, problems...)
-	} else if err != nil {
-		problems = append([]error{err}, problems...)
+	unreadable, problems := fieldsOf(env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)}))
+	problems = append(problems, unknownNames(environ)...)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		rule, ruled := rules[variable(field)]
+		if unreadable[field.Name] || (ruled && !rule.holds(cfg)) {
+			problems = append(problems, fmt.Errorf("%s must %s", variable(field), rule.must))
+		}
 	}
 	if len(problems) > 0 {
 		return Config{}, fmt.Errorf("invalid configuration:\n%w", errors.Join(problems...))
@@ -67,31 +69,56 @@ func Read(environ []string) (Config, error) {
 	return cfg, nil
 }
 
-// check returns what is wrong with values that could be parsed.
-func (c Config) check() []error {
-	var problems []error
-	require := func(ok bool, problem string) {
-		if !ok {
-			problems = append(problems, errors.New(problem))
+// rule says what a variable must be, and whether a configuration has it so.
+type rule struct {
+	must  string
+	holds func(Config) bool
+}
+
+// rules holds the rule of every variable that can be wrong.
+var rules = map[string]rule{
+	"ORDERS_ADDR":         {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
+	"ORDERS_ADMIN_ADDR":   {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
+	"ORDERS_DATABASE_URL": {"be a postgres:// URL", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
+	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
+	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens", func(c Config) bool { return c.JWTAudience != "" }},
+	"ORDERS_JWKS_URL":     {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
+	"ORDERS_IDEMPOTENCY_TTL": {"be a duration between 24h and 72h, such as 48h",
+		func(c Config) bool { return within(c.IdempotencyTTL, 24*time.Hour, 72*time.Hour) }},
+	"ORDERS_IDEMPOTENCY_ERROR_TTL": {"be a duration between 1m and 72h, such as 6h",
+		func(c Config) bool { return within(c.IdempotencyErrorTTL, time.Minute, 72*time.Hour) }},
+	"ORDERS_IDEMPOTENCY_WAIT": {"be a duration between 0s and 30s, such as 5s",
+		func(c Config) bool { return within(c.IdempotencyWait, 0, 30*time.Second) }},
+	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
+		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
+	"ORDERS_STRIPE_KEY": {"be set together with ORDERS_STRIPE_WEBHOOK_SECRET",
+		func(c Config) bool { return (c.StripeKey == "") == (c.StripeWebhookSecret == "") }},
+	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
+	"ORDERS_NATS_URL": {"be a nats:// or tls:// URL",
+		func(c Config) bool { return c.NATSURL == "" || isNATS(c.NATSURL) }},
+	"ORDERS_LOG_LEVEL": {"be trace, debug, info, warn, error, fatal, panic or disabled",
+		func(c Config) bool { return c.LogLevel >= zerolog.TraceLevel && c.LogLevel <= zerolog.Disabled }},
+	"ORDERS_LOG_FORMAT": {"be json or console",
+		func(c Config) bool { return c.LogFormat == "json" || c.LogFormat == "console" }},
+}
+
+// fieldsOf returns the fields whose values could not be parsed, and all other errors.
+func fieldsOf(err error) (unparsed map[string]bool, others []error) {
+	several, _ := errors.AsType[env.AggregateError](err)
+	unparsed = map[string]bool{}
+	for _, one := range several.Errors {
+		if field, ok := errors.AsType[env.ParseError](one); ok {
+			unparsed[field.Name] = true
+		} else {
+			others = append(others, one)
 		}
 	}
-	require(isAddr(c.Addr), "ORDERS_ADDR must be host:port")
-	require(isAddr(c.AdminAddr), "ORDERS_ADMIN_ADDR must be host:port")
-	require(c.DatabaseURL == "" || isPostgres(c.DatabaseURL), "ORDERS_DATABASE_URL must be a postgres:// URL")
-	require(c.JWKSURL == "" || isSafeURL(c.JWKSURL), "ORDERS_JWKS_URL must be an https URL, or http on loopback")
-	require(!strings.ContainsAny(c.JWTIssuer, " \t\r\n"), "ORDERS_JWT_ISSUER must not contain spaces")
-	require(within(c.IdempotencyTTL, 24*time.Hour, 72*time.Hour), "ORDERS_IDEMPOTENCY_TTL must be between 24h and 72h")
-	require(within(c.IdempotencyErrorTTL, time.Minute, 72*time.Hour), "ORDERS_IDEMPOTENCY_ERROR_TTL must be between 1m and 72h")
-	require(within(c.IdempotencyWait, 0, 30*time.Second), "ORDERS_IDEMPOTENCY_WAIT must be between 0s and 30s")
-	require(within(c.ReservationTTL, time.Second, 24*time.Hour), "ORDERS_RESERVATION_TTL must be between 1s and 24h")
-	require((c.StripeKey == "") == (c.StripeWebhookSecret == ""), "ORDERS_STRIPE_KEY and ORDERS_STRIPE_WEBHOOK_SECRET must be set together")
-	require(isSafeURL(c.StripeURL), "ORDERS_STRIPE_URL must be an https URL, or http on loopback")
-	require(c.NATSURL == "" || isNATS(c.NATSURL), "ORDERS_NATS_URL must be a nats:// or tls:// URL")
-	require(c.LogFormat == "json" || c.LogFormat == "console", "ORDERS_LOG_FORMAT must be json or console")
-	return problems
+	return unparsed, others
 }
 
 func within(d, from, to time.Duration) bool { return d >= from && d <= to }
+
+func isWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
 
 func isAddr(addr string) bool {
 	_, _, err := net.SplitHostPort(addr)

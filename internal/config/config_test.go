@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +49,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 		"absent": required(),
 		"empty": empty("ORDERS_ADDR", "ORDERS_ADMIN_ADDR", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
-		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERS_SOMETHING_ELSE=1"),
+		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,14 +132,10 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 				if err == nil {
 					t.Fatal("no error")
 				}
-				// For a value that cannot be parsed, the error names the field, not the
-				// variable.
-				field := map[string]string{
-					"ORDERS_IDEMPOTENCY_TTL": "IdempotencyTTL", "ORDERS_IDEMPOTENCY_ERROR_TTL": "IdempotencyErrorTTL",
-					"ORDERS_IDEMPOTENCY_WAIT": "IdempotencyWait", "ORDERS_RESERVATION_TTL": "ReservationTTL", "ORDERS_LOG_LEVEL": "LogLevel",
-				}[name]
-				if text := err.Error(); !strings.Contains(text, name) && (field == "" || !strings.Contains(text, field)) {
-					t.Errorf("%q does not name %s", text, name)
+				_, problems, _ := strings.Cut(err.Error(), "\n")
+				rule := regexp.MustCompile(`^ORDERS_[A-Z_]+ must [a-z][^\n]+$`)
+				if !strings.Contains(problems, name) || !rule.MatchString(problems) {
+					t.Errorf("%q does not say in one line what %s must be", problems, name)
 				}
 			})
 		}
@@ -156,7 +155,7 @@ func TestRead_NamesEveryProblemAtOnce(t *testing.T) {
 	} {
 		lines := 0
 		for line := range strings.Lines(err.Error()) {
-			if strings.Contains(line, `"`+name+`"`) || strings.Contains(line, name+" ") {
+			if strings.HasPrefix(line, name+" must ") {
 				lines++
 			}
 		}
@@ -174,5 +173,46 @@ func TestRead_DoesNotRepeatSecrets(t *testing.T) {
 		if err == nil || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%q: %v", url, err)
 		}
+	}
+}
+
+// A value that is refused without its rule would leave the operator to guess.
+func TestRules_CoverEveryVariableThatIsParsed(t *testing.T) {
+	t.Parallel()
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		_, ruled := rules[variable(field)]
+		if field.Type.Kind() != reflect.String && !ruled {
+			t.Errorf("nothing says what %s must be", variable(field))
+		}
+	}
+	for name := range rules {
+		if !slices.Contains(variables(), name) {
+			t.Errorf("there is a rule for %s, and no such variable", name)
+		}
+	}
+}
+
+func TestRead_RefusesUnknownVariables(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"ORDERS_IDEMPOTENCY_TLL=1h":       "ORDERS_IDEMPOTENCY_TLL is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
+		"ORDERS_DATABSE_URL=":             "ORDERS_DATABSE_URL is no setting; do you mean ORDERS_DATABASE_URL?",
+		"ORDERS_STRIPE_KEYS=sk_hunter2":   "ORDERS_STRIPE_KEYS is no setting; do you mean ORDERS_STRIPE_KEY?",
+		"ORDERS_LOGLEVEL=debug":           "ORDERS_LOGLEVEL is no setting; do you mean ORDERS_LOG_LEVEL?",
+		"ORDERS_Addr=:80":                 "ORDERS_Addr is no setting; do you mean ORDERS_ADDR?",
+		"ORDERS_COFFEE_MACHINE=hunter2":   "ORDERS_COFFEE_MACHINE is no setting",
+		"ORDERS_=hunter2":                 "ORDERS_ is no setting",
+		"ORDERS_TEST_POSTGRES_URL=secret": "ORDERS_TEST_POSTGRES_URL is no setting",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			_, err := Read(append(required(), setting))
+			if err == nil || err.Error() != "invalid configuration:\n"+want {
+				t.Errorf("err = %v\nwant one that says %q", err, want)
+			}
+			if err := CheckNames([]string{setting, "PATH=/bin"}); err == nil || err.Error() != want {
+				t.Errorf("CheckNames: %v, want %q", err, want)
+			}
+		})
 	}
 }
