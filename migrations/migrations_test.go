@@ -108,6 +108,39 @@ func TestUp_RefusesToRenamePaymentsThatAreProcessing(t *testing.T) {
 	}
 }
 
+// A charge that began first has locked the balance last, so the entries' times contradict
+// their balances.
+func TestUp_PlacesLedgerEntriesInTheOrderOfTheirBalances(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	downTo(t, url, 14)
+	execute(t, url, `INSERT INTO balance (customer_id, currency, amount) VALUES ('ann', 'RUB', 2), ('ann', 'JPY', 0)`,
+		`INSERT INTO ledger_entry (kind, debit, credit, amount, currency, customer_id, balance_after, description, created_at)
+		VALUES ('credit', 'world', 'customer/ann', 9, 'RUB', 'ann', 9, 'first', '2026-01-01 12:00:00Z'),
+		       ('charge', 'customer/ann', 'world', 3, 'RUB', 'ann', 2, 'third', '2026-01-01 12:00:01Z'),
+		       ('charge', 'customer/ann', 'world', 4, 'RUB', 'ann', 5, 'second', '2026-01-01 12:00:02Z')`)
+
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+
+	var entries, balances string
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	err = conn.QueryRow(t.Context(), `SELECT
+		(SELECT string_agg(position || ' ' || description, ', ' ORDER BY created_at) FROM ledger_entry),
+		(SELECT string_agg(currency || ' ' || position, ', ' ORDER BY currency) FROM balance)`).Scan(&entries, &balances)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries != "1 first, 2 second, 3 third" || balances != "JPY 0, RUB 3" {
+		t.Errorf("entries %q, balances %q", entries, balances)
+	}
+}
+
 // downTo reverts migrations until the schema is older than a version, and returns the
 // version that it then has.
 func downTo(t *testing.T, url string, version uint) uint {

@@ -48,10 +48,10 @@ VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), '
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:payment, :order, :key, 2.00, 'RUB', 'balance', 'captured', :customer, now());
 -- name: UpdateBalance
-UPDATE balance SET amount = :amount::numeric - 2.00 WHERE customer_id = :customer AND currency = 'RUB';
+UPDATE balance SET amount = :amount::numeric - 2.00, position = :position + 1, changed_at = now() WHERE customer_id = :customer AND currency = 'RUB';
 -- name: InsertLedgerEntry
-INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
-VALUES (:ledger_entry, 'payment', 'customer/' || :customer, 'seller/shop', 2.00, 'RUB', :customer, :amount::numeric - 2.00, :payment, NULL, '', '', NULL, NULL, now());
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
+VALUES (:ledger_entry, 'payment', 'customer/' || :customer, 'seller/shop', 2.00, 'RUB', :customer, :amount::numeric - 2.00, :position + 1, :payment, NULL, '', '', NULL, NULL, now());
 -- name: InsertEvent
 INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
 VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'balance.payment', 'balance/' || :customer, :event2, now());

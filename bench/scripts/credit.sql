@@ -19,10 +19,10 @@ SELECT nextval('ledger_entry_id_seq') AS ledger_entries_from \gset
 \set ledger_entry :ledger_entries_from + :ledger_entries_used
 \set ledger_entries_used :ledger_entries_used + 1
 -- name: UpdateBalance
-UPDATE balance SET amount = :amount::numeric + 1.00 WHERE customer_id = :customer AND currency = 'RUB';
+UPDATE balance SET amount = :amount::numeric + 1.00, position = :position + 1, changed_at = now() WHERE customer_id = :customer AND currency = 'RUB';
 -- name: InsertLedgerEntry
-INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
-VALUES (:ledger_entry, 'credit', 'world', 'customer/' || :customer, 1.00, 'RUB', :customer, :amount::numeric + 1.00, NULL, NULL, '', '', 'bank', :key, now());
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at) OVERRIDING SYSTEM VALUE
+VALUES (:ledger_entry, 'credit', 'world', 'customer/' || :customer, 1.00, 'RUB', :customer, :amount::numeric + 1.00, :position + 1, NULL, NULL, '', '', 'bank', :key, now());
 -- name: InsertEvent
 INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
 VALUES (gen_random_uuid(), (SELECT i.id FROM incarnation i WHERE i.singleton), 'balance.credit', 'balance/' || :customer, :event1, now());

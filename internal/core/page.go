@@ -25,3 +25,13 @@ func Paginate[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) 
 	next := at(rows[limit-1])
 	return rows[:limit], &next
 }
+
+// After returns now, or the first moment after last if now is not later. Rows whose order
+// a lock decides take their times from it, so that lists by time have them in that order.
+// Stores keep times to the microsecond.
+func After(last, now time.Time) time.Time {
+	if next := last.Add(time.Microsecond); now.Before(next) {
+		return next
+	}
+	return now
+}

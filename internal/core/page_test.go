@@ -55,3 +55,18 @@ func TestPagesAreTheList(t *testing.T) {
 		}
 	})
 }
+
+func TestAfter_ReturnsTheLaterTime(t *testing.T) {
+	t.Parallel()
+	last := time.Unix(100, 0)
+	for now, want := range map[time.Time]time.Time{
+		last.Add(time.Hour):       last.Add(time.Hour),
+		last.Add(time.Nanosecond): last.Add(time.Microsecond), // stores do not tell them apart
+		last:                      last.Add(time.Microsecond),
+		last.Add(-time.Hour):      last.Add(time.Microsecond),
+	} {
+		if got := core.After(last, now); !got.Equal(want) {
+			t.Errorf("After(%v, %v) = %v, want %v", last, now, got, want)
+		}
+	}
+}

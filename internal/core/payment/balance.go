@@ -2,6 +2,7 @@ package payment
 
 import (
 	"fmt"
+	"time"
 
 	"example.com/orders/internal/core"
 )
@@ -12,6 +13,9 @@ import (
 type Balance struct {
 	CustomerID string
 	Amount     core.Money
+	// Position is that of the last ledger entry, and ChangedAt its time.
+	Position  int64
+	ChangedAt time.Time
 	// New reports that the balance has not been stored: Save inserts it.
 	New bool
 }
@@ -48,6 +52,15 @@ func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money
 		Kind: kind, Debit: debit, Credit: credit, Amount: amount,
 		CustomerID: b.CustomerID, BalanceAfter: b.Amount,
 	}
+}
+
+// place gives an entry the next position in the balance, and a time after that of the
+// entry before it. now is when the transaction began, so another one that began later may
+// have changed the balance before.
+func (b *Balance) place(e *LedgerEntry, now time.Time) {
+	b.Position++
+	b.ChangedAt = core.After(b.ChangedAt, now)
+	e.Position, e.CreatedAt = b.Position, b.ChangedAt
 }
 
 // resource names a customer's balances in the audit log.

@@ -73,7 +73,7 @@ func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd C
 	}
 	p := &Payment{
 		ID: id, OrderID: op.Order.ID, Method: ByCard, Amount: op.Order.Total, Status: Processing,
-		Card: Card{Token: cmd.CardToken}, By: by, CreatedAt: tx.Now, New: true,
+		Card: Card{Token: cmd.CardToken}, By: by, CreatedAt: op.timeOfPayment(tx.Now), New: true,
 	}
 	if err := tx.SaveOrder(ctx, op.Order, nil, order.EventPaymentProcessing); err != nil {
 		return nil, err

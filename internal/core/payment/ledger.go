@@ -46,6 +46,9 @@ type LedgerEntry struct {
 	// after the change. Both are zero for an entry that changes no balance (cards).
 	CustomerID   string
 	BalanceAfter core.Money
+	// Position counts the entries of a balance, in the order in which they changed it. It
+	// is zero for an entry that changes no balance.
+	Position int64
 	// PaymentID and RefundID are what the money moved for, zero for none.
 	PaymentID int64
 	RefundID  int64

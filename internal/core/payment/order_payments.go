@@ -33,7 +33,7 @@ func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Paym
 	}
 	p := &Payment{
 		OrderID: op.Order.ID, Method: FromBalance, Amount: op.Order.Total,
-		Status: Captured, By: by, CreatedAt: now, New: true,
+		Status: Captured, By: by, CreatedAt: op.timeOfPayment(now), New: true,
 	}
 	return p, e, nil
 }
@@ -48,7 +48,7 @@ func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation
 	}
 	r := &Refund{
 		PaymentID: p.ID, OrderID: p.OrderID, Amount: amount, Status: RefundPending,
-		By: by, CreatedAt: now, New: true,
+		By: by, CreatedAt: p.timeOfRefund(now), New: true,
 	}
 	p.Refunds = append(p.Refunds, r)
 	if p.Method == ByCard {
@@ -61,6 +61,15 @@ func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation
 	}
 	e.PaymentID = p.ID
 	return r, e, nil
+}
+
+// timeOfPayment returns the time of the next payment of the order, which is after those of
+// the others: the transaction that made one of them may have begun later and locked first.
+func (op *OrderPayments) timeOfPayment(now time.Time) time.Time {
+	for _, p := range op.Payments {
+		now = core.After(p.CreatedAt, now)
+	}
+	return now
 }
 
 // paymentBy returns the payment that an operation made, or nil.

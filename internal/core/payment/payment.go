@@ -65,6 +65,14 @@ func (p *Payment) Refundable() core.Money {
 	return amount
 }
 
+// timeOfRefund returns the time of the next refund, which is after those of the others.
+func (p *Payment) timeOfRefund(now time.Time) time.Time {
+	for _, r := range p.Refunds {
+		now = core.After(r.CreatedAt, now)
+	}
+	return now
+}
+
 // Refunded returns the sum of the refunds that succeeded or are pending.
 func (p *Payment) Refunded() core.Money {
 	sum := core.Zero(p.Amount.Currency())

@@ -58,6 +58,9 @@ func (tx Tx) saveEntry(ctx context.Context, b *Balance, e *LedgerEntry) error {
 		return err
 	}
 	e.ID, e.CreatedAt = id, tx.Now
+	if b != nil {
+		b.place(e, tx.Now)
+	}
 	if err := tx.Ledger.Append(ctx, e); err != nil || b == nil {
 		return err
 	}

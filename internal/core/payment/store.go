@@ -52,7 +52,7 @@ type Intents interface {
 
 // Payments stores payments.
 type Payments interface {
-	// Of returns the payments of an order with their refunds, the oldest first.
+	// Of returns the payments of an order with their refunds, the newest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
 	// Save inserts a payment that is new. Of any other it updates the status, AskedAt and
 	// the result of the charge; nothing else about a payment changes.

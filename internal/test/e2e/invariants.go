@@ -19,6 +19,7 @@ type invariant struct {
 const (
 	balanceIsSum      = "a balance is the sum of its ledger entries"
 	balancePositive   = "a balance is never negative"
+	entriesInOrder    = "each entry of a balance is the next change of it, and no older than the one before"
 	entrySides        = "a ledger entry debits one account and credits another"
 	refundsWithin     = "refunds are at most what was captured"
 	moneyMoved        = "a payment and a refund are one ledger entry each"
@@ -48,6 +49,16 @@ var invariants = []invariant{
 	{balancePositive, `
 		SELECT customer_id FROM balance WHERE amount < 0
 		UNION ALL SELECT 'entry ' || id FROM ledger_entry WHERE balance_after < 0`},
+	{entriesInOrder, `
+		SELECT 'entry ' || id FROM (
+			SELECT *, row_number() OVER entries AS n, lag(created_at) OVER entries AS before,
+			       sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) OVER entries AS balance
+			FROM ledger_entry WHERE customer_id IS NOT NULL
+			WINDOW entries AS (PARTITION BY customer_id, currency ORDER BY position)
+		) e WHERE position <> n OR balance_after <> balance OR created_at < before
+		UNION ALL
+		SELECT 'balance ' || customer_id FROM balance b WHERE position <> (
+			SELECT count(*) FROM ledger_entry e WHERE (e.customer_id, e.currency) = (b.customer_id, b.currency))`},
 	{entrySides, `
 		SELECT 'entry ' || id FROM ledger_entry
 		WHERE debit = credit OR amount <= 0 OR 'customer/' || customer_id NOT IN (debit, credit)`},

@@ -22,6 +22,8 @@ var damages = map[string]damage{
 	"a balance was raised":         {"UPDATE balance SET amount = amount + 0.01", balanceIsSum},
 	"a balance is missing":         {"DELETE FROM balance", balanceIsSum},
 	"a balance is negative":        {"ALTER TABLE balance DROP CONSTRAINT balance_amount_check; UPDATE balance SET amount = -1", balancePositive},
+	"an entry took another place":  {"UPDATE ledger_entry SET position = position + 100 WHERE kind = 'payment'", entriesInOrder},
+	"an entry is too old":          {"UPDATE ledger_entry SET created_at = '-infinity' WHERE kind = 'payment'", entriesInOrder},
 	"an entry has one account":     {chargeItself, entrySides},
 	"an entry of somebody else":    {"UPDATE ledger_entry SET customer_id = 'mallory'", entrySides},
 	"a refund grew":                {"UPDATE refund SET amount = amount + 1000", refundsWithin},

@@ -48,7 +48,7 @@ func (t balances) Save(_ context.Context, b *payment.Balance) error {
 		return duplicate("balance in one currency")
 	}
 	stored := copyOf(b)
-	stored.New = false
+	stored.New, stored.ChangedAt = false, stamp(b.ChangedAt)
 	t.balances[key] = stored
 	return nil
 }

@@ -12,7 +12,7 @@ type ledger struct{ *tx }
 
 // Append inserts an entry. An operation changes a customer's balance once; an entry
 // without a key belongs to no operation. No two entries of a customer and kind have one
-// reference.
+// reference, and no two of a balance have one position.
 func (t ledger) Append(_ context.Context, e *payment.LedgerEntry) error {
 	for _, other := range t.entries {
 		if e.By.Key != "" && other.By == e.By && other.CustomerID == e.CustomerID {
@@ -21,11 +21,18 @@ func (t ledger) Append(_ context.Context, e *payment.LedgerEntry) error {
 		if e.Reference != "" && other.Reference == e.Reference && other.Kind == e.Kind && other.CustomerID == e.CustomerID {
 			return duplicate("entry with one reference")
 		}
+		if e.Position > 0 && other.Position == e.Position && sameBalance(e, other) {
+			return duplicate("position in one balance")
+		}
 	}
 	stored := copyOf(e)
 	stored.CreatedAt = stamp(e.CreatedAt)
 	t.entries[e.ID] = stored
 	return nil
+}
+
+func sameBalance(a, b *payment.LedgerEntry) bool {
+	return a.CustomerID == b.CustomerID && a.Amount.Currency() == b.Amount.Currency()
 }
 
 // List returns a page of the entries of a customer's balances and one more, newest

@@ -11,7 +11,7 @@ import (
 // payments implements [payment.Payments].
 type payments struct{ *tx }
 
-// Of returns the payments of an order with their refunds.
+// Of returns the payments of an order with their refunds, the newest first.
 func (t payments) Of(_ context.Context, orderID int64) ([]*payment.Payment, error) {
 	return t.paymentsOf(orderID), nil
 }
@@ -64,6 +64,8 @@ func (t *tx) paymentsOf(orderID int64) []*payment.Payment {
 			found = append(found, p)
 		}
 	}
-	slices.SortFunc(found, func(a, b *payment.Payment) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(found, func(a, b *payment.Payment) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
 	return found
 }

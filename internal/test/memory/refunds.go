@@ -37,6 +37,8 @@ func (t *tx) refundsOf(paymentID int64) []*payment.Refund {
 			found = append(found, copyOf(r))
 		}
 	}
-	slices.SortFunc(found, func(a, b *payment.Refund) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(found, func(a, b *payment.Refund) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
 	return found
 }

@@ -15,7 +15,7 @@ import (
 var paymentCases = []storeCase{
 	{"order payments hold everything about an order's money", orderPaymentsRoundTrip},
 	{"order payments of a customer without money hold a new balance", orderPaymentsWithoutMoney},
-	{"payments come with their refunds, the oldest first", paymentsOfAnOrder},
+	{"payments come with their refunds, the newest first", paymentsOfAnOrder},
 	{"an operation makes one payment", onePaymentOfAnOperation},
 	{"an order has one live payment", oneLivePayment},
 	{"a payment and a refund are found by their UUIDs", paymentByUUID},
@@ -27,6 +27,7 @@ var ledgerCases = []storeCase{
 	{"an entry comes back as it was saved", entryRoundTrip},
 	{"an entry is known by customer and operation", entryOfAnOperation},
 	{"an operation changes a balance once", oneLedgerEntryOfAnOperation},
+	{"two entries of a balance have two positions", onePositionOfAnEntry},
 	{"entries are listed newest first", entryPages},
 }
 
@@ -50,8 +51,8 @@ func orderPaymentsRoundTrip(t *testing.T, s Stores) {
 		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
 		equal(t, "order payments", op, &payment.OrderPayments{
 			Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)},
-			Payments: []*payment.Payment{failed, live},
-			Balance:  &payment.Balance{CustomerID: "sber-42", Amount: rub("7.00")},
+			Payments: []*payment.Payment{live, failed},
+			Balance:  changedBalance(rub("7.00"), 1, 31),
 		})
 		return err
 	})
@@ -80,13 +81,15 @@ func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
 }
 
 func paymentsOfAnOrder(t *testing.T, s Stores) {
-	failed, live := newPayment(12, 1, "key-2"), newPayment(13, 1, "key-3")
+	// Ids come in blocks for each process, so a younger row may have a lower one.
+	failed, live := newPayment(113, 1, "key-2"), newPayment(12, 1, "key-3")
 	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
-	asked, full := newRefund(21, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
+	asked, full := newRefund(121, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
+	failed.CreatedAt, asked.CreatedAt = minute(1), minute(13)
 	full.Full, full.Reason, full.Status = true, "", payment.RefundPending
 	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, full)
-	live.Refunds = []*payment.Refund{asked, full}
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
+	live.Refunds = []*payment.Refund{full, asked}
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, failed})
 	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
 }
 
@@ -103,7 +106,7 @@ func oneLivePayment(t *testing.T, s Stores) {
 	failed.Status, live.Status = payment.Failed, payment.Processing
 	s.save(t, newOrder(1, "key-1"), failed, live)
 	s.refuses(t, "a second live payment", newPayment(13, 1, "key-4"))
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed, live})
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, failed})
 }
 
 func updatedPayment(t *testing.T, s Stores) {
@@ -158,7 +161,7 @@ func oneRefundOfAnOperation(t *testing.T, s Stores) {
 		newRefund(25, p, operation("root", "")), newRefund(26, p, operation("root", "")), // of no operation
 	}
 	s.save(t, others[0], others[1], others[2], others[3])
-	p.Refunds = append([]*payment.Refund{first}, others...)
+	p.Refunds = []*payment.Refund{others[3], others[2], others[1], others[0], first}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
 }
 
@@ -176,10 +179,17 @@ func (s Stores) changeBalance(t *testing.T, after core.Money, m *payment.LedgerE
 }
 
 func saveChange(ctx context.Context, tx payment.Tx, b *payment.Balance, e *payment.LedgerEntry) error {
+	b.Position++
+	b.ChangedAt, e.Position = e.CreatedAt, b.Position
 	if err := tx.Balances.Save(ctx, b); err != nil {
 		return err
 	}
 	return tx.Ledger.Append(ctx, e)
+}
+
+// changedBalance returns a balance of sber-42 after n entries, of which the last has an id.
+func changedBalance(amount core.Money, n, last int64) *payment.Balance {
+	return &payment.Balance{CustomerID: "sber-42", Amount: amount, Position: n, ChangedAt: minute(int(last))}
 }
 
 func (s Stores) lockBalance(t *testing.T, customerID string, currency core.Currency, by core.Operation) (*payment.Balance, *payment.LedgerEntry) {
@@ -220,7 +230,7 @@ func balanceRoundTrip(t *testing.T, s Stores) {
 	s.changeBalance(t, rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
 	s.changeBalance(t, rub("2.00"), newLedgerEntry(2, rub("2.00"), operation("root", "key-2")))
 	b, _ := s.lockBalance(t, "sber-42", "RUB", core.Operation{})
-	equal(t, "balance", b, &payment.Balance{CustomerID: "sber-42", Amount: rub("2.00")})
+	equal(t, "balance", b, changedBalance(rub("2.00"), 2, 2))
 	other, _ := s.lockBalance(t, "sber-43", "RUB", core.Operation{})
 	equal(t, "another customer's", other, &payment.Balance{CustomerID: "sber-43", Amount: rub("0.00"), New: true})
 }
@@ -230,9 +240,9 @@ func balancesOfACustomer(t *testing.T, s Stores) {
 		s.changeBalance(t, amount, newLedgerEntry(int64(i+1), amount, core.Operation{}))
 	}
 	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{
-		{CustomerID: "sber-42", Amount: money("0.010", "KWD")},
-		{CustomerID: "sber-42", Amount: rub("0.00")},
-		{CustomerID: "sber-42", Amount: money("5.00", "USD")},
+		changedBalance(money("0.010", "KWD"), 1, 2),
+		changedBalance(rub("0.00"), 1, 3),
+		changedBalance(money("5.00", "USD"), 1, 1),
 	})
 	equal(t, "another customer's", s.balances(t, "sber-4"), []*payment.Balance{})
 }
@@ -291,7 +301,20 @@ func oneLedgerEntryOfAnOperation(t *testing.T, s Stores) {
 	if err == nil {
 		t.Error("one operation changed the balance twice")
 	}
-	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub("1.00")}})
+	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{changedBalance(rub("1.00"), 1, 1)})
+}
+
+func onePositionOfAnEntry(t *testing.T, s Stores) {
+	s.changeBalance(t, rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
+	s.changeBalance(t, money("1", "JPY"), newLedgerEntry(2, money("1", "JPY"), operation("root", "key-2"))) // of another balance
+	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
+		second := newLedgerEntry(3, rub("2.00"), operation("root", "key-3"))
+		second.Position = 1
+		return tx.Ledger.Append(ctx, second)
+	})
+	if err == nil {
+		t.Error("two entries have one position in a balance")
+	}
 }
 
 func entryPages(t *testing.T, s Stores) {
@@ -327,7 +350,9 @@ func balanceLock(t *testing.T, s Stores) {
 		}
 		return saveChange(ctx, tx, b, newLedgerEntry(int64(i+1), b.Amount, operation("root", strconv.Itoa(i))))
 	})
-	equal(t, "balances", s.balances(t, "sber-42"), []*payment.Balance{{CustomerID: "sber-42", Amount: rub(strconv.Itoa(n))}})
+	b, _ := s.lockBalance(t, "sber-42", "RUB", core.Operation{})
+	equal(t, "balance", b.Amount, rub(strconv.Itoa(n)))
+	equal(t, "position", b.Position, int64(n))
 	after := map[string]bool{}
 	for _, m := range s.entries(t, "sber-42", core.Page{Limit: n}) {
 		after[m.BalanceAfter.String()] = true

@@ -77,10 +77,12 @@ func (s balances) Save(ctx context.Context, b *payment.Balance) error {
 	if b.New {
 		return s.t.writes().InsertBalance(ctx, dbsqlc.InsertBalanceParams{
 			CustomerID: b.CustomerID, Currency: currency, Amount: amount,
+			Position: b.Position, ChangedAt: b.ChangedAt,
 		})
 	}
 	return s.t.writes().UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{
 		CustomerID: b.CustomerID, Currency: currency, Amount: amount,
+		Position: b.Position, ChangedAt: b.ChangedAt,
 	})
 }
 
@@ -90,5 +92,7 @@ func balanceOf(rows []dbsqlc.Balance, customerID string, currency core.Currency)
 		return &payment.Balance{CustomerID: customerID, Amount: core.Zero(currency), New: true}, nil
 	}
 	amount, err := core.MoneyOf(rows[0].Amount, rows[0].Currency)
-	return &payment.Balance{CustomerID: customerID, Amount: amount}, err
+	return &payment.Balance{
+		CustomerID: customerID, Amount: amount, Position: rows[0].Position, ChangedAt: rows[0].ChangedAt.UTC(),
+	}, err
 }

@@ -44,6 +44,7 @@ func entryParams(e *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {
 		Amount: e.Amount.Decimal(), Currency: string(e.Amount.Currency()),
 		CustomerID:   optional(e.CustomerID),
 		BalanceAfter: balanceAfter(e),
+		Position:     e.Position,
 		PaymentID:    optional(e.PaymentID), RefundID: optional(e.RefundID),
 		Description: e.Description, Reference: e.Reference,
 		CreatedBy: optional(e.By.Actor), IdempotencyKey: optional(e.By.Key), CreatedAt: e.CreatedAt,
@@ -59,7 +60,7 @@ func entryOf(row dbsqlc.LedgerEntry) (*payment.LedgerEntry, error) {
 		ID: row.ID, Kind: payment.EntryKind(row.Kind),
 		Debit: payment.Account(row.Debit), Credit: payment.Account(row.Credit), Amount: amount,
 		PaymentID: valueOf(row.PaymentID), RefundID: valueOf(row.RefundID),
-		CustomerID: valueOf(row.CustomerID), Description: row.Description, Reference: row.Reference,
+		CustomerID: valueOf(row.CustomerID), Position: row.Position, Description: row.Description, Reference: row.Reference,
 		By: core.Operation{Actor: valueOf(row.CreatedBy), Key: valueOf(row.IdempotencyKey)}, CreatedAt: row.CreatedAt.UTC(),
 	}
 	if row.BalanceAfter.Valid {

@@ -106,8 +106,8 @@ var planCases = map[string][]planCase{
 	"LockBalance":        {{args: "'hot', 'RUB'", rows: 1, buffers: 8}},
 	"LockBalanceOfOrder": {{args: "15000, true, NULL, NULL", rows: 2, buffers: 12}, {args: "15000, false, 'nobody', NULL", rows: 2, buffers: 12}},
 	"BalancesOf":         {{args: "'hot'", rows: 1, buffers: 6}},
-	"InsertBalance":      {{args: "'new', 'RUB', '1.00'", buffers: 30}},
-	"UpdateBalance":      {{args: "'1.00', 'hot', 'RUB'", rows: 1, buffers: 30}},
+	"InsertBalance":      {{args: "'new', 'RUB', '1.00', 1, now()", buffers: 30}},
+	"UpdateBalance":      {{args: "'1.00', 2, now(), 'hot', 'RUB'", rows: 1, buffers: 30}},
 	"LedgerEntryByOperation": {
 		{args: "'hot', 'hot', 'key-15000'", rows: 1, buffers: 6},
 		{args: "'hot', 'hot', 'absent'", buffers: 6},
@@ -116,7 +116,7 @@ var planCases = map[string][]planCase{
 		{args: "'hot', 'credit', 'reference-15000'", rows: 1, buffers: 6},
 		{args: "'hot', 'credit', 'absent'", buffers: 6},
 	},
-	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', NULL, NULL, '', 'new', 'hot', 'new', now()",
+	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', 900001, NULL, NULL, '', 'new', 'hot', 'new', now()",
 		buffers: 40}},
 	"ListLedgerEntries": {
 		{args: "'hot', NULL, 0, 21", rows: 21, buffers: 30},
@@ -249,10 +249,10 @@ var tableFills = []string{
 	 SELECT CASE WHEN i = 2 THEN 'hot' ELSE 'customer-' || i END, 'RUB', 1 FROM generate_series($first, $last) i`,
 
 	// Half of the entries are of one customer.
-	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
 	                           created_by, idempotency_key, created_at, reference)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, 'credit', 'bank', 'customer', 1, 'RUB', CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 1, i, i,
+	 SELECT i, 'credit', 'bank', 'customer', 1, 'RUB', CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 1, i, i, i,
 	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
 	        'reference-' || i
 	 FROM generate_series($first, $last) i`,

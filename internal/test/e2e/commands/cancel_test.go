@@ -18,7 +18,7 @@ type cancellation struct {
 	role   string
 	// before changes the order before it is cancelled.
 	before func(t testing.TB, s *e2e.Service, orderID int)
-	// refunds are the refunds of its payment in the end, balance what Alice has.
+	// refunds are the refunds of its payment in the end, newest first, balance what Alice has.
 	refunds []string
 	balance string
 }
@@ -32,8 +32,8 @@ var cancellations = map[string]cancellation{
 	"paid, by an administrator":   {status: order.Paid, role: "admin", refunds: []string{"200.00"}, balance: "200.00"},
 	"fulfilling":                  {status: order.Fulfilling, refunds: []string{"200.00"}, balance: "200.00"},
 	"fulfilling, by the seller":   {status: order.Fulfilling, role: "seller", refunds: []string{"200.00"}, balance: "200.00"},
-	"paid, partly refunded":       {status: order.Paid, before: refundPart, refunds: []string{"49.90", "150.10"}, balance: "200.00"},
-	"fulfilling, partly refunded": {status: order.Fulfilling, before: refundPart, refunds: []string{"49.90", "150.10"}, balance: "200.00"},
+	"paid, partly refunded":       {status: order.Paid, before: refundPart, refunds: []string{"150.10", "49.90"}, balance: "200.00"},
+	"fulfilling, partly refunded": {status: order.Fulfilling, before: refundPart, refunds: []string{"150.10", "49.90"}, balance: "200.00"},
 }
 
 func expireReservation(t testing.TB, s *e2e.Service, orderID int) {

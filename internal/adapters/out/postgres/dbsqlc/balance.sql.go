@@ -11,7 +11,7 @@ import (
 )
 
 const balancesOf = `-- name: BalancesOf :many
-SELECT customer_id, currency, amount FROM balance WHERE customer_id = $1 ORDER BY currency
+SELECT customer_id, currency, amount, position, changed_at FROM balance WHERE customer_id = $1 ORDER BY currency
 `
 
 func (q *Queries) BalancesOf(ctx context.Context, customerID string) ([]Balance, error) {
@@ -23,7 +23,13 @@ func (q *Queries) BalancesOf(ctx context.Context, customerID string) ([]Balance,
 	var items []Balance
 	for rows.Next() {
 		var i Balance
-		if err := rows.Scan(&i.CustomerID, &i.Currency, &i.Amount); err != nil {
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.Amount,
+			&i.Position,
+			&i.ChangedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -35,26 +41,35 @@ func (q *Queries) BalancesOf(ctx context.Context, customerID string) ([]Balance,
 }
 
 const insertBalance = `-- name: InsertBalance :exec
-INSERT INTO balance (customer_id, currency, amount) VALUES ($1, $2, ($3::text)::numeric)
+INSERT INTO balance (customer_id, currency, amount, position, changed_at)
+VALUES ($1, $2, ($3::text)::numeric, $4, $5)
 `
 
 type InsertBalanceParams struct {
 	CustomerID string
 	Currency   string
 	Amount     string
+	Position   int64
+	ChangedAt  time.Time
 }
 
 func (q *Queries) InsertBalance(ctx context.Context, arg InsertBalanceParams) error {
-	_, err := q.db.Exec(ctx, insertBalance, arg.CustomerID, arg.Currency, arg.Amount)
+	_, err := q.db.Exec(ctx, insertBalance,
+		arg.CustomerID,
+		arg.Currency,
+		arg.Amount,
+		arg.Position,
+		arg.ChangedAt,
+	)
 	return err
 }
 
 const insertLedgerEntry = `-- name: InsertLedgerEntry :exec
-INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, ($8::text)::numeric, $9, $10,
-        $11, $12, $13, $14, $15)
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, ($8::text)::numeric, $9, $10, $11,
+        $12, $13, $14, $15, $16)
 `
 
 type InsertLedgerEntryParams struct {
@@ -66,6 +81,7 @@ type InsertLedgerEntryParams struct {
 	Currency       string
 	CustomerID     *string
 	BalanceAfter   *string
+	Position       int64
 	PaymentID      *int64
 	RefundID       *int64
 	Description    string
@@ -85,6 +101,7 @@ func (q *Queries) InsertLedgerEntry(ctx context.Context, arg InsertLedgerEntryPa
 		arg.Currency,
 		arg.CustomerID,
 		arg.BalanceAfter,
+		arg.Position,
 		arg.PaymentID,
 		arg.RefundID,
 		arg.Description,
@@ -97,7 +114,7 @@ func (q *Queries) InsertLedgerEntry(ctx context.Context, arg InsertLedgerEntryPa
 }
 
 const ledgerEntryByOperation = `-- name: LedgerEntryByOperation :many
-SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM ledger_entry
+SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
 WHERE customer_id = $1 AND created_by = $2 AND idempotency_key = $3
 `
 
@@ -132,6 +149,7 @@ func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByO
 			&i.CreatedBy,
 			&i.IdempotencyKey,
 			&i.CreatedAt,
+			&i.Position,
 		); err != nil {
 			return nil, err
 		}
@@ -175,7 +193,7 @@ func (q *Queries) LedgerEntryByReference(ctx context.Context, arg LedgerEntryByR
 }
 
 const listLedgerEntries = `-- name: ListLedgerEntries :many
-SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at FROM ledger_entry
+SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
 WHERE customer_id = $1 AND balance_after IS NOT NULL
   AND (created_at, id) < (COALESCE($2::timestamptz, 'infinity'), $3::bigint)
 ORDER BY created_at DESC, id DESC
@@ -219,6 +237,7 @@ func (q *Queries) ListLedgerEntries(ctx context.Context, arg ListLedgerEntriesPa
 			&i.CreatedBy,
 			&i.IdempotencyKey,
 			&i.CreatedAt,
+			&i.Position,
 		); err != nil {
 			return nil, err
 		}
@@ -231,7 +250,7 @@ func (q *Queries) ListLedgerEntries(ctx context.Context, arg ListLedgerEntriesPa
 }
 
 const lockBalance = `-- name: LockBalance :many
-SELECT customer_id, currency, amount FROM balance WHERE customer_id = $1 AND currency = $2 FOR UPDATE
+SELECT customer_id, currency, amount, position, changed_at FROM balance WHERE customer_id = $1 AND currency = $2 FOR UPDATE
 `
 
 type LockBalanceParams struct {
@@ -248,7 +267,13 @@ func (q *Queries) LockBalance(ctx context.Context, arg LockBalanceParams) ([]Bal
 	var items []Balance
 	for rows.Next() {
 		var i Balance
-		if err := rows.Scan(&i.CustomerID, &i.Currency, &i.Amount); err != nil {
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.Amount,
+			&i.Position,
+			&i.ChangedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -260,7 +285,7 @@ func (q *Queries) LockBalance(ctx context.Context, arg LockBalanceParams) ([]Bal
 }
 
 const lockBalanceOfOrder = `-- name: LockBalanceOfOrder :many
-SELECT customer_id, currency, amount FROM balance
+SELECT customer_id, currency, amount, position, changed_at FROM balance
 WHERE (customer_id, currency) = (
     SELECT o.customer_id, o.currency FROM orders o
     WHERE o.id = $1
@@ -291,7 +316,13 @@ func (q *Queries) LockBalanceOfOrder(ctx context.Context, arg LockBalanceOfOrder
 	var items []Balance
 	for rows.Next() {
 		var i Balance
-		if err := rows.Scan(&i.CustomerID, &i.Currency, &i.Amount); err != nil {
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.Amount,
+			&i.Position,
+			&i.ChangedAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -303,16 +334,25 @@ func (q *Queries) LockBalanceOfOrder(ctx context.Context, arg LockBalanceOfOrder
 }
 
 const updateBalance = `-- name: UpdateBalance :exec
-UPDATE balance SET amount = ($1::text)::numeric WHERE customer_id = $2 AND currency = $3
+UPDATE balance SET amount = ($1::text)::numeric, position = $2, changed_at = $3
+WHERE customer_id = $4 AND currency = $5
 `
 
 type UpdateBalanceParams struct {
 	Amount     string
+	Position   int64
+	ChangedAt  time.Time
 	CustomerID string
 	Currency   string
 }
 
 func (q *Queries) UpdateBalance(ctx context.Context, arg UpdateBalanceParams) error {
-	_, err := q.db.Exec(ctx, updateBalance, arg.Amount, arg.CustomerID, arg.Currency)
+	_, err := q.db.Exec(ctx, updateBalance,
+		arg.Amount,
+		arg.Position,
+		arg.ChangedAt,
+		arg.CustomerID,
+		arg.Currency,
+	)
 	return err
 }

@@ -24,6 +24,8 @@ type Balance struct {
 	CustomerID string
 	Currency   string
 	Amount     decimal.Decimal
+	Position   int64
+	ChangedAt  time.Time
 }
 
 type CustomerProfile struct {
@@ -69,6 +71,7 @@ type LedgerEntry struct {
 	CreatedBy      *string
 	IdempotencyKey *string
 	CreatedAt      time.Time
+	Position       int64
 }
 
 type Order struct {

@@ -181,10 +181,10 @@ func (q *Queries) OrderOfRefundUUID(ctx context.Context, uuid string) ([]int64, 
 }
 
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE order_id = $1 ORDER BY id + 0
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE order_id = $1 ORDER BY created_at DESC, id DESC
 `
 
-// id + 0: ORDER BY id can be planned as a scan of the whole primary key.
+// Each payment of an order is younger than the one before it. Ids come in blocks.
 func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment, error) {
 	rows, err := q.db.Query(ctx, paymentsOfOrder, orderID)
 	if err != nil {
@@ -222,7 +222,7 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 }
 
 const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE order_id = $1 ORDER BY id + 0
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE order_id = $1 ORDER BY created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {

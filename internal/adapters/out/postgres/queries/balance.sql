@@ -15,10 +15,12 @@ FOR UPDATE;
 SELECT * FROM balance WHERE customer_id = @customer_id ORDER BY currency;
 
 -- name: InsertBalance :exec
-INSERT INTO balance (customer_id, currency, amount) VALUES (@customer_id, @currency, (@amount::text)::numeric);
+INSERT INTO balance (customer_id, currency, amount, position, changed_at)
+VALUES (@customer_id, @currency, (@amount::text)::numeric, @position, @changed_at);
 
 -- name: UpdateBalance :exec
-UPDATE balance SET amount = (@amount::text)::numeric WHERE customer_id = @customer_id AND currency = @currency;
+UPDATE balance SET amount = (@amount::text)::numeric, position = @position, changed_at = @changed_at
+WHERE customer_id = @customer_id AND currency = @currency;
 
 -- name: LedgerEntryByOperation :many
 SELECT * FROM ledger_entry
@@ -29,10 +31,10 @@ SELECT id FROM ledger_entry
 WHERE customer_id = @customer_id AND kind = @kind AND reference = @reference AND reference <> '';
 
 -- name: InsertLedgerEntry :exec
-INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id,
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @payment_id, @refund_id,
+VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @position, @payment_id, @refund_id,
         @description, @reference, @created_by, @idempotency_key, @created_at);
 
 -- name: ListLedgerEntries :many

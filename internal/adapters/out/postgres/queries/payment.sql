@@ -1,9 +1,9 @@
 -- name: PaymentsOfOrder :many
--- id + 0: ORDER BY id can be planned as a scan of the whole primary key.
-SELECT * FROM payment WHERE order_id = @order_id ORDER BY id + 0;
+-- Each payment of an order is younger than the one before it. Ids come in blocks.
+SELECT * FROM payment WHERE order_id = @order_id ORDER BY created_at DESC, id DESC;
 
 -- name: RefundsOfOrder :many
-SELECT * FROM refund WHERE order_id = @order_id ORDER BY id + 0;
+SELECT * FROM refund WHERE order_id = @order_id ORDER BY created_at DESC, id DESC;
 
 -- name: InsertPayment :exec
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
