@@ -3,6 +3,8 @@ package payment
 import (
 	"testing"
 	"time"
+
+	"example.com/orders/internal/core"
 )
 
 // A transaction that began first may change the balance last.
@@ -21,14 +23,19 @@ func TestBalance_PlacesEntriesInTheOrderOfItsChanges(t *testing.T) {
 	}
 }
 
+// So does one that makes a payment or a refund.
 func TestOrderPayments_GivePaymentsAndRefundsTimesInTheirOrder(t *testing.T) {
 	t.Parallel()
-	p := &Payment{CreatedAt: now, Refunds: []*Refund{{CreatedAt: now.Add(time.Minute)}, {CreatedAt: now}}}
-	op := &OrderPayments{Payments: []*Payment{p, {CreatedAt: now.Add(-time.Minute)}}}
-	if at := op.timeOfPayment(now.Add(-time.Hour)); !at.After(now) {
-		t.Errorf("the next payment is of %v, want after %v", at, now)
+	op, by := unpaid("80.00"), core.Operation{Actor: "ann", Key: "key-1"}
+	last := now.Add(time.Minute)
+	op.Payments = []*Payment{{Status: Failed, CreatedAt: last}}
+	p, _, err := op.payFromBalance(by, now)
+	if err != nil || !p.CreatedAt.After(last) {
+		t.Errorf("the payment is of %v, err = %v; want after %v", p.CreatedAt, err, last)
 	}
-	if at := p.timeOfRefund(now); !at.After(now.Add(time.Minute)) {
-		t.Errorf("the next refund is of %v, want after %v", at, now.Add(time.Minute))
+	p.Refunds = []*Refund{{CreatedAt: last, Status: RefundFailed, Amount: rub("1.00")}}
+	r, _, err := op.refund(p, rub("1.00"), by, now)
+	if err != nil || !r.CreatedAt.After(last) {
+		t.Errorf("the refund is of %v, err = %v; want after %v", r.CreatedAt, err, last)
 	}
 }

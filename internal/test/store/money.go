@@ -80,16 +80,19 @@ func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
 	return found
 }
 
+// Ids come in blocks for each process, so they say nothing about the order.
 func paymentsOfAnOrder(t *testing.T, s Stores) {
-	// Ids come in blocks for each process, so a younger row may have a lower one.
-	failed, live := newPayment(113, 1, "key-2"), newPayment(12, 1, "key-3")
-	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
-	asked, full := newRefund(121, live, operation("sber-42", "key-4")), newRefund(22, live, operation("root", ""))
-	failed.CreatedAt, asked.CreatedAt = minute(1), minute(13)
+	first, second, live := newPayment(113, 1, "key-1"), newPayment(12, 1, "key-2"), newPayment(14, 1, "key-3")
+	for i, p := range []*payment.Payment{first, second} {
+		p.Status, p.Method, p.Card.Token, p.CreatedAt = payment.Failed, payment.ByCard, "pm_card_visa", minute(i)
+	}
+	asked, other := newRefund(121, live, operation("sber-42", "key-4")), newRefund(22, live, operation("sber-42", "key-6"))
+	full := newRefund(24, live, operation("root", ""))
+	asked.CreatedAt, other.CreatedAt = minute(15), minute(16)
 	full.Full, full.Reason, full.Status = true, "", payment.RefundPending
-	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), failed, live, newPayment(11, 2, "key-2"), asked, full)
-	live.Refunds = []*payment.Refund{full, asked}
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, failed})
+	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), first, second, live, newPayment(11, 2, "key-2"), asked, other, full)
+	live.Refunds = []*payment.Refund{full, other, asked}
+	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, second, first})
 	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
 }
 
