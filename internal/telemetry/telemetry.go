@@ -19,6 +19,7 @@ const scrapeTimeout = 2 * time.Second
 type Metrics struct {
 	registry   *prometheus.Registry
 	mismatches prometheus.Gauge
+	webhooks   prometheus.Counter
 }
 
 // New returns the metrics of the Go runtime, of the process and of reconciliation.
@@ -29,14 +30,21 @@ func New() *Metrics {
 			Name: "orders_reconciliation_differences",
 			Help: "Mismatches that the last reconciliation found. Must be 0.",
 		}),
+		webhooks: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "orders_webhooks_rejected_total",
+			Help: "Signed webhooks that were not applied: they cannot be read, or differ from our payment. Should be 0.",
+		}),
 	}
-	m.registry.MustRegister(m.mismatches, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.mismatches, m.webhooks, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // Reconciled sets how many mismatches the last reconciliation found.
 func (m *Metrics) Reconciled(mismatches int) { m.mismatches.Set(float64(mismatches)) }
+
+// WebhookRejected counts a webhook that is signed and was not applied.
+func (m *Metrics) WebhookRejected() { m.webhooks.Inc() }
 
 // Outbox adds the backlog of the outbox: how many events wait to be published, and the
 // age of the oldest.

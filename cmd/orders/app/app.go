@@ -103,8 +103,8 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		Audit:     core.audit,
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
-		Webhook:   webhook,
-		Ready:     a.ready,
+		Webhook:   webhook, WebhookRejected: a.metrics.WebhookRejected,
+		Ready: a.ready,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
 		},

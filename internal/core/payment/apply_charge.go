@@ -8,17 +8,24 @@ import (
 
 // applyCharge applies the result of a charge: the payment is captured, or it failed and
 // the order waits for another payment. A decided payment does not change, whichever
-// results arrive late or twice.
-func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) error {
-	if p.Status != Processing || result.Outcome == ChargePending {
-		return nil
+// results arrive late or twice. A result that differs from the payment is returned and
+// changes nothing.
+func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) (*Mismatch, error) {
+	if result.Outcome == ChargePending {
+		return nil, nil
+	}
+	if mismatch, err := tx.chargeMismatch(ctx, p, result); mismatch != nil || err != nil {
+		return mismatch, err
+	}
+	if p.Status != Processing {
+		return nil, nil
 	}
 	p.Card.ExternalID = result.ExternalID
 	if result.Outcome == ChargeSucceeded {
-		return tx.capture(ctx, op, p)
+		return nil, tx.capture(ctx, op, p)
 	}
-	p.Card.Failure = result.Reason
-	return tx.fail(ctx, op, p)
+	p.Card.Failure = result.code()
+	return nil, tx.fail(ctx, op, p)
 }
 
 // capture marks the payment captured and the order paid, and adds the entry that moves

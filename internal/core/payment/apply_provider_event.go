@@ -21,40 +21,62 @@ type ProviderEventID struct {
 	ID     string
 }
 
+// ErrUnreadableEvent means that an event comes from the provider and cannot be read. It
+// would not be readable if the provider sent it again.
+var ErrUnreadableEvent = errors.New("unreadable provider event")
+
 // ApplyProviderEvent applies a provider event, once for each event id. Events and
 // answers to our own requests may arrive in any order. Events about payments that this
 // database does not know are ignored.
-func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) error {
+//
+// An event that differs from our payment or refund is returned and not applied. What is
+// undecided is then decided by asking the provider.
+func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (*Mismatch, error) {
 	if event.Result.Payment == "" {
-		return nil
+		return nil, nil
 	}
+	if !plainID.MatchString(event.EventID.ID) {
+		return &Mismatch{Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters"}, nil
+	}
+	var mismatch *Mismatch
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		mismatch = nil
 		first, err := tx.Inbox.FirstTime(ctx, event.EventID.Source, event.EventID.ID)
 		if err != nil || !first {
 			return err
 		}
-		return tx.applyResult(ctx, event.Result)
+		mismatch, err = tx.applyEvent(ctx, event.Result)
+		return err
 	})
 	if errors.Is(err, core.ErrNotFound) {
-		return nil
+		return nil, nil
 	}
-	return err
+	return mismatch, err
 }
 
-// applyResult applies a result to the payment or the refund that its terms name.
-func (tx Tx) applyResult(ctx context.Context, result ChargeResult) error {
+// applyEvent applies a result to the payment or the refund that it names. If it differs,
+// applyEvent adds the intent to ask the provider.
+func (tx Tx) applyEvent(ctx context.Context, result ChargeResult) (*Mismatch, error) {
 	if result.Refund != "" {
 		op, r, err := tx.lockByRefundKey(ctx, result.Refund)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return tx.applyRefund(ctx, op, r, result)
+		mismatch, err := tx.applyRefund(ctx, op, r, result)
+		if err != nil || mismatch == nil || r.Status != RefundPending {
+			return mismatch, err
+		}
+		return mismatch, tx.Intents.SettleRefund(ctx, r.ID)
 	}
 	op, p, err := tx.lockByPaymentKey(ctx, result.Payment)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return tx.applyCharge(ctx, op, p, result)
+	mismatch, err := tx.applyCharge(ctx, op, p, result)
+	if err != nil || mismatch == nil || p.Status != Processing {
+		return mismatch, err
+	}
+	return mismatch, tx.Intents.Settle(ctx, p.ID)
 }
 
 func (tx Tx) lockByPaymentKey(ctx context.Context, key string) (*OrderPayments, *Payment, error) {

@@ -5,21 +5,28 @@ import "context"
 // applyRefund applies the result of a refund to a card. A refused refund leaves the
 // amount refundable, and an operator has to look into it (R-DIST-COMP). A refusal is
 // final: a refund that succeeded can still be refused days later, when the customer's
-// bank returns it, but never the other way round.
-func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, result ChargeResult) error {
+// bank returns it, but never the other way round. A result that differs from the refund
+// is returned and changes nothing.
+func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, result ChargeResult) (*Mismatch, error) {
+	if result.Outcome == ChargePending {
+		return nil, nil
+	}
+	if mismatch, err := tx.refundMismatch(ctx, op.payment(r.PaymentID), r, result); mismatch != nil || err != nil {
+		return mismatch, err
+	}
 	e, changed := r.decide(result, sellerAccount(op.Order.SellerID))
 	if !changed {
-		return nil
+		return nil, nil
 	}
 	if e != nil {
 		if err := tx.saveEntry(ctx, nil, e); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := tx.Refunds.Save(ctx, r); err != nil {
-		return err
+		return nil, err
 	}
-	return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
+	return nil, tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
 // decide applies a result to the refund and reports whether it changed the refund. The

@@ -95,3 +95,4 @@ func (b *Balance) Event(what core.EventType, e *LedgerEntry) core.Event {
 }
 
 func paymentResource(id int64) string { return "payment/" + strconv.FormatInt(id, 10) }
+func refundResource(id int64) string  { return "refund/" + strconv.FormatInt(id, 10) }

@@ -40,17 +40,27 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 	if err != nil {
 		return fmt.Errorf("%w: charge payment %d: %w", ErrUndecided, p.ID, err)
 	}
+	var mismatch *Mismatch
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
 		if err != nil {
 			return err
 		}
-		return tx.applyCharge(ctx, op, op.payment(paymentID), result)
-	})
-	if err != nil {
+		mismatch, err = tx.applyCharge(ctx, op, op.payment(paymentID), result)
 		return err
-	}
-	if result.Outcome == ChargePending {
+	})
+	return undecided(result, mismatch, err)
+}
+
+// undecided returns [ErrUndecided] unless an answer of the provider has been applied. An
+// answer that differs from what we asked for decides nothing.
+func undecided(result ChargeResult, mismatch *Mismatch, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case mismatch != nil:
+		return fmt.Errorf("%w: %s: %s", ErrUndecided, mismatch.Resource, mismatch.Detail)
+	case result.Outcome == ChargePending:
 		return ErrUndecided
 	}
 	return nil

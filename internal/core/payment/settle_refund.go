@@ -18,21 +18,17 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 	if err != nil {
 		return fmt.Errorf("%w: refund %d: %w", ErrUndecided, r.ID, err)
 	}
+	var mismatch *Mismatch
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByRefund(ctx, refundID)
 		if err != nil {
 			return err
 		}
 		_, r := op.refundByID(refundID)
-		return tx.applyRefund(ctx, op, r, result)
-	})
-	if err != nil {
+		mismatch, err = tx.applyRefund(ctx, op, r, result)
 		return err
-	}
-	if result.Outcome == ChargePending {
-		return ErrUndecided
-	}
-	return nil
+	})
+	return undecided(result, mismatch, err)
 }
 
 // askForRefund returns a refund and its payment and marks the refund as asked about, and

@@ -57,6 +57,8 @@ type Payments interface {
 	// Save inserts a payment that is new. Of any other it updates the status, AskedAt and
 	// the result of the charge; nothing else about a payment changes.
 	Save(ctx context.Context, p *Payment) error
+	// OfCharge returns the id of the payment that has a charge of the provider, or 0.
+	OfCharge(ctx context.Context, externalID string) (int64, error)
 }
 
 // Refunds stores refunds.
@@ -64,6 +66,8 @@ type Refunds interface {
 	// Save inserts a refund that is new. Of any other it updates the status, AskedAt and
 	// the id at the provider; nothing else about a refund changes.
 	Save(ctx context.Context, r *Refund) error
+	// OfExternal returns the id of the refund that has an id at the provider, or 0.
+	OfExternal(ctx context.Context, externalID string) (int64, error)
 }
 
 // Balances stores customers' balances.

@@ -120,6 +120,8 @@ var (
 	Goroutines = Figure{"/debug/pprof/goroutine?debug=1", regexp.MustCompile(`goroutine profile: total ([0-9]+)`)}
 	// LiveHeap is the size of the heap in bytes, after a collection.
 	LiveHeap = Figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
+	// RejectedWebhooks is the number of signed webhooks that were not applied.
+	RejectedWebhooks = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_webhooks_rejected_total ([0-9]+)`)}
 )
 
 // Read asks the admin listener of a process for the figure.

@@ -35,6 +35,16 @@ func (t payments) Save(_ context.Context, p *payment.Payment) error {
 	return nil
 }
 
+// OfCharge returns the id of the payment that has a charge of the provider, or 0.
+func (t payments) OfCharge(_ context.Context, externalID string) (int64, error) {
+	for _, p := range t.payments {
+		if p.Card.ExternalID == externalID {
+			return p.ID, nil
+		}
+	}
+	return 0, nil
+}
+
 // conflict repeats the unique indexes on payments: one payment of an operation, one
 // live payment of an order, one payment of a charge.
 func conflict(p, other *payment.Payment) error {

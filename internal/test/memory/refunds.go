@@ -30,6 +30,16 @@ func (t refunds) Save(_ context.Context, r *payment.Refund) error {
 	return nil
 }
 
+// OfExternal returns the id of the refund that has an id at the provider, or 0.
+func (t refunds) OfExternal(_ context.Context, externalID string) (int64, error) {
+	for _, r := range t.refunds {
+		if r.ExternalID == externalID {
+			return r.ID, nil
+		}
+	}
+	return 0, nil
+}
+
 func (t *tx) refundsOf(paymentID int64) []*payment.Refund {
 	var found []*payment.Refund
 	for _, r := range t.refunds {

@@ -122,6 +122,14 @@ func updatedPayment(t *testing.T, s Stores) {
 	s.save(t, p, r)
 	p.Refunds = []*payment.Refund{r}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		ofCharge, _ := tx.Payments.OfCharge(ctx, "pi_1")
+		ofRefund, _ := tx.Refunds.OfExternal(ctx, "re_1")
+		absent, _ := tx.Payments.OfCharge(ctx, "pi_2")
+		none, err := tx.Refunds.OfExternal(ctx, "re_2")
+		equal(t, "rows of external ids", []int64{ofCharge, ofRefund, absent, none}, []int64{11, 21, 0, 0})
+		return err
+	})
 }
 
 func paymentByUUID(t *testing.T, s Stores) {

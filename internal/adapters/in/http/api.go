@@ -37,6 +37,9 @@ type Config struct {
 	Tokens    *Verifier
 	// Webhook is nil where card payments are not enabled.
 	Webhook ParseWebhook
+	// WebhookRejected counts a webhook that is signed and was not applied, because it
+	// cannot be read or differs from our payment.
+	WebhookRejected func()
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
 	Guard GuardConfig

@@ -63,7 +63,7 @@ func requestID(r *http.Request) string {
 
 func (l requestLog) write(e *logEntry, method string, status int, took time.Duration) {
 	level := zerolog.InfoLevel
-	if status >= http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError || e.cause != nil {
 		level = zerolog.ErrorLevel
 	}
 	event := l.WithLevel(level).

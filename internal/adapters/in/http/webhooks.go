@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -17,18 +19,36 @@ type ParseWebhook func(payload []byte, signature string) (payment.ProviderEvent,
 
 // takeStripeWebhook applies a provider event. The request has no token but a signature
 // over its bytes, and no key but the id of the event, which the use case applies once.
-// Stripe sends the event again until it gets 200.
+// Stripe sends an event for three days until it gets 200, so an event that nobody can
+// take is acknowledged, too: it is logged as an error and counted.
 func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*response, error) {
 	event, err := a.decodeWebhook(w, r)
+	if err == nil {
+		err = a.applyProviderEvent(r.Context(), event)
+	}
+	if errors.Is(err, payment.ErrUnreadableEvent) || errors.Is(err, errEventDiffers) {
+		entryOf(r.Context()).cause = err
+		a.WebhookRejected()
+		err = nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := detach(r.Context())
-	defer cancel()
-	if err := a.Payments.ApplyProviderEvent(ctx, event); err != nil {
-		return nil, err
-	}
 	return (&success{status: http.StatusOK, body: struct{}{}}).encode()
+}
+
+// errEventDiffers is the error of an event that was not applied because it differs from
+// our payment or refund.
+var errEventDiffers = errors.New("the provider event differs")
+
+func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) error {
+	ctx, cancel := detach(ctx)
+	defer cancel()
+	mismatch, err := a.Payments.ApplyProviderEvent(ctx, event)
+	if err == nil && mismatch != nil {
+		return fmt.Errorf("%w: %.80q: %s: %s", errEventDiffers, event.EventID.ID, mismatch.Resource, mismatch.Detail)
+	}
+	return err
 }
 
 func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.ProviderEvent, error) {
@@ -44,8 +64,11 @@ func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.Pro
 		return none, errBodyCutShort()
 	}
 	event, err := a.Webhook(payload, r.Header.Get("Stripe-Signature"))
+	if errors.Is(err, payment.ErrUnreadableEvent) {
+		return none, err
+	}
 	if err != nil {
-		return none, newProblem(wire.ProblemCodeMalformedRequest, "the webhook is not signed by Stripe, or its signature is too old")
+		return none, newProblem(wire.ProblemCodeMalformedRequest, "the webhook is not signed by Stripe, its signature is too old, or its body is no event")
 	}
 	return event, nil
 }

@@ -61,18 +61,27 @@ func (s orderPaymentsStore) LockByRefundUUID(ctx context.Context, uuid string) (
 }
 
 func (s orderPaymentsStore) lockOrderOf(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (*payment.OrderPayments, error) {
-	var ids []int64
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		ids, err = find(q)
-		return err
-	})
+	orderID, err := s.t.firstID(ctx, find)
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
+	if orderID == 0 {
 		return nil, core.ErrNotFound
 	}
-	return s.Lock(ctx, ids[0], core.GrantEverybody)
+	return s.Lock(ctx, orderID, core.GrantEverybody)
+}
+
+// firstID returns the first id that a query finds, or 0.
+func (t *tx) firstID(ctx context.Context, find func(*dbsqlc.Queries) ([]int64, error)) (int64, error) {
+	var ids []int64
+	err := t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		ids, err = find(q)
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	return ids[0], nil
 }
 
 func (rows orderPaymentsRows) orderPayments() (*payment.OrderPayments, error) {

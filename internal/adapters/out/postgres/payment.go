@@ -42,6 +42,11 @@ func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	})
 }
 
+// OfCharge returns the id of the payment that has a charge of the provider, or 0.
+func (s payments) OfCharge(ctx context.Context, externalID string) (int64, error) {
+	return s.t.firstID(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.PaymentOfCharge(ctx, externalID) })
+}
+
 // provider returns the name of the provider of a card payment. There is only one.
 func provider(p *payment.Payment) *string {
 	if p.Method != payment.ByCard {

@@ -93,6 +93,8 @@ var planCases = map[string][]planCase{
 	"RefundsOfOrder":     {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
 	"OrderOfPayment":     {{args: "15000", rows: 1, buffers: 6}},
 	"OrderOfRefund":      {{args: "15000", rows: 1, buffers: 6}},
+	"PaymentOfCharge":    {{args: "'charge-15000'", rows: 1, buffers: 6}, {args: "'absent'", buffers: 6}},
+	"RefundOfExternal":   {{args: "'refund-15000'", rows: 1, buffers: 6}, {args: "'absent'", buffers: 6}},
 	"OrderOfPaymentUUID": {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"OrderOfRefundUUID":  {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"InsertPayment": {{args: "900001, 15002, 'new', '1.00', 'RUB', 'balance', 'failed', NULL, NULL, 'hot', now()",

@@ -26,6 +26,11 @@ func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	})
 }
 
+// OfExternal returns the id of the refund that has an id at the provider, or 0.
+func (s refunds) OfExternal(ctx context.Context, externalID string) (int64, error) {
+	return s.t.firstID(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.RefundOfExternal(ctx, externalID) })
+}
+
 func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Refund{

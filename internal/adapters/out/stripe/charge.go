@@ -20,7 +20,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 		return refusedAs(c.Terms, unsupportedAmount), nil
 	}
 	if c.Retry {
-		intent, err := g.findIntent(ctx, c, amount)
+		intent, err := g.findIntent(ctx, c)
 		if err != nil {
 			return payment.ChargeResult{}, err
 		}
@@ -32,7 +32,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 }
 
 // findIntent returns the intent of a payment, or nil when Stripe's search finds none.
-func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest, amount int64) (*api.PaymentIntent, error) {
+func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api.PaymentIntent, error) {
 	query := fmt.Sprintf("metadata['%s']:'%s'", metaPayment, c.Payment)
 	params := &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}}
 	found, err := call(ctx, g, func(ctx context.Context) ([]*api.PaymentIntent, error) {
@@ -44,19 +44,11 @@ func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest, amoun
 		return nil, unknownOutcome("search the charge", err)
 	case len(found) == 0:
 		return nil, nil
-	case len(found) > 1 || !isFor(found[0], c, amount):
-		return nil, fmt.Errorf("stripe: search the charge: %s has the key of payment %d and is another charge",
-			found[0].ID, c.PaymentID)
+	case len(found) > 1:
+		return nil, fmt.Errorf("stripe: search the charge: %d intents have the key of payment %d", len(found), c.PaymentID)
 	default:
 		return found[0], nil
 	}
-}
-
-// isFor reports whether an intent is for this charge.
-func isFor(intent *api.PaymentIntent, c payment.ChargeRequest, amount int64) bool {
-	return intent.Amount == amount &&
-		strings.EqualFold(string(intent.Currency), string(c.Amount.Currency())) &&
-		intent.Metadata[metaOrder] == formatID(c.OrderID)
 }
 
 // createIntent creates and confirms an intent in one call.

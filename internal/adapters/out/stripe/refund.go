@@ -21,7 +21,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 		return refusedAs(r.Terms, unsupportedAmount), nil
 	}
 	if r.Retry {
-		refund, err := g.findRefund(ctx, r, amount)
+		refund, err := g.findRefund(ctx, r)
 		if err != nil {
 			return payment.ChargeResult{}, err
 		}
@@ -34,7 +34,7 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 
 // findRefund returns the refund with our key, or nil when there is none. Unlike the
 // search for charges, the list of refunds is always up to date.
-func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amount int64) (*api.Refund, error) {
+func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest) (*api.Refund, error) {
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
 	params.Limit = new(int64(pageSize))
 	for {
@@ -45,14 +45,9 @@ func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest, amoun
 			return nil, unknownOutcome("list refunds", err)
 		}
 		for _, refund := range page.items {
-			if refund.Metadata[metaRefund] != r.Refund {
-				continue
+			if refund.Metadata[metaRefund] == r.Refund {
+				return refund, nil
 			}
-			if refund.Amount != amount {
-				return nil, fmt.Errorf("stripe: list refunds: %s has the key of refund %d and is another refund",
-					refund.ID, r.RefundID)
-			}
-			return refund, nil
 		}
 		if !page.more {
 			return nil, nil

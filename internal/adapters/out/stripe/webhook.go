@@ -28,7 +28,8 @@ type Webhooks struct {
 // Parse verifies the signature over the payload, byte for byte as it was received, and
 // its age, and parses the event. A webhook that is older than five minutes could be a
 // recording that somebody replays. An event that is not about a payment of ours, or
-// decides nothing, names no payment.
+// decides nothing, names no payment. A signed event that cannot be read is
+// [payment.ErrUnreadableEvent], unless it is no JSON at all.
 func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
 	if w.Secret == "" { // anybody can sign with an empty secret
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: no secret is configured")
@@ -44,10 +45,11 @@ func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.Provide
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
 	}
-	if e.ID == "" {
-		return payment.ProviderEvent{}, errors.New("stripe: webhook: the event has no id")
+	parsed, err := e.toCore()
+	if err != nil {
+		return payment.ProviderEvent{}, fmt.Errorf("%w: %w", payment.ErrUnreadableEvent, err)
 	}
-	return e.toCore()
+	return parsed, nil
 }
 
 // chargeEvents are the types of events that say something about a charge. The type
@@ -81,13 +83,16 @@ type event struct {
 }
 
 func (e event) toCore() (payment.ProviderEvent, error) {
+	if e.ID == "" {
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: the event has no id")
+	}
 	outcome, aboutCharge := chargeEvents[e.Type]
 	if !aboutCharge && !refundEvents[e.Type] {
 		return e.idOnly(), nil
 	}
 	var o object
 	if err := json.Unmarshal(e.Data.Object, &o); err != nil {
-		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook %s: %w", e.ID, err)
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook %.80q: %w", e.ID, err)
 	}
 	if aboutCharge {
 		return e.aboutCharge(o, outcome)
@@ -108,7 +113,7 @@ func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.Pro
 	}
 	terms, err := termsOf(o.Metadata, o.Amount, o.Currency)
 	if err != nil {
-		return converted, fmt.Errorf("stripe: webhook %s: %w", e.ID, err)
+		return converted, fmt.Errorf("stripe: webhook %.80q: %w", e.ID, err)
 	}
 	converted.Result = payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: o.ID}
 	if outcome == payment.ChargeRefused {

@@ -180,6 +180,30 @@ func (q *Queries) OrderOfRefundUUID(ctx context.Context, uuid string) ([]int64, 
 	return items, nil
 }
 
+const paymentOfCharge = `-- name: PaymentOfCharge :many
+SELECT id FROM payment WHERE provider = 'stripe' AND external_payment_id = $1::text
+`
+
+func (q *Queries) PaymentOfCharge(ctx context.Context, externalPaymentID string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, paymentOfCharge, externalPaymentID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const paymentsOfOrder = `-- name: PaymentsOfOrder :many
 SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE order_id = $1 ORDER BY created_at DESC, id DESC
 `
@@ -214,6 +238,30 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const refundOfExternal = `-- name: RefundOfExternal :many
+SELECT id FROM refund WHERE external_refund_id = $1::text
+`
+
+func (q *Queries) RefundOfExternal(ctx context.Context, externalRefundID string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, refundOfExternal, externalRefundID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

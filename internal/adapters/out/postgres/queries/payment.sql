@@ -22,6 +22,12 @@ SELECT order_id FROM payment WHERE id = @id;
 -- name: OrderOfRefund :many
 SELECT order_id FROM refund WHERE id = @id;
 
+-- name: PaymentOfCharge :many
+SELECT id FROM payment WHERE provider = 'stripe' AND external_payment_id = @external_payment_id::text;
+
+-- name: RefundOfExternal :many
+SELECT id FROM refund WHERE external_refund_id = @external_refund_id::text;
+
 -- name: OrderOfPaymentUUID :many
 SELECT order_id FROM payment WHERE uuid = @uuid;
 

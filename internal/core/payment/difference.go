@@ -1,0 +1,82 @@
+package payment
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+)
+
+// A result counts only if it is about what we asked for. Answers of the provider and
+// events that it sends pass the same checks: a signature proves who sent an event, and
+// not that the event is about our payment.
+
+var (
+	plainID   = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
+	shortCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+)
+
+// unknownReason stands for a reason that is no short code.
+const unknownReason = "unknown_reason"
+
+// code returns the reason of a refusal as a short code, which our API and events can
+// carry.
+func (r ChargeResult) code() string {
+	if r.Reason == "" || shortCode.MatchString(r.Reason) {
+		return r.Reason
+	}
+	return unknownReason
+}
+
+// difference describes how a result differs from these terms, or returns "".
+func (t Terms) difference(r ChargeResult) string {
+	switch {
+	case r.Payment != t.Payment || r.Refund != t.Refund:
+		return fmt.Sprintf("the provider names %.80q and %.80q", r.Payment, r.Refund)
+	case r.OrderID != t.OrderID:
+		return fmt.Sprintf("order %d here, and order %d at the provider", t.OrderID, r.OrderID)
+	case !r.Amount.Equal(t.Amount):
+		return fmt.Sprintf("%s here, and %s at the provider", t.Amount, r.Amount)
+	case r.ExternalID == "" && r.Outcome == ChargeRefused:
+		return "" // refused before the provider stored anything
+	case !plainID.MatchString(r.ExternalID):
+		return "the provider's id is not 1–255 printable ASCII characters"
+	}
+	return ""
+}
+
+// chargeMismatch returns how a result differs from a payment, or nil. The charge of
+// another payment differs, too.
+func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result ChargeResult) (*Mismatch, error) {
+	detail := p.terms().difference(result)
+	if detail == "" && result.ExternalID != "" && result.ExternalID != p.Card.ExternalID {
+		other, err := tx.Payments.OfCharge(ctx, result.ExternalID)
+		if err != nil {
+			return nil, err
+		}
+		if other != 0 {
+			detail = fmt.Sprintf("%s is the charge of payment %d", result.ExternalID, other)
+		}
+	}
+	if detail == "" {
+		return nil, nil
+	}
+	return &Mismatch{Resource: paymentResource(p.ID), Detail: detail}, nil
+}
+
+// refundMismatch does the same for a refund of p.
+func (tx Tx) refundMismatch(ctx context.Context, p *Payment, r *Refund, result ChargeResult) (*Mismatch, error) {
+	detail := r.terms(p).difference(result)
+	if detail == "" && result.ExternalID != "" && result.ExternalID != r.ExternalID {
+		other, err := tx.Refunds.OfExternal(ctx, result.ExternalID)
+		if err != nil {
+			return nil, err
+		}
+		if other != 0 {
+			detail = fmt.Sprintf("%s belongs to refund %d", result.ExternalID, other)
+		}
+	}
+	if detail == "" {
+		return nil, nil
+	}
+	return &Mismatch{Resource: refundResource(r.ID), Detail: detail}, nil
+}

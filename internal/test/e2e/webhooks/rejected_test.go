@@ -1,0 +1,123 @@
+package webhooks_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/test/e2e"
+)
+
+// startLoggedShop starts a shop that accepts cards, and returns its log.
+func startLoggedShop(t *testing.T) (*e2e.Service, *e2e.Buffer) {
+	t.Helper()
+	log := &e2e.Buffer{}
+	s := e2e.NewEnv(t).StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) },
+		e2e.CardSettings(e2e.SilentProvider)...)
+	s.StockUp(t, e2e.Stock{"tea": 100})
+	return s, log
+}
+
+// countErrors counts the lines of a log at the level of errors.
+func countErrors(log *e2e.Buffer) int { return strings.Count(log.String(), `"level":"error"`) }
+
+// wantRejected sends an event that must be acknowledged, logged as an error, and change
+// nothing about a payment.
+func wantRejected(t *testing.T, s *e2e.Service, log *e2e.Buffer, p e2e.Payment, name, payload string) {
+	t.Helper()
+	before, errors := readCardState(t, s, p.OrderID, "tea"), countErrors(log)
+	s.SendWebhook(t, payload)
+	if diff := cmp.Diff(before, readCardState(t, s, p.OrderID, "tea")); diff != "" {
+		t.Errorf("%s (-before +after):\n%s", name, diff)
+	}
+	if countErrors(log) != errors+1 {
+		t.Errorf("%s: %d errors in the log, want one more than %d", name, countErrors(log), errors)
+	}
+}
+
+// Signed events about another amount, currency or order than the payment's. The job
+// that asks the provider decides.
+func TestWebhook_ThatDiffersFromThePaymentIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	payload := succeeded.payload(t, s, p, 0)
+	for name, differs := range map[string]*strings.Replacer{
+		"1.00 USD":         strings.NewReplacer(`20000, "currency": "rub"`, `100, "currency": "usd"`),
+		"1 JPY":            strings.NewReplacer(`20000, "currency": "rub"`, `1, "currency": "jpy"`),
+		"1.00 RUB":         strings.NewReplacer(`20000`, `100`),
+		"another order":    strings.NewReplacer(fmt.Sprintf(`"order_id": "%d"`, p.OrderID), `"order_id": "4711"`),
+		"no order":         strings.NewReplacer(`"order_id"`, `"order"`),
+		"a cancelled 1.00": strings.NewReplacer(`20000`, `100`, "intent.succeeded", "intent.canceled"),
+	} {
+		jobs := s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment'`)
+		different := strings.NewReplacer(fmt.Sprintf("evt_%d_succeeded", p.ID), "evt_"+s.NewKey()).Replace(differs.Replace(payload))
+		wantRejected(t, s, log, p, name, different)
+		if n := s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment'`); n != jobs+1 {
+			t.Errorf("%s: %d jobs ask the provider, want %d", name, n, jobs+1)
+		}
+		s.SendWebhook(t, different) // it is recorded, so the second time it is not read
+		if n := s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment'`); n != jobs+1 {
+			t.Errorf("%s, sent twice: %d jobs, want %d", name, n, jobs+1)
+		}
+	}
+	s.SendWebhook(t, payload)
+	s.WantOrderStatus(t, p.OrderID, "paid")
+}
+
+func TestWebhook_ThatDiffersFromTheRefundIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	s.SendWebhook(t, succeeded.payload(t, s, p, 0))
+	r := e2e.Want[e2e.Refund](t, s, 200, s.RefundCall(s.AdminToken(t), p.OrderID, "50.00"))
+	payload := refundSucceeded.payload(t, s, p, r.ID)
+	wantRejected(t, s, log, p, "1.00 RUB", strings.NewReplacer("5000", "100", "evt_", "evt_1").Replace(payload))
+	wantRejected(t, s, log, p, "another payment",
+		strings.NewReplacer(s.PaymentKey(t, p.ID), s.RefundKey(t, r.ID), "evt_", "evt_2").Replace(payload))
+	s.SendWebhook(t, payload)
+	if got := readCardState(t, s, p.OrderID, "tea").Refund; got != "succeeded" {
+		t.Errorf("the refund is %s, want succeeded", got)
+	}
+}
+
+// The provider sends an event until it is acknowledged, so those that can never be
+// taken are.
+func TestWebhook_ThatNobodyCanTakeIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	other := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	s.SendWebhook(t, succeeded.payload(t, s, other, 0))
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	payload := succeeded.payload(t, s, p, 0)
+	event, charge := fmt.Sprintf("evt_%d", p.ID), fmt.Sprintf(`"pi_%d"`, p.ID)
+	for name, broken := range map[string]string{
+		"NUL in the id of the event":     strings.ReplaceAll(payload, event, `evt_\u0000`),
+		"long id of the event":           strings.ReplaceAll(payload, event, "evt_"+strings.Repeat("x", 5000)),
+		"NUL in the id of the charge":    strings.NewReplacer(charge, `"pi_\u0000"`, event, "evt_a").Replace(payload),
+		"long id of the charge":          strings.NewReplacer(charge, `"pi_`+strings.Repeat("x", 5000)+`"`, event, "evt_b").Replace(payload),
+		"the charge of another payment":  strings.NewReplacer(charge, fmt.Sprintf(`"pi_%d"`, other.ID), event, "evt_c").Replace(payload),
+		"a currency that does not exist": strings.NewReplacer(`"rub"`, `"roubles"`, event, "evt_d").Replace(payload),
+		"no event":                       `{"type": "payment_intent.succeeded"}`,
+	} {
+		wantRejected(t, s, log, p, name, broken)
+	}
+	s.SendWebhook(t, payload)
+	s.WantOrderStatus(t, p.OrderID, "paid")
+}
+
+// The contract bounds the code, and every response is checked against the contract.
+func TestWebhook_WithALongReasonFailsThePayment(t *testing.T) {
+	t.Parallel()
+	s, _ := startLoggedShop(t)
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	payload := canceled.payload(t, s, p, 0)
+	s.SendWebhook(t, strings.ReplaceAll(payload, "card_declined", "Declined! "+strings.Repeat("because ", 13)))
+	if got := s.ReadPayments(t, p.OrderID)[0]; got.Status != "failed" || got.Reason() != "unknown_reason" {
+		t.Errorf("the payment is %s because of %q, want failed because of unknown_reason", got.Status, got.Reason())
+	}
+}
