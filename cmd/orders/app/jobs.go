@@ -20,7 +20,7 @@ const keepPublished = 24 * time.Hour
 
 func (a *App) jobsConfig(core useCases, gateway payment.Gateway, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
-	reconciliation := &payment.Reconciliation{Store: db, Gateway: gateway, Now: time.Now}
+	reconciliation := &payment.Reconciliation{Store: db, Payments: core.payments, Gateway: gateway, Now: time.Now}
 	cfg := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log,
 		ReleaseExpiredReservations: jobs.BatchJob{Run: core.orders.ReleaseExpiredReservations},

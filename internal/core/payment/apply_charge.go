@@ -8,14 +8,17 @@ import (
 
 // applyCharge applies the result of a charge: the payment is captured, or it failed and
 // the order waits for another payment. A decided payment does not change, whichever
-// results arrive late or twice. A result that differs from the payment is returned and
-// changes nothing.
+// results arrive late or twice; a late capture is given back. A result that differs from
+// the payment is returned and changes nothing.
 func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) (*Mismatch, error) {
 	if result.Outcome == ChargePending {
 		return nil, nil
 	}
 	if mismatch, err := tx.chargeMismatch(ctx, p, result); mismatch != nil || err != nil {
 		return mismatch, err
+	}
+	if p.Status == Failed && result.Outcome == ChargeSucceeded {
+		return nil, tx.returnLateCapture(ctx, op, p, result.ExternalID)
 	}
 	if p.Status != Processing {
 		return nil, nil

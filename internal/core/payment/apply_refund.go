@@ -11,10 +11,11 @@ func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, resu
 	if result.Outcome == ChargePending {
 		return nil, nil
 	}
-	if mismatch, err := tx.refundMismatch(ctx, op.payment(r.PaymentID), r, result); mismatch != nil || err != nil {
+	p := op.payment(r.PaymentID)
+	if mismatch, err := tx.refundMismatch(ctx, p, r, result); mismatch != nil || err != nil {
 		return mismatch, err
 	}
-	e, changed := r.decide(result, sellerAccount(op.Order.SellerID))
+	e, changed := r.decide(result, op.receiver(p))
 	if !changed {
 		return nil, nil
 	}
@@ -29,17 +30,26 @@ func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, resu
 	return nil, tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
+// receiver returns the account that received a payment by card: the seller's, unless
+// the payment had failed.
+func (op *OrderPayments) receiver(p *Payment) Account {
+	if p.Status == Failed {
+		return UnappliedAccount
+	}
+	return sellerAccount(op.Order.SellerID)
+}
+
 // decide applies a result to the refund and reports whether it changed the refund. The
 // entry is nil when no money moved. When a refund that succeeded is refused later, the
 // entry moves the money back: entries are appended, never deleted.
-func (r *Refund) decide(result ChargeResult, seller Account) (e *LedgerEntry, changed bool) {
+func (r *Refund) decide(result ChargeResult, receiver Account) (e *LedgerEntry, changed bool) {
 	switch {
 	case r.Status == RefundPending && result.Outcome == ChargeSucceeded:
-		r.Status, e = RefundSucceeded, r.entry(seller, ProviderAccount)
+		r.Status, e = RefundSucceeded, r.entry(receiver, ProviderAccount)
 	case r.Status == RefundPending && result.Outcome == ChargeRefused:
 		r.Status = RefundFailed
 	case r.Status == RefundSucceeded && result.Outcome == ChargeRefused:
-		r.Status, e = RefundFailed, r.entry(ProviderAccount, seller)
+		r.Status, e = RefundFailed, r.entry(ProviderAccount, receiver)
 	default:
 		return nil, false
 	}

@@ -11,6 +11,8 @@ const (
 	EventPaymentProcessing core.EventType = "payment.processing"
 	EventPaymentCaptured   core.EventType = "payment.captured"
 	EventPaymentFailed     core.EventType = "payment.failed"
+	// EventPaymentCapturedLate is for operators: money of a failed payment is given back.
+	EventPaymentCapturedLate core.EventType = "payment.captured_late"
 
 	EventRefundPending   core.EventType = "refund.pending"
 	EventRefundSucceeded core.EventType = "refund.succeeded"
@@ -24,7 +26,7 @@ const (
 
 // EventTypes lists all types of this package.
 var EventTypes = []core.EventType{
-	EventPaymentProcessing, EventPaymentCaptured, EventPaymentFailed,
+	EventPaymentProcessing, EventPaymentCaptured, EventPaymentFailed, EventPaymentCapturedLate,
 	EventRefundPending, EventRefundSucceeded, EventRefundFailed,
 	EventBalanceCredit, EventBalanceCharge, EventBalancePayment, EventBalanceRefund,
 }

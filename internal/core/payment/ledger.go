@@ -15,6 +15,9 @@ const (
 	WorldAccount Account = "world"
 	// ProviderAccount is where card payments come from and refunds to cards go to.
 	ProviderAccount Account = "provider"
+	// UnappliedAccount holds what was captured for payments that have failed, until it is
+	// refunded.
+	UnappliedAccount Account = "unapplied"
 )
 
 func customerAccount(id string) Account { return Account("customer/" + id) }

@@ -42,9 +42,12 @@ type ProviderCharge struct {
 	Refunded core.Money
 }
 
-// Reconciliation compares our data with itself and with the provider's.
+// Reconciliation compares our data with itself and with the provider's, and gives back
+// what the provider captured for payments that have failed.
 type Reconciliation struct {
 	Store ReconciliationStore
+	// Payments gives back late captures.
+	Payments *Service
 	// Gateway is nil where cards are not accepted.
 	Gateway Gateway
 	Now     func() time.Time
@@ -69,7 +72,24 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Mismatch, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, p := range payments {
+		if err := r.returnLateCapture(ctx, p, captured[p.Key()], settled); err != nil {
+			return nil, err
+		}
+	}
 	return append(mismatches, compare(payments, captured, since, settled)...), nil
+}
+
+// returnLateCapture applies the only charge of a payment that has failed here, as a
+// webhook would. If the charge differs from the payment, compare reports it.
+func (r *Reconciliation) returnLateCapture(ctx context.Context, p *Payment, charges []ProviderCharge, settled time.Time) error {
+	if p.Status != Failed || len(charges) != 1 || len(p.Refunds) > 0 || p.CreatedAt.After(settled) {
+		return nil
+	}
+	c := charges[0]
+	refunds, err := r.Payments.recordLateCapture(ctx, p.ID, ChargeResult{Terms: c.Terms, Outcome: ChargeSucceeded, ExternalID: c.ExternalID})
+	p.Refunds = refunds
+	return err
 }
 
 // chargesByPayment is what the provider captured, by the key of the payment.
@@ -139,10 +159,12 @@ func (p *Payment) mismatch(charges []ProviderCharge, settled time.Time) string {
 	switch {
 	case p.CreatedAt.After(settled):
 		return ""
-	case p.Status == Failed && len(charges) > 0:
-		return "failed here, and captured by the provider"
-	case p.Status == Failed:
+	case p.Status == Failed && len(charges) == 0:
 		return ""
+	case p.Status == Failed && p.Refunded().IsZero():
+		return "failed here, and captured by the provider"
+	case p.Status == Failed && len(charges) > 1:
+		return fmt.Sprintf("failed here, and %d times captured by the provider", len(charges))
 	case len(charges) != 1:
 		return fmt.Sprintf("captured here, and %d times by the provider", len(charges))
 	case !charges[0].Amount.Equal(p.Amount):

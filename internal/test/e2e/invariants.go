@@ -64,7 +64,7 @@ var invariants = []invariant{
 		WHERE debit = credit OR amount <= 0 OR 'customer/' || customer_id NOT IN (debit, credit)`},
 	{refundsWithin, `
 		SELECT 'payment ' || p.id FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-		GROUP BY p.id HAVING sum(r.amount) > p.amount OR p.status <> 'captured' OR bool_or(r.currency <> p.currency)`},
+		GROUP BY p.id HAVING sum(r.amount) > p.amount OR p.status = 'processing' OR bool_or(r.currency <> p.currency)`},
 	{moneyMoved, `
 		SELECT 'payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
 		WHERE p.method = 'balance' AND p.status = 'captured' AND 1 <> (
@@ -73,15 +73,21 @@ var invariants = []invariant{
 		UNION ALL
 		SELECT 'refund ' || r.id FROM refund r JOIN orders o ON o.id = r.order_id JOIN payment p ON p.id = r.payment_id
 		WHERE (r.status = 'succeeded')::int <> ( -- a refund that a card rejects is reversed
-			SELECT count(*) FILTER (WHERE m.debit = 'seller/' || o.seller_id AND m.credit = back.account)
-			     - count(*) FILTER (WHERE m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id AND r.status = 'failed')
-			FROM ledger_entry m, (SELECT CASE p.method WHEN 'card' THEN 'provider' ELSE 'customer/' || o.customer_id END AS account) back
+			SELECT count(*) FILTER (WHERE m.debit = receiver.account AND m.credit = back.account)
+			     - count(*) FILTER (WHERE m.debit = 'provider' AND m.credit = receiver.account AND r.status = 'failed')
+			FROM ledger_entry m, (SELECT CASE p.method WHEN 'card' THEN 'provider' ELSE 'customer/' || o.customer_id END AS account) back,
+			     (SELECT CASE p.status WHEN 'failed' THEN 'unapplied' ELSE 'seller/' || o.seller_id END AS account) receiver
 			WHERE m.refund_id = r.id AND m.kind = 'refund' AND m.amount = r.amount AND m.currency = r.currency)
 		UNION ALL
 		SELECT 'card payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
 		WHERE p.method = 'card' AND (p.status = 'captured')::int <> (
 			SELECT count(*) FROM ledger_entry m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
 			AND m.currency = p.currency AND m.debit = 'provider' AND m.credit = 'seller/' || o.seller_id)
+		UNION ALL
+		SELECT 'late capture of payment ' || p.id FROM payment p
+		WHERE p.status = 'failed' AND (SELECT count(*) FROM refund r WHERE r.payment_id = p.id) <> (
+			SELECT count(*) FROM ledger_entry m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
+			AND m.currency = p.currency AND m.debit = 'provider' AND m.credit = 'unapplied')
 		UNION ALL
 		SELECT 'entry ' || id FROM ledger_entry
 		WHERE (kind = 'payment' AND payment_id IS NULL) OR (kind = 'refund' AND refund_id IS NULL)`},
@@ -98,7 +104,8 @@ var invariants = []invariant{
 	{moneyFitsStatus, `
 		WITH money AS (
 			SELECT o.id, o.status, o.total, coalesce(sum(p.amount) FILTER (WHERE p.status = 'captured'), 0) AS captured,
-			       coalesce((SELECT sum(r.amount) FROM refund r WHERE r.order_id = o.id AND r.status <> 'failed'), 0) AS refunded
+			       coalesce((SELECT sum(r.amount) FROM refund r JOIN payment c ON c.id = r.payment_id AND c.status = 'captured'
+			                 WHERE r.order_id = o.id AND r.status <> 'failed'), 0) AS refunded
 			FROM orders o LEFT JOIN payment p ON p.order_id = o.id GROUP BY o.id
 		)
 		SELECT format('order %s is %s: %s captured, %s refunded', id, status, captured, refunded) FROM money WHERE NOT CASE
@@ -137,7 +144,8 @@ var invariants = []invariant{
 			     + (SELECT count(*) FROM payment WHERE method = 'card' AND status <> 'processing')
 			     + (SELECT count(*) FROM refund r JOIN payment p ON p.id = r.payment_id
 			        WHERE p.method = 'card' AND r.status <> 'pending')
-			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'refund' AND debit = 'provider') AS n)
+			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'refund' AND debit = 'provider')
+			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'payment' AND credit = 'unapplied') AS n)
 		SELECT format('%s events for %s changes', event.n, change.n) FROM event, change WHERE event.n <> change.n`},
 	{auditIsComplete, `
 		WITH done AS (

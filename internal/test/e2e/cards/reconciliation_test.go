@@ -47,7 +47,7 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 	c.Exec(t, `UPDATE payment SET status = 'captured' WHERE id = $1`, unsettled.ID) // for the invariants
 	want := map[string]string{                                                      // a part of the detail, by resource
 		fmt.Sprintf("payment/%d", chargedTwice.ID):                      "captured here, and 2 times by the provider",
-		fmt.Sprintf("payment/%d", declined.ID):                          "failed here, and captured by the provider",
+		fmt.Sprintf("payment/%d", declined.ID):                          "is still pending", // the refund that gives it back
 		fmt.Sprintf("payment/%d", otherAmount.ID):                       "at the provider",
 		fmt.Sprintf("payment/%d", notCaptured.ID):                       "captured here, and 0 times by the provider",
 		fmt.Sprintf("payment/%d", refunded.ID):                          "by the provider",

@@ -132,8 +132,9 @@ func refundsByID(t testing.TB, db *pgxpool.Pool, query string) map[string]int64 
 // is recent any more.
 func (c cardShop) reconcile(t testing.TB) []payment.Mismatch {
 	t.Helper()
+	store := c.OpenStore(t)
 	reconciliation := &payment.Reconciliation{
-		Store:   c.OpenStore(t),
+		Store: store, Payments: &payment.Service{Store: store.Payments()},
 		Gateway: stripe.New(stripe.Config{Key: e2e.StripeKey, URL: c.provider.url, Timeout: 4 * time.Second}),
 		Now:     func() time.Time { return time.Now().Add(time.Hour) },
 	}

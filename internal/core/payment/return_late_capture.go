@@ -1,0 +1,65 @@
+package payment
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/orders/internal/core"
+)
+
+// lateCaptureReason is the reason of the refund of a late capture.
+const lateCaptureReason = "captured after the payment had failed"
+
+// serviceActor names the service where no actor requested a refund.
+const serviceActor = "orders"
+
+// returnLateCapture gives back what the provider captured for a payment that has failed
+// here. The customer was told that it failed, and may have paid by another card. So the
+// payment stays failed and its order stays as it is; the money is recorded, and
+// refunded in full.
+//
+// It happens once for a payment: if the provider refuses the refund, or captures a
+// second time, reconciliation reports it.
+func (tx Tx) returnLateCapture(ctx context.Context, op *OrderPayments, p *Payment, externalID string) error {
+	if len(p.Refunds) > 0 {
+		return nil
+	}
+	p.Card.ExternalID = externalID
+	if err := tx.Payments.Save(ctx, p); err != nil {
+		return err
+	}
+	e := &LedgerEntry{
+		Kind: EntryPayment, Debit: ProviderAccount, Credit: UnappliedAccount, Amount: p.Amount, PaymentID: p.ID,
+	}
+	if err := tx.saveEntry(ctx, nil, e); err != nil {
+		return err
+	}
+	if err := tx.Outbox.Add(ctx, p.Event(EventPaymentCapturedLate)); err != nil {
+		return err
+	}
+	r, _, err := op.refund(p, p.Amount, core.Operation{Actor: serviceActor}, tx.Now)
+	if err != nil {
+		return err
+	}
+	r.Reason, r.Full = lateCaptureReason, true
+	return tx.saveRefund(ctx, op, r, nil)
+}
+
+// recordLateCapture applies the charge of a payment that has failed, and returns the
+// refunds of the payment after that.
+func (s *Service) recordLateCapture(ctx context.Context, paymentID int64, result ChargeResult) ([]*Refund, error) {
+	var p *Payment
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)
+		if err != nil {
+			return err
+		}
+		p = op.payment(paymentID)
+		_, err = tx.applyCharge(ctx, op, p, result)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("give back the late capture of payment %d: %w", paymentID, err)
+	}
+	return p.Refunds, nil
+}
