@@ -59,12 +59,14 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	setDefault(params, "timezone", "UTC")
 	params["default_transaction_isolation"] = "read committed" // what the locks are made for
 	pc.ConnConfig.ConnectTimeout = 5 * time.Second
+	recent := newRecentRecords(cfg.RecentBytes)
+	watch(pc, recent)
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
 	db := &DB{pool: pool}
-	db.keys = &Keys{db: db, recent: newRecentRecords(cfg.RecentBytes)}
+	db.keys = &Keys{db: db, recent: recent}
 	return db, nil
 }
 

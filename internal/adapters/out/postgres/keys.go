@@ -27,7 +27,7 @@ import (
 // rolls back.
 type Keys struct {
 	db     *DB
-	recent recentRecords
+	recent *recentRecords
 }
 
 // Keys returns the store of the guard.
@@ -38,11 +38,10 @@ func (db *DB) Keys() *Keys { return db.keys }
 func (k *Keys) Execute(
 	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	if rec, known := k.recent.get(c.ID); known {
+	rec, replayed, generation := k.recent.get(c.ID)
+	if replayed {
 		return rec, true, nil
 	}
-	var rec idempotency.Record
-	var replayed bool
 	var expires time.Time // on the local clock; the remaining lifetime is the database's
 	err := k.db.transact(ctx, func(ctx context.Context, t *tx) error {
 		started := time.Now()
@@ -50,6 +49,7 @@ func (k *Keys) Execute(
 		if err != nil {
 			return err
 		}
+		k.recent.verify(locked.ServerStarted, started)
 		defer func() { expires = started.Add(rec.ExpiresAt.Sub(t.now)) }()
 		if stored != nil && !stored.Expired {
 			rec, replayed = recordOf(stored.IdempotencyRecord), true
@@ -65,7 +65,7 @@ func (k *Keys) Execute(
 		return t.insertRecord(ctx, rec, stored != nil)
 	})
 	if err == nil {
-		k.recent.put(rec, time.Until(expires))
+		k.recent.put(rec, time.Until(expires), generation)
 	}
 	return rec, replayed, err
 }

@@ -178,8 +178,9 @@ func (t *tx) discard() {
 //
 // When the server reports that a statement failed, it has rolled back. When its answer
 // does not arrive, or when somebody else answers for it, the outcome is unknown: the
-// server may have committed. pgconn.SafeToRetry does not help to tell the cases apart:
-// since pgx 5.9 it is true for a lost answer, too.
+// server may have committed. It is also unknown when the server has committed and did not
+// wait for its synchronous standby. pgconn.SafeToRetry does not help to tell the cases
+// apart: since pgx 5.9 it is true for a lost answer, too.
 func (t *tx) commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return unavailable(err) // COMMIT has not been sent, so the outcome is known
@@ -194,6 +195,9 @@ func (t *tx) commit(ctx context.Context) error {
 		tag, err = results.Exec()
 	}
 	err = closeResults(results, err)
+	if err == nil {
+		err = replicated(t.conn.Conn().PgConn())
+	}
 	switch {
 	case err == nil && tag.String() == "COMMIT":
 		return nil

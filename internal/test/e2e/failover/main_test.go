@@ -48,7 +48,8 @@ func sendInBackground(t *testing.T, s *e2e.Service, c e2e.Call) <-chan e2e.Reply
 }
 
 // wantNewRun checks that a call runs as new on the promoted standby, and has one effect.
-func wantNewRun(t *testing.T, s *e2e.Service, c e2e.Call) {
+// It returns the response.
+func wantNewRun(t *testing.T, s *e2e.Service, c e2e.Call) e2e.Reply {
 	t.Helper()
 	r := sendPatiently(t, s, c)
 	if r.Status != http.StatusCreated || r.Header.Get("Idempotency-Result") != "created" {
@@ -58,4 +59,5 @@ func wantNewRun(t *testing.T, s *e2e.Service, c e2e.Call) {
 	if n := s.Count(t, "SELECT count(*) FROM ledger_entry WHERE idempotency_key = $1", c.Key); n != 1 {
 		t.Errorf("%d effects, want 1", n)
 	}
+	return r
 }

@@ -33,3 +33,21 @@ func TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses(t *testing.T) {
 	}
 	wantNewRun(t, s, credit)
 }
+
+// The server then says COMMIT, with a warning that the standby may not have it.
+func TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	s := env.StartReplica(t)
+	credit := s.CreditCall(t, e2e.Alice, "5.00")
+
+	servers.StopStandby()
+	reply := sendInBackground(t, s, credit)
+	s.Exec(t, "SELECT pg_cancel_backend($1)", servers.AwaitCommit(t))
+	if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
+		t.Errorf("POST: %s, want 503 outcome_unknown", r.Verdict())
+	}
+
+	servers.Promote(t)
+	wantNewRun(t, s, credit)
+}

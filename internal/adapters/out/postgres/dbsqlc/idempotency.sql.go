@@ -153,19 +153,26 @@ func (q *Queries) Synchronous(ctx context.Context) (bool, error) {
 
 const tryLockKey = `-- name: TryLockKey :one
 SELECT pg_try_advisory_xact_lock($1) AS locked, now()::timestamptz AS now,
+       pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 `
 
 type TryLockKeyRow struct {
-	Locked      bool
-	Now         time.Time
-	Synchronous bool
+	Locked        bool
+	Now           time.Time
+	ServerStarted time.Time
+	Synchronous   bool
 }
 
 // Never waits: a duplicate learns at once that it is second, and releases its connection.
 func (q *Queries) TryLockKey(ctx context.Context, id int64) (TryLockKeyRow, error) {
 	row := q.db.QueryRow(ctx, tryLockKey, id)
 	var i TryLockKeyRow
-	err := row.Scan(&i.Locked, &i.Now, &i.Synchronous)
+	err := row.Scan(
+		&i.Locked,
+		&i.Now,
+		&i.ServerStarted,
+		&i.Synchronous,
+	)
 	return i, err
 }

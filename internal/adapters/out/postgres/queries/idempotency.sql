@@ -1,6 +1,7 @@
 -- name: TryLockKey :one
 -- Never waits: a duplicate learns at once that it is second, and releases its connection.
 SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
+       pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
 -- name: Synchronous :one
