@@ -106,9 +106,21 @@ func runInSavepoint(ctx context.Context, tx pgx.Tx, run idempotency.Command) (id
 	return result, savepoint.Commit(ctx)
 }
 
-// Lookup returns the record of a key.
+// Lookup returns the record of a key, or [idempotency.ErrInProgress]. It looks at the lock
+// first: what its holder commits is then seen by the second statement.
 func (s store) Lookup(ctx context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
-	return find(ctx, s.pool, id)
+	var running bool
+	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_locks
+		WHERE locktype = 'advisory' AND (classid::bigint << 32) | objid::bigint = $1 AND objsubid = 1
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`, lockID(id)).Scan(&running)
+	if err != nil {
+		return idempotency.Record{}, false, fmt.Errorf("look at the lock of the key: %w", err)
+	}
+	rec, found, err := find(ctx, s.pool, id)
+	if err == nil && running && !found {
+		err = idempotency.ErrInProgress
+	}
+	return rec, found, err
 }
 
 // queryer is a pool or a transaction.

@@ -77,6 +77,12 @@ type Store interface {
 	//
 	// Execute does not compare fingerprints: the guard does, with the record it gets.
 	Execute(ctx context.Context, claim Claim, run Command) (rec Record, replayed bool, err error)
-	// Lookup returns the record of a key. found is false if there is none.
+	// Lookup returns the record of a key. While a transaction holds the key and there is no
+	// record, it returns ErrInProgress. found is false if there is neither: nothing has
+	// happened, nothing is running, and the key is safe to send.
+	//
+	// A transaction that ends meanwhile must not be missed. So a store looks first whether
+	// the key is held, and then for the record, with a younger snapshot. It does not try to
+	// hold the key itself: a first request would take it for another one.
 	Lookup(ctx context.Context, id ID) (rec Record, found bool, err error)
 }

@@ -185,7 +185,7 @@ func commitsTogether(t *testing.T, f Fixture) {
 	c := claim("key-1")
 	f.mustRun(t, c, func(ctx context.Context) (idempotency.Result, error) {
 		err := errors.Join(f.Write(ctx), f.Read(ctx))
-		if _, found := f.mustLookup(t, c.ID); found {
+		if _, found, _ := f.Replica.Lookup(t.Context(), c.ID); found {
 			t.Error("the record is visible before its effect")
 		}
 		f.wantEffects(t, 0)
@@ -251,6 +251,9 @@ func reportsInProgress(t *testing.T, f Fixture) {
 			_, _, err := store.Execute(t.Context(), c, mustNotRun(t))
 			if !errors.Is(err, idempotency.ErrInProgress) {
 				t.Errorf("%s: %v, want ErrInProgress", name, err)
+			}
+			if _, found, err := store.Lookup(t.Context(), c.ID); found || !errors.Is(err, idempotency.ErrInProgress) {
+				t.Errorf("%s: the look-up returned found = %v, %v; want ErrInProgress", name, found, err)
 			}
 		}
 		return created, nil

@@ -22,7 +22,7 @@ func (k *Keys) Execute(
 	if claimed {
 		defer k.s.inUse.release(c.ID)
 	}
-	if rec, found, _ := k.Lookup(ctx, c.ID); found {
+	if rec, found := k.find(c.ID); found {
 		return rec, true, nil
 	}
 	if !claimed {
@@ -46,13 +46,23 @@ func (k *Keys) Execute(
 	return rec, false, err
 }
 
-// Lookup returns the record of a key that has not expired.
+// Lookup returns the record of a key, or [idempotency.ErrInProgress].
 func (k *Keys) Lookup(_ context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
+	running := k.s.inUse.has(id)
+	rec, found := k.find(id)
+	if running && !found {
+		return rec, false, idempotency.ErrInProgress
+	}
+	return rec, found, nil
+}
+
+// find returns the record of a key that has not expired.
+func (k *Keys) find(id idempotency.ID) (idempotency.Record, bool) {
 	rec, found := k.s.committed.Load().records[id]
 	if !found || !k.s.now().Before(rec.ExpiresAt) {
-		return idempotency.Record{}, false, nil
+		return idempotency.Record{}, false
 	}
-	return copyRecord(rec), true, nil
+	return copyRecord(rec), true
 }
 
 // DeleteExpired deletes at most limit expired records and returns how many it deleted.
@@ -95,6 +105,12 @@ func (u *inUse) claim(id idempotency.ID) bool {
 	}
 	u.keys[id] = true
 	return true
+}
+
+func (u *inUse) has(id idempotency.ID) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.keys[id]
 }
 
 func (u *inUse) release(id idempotency.ID) {

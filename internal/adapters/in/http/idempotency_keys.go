@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -21,13 +22,19 @@ func decodeKeyID(r *request) (idempotency.ID, error) {
 
 func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id idempotency.ID) (*success, error) {
 	rec, found, err := a.Keys.Lookup(ctx, id)
-	if err != nil {
+	switch {
+	case errors.Is(err, idempotency.ErrInProgress):
+		return &success{
+			status: http.StatusOK, header: http.Header{"Retry-After": {"1"}},
+			body: wire.IdempotencyRecord{Key: id.Key, State: wire.IdempotencyStateInProgress},
+		}, nil
+	case err != nil:
 		return nil, err
-	}
-	if !found {
+	case !found:
 		return nil, core.NotFound("idempotency key")
 	}
 	return &success{status: http.StatusOK, body: wire.IdempotencyRecord{
-		Key: rec.Key, Command: rec.Operation, Status: rec.Status, CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
+		Key: rec.Key, State: wire.IdempotencyStateCompleted,
+		Command: &rec.Operation, Status: &rec.Status, CreatedAt: &rec.CreatedAt, ExpiresAt: &rec.ExpiresAt,
 	}}, nil
 }

@@ -32,7 +32,7 @@ func (a *api) putProduct(ctx context.Context, actor core.Actor, cmd order.PutPro
 	if err != nil {
 		return nil, err
 	}
-	done := &success{status: http.StatusOK, etag: etagOf(p.Version), body: productOut(p)}
+	done := &success{status: http.StatusOK, header: http.Header{"Etag": {etagOf(p.Version)}}, body: productOut(p)}
 	if created {
 		done.status, done.location = http.StatusCreated, "/products/"+p.SKU
 	}
@@ -44,7 +44,7 @@ func (a *api) getProduct(ctx context.Context, _ core.Actor, sku string) (*succes
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, etag: etagOf(p.Version), body: productOut(p)}, nil
+	return &success{status: http.StatusOK, header: http.Header{"Etag": {etagOf(p.Version)}}, body: productOut(p)}, nil
 }
 
 func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {

@@ -12,10 +12,10 @@ import (
 type success struct {
 	status   int
 	location string
-	// etag is the entity tag of the body, empty where it has none.
-	etag string
 	// body is a value of package wire.
 	body any
+	// header holds all other headers of an unguarded operation.
+	header http.Header
 	// repeated reports that the operation had taken effect before (the second line of
 	// defence found it), so that this request had no effect of its own.
 	repeated bool
@@ -35,11 +35,7 @@ type response struct {
 // encode returns the success as JSON.
 func (s *success) encode() (*response, error) {
 	body, err := json.Marshal(s.body)
-	resp := &response{status: s.status, contentType: "application/json", location: s.location, body: body}
-	if s.etag != "" {
-		resp.header = http.Header{"Etag": {s.etag}}
-	}
-	return resp, err
+	return &response{status: s.status, contentType: "application/json", location: s.location, body: body, header: s.header}, err
 }
 
 // stored returns what is kept of the response for replays.

@@ -148,25 +148,31 @@ func notNull(body []byte) []byte {
 	return body
 }
 
-// Lookup returns the record of a key; see [idempotency.Store].
+// Lookup returns the record of a key; see [idempotency.Store]. A command whose COMMIT waits
+// for the standby still holds its key. Its lock is released after its record is visible, so
+// that the second statement finds what the holder committed.
 func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
 	err = k.db.transact(ctx, func(ctx context.Context, t *tx) error {
-		var synchronous bool
+		var key dbsqlc.LookAtKeyRow
 		var stored *dbsqlc.FindRecordRow
 		err := t.load(ctx,
 			func(q *dbsqlc.Queries) (err error) {
-				synchronous, err = q.Synchronous(ctx)
+				key, err = q.LookAtKey(ctx, lockID(id))
 				return err
 			},
 			findRecord(ctx, id, &stored))
 		if err != nil {
 			return err
 		}
-		if found = stored != nil && !stored.Expired; !found {
-			return errNothingToCommit
+		found = stored != nil && !stored.Expired
+		switch {
+		case found:
+			rec = recordOf(stored.IdempotencyRecord)
+			return t.endReplay(ctx, key.Synchronous)
+		case key.Held:
+			return idempotency.ErrInProgress
 		}
-		rec = recordOf(stored.IdempotencyRecord)
-		return t.endReplay(ctx, synchronous)
+		return errNothingToCommit
 	})
 	if err != nil {
 		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", err)

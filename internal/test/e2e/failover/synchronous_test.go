@@ -2,6 +2,7 @@ package failover_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
@@ -18,7 +19,11 @@ func TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses(t *testing.T) {
 
 	servers.StopStandby()
 	reply := sendInBackground(t, s, credit)
-	s.Exec(t, "SELECT pg_terminate_backend($1)", servers.AwaitCommit(t))
+	waiting := servers.AwaitCommit(t)
+	if r := s.Send(t, lookup); !strings.Contains(string(r.Body), `"state":"in_progress"`) {
+		t.Errorf("GET while COMMIT waits: %s, want in_progress", r.Body)
+	}
+	s.Exec(t, "SELECT pg_terminate_backend($1)", waiting)
 	if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
 		t.Errorf("POST: %s, want 503 outcome_unknown", r.Verdict())
 	}

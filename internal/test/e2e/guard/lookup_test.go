@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func TestGetIdempotencyKey_ReportsCommandAndStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(map[string]any{
-				"key": key, "command": c.Operation.ID, "status": float64(first.Status),
+				"key": key, "state": "completed", "command": c.Operation.ID, "status": float64(first.Status),
 				"created_at": created.UTC().Format(time.RFC3339Nano), "expires_at": expires.UTC().Format(time.RFC3339Nano),
 			}, got); diff != "" {
 				t.Errorf("what became of the key (-want +got):\n%s", diff)
@@ -53,14 +54,52 @@ func TestGetIdempotencyKey_ReportsRefusal(t *testing.T) {
 			r.WantProblem(t, http.StatusNotFound, "not_found", lookup)
 			r.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(key))
 			type outcome struct {
-				Key, Command string
-				Status       int
+				Key, State, Command string
+				Status              int
 			}
-			want := outcome{key, r.Operation.ID, r.RefusedStatus}
+			want := outcome{key, "completed", r.Operation.ID, r.RefusedStatus}
 			if diff := cmp.Diff(want, e2e.Want[outcome](t, r.Service, http.StatusOK, lookup)); diff != "" {
 				t.Errorf("what became of the key (-want +got):\n%s", diff)
 			}
 			r.WantProblem(t, http.StatusNotFound, "not_found", lookup.WithToken(r.Token(t, r.UniqueName("stranger"), r.Role)))
+		})
+	}
+}
+
+// A client that got no answer must not take the running request for one that never
+// arrived.
+func TestGetIdempotencyKey_ReportsARunningRequest(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	here, there := env.StartReplica(t), env.StartReplica(t)
+	for _, route := range e2e.GuardedRoutes() {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			c := here.Prepare(t, route)
+			key := c.NewKey()
+			lookup := e2e.LookupCall(c.Call.Token, key)
+			row := c.LockRow(t)
+			replies := make(chan e2e.Reply, 1)
+			go func() {
+				r, err := here.Try(t.Context(), t, c.WithKey(key))
+				if err != nil {
+					t.Error(err)
+				}
+				replies <- r
+			}()
+			row.AwaitWaiter(t)
+			for _, replica := range []*e2e.Service{here, there} {
+				r := replica.Send(t, lookup)
+				if want := `{"key":"` + key + `","state":"in_progress"}`; string(r.Body) != want || r.Header.Get("Retry-After") == "" {
+					t.Errorf("while the request runs: %v %s, want Retry-After and %s", r.Header, r.Body, want)
+				}
+			}
+			there.WantProblem(t, http.StatusNotFound, "not_found", e2e.LookupCall(c.Call.Token, key+"x"))
+			row.Release()
+			c.WantFirst(t, e2e.Receive(t, replies, "the request is answered"), c.Status)
+			if r := there.Send(t, lookup); r.Header.Get("Retry-After") != "" || !strings.Contains(string(r.Body), `"state":"completed"`) {
+				t.Errorf("after the request: %v %s", r.Header, r.Body)
+			}
 		})
 	}
 }

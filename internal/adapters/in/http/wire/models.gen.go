@@ -34,6 +34,12 @@ const (
 	IdempotencyResultReused  IdempotencyResult = "reused"
 )
 
+// Defines values for IdempotencyState.
+const (
+	IdempotencyStateCompleted  IdempotencyState = "completed"
+	IdempotencyStateInProgress IdempotencyState = "in_progress"
+)
+
 // Defines values for NextKey.
 const (
 	NextKeyNew  NextKey = "new"
@@ -292,26 +298,32 @@ type IdempotencyKey = string
 // IdempotencyKeyHeader A key, optionally in double quotes.
 type IdempotencyKeyHeader = string
 
-// IdempotencyRecord The outcome of a request.
+// IdempotencyRecord The outcome of a request. While it runs, only `key` and `state` are present.
 type IdempotencyRecord struct {
 	// Command The operation ID of the request, such as `confirmPayment`.
-	Command string `json:"command"`
+	Command *string `json:"command,omitempty"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
-	CreatedAt Timestamp `json:"created_at"`
+	CreatedAt *Timestamp `json:"created_at,omitempty"`
 
 	// ExpiresAt An RFC 3339 timestamp in UTC.
-	ExpiresAt Timestamp `json:"expires_at"`
+	ExpiresAt *Timestamp `json:"expires_at,omitempty"`
 
 	// Key Visible ASCII characters without `" , ; \`.
 	Key IdempotencyKey `json:"key"`
 
+	// State `in_progress` while the request runs, `completed` when its response is stored.
+	State IdempotencyState `json:"state"`
+
 	// Status The status code of the stored response.
-	Status int `json:"status"`
+	Status *int `json:"status,omitempty"`
 }
 
 // IdempotencyResult `created` if the request took effect now, `reused` if an earlier one did.
 type IdempotencyResult string
+
+// IdempotencyState `in_progress` while the request runs, `completed` when its response is stored.
+type IdempotencyState string
 
 // Money An amount in a currency.
 type Money struct {

@@ -140,15 +140,27 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) erro
 	return err
 }
 
-const synchronous = `-- name: Synchronous :one
-SELECT (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+const lookAtKey = `-- name: LookAtKey :one
+SELECT EXISTS (
+           SELECT FROM pg_catalog.pg_locks l
+           WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint AND l.objsubid = 1
+             AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
+       ) AS held,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 `
 
-func (q *Queries) Synchronous(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, synchronous)
-	var synchronous bool
-	err := row.Scan(&synchronous)
-	return synchronous, err
+type LookAtKeyRow struct {
+	Held        bool
+	Synchronous bool
+}
+
+// Whether a transaction holds the lock of a key. The lock is read and not tried: a first
+// request that came meanwhile would find it taken, and be told that it is second.
+func (q *Queries) LookAtKey(ctx context.Context, id int64) (LookAtKeyRow, error) {
+	row := q.db.QueryRow(ctx, lookAtKey, id)
+	var i LookAtKeyRow
+	err := row.Scan(&i.Held, &i.Synchronous)
+	return i, err
 }
 
 const tryLockKey = `-- name: TryLockKey :one

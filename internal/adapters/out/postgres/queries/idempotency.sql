@@ -4,8 +4,15 @@ SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
--- name: Synchronous :one
-SELECT (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
+-- name: LookAtKey :one
+-- Whether a transaction holds the lock of a key. The lock is read and not tried: a first
+-- request that came meanwhile would find it taken, and be told that it is second.
+SELECT EXISTS (
+           SELECT FROM pg_catalog.pg_locks l
+           WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32) | l.objid::bigint = @id::bigint AND l.objsubid = 1
+             AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
+       ) AS held,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
 -- name: FindRecord :many
 -- Expiry is measured by this clock only. An expired record that is still present counts as
