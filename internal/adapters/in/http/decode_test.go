@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,9 +58,10 @@ func TestGuardedCommand_MalformedPathParameterLeavesKeyFree(t *testing.T) {
 		"{customer_id}": {[]string{"%20", "%00", "%D0%B0", strings.Repeat("a", 256)}, wire.ProblemCodeValidationFailed},
 	}
 	for operation, rt := range guardedRoutes(t) {
-		for parameter, c := range malformed {
-			if !strings.Contains(rt.pattern, parameter) {
-				continue
+		for _, parameter := range regexp.MustCompile(`\{\w+\}`).FindAllString(rt.pattern, -1) {
+			c, known := malformed[parameter]
+			if !known {
+				t.Errorf("%s: no malformed values of %s", operation, parameter)
 			}
 			for _, value := range c.values {
 				path := strings.ReplaceAll(rt.pattern, parameter, value)
