@@ -44,7 +44,7 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-// Config lists the jobs. A job without a function does not run.
+// Config lists the jobs. A job without a function does not run here.
 type Config struct {
 	// Pool is for the jobs alone; four connections are enough.
 	Pool *pgxpool.Pool
@@ -133,11 +133,7 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, 10*time.Minute)
 	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, time.Hour)
 	addReconcile(s, cfg.Reconcile, time.Hour)
-	if cfg.SettlePayment != nil {
-		river.AddWorker(s.workers, &settleWorker[settlePayment]{settle: cfg.SettlePayment})
-		river.AddWorker(s.workers, &settleWorker[settleRefund]{settle: cfg.SettleRefund})
-		s.queues[settleQueue] = river.QueueConfig{MaxWorkers: settleWorkers}
-	}
+	addSettle(s, cfg)
 	return s
 }
 

@@ -35,6 +35,17 @@ type rowArgs interface {
 	id() int64
 }
 
+// addSettle registers these jobs also where cards are not accepted: any process may be the
+// one that rescues the jobs of processes that died, and River throws away those whose kind
+// it does not know. Only a process with cards works on their queue.
+func addSettle(s *schedule, cfg Config) {
+	river.AddWorker(s.workers, &settleWorker[settlePayment]{settle: cfg.SettlePayment})
+	river.AddWorker(s.workers, &settleWorker[settleRefund]{settle: cfg.SettleRefund})
+	if cfg.SettlePayment != nil {
+		s.queues[settleQueue] = river.QueueConfig{MaxWorkers: settleWorkers}
+	}
+}
+
 // settleWorker asks the card provider until the outcome is known.
 type settleWorker[A rowArgs] struct {
 	river.WorkerDefaults[A]
