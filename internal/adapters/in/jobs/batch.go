@@ -3,24 +3,19 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/riverqueue/river"
 )
 
-const (
-	// batchSize is how many rows one call of a [BatchJob] handles.
-	batchSize = 500
-	// maxRunTime is when a run starts no further batch. The next run continues.
-	maxRunTime = 50 * time.Second
-	// pauseFactor is how many times as long as the last batch took a run pauses after
-	// it. However much there is to do, a run works for a tenth of its time.
-	pauseFactor = 9
-)
+// batchSize is how many rows one call of a [BatchJob] handles.
+const batchSize = 500
 
 // BatchJob is a job that handles rows which are due, batch by batch.
 type BatchJob struct {
-	// Run handles at most limit rows and returns how many it found.
+	// Run handles at most limit rows and returns how many it found. It finds all that it
+	// was asked for also when some of them fail, so that the run goes on behind them.
 	Run func(ctx context.Context, limit int) (int, error)
 	// Every replaces the default period of the job.
 	Every time.Duration
@@ -40,38 +35,79 @@ func (cleanIdempotencyRecords) Kind() string    { return "clean_idempotency_reco
 func (cleanOutbox) Kind() string                { return "clean_outbox" }
 func (cleanProcessedMessages) Kind() string     { return "clean_processed_messages" }
 
+// pace is how a batch job is run.
+type pace struct {
+	queue  string
+	period time.Duration
+	// maxRun is when a run starts no further batch, and timeout when it is cancelled. The
+	// next run continues.
+	maxRun, timeout time.Duration
+	// pauseFactor is how many times as long as the last batch took a run pauses after it.
+	pauseFactor int
+}
+
+// prompt is the pace of a job that somebody waits for.
+func prompt(queue string, period time.Duration) pace {
+	return pace{queue: queue, period: period, maxRun: 10 * time.Second, timeout: runTimeout}
+}
+
+// gentle is the pace of clean-up. However much there is to do, it works for a tenth of its
+// time.
+func gentle(period time.Duration) pace {
+	return pace{queue: river.QueueDefault, period: period, maxRun: 50 * time.Second, timeout: longTimeout, pauseFactor: 9}
+}
+
 // addBatchJob adds a job to the schedule, unless it has nothing to run.
-func addBatchJob[A river.JobArgs](s *schedule, args A, job BatchJob, period time.Duration) {
+func addBatchJob[A river.JobArgs](s *schedule, args A, job BatchJob, p pace) {
 	if job.Run == nil {
 		return
 	}
-	river.AddWorker(s.workers, &batchWorker[A]{run: job.Run, stopping: s.stopping})
-	s.every(cmp.Or(job.Every, period), args)
+	river.AddWorker(s.workers, &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping})
+	s.every(cmp.Or(job.Every, p.period), p.queue, args)
 }
 
 // batchWorker runs a [BatchJob].
 type batchWorker[A river.JobArgs] struct {
 	river.WorkerDefaults[A]
+	pace
+
 	run      func(ctx context.Context, limit int) (int, error)
 	stopping <-chan struct{}
 }
 
+// Timeout returns when a run is cancelled.
+func (w *batchWorker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout }
+
 // Work handles batches until one is not full, which means that nothing more is due, or
-// until the time of the run is over. When the process stops, it finishes its batch.
+// until the time of the run is over. It returns the errors of all batches. When the
+// process stops, it finishes its batch.
 func (w *batchWorker[A]) Work(ctx context.Context, _ *river.Job[A]) error {
-	for end := time.Now().Add(maxRunTime); time.Now().Before(end); {
+	var failed error
+	for end := time.Now().Add(w.maxRun); w.goesOn(ctx, end); {
 		start := time.Now()
 		n, err := w.run(ctx, batchSize)
-		if err != nil || n < batchSize {
-			return err
+		failed = errors.Join(failed, err)
+		if n < batchSize {
+			return failed
 		}
-		select {
-		case <-time.After(pauseFactor * time.Since(start)):
-		case <-w.stopping:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		w.pause(ctx, min(time.Duration(w.pauseFactor)*time.Since(start), time.Until(end)))
 	}
-	return nil
+	return errors.Join(failed, ctx.Err())
+}
+
+func (w *batchWorker[A]) goesOn(ctx context.Context, end time.Time) bool {
+	select {
+	case <-w.stopping:
+		return false
+	default:
+		return ctx.Err() == nil && time.Now().Before(end)
+	}
+}
+
+func (w *batchWorker[A]) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-w.stopping:
+	case <-ctx.Done():
+	}
 }

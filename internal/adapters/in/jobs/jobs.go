@@ -29,22 +29,38 @@ import (
 )
 
 const (
-	// runTimeout bounds one run of a job.
-	runTimeout = time.Minute
-	// rescueAfter is when another replica takes over a job whose process died. It is
-	// longer than a run may take.
-	rescueAfter = 2 * time.Minute
+	// runTimeout bounds one run of a job, and longTimeout that of a job that reads much or
+	// waits for the card provider.
+	runTimeout  = 20 * time.Second
+	longTimeout = time.Minute
+	// rescueAfter is when another replica takes over a job whose process died, unless the
+	// job may run for longer than that.
+	rescueAfter = 30 * time.Second
 	// keepFinished is how long River keeps finished jobs for inspection.
 	keepFinished = time.Hour
-	// workers and settleWorkers are how many jobs a replica runs at once: of those that
-	// are due by the clock, and of those that wait for the card provider.
-	workers       = 2
-	settleWorkers = 8
+	// scheduledAttempts is how often a job that is due by the clock runs until the next
+	// one is due: when it fails, or when its process dies, once more.
+	scheduledAttempts = 2
 	// stopTimeout bounds the end of jobs that were cancelled.
 	stopTimeout = 5 * time.Second
 )
 
-// Config lists the jobs. A job without a function does not run here.
+// The queues. A job waits only for jobs in the same queue. A kind that an earlier version
+// does not know needs a queue that it does not know either: River fetches all that is in
+// a queue, and throws away kinds that it does not know.
+const (
+	// reservationsQueue has its own workers, because customers wait for the stock.
+	reservationsQueue = "reservations"
+	// settleQueue is the queue in which the use cases insert the jobs that ask the card
+	// provider, which may be slow. Only a process with cards works on it.
+	settleQueue = "payments"
+
+	// maintenanceWorkers is one for each kind of job in the default queue.
+	maintenanceWorkers = 4
+	settleWorkers      = 8
+)
+
+// Config lists the jobs. A job that is due by the clock and has no function does not run.
 type Config struct {
 	// Pool is for the jobs alone; four connections are enough.
 	Pool *pgxpool.Pool
@@ -124,26 +140,38 @@ type schedule struct {
 
 func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 	s := &schedule{
-		workers:  river.NewWorkers(),
-		queues:   map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+		workers: river.NewWorkers(),
+		queues: map[string]river.QueueConfig{
+			river.QueueDefault: {MaxWorkers: maintenanceWorkers},
+			reservationsQueue:  {MaxWorkers: 1},
+		},
 		stopping: stopping,
 	}
-	addBatchJob(s, releaseExpiredReservations{}, cfg.ReleaseExpiredReservations, 5*time.Second)
-	addBatchJob(s, cleanIdempotencyRecords{}, cfg.CleanIdempotencyRecords, time.Minute)
-	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, 10*time.Minute)
-	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, time.Hour)
+	addBatchJob(s, releaseExpiredReservations{}, cfg.ReleaseExpiredReservations, prompt(reservationsQueue, 5*time.Second))
+	addBatchJob(s, cleanIdempotencyRecords{}, cfg.CleanIdempotencyRecords, gentle(time.Minute))
+	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, gentle(10*time.Minute))
+	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, gentle(time.Hour))
 	addReconcile(s, cfg.Reconcile, time.Hour)
 	addSettle(s, cfg)
 	return s
 }
 
+// unfinished are the states of a job that has work to do.
+var unfinished = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
+	rivertype.JobStateRunning, rivertype.JobStateScheduled,
+}
+
 // every schedules a job, and once at the start: a process that restarts often must
-// still get to its work. A failed run is not repeated, because the next one is due
-// soon.
-func (s *schedule) every(period time.Duration, args river.JobArgs) {
+// still get to its work. While a job of its kind is unfinished, no other is inserted, so
+// that they do not pile up behind one that hangs.
+func (s *schedule) every(period time.Duration, queue string, args river.JobArgs) {
+	opts := river.InsertOpts{
+		Queue: queue, MaxAttempts: scheduledAttempts, UniqueOpts: river.UniqueOpts{ByState: unfinished},
+	}
 	s.periodic = append(s.periodic, river.NewPeriodicJob(
 		river.PeriodicInterval(period),
-		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{MaxAttempts: 1} },
+		func() (river.JobArgs, *river.InsertOpts) { return args, &opts },
 		&river.PeriodicJobOpts{RunOnStart: true},
 	))
 }

@@ -22,8 +22,11 @@ func addReconcile(s *schedule, run func(ctx context.Context) error, period time.
 		return
 	}
 	river.AddWorker(s.workers, &reconcileWorker{run: run})
-	s.every(period, reconcile{})
+	s.every(period, river.QueueDefault, reconcile{})
 }
+
+// Timeout returns when a run is cancelled.
+func (w *reconcileWorker) Timeout(*river.Job[reconcile]) time.Duration { return longTimeout }
 
 // Work reconciles once.
 func (w *reconcileWorker) Work(ctx context.Context, _ *river.Job[reconcile]) error {

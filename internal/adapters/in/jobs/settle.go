@@ -7,10 +7,6 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// settleQueue is the queue in which the use cases insert these jobs. It is separate, so
-// that a slow card provider does not delay the other jobs.
-const settleQueue = "payments"
-
 // settlePayment is the arguments of the job that runs [Config.SettlePayment].
 type settlePayment struct {
 	ID int64 `json:"id"`
@@ -56,6 +52,9 @@ type settleWorker[A rowArgs] struct {
 func (w *settleWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	return w.settle(ctx, job.Args.id())
 }
+
+// Timeout returns when a run is cancelled.
+func (w *settleWorker[A]) Timeout(*river.Job[A]) time.Duration { return longTimeout }
 
 // NextRetry returns the time of the next attempt: after 1, 2, 4 … seconds, later every
 // five minutes. The job is inserted with so many attempts that it never gives up: a
