@@ -2,8 +2,8 @@ package core
 
 import "time"
 
-// Position is a place in a list that is sorted by creation, newest first. The zero
-// Position is the beginning of the list.
+// Position is a place in a list that is sorted by creation. The zero Position is the
+// beginning of the list.
 type Position struct {
 	CreatedAt time.Time
 	ID        int64

@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/jobs"
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/migrations"
 )
@@ -24,6 +27,7 @@ func (a *App) jobsConfig(core useCases, gateway payment.Gateway, log zerolog.Log
 	cfg := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log,
 		ReleaseExpiredReservations: jobs.BatchJob{Run: core.orders.ReleaseExpiredReservations},
+		RestoreIntents:             jobs.BatchJob{Run: a.restoreIntents(log)},
 		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired},
 		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages},
 		CleanOutbox: jobs.BatchJob{Run: func(ctx context.Context, limit int) (int, error) {
@@ -50,5 +54,29 @@ func (a *App) reconcile(r *payment.Reconciliation, log zerolog.Logger) func(cont
 			log.Error().Str("resource", m.Resource).Str("detail", m.Detail).Msg("reconciliation mismatch")
 		}
 		return nil
+	}
+}
+
+// restoreIntents returns the job that inserts settlement jobs which are gone. It logs each,
+// because something threw it away.
+func (a *App) restoreIntents(log zerolog.Logger) func(context.Context, int) (int, error) {
+	payments := jobs.InOrder(logRestored(log, postgres.SettlePayment, a.jobDB.RestorePaymentJobs))
+	refunds := jobs.InOrder(logRestored(log, postgres.SettleRefund, a.jobDB.RestoreRefundJobs))
+	return func(ctx context.Context, limit int) (int, error) {
+		p, paymentErr := payments(ctx, limit)
+		r, refundErr := refunds(ctx, limit)
+		return max(p, r), errors.Join(paymentErr, refundErr)
+	}
+}
+
+func logRestored(
+	log zerolog.Logger, kind string, restore func(context.Context, core.Position, int) (postgres.Restored, error),
+) func(context.Context, core.Position, int) (core.Position, int, error) {
+	return func(ctx context.Context, after core.Position, limit int) (core.Position, int, error) {
+		page, err := restore(ctx, after, limit)
+		for _, id := range page.IDs {
+			log.Warn().Str("job", kind).Int64("id", id).Msg("settlement job restored")
+		}
+		return page.Last, page.Found, err
 	}
 }

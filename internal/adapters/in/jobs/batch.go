@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -21,16 +22,39 @@ type BatchJob struct {
 	Every time.Duration
 }
 
+// InOrder returns a [BatchJob.Run] that goes through rows in their order. A call
+// continues after the last row of the call before, and begins again when that found no
+// more. So rows that fail keep nobody from the rows behind them, however many they are
+// and however short a run is.
+func InOrder[C any](
+	page func(ctx context.Context, after C, limit int) (last C, found int, err error),
+) func(ctx context.Context, limit int) (int, error) {
+	var running sync.Mutex
+	var after, beginning C
+	return func(ctx context.Context, limit int) (int, error) {
+		running.Lock()
+		defer running.Unlock()
+		last, found, err := page(ctx, after, limit)
+		after = last
+		if found < limit && ctx.Err() == nil {
+			after = beginning
+		}
+		return found, err
+	}
+}
+
 // The arguments of the batch jobs have nothing but a kind. River stores the kind, so a
 // changed name would leave jobs of an earlier version without a worker.
 type (
 	releaseExpiredReservations struct{}
+	restoreIntents             struct{}
 	cleanIdempotencyRecords    struct{}
 	cleanOutbox                struct{}
 	cleanProcessedMessages     struct{}
 )
 
 func (releaseExpiredReservations) Kind() string { return "release_expired_reservations" }
+func (restoreIntents) Kind() string             { return "restore_intents" }
 func (cleanIdempotencyRecords) Kind() string    { return "clean_idempotency_records" }
 func (cleanOutbox) Kind() string                { return "clean_outbox" }
 func (cleanProcessedMessages) Kind() string     { return "clean_processed_messages" }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,5 +78,31 @@ func TestBatchJob_EndsAfterItsBatch(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestInOrder_ContinuesWhereTheLastCallEnded(t *testing.T) {
+	t.Parallel()
+	const rows, limit = 7, 3
+	broken := errors.New("broken")
+	ctx, cancel := context.WithCancel(t.Context())
+	var begun []int
+	run := InOrder(func(_ context.Context, after, limit int) (int, int, error) {
+		begun = append(begun, after)
+		if len(begun) == 6 {
+			cancel()
+			return after + 1, 1, context.Canceled
+		}
+		found := min(limit, rows-after)
+		return after + found, found, broken // some rows always fail
+	})
+	for range 5 {
+		_, _ = run(t.Context(), limit)
+	}
+	for range 2 {
+		_, _ = run(ctx, limit)
+	}
+	if want := []int{0, 3, 6, 0, 3, 6, 7}; !slices.Equal(begun, want) {
+		t.Errorf("the calls began after rows %v, want %v", begun, want)
 	}
 }

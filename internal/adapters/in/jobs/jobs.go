@@ -51,6 +51,8 @@ const (
 const (
 	// reservationsQueue has its own workers, because customers wait for the stock.
 	reservationsQueue = "reservations"
+	// intentsQueue is for the job that restores intents.
+	intentsQueue = "intents"
 	// settleQueue is the queue in which the use cases insert the jobs that ask the card
 	// provider, which may be slow. Only a process with cards works on it.
 	settleQueue = "payments"
@@ -71,6 +73,9 @@ type Config struct {
 	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
 	// Each order is locked, so a second run finds its reservation released already.
 	ReleaseExpiredReservations BatchJob
+	// RestoreIntents inserts the jobs of payments and refunds that are not decided and whose
+	// job is gone, every minute. A second run finds the jobs of the first.
+	RestoreIntents BatchJob
 	// CleanIdempotencyRecords deletes expired idempotency records, every minute. A
 	// second run at the same time skips the rows that the first has locked.
 	CleanIdempotencyRecords BatchJob
@@ -144,10 +149,12 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 		queues: map[string]river.QueueConfig{
 			river.QueueDefault: {MaxWorkers: maintenanceWorkers},
 			reservationsQueue:  {MaxWorkers: 1},
+			intentsQueue:       {MaxWorkers: 1},
 		},
 		stopping: stopping,
 	}
 	addBatchJob(s, releaseExpiredReservations{}, cfg.ReleaseExpiredReservations, prompt(reservationsQueue, 5*time.Second))
+	addBatchJob(s, restoreIntents{}, cfg.RestoreIntents, prompt(intentsQueue, time.Minute))
 	addBatchJob(s, cleanIdempotencyRecords{}, cfg.CleanIdempotencyRecords, gentle(time.Minute))
 	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, gentle(10*time.Minute))
 	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, gentle(time.Hour))

@@ -2,7 +2,11 @@ package postgres
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/core"
 )
 
 // The kinds of River job that this adapter inserts. Their arguments are {"id": …}.
@@ -11,11 +15,19 @@ const (
 	SettleRefund  = "settle_refund"
 )
 
-// insertJob inserts a job as River's own insert-only clients do, so that it is queued
-// with the other writes and commits with them. A job is repeated until the provider has
+// insertJobs inserts jobs as River's own insert-only clients do, so that they are queued
+// with the other writes and commit with them. A job is repeated until the provider has
 // decided, hence the number of attempts.
-const insertJob = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state)
-VALUES ($1, $2, 32000, 1, 'payments', 'available')`
+//
+// River's unique index admits one job for each payment or refund among those that are
+// available, pending, retryable, running or scheduled, which is what the bits say.
+const insertJobs = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states)
+SELECT $1::text, jsonb_build_object('id', id), 32000, 1, 'payments', 'available', convert_to($1::text || '/' || id, 'UTF8'), B'11110001'
+FROM unnest($2::bigint[]) id
+ON CONFLICT (unique_key)
+    WHERE unique_key IS NOT NULL AND unique_states IS NOT NULL AND river.river_job_state_in_bitmask(unique_states, state)
+    DO NOTHING
+RETURNING (args->>'id')::bigint`
 
 // intents implements [payment.Intents].
 type intents struct{ t *tx }
@@ -31,6 +43,61 @@ func (s intents) SettleRefund(ctx context.Context, refundID int64) error {
 }
 
 func (s intents) insert(ctx context.Context, kind string, id int64) error {
-	_, err := queue(s).Exec(ctx, insertJob, kind, fmt.Appendf(nil, `{"id": %d}`, id))
+	_, err := queue(s).Exec(ctx, insertJobs, kind, []int64{id})
 	return err
+}
+
+// Restored is what was restored among some payments or refunds that are not decided.
+type Restored struct {
+	// Last is the position of the last of them, and Found their number.
+	Last  core.Position
+	Found int
+	// IDs are those whose job was gone and has been inserted.
+	IDs []int64
+}
+
+// RestorePaymentJobs goes through up to limit undecided payments after a position, the
+// oldest first, and inserts the jobs that are gone.
+func (db *DB) RestorePaymentJobs(ctx context.Context, after core.Position, limit int) (Restored, error) {
+	rows, err := dbsqlc.New(db.pool).UndecidedPayments(ctx, dbsqlc.UndecidedPaymentsParams{
+		AfterTime: after.CreatedAt, AfterID: after.ID, MaxPayments: int32(limit),
+	})
+	if err != nil {
+		return Restored{}, failed("read undecided payments", err)
+	}
+	undecided := make([]core.Position, len(rows))
+	for i, row := range rows {
+		undecided[i] = core.Position(row)
+	}
+	return db.restoreJobs(ctx, SettlePayment, undecided)
+}
+
+// RestoreRefundJobs is [DB.RestorePaymentJobs] for refunds.
+func (db *DB) RestoreRefundJobs(ctx context.Context, after core.Position, limit int) (Restored, error) {
+	rows, err := dbsqlc.New(db.pool).UndecidedRefunds(ctx, dbsqlc.UndecidedRefundsParams{
+		AfterTime: after.CreatedAt, AfterID: after.ID, MaxRefunds: int32(limit),
+	})
+	if err != nil {
+		return Restored{}, failed("read undecided refunds", err)
+	}
+	undecided := make([]core.Position, len(rows))
+	for i, row := range rows {
+		undecided[i] = core.Position(row)
+	}
+	return db.restoreJobs(ctx, SettleRefund, undecided)
+}
+
+// restoreJobs may run twice at a time: a job that the other run has inserted is not
+// inserted a second time.
+func (db *DB) restoreJobs(ctx context.Context, kind string, undecided []core.Position) (Restored, error) {
+	if len(undecided) == 0 {
+		return Restored{}, nil
+	}
+	ids := make([]int64, len(undecided))
+	for i, u := range undecided {
+		ids[i] = u.ID
+	}
+	rows, _ := db.pool.Query(ctx, insertJobs, kind, ids) // CollectRows returns the error
+	restored, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	return Restored{Last: undecided[len(undecided)-1], Found: len(undecided), IDs: restored}, failed("restore jobs", err)
 }

@@ -102,7 +102,15 @@ var planCases = map[string][]planCase{
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
 		buffers: 60}},
 	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 40}},
-	"UpdateRefund":  {{args: "'succeeded', NULL, NULL, 15000", rows: 1, buffers: 40}},
+	"UndecidedPayments": {
+		{args: "'-infinity', 0, 5", rows: 5, buffers: 15},
+		{args: later + ", 15000, 500", rows: 500, buffers: 520},
+	},
+	"UndecidedRefunds": {
+		{args: "'-infinity', 0, 5", rows: 5, buffers: 15},
+		{args: later + ", 15000, 500", rows: 500, buffers: 520},
+	},
+	"UpdateRefund": {{args: "'succeeded', NULL, NULL, 15000", rows: 1, buffers: 40}},
 
 	// Balances and the ledger.
 	"LockBalance":        {{args: "'hot', 'RUB'", rows: 1, buffers: 8}},
@@ -173,7 +181,7 @@ var planCases = map[string][]planCase{
 	"RefundsOfPayments":     {{args: "'{5,15000}'", wholeTables: true, rows: 5, buffers: 20}},
 
 	// Written by hand.
-	insertJobName: {{args: `'settle_payment', '{"id": 1}'`, buffers: 60}},
+	insertJobsName: {{args: `'settle_payment', '{1}'`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}'`, buffers: 200}},
 	"SELECT version, dirty, current_setting('transaction_read_only')::boolean": {{rows: 1, buffers: 3, scanned: 1}},
 }
 
@@ -181,8 +189,8 @@ var planCases = map[string][]planCase{
 // has no index of them.
 const allLocks = 5000
 
-// insertJobName is the first line of the statement that inserts a job.
-const insertJobName = "INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state)"
+// insertJobsName is the first line of the statement that inserts jobs.
+const insertJobsName = "INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states)"
 
 const allStatuses = "'{pending_payment,payment_processing,paid,fulfilling,shipped,delivered,cancelled}'"
 
@@ -239,17 +247,25 @@ var tableFills = []string{
 	`INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
 	 SELECT i, 'hot', 'key-' || i, now(), now() FROM generate_series($first, $last) i`,
 
+	// One payment in twenty is processing, and its refund is pending.
 	`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at,
 	                      provider, external_payment_id, card_token, uuid)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, i, 'key-' || i, 1, 'RUB', 'card', 'captured', 'hot', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
+	 SELECT i, i, 'key-' || i, 1, 'RUB', 'card', CASE WHEN i % 20 = 1 THEN 'processing' ELSE 'captured' END, 'hot', '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
 	        'stripe', 'charge-' || i, 'token', ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid
 	 FROM generate_series($first, $last) i`,
 
-	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by, uuid)
+	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by,
+	                     created_at, uuid)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, i, i, 'key-' || i, 1, 'RUB', 'succeeded', true, 'refund-' || i, 'hot',
-	        ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid FROM generate_series($first, $last) i`,
+	 SELECT i, i, i, 'key-' || i, 1, 'RUB', CASE WHEN i % 20 = 1 THEN 'pending' ELSE 'succeeded' END, true, 'refund-' || i, 'hot',
+	        '2026-01-01 00:00Z'::timestamptz + i * interval '1 second',
+	        ('00000000-0000-4000-8000-' || lpad(i::text, 12, '0'))::uuid
+	 FROM generate_series($first, $last) i`,
+
+	`INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, finalized_at, unique_key, unique_states)
+	 SELECT 'settle_payment', jsonb_build_object('id', i), 32000, 1, 'payments', 'completed', now(), convert_to('settle_payment/' || i, 'UTF8'), B'11110001'
+	 FROM generate_series($first, $last) i`,
 
 	`INSERT INTO balance (customer_id, currency, amount)
 	 SELECT CASE WHEN i = 2 THEN 'hot' ELSE 'customer-' || i END, 'RUB', 1 FROM generate_series($first, $last) i`,

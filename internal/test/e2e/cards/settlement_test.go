@@ -1,8 +1,13 @@
 package cards_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/config"
 	"example.com/orders/internal/test/e2e"
 )
 
@@ -31,4 +36,35 @@ func TestSettlement_SurvivesRescueByProcessWithoutCards(t *testing.T) {
 		t.Errorf("the payment is %s, want captured", got)
 	}
 	c.wantSameMoney(t)
+}
+
+// However a job was lost, its payment or refund does not wait for ever.
+func TestSettlement_ContinuesWhenItsJobIsGone(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 5})
+	stop := c.Run(t)
+	bought, _ := mustBuyByCard(t, c.Service, "tea", 1, "pm_card_visa")
+	stop()
+	r := e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), bought.ID, "50.00"))
+	p := c.MustPayByCard(t, c.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	c.Exec(t, `DELETE FROM river.river_job`)
+	c.Exec(t, `UPDATE payment SET created_at = created_at - interval '1 hour' WHERE id = $1`, p.ID)
+	c.Exec(t, `UPDATE refund SET created_at = created_at - interval '1 hour' WHERE id = $1`, r.ID)
+
+	log := &e2e.Buffer{}
+	c.StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) }, e2e.CardSettings(c.provider.url)...).Run(t)
+
+	if got := awaitSettled(t, c.Service, p).Status; got != "captured" {
+		t.Errorf("the payment is %s, want captured", got)
+	}
+	if got := awaitRefundSettled(t, c.Service, r); got != "succeeded" {
+		t.Errorf("the refund is %s, want succeeded", got)
+	}
+	if n := strings.Count(log.String(), "settlement job restored"); n != 2 {
+		t.Errorf("%d restored jobs are logged, want 2:\n%s", n, log)
+	}
+	c.wantSameMoney(t)
+	if n := len(c.provider.chargesByPayment(t)); n != 2 {
+		t.Errorf("%d charges at the provider, want 2", n)
+	}
 }

@@ -293,7 +293,7 @@ func TestJobs_SurviveKills(t *testing.T) {
 			t.Fatalf("%s was done before the process was killed", job.name)
 		}
 		e2e.CheckInvariants(t, s.DB, e2e.Stock{"tea": orders + live})
-		s.Exec(t, "DELETE FROM river.river_leader") // instead of waiting 15 s for the end of its term
+		s.Exec(t, "DELETE FROM river.river_leader")                                         // instead of waiting 15 s for the end of its term
 		s.Exec(t, "UPDATE river.river_job SET state = 'available' WHERE state = 'running'") // and 30 s for the rescue
 	}
 	s.StartProcess(t, binary)

@@ -308,6 +308,85 @@ func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, 
 	return items, nil
 }
 
+const undecidedPayments = `-- name: UndecidedPayments :many
+SELECT created_at, id FROM payment
+WHERE status = 'processing' AND created_at <= statement_timestamp() - interval '1 minute'
+  AND (created_at, id) > ($1, $2::bigint)
+ORDER BY created_at, id
+LIMIT $3
+`
+
+type UndecidedPaymentsParams struct {
+	AfterTime   time.Time
+	AfterID     int64
+	MaxPayments int32
+}
+
+type UndecidedPaymentsRow struct {
+	CreatedAt time.Time
+	ID        int64
+}
+
+// The oldest first, and not those of the last minute: their jobs are at work.
+func (q *Queries) UndecidedPayments(ctx context.Context, arg UndecidedPaymentsParams) ([]UndecidedPaymentsRow, error) {
+	rows, err := q.db.Query(ctx, undecidedPayments, arg.AfterTime, arg.AfterID, arg.MaxPayments)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UndecidedPaymentsRow
+	for rows.Next() {
+		var i UndecidedPaymentsRow
+		if err := rows.Scan(&i.CreatedAt, &i.ID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const undecidedRefunds = `-- name: UndecidedRefunds :many
+SELECT created_at, id FROM refund
+WHERE status = 'pending' AND created_at <= statement_timestamp() - interval '1 minute'
+  AND (created_at, id) > ($1, $2::bigint)
+ORDER BY created_at, id
+LIMIT $3
+`
+
+type UndecidedRefundsParams struct {
+	AfterTime  time.Time
+	AfterID    int64
+	MaxRefunds int32
+}
+
+type UndecidedRefundsRow struct {
+	CreatedAt time.Time
+	ID        int64
+}
+
+func (q *Queries) UndecidedRefunds(ctx context.Context, arg UndecidedRefundsParams) ([]UndecidedRefundsRow, error) {
+	rows, err := q.db.Query(ctx, undecidedRefunds, arg.AfterTime, arg.AfterID, arg.MaxRefunds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UndecidedRefundsRow
+	for rows.Next() {
+		var i UndecidedRefundsRow
+		if err := rows.Scan(&i.CreatedAt, &i.ID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updatePayment = `-- name: UpdatePayment :exec
 UPDATE payment SET status = $1, external_payment_id = $2, failure = $3, asked_at = $4 WHERE id = $5
 `

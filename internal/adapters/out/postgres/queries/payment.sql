@@ -38,3 +38,18 @@ SELECT order_id FROM refund WHERE uuid = @uuid;
 INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, created_by, created_at)
 OVERRIDING SYSTEM VALUE
 VALUES (@id, @payment_id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @status, @reason, @full_refund, @created_by, @created_at);
+
+-- name: UndecidedPayments :many
+-- The oldest first, and not those of the last minute: their jobs are at work.
+SELECT created_at, id FROM payment
+WHERE status = 'processing' AND created_at <= statement_timestamp() - interval '1 minute'
+  AND (created_at, id) > (@after_time, @after_id::bigint)
+ORDER BY created_at, id
+LIMIT @max_payments;
+
+-- name: UndecidedRefunds :many
+SELECT created_at, id FROM refund
+WHERE status = 'pending' AND created_at <= statement_timestamp() - interval '1 minute'
+  AND (created_at, id) > (@after_time, @after_id::bigint)
+ORDER BY created_at, id
+LIMIT @max_refunds;
