@@ -26,7 +26,7 @@ func (a *App) jobsConfig(core useCases, gateway payment.Gateway, log zerolog.Log
 	reconciliation := &payment.Reconciliation{Store: db, Payments: core.payments, Gateway: gateway, Now: time.Now}
 	cfg := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log,
-		ReleaseExpiredReservations: jobs.BatchJob{Run: core.orders.ReleaseExpiredReservations},
+		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(core.orders.ReleaseExpiredReservations)},
 		RestoreIntents:             jobs.BatchJob{Run: a.restoreIntents(log)},
 		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired},
 		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages},

@@ -8,30 +8,51 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ReleaseExpiredReservations releases the stock of expired reservations, the oldest
-// first and at most limit of them. It returns how many it found. The orders remain.
+// maxNamed is how many of the orders that failed an error names.
+const maxNamed = 5
+
+// ReleaseExpiredReservations releases the stock of expired reservations after a position,
+// the oldest first and at most limit of them. It returns the position of the last one that
+// it found, and how many it found. The orders remain.
 //
 // Each order has a transaction of its own, under the lock of the order. A payment at
 // the same instant either wins, and then there is nothing to release, or it finds the
 // reservation expired. Several replicas may run this at once: no stock is released
-// twice.
-func (s *Service) ReleaseExpiredReservations(ctx context.Context, limit int) (int, error) {
-	var expired []int64
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+// twice. An order that fails does not stop the others.
+func (s *Service) ReleaseExpiredReservations(ctx context.Context, after Expiry, limit int) (Expiry, int, error) {
+	expired, err := s.expiredReservations(ctx, after, limit)
+	if err != nil {
+		return after, 0, err
+	}
+	var failed []error
+	for n, e := range expired {
+		if err := ctx.Err(); err != nil {
+			return after, n, errors.Join(joinFailures(failed), err)
+		}
+		if err := s.releaseReservation(ctx, e.OrderID); err != nil {
+			failed = append(failed, fmt.Errorf("release the reservation of order %d: %w", e.OrderID, err))
+		}
+		after = e
+	}
+	return after, len(expired), joinFailures(failed)
+}
+
+func (s *Service) expiredReservations(ctx context.Context, after Expiry, limit int) (expired []Expiry, err error) {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		expired, err = tx.Reservations.Expired(ctx, limit)
+		expired, err = tx.Reservations.Expired(ctx, after, limit)
 		return err
 	})
-	if err != nil {
-		return 0, err
+	return expired, err
+}
+
+// joinFailures returns one error that names the first orders that failed. They may be many,
+// and fail each time.
+func joinFailures(failed []error) error {
+	if len(failed) <= maxNamed {
+		return errors.Join(failed...)
 	}
-	var failed error // one order that fails does not stop the others
-	for _, id := range expired {
-		if err := s.releaseReservation(ctx, id); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("release the reservation of order %d: %w", id, err))
-		}
-	}
-	return len(expired), failed
+	return errors.Join(append(failed[:maxNamed:maxNamed], fmt.Errorf("and %d orders more", len(failed)-maxNamed))...)
 }
 
 func (s *Service) releaseReservation(ctx context.Context, id int64) error {

@@ -91,11 +91,18 @@ type Reservations interface {
 	// Lock locks and loads an order and its stock. It returns [core.ErrNotFound], or
 	// [core.ErrNotGranted] without waiting for a lock.
 	Lock(ctx context.Context, orderID int64, by core.Operation, grant core.Grant) (Reservation, error)
-	// Expired returns the ids of orders that wait for payment and whose reservation has
-	// expired, the oldest reservation first.
-	Expired(ctx context.Context, limit int) ([]int64, error)
+	// Expired returns the orders after a position that wait for payment and whose
+	// reservation has expired, the oldest reservation first.
+	Expired(ctx context.Context, after Expiry, limit int) ([]Expiry, error)
 	// AddExtension records which operation extended the reservation of an order.
 	AddExtension(ctx context.Context, o *Order, by core.Operation) error
+}
+
+// Expiry is a place in the list of reservations, sorted by when they expire. The zero
+// Expiry is the beginning of the list.
+type Expiry struct {
+	At      time.Time
+	OrderID int64
 }
 
 // Reservation is an order with the stock of its lines. Repeated reports whether the

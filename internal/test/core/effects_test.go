@@ -75,7 +75,7 @@ func TestCancelOrder_ReturnsStockAndMoney(t *testing.T) {
 		"expired and released": func(t testing.TB, f *coretest.Fixture) *order.Order {
 			o := f.Placed(t)
 			f.AdvanceClock(coretest.ReservationTTL)
-			if _, err := f.Orders.ReleaseExpiredReservations(t.Context(), 10); err != nil {
+			if _, _, err := f.Orders.ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10); err != nil {
 				t.Fatal(err)
 			}
 			return o
@@ -216,7 +216,7 @@ func TestReservation_ExpiresAndReleasesItsStock(t *testing.T) {
 
 func release(t *testing.T, f *coretest.Fixture, want int) {
 	t.Helper()
-	if n, err := f.Orders.ReleaseExpiredReservations(t.Context(), 10); n != want || err != nil {
+	if _, n, err := f.Orders.ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10); n != want || err != nil {
 		t.Errorf("released %d reservations, %v; want %d", n, err, want)
 	}
 }

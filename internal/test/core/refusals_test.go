@@ -139,7 +139,7 @@ func TestOrderLifeCycle_RefusesWhatTheStateForbids(t *testing.T) {
 			return err
 		}, core.CodeInvalidOrderState, ""},
 		"reserving what somebody else has now": {expired, func(t testing.TB, f *coretest.Fixture, o *order.Order) error {
-			if _, err := f.Orders.ReleaseExpiredReservations(t.Context(), 10); err != nil {
+			if _, _, err := f.Orders.ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10); err != nil {
 				return err
 			}
 			if err := create(t, f, order.Item{SKU: "tea", Quantity: 9}); err != nil {

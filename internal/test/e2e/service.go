@@ -126,7 +126,7 @@ func (e *Env) ReleaseExpiredReservations(t testing.TB) {
 	t.Helper()
 	db := e.openStore(t)
 	defer db.Close()
-	if _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), 1000); err != nil {
+	if _, _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), order.Expiry{}, 1000); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -142,7 +142,7 @@ func (e *Env) KeepReleasing(t testing.TB) (stop func()) {
 		workers.Go(func() {
 			defer db.Close()
 			for {
-				if _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), 10); err != nil {
+				if _, _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10); err != nil {
 					t.Errorf("release reservations: %v", err)
 				}
 				select {

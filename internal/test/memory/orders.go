@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -97,18 +98,22 @@ func (t reservations) Lock(_ context.Context, orderID int64, by core.Operation, 
 	return order.Reservation{Order: o, Stock: t.stockOf(o), Repeated: t.extensions[extension{orderID, by}]}, nil
 }
 
-// Expired returns the orders whose reservation has expired, the oldest reservation
-// first.
-func (t reservations) Expired(_ context.Context, limit int) ([]int64, error) {
-	expired := rowsOf(t.orders, func(o *order.Order) bool {
-		return o.Status == order.PendingPayment && !o.ReservedUntil.IsZero() && !o.HasReservation(t.now)
-	}, func(o *order.Order) core.Position { return core.Position{CreatedAt: o.ReservedUntil, ID: o.ID} })
-	slices.Reverse(expired)
-	ids := []int64{}
-	for _, r := range expired[:min(limit, len(expired))] {
-		ids = append(ids, r.ID)
+// Expired returns the orders after a position whose reservation has expired, the oldest
+// reservation first.
+func (t reservations) Expired(_ context.Context, after order.Expiry, limit int) ([]order.Expiry, error) {
+	expired := []order.Expiry{}
+	for _, o := range t.orders {
+		e := order.Expiry{At: o.ReservedUntil, OrderID: o.ID}
+		if o.Status == order.PendingPayment && !e.At.IsZero() && !o.HasReservation(t.now) && compareExpiry(e, after) > 0 {
+			expired = append(expired, e)
+		}
 	}
-	return ids, nil
+	slices.SortFunc(expired, compareExpiry)
+	return expired[:min(limit, len(expired))], nil
+}
+
+func compareExpiry(a, b order.Expiry) int {
+	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.OrderID, b.OrderID))
 }
 
 // AddExtension records which operation extended a reservation.

@@ -120,7 +120,7 @@ func run(t *rapid.T, r service) {
 		},
 		"expired reservations are released": func(t *rapid.T) {
 			m.releaseExpired()
-			if _, err := m.real.orders.ReleaseExpiredReservations(ctx, 1000); err != nil {
+			if _, _, err := m.real.orders.ReleaseExpiredReservations(ctx, order.Expiry{}, 1000); err != nil {
 				t.Fatal(err)
 			}
 		},

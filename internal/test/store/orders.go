@@ -314,6 +314,7 @@ func expiredReservations(t *testing.T, s Stores) {
 			5: {order.PaymentProcessing, -time.Hour},
 			6: {order.PendingPayment, 0}, // has no reservation
 			7: {order.Paid, 0},
+			8: {order.PendingPayment, -time.Minute}, // at the same moment as the first
 		} {
 			if o.status == "" {
 				continue
@@ -328,11 +329,27 @@ func expiredReservations(t *testing.T, s Stores) {
 		}
 		return nil
 	})
-	for limit, want := range map[int][]int64{2: {2, 1}, 10: {2, 1, 3}} {
-		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			expired, err := tx.Reservations.Expired(ctx, limit)
-			equal(t, "expired", expired, want)
+	for _, limit := range []int{1, 2, 3, 10} {
+		equal(t, "expired", s.expiredInPages(t, limit), []int64{2, 1, 8, 3})
+	}
+}
+
+// expiredInPages returns the orders with an expired reservation, read page by page.
+func (s Stores) expiredInPages(t *testing.T, limit int) []int64 {
+	t.Helper()
+	var ids []int64
+	var after order.Expiry
+	for page := []order.Expiry{{}}; len(page) > 0; {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
+			page, err = tx.Reservations.Expired(ctx, after, limit)
 			return err
 		})
+		if len(page) > limit {
+			t.Errorf("a page of %d, want at most %d", len(page), limit)
+		}
+		for _, e := range page {
+			ids, after = append(ids, e.OrderID), e
+		}
 	}
+	return ids
 }

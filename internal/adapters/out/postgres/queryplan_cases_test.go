@@ -84,9 +84,12 @@ var planCases = map[string][]planCase{
 		{args: allStatuses + ", 'seller-15000', 'customer-15001', NULL, 0, 21", buffers: 40},
 	},
 	// 1000 reservations have expired. While tables are new, it sorts all of them.
-	"ExpiredReservations": {{args: "5", rows: 1000, buffers: 1000}},
-	"FindExtension":       {{args: "15000, 'hot', 'key-15000'", rows: 1, buffers: 6}},
-	"InsertExtension":     {{args: "15002, 'hot', 'new', now(), now()", buffers: 40}},
+	"ExpiredReservations": {
+		{args: "'-infinity', 0, 5", rows: 5, buffers: 15},
+		{args: "'-infinity', 0, 500", rows: 500, buffers: 520},
+	},
+	"FindExtension":   {{args: "15000, 'hot', 'key-15000'", rows: 1, buffers: 6}},
+	"InsertExtension": {{args: "15002, 'hot', 'new', now(), now()", buffers: 40}},
 
 	// Payments and refunds.
 	"PaymentsOfOrder":    {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},

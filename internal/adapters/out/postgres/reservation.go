@@ -39,13 +39,19 @@ func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation
 }
 
 // Expired returns orders whose reservation has expired by the clock of the database.
-func (s reservations) Expired(ctx context.Context, limit int) ([]int64, error) {
-	var ids []int64
+func (s reservations) Expired(ctx context.Context, after order.Expiry, limit int) ([]order.Expiry, error) {
+	var rows []dbsqlc.ExpiredReservationsRow
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		ids, err = q.ExpiredReservations(ctx, int32(limit))
+		rows, err = q.ExpiredReservations(ctx, dbsqlc.ExpiredReservationsParams{
+			AfterTime: after.At, AfterID: after.OrderID, MaxOrders: int32(limit),
+		})
 		return err
 	})
-	return ids, err
+	expired := make([]order.Expiry, len(rows))
+	for i, row := range rows {
+		expired[i] = order.Expiry{At: row.ReservedUntil, OrderID: row.ID}
+	}
+	return expired, err
 }
 
 // AddExtension records which operation extended the reservation of an order.

@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/jobs"
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/migrations"
 )
@@ -22,7 +24,7 @@ func runJobs(t testing.TB, s *e2e.Service) (stop func()) {
 	db := s.OpenStore(t)
 	runner, err := jobs.New(jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: zerolog.New(zerolog.NewTestWriter(t)),
-		ReleaseExpiredReservations: jobs.BatchJob{Run: e2e.OrderService(db).ReleaseExpiredReservations, Every: 20 * time.Millisecond},
+		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(e2e.OrderService(db).ReleaseExpiredReservations), Every: 20 * time.Millisecond},
 		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired, Every: 20 * time.Millisecond},
 	})
 	if err != nil {
@@ -253,13 +255,38 @@ func TestJobs_BrokenOrderDoesNotBlockOthers(t *testing.T) {
 	s.ExpireReservation(t, intact.ID)
 	s.Exec(t, "UPDATE orders SET reserved_until = reserved_until - interval '1 minute' WHERE id = $1", broken.ID) // the first to be released
 	s.Exec(t, "UPDATE product SET reserved = 0 WHERE sku = 'tea'")
-	n, err := e2e.OrderService(s.OpenStore(t)).ReleaseExpiredReservations(t.Context(), 10)
+	_, n, err := e2e.OrderService(s.OpenStore(t)).ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10)
 	if n != 2 || err == nil || !strings.Contains(err.Error(), fmt.Sprintf("order %d", broken.ID)) {
 		t.Errorf("released %d, %v; want an error that names order %d", n, err, broken.ID)
 	}
 	s.WantStock(t, "coffee", 10, 0)
 	if o := s.ReadOrder(t, broken.ID); o.Reservation == nil || o.Version != broken.Version {
 		t.Errorf("the broken order is %+v, want it unchanged", o)
+	}
+}
+
+// However many orders are broken, those behind them are released, and the error names some.
+func TestJobs_BrokenOrdersDoNotFillTheBatches(t *testing.T) {
+	t.Parallel()
+	const broken = 500
+	s := e2e.Start(t)
+	s.PutProduct(t, "tea", broken)
+	s.PutProduct(t, "coffee", 10)
+	insertExpiredOrders(t, s.Env, "tea", broken) // the first to be released
+	s.Exec(t, "UPDATE product SET reserved = 0 WHERE sku = 'tea'")
+	intact := s.MustCreateOrder(t, e2e.Alice, "coffee", 1)
+	s.ExpireReservation(t, intact.ID)
+	log := &e2e.Buffer{}
+	replica := s.StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) })
+	replica.Run(t)
+	e2e.Eventually(t, "the intact order is released", func() bool {
+		return s.Count(t, "SELECT count(*) FROM product WHERE sku = 'coffee' AND reserved = 0") == 1
+	})
+	e2e.Eventually(t, "the failure is logged", func() bool {
+		return strings.Contains(log.String(), "release the reservation of order") && strings.Contains(log.String(), "and 495 orders more")
+	})
+	if n := countExpiredReservations(t, s.Env); n != broken {
+		t.Errorf("%d reservations are left, want the %d broken ones", n, broken)
 	}
 }
 

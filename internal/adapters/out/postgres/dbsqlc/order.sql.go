@@ -11,25 +11,37 @@ import (
 )
 
 const expiredReservations = `-- name: ExpiredReservations :many
-SELECT id FROM orders
+SELECT id, reserved_until::timestamptz AS reserved_until FROM orders
 WHERE reserved_until <= statement_timestamp() AND status = 'pending_payment'
-ORDER BY reserved_until
-LIMIT $1
+  AND (orders.reserved_until, id) > ($1::timestamptz, $2::bigint)
+ORDER BY orders.reserved_until, id
+LIMIT $3
 `
 
-func (q *Queries) ExpiredReservations(ctx context.Context, maxOrders int32) ([]int64, error) {
-	rows, err := q.db.Query(ctx, expiredReservations, maxOrders)
+type ExpiredReservationsParams struct {
+	AfterTime time.Time
+	AfterID   int64
+	MaxOrders int32
+}
+
+type ExpiredReservationsRow struct {
+	ID            int64
+	ReservedUntil time.Time
+}
+
+func (q *Queries) ExpiredReservations(ctx context.Context, arg ExpiredReservationsParams) ([]ExpiredReservationsRow, error) {
+	rows, err := q.db.Query(ctx, expiredReservations, arg.AfterTime, arg.AfterID, arg.MaxOrders)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []int64
+	var items []ExpiredReservationsRow
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var i ExpiredReservationsRow
+		if err := rows.Scan(&i.ID, &i.ReservedUntil); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

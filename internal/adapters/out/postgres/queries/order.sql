@@ -114,9 +114,10 @@ WHERE o.id = ANY(ARRAY(
 ORDER BY o.created_at DESC, o.id DESC, i.line;
 
 -- name: ExpiredReservations :many
-SELECT id FROM orders
+SELECT id, reserved_until::timestamptz AS reserved_until FROM orders
 WHERE reserved_until <= statement_timestamp() AND status = 'pending_payment'
-ORDER BY reserved_until
+  AND (orders.reserved_until, id) > (@after_time::timestamptz, @after_id::bigint)
+ORDER BY orders.reserved_until, id
 LIMIT @max_orders;
 
 -- name: FindExtension :many
