@@ -249,12 +249,13 @@ func TestStop_WaitsForARunningJob(t *testing.T) {
 	}
 	<-running
 
-	stopped := make(chan error, 1)
-	go func() { stopped <- runner.Stop(context.WithoutCancel(t.Context())) }()
+	stopped, waiting := make(chan error, 1), make(chan struct{})
+	ctx := &watchedContext{Context: context.WithoutCancel(t.Context()), watched: sync.OnceFunc(func() { close(waiting) })}
+	go func() { stopped <- runner.Stop(ctx) }()
 	select {
 	case err := <-stopped:
 		t.Fatalf("Stop did not wait for the job: %v", err)
-	case <-time.After(300 * time.Millisecond): // longer than Stop takes when no job runs
+	case <-waiting:
 	}
 	close(finish)
 	if err := <-stopped; err != nil {
@@ -266,6 +267,17 @@ func TestStop_WaitsForARunningJob(t *testing.T) {
 	if n := countJobs(t, pool, reservations, "completed"); n != 1 {
 		t.Errorf("%d completed jobs, want 1", n)
 	}
+}
+
+// watchedContext reports that somebody waits for its end.
+type watchedContext struct {
+	context.Context //nolint:containedctx // it is one
+	watched         func()
+}
+
+func (c *watchedContext) Done() <-chan struct{} {
+	c.watched()
+	return c.Context.Done()
 }
 
 func TestStop_CancelsAJobWhenItsOwnTimeIsOver(t *testing.T) {
