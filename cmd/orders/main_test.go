@@ -55,6 +55,15 @@ func TestRun_RefusesMistypedVariables(t *testing.T) {
 	}
 }
 
+func TestMigrate_RefusesAPooler(t *testing.T) {
+	t.Parallel()
+	environ := []string{"ORDERS_DATABASE_URL=postgres://nobody@127.0.0.1:1/none", "ORDERS_DATABASE_POOLER=transaction"}
+	err := run(t.Context(), []string{"migrate", "up"}, environ, &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "unset ORDERS_DATABASE_POOLER") {
+		t.Errorf("err = %v, want one that says what to do", err)
+	}
+}
+
 func TestMigrate_PrintsTheVersion(t *testing.T) {
 	t.Parallel()
 	environ := []string{"ORDERS_DATABASE_URL=" + pgtest.New(t)}

@@ -21,9 +21,14 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if err := config.CheckNames(environ); err != nil {
 		return err
 	}
-	url := env.ToMap(environ)["ORDERS_DATABASE_URL"]
+	settings := env.ToMap(environ)
+	url := settings["ORDERS_DATABASE_URL"]
 	if url == "" {
 		return errors.New("ORDERS_DATABASE_URL is not set: it names the database to migrate")
+	}
+	if settings["ORDERS_DATABASE_POOLER"] == config.TransactionPooler {
+		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
+			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")
 	}
 	if err := step(ctx, args[0], url); err != nil {
 		return err

@@ -15,6 +15,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
+// TransactionPooler is the DatabasePooler of pgbouncer in transaction mode.
+const TransactionPooler = "transaction"
+
 // Config is the configuration of a process. Every field is an environment variable.
 type Config struct {
 	// Addr is the address of the public API, AdminAddr that of metrics and pprof.
@@ -22,6 +25,9 @@ type Config struct {
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
 
 	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
+	// DatabasePooler is what the URL leads to: the server itself, or a pooler that gives a
+	// connection to another client after each transaction.
+	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
 
 	JWTIssuer   string `env:"ORDERS_JWT_ISSUER"`
 	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
@@ -50,6 +56,9 @@ type Config struct {
 	LogLevel  zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
 	LogFormat string        `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
 }
+
+// Pooled reports whether a pooler is between the process and the database.
+func (c Config) Pooled() bool { return c.DatabasePooler == TransactionPooler }
 
 // Read parses the variables of a process, each "NAME=value". The error names every
 // problem on a line of its own, and repeats no value: it may be a secret.
@@ -80,6 +89,8 @@ var rules = map[string]rule{
 	"ORDERS_ADDR":         {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
 	"ORDERS_ADMIN_ADDR":   {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
+	"ORDERS_DATABASE_POOLER": {"be none or transaction",
+		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
 	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
 	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens", func(c Config) bool { return c.JWTAudience != "" }},
 	"ORDERS_JWKS_URL":     {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},

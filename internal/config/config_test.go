@@ -27,8 +27,8 @@ func required() []string {
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
-		DatabaseURL: "postgres://orders@db/orders",
-		JWTIssuer:   "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
+		DatabaseURL: "postgres://orders@db/orders", DatabasePooler: "none",
+		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
 		ReservationTTL: 15 * time.Minute,
 		StripeURL:      "https://api.stripe.com",
@@ -47,7 +47,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 	for name, environ := range map[string][]string{
 		"absent": required(),
-		"empty": empty("ORDERS_ADDR", "ORDERS_ADMIN_ADDR", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
+		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
 	} {
@@ -73,6 +73,7 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
 		{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
 		{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
+		{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
 		{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
 		{"ORDERS_JWKS_URL=http://127.0.0.1:1/k", func(c *Config) { c.JWKSURL = "http://127.0.0.1:1/k" }},
 		{"ORDERS_JWKS_URL=http://127.9.9.9/k", func(c *Config) { c.JWKSURL = "http://127.9.9.9/k" }},
@@ -111,6 +112,7 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_ADDR":                  {"8080", "localhost", "a:b:c"},
 		"ORDERS_ADMIN_ADDR":            {"9090"},
 		"ORDERS_DATABASE_URL":          {"", "orders", "mysql://h/d", "host=h dbname=d", "://"},
+		"ORDERS_DATABASE_POOLER":       {"session", "true"},
 		"ORDERS_JWT_ISSUER":            {"", "two words", "a\tb"},
 		"ORDERS_JWT_AUDIENCE":          {""},
 		"ORDERS_JWKS_URL":              {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},

@@ -46,7 +46,7 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, erro
 // build opens the databases first, so that a wrong schema is reported before anything
 // else is connected.
 func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
-	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL}); err != nil {
+	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled()}); err != nil {
 		return err
 	}
 	state, err := a.db.State(ctx)
@@ -59,7 +59,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if err = a.db.RenewIncarnation(ctx); err != nil {
 		return err
 	}
-	if a.jobDB, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, MaxConns: jobConns}); err != nil {
+	if a.jobDB, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: jobConns}); err != nil {
 		return err
 	}
 	if a.tokens, err = newVerifier(ctx, cfg, log); err != nil {
@@ -74,7 +74,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 		return err
 	}
 	a.metrics.Outbox(a.jobDB.Outbox().Backlog)
-	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, log))
+	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, cfg, log))
 	return err
 }
 

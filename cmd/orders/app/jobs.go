@@ -9,6 +9,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/config"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/migrations"
@@ -21,12 +22,12 @@ const jobConns = 4
 // investigate.
 const keepPublished = 24 * time.Hour
 
-func (a *App) jobsConfig(core useCases, gateway payment.Gateway, log zerolog.Logger) jobs.Config {
+func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
-	reconciliation := &payment.Reconciliation{Store: db, Payments: core.payments, Gateway: gateway, Now: time.Now}
-	cfg := jobs.Config{
-		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log,
-		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(core.orders.ReleaseExpiredReservations)},
+	reconciliation := &payment.Reconciliation{Store: db, Payments: run.payments, Gateway: gateway, Now: time.Now}
+	list := jobs.Config{
+		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
+		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(run.orders.ReleaseExpiredReservations)},
 		RestoreIntents:             jobs.BatchJob{Run: a.restoreIntents(log)},
 		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired},
 		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages},
@@ -36,9 +37,9 @@ func (a *App) jobsConfig(core useCases, gateway payment.Gateway, log zerolog.Log
 		Reconcile: a.reconcile(reconciliation, log),
 	}
 	if gateway != nil {
-		cfg.SettlePayment, cfg.SettleRefund = core.payments.SettlePayment, core.payments.SettleRefund
+		list.SettlePayment, list.SettleRefund = run.payments.SettlePayment, run.payments.SettleRefund
 	}
-	return cfg
+	return list
 }
 
 // reconcile returns the job that compares the ledger with itself and with the card

@@ -69,6 +69,9 @@ type Config struct {
 	// Schema is where River keeps its tables.
 	Schema string
 	Log    zerolog.Logger
+	// PollOnly makes River look for changes instead of listening for notifications: behind
+	// a pooler, LISTEN would stay on a connection that others use.
+	PollOnly bool
 
 	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
 	// Each order is locked, so a second run finds its reservation released already.
@@ -126,6 +129,7 @@ func New(cfg Config) (*Runner, error) {
 		JobTimeout:                  runTimeout,
 		RescueStuckJobsAfter:        rescueAfter,
 		CompletedJobRetentionPeriod: keepFinished,
+		PollOnly:                    cfg.PollOnly,
 		ErrorHandler:                errorLog{cfg.Log},
 		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
 	})

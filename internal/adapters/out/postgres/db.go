@@ -27,6 +27,9 @@ type Config struct {
 	URL string
 	// MaxConns sets the size of the pool instead, when it is not zero.
 	MaxConns int32
+	// Pooled says that a pooler is between: it gives the server's connection to another
+	// client after each transaction, and refuses settings of the session.
+	Pooled bool
 	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
 	RecentBytes uint64
 }
@@ -34,8 +37,10 @@ type Config struct {
 // DB is a pool of connections to one database.
 type DB struct {
 	pool *pgxpool.Pool
-	ids  [core.StockAdjustmentIDs + 1]idPool
-	keys *Keys
+	// begin holds the statements that begin a transaction.
+	begin []statement
+	ids   [core.StockAdjustmentIDs + 1]idPool
+	keys  *Keys
 }
 
 // Open returns a DB. It does not connect yet: a database that is down is reported by
@@ -51,13 +56,11 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	case !strings.Contains(cfg.URL, "pool_max_conns"):
 		pc.MaxConns = int32(max(8, 4*runtime.NumCPU())) // some wait for locks, some for COMMIT
 	}
-	params := pc.ConnConfig.RuntimeParams
-	planOnce(params)
-	// A process that stalls or vanishes in mid-transaction must not keep its locks.
-	setDefault(params, "idle_in_transaction_session_timeout", "15s")
-	setDefault(params, "application_name", "orders")
-	setDefault(params, "timezone", "UTC")
-	params["default_transaction_isolation"] = "read committed" // what the locks are made for
+	configure := configureSession
+	if cfg.Pooled {
+		configure = configurePooled
+	}
+	begin := configure(pc.ConnConfig)
 	pc.ConnConfig.ConnectTimeout = 5 * time.Second
 	recent := newRecentRecords(cfg.RecentBytes)
 	watch(pc, recent)
@@ -65,9 +68,37 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
-	db := &DB{pool: pool}
+	db := &DB{pool: pool, begin: begin}
 	db.keys = &Keys{db: db, recent: recent}
 	return db, nil
+}
+
+// A process that stalls or vanishes in mid-transaction must not keep its locks.
+const idleInTransaction = "15s"
+
+// configureSession sets what lasts as long as a connection, and returns how a transaction
+// begins.
+func configureSession(conn *pgx.ConnConfig) (begin []statement) {
+	params := conn.RuntimeParams
+	planOnce(params)
+	setDefault(params, "idle_in_transaction_session_timeout", idleInTransaction)
+	setDefault(params, "application_name", "orders")
+	setDefault(params, "timezone", "UTC")
+	params["default_transaction_isolation"] = "read committed" // what the locks are made for
+	return []statement{{sql: "begin"}}
+}
+
+// configurePooled sends only those settings at the start that a pooler passes on. What the
+// transactions rely on is part of each of them. No prepared statement is left on a
+// connection, so that statements are planned each time and planOnce has no use.
+func configurePooled(conn *pgx.ConnConfig) (begin []statement) {
+	conn.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	setDefault(conn.RuntimeParams, "application_name", "orders")
+	setDefault(conn.RuntimeParams, "timezone", "UTC")
+	return []statement{
+		{sql: "begin isolation level read committed"},
+		{sql: "set local idle_in_transaction_session_timeout = '" + idleInTransaction + "'"},
+	}
 }
 
 // Pool returns the connection pool, for River.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -99,7 +100,7 @@ func (db *DB) transactOnce(ctx context.Context, fn func(context.Context, *tx) er
 	if err != nil {
 		return unavailable(err)
 	}
-	t := &tx{conn: conn, db: db, queued: []statement{{sql: "begin"}}}
+	t := &tx{conn: conn, db: db, queued: slices.Clone(db.begin)}
 	defer func() {
 		if errors.Is(err, errNothingToCommit) {
 			err = nil

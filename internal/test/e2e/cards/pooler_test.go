@@ -1,0 +1,85 @@
+package cards_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/test/e2e"
+	pgbouncertest "example.com/orders/internal/test/pgbouncer"
+)
+
+// serverConnections is how many connections all clients of the pooler share. They are
+// few, so that a transaction often gets the connection of another client.
+const serverConnections = 4
+
+// Behind a pooler, the service answers, replays, and settles as it does without one. It
+// leaves nothing on the connections that others use.
+func TestService_WorksBehindATransactionPooler(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 20})
+	pooledURL := pgbouncertest.Start(t, c.DatabaseURL, serverConnections)
+	process := c.StartProcess(t, e2e.BuildOrders(t), append(e2e.CardSettings(c.provider.url),
+		"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")...)
+	pooled := c.ServiceOf(process)
+
+	load := e2e.NewLoad(c.Env)
+	load.SendTo(process)
+	stop := load.Start(t, 8)
+	load.AwaitAnswers(t, 100)
+	stop()
+	load.Check(t, pooled)
+	checkCardLife(t, pooled)
+	c.wantSameMoney(t)
+	wantCleanConnections(t, pooledURL)
+}
+
+// checkCardLife sends what needs jobs: a payment and a refund by card, and a reservation
+// that expires.
+func checkCardLife(t *testing.T, s *e2e.Service) {
+	t.Helper()
+	o, _ := mustBuyByCard(t, s, "tea", 2, "pm_card_visa")
+	r := e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
+	if got := awaitRefundSettled(t, s, r); got != "succeeded" {
+		t.Errorf("the refund is %s, want succeeded", got)
+	}
+	expired := s.MustCreateOrder(t, e2e.Alice, "tea", 3)
+	s.ExpireReservation(t, expired.ID)
+	e2e.Eventually(t, "the stock is released", func() bool { return s.ReadProduct(t, "tea").Reserved == 0 })
+}
+
+// wantCleanConnections opens a transaction on each connection of the pooler at the same
+// time, and looks at what is left from others.
+func wantCleanConnections(t *testing.T, pooledURL string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), e2e.Patience)
+	defer cancel()
+	seen := map[int]bool{}
+	for range serverConnections {
+		conn, err := pgx.Connect(ctx, pooledURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
+			t.Fatal(err)
+		}
+		var pid, channels, statements int
+		var idle string
+		err = conn.QueryRow(ctx, `SELECT pg_backend_pid(), (SELECT count(*) FROM pg_listening_channels()),
+			(SELECT count(*) FROM pg_prepared_statements WHERE statement NOT LIKE '%pg_listening_channels%'),
+			current_setting('idle_in_transaction_session_timeout')`, pgx.QueryExecModeExec).Scan(&pid, &channels, &statements, &idle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if channels > 0 || statements > 0 || idle != "0" {
+			t.Errorf("a connection listens on %d channels, has %d prepared statements and the time-out %s", channels, statements, idle)
+		}
+		seen[pid] = true
+	}
+	if len(seen) != serverConnections {
+		t.Errorf("%d connections were seen, want %d", len(seen), serverConnections)
+	}
+}
