@@ -29,6 +29,9 @@ type proxy struct {
 	instead *pgproto3.ErrorResponse
 	// toHold delays the next answer.
 	toHold *hold
+	// toPass counts the round trips until a connection is broken; it is negative when
+	// none is to be.
+	toPass int
 }
 
 // hold is an answer that is delayed until the test releases it.
@@ -45,7 +48,7 @@ func (d *database) through(t *testing.T) (*proxy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{listener: listener, server: server}
+	p := &proxy{listener: listener, server: server, toPass: -1}
 	p.all.Go(p.accept)
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -79,6 +82,25 @@ func (p *proxy) holdNextAnswer() (begun <-chan struct{}, release func()) {
 	h := &hold{make(chan struct{}), make(chan struct{})}
 	p.toHold = h
 	return h.begun, sync.OnceFunc(func() { close(h.released) })
+}
+
+// breakAfter breaks the connection that makes a round trip after n others, once. The
+// server has done what it was asked for, but its answer is lost.
+func (p *proxy) breakAfter(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.toPass = n
+}
+
+// breaks reports whether the answer of a round trip is to be lost.
+func (p *proxy) breaks() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.toPass >= 0 {
+		p.toPass--
+		return p.toPass < 0
+	}
+	return false
 }
 
 func (p *proxy) holdAnswer() {
@@ -142,6 +164,9 @@ func (p *proxy) answer(client, server net.Conn) {
 			return
 		}
 		p.holdAnswer()
+		if head[0] == 'Z' && p.breaks() {
+			return
+		}
 		answer := slices.Concat(head, rest)
 		if head[0] == 'C' && string(rest) == "COMMIT\x00" {
 			if answer = p.answerToCommit(answer); answer == nil {

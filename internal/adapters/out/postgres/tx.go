@@ -38,6 +38,8 @@ type tx struct {
 	now time.Time
 	// queued holds the statements that have not been sent.
 	queued []statement
+	// answered reports that the server has answered a round trip.
+	answered bool
 	// flushed reports that writes were sent before COMMIT, after a savepoint.
 	flushed bool
 	// released reports that the connection is back in the pool. Another transaction may
@@ -78,15 +80,20 @@ func (t *tx) readNow(ctx context.Context) read {
 
 // transact runs fn in a new transaction and commits it. A transaction that lost a race
 // (see lostRace) is rolled back and run again from the beginning, up to maxRuns times,
-// after a random pause so that two of them do not meet again. Nothing else is repeated:
-// above all not a commit whose outcome is unknown.
+// after a random pause so that two of them do not meet again. A transaction whose
+// connection was dead before it began is run once more. Nothing else is repeated: above
+// all not a commit whose outcome is unknown.
 func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+	acquire := db.pool.Acquire
 	for run := 1; ; run++ {
-		err := db.transactOnce(ctx, fn)
-		if !lostRace(err) {
+		err := db.transactOnce(ctx, acquire, fn)
+		switch {
+		case run == 1 && errors.Is(err, errDeadConnection):
+			acquire = db.acquireAlive
+			continue
+		case !lostRace(err):
 			return err
-		}
-		if run == maxRuns {
+		case run == maxRuns:
 			return fmt.Errorf("%w: %d attempts: %w", core.ErrUnavailable, run, err)
 		}
 		if err := pause(ctx, time.Duration(rand.Int64N(int64(run)*int64(5*time.Millisecond)))); err != nil {
@@ -95,8 +102,25 @@ func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error)
 	}
 }
 
-func (db *DB) transactOnce(ctx context.Context, fn func(context.Context, *tx) error) (err error) {
-	conn, err := db.pool.Acquire(ctx)
+// acquireAlive returns a connection whose server has just answered. When one connection
+// of the pool is dead, the others often are, too.
+func (db *DB) acquireAlive(ctx context.Context) (conn *pgxpool.Conn, err error) {
+	for range db.pool.Stat().MaxConns() + 1 { // at last the pool is empty and connects
+		if conn, err = db.pool.Acquire(ctx); err != nil {
+			return nil, err
+		}
+		if err = conn.Ping(ctx); err == nil {
+			return conn, nil
+		}
+		conn.Release() // drops it
+	}
+	return nil, err
+}
+
+func (db *DB) transactOnce(
+	ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, error), fn func(context.Context, *tx) error,
+) (err error) {
+	conn, err := acquire(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
@@ -114,6 +138,10 @@ func (db *DB) transactOnce(ctx context.Context, fn func(context.Context, *tx) er
 	}
 	return t.commit(ctx)
 }
+
+// errDeadConnection reports that the connection broke before the server had answered
+// anything, usually while it was idle in the pool. Nothing was written.
+var errDeadConnection = errors.New("dead connection")
 
 // errReleased is the error of work on a transaction that has ended.
 var errReleased = errors.New("the transaction has ended")
@@ -145,7 +173,12 @@ func (t *tx) load(ctx context.Context, reads ...read) error {
 			err = r(dbsqlc.New(player{results}))
 		}
 	}
-	return unavailable(closeResults(results, err))
+	err = unavailable(closeResults(results, err))
+	if !t.answered && ctx.Err() == nil && t.conn.Conn().IsClosed() && errors.Is(err, core.ErrUnavailable) {
+		return fmt.Errorf("%w: %w", errDeadConnection, err)
+	}
+	t.answered = true
+	return err
 }
 
 // flush moves the queued statements into a batch. The first writes that are sent before

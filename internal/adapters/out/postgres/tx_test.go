@@ -533,6 +533,93 @@ func TestBrokenConnection_StoresNothing(t *testing.T) {
 	}
 }
 
+// After a failover or a restart of a pooler, all idle connections are dead.
+func TestDeadConnections_AreReplacedBeforeACommandBegins(t *testing.T) {
+	t.Parallel()
+	for name, kill := range map[string]func(t *testing.T, d *database, p *proxy){
+		"terminated by the server": func(t *testing.T, d *database, _ *proxy) {
+			t.Helper()
+			d.execute(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE application_name = 'orders' AND datname = current_database()`)
+		},
+		"cut by the network": func(_ *testing.T, _ *database, p *proxy) { p.breakAll() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			p, url := d.through(t)
+			db := open(t, url+"&pool_max_conns=4")
+			connectAll(t, db, 4)
+			kill(t, d, p)
+			if attempts, err := inTx(t, db, saveTea); attempts != 1 || err != nil {
+				t.Errorf("InTx: %d attempts: %v", attempts, err)
+			}
+			connectAll(t, db, 4)
+			kill(t, d, p)
+			claim := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
+			_, _, err := db.Keys().Execute(t.Context(), claim, func(context.Context) (idempotency.Result, error) {
+				return idempotency.Result{Response: idempotency.Response{Status: 201, Body: []byte("{}")}, TTL: time.Hour}, nil
+			})
+			if err != nil {
+				t.Errorf("Execute: %v", err)
+			}
+		})
+	}
+}
+
+// connectAll makes n connections of the pool, all idle.
+func connectAll(t *testing.T, db *postgres.DB, n int) {
+	t.Helper()
+	var connected, all sync.WaitGroup
+	connected.Add(n)
+	for range n {
+		all.Go(func() {
+			arrive := sync.OnceFunc(connected.Done)
+			defer arrive()
+			if _, err := inTx(t, db, func(context.Context, order.Tx) error {
+				arrive()
+				connected.Wait()
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A transaction is run once more only when its connection broke before it began.
+func TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		trips, stored int
+		want          error
+	}{
+		"at BEGIN":  {0, 1, nil},
+		"at a read": {1, 0, core.ErrUnavailable},
+		"at COMMIT": {2, 1, core.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			p, url := d.through(t)
+			db := open(t, url+"&pool_max_conns=1")
+			if _, err := inTx(t, db, saveTeaAndRead); err != nil { // prepares the statements
+				t.Fatal(err)
+			}
+			d.execute(t, "DELETE FROM product")
+			p.breakAfter(c.trips)
+			attempts, err := inTx(t, db, saveTeaAndRead)
+			if attempts != 1 || (err == nil) != (c.want == nil) || kindOf(err) != c.want {
+				t.Errorf("%d attempts: %v; want one, and %v", attempts, err, c.want)
+			}
+			if n := d.count(t, products); n != c.stored {
+				t.Errorf("%d products were stored, want %d", n, c.stored)
+			}
+		})
+	}
+}
+
 func TestUnreachableServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
