@@ -23,19 +23,22 @@ import (
 
 // App is the service with its adapters connected to its ports.
 type App struct {
-	db       *postgres.DB
-	jobDB    *postgres.DB // has connections of its own, so that requests never wait for a job
-	tokens   *httpapi.Verifier
-	handler  http.Handler
-	broker   *broker
-	jobs     *jobs.Runner
-	metrics  *telemetry.Metrics
-	draining atomic.Bool
+	db        *postgres.DB
+	jobDB     *postgres.DB // has connections of its own, so that requests never wait for a job
+	readyDB   *postgres.DB // has a connection of its own, so that readiness waits for neither
+	tokens    *httpapi.Verifier
+	handler   http.Handler
+	broker    *broker
+	jobs      *jobs.Runner
+	metrics   *telemetry.Metrics
+	readiness *readiness
+	draining  atomic.Bool
 }
 
 // New puts the service together. It fails if the schema is older than the binary.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
 	a := &App{metrics: telemetry.New()}
+	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
 		a.Close()
 		return nil, err
@@ -46,20 +49,7 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, erro
 // build opens the databases first, so that a wrong schema is reported before anything
 // else is connected.
 func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
-	if a.db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled()}); err != nil {
-		return err
-	}
-	state, err := a.db.State(ctx)
-	if err != nil {
-		return err
-	}
-	if err = checkSchema(state); err != nil {
-		return err
-	}
-	if err = a.db.RenewIncarnation(ctx); err != nil {
-		return err
-	}
-	if a.jobDB, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: jobConns}); err != nil {
+	if err = a.openDatabases(ctx, cfg); err != nil {
 		return err
 	}
 	if a.tokens, err = newVerifier(ctx, cfg, log); err != nil {
@@ -75,6 +65,30 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	}
 	a.metrics.Outbox(a.jobDB.Outbox().Backlog)
 	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, cfg, log))
+	return err
+}
+
+func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) {
+	open := func(maxConns int32) (*postgres.DB, error) {
+		return postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns})
+	}
+	if a.readyDB, err = open(1); err != nil {
+		return err
+	}
+	state, err := a.readyDB.State(ctx)
+	if err != nil {
+		return err
+	}
+	if err = checkSchema(state); err != nil {
+		return err
+	}
+	if err = a.readyDB.RenewIncarnation(ctx); err != nil {
+		return err
+	}
+	if a.db, err = open(0); err != nil {
+		return err
+	}
+	a.jobDB, err = open(jobConns)
 	return err
 }
 
@@ -134,5 +148,8 @@ func (a *App) Close() {
 	a.broker.close()
 	if a.jobDB != nil {
 		a.jobDB.Close()
+	}
+	if a.readyDB != nil {
+		a.readyDB.Close()
 	}
 }

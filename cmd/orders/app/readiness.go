@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres"
@@ -13,14 +14,46 @@ import (
 // readyTimeout bounds how long the readiness check waits for the database.
 const readyTimeout = 2 * time.Second
 
+// readyFor is how long the result of a readiness check is remembered.
+const readyFor = time.Second
+
+// readiness remembers the result of a check, because everybody may ask for it: whatever
+// the load, it is checked once in readyFor, and those who ask meanwhile wait for it.
+type readiness struct {
+	check func(context.Context) error
+	now   func() time.Time
+
+	mu     sync.Mutex
+	result error
+	until  time.Time
+}
+
+// get returns why the process cannot serve requests, or nil.
+func (r *readiness) get(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now().Before(r.until) {
+		return r.result
+	}
+	// The result is for others, too: it must not depend on who asks first.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	r.result = r.check(ctx)
+	r.until = r.now().Add(readyFor)
+	return r.result
+}
+
 // ready returns why the process cannot serve requests, or nil.
 func (a *App) ready(ctx context.Context) error {
 	if a.draining.Load() {
 		return errors.New("shutting down")
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	state, err := a.db.State(ctx)
+	return a.readiness.get(ctx)
+}
+
+// checkReadiness asks the database and the verifier of tokens.
+func (a *App) checkReadiness(ctx context.Context) error {
+	state, err := a.readyDB.State(ctx)
 	switch {
 	case err != nil:
 		return err
