@@ -14,7 +14,7 @@ func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, cust
 		return nil, err
 	}
 	var p *Profile
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if p, err = tx.Profiles.Get(ctx, customerID); err != nil {
 			return core.RefusalOf(err, "profile")

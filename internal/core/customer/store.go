@@ -7,9 +7,12 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Store opens transactions. InTx commits when fn returns nil. fn may run twice.
+// Store opens transactions, which commit when fn returns nil. fn may run twice.
 type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// Read is InTx for a use case that changes nothing but the audit log. It never waits
+	// for transactions that write.
+	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is what a transaction offers to the use cases of this package.

@@ -10,7 +10,7 @@ import (
 // whose read is audited. Refusals: not_found, forbidden_resource.
 func (s *Service) GetOrderByID(ctx context.Context, actor core.Actor, id int64) (*Order, error) {
 	var o *Order
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if o, err = tx.Orders.Get(ctx, id); err != nil {
 			return core.RefusalOf(err, "order")

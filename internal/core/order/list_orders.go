@@ -25,7 +25,7 @@ func (f Filter) auditMetadata() core.Metadata {
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
 	filter.Grant = ReadGrant(actor)
 	var found []*Order
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if found, err = tx.Orders.List(ctx, filter, page); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (s *Service) ReleaseExpiredReservations(ctx context.Context, after Expiry, 
 }
 
 func (s *Service) expiredReservations(ctx context.Context, after Expiry, limit int) (expired []Expiry, err error) {
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		expired, err = tx.Reservations.Expired(ctx, after, limit)
 		return err

@@ -16,6 +16,9 @@ type Store interface {
 	// fn may run twice: after a deadlock or a lost race the transaction is rolled back
 	// and starts from the beginning. So fn must have no effect outside the transaction.
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// Read is InTx for a use case that changes nothing but the audit log. It never waits
+	// for transactions that write, however many of them wait for the database.
+	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is what a transaction offers to the use cases of this package.

@@ -14,7 +14,7 @@ func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID s
 		return nil, err
 	}
 	var balances []*Balance
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if balances, err = tx.Balances.Of(ctx, customerID); err != nil {
 			return err

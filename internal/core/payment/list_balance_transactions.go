@@ -15,7 +15,7 @@ func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor,
 		return nil, nil, err
 	}
 	var entries []*LedgerEntry
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if entries, err = tx.Ledger.List(ctx, customerID, page); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 // not_found, forbidden_resource.
 func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID int64) ([]*Payment, error) {
 	var payments []*Payment
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		o, err := tx.Orders.Get(ctx, orderID)
 		if err != nil {
 			return core.RefusalOf(err, "order")

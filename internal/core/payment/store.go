@@ -7,9 +7,10 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// Store opens transactions; see [order.Store] for what InTx promises.
+// Store opens transactions; see [order.Store] for what its methods promise.
 type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is what a transaction offers to the use cases of this package: everything about

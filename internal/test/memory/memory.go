@@ -72,16 +72,28 @@ func (o orderStore) InTx(ctx context.Context, fn func(context.Context, order.Tx)
 	return o.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orderTx()) })
 }
 
+func (o orderStore) Read(ctx context.Context, fn func(context.Context, order.Tx) error) error {
+	return o.InTx(ctx, fn)
+}
+
 type paymentStore struct{ s *Store }
 
 func (p paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
 	return p.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.paymentTx()) })
 }
 
+func (p paymentStore) Read(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
+	return p.InTx(ctx, fn)
+}
+
 type customerStore struct{ s *Store }
 
 func (c customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
 	return c.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customerTx()) })
+}
+
+func (c customerStore) Read(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
+	return c.InTx(ctx, fn)
 }
 
 // AuditEntries returns the audit log, the oldest entry first.

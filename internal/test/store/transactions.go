@@ -32,6 +32,8 @@ var txCases = []storeCase{
 	{"a transaction sees its own writes", ownWrites},
 	{"a transaction inside a transaction joins it", nestedJoins},
 	{"a transaction inside a transaction is rolled back with it", nestedFalls},
+	{"a read sees what is stored, and its audit entry is stored", readLeavesAuditEntry},
+	{"a read inside a transaction joins it", nestedReadJoins},
 	{"a transaction on a context that is over does not begin", contextOver},
 	{"a transaction whose context ends stores nothing", contextEnds},
 	{"a transaction that has ended writes nothing", writesAfterTheEnd},
@@ -272,6 +274,37 @@ func nestedFalls(t *testing.T, s Stores) {
 		t.Errorf("the error came back as %v", err)
 	}
 	s.isEmpty(t)
+}
+
+func readLeavesAuditEntry(t *testing.T, s Stores) {
+	s.save(t, newProduct(1, "tea"))
+	err := s.Payments.Read(t.Context(), func(ctx context.Context, tx payment.Tx) error {
+		if _, err := tx.Products.Get(ctx, "tea"); err != nil {
+			return err
+		}
+		return tx.AuditLog.Add(ctx, core.AuditEntry{Actor: "root"})
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	equal(t, "audit entries", len(s.auditEntries(t, core.Page{Limit: 10})), 1)
+}
+
+func nestedReadJoins(t *testing.T, s Stores) {
+	s.inTx(t, func(ctx context.Context, outer payment.Tx) error {
+		if err := outer.Products.Save(ctx, newProduct(1, "tea")); err != nil {
+			return err
+		}
+		return errors.Join(
+			s.Orders.Read(ctx, func(ctx context.Context, inner order.Tx) error {
+				_, err := inner.Products.Get(ctx, "tea")
+				return err
+			}),
+			s.Customers.Read(ctx, func(_ context.Context, inner customer.Tx) error {
+				equal(t, "now", inner.Now, outer.Now)
+				return nil
+			}))
+	})
 }
 
 func contextOver(t *testing.T, s Stores) {

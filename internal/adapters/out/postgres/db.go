@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/semaphore"
 
 	"example.com/orders/internal/core"
 )
@@ -23,7 +24,7 @@ import (
 // Config describes how to reach the database.
 type Config struct {
 	// URL is a PostgreSQL connection string. Its pool_max_conns sets the size of the
-	// pool; without it that is four for each core, and eight at least.
+	// pool. Without it, four transactions for each core may write, and eight at least.
 	URL string
 	// MaxConns sets the size of the pool instead, when it is not zero.
 	MaxConns int32
@@ -37,10 +38,13 @@ type Config struct {
 // DB is a pool of connections to one database.
 type DB struct {
 	pool *pgxpool.Pool
+	// writers bounds the transactions that may write; see transact.
+	writers *semaphore.Weighted
 	// begin holds the statements that begin a transaction.
 	begin []statement
-	ids   [core.StockAdjustmentIDs + 1]idPool
-	keys  *Keys
+
+	ids  [core.StockAdjustmentIDs + 1]idPool
+	keys *Keys
 }
 
 // Open returns a DB. It does not connect yet: a database that is down is reported by
@@ -54,7 +58,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	case cfg.MaxConns > 0:
 		pc.MaxConns = cfg.MaxConns
 	case !strings.Contains(cfg.URL, "pool_max_conns"):
-		pc.MaxConns = int32(max(8, 4*runtime.NumCPU())) // some wait for locks, some for COMMIT
+		writers := max(8, 4*runtime.NumCPU()) // some wait for locks, some for COMMIT
+		pc.MaxConns = int32(writers * 4 / 3)
 	}
 	configure := configureSession
 	if cfg.Pooled {
@@ -68,10 +73,14 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
-	db := &DB{pool: pool, begin: begin}
+	db := &DB{pool: pool, writers: semaphore.NewWeighted(maxWriters(pc.MaxConns)), begin: begin}
 	db.keys = &Keys{db: db, recent: recent}
 	return db, nil
 }
+
+// maxWriters returns how many connections of a pool may be used to write. It keeps a
+// quarter for reads, two at least, as far as there are as many.
+func maxWriters(conns int32) int64 { return int64(max(1, conns-max(2, conns/4))) }
 
 // A process that stalls or vanishes in mid-transaction must not keep its locks.
 const idleInTransaction = "15s"

@@ -12,7 +12,7 @@ import (
 // Mismatches compares our own data; see [payment.ReconciliationStore].
 func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 	var rows []dbsqlc.LedgerMismatchesRow
-	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
+	err := db.read(ctx, func(ctx context.Context, t *tx) error {
 		return t.load(ctx, planForWholeTables(ctx), func(q *dbsqlc.Queries) (err error) {
 			rows, err = q.LedgerMismatches(ctx)
 			return err
@@ -33,7 +33,7 @@ func (db *DB) Mismatches(ctx context.Context) ([]payment.Mismatch, error) {
 func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund
-	err := db.inTx(ctx, func(ctx context.Context, t *tx) error {
+	err := db.read(ctx, func(ctx context.Context, t *tx) error {
 		err := t.load(ctx, planForWholeTables(ctx), func(q *dbsqlc.Queries) (err error) {
 			rows, err = q.CardPaymentsToCompare(ctx, dbsqlc.CardPaymentsToCompareParams{Since: since, Uuids: uuids})
 			return err

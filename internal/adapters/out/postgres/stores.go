@@ -27,16 +27,28 @@ func (s orderStore) InTx(ctx context.Context, fn func(context.Context, order.Tx)
 	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
 }
 
+func (s orderStore) Read(ctx context.Context, fn func(context.Context, order.Tx) error) error {
+	return s.db.read(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
+}
+
 type paymentStore struct{ db *DB }
 
 func (s paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
 	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.payments()) })
 }
 
+func (s paymentStore) Read(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
+	return s.db.read(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.payments()) })
+}
+
 type customerStore struct{ db *DB }
 
 func (s customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
 	return s.db.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customers()) })
+}
+
+func (s customerStore) Read(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
+	return s.db.read(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customers()) })
 }
 
 type auditStore struct{ db *DB }

@@ -38,6 +38,8 @@ type tx struct {
 	now time.Time
 	// queued holds the statements that have not been sent.
 	queued []statement
+	// writer reports that the transaction has a place among the writers.
+	writer bool
 	// answered reports that the server has answered a round trip.
 	answered bool
 	// flushed reports that writes were sent before COMMIT, after a savepoint.
@@ -61,12 +63,35 @@ func (db *DB) inTx(ctx context.Context, fn func(context.Context, *tx) error) err
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, t)
 	}
-	return db.transact(ctx, func(ctx context.Context, t *tx) error {
+	return db.transact(ctx, begin(fn))
+}
+
+// read is inTx without a place among the writers. If fn has written, to the audit log,
+// the transaction must not wait for COMMIT without a place: where none is free, it is
+// rolled back and run again as a writer. The outcome of a read is never unknown to its
+// caller, who can repeat it: at worst there are two audit entries.
+func (db *DB) read(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if t, ok := ctx.Value(txKey{}).(*tx); ok {
+		return fn(ctx, t)
+	}
+	err := db.repeat(ctx, begin(fn))
+	if errors.Is(err, errNoPlace) {
+		err = db.transact(ctx, begin(fn))
+	}
+	if errors.Is(err, core.ErrOutcomeUnknown) {
+		return fmt.Errorf("%w: %s", core.ErrUnavailable, err.Error())
+	}
+	return err
+}
+
+// begin reads the time before fn runs.
+func begin(fn func(context.Context, *tx) error) func(context.Context, *tx) error {
+	return func(ctx context.Context, t *tx) error {
 		if err := t.load(ctx, t.readNow(ctx)); err != nil {
 			return err
 		}
 		return fn(ctx, t)
-	})
+	}
 }
 
 // readNow sets t.now.
@@ -78,12 +103,28 @@ func (t *tx) readNow(ctx context.Context) read {
 	}
 }
 
-// transact runs fn in a new transaction and commits it. A transaction that lost a race
+// transact runs fn in a new transaction that may write, and commits it. It waits for a
+// place among the writers before it takes a connection.
+//
+// A COMMIT can take as long as its caller waits: when a synchronous standby is gone, all
+// of them do. The bound of writers leaves connections to those who only read.
+func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if err := db.writers.Acquire(ctx, 1); err != nil {
+		return unavailable(fmt.Errorf("wait for other commands: %w", err))
+	}
+	defer db.writers.Release(1)
+	return db.repeat(ctx, func(ctx context.Context, t *tx) error {
+		t.writer = true
+		return fn(ctx, t)
+	})
+}
+
+// repeat runs fn in a new transaction and commits it. A transaction that lost a race
 // (see lostRace) is rolled back and run again from the beginning, up to maxRuns times,
 // after a random pause so that two of them do not meet again. A transaction whose
 // connection was dead before it began is run once more. Nothing else is repeated: above
 // all not a commit whose outcome is unknown.
-func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) error {
 	acquire := db.pool.Acquire
 	for run := 1; ; run++ {
 		err := db.transactOnce(ctx, acquire, fn)
@@ -145,6 +186,10 @@ var errDeadConnection = errors.New("dead connection")
 
 // errReleased is the error of work on a transaction that has ended.
 var errReleased = errors.New("the transaction has ended")
+
+// errNoPlace reports that a transaction that was to read has written, and there is no
+// place among the writers.
+var errNoPlace = errors.New("too many transactions write")
 
 // errNothingToCommit makes transact succeed without a commit. A transaction that only
 // read returns it to save the round trip.
@@ -220,6 +265,12 @@ func (t *tx) commit(ctx context.Context) error {
 		return unavailable(err) // COMMIT has not been sent, so the outcome is known
 	}
 	wrote := t.flushed || len(t.queued) > 0
+	if wrote && !t.writer {
+		if !t.db.writers.TryAcquire(1) {
+			return errNoPlace
+		}
+		defer t.db.writers.Release(1)
+	}
 	batch := t.flush(false)
 	batch.Queue("commit")
 	results := t.conn.SendBatch(ctx, batch)

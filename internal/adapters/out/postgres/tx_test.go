@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -533,6 +534,91 @@ func TestBrokenConnection_StoresNothing(t *testing.T) {
 	}
 }
 
+// Commands that wait, for a lock or for a standby, leave connections to reads.
+func TestReads_DoNotWaitForWriters(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	if _, err := inTx(t, d.DB, saveTea); err != nil {
+		t.Fatal(err)
+	}
+	const commands = 12
+	db := open(t, d.url+"&pool_max_conns=4&application_name=busy")
+	holder, err := d.plain.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := holder.Exec(t.Context(), "SELECT FROM product FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	lockTea := func(ctx context.Context, tx order.Tx) error {
+		_, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
+		return err
+	}
+	var ended atomic.Int32
+	var all sync.WaitGroup
+	for range commands {
+		all.Go(func() {
+			if _, err := inTx(t, db, lockTea); err != nil {
+				t.Error(err)
+			}
+			ended.Add(1)
+		})
+	}
+	d.await(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'busy' AND datname = current_database()", 2)
+
+	for range 2 * commands {
+		readTea(t, db)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := db.Orders().InTx(short, saveTea); kindOf(err) != core.ErrUnavailable {
+		t.Errorf("a command that found no place: %v", err)
+	}
+	audited := make(chan error, 1)
+	go func() {
+		audited <- db.Orders().Read(t.Context(), func(ctx context.Context, tx order.Tx) error {
+			return tx.AuditLog.Add(ctx, core.AuditEntry{Actor: "root", Action: "Read", Resource: "product/tea"})
+		})
+	}()
+	readTea(t, db)
+	if n := ended.Load(); n > 0 {
+		t.Errorf("%d commands have ended: this proves nothing", n)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if err := <-audited; err != nil || d.count(t, "SELECT count(*) FROM audit_log") != 1 {
+		t.Errorf("an audited read: %v", err)
+	}
+}
+
+func readTea(t *testing.T, db *postgres.DB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := db.Orders().Read(ctx, func(ctx context.Context, tx order.Tx) error {
+		_, err := tx.Products.Get(ctx, "tea")
+		return err
+	}); err != nil {
+		t.Errorf("a read: %v", err)
+	}
+}
+
+func TestAuditedRead_IsUnavailableWhenTheAnswerToCommitIsLost(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	p.loseAnswersToCommit(1)
+	err := open(t, url).Orders().Read(t.Context(), func(ctx context.Context, tx order.Tx) error {
+		return tx.AuditLog.Add(ctx, core.AuditEntry{Actor: "root", Action: "Read", Resource: "product/tea"})
+	})
+	if kindOf(err) != core.ErrUnavailable || p.lostAnswers() != 1 {
+		t.Errorf("got %v; a read can be repeated", err)
+	}
+}
+
 // After a failover or a restart of a pooler, all idle connections are dead.
 func TestDeadConnections_AreReplacedBeforeACommandBegins(t *testing.T) {
 	t.Parallel()
@@ -548,7 +634,7 @@ func TestDeadConnections_AreReplacedBeforeACommandBegins(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
 			p, url := d.through(t)
-			db := open(t, url+"&pool_max_conns=4")
+			db := open(t, url+"&pool_max_conns=8")
 			connectAll(t, db, 4)
 			kill(t, d, p)
 			if attempts, err := inTx(t, db, saveTea); attempts != 1 || err != nil {

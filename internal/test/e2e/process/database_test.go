@@ -2,6 +2,8 @@ package process_test
 
 import (
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -76,4 +78,68 @@ func wantReadsOnly(t *testing.T, s *e2e.Service, commands []e2e.Command) {
 	if r := s.Send(t, e2e.Get(s.SellerToken(t), "/orders")); r.Status != http.StatusOK {
 		t.Errorf("a read: %s", r.Verdict())
 	}
+}
+
+// COMMIT waits for a standby that is gone, as long as its client waits. More commands than
+// the pool has connections do so here, and everything that only reads must go on.
+func TestReads_GoOnWhileCommandsWaitForTheStandby(t *testing.T) {
+	t.Parallel()
+	const commands = 12
+	servers := pgtest.NewReplicated(t)
+	env := e2e.NewEnv(t)
+	env.DatabaseURL = servers.URL()
+	env.Connect(t)
+	s := env.StartReplica(t, env.DatabaseSetting(t, "pool_max_conns", "4"))
+	reads := prepareEveryRead(t, s)
+	calls := make([]e2e.Call, commands)
+	for i := range calls {
+		calls[i] = env.CreditCall(t, e2e.Alice, "1.00")
+	}
+	servers.SetSynchronous(t, true)
+	servers.StopStandby()
+	replies := make(chan e2e.Reply, commands)
+	var all sync.WaitGroup
+	for _, call := range calls {
+		all.Go(func() { replies <- s.Send(t, call) })
+	}
+	servers.AwaitCommit(t)
+
+	for _, read := range reads {
+		if r := s.Send(t, read.Call); r.Status != read.Status {
+			t.Errorf("%s: %s, want %d", read.Operation.ID, r.Verdict(), read.Status)
+		}
+	}
+	if len(replies) > 0 {
+		t.Errorf("a command has ended before the reads: %s", (<-replies).Verdict())
+	}
+	all.Wait()
+	close(replies)
+	for r := range replies {
+		if v := r.Verdict(); v != "503 outcome_unknown" && v != "503 unavailable" {
+			t.Errorf("a command: %s", v)
+		}
+	}
+	servers.StartStandby(t)
+	for _, call := range calls { // each key resolves what became of its command
+		e2e.Want[e2e.Transaction](t, s, http.StatusCreated, call)
+	}
+	if n := env.Count(t, "SELECT count(*) FROM ledger_entry WHERE customer_id = $1", e2e.Alice); n != commands {
+		t.Errorf("%d ledger entries, want %d", n, commands)
+	}
+}
+
+// prepareEveryRead returns a request of each route that only reads. Two are not among them:
+// what is known of a key waits for the standby, as a replay does, and a read of the audit
+// log writes an entry.
+func prepareEveryRead(t *testing.T, s *e2e.Service) []e2e.Command {
+	t.Helper()
+	var reads []e2e.Command
+	for name := range e2e.Routes {
+		c := s.Prepare(t, name)
+		if c.Call.Method == http.MethodGet && !slices.Contains([]string{"getIdempotencyKey", "listAuditLog"}, c.Operation.ID) {
+			c.Call.Token = s.Token(t, c.Customer, "customer") // whose reads leave no audit entry
+			reads = append(reads, c)
+		}
+	}
+	return reads
 }
