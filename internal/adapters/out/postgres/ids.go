@@ -49,7 +49,8 @@ func (p *idPool) take() (int64, bool) {
 	}
 	b := &p.blocks[last]
 	id := b.next
-	if b.next++; b.next == b.end {
+	b.next++
+	if b.next == b.end {
 		p.blocks = p.blocks[:last]
 	}
 	return id, true
