@@ -3,27 +3,25 @@
 package telemetry
 
 import (
-	"context"
+	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
 )
-
-// scrapeTimeout bounds how long a scrape waits for the database.
-const scrapeTimeout = 2 * time.Second
 
 // Metrics are the metrics of a process.
 type Metrics struct {
 	registry   *prometheus.Registry
 	mismatches prometheus.Gauge
 	webhooks   prometheus.Counter
+	log        zerolog.Logger
 }
 
 // New returns the metrics of the Go runtime, of the process and of reconciliation.
-func New() *Metrics {
+func New(log zerolog.Logger) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		mismatches: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -34,6 +32,7 @@ func New() *Metrics {
 			Name: "orders_webhooks_rejected_total",
 			Help: "Signed webhooks that were not applied: they cannot be read, or differ from our payment. Should be 0.",
 		}),
+		log: log,
 	}
 	m.registry.MustRegister(m.mismatches, m.webhooks, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -46,43 +45,16 @@ func (m *Metrics) Reconciled(mismatches int) { m.mismatches.Set(float64(mismatch
 // WebhookRejected counts a webhook that is signed and was not applied.
 func (m *Metrics) WebhookRejected() { m.webhooks.Inc() }
 
-// Outbox adds the backlog of the outbox: how many events wait to be published, and the
-// age of the oldest.
-func (m *Metrics) Outbox(backlog func(ctx context.Context) (waiting int64, oldest time.Duration, err error)) {
-	m.registry.MustRegister(&outbox{backlog: backlog})
+// Database adds the metrics of the database, which read reads.
+func (m *Metrics) Database(read ReadDatabase) {
+	m.registry.MustRegister(&databaseCollector{read: read, log: m.log, up: true})
 }
 
-// Handler serves the metrics to Prometheus.
+// Handler serves the metrics to Prometheus. What one collector cannot report is logged,
+// and the other metrics are served.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-}
-
-var (
-	waitingEvents = prometheus.NewDesc("orders_outbox_events", "Events that wait to be published. Counts 10000 at most.", nil, nil)
-	oldestEvent   = prometheus.NewDesc("orders_outbox_oldest_seconds", "Age of the oldest event that waits to be published, 0 if none waits.", nil, nil)
-)
-
-// outbox reads the backlog from the database at each scrape.
-type outbox struct {
-	backlog func(ctx context.Context) (int64, time.Duration, error)
-}
-
-// Describe implements [prometheus.Collector].
-func (o *outbox) Describe(ch chan<- *prometheus.Desc) {
-	ch <- waitingEvents
-	ch <- oldestEvent
-}
-
-// Collect implements [prometheus.Collector]. If the database does not answer, the
-// scrape fails.
-func (o *outbox) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-	defer cancel()
-	waiting, oldest, err := o.backlog(ctx)
-	if err != nil {
-		ch <- prometheus.NewInvalidMetric(waitingEvents, err)
-		return
-	}
-	ch <- prometheus.MustNewConstMetric(waitingEvents, prometheus.GaugeValue, float64(waiting))
-	ch <- prometheus.MustNewConstMetric(oldestEvent, prometheus.GaugeValue, oldest.Seconds())
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError,
+		ErrorLog:      slog.NewLogLogger(zerolog.NewSlogHandler(m.log), slog.LevelWarn),
+	})
 }

@@ -37,7 +37,7 @@ type App struct {
 
 // New puts the service together. It fails if the schema is older than the binary.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
-	a := &App{metrics: telemetry.New()}
+	a := &App{metrics: telemetry.New(log)}
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
 		a.Close()
@@ -63,7 +63,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if a.broker, err = connectBroker(inBackground, a.jobDB, cfg, log); err != nil {
 		return err
 	}
-	a.metrics.Outbox(a.jobDB.Outbox().Backlog)
+	a.metrics.Database(a.readMetrics)
 	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, cfg, log))
 	return err
 }

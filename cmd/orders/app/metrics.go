@@ -1,0 +1,14 @@
+package app
+
+import (
+	"context"
+
+	"example.com/orders/internal/telemetry"
+)
+
+// readMetrics reads what the metrics report of the database, on a connection of the
+// jobs.
+func (a *App) readMetrics(ctx context.Context) (telemetry.Database, error) {
+	events, oldest, err := a.jobDB.Outbox().Backlog(ctx)
+	return telemetry.Database{OutboxEvents: events, OutboxOldest: oldest}, err
+}

@@ -1,0 +1,97 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+const (
+	// visitTimeout bounds how long a scrape waits for the database.
+	visitTimeout = 2 * time.Second
+	// visitInterval is how long scrapes share the result of one visit to the database.
+	visitInterval = time.Second
+)
+
+// Database is what the metrics report of the database.
+type Database struct {
+	// OutboxEvents is the number of events that wait to be published, and OutboxOldest
+	// the age of the oldest.
+	OutboxEvents int64
+	OutboxOldest time.Duration
+}
+
+// ReadDatabase visits the database once.
+type ReadDatabase func(ctx context.Context) (Database, error)
+
+var (
+	databaseUp = prometheus.NewDesc("orders_database_up",
+		"1 if the database answered when the metrics were last read from it, else 0.", nil, nil)
+	outboxEvents = prometheus.NewDesc("orders_outbox_events", "Events that wait to be published. Counts 10000 at most.", nil, nil)
+	outboxOldest = prometheus.NewDesc("orders_outbox_oldest_seconds",
+		"Age of the oldest event that waits to be published, 0 if none waits.", nil, nil)
+)
+
+// databaseCollector reads the database when Prometheus asks. If the database does not
+// answer, the metrics that come from it are absent, and orders_database_up is 0.
+type databaseCollector struct {
+	read ReadDatabase
+	log  zerolog.Logger
+
+	mu      sync.Mutex
+	visited time.Time // when the last visit ended
+	found   Database
+	up      bool
+}
+
+// Describe implements [prometheus.Collector].
+func (c *databaseCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- databaseUp
+	ch <- outboxEvents
+	ch <- outboxOldest
+}
+
+// Collect implements [prometheus.Collector].
+func (c *databaseCollector) Collect(ch chan<- prometheus.Metric) {
+	found, up := c.visit()
+	if !up {
+		ch <- gauge(databaseUp, 0)
+		return
+	}
+	ch <- gauge(databaseUp, 1)
+	ch <- gauge(outboxEvents, float64(found.OutboxEvents))
+	ch <- gauge(outboxOldest, found.OutboxOldest.Seconds())
+}
+
+func gauge(desc *prometheus.Desc, value float64) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
+}
+
+// visit returns what the last visit to the database found. Scrapes that come together,
+// or within visitInterval, share one visit: the others wait for it here.
+func (c *databaseCollector) visit() (found Database, up bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.visited) < visitInterval {
+		return c.found, c.up
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), visitTimeout)
+	defer cancel()
+	found, err := c.read(ctx)
+	c.logChange(err)
+	c.found, c.up, c.visited = found, err == nil, time.Now()
+	return c.found, c.up
+}
+
+// logChange writes one line when the database stops to answer, and one when it answers.
+func (c *databaseCollector) logChange(err error) {
+	switch {
+	case err != nil && c.up:
+		c.log.Warn().Err(err).Msg("database metrics unavailable")
+	case err == nil && !c.up:
+		c.log.Info().Msg("database metrics available")
+	}
+}

@@ -1,0 +1,64 @@
+package process_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// scrape returns the status and the metrics of a process.
+func scrape(t testing.TB, adminAddr string) (status int, metrics string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+adminAddr+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// awaitMetric waits until a process reports a line. Each scrape must be complete: it
+// has the metrics of the process, whatever the database does.
+func awaitMetric(t testing.TB, adminAddr, line string) (metrics string) {
+	t.Helper()
+	e2e.Eventually(t, line, func() bool {
+		status, scraped := scrape(t, adminAddr)
+		if status != http.StatusOK || !strings.Contains(scraped, "process_open_fds ") {
+			t.Fatalf("metrics: status %d: %s", status, scraped)
+		}
+		metrics = scraped
+		return strings.Contains(scraped, line+"\n")
+	})
+	return metrics
+}
+
+func TestMetrics_SurviveTheDatabase(t *testing.T) {
+	t.Parallel()
+	binary, env, admin := e2e.BuildOrders(t), e2e.NewEnv(t), e2e.FreeAddr(t)
+	server := useDurableDatabase(t, env)
+	env.StartProcess(t, binary, "ORDERS_ADMIN_ADDR="+admin)
+	awaitMetric(t, admin, "orders_outbox_events 0")
+
+	server.Kill()
+	without := awaitMetric(t, admin, "orders_database_up 0")
+	if strings.Contains(without, "orders_outbox_") {
+		t.Errorf("the outbox of a database that is down is reported:\n%s", without)
+	}
+
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitMetric(t, admin, "orders_outbox_events 0")
+	awaitMetric(t, admin, "orders_database_up 1")
+}
