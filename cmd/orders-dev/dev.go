@@ -34,6 +34,7 @@ func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 // serve runs the service beside its servers and prints commands to try.
 func serve(ctx context.Context, s *servers, out io.Writer) error {
 	log := app.NewLog(s.cfg, out)
+	app.SetDefaultLog(log)
 	service, err := app.New(ctx, s.cfg, log)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ func serve(ctx context.Context, args, environ []string, out io.Writer) error {
 	}
 	tuneMemory(environ)
 	log := app.NewLog(cfg, out)
+	app.SetDefaultLog(log)
 	ln, err := app.Listen(ctx, cfg)
 	if err != nil {
 		return err

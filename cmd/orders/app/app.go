@@ -32,12 +32,13 @@ type App struct {
 	jobs      *jobs.Runner
 	metrics   *telemetry.Metrics
 	readiness *readiness
+	log       zerolog.Logger
 	draining  atomic.Bool
 }
 
 // New puts the service together. It fails if the schema is older than the binary.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
-	a := &App{metrics: telemetry.New(log)}
+	a := &App{metrics: telemetry.New(log), log: log}
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
 		a.Close()

@@ -2,6 +2,7 @@ package app
 
 import (
 	"io"
+	"log/slog"
 	"os"
 	"time"
 
@@ -25,4 +26,12 @@ func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd())}
 	}
 	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Logger()
+}
+
+// SetDefaultLog makes log the destination of what libraries log by themselves, with the
+// packages log and log/slog, for the whole process. Without it, they write plain text
+// between our lines.
+func SetDefaultLog(log zerolog.Logger) {
+	slog.SetDefault(slog.New(zerolog.NewSlogHandler(log)))
+	slog.SetLogLoggerLevel(slog.LevelWarn) // the package log has no levels, and is used for problems
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
 )
@@ -62,7 +65,7 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	wait := a.broker.start(background)
 	defer wait()
 	defer stop()
-	public, admin := server(a.handler), server(a.adminHandler())
+	public, admin := server(a.handler, a.log), server(a.adminHandler(), a.log)
 	failed := make(chan error, 2)
 	go func() { failed <- public.Serve(ln.Public) }()
 	go func() { failed <- admin.Serve(ln.Admin) }()
@@ -82,9 +85,10 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 // endless requests end. It does not limit the time of a handler: commands have a
 // deadline of their own, and a 503 while a command commits would report a failure that
 // did not happen.
-func server(h http.Handler) *http.Server {
+func server(h http.Handler, log zerolog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
+		ErrorLog:          slog.NewLogLogger(zerolog.NewSlogHandler(log), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      60 * time.Second,

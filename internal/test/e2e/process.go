@@ -47,6 +47,9 @@ func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Pro
 	return p
 }
 
+// Log returns what the process has written so far.
+func (p *Process) Log() string { return p.log.String() }
+
 // ServiceOf returns a process as a service that calls can be sent to.
 func (e *Env) ServiceOf(p *Process) *Service { return &Service{Env: e, URL: p.URL} }
 

@@ -9,10 +9,10 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// scrape returns the status and the metrics of a process.
-func scrape(t testing.TB, adminAddr string) (status int, metrics string) {
+// get returns the status and the body of a response.
+func get(t testing.TB, url string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+adminAddr+"/metrics", http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,11 +21,11 @@ func scrape(t testing.TB, adminAddr string) (status int, metrics string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	read, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(body)
+	return resp.StatusCode, string(read)
 }
 
 // awaitMetric waits until a process reports a line. Each scrape must be complete: it
@@ -33,7 +33,7 @@ func scrape(t testing.TB, adminAddr string) (status int, metrics string) {
 func awaitMetric(t testing.TB, adminAddr, line string) (metrics string) {
 	t.Helper()
 	e2e.Eventually(t, line, func() bool {
-		status, scraped := scrape(t, adminAddr)
+		status, scraped := get(t, "http://"+adminAddr+"/metrics")
 		if status != http.StatusOK || !strings.Contains(scraped, "process_open_fds ") {
 			t.Fatalf("metrics: status %d: %s", status, scraped)
 		}

@@ -1,0 +1,96 @@
+package process_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// chattyIssuer serves a key set on connections that it keeps open, and goes on to talk on
+// them, which net/http reports with the package log.
+func chattyIssuer(t testing.TB, keys string) (url string) {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go talk(conn, keys)
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// talk answers one request, and then writes what nobody asked for.
+func talk(conn net.Conn, keys string) {
+	defer func() { _ = conn.Close() }()
+	if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+		return
+	}
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sunsolicited", len(keys), keys); err != nil {
+		return
+	}
+	_, _ = conn.Read(make([]byte, 1)) // until the other side closes the connection
+}
+
+// fewFiles returns a program that runs a binary with so few file descriptors that its
+// server cannot accept many connections, which net/http reports.
+func fewFiles(t testing.TB, binary string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "orders")
+	script := fmt.Sprintf("#!/bin/sh\nulimit -n 64\nexec %q \"$@\"\n", binary)
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// wantLine waits for a warning in the log of a process, every line of which must be JSON.
+func wantLine(t testing.TB, p *e2e.Process, text string) {
+	t.Helper()
+	e2e.Eventually(t, "a warning: "+text, func() bool {
+		found := false
+		for written := range strings.Lines(p.Log()) {
+			if !strings.HasSuffix(written, "\n") {
+				break // its end is still to come
+			}
+			var line struct{ Level, Message string }
+			if err := json.Unmarshal([]byte(written), &line); err != nil {
+				t.Fatalf("%v in the line %s", err, written)
+			}
+			found = found || line.Level == "warn" && strings.Contains(line.Message, text)
+		}
+		return found
+	})
+}
+
+func TestLog_HasOnlyLinesOfJSON(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	_, keys := get(t, env.JWKSURL)
+	p := env.StartProcess(t, fewFiles(t, e2e.BuildOrders(t)), "ORDERS_JWKS_URL="+chattyIssuer(t, keys))
+	wantLine(t, p, "Unsolicited response")
+
+	for range 64 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(p.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	wantLine(t, p, "too many open files")
+}
