@@ -166,6 +166,20 @@ func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) 
 	return p.Publisher.Publish(context.WithoutCancel(ctx), events)
 }
 
+// panickingPublisher panics the first time.
+type panickingPublisher struct {
+	outbox.Publisher
+	panicked bool
+}
+
+func (p *panickingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]uuid.UUID, error) {
+	if !p.panicked {
+		p.panicked = true
+		panic("no such event")
+	}
+	return p.Publisher.Publish(ctx, events)
+}
+
 // halfPublisher acknowledges the first half of each batch, rounded up, and fails for
 // the other. It records the ids of each batch.
 type halfPublisher struct{ batches *[][]uuid.UUID }

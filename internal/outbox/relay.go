@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/panics"
 )
 
 const (
@@ -109,8 +111,13 @@ func (r *Relay) Run(ctx context.Context) {
 }
 
 // relayBatch publishes one batch and returns how many events it had. It publishes only
-// while its own lease lasts.
-func (r *Relay) relayBatch(ctx context.Context) (int, error) {
+// while its own lease lasts. A panic is a failure as any other.
+func (r *Relay) relayBatch(ctx context.Context) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panics.Recovered(v)
+		}
+	}()
 	if held, err := r.lease(ctx); err != nil || !held {
 		return 0, err
 	}

@@ -1,7 +1,9 @@
 package outbox_test
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +128,24 @@ func TestRelay_MarksWhatWasAcknowledgedBeforeAFailure(t *testing.T) {
 	want := [][]uuid.UUID{{id(0), id(1), id(2), id(3)}, {id(2), id(3)}, {id(3)}}
 	if diff := cmp.Diff(want, batches[:min(3, len(batches))]); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
+	}
+}
+
+// A panic would end the process, and the next relay would meet the same event.
+func TestRelay_ContinuesAfterAPanic(t *testing.T) {
+	t.Parallel()
+	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
+	write(t, db, "thing/0", 0, 4)
+	var log bytes.Buffer
+	stop := start(t, &outbox.Relay{
+		Store: db.Outbox(), Log: zerolog.New(&log),
+		Publisher: &panickingPublisher{Publisher: natstest.Publisher(t, broker)},
+	})
+	natstest.AwaitPublished(t, db.Outbox())
+	stop()
+	readStream(t, broker).want(t, 1, 4)
+	if !strings.Contains(log.String(), "panic: no such event") {
+		t.Errorf("the log is %s", &log)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/panics"
 )
 
 const (
@@ -80,10 +82,21 @@ func (c *databaseCollector) visit() (found Database, up bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), visitTimeout)
 	defer cancel()
-	found, err := c.read(ctx)
+	found, err := c.readOrRecover(ctx)
 	c.logChange(err)
 	c.found, c.up, c.visited = found, err == nil, time.Now()
 	return c.found, c.up
+}
+
+// readOrRecover turns a panic into an error. Prometheus collects in a goroutine of its
+// own, where a panic would end the process.
+func (c *databaseCollector) readOrRecover(ctx context.Context) (found Database, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panics.Recovered(v)
+		}
+	}()
+	return c.read(ctx)
 }
 
 // logChange writes one line when the database stops to answer, and one when it answers.

@@ -79,6 +79,18 @@ func TestHandler_SurvivesTheDatabase(t *testing.T) {
 	})
 }
 
+// Prometheus collects in a goroutine of its own, where a panic would end the process.
+func TestHandler_SurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	m := telemetry.New(zerolog.New(&log))
+	m.Database(func(context.Context) (telemetry.Database, error) { panic("no such row") })
+	wantMetrics(t, scrape(t, m), "orders_database_up 0")
+	if !strings.Contains(log.String(), "panic: no such row") {
+		t.Errorf("the log is %s", &log)
+	}
+}
+
 func TestHandler_SharesOneVisitToTheDatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

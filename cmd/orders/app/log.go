@@ -10,22 +10,30 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
+	"example.com/orders/internal/panics"
 )
 
-// zerolog has one time format for the whole process. Ours is RFC 3339 in UTC.
+// zerolog has one time format and one source of stacks for the whole process. Our times
+// are RFC 3339 in UTC, and a stack belongs to each panic.
 func init() {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
+	zerolog.ErrorStackMarshaler = func(err error) any { //nolint:reassign // a setting, and no error
+		if stack := panics.StackOf(err); stack != "" {
+			return stack
+		}
+		return nil
+	}
 }
 
 // NewLog returns a log that writes to out, in the format and from the level that cfg
-// names.
+// names. A line about an error that was a panic has its stack.
 func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "console" {
 		file, _ := out.(*os.File)
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd())}
 	}
-	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Logger()
+	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Stack().Logger()
 }
 
 // SetDefaultLog makes log the destination of what libraries log by themselves, with the

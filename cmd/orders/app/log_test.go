@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/panics"
 )
 
 // logBuffer is a log that a test reads while a server writes to it.
@@ -72,5 +75,21 @@ func TestServer_LogsTheErrorsOfItsConnections(t *testing.T) {
 	lines := log.lines(t)
 	if len(lines) != 1 || lines[0]["level"] != "warn" || !strings.Contains(lines[0]["message"].(string), "panic serving") {
 		t.Errorf("the log is %v, want one warning", lines)
+	}
+}
+
+func TestNewLog_AddsTheStackOfAPanic(t *testing.T) {
+	t.Parallel()
+	var out logBuffer
+	log := NewLog(config.Config{LogFormat: "json"}, &out)
+	log.Warn().Err(errors.New("broken")).Msg("an error")
+	log.Warn().Err(panics.Recovered("a bug")).Msg("a panic")
+
+	lines := out.lines(t)
+	if len(lines) != 2 || lines[0]["stack"] != nil {
+		t.Fatalf("the log is %v, want two lines, the first one without a stack", lines)
+	}
+	if stack, _ := lines[1]["stack"].(string); !strings.Contains(stack, "log_test.go") || lines[1]["error"] != "panic: a bug" {
+		t.Errorf("the line of the panic is %v", lines[1])
 	}
 }

@@ -27,6 +27,7 @@ const (
 	adapters    = module + "internal/adapters"
 	idempotency = module + "internal/idempotency"
 	outbox      = module + "internal/outbox"
+	panics      = module + "internal/panics"
 	devServers  = module + "internal/dev"
 	testHelp    = module + "internal/test"
 	commands    = module + "cmd"
@@ -80,13 +81,13 @@ var rules = append(areaRules(), []rule{
 		forbidden: []string{
 			module + "...", "net/http/...", "github.com/jackc/pgx/v5/...", "github.com/nats-io/nats.go/...",
 		},
-		except: []string{outbox + "/..."},
+		except: []string{outbox + "/...", panics},
 	},
 	{
 		name:     "adapters know the core, the guard, the outbox and the contract",
 		packages: adapters + "/...", forbidden: []string{module + "..."},
 		except: []string{
-			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", module + "api",
+			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, module + "api",
 		},
 	},
 	{

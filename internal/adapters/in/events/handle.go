@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/panics"
 )
 
 // maxRetryDelay bounds the time between two deliveries of a message.
@@ -21,25 +21,33 @@ const maxRetryDelay = time.Minute
 func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), processTimeout)
 	defer cancel()
-	err := c.process(ctx, msg)
-	if bad, ok := errors.AsType[*unprocessable](err); ok {
-		err = c.deadLetter(ctx, msg, bad)
-	}
-	if err != nil {
+	if err := c.finish(ctx, msg); err != nil {
 		c.retryLater(msg, err)
 	}
 }
 
-// process runs the use case and acknowledges the message. While the use case runs, it
-// extends the acknowledgement deadline.
+// finish processes or dead-letters a message. It turns a panic into an error: one
+// message must not end the process, and do so again with each delivery.
+func (c *Consumer) finish(ctx context.Context, msg jetstream.Msg) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panics.Recovered(v)
+		}
+	}()
+	err = c.process(ctx, msg)
+	if bad, ok := errors.AsType[*unprocessable](err); ok {
+		return c.deadLetter(ctx, msg, bad)
+	}
+	return err
+}
+
+// process runs the use case and acknowledges the message.
 func (c *Consumer) process(ctx context.Context, msg jetstream.Msg) error {
 	cmd, err := decode(msg)
 	if err != nil {
 		return err
 	}
-	stop := extendDeadline(msg, c.cfg.AckWait/3)
-	err = c.restock(ctx, cmd)
-	stop()
+	err = c.restock(ctx, msg, cmd)
 	if fault, refused := errors.AsType[*core.Fault](err); refused {
 		return &unprocessable{string(fault.Code), fault.Detail}
 	}
@@ -49,15 +57,10 @@ func (c *Consumer) process(ctx context.Context, msg jetstream.Msg) error {
 	return msg.Ack()
 }
 
-// restock calls the use case and turns a panic into an error: one message must not end
-// the process, and do so again with each delivery.
-func (c *Consumer) restock(ctx context.Context, cmd order.Restock) (err error) {
-	defer func() {
-		if recover() != nil {
-			c.cfg.Log.Error().Bytes("stack", debug.Stack()).Msg("panic")
-			err = errors.New("panic")
-		}
-	}()
+// restock calls the use case. While it runs, the acknowledgement deadline of its message
+// is extended.
+func (c *Consumer) restock(ctx context.Context, msg jetstream.Msg, cmd order.Restock) error {
+	defer extendDeadline(msg, c.cfg.AckWait/3)()
 	return c.cfg.Restock(ctx, cmd)
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/panics"
 )
 
 // requestLog writes one event per request. Its fields are listed here and nothing else
@@ -76,6 +78,7 @@ func (l requestLog) write(e *logEntry, method string, status int, took time.Dura
 		sum := sha256.Sum256([]byte(e.key))
 		event.Str("key_sha256", hex.EncodeToString(sum[:6]))
 	}
+	optional(event, "stack", panics.StackOf(e.cause))
 	event.AnErr("cause", e.cause).Msg("request")
 }
 

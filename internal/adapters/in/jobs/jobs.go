@@ -26,6 +26,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/panics"
 )
 
 const (
@@ -131,6 +133,7 @@ func New(cfg Config) (*Runner, error) {
 		CompletedJobRetentionPeriod: keepFinished,
 		PollOnly:                    cfg.PollOnly,
 		ErrorHandler:                errorLog{cfg.Log},
+		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(recoverPanic)},
 		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
 	})
 	if err != nil {
@@ -227,7 +230,18 @@ func (l errorLog) HandleError(_ context.Context, job *rivertype.JobRow, err erro
 	return nil
 }
 
-// HandlePanic does nothing: River logs panics as errors.
+// HandlePanic is never called: recoverPanic has turned each panic into an error.
 func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *river.ErrorHandlerResult {
 	return nil
+}
+
+// recoverPanic turns the panic of a job into an error. River would write the whole value
+// of the panic to its log and to its table.
+func recoverPanic(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panics.Recovered(v)
+		}
+	}()
+	return work(ctx)
 }

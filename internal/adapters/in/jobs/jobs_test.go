@@ -196,6 +196,27 @@ func TestRunner_RunsAJobAgainAfterAFailure(t *testing.T) {
 	}
 }
 
+// River would write the whole value to its log and to its table.
+func TestRunner_KeepsTheDataOfAPanicOutOfLogAndTable(t *testing.T) {
+	t.Parallel()
+	const secret = "alice@example.com"
+	pool := newPool(t)
+	release := &batches{run: func(context.Context, int) (int, error) { panic(struct{ Email string }{secret}) }}
+	runner, log := newRunner(t, pool, release, &batches{}, onlyAtStart)
+	start(t, runner)
+	testwait.Until(t, "the job failed", func() bool { return countJobs(t, pool, reservations, "discarded") == 1 })
+	var stored string
+	err := pool.QueryRow(t.Context(), "SELECT errors::text FROM river.river_job WHERE kind = $1", reservations).Scan(&stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, text := range map[string]string{"log": log.String(), "table": stored} {
+		if strings.Contains(text, secret) || !strings.Contains(text, "panic: a value of type struct") {
+			t.Errorf("the %s contains %s", where, text)
+		}
+	}
+}
+
 func TestRunner_RefusesASchemaThatIsNotCurrent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
