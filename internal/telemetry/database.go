@@ -24,6 +24,10 @@ type Database struct {
 	// the age of the oldest.
 	OutboxEvents int64
 	OutboxOldest time.Duration
+	// Mismatches is how many mismatches reconciliation has found, and ReconciliationAge the
+	// time since it last compared everything, negative if it never did.
+	Mismatches        int64
+	ReconciliationAge time.Duration
 }
 
 // ReadDatabase visits the database once.
@@ -35,6 +39,10 @@ var (
 	outboxEvents = prometheus.NewDesc("orders_outbox_events", "Events that wait to be published. Counts 10000 at most.", nil, nil)
 	outboxOldest = prometheus.NewDesc("orders_outbox_oldest_seconds",
 		"Age of the oldest event that waits to be published, 0 if none waits.", nil, nil)
+	mismatches = prometheus.NewDesc("orders_reconciliation_mismatches",
+		"Mismatches that reconciliation found in its last pass, or in the present one if those are more. Must be 0.", nil, nil)
+	reconciliationAge = prometheus.NewDesc("orders_reconciliation_age_seconds",
+		"Time since reconciliation last compared everything, absent if it never did.", nil, nil)
 )
 
 // databaseCollector reads the database when Prometheus asks. If the database does not
@@ -54,6 +62,8 @@ func (c *databaseCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- databaseUp
 	ch <- outboxEvents
 	ch <- outboxOldest
+	ch <- mismatches
+	ch <- reconciliationAge
 }
 
 // Collect implements [prometheus.Collector].
@@ -66,6 +76,10 @@ func (c *databaseCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(databaseUp, 1)
 	ch <- gauge(outboxEvents, float64(found.OutboxEvents))
 	ch <- gauge(outboxOldest, found.OutboxOldest.Seconds())
+	ch <- gauge(mismatches, float64(found.Mismatches))
+	if found.ReconciliationAge >= 0 {
+		ch <- gauge(reconciliationAge, found.ReconciliationAge.Seconds())
+	}
 }
 
 func gauge(desc *prometheus.Desc, value float64) prometheus.Metric {

@@ -14,33 +14,25 @@ import (
 
 // Metrics are the metrics of a process.
 type Metrics struct {
-	registry   *prometheus.Registry
-	mismatches prometheus.Gauge
-	webhooks   prometheus.Counter
-	log        zerolog.Logger
+	registry *prometheus.Registry
+	webhooks prometheus.Counter
+	log      zerolog.Logger
 }
 
-// New returns the metrics of the Go runtime, of the process and of reconciliation.
+// New returns the metrics of the Go runtime, of the process and of webhooks.
 func New(log zerolog.Logger) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		mismatches: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "orders_reconciliation_differences",
-			Help: "Mismatches that the last reconciliation found. Must be 0.",
-		}),
 		webhooks: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orders_webhooks_rejected_total",
 			Help: "Signed webhooks that were not applied: they cannot be read, or differ from our payment. Should be 0.",
 		}),
 		log: log,
 	}
-	m.registry.MustRegister(m.mismatches, m.webhooks, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.webhooks, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
-
-// Reconciled sets how many mismatches the last reconciliation found.
-func (m *Metrics) Reconciled(mismatches int) { m.mismatches.Set(float64(mismatches)) }
 
 // WebhookRejected counts a webhook that is signed and was not applied.
 func (m *Metrics) WebhookRejected() { m.webhooks.Inc() }

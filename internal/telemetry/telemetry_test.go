@@ -41,9 +41,12 @@ func TestHandler_ReportsTheDatabase(t *testing.T) {
 	t.Parallel()
 	m := telemetry.New(zerolog.Nop())
 	m.Database(func(context.Context) (telemetry.Database, error) {
-		return telemetry.Database{OutboxEvents: 7, OutboxOldest: 1500 * time.Millisecond}, nil
+		return telemetry.Database{
+			OutboxEvents: 7, OutboxOldest: 1500 * time.Millisecond, Mismatches: 3, ReconciliationAge: time.Hour,
+		}, nil
 	})
-	wantMetrics(t, scrape(t, m), "orders_database_up 1", "orders_outbox_events 7", "orders_outbox_oldest_seconds 1.5")
+	wantMetrics(t, scrape(t, m), "orders_database_up 1", "orders_outbox_events 7", "orders_outbox_oldest_seconds 1.5",
+		"orders_reconciliation_mismatches 3", "orders_reconciliation_age_seconds 3600")
 }
 
 // A database that is down costs its own metrics only, and one line in the log.

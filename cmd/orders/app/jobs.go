@@ -15,6 +15,9 @@ import (
 	"example.com/orders/migrations"
 )
 
+// reconcileEvery is how long after a complete reconciliation the next one begins.
+const reconcileEvery = time.Hour
+
 // jobConns is the size of the connection pool of the jobs and the relay.
 const jobConns = 4
 
@@ -24,7 +27,10 @@ const keepPublished = 24 * time.Hour
 
 func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
-	reconciliation := &payment.Reconciliation{Store: db, Payments: run.payments, Gateway: gateway, Now: time.Now}
+	reconciliation := &payment.Reconciliation{
+		Store: db, Progress: db, Every: reconcileEvery, Report: logMismatch(log),
+		Payments: run.payments, Gateway: gateway, Now: time.Now,
+	}
 	list := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
 		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(run.orders.ReleaseExpiredReservations)},
@@ -34,7 +40,7 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 		CleanOutbox: jobs.BatchJob{Run: func(ctx context.Context, limit int) (int, error) {
 			return db.Outbox().DeletePublished(ctx, keepPublished, limit)
 		}},
-		Reconcile: a.reconcile(reconciliation, log),
+		Reconcile: jobs.BatchJob{Run: reconciliation.Step},
 	}
 	if gateway != nil {
 		list.SettlePayment, list.SettleRefund = run.payments.SettlePayment, run.payments.SettleRefund
@@ -42,19 +48,10 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 	return list
 }
 
-// reconcile returns the job that compares the ledger with itself and with the card
-// provider. It logs each mismatch and sets the metric that must be 0.
-func (a *App) reconcile(r *payment.Reconciliation, log zerolog.Logger) func(context.Context) error {
-	return func(ctx context.Context) error {
-		mismatches, err := r.Run(ctx)
-		if err != nil {
-			return err
-		}
-		a.metrics.Reconciled(len(mismatches))
-		for _, m := range mismatches {
-			log.Error().Str("resource", m.Resource).Str("detail", m.Detail).Msg("reconciliation mismatch")
-		}
-		return nil
+// logMismatch returns what reports a mismatch to the operators.
+func logMismatch(log zerolog.Logger) func(payment.Mismatch) {
+	return func(m payment.Mismatch) {
+		log.Error().Str("resource", m.Resource).Str("detail", m.Detail).Msg("reconciliation mismatch")
 	}
 }
 

@@ -10,5 +10,11 @@ import (
 // jobs.
 func (a *App) readMetrics(ctx context.Context) (telemetry.Database, error) {
 	events, oldest, err := a.jobDB.Outbox().Backlog(ctx)
-	return telemetry.Database{OutboxEvents: events, OutboxOldest: oldest}, err
+	if err != nil {
+		return telemetry.Database{}, err
+	}
+	mismatches, age, err := a.jobDB.ReconciliationResult(ctx)
+	return telemetry.Database{
+		OutboxEvents: events, OutboxOldest: oldest, Mismatches: mismatches, ReconciliationAge: age,
+	}, err
 }

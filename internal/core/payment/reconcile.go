@@ -25,9 +25,12 @@ type Mismatch struct {
 
 // ReconciliationStore reads our side of the reconciliation.
 type ReconciliationStore interface {
-	// Mismatches compares our own data: balances with their ledger entries, refunds with
-	// payments, stock with reservations, orders with payments.
-	Mismatches(ctx context.Context) ([]Mismatch, error)
+	// Compare compares the next of our rows with what belongs to them: orders with
+	// payments, payments with refunds and ledger entries, stock with reservations,
+	// balances with ledger entries. It begins at a position, the empty one at first, and
+	// reads at most limit rows of the table that it goes through. It returns the position
+	// of what comes next, or the empty one after the last row.
+	Compare(ctx context.Context, position string, limit int) (found []Mismatch, next string, err error)
 	// CardPayments returns card payments with their refunds: those created since then,
 	// those of any age that wait for the provider, and those with these UUIDs.
 	CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*Payment, error)
@@ -43,9 +46,15 @@ type ProviderCharge struct {
 }
 
 // Reconciliation compares our data with itself and with the provider's, and gives back
-// what the provider captured for payments that have failed.
+// what the provider captured for payments that have failed. In a healthy system there is
+// no mismatch.
 type Reconciliation struct {
-	Store ReconciliationStore
+	Store    ReconciliationStore
+	Progress ReconciliationProgress
+	// Every is how long after a complete pass the next one begins.
+	Every time.Duration
+	// Report is called for each mismatch, and once more if its step is repeated.
+	Report func(Mismatch)
 	// Payments gives back late captures.
 	Payments *Service
 	// Gateway is nil where cards are not accepted.
@@ -53,12 +62,9 @@ type Reconciliation struct {
 	Now     func() time.Time
 }
 
-// Run returns every mismatch. In a healthy system there is none.
-func (r *Reconciliation) Run(ctx context.Context) ([]Mismatch, error) {
-	mismatches, err := r.Store.Mismatches(ctx)
-	if err != nil || r.Gateway == nil {
-		return mismatches, err
-	}
+// compareCharges compares the provider's charges with our payments, after it has given
+// back late captures.
+func (r *Reconciliation) compareCharges(ctx context.Context) ([]Mismatch, error) {
 	now := r.Now()
 	since, settled := now.Add(-reconcileWindow), now.Add(-settleTime)
 	// The provider's charges are read first, because each is made after our row exists.
@@ -77,7 +83,7 @@ func (r *Reconciliation) Run(ctx context.Context) ([]Mismatch, error) {
 			return nil, err
 		}
 	}
-	return append(mismatches, compare(payments, captured, since, settled)...), nil
+	return compare(payments, captured, since, settled), nil
 }
 
 // returnLateCapture applies the only charge of a payment that has failed here, as a
@@ -118,7 +124,7 @@ func (captured chargesByPayment) uuids() []string {
 
 // compare returns the payments that differ from their charges, and the charges of
 // unknown payments. The charges are complete from since on; requests after settled are
-// compared in a later run.
+// compared in a later pass.
 func compare(payments []*Payment, captured chargesByPayment, since, settled time.Time) []Mismatch {
 	var found []Mismatch
 	unknown := maps.Clone(captured)

@@ -51,6 +51,7 @@ type (
 	cleanIdempotencyRecords    struct{}
 	cleanOutbox                struct{}
 	cleanProcessedMessages     struct{}
+	reconcile                  struct{}
 )
 
 func (releaseExpiredReservations) Kind() string { return "release_expired_reservations" }
@@ -58,6 +59,7 @@ func (restoreIntents) Kind() string             { return "restore_intents" }
 func (cleanIdempotencyRecords) Kind() string    { return "clean_idempotency_records" }
 func (cleanOutbox) Kind() string                { return "clean_outbox" }
 func (cleanProcessedMessages) Kind() string     { return "clean_processed_messages" }
+func (reconcile) Kind() string                  { return "reconcile" }
 
 // pace is how a batch job is run.
 type pace struct {
@@ -75,8 +77,8 @@ func prompt(queue string, period time.Duration) pace {
 	return pace{queue: queue, period: period, maxRun: 10 * time.Second, timeout: runTimeout}
 }
 
-// gentle is the pace of clean-up. However much there is to do, it works for a tenth of its
-// time.
+// gentle is the pace of clean-up and of reconciliation. However much there is to do, it
+// works for a tenth of its time.
 func gentle(period time.Duration) pace {
 	return pace{queue: river.QueueDefault, period: period, maxRun: 50 * time.Second, timeout: longTimeout, pauseFactor: 9}
 }

@@ -92,9 +92,10 @@ type Config struct {
 	// the first has locked.
 	CleanProcessedMessages BatchJob
 
-	// Reconcile compares the ledger with itself and with the card provider, every hour.
-	// It only reads, so a second run reports the same mismatches.
-	Reconcile func(ctx context.Context) error
+	// Reconcile compares our rows with one another and with the card provider, in steps,
+	// every minute: most runs find that no pass is due. A second run at the same time
+	// saves no step that the first has saved, and gives back no late capture again.
+	Reconcile BatchJob
 
 	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund
 	// for that of a refund. The use case inserts the job in its own transaction. A second
@@ -165,7 +166,7 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 	addBatchJob(s, cleanIdempotencyRecords{}, cfg.CleanIdempotencyRecords, gentle(time.Minute))
 	addBatchJob(s, cleanOutbox{}, cfg.CleanOutbox, gentle(10*time.Minute))
 	addBatchJob(s, cleanProcessedMessages{}, cfg.CleanProcessedMessages, gentle(time.Hour))
-	addReconcile(s, cfg.Reconcile, time.Hour)
+	addBatchJob(s, reconcile{}, cfg.Reconcile, gentle(time.Minute))
 	addSettle(s, cfg)
 	return s
 }

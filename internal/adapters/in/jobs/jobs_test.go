@@ -371,18 +371,16 @@ func TestSchedule_ReleasesReservationsWhileOtherJobsRun(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
 	var running atomic.Int64
-	hang := func(context.Context) error {
+	hang := jobs.BatchJob{Every: onlyAtStart, Run: func(context.Context, int) (int, error) {
 		running.Add(1)
 		<-finish
-		return nil
-	}
-	hangingBatch := jobs.BatchJob{Every: onlyAtStart, Run: func(ctx context.Context, _ int) (int, error) { return 0, hang(ctx) }}
+		return 0, nil
+	}}
 	release := &batches{}
 	runner, err := jobs.New(jobs.Config{
 		Pool: newPool(t), Schema: migrations.RiverSchema, Log: zerolog.New(zerolog.NewTestWriter(t)),
 		ReleaseExpiredReservations: jobs.BatchJob{Run: release.handle, Every: often},
-		CleanIdempotencyRecords:    hangingBatch, CleanOutbox: hangingBatch, CleanProcessedMessages: hangingBatch,
-		Reconcile: hang,
+		CleanIdempotencyRecords:    hang, CleanOutbox: hang, CleanProcessedMessages: hang, Reconcile: hang,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -125,8 +125,7 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 // times are those of the server process, from /proc, over thousands of commands.)
 //
 // A query must therefore have only one sensible plan, whatever its parameters are.
-// TestEveryQueryReadsLittleOfLargeTables reads the plan of each. Reconciliation, which
-// reads whole tables, replaces these settings in its transactions.
+// TestEveryQueryReadsLittleOfLargeTables reads the plan of each.
 func planOnce(params map[string]string) {
 	setDefault(params, "plan_cache_mode", "force_generic_plan")
 	setDefault(params, "enable_seqscan", "off")

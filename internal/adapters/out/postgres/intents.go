@@ -82,7 +82,7 @@ func (db *DB) RestoreRefundJobs(ctx context.Context, after core.Position, limit 
 	}
 	undecided := make([]core.Position, len(rows))
 	for i, row := range rows {
-		undecided[i] = core.Position(row)
+		undecided[i] = core.Position{CreatedAt: row.CreatedAt, ID: row.ID}
 	}
 	return db.restoreJobs(ctx, SettleRefund, undecided)
 }

@@ -8,12 +8,7 @@ type planCase struct {
 	// three of these tables; 20 000 entries of an index take a hundred and more.
 	buffers int
 	scanned int // most rows that sequential scans may read
-	// wholeTables is set for a query that runs after PlanForWholeTables.
-	wholeTables bool
 }
-
-// everything is the bound of a query that reads whole tables by nature.
-const everything = 15 * largeTable
 
 // planCases holds the bounds of every query of this package. tableFills says what the
 // tables contain: "hot" is a customer with most of the orders, entries and keys, and
@@ -101,9 +96,9 @@ var planCases = map[string][]planCase{
 	"OrderOfPaymentUUID": {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"OrderOfRefundUUID":  {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"InsertPayment": {{args: "900001, 15002, 'new', '1.00', 'RUB', 'balance', 'failed', NULL, NULL, 'hot', now()",
-		buffers: 60}},
+		buffers: 90}},
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
-		buffers: 60}},
+		buffers: 90}},
 	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 40}},
 	"UndecidedPayments": {
 		{args: "'-infinity', 0, 5", rows: 5, buffers: 15},
@@ -130,7 +125,7 @@ var planCases = map[string][]planCase{
 		{args: "'hot', 'credit', 'absent'", buffers: 6},
 	},
 	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', 900001, NULL, NULL, '', 'new', 'hot', 'new', now()",
-		buffers: 40}},
+		buffers: 90}},
 	"ListLedgerEntries": {
 		{args: "'hot', NULL, 0, 21", rows: 21, buffers: 30},
 		{args: "'hot', " + later + ", 0, 21", rows: 21, buffers: 30},
@@ -177,11 +172,28 @@ var planCases = map[string][]planCase{
 	"DrawProductID":         {{buffers: 2}},
 	"DrawStockAdjustmentID": {{buffers: 2}},
 
-	// Reconciliation compares whole tables and plans for that.
-	"PlanForWholeTables":    {{}},
-	"LedgerMismatches":      {{wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
-	"CardPaymentsToCompare": {{args: later + ", '{00000000-0000-4000-8000-000000000005}'", wholeTables: true, rows: everything, buffers: everything, scanned: everything}},
-	"RefundsOfPayments":     {{args: "'{5,15000}'", wholeTables: true, rows: 5, buffers: 20}},
+	// Reconciliation. A page is 500 rows, each with a payment, a refund, or an entry. There
+	// are 1000 reservations, of one product each.
+	"CompareOrders":   {{args: "0, 500", rows: 4 * 500, buffers: 5000}, {args: "15000, 500", rows: 4 * 500, buffers: 5000}},
+	"ComparePayments": {{args: "0, 500", rows: 4 * 500, buffers: 5000}, {args: "15000, 500", rows: 4 * 500, buffers: 5000}},
+	"CompareProducts": {{args: "'', 500", rows: 500 + 3*1000, buffers: 6000}, {args: "'sku-15000', 500", rows: 500 + 3*1000, buffers: 6000}},
+	"OtherEntriesOfCustomer": {
+		{args: "'hot', 'infinity', 0, 500", rows: 500, buffers: 600},
+		{args: "'hot', " + later + ", 0, 500", rows: 500, buffers: 600},
+	},
+	"EntriesOfNextCustomers": {{args: "'', 500", rows: 500, buffers: 1600}, {args: "'customer-15001', 500", rows: 500, buffers: 1600}},
+	"BalancesAndNewEntries": {
+		{args: "'{hot,customer-15001}', '2026-01-01 05:33:00+00'", rows: 20, buffers: 40},
+		{args: "'{hot}', 'infinity'", rows: 1, buffers: 10},
+	},
+	"CompareBalances":        {{args: "'', '', 500", rows: 2 * 500, buffers: 3000}, {args: "'customer-15001', 'RUB', 500", rows: 2 * 500, buffers: 3000}},
+	"CardPaymentsSince":      {{args: "'-infinity', 0, 500", rows: 500, buffers: 600}, {args: later + ", 0, 500", rows: 500, buffers: 600}},
+	"PaymentsByID":           {{args: "'{5,14999}'", rows: 2, buffers: 12}},
+	"PaymentsByUUID":         {{args: "'{00000000-0000-4000-8000-000000000005,00000000-0000-4000-8000-000000014999}'", rows: 2, buffers: 12}},
+	"RefundsOfPayments":      {{args: "'{5,14999}'", rows: 5, buffers: 20}},
+	"ReconciliationPass":     {{rows: 1, buffers: 5, scanned: 1}},
+	"SaveReconciliationPass": {{args: "'{}', 1, 0", rows: 1, buffers: 20, scanned: 1}},
+	"ReconciliationResult":   {{rows: 1, buffers: 5, scanned: 1}},
 
 	// Written by hand.
 	insertJobsName: {{args: `'settle_payment', '{1}'`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}'`, buffers: 200}},

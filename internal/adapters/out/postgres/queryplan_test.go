@@ -163,7 +163,7 @@ func planQueries(t *testing.T, conn *pgx.Conn, queries map[string]string) {
 			t.Fatalf("prepare %s: %v", name, err)
 		}
 		for range executions {
-			begin(t, conn, queries, first)
+			execute(t, conn, "BEGIN")
 			_, err := conn.Exec(t.Context(), executeStatement(name, first.args))
 			var refused *pgconn.PgError
 			if err != nil && (!errors.As(err, &refused) || refused.Code != "23503") { // foreign_key_violation
@@ -189,7 +189,7 @@ func checkPlans(t *testing.T, conn *pgx.Conn, queries map[string]string) {
 	t.Helper()
 	for name := range queries {
 		for _, c := range planCases[name] {
-			begin(t, conn, queries, c)
+			execute(t, conn, "BEGIN")
 			scanned := sequentiallyRead(t, conn)
 			plan := explain(t, conn, executeStatement(name, c.args))
 			scanned = sequentiallyRead(t, conn) - scanned
@@ -200,15 +200,6 @@ func checkPlans(t *testing.T, conn *pgx.Conn, queries map[string]string) {
 					name, c.args, rows, scanned, buffers, c.rows, c.scanned, c.buffers, plan)
 			}
 		}
-	}
-}
-
-// begin begins a transaction with the planner settings that the query of a case has.
-func begin(t *testing.T, conn *pgx.Conn, queries map[string]string, c planCase) {
-	t.Helper()
-	execute(t, conn, "BEGIN")
-	if c.wholeTables {
-		execute(t, conn, queries["PlanForWholeTables"])
 	}
 }
 

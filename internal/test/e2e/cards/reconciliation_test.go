@@ -19,9 +19,10 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 	}
 	chargedTwice, otherAmount, notCaptured := buy("pm_card_visa"), buy("pm_drop"), buy("pm_500")
 	refunded, unsettled, unrefundable := buy("pm_card_visa"), buy("pm_card_visa"), buy("pm_refund_fail")
-	buy("pm_card_visa") // stays as it is
+	old := buy("pm_card_visa") // an old payment that the provider still reports
 	declined := awaitSettled(t, c.Service,
 		c.MustPayByCard(t, c.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_declined"))
+	c.Exec(t, `UPDATE payment SET created_at = now() - interval '30 days' WHERE id = $1`, old.ID)
 	if found := c.reconcile(t); len(found) > 0 {
 		t.Fatalf("before anything was changed: %v", found)
 	}

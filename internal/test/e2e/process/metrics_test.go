@@ -62,3 +62,15 @@ func TestMetrics_SurviveTheDatabase(t *testing.T) {
 	awaitMetric(t, admin, "orders_outbox_events 0")
 	awaitMetric(t, admin, "orders_database_up 1")
 }
+
+// One replica reconciles, and each reports what it found.
+func TestMetrics_ReportReconciliationOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	binary, env := e2e.BuildOrders(t), e2e.NewEnv(t)
+	env.Exec(t, `INSERT INTO balance (customer_id, currency, amount) VALUES ('nobody', 'RUB', 4)`)
+	for range 2 {
+		admin := e2e.FreeAddr(t)
+		env.StartProcess(t, binary, "ORDERS_ADMIN_ADDR="+admin)
+		awaitMetric(t, admin, "orders_reconciliation_mismatches 1")
+	}
+}

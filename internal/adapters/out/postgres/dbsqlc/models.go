@@ -151,6 +151,15 @@ type Product struct {
 	Version   int64
 }
 
+type Reconciliation struct {
+	Singleton  bool
+	Version    int64
+	Position   string
+	Found      int64
+	Mismatches int64
+	FinishedAt *time.Time
+}
+
 type Refund struct {
 	ID               int64
 	PaymentID        int64

@@ -349,7 +349,7 @@ func (q *Queries) UndecidedPayments(ctx context.Context, arg UndecidedPaymentsPa
 }
 
 const undecidedRefunds = `-- name: UndecidedRefunds :many
-SELECT created_at, id FROM refund
+SELECT created_at, id, payment_id FROM refund
 WHERE status = 'pending' AND created_at <= statement_timestamp() - interval '1 minute'
   AND (created_at, id) > ($1, $2::bigint)
 ORDER BY created_at, id
@@ -365,6 +365,7 @@ type UndecidedRefundsParams struct {
 type UndecidedRefundsRow struct {
 	CreatedAt time.Time
 	ID        int64
+	PaymentID int64
 }
 
 func (q *Queries) UndecidedRefunds(ctx context.Context, arg UndecidedRefundsParams) ([]UndecidedRefundsRow, error) {
@@ -376,7 +377,7 @@ func (q *Queries) UndecidedRefunds(ctx context.Context, arg UndecidedRefundsPara
 	var items []UndecidedRefundsRow
 	for rows.Next() {
 		var i UndecidedRefundsRow
-		if err := rows.Scan(&i.CreatedAt, &i.ID); err != nil {
+		if err := rows.Scan(&i.CreatedAt, &i.ID, &i.PaymentID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -8,23 +8,75 @@ package dbsqlc
 import (
 	"context"
 	"time"
+
+	"github.com/govalues/decimal"
 )
 
-const cardPaymentsToCompare = `-- name: CardPaymentsToCompare :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment p
-WHERE p.method = 'card' AND (
-    p.created_at >= $1 OR p.uuid = ANY(($2::text[])::uuid[]) OR p.status = 'processing'
-    OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
-ORDER BY p.id
+const balancesAndNewEntries = `-- name: BalancesAndNewEntries :many
+SELECT c.customer_id::text AS customer_id, x.currency, x.balance::numeric AS balance, x.new_entries::numeric AS new_entries
+FROM unnest($1::text[]) AS c (customer_id)
+CROSS JOIN LATERAL (
+    SELECT b.currency, b.amount AS balance, 0::numeric AS new_entries FROM balance b WHERE b.customer_id = c.customer_id
+    UNION ALL
+    SELECT e.currency, 0, sum(CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)
+    FROM ledger_entry e
+    WHERE e.balance_after IS NOT NULL AND e.customer_id = c.customer_id AND e.created_at >= $2
+    GROUP BY e.currency
+) x
 `
 
-type CardPaymentsToCompareParams struct {
-	Since time.Time
-	Uuids []string
+type BalancesAndNewEntriesParams struct {
+	CustomerIds []string
+	Since       time.Time
 }
 
-func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToCompareParams) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, cardPaymentsToCompare, arg.Since, arg.Uuids)
+type BalancesAndNewEntriesRow struct {
+	CustomerID string
+	Currency   string
+	Balance    decimal.Decimal
+	NewEntries decimal.Decimal
+}
+
+// The balances of customers, and what their entries since then make.
+func (q *Queries) BalancesAndNewEntries(ctx context.Context, arg BalancesAndNewEntriesParams) ([]BalancesAndNewEntriesRow, error) {
+	rows, err := q.db.Query(ctx, balancesAndNewEntries, arg.CustomerIds, arg.Since)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []BalancesAndNewEntriesRow
+	for rows.Next() {
+		var i BalancesAndNewEntriesRow
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.Balance,
+			&i.NewEntries,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const cardPaymentsSince = `-- name: CardPaymentsSince :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment
+WHERE method = 'card' AND (created_at, id) > ($1::timestamptz, $2::bigint)
+ORDER BY created_at, id LIMIT $3
+`
+
+type CardPaymentsSinceParams struct {
+	AfterTime time.Time
+	AfterID   int64
+	Page      int32
+}
+
+func (q *Queries) CardPaymentsSince(ctx context.Context, arg CardPaymentsSinceParams) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, cardPaymentsSince, arg.AfterTime, arg.AfterID, arg.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -59,62 +111,41 @@ func (q *Queries) CardPaymentsToCompare(ctx context.Context, arg CardPaymentsToC
 	return items, nil
 }
 
-const ledgerMismatches = `-- name: LedgerMismatches :many
-SELECT ('balance/' || coalesce(b.customer_id, m.customer_id))::text AS resource,
-       format('%s %s, and its entries make %s', coalesce(b.amount, 0), coalesce(b.currency, m.currency), coalesce(m.amount, 0))::text AS detail
-FROM balance b
-FULL JOIN (
-    SELECT customer_id, currency, sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) AS amount
-    FROM ledger_entry WHERE customer_id IS NOT NULL GROUP BY customer_id, currency
-) m ON m.customer_id = b.customer_id AND m.currency = b.currency
-WHERE coalesce(b.amount, 0) <> coalesce(m.amount, 0)
-UNION ALL
-SELECT 'payment/' || p.id, format('%s captured, and %s refunded', p.amount, sum(r.amount))
-FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-GROUP BY p.id HAVING sum(r.amount) > p.amount
-UNION ALL
-SELECT 'product/' || p.sku, format('%s reserved, and holds keep %s', p.reserved, coalesce(h.quantity, 0))
-FROM product p
-LEFT JOIN (
-    SELECT i.sku, sum(i.quantity) AS quantity
-    FROM orders o JOIN order_item i ON i.order_id = o.id
-    WHERE o.reserved_until IS NOT NULL GROUP BY i.sku
-) h ON h.sku = p.sku
-WHERE p.reserved <> coalesce(h.quantity, 0)
-UNION ALL
-SELECT 'order/' || o.id, o.status || ' without a captured payment'
-FROM orders o
-WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')
-  AND NOT EXISTS (SELECT FROM payment p WHERE p.order_id = o.id AND p.status = 'captured')
-UNION ALL
-SELECT 'order/' || o.id, format('cancelled, and %s of %s given back', coalesce(sum(r.amount), 0), p.amount)
-FROM orders o JOIN payment p ON p.order_id = o.id AND p.status = 'captured'
-LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-WHERE o.status = 'cancelled'
-GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
-UNION ALL
-SELECT 'payment/' || p.id, format('captured, and %s entries', count(m.id))
-FROM payment p LEFT JOIN ledger_entry m ON m.payment_id = p.id AND m.kind = 'payment'
-WHERE p.status = 'captured'
-GROUP BY p.id HAVING count(m.id) <> 1
+const compareBalances = `-- name: CompareBalances :many
+SELECT b.customer_id, b.currency, (CASE WHEN b.amount <> 0 AND e.id IS NULL
+    THEN format('%s %s, and its entries make 0', b.amount, b.currency) ELSE '' END)::text AS detail
+FROM (
+    SELECT n.customer_id, n.currency, n.amount FROM balance n
+    WHERE (n.customer_id, n.currency) > ($1::text, $2::text)
+    ORDER BY n.customer_id, n.currency LIMIT $3
+) b
+LEFT JOIN LATERAL (SELECT id FROM ledger_entry WHERE balance_after IS NOT NULL AND customer_id = b.customer_id LIMIT 1) e ON true
+ORDER BY b.customer_id, b.currency
 `
 
-type LedgerMismatchesRow struct {
-	Resource string
-	Detail   string
+type CompareBalancesParams struct {
+	AfterCustomer string
+	AfterCurrency string
+	Page          int32
 }
 
-// What should be equal and is not. One statement, so one moment in time.
-func (q *Queries) LedgerMismatches(ctx context.Context) ([]LedgerMismatchesRow, error) {
-	rows, err := q.db.Query(ctx, ledgerMismatches)
+type CompareBalancesRow struct {
+	CustomerID string
+	Currency   string
+	Detail     string
+}
+
+// Finds the balances of customers without entries; the others are compared with their entries.
+func (q *Queries) CompareBalances(ctx context.Context, arg CompareBalancesParams) ([]CompareBalancesRow, error) {
+	rows, err := q.db.Query(ctx, compareBalances, arg.AfterCustomer, arg.AfterCurrency, arg.Page)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []LedgerMismatchesRow
+	var items []CompareBalancesRow
 	for rows.Next() {
-		var i LedgerMismatchesRow
-		if err := rows.Scan(&i.Resource, &i.Detail); err != nil {
+		var i CompareBalancesRow
+		if err := rows.Scan(&i.CustomerID, &i.Currency, &i.Detail); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -125,17 +156,396 @@ func (q *Queries) LedgerMismatches(ctx context.Context) ([]LedgerMismatchesRow, 
 	return items, nil
 }
 
-const planForWholeTables = `-- name: PlanForWholeTables :exec
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true),
-       set_config('enable_nestloop', 'off', true)
+const compareOrders = `-- name: CompareOrders :many
+
+SELECT o.id, (CASE
+    WHEN o.status IN ('paid', 'fulfilling', 'shipped', 'delivered') AND p.id IS NULL THEN o.status || ' without a captured payment'
+    WHEN o.status = 'cancelled' AND r.amount < p.amount THEN format('cancelled, and %s of %s given back', r.amount, p.amount)
+    ELSE '' END)::text AS detail
+FROM (SELECT n.id, n.status FROM orders n WHERE n.id > $1 ORDER BY n.id LIMIT $2) o
+LEFT JOIN LATERAL (SELECT id, amount FROM payment WHERE order_id = o.id AND status = 'captured' LIMIT 1) p ON true
+LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r ON true
+ORDER BY o.id
 `
 
-// Until the end of the transaction. The statements below read whole tables: their best
-// plan depends on how much there is now, sequential scans are part of it, and a nested
-// loop over tables without statistics takes minutes.
-func (q *Queries) PlanForWholeTables(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, planForWholeTables)
-	return err
+type CompareOrdersParams struct {
+	AfterID int64
+	Page    int32
+}
+
+type CompareOrdersRow struct {
+	ID     int64
+	Detail string
+}
+
+// Reconciliation compares the rows of each table in the order of its key, a page at a time,
+// with what belongs to them. Every statement sees one moment in time. The look-ups are
+// LATERAL with LIMIT or an aggregate, so that no plan joins whole tables.
+func (q *Queries) CompareOrders(ctx context.Context, arg CompareOrdersParams) ([]CompareOrdersRow, error) {
+	rows, err := q.db.Query(ctx, compareOrders, arg.AfterID, arg.Page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CompareOrdersRow
+	for rows.Next() {
+		var i CompareOrdersRow
+		if err := rows.Scan(&i.ID, &i.Detail); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const comparePayments = `-- name: ComparePayments :many
+SELECT p.id, array_remove(ARRAY[
+    CASE WHEN r.amount > p.amount THEN format('%s captured, and %s refunded', p.amount, r.amount) END,
+    CASE WHEN p.status = 'captured' AND e.entries <> 1 THEN format('captured, and %s entries', e.entries) END
+    ], NULL)::text[] AS details
+FROM (SELECT n.id, n.amount, n.status FROM payment n WHERE n.id > $1 ORDER BY n.id LIMIT $2) p
+CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r
+CROSS JOIN LATERAL (SELECT count(*) AS entries FROM ledger_entry WHERE payment_id = p.id AND kind = 'payment') e
+ORDER BY p.id
+`
+
+type ComparePaymentsParams struct {
+	AfterID int64
+	Page    int32
+}
+
+type ComparePaymentsRow struct {
+	ID      int64
+	Details []string
+}
+
+func (q *Queries) ComparePayments(ctx context.Context, arg ComparePaymentsParams) ([]ComparePaymentsRow, error) {
+	rows, err := q.db.Query(ctx, comparePayments, arg.AfterID, arg.Page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ComparePaymentsRow
+	for rows.Next() {
+		var i ComparePaymentsRow
+		if err := rows.Scan(&i.ID, &i.Details); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const compareProducts = `-- name: CompareProducts :many
+WITH page AS MATERIALIZED (SELECT n.sku, n.reserved FROM product n WHERE n.sku > $1::text ORDER BY n.sku LIMIT $2),
+reserving AS (
+    SELECT n.id FROM orders n WHERE n.status = 'pending_payment' AND n.reserved_until IS NOT NULL
+    UNION ALL
+    SELECT n.id FROM orders n WHERE n.id > 0 AND n.status = 'payment_processing' AND n.reserved_until IS NOT NULL
+),
+reserved AS (
+    SELECT i.sku, i.quantity FROM reserving o
+    CROSS JOIN LATERAL (SELECT n.sku, n.quantity FROM order_item n WHERE n.order_id = o.id OFFSET 0) i
+)
+SELECT c.sku, (CASE WHEN sum(c.reserved) <> sum(c.quantity)
+    THEN format('%s reserved, and its reservations make %s', sum(c.reserved), sum(c.quantity)) ELSE '' END)::text AS detail
+FROM (
+    SELECT p.sku, p.reserved, 0 AS quantity, true AS listed FROM page p
+    UNION ALL
+    SELECT r.sku, 0, r.quantity, false FROM reserved r
+    WHERE r.sku > $1::text AND r.sku <= (SELECT max(p.sku) FROM page p)
+) c
+GROUP BY c.sku HAVING bool_or(c.listed)
+ORDER BY c.sku
+`
+
+type CompareProductsParams struct {
+	AfterSku string
+	Page     int32
+}
+
+type CompareProductsRow struct {
+	Sku    string
+	Detail string
+}
+
+// Reads all reservations beside its page, because the stock of a product changes with them.
+// There are as many as orders are made in the lifetime of a reservation.
+func (q *Queries) CompareProducts(ctx context.Context, arg CompareProductsParams) ([]CompareProductsRow, error) {
+	rows, err := q.db.Query(ctx, compareProducts, arg.AfterSku, arg.Page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CompareProductsRow
+	for rows.Next() {
+		var i CompareProductsRow
+		if err := rows.Scan(&i.Sku, &i.Detail); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const entriesOfNextCustomers = `-- name: EntriesOfNextCustomers :many
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+       (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
+FROM ledger_entry e
+WHERE e.balance_after IS NOT NULL AND e.customer_id > $1
+ORDER BY e.customer_id, e.created_at DESC, e.id DESC LIMIT $2
+`
+
+type EntriesOfNextCustomersParams struct {
+	AfterCustomer *string
+	Page          int32
+}
+
+type EntriesOfNextCustomersRow struct {
+	CustomerID string
+	Currency   string
+	CreatedAt  time.Time
+	ID         int64
+	Change     decimal.Decimal
+}
+
+func (q *Queries) EntriesOfNextCustomers(ctx context.Context, arg EntriesOfNextCustomersParams) ([]EntriesOfNextCustomersRow, error) {
+	rows, err := q.db.Query(ctx, entriesOfNextCustomers, arg.AfterCustomer, arg.Page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []EntriesOfNextCustomersRow
+	for rows.Next() {
+		var i EntriesOfNextCustomersRow
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.CreatedAt,
+			&i.ID,
+			&i.Change,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const otherEntriesOfCustomer = `-- name: OtherEntriesOfCustomer :many
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+       (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
+FROM ledger_entry e
+WHERE e.balance_after IS NOT NULL AND e.customer_id = $1 AND (e.created_at, e.id) < ($2::timestamptz, $3::bigint)
+ORDER BY e.created_at DESC, e.id DESC LIMIT $4
+`
+
+type OtherEntriesOfCustomerParams struct {
+	CustomerID *string
+	BeforeTime time.Time
+	BeforeID   int64
+	Page       int32
+}
+
+type OtherEntriesOfCustomerRow struct {
+	CustomerID string
+	Currency   string
+	CreatedAt  time.Time
+	ID         int64
+	Change     decimal.Decimal
+}
+
+// The entries of a customer that are older than one, newest first.
+func (q *Queries) OtherEntriesOfCustomer(ctx context.Context, arg OtherEntriesOfCustomerParams) ([]OtherEntriesOfCustomerRow, error) {
+	rows, err := q.db.Query(ctx, otherEntriesOfCustomer,
+		arg.CustomerID,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.Page,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OtherEntriesOfCustomerRow
+	for rows.Next() {
+		var i OtherEntriesOfCustomerRow
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.CreatedAt,
+			&i.ID,
+			&i.Change,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const paymentsByID = `-- name: PaymentsByID :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[])
+`
+
+func (q *Queries) PaymentsByID(ctx context.Context, ids []int64) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, paymentsByID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const paymentsByUUID = `-- name: PaymentsByUUID :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE uuid = ANY(($1::text[])::uuid[])
+`
+
+func (q *Queries) PaymentsByUUID(ctx context.Context, uuids []string) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, paymentsByUUID, uuids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const reconciliationPass = `-- name: ReconciliationPass :many
+SELECT version, position, found, coalesce(extract(epoch FROM statement_timestamp() - finished_at), -1)::float8 AS age
+FROM reconciliation WHERE singleton
+`
+
+type ReconciliationPassRow struct {
+	Version  int64
+	Position string
+	Found    int64
+	Age      float64
+}
+
+func (q *Queries) ReconciliationPass(ctx context.Context) ([]ReconciliationPassRow, error) {
+	rows, err := q.db.Query(ctx, reconciliationPass)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ReconciliationPassRow
+	for rows.Next() {
+		var i ReconciliationPassRow
+		if err := rows.Scan(
+			&i.Version,
+			&i.Position,
+			&i.Found,
+			&i.Age,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const reconciliationResult = `-- name: ReconciliationResult :many
+SELECT greatest(mismatches, found)::bigint AS mismatches,
+       coalesce(extract(epoch FROM statement_timestamp() - finished_at), -1)::float8 AS age
+FROM reconciliation WHERE singleton
+`
+
+type ReconciliationResultRow struct {
+	Mismatches int64
+	Age        float64
+}
+
+// What the metrics report: a pass that has found more than the last one counts at once.
+func (q *Queries) ReconciliationResult(ctx context.Context) ([]ReconciliationResultRow, error) {
+	rows, err := q.db.Query(ctx, reconciliationResult)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ReconciliationResultRow
+	for rows.Next() {
+		var i ReconciliationResultRow
+		if err := rows.Scan(&i.Mismatches, &i.Age); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const refundsOfPayments = `-- name: RefundsOfPayments :many
@@ -175,4 +585,27 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 		return nil, err
 	}
 	return items, nil
+}
+
+const saveReconciliationPass = `-- name: SaveReconciliationPass :execrows
+UPDATE reconciliation SET version = version + 1,
+    position = $1, found = CASE WHEN $1 = '' THEN 0 ELSE $2::bigint END,
+    mismatches = CASE WHEN $1 = '' THEN $2::bigint ELSE mismatches END,
+    finished_at = CASE WHEN $1 = '' THEN statement_timestamp() ELSE finished_at END
+WHERE singleton AND version = $3
+`
+
+type SaveReconciliationPassParams struct {
+	NextPosition string
+	Found        int64
+	Version      int64
+}
+
+// Saves a step unless another replica has saved it. The last step ends the pass.
+func (q *Queries) SaveReconciliationPass(ctx context.Context, arg SaveReconciliationPassParams) (int64, error) {
+	result, err := q.db.Exec(ctx, saveReconciliationPass, arg.NextPosition, arg.Found, arg.Version)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

@@ -48,7 +48,7 @@ ORDER BY created_at, id
 LIMIT @max_payments;
 
 -- name: UndecidedRefunds :many
-SELECT created_at, id FROM refund
+SELECT created_at, id, payment_id FROM refund
 WHERE status = 'pending' AND created_at <= statement_timestamp() - interval '1 minute'
   AND (created_at, id) > (@after_time, @after_id::bigint)
 ORDER BY created_at, id

@@ -1,56 +1,119 @@
--- name: PlanForWholeTables :exec
--- Until the end of the transaction. The statements below read whole tables: their best
--- plan depends on how much there is now, sequential scans are part of it, and a nested
--- loop over tables without statistics takes minutes.
-SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true),
-       set_config('enable_nestloop', 'off', true);
+-- Reconciliation compares the rows of each table in the order of its key, a page at a time,
+-- with what belongs to them. Every statement sees one moment in time. The look-ups are
+-- LATERAL with LIMIT or an aggregate, so that no plan joins whole tables.
 
--- name: LedgerMismatches :many
--- What should be equal and is not. One statement, so one moment in time.
-SELECT ('balance/' || coalesce(b.customer_id, m.customer_id))::text AS resource,
-       format('%s %s, and its entries make %s', coalesce(b.amount, 0), coalesce(b.currency, m.currency), coalesce(m.amount, 0))::text AS detail
-FROM balance b
-FULL JOIN (
-    SELECT customer_id, currency, sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) AS amount
-    FROM ledger_entry WHERE customer_id IS NOT NULL GROUP BY customer_id, currency
-) m ON m.customer_id = b.customer_id AND m.currency = b.currency
-WHERE coalesce(b.amount, 0) <> coalesce(m.amount, 0)
-UNION ALL
-SELECT 'payment/' || p.id, format('%s captured, and %s refunded', p.amount, sum(r.amount))
-FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-GROUP BY p.id HAVING sum(r.amount) > p.amount
-UNION ALL
-SELECT 'product/' || p.sku, format('%s reserved, and holds keep %s', p.reserved, coalesce(h.quantity, 0))
-FROM product p
-LEFT JOIN (
-    SELECT i.sku, sum(i.quantity) AS quantity
-    FROM orders o JOIN order_item i ON i.order_id = o.id
-    WHERE o.reserved_until IS NOT NULL GROUP BY i.sku
-) h ON h.sku = p.sku
-WHERE p.reserved <> coalesce(h.quantity, 0)
-UNION ALL
-SELECT 'order/' || o.id, o.status || ' without a captured payment'
-FROM orders o
-WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')
-  AND NOT EXISTS (SELECT FROM payment p WHERE p.order_id = o.id AND p.status = 'captured')
-UNION ALL
-SELECT 'order/' || o.id, format('cancelled, and %s of %s given back', coalesce(sum(r.amount), 0), p.amount)
-FROM orders o JOIN payment p ON p.order_id = o.id AND p.status = 'captured'
-LEFT JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
-WHERE o.status = 'cancelled'
-GROUP BY o.id, p.id HAVING coalesce(sum(r.amount), 0) < p.amount
-UNION ALL
-SELECT 'payment/' || p.id, format('captured, and %s entries', count(m.id))
-FROM payment p LEFT JOIN ledger_entry m ON m.payment_id = p.id AND m.kind = 'payment'
-WHERE p.status = 'captured'
-GROUP BY p.id HAVING count(m.id) <> 1;
+-- name: CompareOrders :many
+SELECT o.id, (CASE
+    WHEN o.status IN ('paid', 'fulfilling', 'shipped', 'delivered') AND p.id IS NULL THEN o.status || ' without a captured payment'
+    WHEN o.status = 'cancelled' AND r.amount < p.amount THEN format('cancelled, and %s of %s given back', r.amount, p.amount)
+    ELSE '' END)::text AS detail
+FROM (SELECT n.id, n.status FROM orders n WHERE n.id > @after_id ORDER BY n.id LIMIT @page) o
+LEFT JOIN LATERAL (SELECT id, amount FROM payment WHERE order_id = o.id AND status = 'captured' LIMIT 1) p ON true
+LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r ON true
+ORDER BY o.id;
 
--- name: CardPaymentsToCompare :many
-SELECT * FROM payment p
-WHERE p.method = 'card' AND (
-    p.created_at >= @since OR p.uuid = ANY((@uuids::text[])::uuid[]) OR p.status = 'processing'
-    OR EXISTS (SELECT FROM refund r WHERE r.payment_id = p.id AND r.status = 'pending'))
+-- name: ComparePayments :many
+SELECT p.id, array_remove(ARRAY[
+    CASE WHEN r.amount > p.amount THEN format('%s captured, and %s refunded', p.amount, r.amount) END,
+    CASE WHEN p.status = 'captured' AND e.entries <> 1 THEN format('captured, and %s entries', e.entries) END
+    ], NULL)::text[] AS details
+FROM (SELECT n.id, n.amount, n.status FROM payment n WHERE n.id > @after_id ORDER BY n.id LIMIT @page) p
+CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r
+CROSS JOIN LATERAL (SELECT count(*) AS entries FROM ledger_entry WHERE payment_id = p.id AND kind = 'payment') e
 ORDER BY p.id;
+
+-- name: CompareProducts :many
+-- Reads all reservations beside its page, because the stock of a product changes with them.
+-- There are as many as orders are made in the lifetime of a reservation.
+WITH page AS MATERIALIZED (SELECT n.sku, n.reserved FROM product n WHERE n.sku > @after_sku::text ORDER BY n.sku LIMIT @page),
+reserving AS (
+    SELECT n.id FROM orders n WHERE n.status = 'pending_payment' AND n.reserved_until IS NOT NULL
+    UNION ALL
+    SELECT n.id FROM orders n WHERE n.id > 0 AND n.status = 'payment_processing' AND n.reserved_until IS NOT NULL
+),
+reserved AS (
+    SELECT i.sku, i.quantity FROM reserving o
+    CROSS JOIN LATERAL (SELECT n.sku, n.quantity FROM order_item n WHERE n.order_id = o.id OFFSET 0) i
+)
+SELECT c.sku, (CASE WHEN sum(c.reserved) <> sum(c.quantity)
+    THEN format('%s reserved, and its reservations make %s', sum(c.reserved), sum(c.quantity)) ELSE '' END)::text AS detail
+FROM (
+    SELECT p.sku, p.reserved, 0 AS quantity, true AS listed FROM page p
+    UNION ALL
+    SELECT r.sku, 0, r.quantity, false FROM reserved r
+    WHERE r.sku > @after_sku::text AND r.sku <= (SELECT max(p.sku) FROM page p)
+) c
+GROUP BY c.sku HAVING bool_or(c.listed)
+ORDER BY c.sku;
+
+-- name: OtherEntriesOfCustomer :many
+-- The entries of a customer that are older than one, newest first.
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+       (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
+FROM ledger_entry e
+WHERE e.balance_after IS NOT NULL AND e.customer_id = @customer_id AND (e.created_at, e.id) < (@before_time::timestamptz, @before_id::bigint)
+ORDER BY e.created_at DESC, e.id DESC LIMIT @page;
+
+-- name: EntriesOfNextCustomers :many
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+       (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
+FROM ledger_entry e
+WHERE e.balance_after IS NOT NULL AND e.customer_id > @after_customer
+ORDER BY e.customer_id, e.created_at DESC, e.id DESC LIMIT @page;
+
+-- name: BalancesAndNewEntries :many
+-- The balances of customers, and what their entries since then make.
+SELECT c.customer_id::text AS customer_id, x.currency, x.balance::numeric AS balance, x.new_entries::numeric AS new_entries
+FROM unnest(@customer_ids::text[]) AS c (customer_id)
+CROSS JOIN LATERAL (
+    SELECT b.currency, b.amount AS balance, 0::numeric AS new_entries FROM balance b WHERE b.customer_id = c.customer_id
+    UNION ALL
+    SELECT e.currency, 0, sum(CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)
+    FROM ledger_entry e
+    WHERE e.balance_after IS NOT NULL AND e.customer_id = c.customer_id AND e.created_at >= @since
+    GROUP BY e.currency
+) x;
+
+-- name: CompareBalances :many
+-- Finds the balances of customers without entries; the others are compared with their entries.
+SELECT b.customer_id, b.currency, (CASE WHEN b.amount <> 0 AND e.id IS NULL
+    THEN format('%s %s, and its entries make 0', b.amount, b.currency) ELSE '' END)::text AS detail
+FROM (
+    SELECT n.customer_id, n.currency, n.amount FROM balance n
+    WHERE (n.customer_id, n.currency) > (@after_customer::text, @after_currency::text)
+    ORDER BY n.customer_id, n.currency LIMIT @page
+) b
+LEFT JOIN LATERAL (SELECT id FROM ledger_entry WHERE balance_after IS NOT NULL AND customer_id = b.customer_id LIMIT 1) e ON true
+ORDER BY b.customer_id, b.currency;
+
+-- name: CardPaymentsSince :many
+SELECT * FROM payment
+WHERE method = 'card' AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
+ORDER BY created_at, id LIMIT @page;
+
+-- name: PaymentsByID :many
+SELECT * FROM payment WHERE id = ANY(@ids::bigint[]);
+
+-- name: PaymentsByUUID :many
+SELECT * FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
 
 -- name: RefundsOfPayments :many
 SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, id;
+
+-- name: ReconciliationPass :many
+SELECT version, position, found, coalesce(extract(epoch FROM statement_timestamp() - finished_at), -1)::float8 AS age
+FROM reconciliation WHERE singleton;
+
+-- name: SaveReconciliationPass :execrows
+-- Saves a step unless another replica has saved it. The last step ends the pass.
+UPDATE reconciliation SET version = version + 1,
+    position = @next_position, found = CASE WHEN @next_position = '' THEN 0 ELSE @found::bigint END,
+    mismatches = CASE WHEN @next_position = '' THEN @found::bigint ELSE mismatches END,
+    finished_at = CASE WHEN @next_position = '' THEN statement_timestamp() ELSE finished_at END
+WHERE singleton AND version = @version;
+
+-- name: ReconciliationResult :many
+-- What the metrics report: a pass that has found more than the last one counts at once.
+SELECT greatest(mismatches, found)::bigint AS mismatches,
+       coalesce(extract(epoch FROM statement_timestamp() - finished_at), -1)::float8 AS age
+FROM reconciliation WHERE singleton;
