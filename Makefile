@@ -14,7 +14,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 TESTFLAGS = $(RACE) -shuffle=on -parallel=4 -timeout=10m
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
+.PHONY: help run test test-cards bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ test: need-go ## run all tests; the packages share one PostgreSQL cluster
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) ./...
+
+test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test $(TESTFLAGS) -run RandomMix ./internal/test/e2e/cards -payments=1000
 
 bench: need-go ## compare the service with a pgbench baseline, about 12 minutes
 	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md

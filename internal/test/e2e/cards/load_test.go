@@ -2,6 +2,7 @@ package cards_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -138,9 +139,12 @@ func (p *provider) fifthCallDone() <-chan struct{} {
 	return done
 }
 
+// mixed is the number of payments of the random mix. `make test-cards` makes a thousand.
+var mixed = flag.Int("payments", 200, "the number of payments of the random mix")
+
 func TestCardPayments_AreReconciledAfterRandomMix(t *testing.T) {
 	t.Parallel()
-	const payments = 1000
+	payments := *mixed
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
