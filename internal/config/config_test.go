@@ -194,6 +194,22 @@ func TestRules_CoverEveryVariableThatIsParsed(t *testing.T) {
 	}
 }
 
+func TestIneffective_ReturnsWhatIsSetForLaterVersions(t *testing.T) {
+	t.Parallel()
+	environ := append(required(), "ORDERS_IN_FLIGHT=64", "ORDERS_OTLP_ENDPOINT=", "ORDERS_LOG_LEVEL=info")
+	if _, err := Read(environ); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"ORDERS_IN_FLIGHT"}, Ineffective(environ)); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	for _, name := range reserved {
+		if slices.Contains(variables(), name) {
+			t.Errorf("%s is a setting of this version", name)
+		}
+	}
+}
+
 func TestRead_RefusesUnknownVariables(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
