@@ -11,10 +11,10 @@ GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/
 # The race detector needs cgo, which Go enables where it finds a C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Run 4 tests of a package in parallel even on fewer CPUs: they are I/O-bound.
-TESTFLAGS = $(RACE) -shuffle=on -parallel=4 -timeout=10m
+TESTFLAGS = -shuffle=on -parallel=4 -timeout=10m
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-cards bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
+.PHONY: help run test test-race test-cards bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,9 +24,13 @@ run: need-go ## start the service and all that it needs; no configuration, Ctrl-
 	@bin/orders-dev
 
 test: need-go ## run all tests; the packages share one PostgreSQL cluster
-	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) ./...
+
+test-race: need-go ## run all tests with the race detector, which takes half as long again
+	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test $(RACE) $(TESTFLAGS) ./...
 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
