@@ -113,11 +113,7 @@ func (r *Relay) Run(ctx context.Context) {
 // relayBatch publishes one batch and returns how many events it had. It publishes only
 // while its own lease lasts. A panic is a failure as any other.
 func (r *Relay) relayBatch(ctx context.Context) (n int, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Recovered(v)
-		}
-	}()
+	defer panics.Catch(&err)
 	if held, err := r.lease(ctx); err != nil || !held {
 		return 0, err
 	}

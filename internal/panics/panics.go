@@ -18,8 +18,18 @@ type Error struct {
 	stack string
 }
 
-// Recovered returns the error of a value that recover returned. It must be called by the
-// deferred function itself, so that the stack is that of the panic.
+// Catch turns a panic of the function that defers it into the error that the function
+// returns:
+//
+//	defer panics.Catch(&err)
+func Catch(err *error) { //nolint:gocritic // it sets the result of the function that defers it
+	if v := recover(); v != nil {
+		*err = Recovered(v)
+	}
+}
+
+// Recovered returns the error of a value that recover returned. It must be called while the
+// deferred function runs, so that the stack is that of the panic.
 //
 // The value of a panic can be anything, a whole request included, and nobody has checked
 // it for personal data (AUTH-16). So the error contains the text of an error or of a

@@ -105,11 +105,7 @@ func (c *databaseCollector) visit() (found Database, up bool) {
 // readOrRecover turns a panic into an error. Prometheus collects in a goroutine of its
 // own, where a panic would end the process.
 func (c *databaseCollector) readOrRecover(ctx context.Context) (found Database, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Recovered(v)
-		}
-	}()
+	defer panics.Catch(&err)
 	return c.read(ctx)
 }
 

@@ -29,11 +29,7 @@ func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 // finish processes or dead-letters a message. It turns a panic into an error: one
 // message must not end the process, and do so again with each delivery.
 func (c *Consumer) finish(ctx context.Context, msg jetstream.Msg) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Recovered(v)
-		}
-	}()
+	defer panics.Catch(&err)
 	err = c.process(ctx, msg)
 	if bad, ok := errors.AsType[*unprocessable](err); ok {
 		return c.deadLetter(ctx, msg, bad)

@@ -239,10 +239,6 @@ func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *ri
 // recoverPanic turns the panic of a job into an error. River would write the whole value
 // of the panic to its log and to its table.
 func recoverPanic(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panics.Recovered(v)
-		}
-	}()
+	defer panics.Catch(&err)
 	return work(ctx)
 }
