@@ -85,62 +85,60 @@ func parsePosition(from string) (at position, number int) {
 	return position{}, 0
 }
 
-func compareOrders(ctx context.Context, t *tx, from position, limit int) (c comparison, err error) {
-	var rows []dbsqlc.CompareOrdersRow
+// compareRows runs the query of a check and passes each row on. add returns the key of the
+// row, behind which the next step goes on.
+func compareRows[R any](
+	ctx context.Context, t *tx, limit int,
+	query func(q *dbsqlc.Queries) ([]R, error), add func(c *comparison, row R) position,
+) (c comparison, err error) {
+	var rows []R
 	err = t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.CompareOrders(ctx, dbsqlc.CompareOrdersParams{AfterID: from.ID, Page: int32(limit)})
+		rows, err = query(q)
 		return err
 	})
 	for _, row := range rows {
-		c.add(fmt.Sprintf("order/%d", row.ID), row.Detail)
-		c.next.ID = row.ID
+		c.next = add(&c, row)
 	}
 	c.more = len(rows) == limit
 	return c, err
 }
 
-func comparePayments(ctx context.Context, t *tx, from position, limit int) (c comparison, err error) {
-	var rows []dbsqlc.ComparePaymentsRow
-	err = t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ComparePayments(ctx, dbsqlc.ComparePaymentsParams{AfterID: from.ID, Page: int32(limit)})
-		return err
+func compareOrders(ctx context.Context, t *tx, from position, limit int) (comparison, error) {
+	return compareRows(ctx, t, limit, func(q *dbsqlc.Queries) ([]dbsqlc.CompareOrdersRow, error) {
+		return q.CompareOrders(ctx, dbsqlc.CompareOrdersParams{AfterID: from.ID, Page: int32(limit)})
+	}, func(c *comparison, row dbsqlc.CompareOrdersRow) position {
+		c.add(fmt.Sprintf("order/%d", row.ID), row.Detail)
+		return position{ID: row.ID}
 	})
-	for _, row := range rows {
+}
+
+func comparePayments(ctx context.Context, t *tx, from position, limit int) (comparison, error) {
+	return compareRows(ctx, t, limit, func(q *dbsqlc.Queries) ([]dbsqlc.ComparePaymentsRow, error) {
+		return q.ComparePayments(ctx, dbsqlc.ComparePaymentsParams{AfterID: from.ID, Page: int32(limit)})
+	}, func(c *comparison, row dbsqlc.ComparePaymentsRow) position {
 		for _, detail := range row.Details {
 			c.add(fmt.Sprintf("payment/%d", row.ID), detail)
 		}
-		c.next.ID = row.ID
-	}
-	c.more = len(rows) == limit
-	return c, err
-}
-
-func compareProducts(ctx context.Context, t *tx, from position, limit int) (c comparison, err error) {
-	var rows []dbsqlc.CompareProductsRow
-	err = t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.CompareProducts(ctx, dbsqlc.CompareProductsParams{AfterSku: from.Text, Page: int32(limit)})
-		return err
+		return position{ID: row.ID}
 	})
-	for _, row := range rows {
-		c.add("product/"+row.Sku, row.Detail)
-		c.next.Text = row.Sku
-	}
-	c.more = len(rows) == limit
-	return c, err
 }
 
-func compareBalances(ctx context.Context, t *tx, from position, limit int) (c comparison, err error) {
-	var rows []dbsqlc.CompareBalancesRow
-	err = t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.CompareBalances(ctx, dbsqlc.CompareBalancesParams{
+func compareProducts(ctx context.Context, t *tx, from position, limit int) (comparison, error) {
+	return compareRows(ctx, t, limit, func(q *dbsqlc.Queries) ([]dbsqlc.CompareProductsRow, error) {
+		return q.CompareProducts(ctx, dbsqlc.CompareProductsParams{AfterSku: from.Text, Page: int32(limit)})
+	}, func(c *comparison, row dbsqlc.CompareProductsRow) position {
+		c.add("product/"+row.Sku, row.Detail)
+		return position{Text: row.Sku}
+	})
+}
+
+func compareBalances(ctx context.Context, t *tx, from position, limit int) (comparison, error) {
+	return compareRows(ctx, t, limit, func(q *dbsqlc.Queries) ([]dbsqlc.CompareBalancesRow, error) {
+		return q.CompareBalances(ctx, dbsqlc.CompareBalancesParams{
 			AfterCustomer: from.Text, AfterCurrency: from.Currency, Page: int32(limit),
 		})
-		return err
-	})
-	for _, row := range rows {
+	}, func(c *comparison, row dbsqlc.CompareBalancesRow) position {
 		c.add("balance/"+row.CustomerID, row.Detail)
-		c.next.Text, c.next.Currency = row.CustomerID, row.Currency
-	}
-	c.more = len(rows) == limit
-	return c, err
+		return position{Text: row.CustomerID, Currency: row.Currency}
+	})
 }
