@@ -25,7 +25,7 @@ type Config struct {
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
 
 	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
-	// DatabasePooler is what the URL leads to: the server itself, or a pooler that gives a
+	// DatabasePooler is what the URL leads to: the server itself, or a pooler that assigns a
 	// connection to another client after each transaction.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
 

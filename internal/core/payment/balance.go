@@ -54,7 +54,7 @@ func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money
 	}
 }
 
-// place gives an entry the next position in the balance, and a time after that of the
+// place assigns an entry the next position in the balance, and a time after that of the
 // entry before it. now is when the transaction began, so another one that began later may
 // have changed the balance before.
 func (b *Balance) place(e *LedgerEntry, now time.Time) {

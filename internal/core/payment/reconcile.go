@@ -55,7 +55,7 @@ type Reconciliation struct {
 	Every time.Duration
 	// Report is called for each mismatch, and once more if its step is repeated.
 	Report func(Mismatch)
-	// Payments gives back late captures.
+	// Payments refunds late captures.
 	Payments *Service
 	// Gateway is nil where cards are not accepted.
 	Gateway Gateway

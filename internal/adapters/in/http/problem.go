@@ -32,7 +32,8 @@ func (k problemKind) retryable() bool { return k.retryAfter > 0 }
 
 // nextKey returns which Idempotency-Key another attempt needs on a route that takes one.
 // An operation that has not been decided, or may still take effect, keeps its key. One
-// that was decided, or whose request has to change, needs a new key. No route answers 405.
+// that was decided, or whose request has to change, needs a new key. Nil stands for codes
+// that no such route has.
 func nextKey(code wire.ProblemCode) *wire.NextKey {
 	switch status := problemKinds[code].status; {
 	case slices.Contains(keyless, status):

@@ -28,8 +28,8 @@ type Config struct {
 	URL string
 	// MaxConns sets the size of the pool instead, when it is not zero.
 	MaxConns int32
-	// Pooled says that a pooler is between: it gives the server's connection to another
-	// client after each transaction, and refuses settings of the session.
+	// Pooled reports whether the URL leads to a pooler, which assigns the connection of the
+	// server to another client after each transaction, and refuses settings of the session.
 	Pooled bool
 	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
 	RecentBytes uint64

@@ -9,7 +9,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 )
 
-// RenewIncarnation gives the database a new name as the source of its events, if it is
+// RenewIncarnation assigns the database a new name as the source of its events, if it is
 // another database than the one that the name was given to: a restored one, a copy, or a
 // standby that was promoted. Events that are written already keep their source.
 //

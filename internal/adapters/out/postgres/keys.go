@@ -115,7 +115,7 @@ func (t *tx) runCommand(ctx context.Context, c idempotency.Claim, run idempotenc
 
 // endReplay ends the transaction of a replay or a look-up. It has written nothing, so it
 // need not wait for COMMIT, unless the database replicates synchronously: then it waits for
-// the standby as the first response did, so that it never tells what a failover loses.
+// the standby as the first response did, so that it never reports what a failover loses.
 func (t *tx) endReplay(ctx context.Context, synchronous bool) error {
 	if !synchronous {
 		return errNothingToCommit

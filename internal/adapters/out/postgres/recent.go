@@ -76,7 +76,7 @@ func (r *recentRecords) put(rec idempotency.Record, remaining time.Duration, gen
 	}
 }
 
-// verify says which server has executed a statement that was sent at the given time. All
+// verify records which server has executed a statement that was sent at the given time. All
 // records of another server are forgotten.
 func (r *recentRecords) verify(server, sent time.Time) {
 	r.mu.Lock()
