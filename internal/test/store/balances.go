@@ -2,26 +2,13 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"testing"
 	"time"
 
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 )
-
-var paymentCases = []storeCase{
-	{"order payments hold everything about an order's money", orderPaymentsRoundTrip},
-	{"order payments of a customer without money hold a new balance", orderPaymentsWithoutMoney},
-	{"payments come with their refunds, the newest first", paymentsOfAnOrder},
-	{"an operation makes one payment", onePaymentOfAnOperation},
-	{"an order has one live payment", oneLivePayment},
-	{"a payment and a refund are found by their UUIDs", paymentByUUID},
-	{"what can change about a payment and a refund is updated", updatedPayment},
-	{"an operation makes one refund", oneRefundOfAnOperation},
-}
 
 var ledgerCases = []storeCase{
 	{"an entry comes back as it was saved", entryRoundTrip},
@@ -36,144 +23,6 @@ var balanceCases = []storeCase{
 	{"a balance comes back as it was saved", balanceRoundTrip},
 	{"balances are of one customer, sorted by currency", balancesOfACustomer},
 	{"concurrent first changes are all counted", balanceLock},
-}
-
-func orderPaymentsRoundTrip(t *testing.T, s Stores) {
-	tea, cup, o := newProduct(1, "tea"), newProduct(2, "cup"), newOrder(1, "key-1")
-	failed, live := newPayment(11, 1, "key-2"), newPayment(12, 1, "key-3")
-	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
-	refund := newRefund(21, live, operation("sber-42", "key-4"))
-	s.save(t, tea, cup, newProduct(3, "spoon"), o, newOrder(2, "key-5"), failed, live, newPayment(13, 2, "key-3"), refund)
-	s.changeBalance(t, rub("7.00"), newLedgerEntry(31, rub("7.00"), core.Operation{}))
-	s.changeBalance(t, money("8", "JPY"), newLedgerEntry(32, money("8", "JPY"), core.Operation{}))
-	live.Refunds = []*payment.Refund{refund}
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
-		equal(t, "order payments", op, &payment.OrderPayments{
-			Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)},
-			Payments: []*payment.Payment{live, failed},
-			Balance:  changedBalance(rub("7.00"), 1, 31),
-		})
-		return err
-	})
-}
-
-func orderPaymentsWithoutMoney(t *testing.T, s Stores) {
-	o := newOrder(1, "key-1")
-	s.save(t, o)
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
-		equal(t, "order payments", op, &payment.OrderPayments{
-			Order: o, Balance: &payment.Balance{CustomerID: "sber-42", Amount: rub("0.00"), New: true},
-		})
-		return err
-	})
-}
-
-func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
-	t.Helper()
-	var found []*payment.Payment
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		found, err = tx.Payments.Of(ctx, orderID)
-		return err
-	})
-	return found
-}
-
-// Ids come in blocks for each process, so they say nothing about the order.
-func paymentsOfAnOrder(t *testing.T, s Stores) {
-	first, second, live := newPayment(113, 1, "key-1"), newPayment(12, 1, "key-2"), newPayment(14, 1, "key-3")
-	for i, p := range []*payment.Payment{first, second} {
-		p.Status, p.Method, p.Card.Token, p.CreatedAt = payment.Failed, payment.ByCard, "pm_card_visa", minute(i)
-	}
-	asked, other := newRefund(121, live, operation("sber-42", "key-4")), newRefund(22, live, operation("sber-42", "key-6"))
-	full := newRefund(24, live, operation("root", ""))
-	asked.CreatedAt, other.CreatedAt = minute(15), minute(16)
-	full.Full, full.Reason, full.Status = true, "", payment.RefundPending
-	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), first, second, live, newPayment(11, 2, "key-2"), asked, other, full)
-	live.Refunds = []*payment.Refund{full, other, asked}
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, second, first})
-	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
-}
-
-func onePaymentOfAnOperation(t *testing.T, s Stores) {
-	failed := newPayment(11, 1, "key-2")
-	failed.Status = payment.Failed
-	s.save(t, newOrder(1, "key-1"), failed)
-	s.refuses(t, "a second payment of one operation", newPayment(12, 1, "key-2"))
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed})
-}
-
-func oneLivePayment(t *testing.T, s Stores) {
-	failed, live := newPayment(11, 1, "key-2"), newPayment(12, 1, "key-3")
-	failed.Status, live.Status = payment.Failed, payment.Processing
-	s.save(t, newOrder(1, "key-1"), failed, live)
-	s.refuses(t, "a second live payment", newPayment(13, 1, "key-4"))
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, failed})
-}
-
-func updatedPayment(t *testing.T, s Stores) {
-	p := newPayment(11, 1, "key-2")
-	p.Method, p.Status, p.Card.Token = payment.ByCard, payment.Processing, "pm_card_visa"
-	r := newRefund(21, p, operation("root", ""))
-	s.save(t, newOrder(1, "key-1"), p, r)
-	p.Status, p.Card.ExternalID, p.Card.Failure, p.Card.AskedAt = payment.Failed, "pi_1", "lost_card", minute(1)
-	r.Status, r.ExternalID, r.AskedAt = payment.RefundFailed, "re_1", minute(2)
-	s.save(t, p, r)
-	p.Refunds = []*payment.Refund{r}
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		ofCharge, _ := tx.Payments.OfCharge(ctx, "pi_1")
-		ofRefund, _ := tx.Refunds.OfExternal(ctx, "re_1")
-		absent, _ := tx.Payments.OfCharge(ctx, "pi_2")
-		none, err := tx.Refunds.OfExternal(ctx, "re_2")
-		equal(t, "rows of external ids", []int64{ofCharge, ofRefund, absent, none}, []int64{11, 21, 0, 0})
-		return err
-	})
-}
-
-func paymentByUUID(t *testing.T, s Stores) {
-	first, second := newPayment(11, 1, "key-2"), newPayment(12, 2, "key-3")
-	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-4"), first, second, newRefund(21, second, operation("root", "")))
-	names := map[string]bool{}
-	for orderID := range int64(2) {
-		p := s.payments(t, orderID+1)[0]
-		names[p.UUID] = true
-		for _, r := range p.Refunds {
-			names[r.UUID] = true
-		}
-	}
-	equal(t, "different names", len(names), 3)
-	p := s.payments(t, 2)[0]
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		byPayment, err := tx.OrderPayments.LockByPaymentUUID(ctx, p.UUID)
-		if err != nil {
-			return err
-		}
-		byRefund, err := tx.OrderPayments.LockByRefundUUID(ctx, p.Refunds[0].UUID)
-		if err != nil {
-			return err
-		}
-		equal(t, "orders", []int64{byPayment.Order.ID, byRefund.Order.ID}, []int64{2, 2})
-		_, err = tx.OrderPayments.LockByPaymentUUID(ctx, p.Refunds[0].UUID)
-		equal(t, "a payment with the UUID of a refund", errors.Is(err, core.ErrNotFound), true)
-		return nil
-	})
-}
-
-func oneRefundOfAnOperation(t *testing.T, s Stores) {
-	p := newPayment(11, 1, "key-2")
-	first := newRefund(21, p, operation("sber-42", "key-3"))
-	s.save(t, newOrder(1, "key-1"), p, first)
-	s.refuses(t, "a second refund of one operation", newRefund(22, p, operation("sber-42", "key-3")))
-	others := []*payment.Refund{
-		newRefund(23, p, operation("sber-42", "key-4")),
-		newRefund(24, p, operation("root", "key-3")),
-		newRefund(25, p, operation("root", "")), newRefund(26, p, operation("root", "")), // of no operation
-	}
-	s.save(t, others[0], others[1], others[2], others[3])
-	p.Refunds = []*payment.Refund{others[3], others[2], others[1], others[0], first}
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
 }
 
 // changeBalance stores an entry of the balance of sber-42, and the balance after it.

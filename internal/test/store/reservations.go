@@ -1,0 +1,111 @@
+package storetest
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+var reservationCases = []storeCase{
+	{"a reservation is an order with its stock", reservationRoundTrip},
+	{"an extension is known by order and operation", extensions},
+	{"reservations expire oldest first, and only while payment is awaited", expiredReservations},
+}
+
+func reservationRoundTrip(t *testing.T, s Stores) {
+	o, tea, cup := newOrder(1, "key-1"), newProduct(1, "tea"), newProduct(2, "cup")
+	s.save(t, tea, cup, newProduct(3, "spoon"), o)
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		reservation, err := tx.Reservations.Lock(ctx, 1, operation("sber-42", "key-1"), core.GrantEverybody)
+		equal(t, "reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
+		return err
+	})
+}
+
+func extensions(t *testing.T, s Stores) {
+	first, second := newOrder(1, "key-1"), newOrder(2, "key-2")
+	s.save(t, first, second)
+	extend := func(ctx context.Context, tx payment.Tx) error {
+		return tx.Reservations.AddExtension(ctx, first, operation("sber-42", "key-1"))
+	}
+	s.inTx(t, extend)
+	for _, c := range []struct {
+		orderID int64
+		by      core.Operation
+		want    bool
+	}{
+		{1, operation("sber-42", "key-1"), true},
+		{1, operation("sber-42", "key-2"), false},
+		{1, operation("shop-7", "key-1"), false},
+		{2, operation("sber-42", "key-1"), false},
+	} {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by, core.GrantEverybody)
+			if reservation.Repeated != c.want {
+				t.Errorf("order %d by %v: extended = %v", c.orderID, c.by, reservation.Repeated)
+			}
+			return err
+		})
+	}
+	if err := s.Payments.InTx(t.Context(), extend); err == nil {
+		t.Error("one operation extended twice")
+	}
+}
+
+func expiredReservations(t *testing.T, s Stores) {
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		for id, o := range []struct {
+			status   order.Status
+			reserved time.Duration
+		}{
+			1: {order.PendingPayment, -time.Minute},
+			2: {order.PendingPayment, -time.Hour},
+			3: {order.PendingPayment, -time.Second},
+			4: {order.PendingPayment, time.Hour},
+			5: {order.PaymentProcessing, -time.Hour},
+			6: {order.PendingPayment, 0}, // has no reservation
+			7: {order.Paid, 0},
+			8: {order.PendingPayment, -time.Minute}, // at the same moment as the first
+		} {
+			if o.status == "" {
+				continue
+			}
+			placed := newOrder(int64(id), "key-"+strconv.Itoa(id))
+			if placed.Status, placed.ReservedUntil = o.status, (time.Time{}); o.reserved != 0 {
+				placed.ReservedUntil = tx.Now.Add(o.reserved)
+			}
+			if err := tx.Orders.Save(ctx, placed); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, limit := range []int{1, 2, 3, 10} {
+		equal(t, "expired", s.expiredInPages(t, limit), []int64{2, 1, 8, 3})
+	}
+}
+
+// expiredInPages returns the orders with an expired reservation, read page by page.
+func (s Stores) expiredInPages(t *testing.T, limit int) []int64 {
+	t.Helper()
+	var ids []int64
+	var after order.Expiry
+	for page := []order.Expiry{{}}; len(page) > 0; {
+		s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
+			page, err = tx.Reservations.Expired(ctx, after, limit)
+			return err
+		})
+		if len(page) > limit {
+			t.Errorf("a page of %d, want at most %d", len(page), limit)
+		}
+		for _, e := range page {
+			ids, after = append(ids, e.OrderID), e
+		}
+	}
+	return ids
+}
