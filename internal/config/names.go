@@ -20,9 +20,16 @@ const maxTypos = 2
 // reserved are the settings of later versions. They are accepted, so that an environment
 // can be prepared for the next version, and have no effect.
 var reserved = []string{
-	"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE", "ORDERS_REQUESTS_PER_MINUTE", "ORDERS_IN_FLIGHT", "ORDERS_UNLIMITED_ROLES",
-	"ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME",
-	"ORDERS_CORS_ORIGINS", "ORDERS_OTLP_ENDPOINT",
+	"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE",
+	"ORDERS_REQUESTS_PER_MINUTE",
+	"ORDERS_IN_FLIGHT",
+	"ORDERS_UNLIMITED_ROLES",
+	"ORDERS_RESERVATION_EXTENSIONS",
+	"ORDERS_UNPAID_ORDERS",
+	"ORDERS_JWT_TYPES",
+	"ORDERS_JWT_MAX_LIFETIME",
+	"ORDERS_CORS_ORIGINS",
+	"ORDERS_OTLP_ENDPOINT",
 }
 
 // Ineffective returns the variables that are set and have no effect in this version.
