@@ -14,7 +14,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 TESTFLAGS = -shuffle=on -parallel=4 -timeout=10m
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-race test-cards bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
+.PHONY: help run test test-race test-cards mutants bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ test-race: need-go ## run all tests with the race detector, which takes half as 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -run RandomMix ./internal/test/e2e/cards -payments=1000
+
+mutants: need-go ## take each protection away once; the test that stands for it must fail
+	go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go run ./internal/test/mutants
 
 bench: need-go ## compare the service with a pgbench baseline, about 12 minutes
 	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md

@@ -1,0 +1,6 @@
+package main
+
+import "slices"
+
+// all returns every mutant, by area.
+func all() []mutant { return slices.Concat(failureMutants) }
