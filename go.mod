@@ -2,6 +2,8 @@ module example.com/orders
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/MicahParks/jwkset v0.11.3
 	github.com/MicahParks/keyfunc/v3 v3.9.0
