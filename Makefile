@@ -5,6 +5,9 @@
 TOOL := CGO_ENABLED=0 go tool -modfile=tools.mod
 REDOCLY := @redocly/cli@2.77.0
 
+# Pinned by its own module: next to golangci-lint in tools.mod it does not build.
+GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
+
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc
 
@@ -28,10 +31,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-race test-cards mutants bench bench-growth lint format generate check format-check vet architecture generated openapi tidy-check need-go
+.PHONY: help run test test-race test-cards mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: need-go ## start the service and all that it needs; no configuration, Ctrl-C stops it
 	@go build -o bin/orders-dev ./cmd/orders-dev
@@ -70,7 +73,7 @@ generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
 	CGO_ENABLED=0 go generate ./...
 
-check: format-check vet lint architecture tidy-check generated openapi ## check everything except the tests
+check: secrets format-check vet lint architecture tidy-check vulnerabilities generated openapi ## check everything except the tests
 
 format-check: need-go ## check the format
 	$(TOOL) golangci-lint fmt --diff
@@ -99,6 +102,19 @@ openapi: ## lint api/openapi.yaml and api/asyncapi.yaml
 	else \
 		echo "NOT CHECKED: linting the files in api/ needs npx, which comes with Node.js"; \
 	fi
+
+secrets: need-go ## search the files and the whole history for secrets
+	$(GITLEAKS) git --no-banner --redact --verbose --log-level=warn --config .gitleaks.toml .
+	@! git ls-files | grep --extended-regexp '\.(pem|key|p12|pfx|jks)$$|(^|/)\.env$$' || \
+		{ echo "files with these names contain secrets"; exit 1; }
+
+# Exit code 3 means that something was found.
+vulnerabilities: need-go ## check that no known vulnerability is called
+	@found=$$($(TOOL) govulncheck ./... 2>&1) && echo "$$found" || { \
+		code=$$?; echo "$$found"; \
+		echo "$$found" | grep -q 'fetching vulnerabilities' || exit $$code; \
+		echo "NOT CHECKED: the database of vulnerabilities cannot be reached"; \
+	}
 
 need-go:
 	@command -v go >/dev/null || { echo "Go is not installed: install Go 1.26 or newer from https://go.dev/dl"; exit 1; }
