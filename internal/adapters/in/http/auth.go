@@ -220,7 +220,7 @@ func (v *Verifier) findKey(ctx context.Context) jwt.Keyfunc {
 // identify returns subject and roles of verified claims.
 func (v *Verifier) identify(claims jwt.MapClaims) (identity, error) {
 	subject, err := claims.GetSubject()
-	if err != nil || !subjectPattern.MatchString(subject) || !hasExactTimes(claims) {
+	if err != nil || !subjectPattern.MatchString(subject) || cardNumberIn("customer_id", subject) || !hasExactTimes(claims) {
 		return identity{}, errors.New("unusable claims")
 	}
 	actor := core.Actor{Subject: subject, Roles: rolesAt(claims, v.cfg.RolesClaim)}

@@ -202,8 +202,9 @@ func TestCheck_RefusesCardNumbers(t *testing.T) {
 		{"as a member name", "cancelOrder", `{"4242424242424242":{"x":1}}`, fields("#", detail)},
 		{"below such a member", "cancelOrder", `{"a":{"4242424242424242":"4242424242424242"}}`, fields("#/a", detail)},
 		{"as an amount", "creditBalance", credit(`"description":"x"`), nil},
-		{"as a barcode", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4242424242424242","quantity":1}]}`, nil},
-		{"as an id", "createOrder", `{"customer_id":"4242424242424242","items":[{"sku":"a","quantity":1}]}`, nil},
+		{"as a SKU", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4242424242424242","quantity":1}]}`, fields("#/items/1/sku", detail)},
+		{"as a barcode", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4222222222222","quantity":1}]}`, nil},
+		{"as an id", "createOrder", `{"customer_id":"4242424242424242","items":[{"sku":"a","quantity":1}]}`, fields("#/customer_id", detail)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := testContract(t).check(c.operation, []byte(c.body))

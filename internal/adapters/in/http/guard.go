@@ -53,6 +53,9 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if hasCardNumber(key) {
+		return "", errCardNumberAsKey
+	}
 	w.Header().Set("Idempotency-Key", key)
 	return key, nil
 }

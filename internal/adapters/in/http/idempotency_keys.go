@@ -14,7 +14,7 @@ import (
 // the key of another principal. Text that cannot be a key is 404.
 func decodeKeyID(r *request) (idempotency.ID, error) {
 	id := idempotency.ID{Scope: r.scope, Key: r.param("key")}
-	if idempotency.CheckKey(id.Key) != nil {
+	if idempotency.CheckKey(id.Key) != nil || hasCardNumber(id.Key) {
 		return id, core.NotFound("idempotency key")
 	}
 	return id, nil

@@ -82,21 +82,21 @@ func checkToken(d *jsontext.Decoder, token jsontext.Token) error {
 			return malformed("the body contains a number that is too large or too precise")
 		}
 	case '"':
-		if hasCardNumber(token.String()) {
-			return checkCardNumber(d)
+		if text := token.String(); hasCardNumber(text) {
+			return checkCardNumber(d, text)
 		}
 	}
 	return nil
 }
 
-// checkCardNumber refuses the string that was just read, unless it is the value of an
-// identifier.
-func checkCardNumber(d *jsontext.Decoder) error {
+// checkCardNumber refuses the string that was just read, unless it is the value of a member
+// that may look like a card number.
+func checkCardNumber(d *jsontext.Decoder, value string) error {
 	at := d.StackPointer()
 	if isMemberName(d) {
 		return cardNumberRefused(string(at.Parent())) // the pointer would repeat the number
 	}
-	if isIdentifier(at.LastToken()) {
+	if !cardNumberIn(at.LastToken(), value) {
 		return nil
 	}
 	return cardNumberRefused(string(at))

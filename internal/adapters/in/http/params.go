@@ -28,6 +28,9 @@ func decodeSKU(r *request) (string, error) {
 	if !skuPattern.MatchString(sku) {
 		return "", core.InvalidField("/sku", "sku must be 1–64 characters of A-Z a-z 0-9 . _ -")
 	}
+	if cardNumberIn("sku", sku) {
+		return "", cardNumberRefused("/sku")
+	}
 	return sku, nil
 }
 
@@ -40,6 +43,9 @@ func decodeCustomerID(r *request) (string, error) {
 func checkCustomerID(id string) error {
 	if !subjectPattern.MatchString(id) {
 		return core.InvalidField("/customer_id", "customer_id must be 1–255 printable ASCII characters")
+	}
+	if cardNumberIn("customer_id", id) {
+		return cardNumberRefused("/customer_id")
 	}
 	return nil
 }
