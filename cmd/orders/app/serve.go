@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	httpapi "example.com/orders/internal/adapters/in/http"
 	"example.com/orders/internal/config"
 )
 
@@ -105,5 +106,5 @@ func (a *App) adminHandler() http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	return httpapi.SecureHeaders(mux)
 }

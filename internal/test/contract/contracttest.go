@@ -28,7 +28,8 @@ import (
 // transport lists the headers that belong to HTTP and not to the contract.
 var transport = []string{
 	"Accept-Ranges", "Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
-	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Vary", "X-Content-Type-Options",
+	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Referrer-Policy", "Vary",
+	"X-Content-Type-Options", "X-Frame-Options",
 }
 
 // Validator checks against the contract. It is safe for concurrent use.

@@ -1,10 +1,14 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -14,15 +18,11 @@ import (
 	openapi "example.com/orders/api"
 )
 
-// docsPolicy is the Content-Security-Policy of the documentation page. People paste
-// tokens into the page, so it may load nothing but itself and call nothing but this
-// service.
-const docsPolicy = "default-src 'none'; connect-src 'self'; img-src 'self' data:; " +
-	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-
 // docs is the documentation page. All its files are embedded, so that it works offline.
 type docs struct {
-	page   http.Handler
+	page   []byte
+	policy string
+	files  http.Handler
 	assets map[string]bool
 }
 
@@ -35,24 +35,64 @@ func newDocs() (docs, error) {
 	for _, file := range files {
 		assets[strings.TrimSuffix(file.Name(), ".gz")] = true
 	}
-	return docs{page: v5emb.New("Orders", "/openapi.yaml", "/docs"), assets: assets}, nil
+	ui := v5emb.New("Orders", "/openapi.yaml", "/docs")
+	page := bodyRecorder{header: http.Header{}}
+	ui.ServeHTTP(&page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs"}})
+	return docs{page: page.Bytes(), policy: docsPolicy(page.Bytes()), files: ui, assets: assets}, nil
+}
+
+// bodyRecorder keeps the body of a response. The page never changes, so that it is made once.
+type bodyRecorder struct {
+	bytes.Buffer
+	header http.Header
+}
+
+// Header implements [http.ResponseWriter].
+func (r *bodyRecorder) Header() http.Header { return r.header }
+
+// WriteHeader implements [http.ResponseWriter].
+func (r *bodyRecorder) WriteHeader(int) {}
+
+var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+
+// docsPolicy returns the Content-Security-Policy of the documentation page. People paste
+// tokens into the page, so it may load nothing but itself, call nothing but this service,
+// and run no script but its own, which the policy names by their hashes.
+func docsPolicy(page []byte) string {
+	scripts := "script-src 'self'"
+	for _, script := range inlineScript.FindAllSubmatch(page, -1) {
+		sum := sha256.Sum256(script[1])
+		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " + scripts
 }
 
 // getDocs serves the documentation page.
-func (a *api) getDocs(w http.ResponseWriter, r *http.Request) {
-	protectDocs(w)
-	a.docs.page.ServeHTTP(w, r)
+func (a *api) getDocs(w http.ResponseWriter, _ *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", revalidated)
+	h.Set("Content-Security-Policy", a.docs.policy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(a.docs.page) // a client that hung up retries
 }
+
+// How long browsers and proxies may keep what is the same for everybody: what belongs
+// together, until they have asked whether it changed; the files of the page, for an hour.
+const (
+	revalidated = "no-cache"
+	anHour      = "public, max-age=3600"
+)
 
 // getDocsAsset serves a file of the page. It checks the name, because the library would
 // answer an unknown one with 404 in plain text.
 func (a *api) getDocsAsset(w http.ResponseWriter, r *http.Request) {
-	protectDocs(w)
 	if !a.docs.assets[chi.URLParam(r, "asset")] {
 		a.notFound(w, r)
 		return
 	}
-	a.docs.page.ServeHTTP(w, r)
+	w.Header().Set("Cache-Control", anHour)
+	a.docs.files.ServeHTTP(w, r)
 }
 
 // contractETag is the version of api/openapi.yaml.
@@ -63,7 +103,7 @@ var contractETag = func() string {
 
 // getOpenAPI serves api/openapi.yaml, or 304 to a client that has it already.
 func (a *api) getOpenAPI(w http.ResponseWriter, r *http.Request) {
-	protectDocs(w)
+	w.Header().Set("Cache-Control", revalidated)
 	w.Header().Set("ETag", contractETag)
 	if r.Header.Get("If-None-Match") == contractETag {
 		w.WriteHeader(http.StatusNotModified)
@@ -71,10 +111,4 @@ func (a *api) getOpenAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = w.Write(openapi.OpenAPI) // a client that hung up retries
-}
-
-// protectDocs sets the security headers of the documentation.
-func protectDocs(w http.ResponseWriter) {
-	w.Header().Set("Content-Security-Policy", docsPolicy)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 }

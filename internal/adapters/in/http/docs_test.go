@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -65,5 +68,28 @@ func TestDocs_LoadOnlyFilesOfThisService(t *testing.T) {
 	}
 	if asset := get(t, handler, "/docs/nothing.js", nil); asset.Code != http.StatusNotFound {
 		t.Errorf("/docs/nothing.js: got %d, want 404", asset.Code)
+	}
+}
+
+// People paste tokens into the page, so the browser runs no script that is not its own.
+func TestDocs_RunOnlyTheirOwnScripts(t *testing.T) {
+	page := get(t, newPublicAPI(t), "/docs", nil)
+	policy := page.Header().Get("Content-Security-Policy")
+	_, allowed, _ := strings.Cut(policy, "script-src ")
+	scripts := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(page.Body.String(), -1)
+	if len(scripts) == 0 {
+		t.Fatal("the page has no script of its own")
+	}
+	for _, script := range scripts {
+		sum := sha256.Sum256([]byte(script[1]))
+		if hash := "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(allowed, hash) {
+			t.Errorf("the policy does not name a script of the page: %s", allowed)
+		}
+	}
+	if strings.Contains(allowed, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		t.Errorf("the policy is %s", policy)
+	}
+	if handlers := regexp.MustCompile(`\son[a-z]+=`).FindString(page.Body.String()); handlers != "" {
+		t.Errorf("the page has a script that no hash can allow: %s", handlers)
 	}
 }

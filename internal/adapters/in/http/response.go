@@ -45,7 +45,7 @@ func (resp *response) stored() idempotency.Response {
 	}
 }
 
-// write sends the response. Responses are about one principal: no cache may keep them.
+// write sends the response.
 func (resp *response) write(w http.ResponseWriter) {
 	h := w.Header()
 	maps.Copy(h, resp.header)
@@ -53,7 +53,6 @@ func (resp *response) write(w http.ResponseWriter) {
 	if resp.location != "" {
 		h.Set("Location", resp.location)
 	}
-	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(resp.status)
 	_, _ = w.Write(resp.body) // a client that hung up retries
 }

@@ -474,7 +474,7 @@ type Problem struct {
 	// Errors The members and parameters that are invalid.
 	Errors []FieldError `json:"errors,omitempty"`
 
-	// Instance The path of the request.
+	// Instance The path of the request, with `*` in place of what is not a plain ID. `/*` if there is no such path.
 	Instance string `json:"instance"`
 
 	// NextKey The key of another attempt, or null where the operation takes no Idempotency-Key.
