@@ -173,10 +173,15 @@ func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 // refuse answers with a problem document. The cause of a failure is logged, and never
 // shown to the client (AUTH-18).
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	a.refuseAt(w, r, entryOf(r.Context()).pattern, err)
+}
+
+// refuseAt is [api.refuse] for a path of a pattern that did not serve the request.
+func (a *api) refuseAt(w http.ResponseWriter, r *http.Request, pattern string, err error) {
 	entry, p := entryOf(r.Context()), problemOf(err)
 	entry.code = string(p.code)
 	if problemKinds[p.code].status >= http.StatusInternalServerError {
 		entry.cause = err
 	}
-	p.response(entry, r.URL.Path).write(w)
+	p.response(entry, instanceOf(pattern, r.URL)).write(w)
 }

@@ -41,7 +41,7 @@ func collect(fields []wire.FieldError, e *jsonschema.ValidationError) []wire.Fie
 	case *kind.Required:
 		return eachMember(fields, e, k.Missing, "is required")
 	case *kind.AdditionalProperties:
-		return eachMember(fields, e, k.Properties, "is not a known member")
+		return unknownMembers(fields, e, k.Properties)
 	}
 	return append(fields, wire.FieldError{Pointer: pointer(e.InstanceLocation), Detail: ruleText(e.ErrorKind)})
 }
@@ -54,6 +54,22 @@ func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names [
 		fields = append(fields, wire.FieldError{Pointer: pointer(location), Detail: detail})
 	}
 	return fields
+}
+
+// maxName is the length of the longest name that is repeated, far beyond those of the
+// contract.
+const maxName = 64
+
+// unknownMembers adds an entry for each unknown member. It leaves out names that look like
+// an e-mail address or a token: the entry is about the object then.
+func unknownMembers(fields []wire.FieldError, e *jsonschema.ValidationError, names []string) []wire.FieldError {
+	plain := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return len(name) > maxName || strings.Contains(name, "@")
+	})
+	if len(plain) < len(names) {
+		fields = append(fields, wire.FieldError{Pointer: pointer(e.InstanceLocation), Detail: "has a member that is not known"})
+	}
+	return eachMember(fields, e, plain, "is not a known member")
 }
 
 // ruleText says what the contract requires. The validator's own messages would quote

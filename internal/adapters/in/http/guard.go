@@ -108,7 +108,7 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 	}
 	entry := entryOf(req.http.Context())
 	entry.code = string(p.code)
-	resp := p.response(entry, req.http.URL.Path)
+	resp := p.response(entry, instanceOf(entry.pattern, req.http.URL))
 	return idempotency.Result{Response: resp.stored(), Refused: true, TTL: g.refusalTTL}, nil
 }
 

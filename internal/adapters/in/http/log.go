@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"net"
 	"net/http"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5/middleware"
@@ -22,6 +24,8 @@ type requestLog struct{ zerolog.Logger }
 // logEntry collects the fields of the event while a request is served.
 type logEntry struct {
 	requestID string
+	// remote is the host at the other end of the connection: the client or a proxy.
+	remote string
 	// guarded reports that the route takes an Idempotency-Key, so that its problems say
 	// which key comes next. It is not logged.
 	guarded   bool
@@ -47,7 +51,7 @@ var plainRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func (l requestLog) request(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		entry := &logEntry{requestID: requestID(r)}
+		entry := &logEntry{requestID: requestID(r), remote: hostOf(r.RemoteAddr)}
 		w.Header().Set("X-Request-Id", entry.requestID)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), logKey{}, entry)))
@@ -55,9 +59,18 @@ func (l requestLog) request(next http.Handler) http.Handler {
 	})
 }
 
+// hostOf returns an address without its port.
+func hostOf(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	return host
+}
+
 // requestID returns the caller's id of the request, if it is plain text, or a new one.
 func requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); plainRequestID.MatchString(id) {
+	if id := r.Header.Get("X-Request-Id"); plainRequestID.MatchString(id) && !hasCardNumber(id) {
 		return id
 	}
 	return rand.Text()
@@ -69,17 +82,41 @@ func (l requestLog) write(e *logEntry, method string, status int, took time.Dura
 		level = zerolog.ErrorLevel
 	}
 	event := l.WithLevel(level).
-		Str("request_id", e.requestID).Str("method", method).Str("route", e.pattern).
+		Str("request_id", e.requestID).Str("remote_addr", e.remote).
+		Str("method", loggedMethod(method)).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
-	optional(event, "principal", e.principal)
+	optional(event, "principal", loggedPrincipal(e.principal))
 	optional(event, "code", e.code)
 	optional(event, "idempotency", e.outcome)
 	if e.key != "" {
-		sum := sha256.Sum256([]byte(e.key))
-		event.Str("key_sha256", hex.EncodeToString(sum[:6]))
+		event.Str("key_sha256", shortHash(e.key))
 	}
 	optional(event, "stack", panics.StackOf(e.cause))
 	event.AnErr("cause", e.cause).Msg("request")
+}
+
+// loggedMethod returns a method of HTTP as it is. Any other word may be a secret.
+func loggedMethod(method string) string {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE":
+		return method
+	}
+	return "other"
+}
+
+// loggedPrincipal returns a subject as it is, or its hash if it looks like an e-mail address
+// or a telephone number. An issuer should use neither.
+func loggedPrincipal(subject string) string {
+	if strings.ContainsAny(subject, "@+") {
+		return "sha256:" + shortHash(subject)
+	}
+	return subject
+}
+
+// shortHash returns the beginning of a hash: enough to recognise a value by.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:6])
 }
 
 func optional(event *zerolog.Event, name, value string) {

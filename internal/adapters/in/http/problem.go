@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -114,8 +113,7 @@ func newProblem(code wire.ProblemCode, detail string) *problem {
 // Error returns code and detail.
 func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
 
-// response returns the problem document for the request of a log entry, which has the
-// given path.
+// response returns the problem document for the request of a log entry; see [instanceOf].
 func (p *problem) response(entry *logEntry, instance string) *response {
 	kind := problemKinds[p.code]
 	document := wire.Problem{
@@ -123,7 +121,7 @@ func (p *problem) response(entry *logEntry, instance string) *response {
 		Title:     kind.title,
 		Status:    kind.status,
 		Detail:    p.detail,
-		Instance:  (&url.URL{Path: instance}).EscapedPath(),
+		Instance:  instance,
 		Code:      p.code,
 		RequestID: entry.requestID,
 		Retryable: kind.retryable(),

@@ -135,12 +135,14 @@ func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 // methodNotAllowed lists the methods of the path in Allow (RFC 9110, section 15.5.6).
 func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		var pattern string
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-			if routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
+			if match := chi.NewRouteContext(); routes.Match(match, method, r.URL.Path) {
 				w.Header().Add("Allow", method)
+				pattern = match.RoutePattern()
 			}
 		}
-		a.refuse(w, r, newProblem(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
+		a.refuseAt(w, r, pattern, newProblem(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
 	}
 }
 

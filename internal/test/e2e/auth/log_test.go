@@ -64,7 +64,10 @@ func TestLog_HasOneLineForEachRequest(t *testing.T) {
 			if took, ok := line["duration_ms"].(float64); !ok || took < 0 || line["time"] == nil || line["message"] != "request" {
 				t.Errorf("duration, time or message is missing: %v", line)
 			}
-			for _, name := range []string{"request_id", "duration_ms", "time", "message"} {
+			if line["remote_addr"] != "127.0.0.1" {
+				t.Errorf("remote_addr is %v", line["remote_addr"])
+			}
+			for _, name := range []string{"request_id", "remote_addr", "duration_ms", "time", "message"} {
 				delete(line, name)
 			}
 			if c.want["key_sha256"] == "*" {
