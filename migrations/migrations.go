@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/golang-migrate/migrate/v4"
@@ -50,6 +51,10 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, errors.New("the database URL cannot be read") // err may contain the password
+	}
+	if strings.Contains(cfg.ConnConfig.Host+cfg.ConnConfig.Database, "@") {
+		// An error of the connection would name the host and the database.
+		return nil, errors.New("the database URL cannot be read: its password has a character that must be percent-encoded")
 	}
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = poolConns, 0, 0
 	return cfg, nil

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -47,5 +49,14 @@ func run(ctx context.Context, args, environ []string, out io.Writer) error {
 		_, err := io.WriteString(out, usage)
 		return err
 	}
-	return fmt.Errorf("unknown command %q: orders help lists the commands", args[0])
+	return fmt.Errorf("unknown command %s: orders help lists the commands", quoted(args[0]))
+}
+
+// quoted returns an argument in quotes, for an error. It leaves out what can be a database
+// URL in the wrong place: that contains a password.
+func quoted(arg string) string {
+	if strings.ContainsAny(arg, "@:= ") {
+		return `"…"`
+	}
+	return strconv.Quote(arg)
 }

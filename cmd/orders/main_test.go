@@ -87,3 +87,27 @@ func TestHelp_PrintsTheUsage(t *testing.T) {
 		}
 	}
 }
+
+// A person who mistypes a URL reads the error, and pastes it into a ticket.
+func TestRun_PrintsNoPassword(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	for _, url := range []string{
+		"postgres://u:hunter2@127.0.0.1:1/d", "postgres://u:1/hunter2@127.0.0.1:1/d", "postgres://u:x@hunter2@127.0.0.1:1/d",
+		"postgres://u:hun ter2@127.0.0.1:1/d", "postgres://u:hunter2@127.0.0.1:x/d", "postgres://u:hunter2@127.0.0.1:1/d?pool_max_conns=x",
+		"mysql://u:hunter2@127.0.0.1:1/d", "//u:hunter2@127.0.0.1:1/d",
+		"host=127.0.0.1 port=1 user=u password=hunter2 dbname=d", "host=127.0.0.1 port=1 user=u password=hunter2 dbname=d more",
+		"host=127.0.0.1 port=1 user=u password='hunter2 dbname=d", "host = 127.0.0.1 port = x password = hunter2", "password=hunter2 sslmode=hunter2",
+	} {
+		for _, args := range [][]string{{"migrate", "up"}, {"migrate", "version"}, {"serve"}, {"migrate", url}, {"serve", url}, {url}} {
+			var out bytes.Buffer
+			err := run(t.Context(), args, []string{"ORDERS_DATABASE_URL=" + url}, &out)
+			if err == nil {
+				t.Fatalf("orders %s with %s succeeds", args, url)
+			}
+			if printed := out.String() + err.Error(); strings.Contains(printed, password) {
+				t.Errorf("orders %s with %s prints %s", args, url, printed)
+			}
+		}
+	}
+}

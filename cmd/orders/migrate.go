@@ -52,7 +52,7 @@ func step(ctx context.Context, name, url string) error {
 	case "version":
 		return nil
 	}
-	return fmt.Errorf("unknown argument %q: usage: orders migrate up|down|version", name)
+	return fmt.Errorf("unknown argument %s: usage: orders migrate up|down|version", quoted(name))
 }
 
 // renewIncarnation names a restored database anew, also for processes that are running.

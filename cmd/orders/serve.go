@@ -20,7 +20,7 @@ const drainDelay = time.Second
 // serve runs the service until ctx ends.
 func serve(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %q: orders serve takes none, ORDERS_… variables configure it", args[0])
+		return fmt.Errorf("unexpected argument %s: orders serve takes none, ORDERS_… variables configure it", quoted(args[0]))
 	}
 	cfg, err := config.Read(environ)
 	if err != nil {

@@ -88,7 +88,7 @@ type rule struct {
 var rules = map[string]rule{
 	"ORDERS_ADDR":         {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
 	"ORDERS_ADMIN_ADDR":   {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
-	"ORDERS_DATABASE_URL": {"be a postgres:// URL", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
+	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
 	"ORDERS_DATABASE_POOLER": {"be none or transaction",
 		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
 	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
@@ -136,9 +136,13 @@ func isAddr(addr string) bool {
 	return err == nil
 }
 
+// isPostgres refuses a second @: a password with an unescaped @ or slash would end in the name
+// of the host or of the database, which errors of the connection repeat.
 func isPostgres(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
+	server, _, _ := strings.Cut(s, "?")
+	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Count(server, "@") <= 1 &&
+		!strings.Contains(u.Path, "@")
 }
 
 func isNATS(s string) bool {

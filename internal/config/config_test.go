@@ -111,7 +111,7 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 	for name, values := range map[string][]string{
 		"ORDERS_ADDR":                  {"8080", "localhost", "a:b:c"},
 		"ORDERS_ADMIN_ADDR":            {"9090"},
-		"ORDERS_DATABASE_URL":          {"", "orders", "mysql://h/d", "host=h dbname=d", "://"},
+		"ORDERS_DATABASE_URL":          {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
 		"ORDERS_DATABASE_POOLER":       {"session", "true"},
 		"ORDERS_JWT_ISSUER":            {"", "two words", "a\tb"},
 		"ORDERS_JWT_AUDIENCE":          {""},
