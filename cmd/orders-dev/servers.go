@@ -95,8 +95,8 @@ func (s *servers) serviceEnviron() []string {
 		"ORDERS_LOG_FORMAT=console",
 	}
 	fixed := []string{
-		"ORDERS_DATABASE_URL=postgres:///orders", // startPostgres replaces it
-		"ORDERS_NATS_URL=nats://127.0.0.1",       // startBroker replaces it
+		"ORDERS_DATABASE_URL=postgres://127.0.0.1", // startPostgres replaces it
+		"ORDERS_NATS_URL=nats://127.0.0.1",         // startBroker replaces it
 		"ORDERS_STRIPE_KEY=development",
 		"ORDERS_STRIPE_WEBHOOK_SECRET=" + rand.Text(),
 		"ORDERS_STRIPE_URL=http://" + s.stripeLn.Addr().String(),

@@ -64,6 +64,16 @@ func TestMigrate_RefusesAPooler(t *testing.T) {
 	}
 }
 
+func TestMigrate_RefusesAnUnencryptedDatabase(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"up", "down", "version"} {
+		err := run(t.Context(), []string{"migrate", step}, []string{"ORDERS_DATABASE_URL=postgres://orders@db.invalid/orders"}, &bytes.Buffer{})
+		if err == nil || !strings.Contains(err.Error(), "set ORDERS_ALLOW_INSECURE=database") {
+			t.Errorf("orders migrate %s: err = %v, want one that says how to allow it", step, err)
+		}
+	}
+}
+
 func TestMigrate_PrintsTheVersion(t *testing.T) {
 	t.Parallel()
 	environ := []string{"ORDERS_DATABASE_URL=" + pgtest.New(t)}

@@ -26,6 +26,9 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if url == "" {
 		return errors.New("ORDERS_DATABASE_URL is not set: it names the database to migrate")
 	}
+	if err := config.CheckDatabase(environ); err != nil {
+		return err
+	}
 	if settings["ORDERS_DATABASE_POOLER"] == config.TransactionPooler {
 		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
 			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")

@@ -24,6 +24,9 @@ type Config struct {
 	Addr      string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
 
+	// AllowInsecure names the protections that this installation does without.
+	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
+
 	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
 	// DatabasePooler is what the URL leads to: the server itself, or a pooler that assigns a
 	// connection to another client after each transaction.
@@ -70,6 +73,8 @@ func Read(environ []string) (Config, error) {
 		rule, ruled := rules[variable(field)]
 		if unreadable[field.Name] || (ruled && !rule.holds(cfg)) {
 			problems = append(problems, fmt.Errorf("%s must %s", variable(field), rule.must))
+		} else {
+			problems = append(problems, unsafe(cfg, variable(field))...)
 		}
 	}
 	if len(problems) > 0 {
@@ -86,8 +91,10 @@ type rule struct {
 
 // rules holds the rule of every variable that can be wrong.
 var rules = map[string]rule{
-	"ORDERS_ADDR":         {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
-	"ORDERS_ADMIN_ADDR":   {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
+	"ORDERS_ADDR":       {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
+	"ORDERS_ADMIN_ADDR": {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
+	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database and broker, separated by commas",
+		func(c Config) bool { return areDangers(c.AllowInsecure) }},
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
 	"ORDERS_DATABASE_POOLER": {"be none or transaction",
 		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
@@ -145,9 +152,11 @@ func isPostgres(s string) bool {
 		!strings.Contains(u.Path, "@")
 }
 
+// isNATS reports whether s is one broker URL. The library would take a comma as the
+// beginning of another one.
 func isNATS(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "nats" || u.Scheme == "tls") && u.Hostname() != ""
+	return err == nil && (u.Scheme == "nats" || u.Scheme == "tls") && u.Hostname() != "" && !strings.Contains(s, ",")
 }
 
 // isSafeURL reports whether nobody on the network can read or change what is sent.
@@ -156,7 +165,11 @@ func isSafeURL(s string) bool {
 	if err != nil || u.Hostname() == "" {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	loopback := u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
-	return u.Scheme == "https" || (u.Scheme == "http" && loopback)
+	return u.Scheme == "https" || (u.Scheme == "http" && isLoopback(u.Hostname()))
+}
+
+// isLoopback reports whether only this machine reaches a host.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }

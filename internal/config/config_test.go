@@ -16,7 +16,7 @@ import (
 // required returns the variables that must be set.
 func required() []string {
 	return []string{
-		"ORDERS_DATABASE_URL=postgres://orders@db/orders",
+		"ORDERS_DATABASE_URL=postgres://orders@db/orders?sslmode=verify-full",
 		"ORDERS_JWT_ISSUER=https://issuer.example",
 		"ORDERS_JWT_AUDIENCE=orders",
 		"ORDERS_JWKS_URL=https://issuer.example/keys",
@@ -27,7 +27,7 @@ func required() []string {
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
-		DatabaseURL: "postgres://orders@db/orders", DatabasePooler: "none",
+		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
 		ReservationTTL: 15 * time.Minute,
@@ -47,7 +47,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 	for name, environ := range map[string][]string{
 		"absent": required(),
-		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
+		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
 	} {
@@ -73,6 +73,7 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
 		{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
 		{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
+		{"ORDERS_ALLOW_INSECURE=admin,broker", func(c *Config) { c.AllowInsecure = []string{"admin", "broker"} }},
 		{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
 		{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
 		{"ORDERS_JWKS_URL=http://127.0.0.1:1/k", func(c *Config) { c.JWKSURL = "http://127.0.0.1:1/k" }},
@@ -86,8 +87,8 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_IDEMPOTENCY_WAIT=30s", func(c *Config) { c.IdempotencyWait = 30 * time.Second }},
 		{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
 		{"ORDERS_STRIPE_URL=http://127.0.0.1:1", func(c *Config) { c.StripeURL = "http://127.0.0.1:1" }},
-		{"ORDERS_NATS_URL=nats://user:word@broker:4222", func(c *Config) { c.NATSURL = "nats://user:word@broker:4222" }},
-		{"ORDERS_NATS_URL=tls://broker", func(c *Config) { c.NATSURL = "tls://broker" }},
+		{"ORDERS_NATS_URL=nats://user:word@127.0.0.1:4222", func(c *Config) { c.NATSURL = "nats://user:word@127.0.0.1:4222" }},
+		{"ORDERS_NATS_URL=tls://user:word@broker", func(c *Config) { c.NATSURL = "tls://user:word@broker" }},
 		{"ORDERS_LOG_LEVEL=debug", func(c *Config) { c.LogLevel = zerolog.DebugLevel }},
 		{"ORDERS_LOG_FORMAT=console", func(c *Config) { c.LogFormat = "console" }},
 	} {
@@ -123,7 +124,8 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_STRIPE_KEY":            {"sk_without_a_secret"},
 		"ORDERS_STRIPE_WEBHOOK_SECRET": {"whsec_without_a_key"},
 		"ORDERS_STRIPE_URL":            {"http://provider.example", "provider.example"},
-		"ORDERS_NATS_URL":              {"broker:4222", "http://broker", "nats://"},
+		"ORDERS_NATS_URL":              {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://b"},
+		"ORDERS_ALLOW_INSECURE":        {"all", "admin,", "admin, broker", "true", "Admin"},
 		"ORDERS_LOG_LEVEL":             {"loud"},
 		"ORDERS_LOG_FORMAT":            {"xml", "JSON"},
 	} {
@@ -170,7 +172,7 @@ func TestRead_NamesEveryProblemAtOnce(t *testing.T) {
 // The password in a URL that is rejected must not get into a log.
 func TestRead_DoesNotRepeatSecrets(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"mysql://orders:hunter2@db/orders", "postgres://orders:hunter2@db/%zz", "postgres://orders:hunter2\x7f@db"} {
+	for _, url := range []string{"mysql://orders:hunter2@db/orders", "postgres://orders:hunter2@db/%zz", "postgres://orders:hunter2\x7f@db", "postgres://orders:hunter2@db/orders"} {
 		_, err := Read(append(required(), "ORDERS_DATABASE_URL="+url))
 		if err == nil || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%q: %v", url, err)

@@ -3,4 +3,9 @@ package main
 import "slices"
 
 // all returns every mutant, by area.
-func all() []mutant { return slices.Concat(failureMutants) }
+func all() []mutant {
+	return slices.Concat(
+		failureMutants,
+		exposureMutants,
+	)
+}
