@@ -103,7 +103,7 @@ func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.Paym
 	}
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %q", intent.ID, intent.Status)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(intent.ID), plain(string(intent.Status)))
 	}
 	reason := ""
 	if outcome == payment.ChargeRefused {
@@ -115,7 +115,7 @@ func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.Paym
 func resultOf(intent *api.PaymentIntent, outcome payment.ChargeOutcome, reason string) (payment.ChargeResult, error) {
 	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
 	if err != nil {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", intent.ID, err)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(intent.ID), err)
 	}
 	return payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: intent.ID, Reason: reason}, nil
 }
@@ -134,10 +134,10 @@ func (g *Gateway) cancelIntent(
 		return g.client.V1PaymentIntents.Cancel(ctx, intent.ID, params)
 	})
 	if err != nil {
-		return payment.ChargeResult{}, unknownOutcome("cancel "+intent.ID, err)
+		return payment.ChargeResult{}, unknownOutcome("cancel "+plain(intent.ID), err)
 	}
 	if cancelled.Status != api.PaymentIntentStatusCanceled {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s was cancelled and has the status %q", intent.ID, cancelled.Status)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s was cancelled and has the status %s", plain(intent.ID), plain(string(cancelled.Status)))
 	}
 	return resultOf(intent, payment.ChargeRefused, reason)
 }

@@ -44,7 +44,7 @@ func appendOurs(charges []payment.ProviderCharge, intents []*api.PaymentIntent) 
 		}
 		charge, err := chargeOf(intent)
 		if err != nil {
-			return nil, fmt.Errorf("stripe: list charges: %s: %w", intent.ID, err)
+			return nil, fmt.Errorf("stripe: list charges: %s: %w", plain(intent.ID), err)
 		}
 		charges = append(charges, charge)
 	}
@@ -54,7 +54,7 @@ func appendOurs(charges []payment.ProviderCharge, intents []*api.PaymentIntent) 
 func chargeOf(intent *api.PaymentIntent) (payment.ProviderCharge, error) {
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
-		return payment.ProviderCharge{}, fmt.Errorf("unknown status %q", intent.Status)
+		return payment.ProviderCharge{}, fmt.Errorf("unknown status %s", plain(string(intent.Status)))
 	}
 	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
 	if err != nil {

@@ -3,10 +3,14 @@ package stripe
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"regexp"
+	"syscall"
 
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/failsafe-go/failsafe-go/timeout"
@@ -29,6 +33,9 @@ type class struct {
 // classify is the only place that interprets errors of Stripe.
 func classify(err error) class {
 	failure, responded := errors.AsType[*api.Error](err)
+	if errors.Is(err, errRedirected) { // another call would be redirected, too
+		return class{outage: true}
+	}
 	if !responded { // timeout, connection, incomplete response
 		return class{retryable: true, outage: !errors.Is(err, context.Canceled)}
 	}
@@ -72,23 +79,48 @@ func failureCode(failure *api.Error) string {
 	return cmp.Or(string(failure.DeclineCode), string(failure.Code), string(failure.Type))
 }
 
-// unknownOutcome returns the error of a call whose outcome is unknown. It contains
-// codes only, and nothing of an error that we did not expect: the library quotes
-// responses, and they may contain a client secret or what a customer has entered.
+// unknownOutcome returns the error of a call whose outcome is unknown. It is stored in
+// the row of a job and logged, so it says what happened in our words. The original has
+// the URL of the call, addresses, and parts of responses, which may contain a client
+// secret or what a customer has entered.
 func unknownOutcome(action string, err error) error {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
-		return fmt.Errorf("stripe: %s: status %d, %s, request %q",
-			action, failure.HTTPStatusCode, failureCode(failure), failure.RequestID)
-	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("stripe: %s: %w", action, err)
+		return fmt.Errorf("stripe: %s: status %d, %s, request %s",
+			action, failure.HTTPStatusCode, plain(failureCode(failure)), plain(failure.RequestID))
 	}
 	for _, harmless := range []error{
-		timeout.ErrExceeded, circuitbreaker.ErrOpen, context.Canceled, context.DeadlineExceeded,
+		timeout.ErrExceeded, circuitbreaker.ErrOpen, context.Canceled, context.DeadlineExceeded, errRedirected,
 	} {
 		if errors.Is(err, harmless) {
 			return fmt.Errorf("stripe: %s: %w", action, harmless)
 		}
 	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("stripe: %s: no connection: %s", action, connectionFailure(err))
+	}
 	return fmt.Errorf("stripe: %s: unreadable response", action)
+}
+
+// connectionFailure says why there is no connection, without any address.
+func connectionFailure(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error() // such as "connection refused"
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "the name of the host cannot be resolved"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "the certificate is not trusted"
+	}
+	return "the request failed"
+}
+
+var plainText = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// plain returns an id or a code of a response, if it looks like one.
+func plain(text string) string {
+	if plainText.MatchString(text) {
+		return text
+	}
+	return "(unreadable)"
 }

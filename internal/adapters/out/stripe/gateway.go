@@ -74,9 +74,11 @@ var _ payment.Gateway = (*Gateway)(nil)
 
 // New returns a gateway. It does not call Stripe yet.
 func New(cfg Config) *Gateway {
+	client := *cmp.Or(cfg.HTTPClient, &http.Client{})
+	client.Transport = transport{cmp.Or(client.Transport, http.DefaultTransport)}
 	backends := api.NewBackendsWithConfig(&api.BackendConfig{
 		URL:        new(cmp.Or(cfg.URL, api.APIURL)),
-		HTTPClient: cmp.Or(cfg.HTTPClient, &http.Client{}),
+		HTTPClient: &client,
 		// We retry in one place, under the breaker.
 		MaxNetworkRetries: new(int64(0)),
 		// The library logs responses, and a response may contain a client secret.

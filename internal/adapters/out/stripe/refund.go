@@ -85,11 +85,11 @@ func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amo
 func refundResult(refund *api.Refund) (payment.ChargeResult, error) {
 	outcome, known := refundOutcomes[refund.Status]
 	if !known {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %q", refund.ID, refund.Status)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s has the unknown status %s", plain(refund.ID), plain(string(refund.Status)))
 	}
 	terms, err := termsOf(refund.Metadata, refund.Amount, string(refund.Currency))
 	if err != nil {
-		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", refund.ID, err)
+		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(refund.ID), err)
 	}
 	result := payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: refund.ID}
 	if outcome == payment.ChargeRefused {
