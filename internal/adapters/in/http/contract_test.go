@@ -93,8 +93,10 @@ func TestCheck_RefusesMalformedAndAmbiguousJSON(t *testing.T) {
 		"zero, huge exponent":    credit("0e-999999"),
 		"1000 zeros":             credit("1." + strings.Repeat("0", 1000)),
 		"1000 digits":            credit(strings.Repeat("1", 1000)),
-		"33 levels":              strings.Repeat("[", 33) + strings.Repeat("]", 33),
+		"17 levels":              strings.Repeat("[", 17) + strings.Repeat("]", 17),
 		"12000 levels":           strings.Repeat(`{"a":`, 12000),
+		"501 values":             "[" + strings.Repeat("0,", 499) + "0]",
+		"10000 empty objects":    `{"amount":[` + strings.Repeat("{},", 10_000) + `{}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.check("creditBalance", []byte(body))
@@ -156,10 +158,10 @@ func TestCheck_NamesInvalidMembers(t *testing.T) {
 	}
 }
 
-// The response to a body of unknown members must not be ten times as large as the body.
+// A response must not be ten times as large as a body of unknown members.
 func TestCheck_BoundsTheNumberOfErrors(t *testing.T) {
 	var members []string
-	for i := range 5000 {
+	for i := range maxValues - 1 {
 		members = append(members, fmt.Sprintf(`"m%d":1`, i))
 	}
 	_, err := testContract(t).check("cancelOrder", []byte("{"+strings.Join(members, ",")+"}"))
@@ -235,47 +237,4 @@ func fieldsOf(t *testing.T, err error) []wire.FieldError {
 		t.Fatalf("got %v, want validation_failed", err)
 	}
 	return p.errors
-}
-
-// FuzzCheck checks that the canonical form of an accepted body is a fixed point, and
-// that every refusal is a problem.
-func FuzzCheck(f *testing.F) {
-	c := testContract(f)
-	for _, body := range []string{
-		`{"items":[{"sku":"tea","quantity":2}]}`, `{"items":[{"sku":"tea","quantity":2.0}],"customer_id":"\u0041"}`,
-		`{"amount":{"amount":"1.50","currency":"RUB"},"description":"é\t","reference":"4242 4242 4242 4242"}`,
-		`{"method":"card","payment_method":"pm_1"}`, `{"a":1,"a":2}`, `[[[[1e999]]]]`, `{"reason":"\ud800"}`, `{}x`, ``, `-0`,
-	} {
-		for _, operation := range []string{"createOrder", "creditBalance", "confirmPayment", "cancelOrder"} {
-			f.Add(operation, []byte(body))
-		}
-	}
-	f.Fuzz(func(t *testing.T, operation string, body []byte) {
-		if !c.hasBody(operation) {
-			t.Skip()
-		}
-		canonical, err := c.check(operation, body)
-		var p *problem
-		if err != nil && !errors.As(err, &p) {
-			t.Fatalf("not a problem: %v", err)
-		}
-		if err != nil {
-			return
-		}
-		twice, err := c.check(operation, canonical)
-		if err != nil || string(twice) != string(canonical) {
-			t.Fatalf("%s is canonical, but its canonical form is %s, %v", canonical, twice, err)
-		}
-	})
-}
-
-func BenchmarkCheck(b *testing.B) {
-	c := testContract(b)
-	body := []byte(`{"customer_id":"sber-42","items":[{"sku":"tea","quantity":2},{"sku":"coffee","quantity":1}]}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := c.check("createOrder", body); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -20,10 +20,13 @@ import (
 // about to take over. encoding/json accepts duplicate members and invalid UTF-8, and
 // writes no canonical form.
 
-// Limits of a body, far beyond what the contract needs. A number beyond them would
-// change in canonical form.
+// Limits of a body, beyond what the contract needs: the largest legal body, an order of
+// 100 items, has 304 values on 3 levels. They bound the work of validation, which costs a
+// hundred times as much as counting. A number beyond its limits would change in
+// canonical form.
 const (
-	maxDepth        = 32
+	maxDepth        = 16
+	maxValues       = 500
 	maxNumberLength = 32
 	maxExactInteger = 1 << 53
 )
@@ -56,10 +59,17 @@ func decodeJSON(value []byte) (any, error) {
 // refuses card numbers, which must be neither hashed nor stored.
 func checkJSON(body []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
+	values := 0
 	for more := true; more; more = d.StackDepth() > 0 {
 		token, err := d.ReadToken()
 		if err != nil {
 			return malformedJSON(err)
+		}
+		if isValue(d, token) {
+			values++
+		}
+		if values > maxValues {
+			return malformed(fmt.Sprintf("the body must not have more than %d values", maxValues))
 		}
 		if err := checkToken(d, token); err != nil {
 			return err
@@ -69,6 +79,17 @@ func checkJSON(body []byte) error {
 		return malformed("unexpected data after the JSON value")
 	}
 	return nil
+}
+
+// isValue reports whether the token that was just read is, or begins, a value.
+func isValue(d *jsontext.Decoder, token jsontext.Token) bool {
+	switch token.Kind() {
+	case '}', ']':
+		return false
+	case '"':
+		return !isMemberName(d)
+	}
+	return true
 }
 
 func checkToken(d *jsontext.Decoder, token jsontext.Token) error {
