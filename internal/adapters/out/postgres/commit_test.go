@@ -1,0 +1,30 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+)
+
+// COMMIT of a transaction in which a statement has failed succeeds, and rolls back. A use
+// case that overlooks the failure must not be told that its writes are stored.
+func TestCommit_ThatRollsBackIsAFailure(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	placeOrder(t, useCasesOn(d.DB))
+	impatient := open(t, d.url+"&lock_timeout=50ms")
+	lockEverything(t, d)
+
+	err := impatient.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+		if _, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody); err == nil {
+			t.Error("the product was not locked")
+		}
+		return nil
+	})
+
+	if err == nil {
+		t.Error("the transaction was rolled back, and reported as committed")
+	}
+}
