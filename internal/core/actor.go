@@ -13,10 +13,12 @@ const (
 	System   Role = "system"
 )
 
+var roles = []Role{Customer, Seller, Admin, System}
+
 // ParseRole converts a name and reports whether it is one of the four roles.
 func ParseRole(name string) (Role, bool) {
 	role := Role(name)
-	return role, slices.Contains([]Role{Customer, Seller, Admin, System}, role)
+	return role, slices.Contains(roles, role)
 }
 
 // Actor is who acts: the subject of a verified token and its roles.

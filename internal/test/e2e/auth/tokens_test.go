@@ -297,6 +297,14 @@ func withoutRequestID(r e2e.Reply) string {
 	return strings.Replace(string(r.Body), r.Header.Get("X-Request-Id"), "", 1)
 }
 
+// otherRoleClaims has the role in every claim where an issuer of some kind has roles, and
+// not in those that the service can be configured to read.
+const otherRoleClaims = `{"role": "customer", "groups": ["customer"], "permissions": ["customer"], "authorities": ["customer"],
+	"entitlements": ["customer"], "scp": ["customer"], "scopes": ["customer"], "role_names": ["customer"], "type": "customer",
+	"cognito:groups": ["customer"], "https://orders.example/roles": ["customer"], "Roles": ["customer"],
+	"realm_access": {"groups": ["customer"]}, "resource_access": {"orders": {"roles": ["customer"]}},
+	"app_metadata": {"roles": ["customer"]}, "user_metadata": {"roles": ["customer"]}, "authorization": {"roles": ["customer"]}}`
+
 func TestRoles_ComeFromConfiguredClaimOnly(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
@@ -317,6 +325,7 @@ func TestRoles_ComeFromConfiguredClaimOnly(t *testing.T) {
 			`{"roles": ["customer,admin"]}`:             forbidden,
 			`{"scope": "customer"}`:                     forbidden,
 			`{"realm_access": {"roles": ["customer"]}}`: forbidden,
+			otherRoleClaims:                             forbidden,
 		}},
 		{"realm_access.roles", map[string]int{
 			`{"realm_access": {"roles": ["offline_access", "customer"]}}`: ok,
@@ -324,12 +333,14 @@ func TestRoles_ComeFromConfiguredClaimOnly(t *testing.T) {
 			`{"realm_access": ["customer"]}`:                              forbidden,
 			`{"realm_access.roles": ["customer"]}`:                        forbidden,
 			`{"roles": ["customer"]}`:                                     forbidden,
+			otherRoleClaims:                                               forbidden,
 		}},
 		{"scope", map[string]int{
 			`{"scope": "openid customer email"}`: ok,
 			`{"scope": "openid email"}`:          forbidden,
 			`{"scope": ""}`:                      forbidden,
 			`{"roles": ["customer"]}`:            forbidden,
+			otherRoleClaims:                      forbidden,
 		}},
 	} {
 		s := env.StartReplica(t, "ORDERS_ROLES_CLAIM="+c.claim)
