@@ -20,7 +20,7 @@ func token(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
 	sub := flags.String("sub", "", "subject of the token, such as sber-42")
 	role := flags.String("role", "", "customer, seller, admin or system; several with commas")
-	ttl := flags.Duration("ttl", 24*time.Hour, "lifetime of the token")
+	ttl := flags.Duration("ttl", 24*time.Hour, "lifetime of the token; the service accepts 24h at most, unless ORDERS_JWT_MAX_LIFETIME says otherwise")
 	dir := flags.String("dir", defaultDir, "folder where orders-dev keeps its data")
 	if err := parse(flags, args, usage); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,12 @@ type Config struct {
 	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
 	JWKSURL     string `env:"ORDERS_JWKS_URL"`
 	RolesClaim  string `env:"ORDERS_ROLES_CLAIM" envDefault:"roles"`
+	// JWTTypes are the accepted types of tokens, JWTMaxLifetime is how long after it was
+	// issued a token may expire, and JWKSMaxAge how long the keys are trusted while the
+	// issuer is silent.
+	JWTTypes       []string      `env:"ORDERS_JWT_TYPES" envDefault:"JWT,at+jwt"`
+	JWTMaxLifetime time.Duration `env:"ORDERS_JWT_MAX_LIFETIME" envDefault:"24h"`
+	JWKSMaxAge     time.Duration `env:"ORDERS_JWKS_MAX_AGE" envDefault:"24h"`
 
 	// IdempotencyTTL is how long the response of a guarded command is kept (AUTH-19: 24
 	// to 72 hours), IdempotencyErrorTTL how long a refusal is kept. IdempotencyWait is
@@ -101,6 +108,12 @@ var rules = map[string]rule{
 	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
 	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens", func(c Config) bool { return c.JWTAudience != "" }},
 	"ORDERS_JWKS_URL":     {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
+	"ORDERS_JWT_TYPES": {"be types of tokens without application/, such as JWT,at+jwt",
+		func(c Config) bool { return areSubtypes(c.JWTTypes) }},
+	"ORDERS_JWT_MAX_LIFETIME": {"be a duration between 1m and 720h, such as 24h",
+		func(c Config) bool { return within(c.JWTMaxLifetime, time.Minute, 720*time.Hour) }},
+	"ORDERS_JWKS_MAX_AGE": {"be a duration between 15m and 720h, such as 24h",
+		func(c Config) bool { return within(c.JWKSMaxAge, 15*time.Minute, 720*time.Hour) }},
 	"ORDERS_IDEMPOTENCY_TTL": {"be a duration between 24h and 72h, such as 48h",
 		func(c Config) bool { return within(c.IdempotencyTTL, 24*time.Hour, 72*time.Hour) }},
 	"ORDERS_IDEMPOTENCY_ERROR_TTL": {"be a duration between 1m and 72h, such as 6h",
@@ -137,6 +150,15 @@ func fieldsOf(err error) (unparsed map[string]bool, others []error) {
 func within(d, from, to time.Duration) bool { return d >= from && d <= to }
 
 func isWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
+
+// areSubtypes reports whether all names are what follows the slash of a media type (RFC
+// 6838, section 4.2).
+func areSubtypes(names []string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&-^_.+"
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return name == "" || strings.Trim(name, letters) != ""
+	})
+}
 
 func isAddr(addr string) bool {
 	_, _, err := net.SplitHostPort(addr)

@@ -29,6 +29,7 @@ func defaults() Config {
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
 		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
+		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
 		ReservationTTL: 15 * time.Minute,
 		StripeURL:      "https://api.stripe.com",
@@ -47,7 +48,8 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 	for name, environ := range map[string][]string{
 		"absent": required(),
-		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_ROLES_CLAIM", "ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
+		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
+			"ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
 	} {
@@ -80,6 +82,10 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_JWKS_URL=http://127.9.9.9/k", func(c *Config) { c.JWKSURL = "http://127.9.9.9/k" }},
 		{"ORDERS_JWKS_URL=http://[::1]:1/k", func(c *Config) { c.JWKSURL = "http://[::1]:1/k" }},
 		{"ORDERS_JWKS_URL=http://localhost:1/k", func(c *Config) { c.JWKSURL = "http://localhost:1/k" }},
+		{"ORDERS_JWT_TYPES=at+jwt", func(c *Config) { c.JWTTypes = []string{"at+jwt"} }},
+		{"ORDERS_JWT_MAX_LIFETIME=1m", func(c *Config) { c.JWTMaxLifetime = time.Minute }},
+		{"ORDERS_JWT_MAX_LIFETIME=720h", func(c *Config) { c.JWTMaxLifetime = 720 * time.Hour }},
+		{"ORDERS_JWKS_MAX_AGE=15m", func(c *Config) { c.JWKSMaxAge = 15 * time.Minute }},
 		{"ORDERS_IDEMPOTENCY_TTL=24h", func(c *Config) { c.IdempotencyTTL = 24 * time.Hour }},
 		{"ORDERS_IDEMPOTENCY_TTL=72h", func(c *Config) { c.IdempotencyTTL = 72 * time.Hour }},
 		{"ORDERS_IDEMPOTENCY_ERROR_TTL=1m", func(c *Config) { c.IdempotencyErrorTTL = time.Minute }},
@@ -117,6 +123,9 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_JWT_ISSUER":            {"", "two words", "a\tb"},
 		"ORDERS_JWT_AUDIENCE":          {""},
 		"ORDERS_JWKS_URL":              {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},
+		"ORDERS_JWT_TYPES":             {",", "JWT,", "JWT, at+jwt", "application/at+jwt", "JWT;v=1", "at jwt"},
+		"ORDERS_JWT_MAX_LIFETIME":      {"59s", "0", "721h", "-24h", "24"},
+		"ORDERS_JWKS_MAX_AGE":          {"14m", "0", "721h", "a day"},
 		"ORDERS_IDEMPOTENCY_TTL":       {"23h59m59s", "72h0m1s", "0", "-24h", "48", "a day"},
 		"ORDERS_IDEMPOTENCY_ERROR_TTL": {"59s", "73h", "6"},
 		"ORDERS_IDEMPOTENCY_WAIT":      {"-1s", "31s", "soon"},

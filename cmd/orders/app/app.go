@@ -130,6 +130,7 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 func newVerifier(ctx context.Context, cfg config.Config, log zerolog.Logger) (*httpapi.Verifier, error) {
 	return httpapi.NewVerifier(ctx, httpapi.TokenConfig{
 		Issuer: cfg.JWTIssuer, Audience: cfg.JWTAudience, JWKSURL: cfg.JWKSURL, RolesClaim: cfg.RolesClaim,
+		Types: cfg.JWTTypes, MaxLifetime: cfg.JWTMaxLifetime, MaxKeyAge: cfg.JWKSMaxAge,
 		Now:            time.Now,
 		OnRefreshError: func(err error) { log.Warn().Err(err).Msg("jwks refresh failed") },
 	})

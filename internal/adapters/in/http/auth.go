@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
 
@@ -39,17 +40,24 @@ type TokenConfig struct {
 	// RolesClaim is the path to the roles in the claims: "roles", "realm_access.roles"
 	// or "scope".
 	RolesClaim string
+	// Types are the accepted values of typ, without "application/".
+	Types []string
+	// MaxLifetime is how long after it was issued a token may expire.
+	MaxLifetime time.Duration
+	// MaxKeyAge is how long the keys are trusted if the issuer publishes none.
+	MaxKeyAge time.Duration
 	// Now is the clock.
 	Now func() time.Time
-	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in
-	// use.
+	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in use
+	// until they are too old.
 	OnRefreshError func(err error)
 }
 
 // Verifier turns tokens into actors (AUTH-1, AUTH-4).
 type Verifier struct {
 	cfg      TokenConfig
-	keys     keySet
+	keys     *keySet
+	keyfunc  keyfunc.Keyfunc
 	parser   *jwt.Parser
 	verified *otter.Cache[[sha256.Size]byte, verified]
 }
@@ -67,10 +75,11 @@ type identity struct {
 // An empty value in cfg is an error, because the libraries would take an empty issuer,
 // audience or list of methods as "do not check".
 func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
-	if cfg.Issuer == "" || cfg.Audience == "" || cfg.JWKSURL == "" || cfg.RolesClaim == "" || cfg.Now == nil {
-		return nil, errors.New("issuer, audience, JWKS URL, roles claim and clock are all required")
+	if !cfg.isComplete() {
+		return nil, errors.New("every member of TokenConfig is required")
 	}
-	keys, err := fetchKeys(ctx, cfg)
+	keys := fetchKeys(ctx, cfg)
+	find, err := keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: keys})
 	if err != nil {
 		return nil, fmt.Errorf("set up the issuer's keys: %w", err)
 	}
@@ -78,7 +87,7 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the token cache: %w", err)
 	}
-	return &Verifier{cfg: cfg, keys: keys, verified: cache, parser: jwt.NewParser(
+	return &Verifier{cfg: cfg, keys: keys, keyfunc: find, verified: cache, parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{"RS256", "PS256", "ES256", "EdDSA"}),
 		jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
@@ -86,20 +95,22 @@ func NewVerifier(ctx context.Context, cfg TokenConfig) (*Verifier, error) {
 	)}, nil
 }
 
+func (c TokenConfig) isComplete() bool {
+	return c.Issuer != "" && c.Audience != "" && c.JWKSURL != "" && c.RolesClaim != "" &&
+		len(c.Types) > 0 && c.MaxLifetime > 0 && c.MaxKeyAge > 0 && c.Now != nil && c.OnRefreshError != nil
+}
+
 // Close stops the background work of the verifier.
 func (v *Verifier) Close() { v.verified.StopAllGoroutines() }
 
-// Ready returns why no token can be verified, or nil. While there are no keys, it asks
-// the issuer for them.
+// Ready returns why no token can be verified, or nil. While there are no keys that can be
+// trusted, it asks the issuer for them.
 func (v *Verifier) Ready(ctx context.Context) error {
-	if v.keys.loaded(ctx) {
+	if v.keys.distrust() == nil {
 		return nil
 	}
-	v.keys.fetch(ctx)
-	if v.keys.loaded(ctx) {
-		return nil
-	}
-	return errors.New("the issuer's signing keys are not loaded")
+	v.keys.refetch(ctx)
+	return v.keys.distrust()
 }
 
 // authenticate returns the identity of a request. A bad token is 401 without a reason;
@@ -114,8 +125,8 @@ func (v *Verifier) authenticate(r *http.Request) (identity, error) {
 		return known.identity, nil
 	}
 	fresh, err := v.verify(r.Context(), token)
-	if err != nil && !v.keys.loaded(r.Context()) {
-		return identity{}, fmt.Errorf("%w: the issuer's signing keys are not loaded", core.ErrUnavailable)
+	if reason := v.keys.distrust(); err != nil && reason != nil {
+		return identity{}, fmt.Errorf("%w: %w", core.ErrUnavailable, reason)
 	}
 	if err != nil {
 		return identity{}, errUnauthenticated()
@@ -129,7 +140,7 @@ func (v *Verifier) authenticate(r *http.Request) (identity, error) {
 type verified struct {
 	identity identity
 	expires  time.Time
-	kid      string
+	kid, alg string
 	key      publicKey
 }
 
@@ -139,9 +150,9 @@ type publicKey interface {
 }
 
 // stillValid checks what can change after a token was verified: it expires, and its key
-// may be removed from the issuer's set or replaced.
+// may be removed from the issuer's set or replaced, or grow too old.
 func (v *Verifier) stillValid(ctx context.Context, known verified) bool {
-	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.has(ctx, known.kid, known.key)
+	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.has(ctx, known.kid, known.alg, known.key)
 }
 
 // verify checks form, signature and claims of a token.
@@ -166,7 +177,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, error) {
 	}
 	id, err := v.identify(claims)
 	kid, _ := parsed.Header["kid"].(string)
-	return verified{identity: id, expires: expires.Time, kid: kid, key: key}, err
+	return verified{identity: id, expires: expires.Time, kid: kid, alg: parsed.Method.Alg(), key: key}, err
 }
 
 // bearer returns the token of the Authorization header (RFC 6750, section 2.1). A token
@@ -207,11 +218,11 @@ func isStrictToken(token string) bool {
 // the library would try every key, and it would ignore a critical extension that it
 // does not know (crit; RFC 7515, section 4.1.11).
 func (v *Verifier) findKey(ctx context.Context) jwt.Keyfunc {
-	find := v.keys.KeyfuncCtx(ctx)
+	find := v.keyfunc.KeyfuncCtx(ctx)
 	return func(t *jwt.Token) (any, error) {
 		kid, _ := t.Header["kid"].(string)
-		if _, critical := t.Header["crit"]; kid == "" || critical {
-			return nil, errors.New("the token has no kid, or a critical extension")
+		if _, critical := t.Header["crit"]; kid == "" || critical || !v.acceptsType(t.Header) {
+			return nil, errors.New("the token has no kid, a critical extension or another type")
 		}
 		return find(t)
 	}
@@ -220,7 +231,8 @@ func (v *Verifier) findKey(ctx context.Context) jwt.Keyfunc {
 // identify returns subject and roles of verified claims.
 func (v *Verifier) identify(claims jwt.MapClaims) (identity, error) {
 	subject, err := claims.GetSubject()
-	if err != nil || !subjectPattern.MatchString(subject) || cardNumberIn("customer_id", subject) || !hasExactTimes(claims) {
+	if err != nil || !subjectPattern.MatchString(subject) || cardNumberIn("customer_id", subject) ||
+		!hasExactTimes(claims) || !v.boundsLifetime(claims) || isForOtherPurpose(claims) {
 		return identity{}, errors.New("unusable claims")
 	}
 	actor := core.Actor{Subject: subject, Roles: rolesAt(claims, v.cfg.RolesClaim)}

@@ -2,12 +2,16 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/MicahParks/jwkset"
-	"github.com/MicahParks/keyfunc/v3"
 	"golang.org/x/time/rate"
 )
 
@@ -21,78 +25,145 @@ const (
 	maxKeySet          = 1 << 20
 )
 
-// keySet holds the issuer's keys. Keyfunc asks the issuer for a key that it does not
-// know; cached never does.
+// keySet holds the issuer's keys. It is a [jwkset.Storage] of our own, because that of
+// the library follows redirects, lets one malformed key spoil all of them, replaces good
+// keys by an empty set, and trusts its keys for ever.
 type keySet struct {
-	keyfunc.Keyfunc
-	cached jwkset.Storage
+	*jwkset.MemoryJWKSet
+	cfg    TokenConfig
+	client http.Client
+	// fetching is held by who asks the issuer. Others wait for what is fetched.
+	fetching sync.Mutex
+	unknown  *rate.Limiter
+	// fetched is when the issuer was last asked for the keys that it gave. It is nil
+	// before that.
+	fetched atomic.Pointer[time.Time]
 }
 
-// has reports whether the set still has this key under this kid.
-func (s keySet) has(ctx context.Context, kid string, key publicKey) bool {
-	found, err := s.cached.KeyRead(ctx, kid)
-	return err == nil && key.Equal(found.Key())
-}
-
-// loaded reports whether the set has any key.
-func (s keySet) loaded(ctx context.Context) bool {
-	keys, err := s.cached.KeyReadAll(ctx)
-	return err == nil && len(keys) > 0
-}
-
-// fetch asks the issuer for its keys. No key has an empty kid, so reading one makes the
-// library fetch the set.
-func (s keySet) fetch(ctx context.Context) { _, _ = s.Storage().KeyRead(ctx, "") }
-
-// fetchKeys overrides defaults of the library: the first fetch may fail, one unknown
-// kid does not block the next refresh for minutes, keys for encryption do not verify,
-// and responses are bounded.
-func fetchKeys(ctx context.Context, cfg TokenConfig) (keySet, error) {
-	remote, err := jwkset.NewStorageFromHTTP(cfg.JWKSURL, jwkset.HTTPClientStorageOptions{
-		Client:                    &http.Client{Transport: boundedTransport{http.DefaultTransport}},
-		Ctx:                       ctx,
-		HTTPTimeout:               keyTimeout,
-		NoErrorReturnFirstHTTPReq: true,
-		RefreshInterval:           keyRefresh,
-		RefreshErrorHandler:       func(_ context.Context, err error) { cfg.OnRefreshError(err) },
-	})
-	if err != nil {
-		return keySet{}, err
+// fetchKeys returns the issuer's keys and keeps them fresh until ctx ends. The first
+// fetch may fail.
+func fetchKeys(ctx context.Context, cfg TokenConfig) *keySet {
+	keys := &keySet{
+		MemoryJWKSet: jwkset.NewMemoryStorage(), cfg: cfg,
+		client:  http.Client{CheckRedirect: noRedirect},
+		unknown: rate.NewLimiter(rate.Every(unknownKeyInterval), 1),
 	}
-	storage, err := jwkset.NewHTTPClient(jwkset.HTTPClientOptions{
-		HTTPURLs:          map[string]jwkset.Storage{cfg.JWKSURL: remote},
-		RateLimitWaitMax:  keyTimeout,
-		RefreshUnknownKID: rate.NewLimiter(rate.Every(unknownKeyInterval), 1),
-	})
-	if err != nil {
-		return keySet{}, err
-	}
-	keys, err := keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: storage, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
-	return keySet{keys, remote}, err
+	keys.fetch(ctx)
+	go keys.keepFresh(ctx)
+	return keys
 }
 
-// boundedTransport limits the size of a key set. Each fetch gets a timeout of its own:
-// the request that triggered it may have spent most of its time waiting for the rate
-// limit.
-type boundedTransport struct{ http.RoundTripper }
+// noRedirect makes a client return a redirect as the response that it is. Whoever the
+// issuer redirects to is not the issuer: an open redirect there would be enough to sign
+// tokens here.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), keyTimeout)
-	resp, err := t.RoundTripper.RoundTrip(r.WithContext(ctx))
+func (s *keySet) keepFresh(ctx context.Context) {
+	ticker := time.NewTicker(keyRefresh)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.fetching.Lock()
+			s.fetch(ctx)
+			s.fetching.Unlock()
+		}
+	}
+}
+
+// KeyRead implements [jwkset.Storage] for keyfunc. It asks the issuer for a key that is
+// not known.
+func (s *keySet) KeyRead(ctx context.Context, kid string) (jwkset.JWK, error) {
+	if key, err := s.known(ctx, kid); err == nil {
+		return key, nil
+	}
+	s.refetch(ctx)
+	return s.known(ctx, kid)
+}
+
+// known returns a key without asking the issuer.
+func (s *keySet) known(ctx context.Context, kid string) (jwkset.JWK, error) {
+	if err := s.distrust(); err != nil {
+		return jwkset.JWK{}, err
+	}
+	return s.MemoryJWKSet.KeyRead(ctx, kid)
+}
+
+// has reports whether the set still has this key under this kid for this algorithm.
+func (s *keySet) has(ctx context.Context, kid, alg string, key publicKey) bool {
+	found, err := s.known(ctx, kid)
+	return err == nil && key.Equal(found.Key()) && found.Marshal().ALG.String() == alg
+}
+
+// distrust returns why no key can be trusted, or nil.
+func (s *keySet) distrust() error {
+	fetched := s.fetched.Load()
+	switch {
+	case fetched == nil:
+		return errors.New("the issuer's signing keys are not loaded")
+	case s.cfg.Now().Sub(*fetched) > s.cfg.MaxKeyAge:
+		return fmt.Errorf("the issuer's signing keys are older than %s and no longer trusted", s.cfg.MaxKeyAge)
+	}
+	return nil
+}
+
+// refetch fetches the keys, unless somebody did so a moment ago.
+func (s *keySet) refetch(ctx context.Context) {
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
+	if s.unknown.AllowN(s.cfg.Now(), 1) {
+		s.fetch(context.WithoutCancel(ctx)) // the keys are for others, too
+	}
+}
+
+// fetch replaces the keys by those that the issuer publishes now. If it fails, the old
+// ones stay in use until they are too old.
+func (s *keySet) fetch(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, keyTimeout)
+	defer cancel()
+	asked := s.cfg.Now()
+	keys, err := s.download(ctx)
+	if err == nil {
+		err = s.KeyReplaceAll(ctx, keys)
+	}
+	if err == nil {
+		s.fetched.Store(&asked)
+		return
+	}
+	if reason := s.distrust(); reason != nil {
+		err = fmt.Errorf("%w; %w", err, reason)
+	}
+	s.cfg.OnRefreshError(err)
+}
+
+// download returns the usable keys that the issuer publishes, at least one.
+func (s *keySet) download(ctx context.Context) ([]jwkset.JWK, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cfg.JWKSURL, http.NoBody)
 	if err != nil {
-		cancel()
+		return nil, withoutURL(err)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	set, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxKeySet))
+	if err != nil {
 		return nil, err
 	}
-	resp.Body = boundedBody{http.MaxBytesReader(nil, resp.Body, maxKeySet), cancel}
-	return resp, nil
+	return usableKeys(set)
 }
 
-type boundedBody struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-func (b boundedBody) Close() error {
-	defer b.cancel()
-	return b.ReadCloser.Close()
+// withoutURL returns the cause of a failed request. The error itself has the URL, whose
+// query may contain a secret.
+func withoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
 }

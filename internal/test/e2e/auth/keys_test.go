@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,27 +62,81 @@ func publicJWK(t testing.TB, key crypto.PublicKey, id, alg, use string) jwkset.J
 	return jwk.Marshal()
 }
 
-func TestKeys_VerifyOnlyWhatTheyArePublishedFor(t *testing.T) {
-	t.Parallel()
-	p256 := signingKey(t)
-	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+// signer is a key with which tokens are signed.
+type signer struct {
+	kid    string
+	method jwt.SigningMethod
+	key    crypto.Signer
+}
+
+// newSigners returns a signer for each algorithm that the service accepts. Its kid is the
+// name of the algorithm.
+func newSigners(t testing.TB) map[string]signer {
+	t.Helper()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edPublic, edKey, err := ed25519.GenerateKey(rand.Reader)
+	pssKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := e2e.NewEnv(t)
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers := map[string]signer{}
+	for method, key := range map[jwt.SigningMethod]crypto.Signer{
+		jwt.SigningMethodES256: signingKey(t), jwt.SigningMethodRS256: rsaKey,
+		jwt.SigningMethodPS256: pssKey, jwt.SigningMethodEdDSA: edKey,
+	} {
+		signers[method.Alg()] = signer{method.Alg(), method, key}
+	}
+	return signers
+}
+
+// jwk returns the public key as the issuer publishes it.
+func (s signer) jwk(t testing.TB) jwkset.JWKMarshal {
+	t.Helper()
+	return publicJWK(t, s.key.Public(), s.kid, s.method.Alg(), "sig")
+}
+
+// startWithSigners starts a replica that accepts tokens of all signers.
+func startWithSigners(t testing.TB, settings ...string) (*e2e.Service, map[string]signer) {
+	t.Helper()
+	env, signers := e2e.NewEnv(t), newSigners(t)
+	var keys []jwkset.JWKMarshal
+	for _, s := range signers {
+		keys = append(keys, s.jwk(t))
+	}
+	newKeyServer(t, env, keySet(t, keys...))
+	return env.StartReplica(t, settings...), signers
+}
+
+// by returns the forge with the key of a signer.
+func (f forge) by(s signer) forge { return f.signedBy(s.method, s.key).withHeader("kid", s.kid) }
+
+func TestKeys_VerifyOnlyWhatTheyArePublishedFor(t *testing.T) {
+	t.Parallel()
+	env, signers := e2e.NewEnv(t), newSigners(t)
+	ec, rs, ps := signers["ES256"], signers["RS256"], signers["PS256"]
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // the service must refuse it
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := publicJWK(t, rs.key.Public(), "private", "RS256", "sig")
+	private.D = "AQAB"
+	toSign := publicJWK(t, ec.key.Public(), "to sign", "ES256", "")
+	toSign.KEYOPS = []jwkset.KEYOPS{jwkset.KeyOpsSign}
 	newKeyServer(t, env, keySet(t,
-		publicJWK(t, p256.Public(), "ec", "ES256", "sig"), publicJWK(t, p384.Public(), "ec384", "ES384", "sig"),
-		publicJWK(t, rsaKey.Public(), "rs", "RS256", "sig"), publicJWK(t, rsaKey.Public(), "ps", "PS256", "sig"),
-		publicJWK(t, rsaKey.Public(), "rsa", "", ""), publicJWK(t, edPublic, "ed", "EdDSA", "sig"),
-		publicJWK(t, p256.Public(), "enc", "", "enc"),
+		ec.jwk(t), rs.jwk(t), ps.jwk(t), publicJWK(t, rs.key.Public(), "RSA", "", ""), publicJWK(t, ec.key.Public(), "EC", "", ""),
+		publicJWK(t, p384.Public(), "P-384", "ES384", "sig"), publicJWK(t, weak.Public(), "weak", "RS256", "sig"),
+		publicJWK(t, ec.key.Public(), "enc", "", "enc"), private, toSign,
+		jwkset.JWKMarshal{KTY: jwkset.KtyOct, KID: "oct", ALG: "HS256", K: encode("secret")},
 	))
 	s := env.StartReplica(t)
 	for _, c := range []struct {
@@ -92,25 +145,25 @@ func TestKeys_VerifyOnlyWhatTheyArePublishedFor(t *testing.T) {
 		key       any
 		accepted  bool
 	}{
-		{"ES256", "ec", jwt.SigningMethodES256, p256, true},
-		{"RS256", "rs", jwt.SigningMethodRS256, rsaKey, true},
-		{"PS256", "ps", jwt.SigningMethodPS256, rsaKey, true},
-		{"EdDSA", "ed", jwt.SigningMethodEdDSA, edKey, true},
-		{"a key without alg and use", "rsa", jwt.SigningMethodPS256, rsaKey, true},
-		{"a method that is not allowed, though published", "ec384", jwt.SigningMethodES384, p384, false},
-		{"RS512", "rsa", jwt.SigningMethodRS512, rsaKey, false},
-		{"another alg than is published", "rs", jwt.SigningMethodPS256, rsaKey, false},
-		{"a key for encryption", "enc", jwt.SigningMethodES256, p256, false},
-		{"the kid of another key", "rs", jwt.SigningMethodES256, p256, false},
+		{"an RSA key without alg, RS256", "RSA", jwt.SigningMethodRS256, rs.key, true},
+		{"an RSA key without alg, PS256", "RSA", jwt.SigningMethodPS256, rs.key, false},
+		{"an EC key without alg", "EC", jwt.SigningMethodES256, ec.key, true},
+		{"RS512", "RS256", jwt.SigningMethodRS512, rs.key, false},
+		{"an algorithm that is not allowed, though published", "P-384", jwt.SigningMethodES384, p384, false},
+		{"another algorithm than published", "RS256", jwt.SigningMethodPS256, rs.key, false},
+		{"the kid of another key", "RS256", jwt.SigningMethodES256, ec.key, false},
+		{"RSA of 1024 bits", "weak", jwt.SigningMethodRS256, weak, false},
+		{"a key for encryption", "enc", jwt.SigningMethodES256, ec.key, false},
+		{"a key that may only sign", "to sign", jwt.SigningMethodES256, ec.key, false},
+		{"a private key that is published", "private", jwt.SigningMethodRS256, rs.key, false},
+		{"a symmetric key", "oct", jwt.SigningMethodHS256, []byte("secret"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			ask := balanceCall(honest(env).signedBy(c.method, c.key).withHeader("kid", c.kid).token(t))
 			if !c.accepted {
 				checkUnauthenticated(t, s, ask)
-				return
-			}
-			if r := s.Send(t, ask); r.Status != http.StatusOK {
+			} else if r := s.Send(t, ask); r.Status != http.StatusOK {
 				t.Errorf("status %d: %s", r.Status, r.Body)
 			}
 		})
@@ -209,97 +262,5 @@ func TestKeys_UnknownOnesDoNotFloodIssuer(t *testing.T) {
 	}
 	if r := s.Send(t, balanceCall(honest(env).token(t))); r.Status != http.StatusOK {
 		t.Errorf("a good token afterwards: status %d", r.Status)
-	}
-}
-
-// outages are the ways in which an issuer fails.
-func outages(env *e2e.Env, done <-chan struct{}) map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"hangs up": func(_ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
-		"fails":    func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusInternalServerError) },
-		"garbage":  func(rw http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(rw, "<html>maintenance</html>") },
-		"no keys":  func(rw http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(rw, `{"keys": []}`) },
-		"null":     func(rw http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(rw, `null`) },
-		"slow": func(_ http.ResponseWriter, r *http.Request) {
-			select {
-			case <-done:
-			case <-r.Context().Done():
-			}
-		},
-		"huge": func(rw http.ResponseWriter, r *http.Request) { // the right keys, after two megabytes of spaces
-			_, _ = fmt.Fprint(rw, strings.Repeat(" ", 2<<20))
-			env.Issuer.Handler().ServeHTTP(rw, r)
-		},
-	}
-}
-
-// All services wait for their keys at the same time, because each asks the issuer at
-// most once in ten seconds.
-func TestKeys_ServiceIsNotReadyWithoutThemAndRecovers(t *testing.T) {
-	t.Parallel()
-	done := make(chan struct{})
-	t.Cleanup(func() { close(done) })
-	ready := e2e.Call{Method: "GET", Path: "/health/ready"}
-	services := map[string]*e2e.Service{}
-	env := e2e.NewEnv(t)
-	for name, outage := range outages(env, done) {
-		keys := newKeyServer(t, env, outage)
-		s := env.StartReplica(t)
-		services[name] = s
-		t.Run(name, func(t *testing.T) {
-			for what, c := range map[string]e2e.Call{"readiness": ready, "a request": balanceCall(honest(env).token(t))} {
-				r := s.WantProblem(t, http.StatusServiceUnavailable, "unavailable", c)
-				if r.Header.Get("Retry-After") == "" {
-					t.Errorf("%s: no Retry-After", what)
-				}
-			}
-			if r := s.Send(t, e2e.Call{Method: "GET", Path: "/health/live"}); r.Status != http.StatusOK {
-				t.Errorf("liveness: status %d", r.Status)
-			}
-			s.WantProblem(t, http.StatusUnauthorized, "unauthenticated", balanceCall(""))
-		})
-		keys.publish(func(rw http.ResponseWriter, r *http.Request) {
-			time.Sleep(200 * time.Millisecond) // as far away as an issuer may be
-			env.Issuer.Handler().ServeHTTP(rw, r)
-		})
-	}
-	for name, s := range services {
-		t.Run(name+" is over", func(t *testing.T) {
-			e2e.Eventually(t, "ready", func() bool { return s.Send(t, ready).Status == http.StatusOK })
-			if r := s.Send(t, balanceCall(honest(s.Env).token(t))); r.Status != http.StatusOK {
-				t.Errorf("a request: status %d: %s", r.Status, r.Body)
-			}
-		})
-	}
-}
-
-// When an issuer fails later, the keys that are known stay. An empty set is not a
-// failure: the issuer says that no key is valid.
-func TestKeys_SurviveOutageOfIssuer(t *testing.T) {
-	t.Parallel()
-	done := make(chan struct{})
-	t.Cleanup(func() { close(done) })
-	env := e2e.NewEnv(t)
-	for name, outage := range outages(env, done) {
-		if name == "no keys" || name == "null" {
-			continue
-		}
-		keys := newKeyServer(t, env, env.Issuer.Handler().ServeHTTP)
-		s := env.StartReplica(t)
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			keys.publish(outage)
-			before := keys.requests.Load()
-			checkUnauthenticated(t, s, balanceCall(honest(env).withHeader("kid", "unknown").token(t)))
-			if keys.requests.Load() == before {
-				t.Fatal("the issuer was not asked: this proves nothing")
-			}
-			if r := s.Send(t, balanceCall(honest(env).token(t))); r.Status != http.StatusOK {
-				t.Errorf("a known key: status %d: %s", r.Status, r.Body)
-			}
-			if r := s.Send(t, e2e.Call{Method: "GET", Path: "/health/ready"}); r.Status != http.StatusOK {
-				t.Errorf("readiness: status %d: %s", r.Status, r.Body)
-			}
-		})
 	}
 }
