@@ -2,13 +2,23 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
 )
 
 // FuzzCheck checks that an accepted body is unambiguous and within the bounds, that its
@@ -107,4 +117,69 @@ func isNewName(d *json.Decoder, names map[string]bool) bool {
 	known := names[name]
 	names[name] = true
 	return err == nil && ok && !known
+}
+
+// FuzzCursor checks that every text is a cursor as the service writes it or invalid, and
+// that the service reads every cursor that it writes.
+func FuzzCursor(f *testing.F) {
+	f.Add("", int64(0), int64(1))
+	f.Add("AAAAAAAAAAAAAAAAAAAAAA", int64(1_700_000_000_000_000), int64(1041))
+	f.Add("AAAAAAAAAAAAAAAAAAAAAB", int64(-62_135_596_800_000_000), int64(math.MaxInt64))
+	f.Add("AAAAAAAAAAA\nAAAAAAAAAAA", int64(math.MaxInt64), int64(-1))
+	f.Fuzz(func(t *testing.T, text string, micro, id int64) {
+		r := httptest.NewRequest("GET", "/orders?cursor="+url.QueryEscape(text), http.NoBody)
+		page, err := decodePage(&request{http: r})
+		if err != nil && (codeOf(err) != wire.ProblemCodeValidationFailed || fieldsOf(t, problemOf(err))[0].Pointer != "#/cursor") {
+			t.Errorf("%q: got %v, want validation_failed at #/cursor", text, err)
+		}
+		if err == nil && *encodeCursor(&page.After) != text {
+			t.Errorf("%q is read as the cursor %s", text, *encodeCursor(&page.After))
+		}
+		at := core.Position{CreatedAt: time.UnixMicro(micro).UTC(), ID: id}
+		if year := at.CreatedAt.Year(); year < 1 || year > 9999 {
+			return
+		}
+		if read, err := decodeCursor(*encodeCursor(&at)); err != nil || read != at {
+			t.Errorf("%+v comes back as %+v, %v", at, read, err)
+		}
+	})
+}
+
+// FuzzStrictToken checks that a token is strict exactly if encoding/json finds one value
+// without duplicate members in header and claims.
+func FuzzStrictToken(f *testing.F) {
+	for _, part := range []string{
+		`{"alg":"ES256"}`, `{"alg":"none","alg":"ES256"}`, `{"alg":1,"\u0061lg":2}`, `{"a":{"b":[{"c":1,"c":1}]}}`,
+		`{"sub":"\ud800"}`, `{"sub":"\ud83d\ude00"}`, `{"sub":"\\ud800"}`, "{\"sub\":\"\xff\"}", `{} {}`, ``, `7`, "\ufeff{}",
+	} {
+		f.Add([]byte(part), []byte(`{"sub":"sber-42"}`), ".c2ln")
+		f.Add([]byte(`{"alg":"ES256"}`), []byte(part), "")
+	}
+	f.Add([]byte("{}"), []byte("{}"), "A.")
+	f.Fuzz(func(t *testing.T, header, claims []byte, rest string) {
+		token := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(claims) + rest
+		if strings.ContainsAny(token, "\r\n") {
+			t.Skip("no header contains line breaks")
+		}
+		parts := strings.Split(token, ".")
+		want := len(parts) == 3 && isStrictPart(parts[0]) && isStrictPart(parts[1])
+		if got := isStrictToken(token); got != want {
+			t.Errorf("%s: strict = %t, want %t", token, got, want)
+		}
+	})
+}
+
+// isStrictPart is the reference for one part of a token. encoding/json replaces invalid
+// UTF-8 and lone surrogates, so that they have to be looked for.
+func isStrictPart(part string) bool {
+	text, err := base64.RawURLEncoding.DecodeString(part)
+	canonical := base64.RawURLEncoding.EncodeToString(text) == part
+	return err == nil && canonical && utf8.Valid(text) && strictShape(text).strict && !hasLoneSurrogate(string(text))
+}
+
+// surrogates matches an escaped backslash, a pair of escaped surrogates, or a lone one.
+var surrogates = regexp.MustCompile(`(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\ud[89a-f][0-9a-f]{2}`)
+
+func hasLoneSurrogate(text string) bool {
+	return slices.ContainsFunc(surrogates.FindAllString(text, -1), func(s string) bool { return len(s) == len(`\ud800`) })
 }

@@ -49,9 +49,11 @@ func encodeCursor(at *core.Position) *string {
 	return &cursor
 }
 
+// decodeCursor accepts what encodeCursor writes, and no other spelling of it: the library
+// would ignore line breaks and the last bits.
 func decodeCursor(cursor string) (core.Position, error) {
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(b) != 16 {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) != 16 || len(cursor) != base64.RawURLEncoding.EncodedLen(16) {
 		return core.Position{}, errors.New("not a cursor")
 	}
 	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
