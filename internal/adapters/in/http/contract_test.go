@@ -53,6 +53,15 @@ func TestCheck_ReturnsCanonicalForm(t *testing.T) {
 	}
 }
 
+func TestCheck_ReadsEveryNotationOfZero(t *testing.T) {
+	c := testContract(t)
+	for _, zero := range []string{"0", "-0", "0.0", "0e1", "0E-1", "-0.00e+9", "0e-999999"} {
+		if got, err := c.check("adjustStock", []byte(`{"change":`+zero+`}`)); err != nil || string(got) != `{"change":0}` {
+			t.Errorf("%s: got %s, %v", zero, got, err)
+		}
+	}
+}
+
 func TestCheck_TreatsAbsentOptionalBodyAsEmptyObject(t *testing.T) {
 	c := testContract(t)
 	for _, operation := range []string{"reserveInventory", "cancelOrder", "refundPayment"} {
@@ -90,7 +99,6 @@ func TestCheck_RefusesMalformedAndAmbiguousJSON(t *testing.T) {
 		"huge negative exponent": credit("1e-999999999"),
 		"too precise":            credit("0.12345678901234567890123"),
 		"almost one":             credit("1.0000000000000000001"),
-		"zero, huge exponent":    credit("0e-999999"),
 		"1000 zeros":             credit("1." + strings.Repeat("0", 1000)),
 		"1000 digits":            credit(strings.Repeat("1", 1000)),
 		"17 levels":              strings.Repeat("[", 17) + strings.Repeat("]", 17),

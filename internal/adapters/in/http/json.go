@@ -156,7 +156,8 @@ func isExact(number string) bool {
 		return false
 	}
 	if f == 0 {
-		return !strings.ContainsAny(number, "123456789") // 1e-999 is not 0; 0e-999999 would be slow to compare
+		digits, _, _ := strings.Cut(strings.ToLower(number), "e")
+		return !strings.ContainsAny(digits, "123456789") // 0e-9 is 0, and 1e-999 is not
 	}
 	return sameDecimal(number, strconv.FormatFloat(f, 'g', -1, 64))
 }
