@@ -41,15 +41,22 @@ func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.Provide
 	if err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
 	}
-	var e event
-	if err := json.Unmarshal(payload, &e); err != nil {
-		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
+	if !json.Valid(payload) {
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: the payload is no JSON")
 	}
-	parsed, err := e.toCore()
+	parsed, err := parseEvent(payload)
 	if err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("%w: %w", payment.ErrUnreadableEvent, err)
 	}
 	return parsed, nil
+}
+
+func parseEvent(payload []byte) (payment.ProviderEvent, error) {
+	var e event
+	if err := json.Unmarshal(payload, &e); err != nil {
+		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
+	}
+	return e.toCore()
 }
 
 // chargeEvents are the types of events that say something about a charge. The type

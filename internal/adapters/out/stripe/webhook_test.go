@@ -150,6 +150,8 @@ func TestParse_RejectsUnreadableEvents(t *testing.T) {
 	now := time.Now()
 	for _, payload := range []string{
 		`{"type": "payment_intent.succeeded"}`,
+		`{"id": 7, "type": "payment_intent.succeeded"}`,
+		`[]`,
 		`{"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": 7}}`,
 		string(eventJSON("refund.updated", fmt.Sprintf(ourRefund, "teleported", ""))),
 		string(eventJSON("payment_intent.succeeded", strings.Replace(ourIntent, `"rub"`, `"roubles"`, 1))),
