@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"regexp"
 	"strings"
@@ -257,5 +258,39 @@ func FuzzParseMoney(f *testing.F) {
 		if printed, _ := new(big.Rat).SetString(m.Decimal()); written.Cmp(printed) != 0 {
 			t.Errorf("%s became %s", amount, m)
 		}
+	})
+}
+
+// What arithmetic returns is exact, not negative, and of at most 15 digits before the
+// point. Everything else is an error.
+func FuzzMoneyArithmetic(f *testing.F) {
+	f.Add(int64(199_900), int64(1), 3, uint8(0))
+	f.Add(int64(99_999_999_999_999_999), int64(1), 1, uint8(1))
+	f.Add(int64(0), int64(1), -1, uint8(2))
+	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), math.MaxInt, uint8(3))
+	f.Add(int64(1), int64(math.MinInt64), math.MinInt, uint8(1))
+	f.Fuzz(func(t *testing.T, x, y int64, n int, which uint8) {
+		currency := []core.Currency{"JPY", "RUB", "KWD", "CLF"}[which%4]
+		limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(15+currency.Decimals())), nil)
+		check := func(what string, want *big.Int, got core.Money, err error) {
+			t.Helper()
+			fits := want.Sign() >= 0 && want.Cmp(limit) < 0
+			if fits != (err == nil) || fits && (units(got).Cmp(want) != 0 || got.Currency() != currency) {
+				t.Errorf("%s of %d, %d and %d in %s: got %s, %v", what, x, y, n, currency, got, err)
+			}
+		}
+		a, errA := core.MoneyOf(decimal.MustNew(x, currency.Decimals()), string(currency))
+		check("the first", big.NewInt(x), a, errA)
+		b, errB := core.MoneyOf(decimal.MustNew(y, currency.Decimals()), string(currency))
+		check("the second", big.NewInt(y), b, errB)
+		if errA != nil || errB != nil {
+			return
+		}
+		sum, err := a.Add(b)
+		check("the sum", new(big.Int).Add(big.NewInt(x), big.NewInt(y)), sum, err)
+		difference, err := a.Sub(b)
+		check("the difference", new(big.Int).Sub(big.NewInt(x), big.NewInt(y)), difference, err)
+		product, err := a.Times(n)
+		check("the product", new(big.Int).Mul(big.NewInt(x), big.NewInt(int64(n))), product, err)
 	})
 }
