@@ -57,7 +57,7 @@ func joinFailures(failed []error) error {
 
 func (s *Service) releaseReservation(ctx context.Context, id int64) error {
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, id, core.Operation{}, core.GrantEverybody)
+		reservation, err := tx.Reservations.Lock(ctx, ReservationQuery{OrderID: id, Grant: core.GrantEverybody})
 		if errors.Is(err, core.ErrNotFound) {
 			return nil
 		}

@@ -23,7 +23,7 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 	var o *Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, cmd.OrderID, by, reserveGrant(actor))
+		reservation, err := tx.Reservations.Lock(ctx, ReservationQuery{OrderID: cmd.OrderID, By: by, Grant: reserveGrant(actor)})
 		if err != nil {
 			return core.RefusalOf(err, "order")
 		}

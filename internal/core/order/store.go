@@ -53,6 +53,10 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.Eve
 type Orders interface {
 	// Basket loads what CreateOrder decides on, and locks those products by SKU that the
 	// grant covers. SKUs that do not exist are absent from the stock.
+	//
+	// A query that counts unpaid orders locks the pair of customer and actor before that:
+	// no other transaction counts the same orders until this one has ended, so the count
+	// includes the orders of all that came before.
 	Basket(ctx context.Context, q BasketQuery) (Basket, error)
 	// Get loads an order, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
@@ -73,6 +77,9 @@ type BasketQuery struct {
 	By        core.Operation
 	SKUs      []string
 	Grant     core.Grant
+	// CountUnpaid is how far to count the unpaid orders of the customer that the actor
+	// created, 0 for not at all.
+	CountUnpaid int
 }
 
 // Basket holds the products of an order that is about to be created, and the order
@@ -87,13 +94,16 @@ type Basket struct {
 	// ReferenceTaken reports whether an order of the customer has the reference. The order
 	// of the same operation counts, too.
 	ReferenceTaken bool
+	// Unpaid is how many unpaid orders of the customer the actor has created, as far as the
+	// query counts. An order stays unpaid when its reservation expires: it can be extended.
+	Unpaid int
 }
 
 // Reservations stores which orders have stock reserved.
 type Reservations interface {
 	// Lock locks and loads an order and its stock. It returns [core.ErrNotFound], or
 	// [core.ErrNotGranted] without waiting for a lock.
-	Lock(ctx context.Context, orderID int64, by core.Operation, grant core.Grant) (Reservation, error)
+	Lock(ctx context.Context, q ReservationQuery) (Reservation, error)
 	// Expired returns the orders after a position that wait for payment and whose
 	// reservation has expired, the oldest reservation first.
 	Expired(ctx context.Context, after Expiry, limit int) ([]Expiry, error)
@@ -108,12 +118,24 @@ type Expiry struct {
 	OrderID int64
 }
 
-// Reservation is an order with the stock of its lines. Repeated reports whether the
-// operation has extended the reservation before.
+// ReservationQuery describes a change of the reservation of an order.
+type ReservationQuery struct {
+	OrderID int64
+	By      core.Operation
+	Grant   core.Grant
+	// CountExtensions is how far to count the extensions, 0 for not at all.
+	CountExtensions int
+}
+
+// Reservation is an order with the stock of its lines.
 type Reservation struct {
-	Order    *Order
-	Stock    Stock
+	Order *Order
+	Stock Stock
+	// Repeated reports whether the operation has extended the reservation before.
 	Repeated bool
+	// Extensions is how often the reservation has been extended, as far as the query
+	// counts.
+	Extensions int
 }
 
 // Products stores products and their stock.

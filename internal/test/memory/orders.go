@@ -22,9 +22,16 @@ func (t orders) Basket(_ context.Context, q order.BasketQuery) (order.Basket, er
 		if o.CreatedBy == q.By {
 			basket.Prior = copyOrder(o)
 		}
+		if o.CreatedBy.Actor == q.By.Actor && isUnpaid(o) && basket.Unpaid < q.CountUnpaid {
+			basket.Unpaid++
+		}
 		basket.ReferenceTaken = basket.ReferenceTaken || o.Reference != "" && o.Reference == q.Reference
 	}
 	return basket, nil
+}
+
+func isUnpaid(o *order.Order) bool {
+	return o.Status == order.PendingPayment || o.Status == order.PaymentProcessing
 }
 
 // Get returns an order.
@@ -90,12 +97,18 @@ func (t *tx) granted(id int64, g core.Grant) (*order.Order, error) {
 type reservations struct{ *tx }
 
 // Lock returns an order that the grant covers, with the stock of its lines.
-func (t reservations) Lock(_ context.Context, orderID int64, by core.Operation, g core.Grant) (order.Reservation, error) {
-	o, err := t.granted(orderID, g)
+func (t reservations) Lock(_ context.Context, q order.ReservationQuery) (order.Reservation, error) {
+	o, err := t.granted(q.OrderID, q.Grant)
 	if err != nil {
 		return order.Reservation{}, err
 	}
-	return order.Reservation{Order: o, Stock: t.stockOf(o), Repeated: t.extensions[extension{orderID, by}]}, nil
+	r := order.Reservation{Order: o, Stock: t.stockOf(o), Repeated: t.extensions[extension{q.OrderID, q.By}]}
+	for e := range t.extensions {
+		if e.orderID == q.OrderID && r.Extensions < q.CountExtensions {
+			r.Extensions++
+		}
+	}
+	return r, nil
 }
 
 // Expired returns the orders after a position whose reservation has expired, the oldest

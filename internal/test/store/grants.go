@@ -41,7 +41,7 @@ var orderLocks = map[string]func(ctx context.Context, tx payment.Tx, id int64, g
 		return o, nil, err
 	},
 	"Reservations": func(ctx context.Context, tx payment.Tx, id int64, g core.Grant) (*order.Order, order.Stock, error) {
-		r, err := tx.Reservations.Lock(ctx, id, core.Operation{}, g)
+		r, err := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: id, Grant: g})
 		return r.Order, r.Stock, err
 	},
 	"OrderPayments": func(ctx context.Context, tx payment.Tx, id int64, g core.Grant) (*order.Order, order.Stock, error) {

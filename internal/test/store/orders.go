@@ -42,7 +42,7 @@ func absentOrder(t *testing.T, s Stores) {
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		_, got := tx.Orders.Get(ctx, 2)
 		_, locked := tx.Orders.Lock(ctx, 2, core.GrantEverybody)
-		_, reserved := tx.Reservations.Lock(ctx, 2, core.Operation{}, core.GrantEverybody)
+		_, reserved := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: 2, Grant: core.GrantEverybody})
 		_, paid := tx.OrderPayments.Lock(ctx, 2, core.GrantEverybody)
 		for name, err := range map[string]error{"Get": got, "Lock": locked, "Reservations.Lock": reserved, "OrderPaymentsStore.Lock": paid} {
 			if !errors.Is(err, core.ErrNotFound) {
@@ -245,7 +245,7 @@ func lockOneWayOrAnother(ctx context.Context, tx payment.Tx, i int) (*order.Orde
 	case 0:
 		return tx.Orders.Lock(ctx, 1, core.GrantEverybody)
 	case 1:
-		reservation, err := tx.Reservations.Lock(ctx, 1, core.Operation{}, core.GrantEverybody)
+		reservation, err := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: 1, Grant: core.GrantEverybody})
 		return reservation.Order, err
 	}
 	op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)

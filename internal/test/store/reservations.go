@@ -21,7 +21,7 @@ func reservationRoundTrip(t *testing.T, s Stores) {
 	o, tea, cup := newOrder(1, "key-1"), newProduct(1, "tea"), newProduct(2, "cup")
 	s.save(t, tea, cup, newProduct(3, "spoon"), o)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, 1, operation("sber-42", "key-1"), core.GrantEverybody)
+		reservation, err := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: 1, By: operation("sber-42", "key-1"), Grant: core.GrantEverybody})
 		equal(t, "reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
 		return err
 	})
@@ -45,7 +45,7 @@ func extensions(t *testing.T, s Stores) {
 		{2, operation("sber-42", "key-1"), false},
 	} {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			reservation, err := tx.Reservations.Lock(ctx, c.orderID, c.by, core.GrantEverybody)
+			reservation, err := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: c.orderID, By: c.by, Grant: core.GrantEverybody})
 			if reservation.Repeated != c.want {
 				t.Errorf("order %d by %v: extended = %v", c.orderID, c.by, reservation.Repeated)
 			}

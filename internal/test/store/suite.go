@@ -45,7 +45,7 @@ type Keys interface {
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	all := [][]storeCase{
-		productCases, orderCases, referenceCases, reservationCases, grantCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases, keyCases,
+		productCases, orderCases, referenceCases, reservationCases, boundCases, grantCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases, keyCases,
 	}
 	for _, c := range slices.Concat(all...) {
 		t.Run(c.name, func(t *testing.T) {

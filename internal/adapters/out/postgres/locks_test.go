@@ -28,7 +28,7 @@ var locking = map[string]struct {
 		return err
 	}},
 	"Reservations.Lock": {[]string{"orders", "product"}, func(ctx context.Context, _ *database, tx payment.Tx, orderID int64) error {
-		_, err := tx.Reservations.Lock(ctx, orderID, core.Operation{}, core.GrantEverybody)
+		_, err := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: orderID, Grant: core.GrantEverybody})
 		return err
 	}},
 	"OrderPayments.Lock": {[]string{"orders", "product", "balance"}, func(ctx context.Context, _ *database, tx payment.Tx, orderID int64) error {

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
@@ -19,6 +21,7 @@ func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Bask
 	var prior []dbsqlc.OrderByOperationRow
 	var others, locked []dbsqlc.Product
 	var referred []int64
+	var unpaid int64
 	seller := optional(query.Grant.Seller)
 	reads := []read{
 		func(q *dbsqlc.Queries) (err error) {
@@ -48,16 +51,42 @@ func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Bask
 			return err
 		})
 	}
+	if query.CountUnpaid > 0 {
+		reads = append(countUnpaid(ctx, query, &unpaid), reads...)
+	}
 	if err := s.t.load(ctx, reads...); err != nil {
 		return order.Basket{}, err
 	}
-	basket := order.Basket{ReferenceTaken: len(referred) > 0}
+	basket := order.Basket{ReferenceTaken: len(referred) > 0, Unpaid: int(unpaid)}
 	var err error
 	if basket.Stock, err = stockOf(slices.Concat(others, locked)); err != nil || len(prior) == 0 {
 		return basket, err
 	}
 	basket.Prior, err = oneOrder(linesOf(prior))
 	return basket, err
+}
+
+// countUnpaid locks the pair of customer and actor, and counts its unpaid orders in a
+// statement of its own: its snapshot is younger than the lock, so it sees what the last
+// holder has committed.
+//
+// The lock comes after the key and before everything else in the global order. Only
+// CreateOrder takes it, when it holds no row, so it is part of no deadlock. It cannot meet
+// the locks of keys: advisory locks of two integers are other locks than those of one.
+func countUnpaid(ctx context.Context, query order.BasketQuery, n *int64) []read {
+	sum := sha256.Sum256([]byte(query.CustomerID + "\x00" + query.By.Actor))
+	lock := dbsqlc.LockCreatorParams{
+		First: int32(binary.BigEndian.Uint32(sum[0:])), Second: int32(binary.BigEndian.Uint32(sum[4:])),
+	}
+	return []read{
+		func(q *dbsqlc.Queries) error { return q.LockCreator(ctx, lock) },
+		func(q *dbsqlc.Queries) (err error) {
+			*n, err = q.CountUnpaidOrders(ctx, dbsqlc.CountUnpaidOrdersParams{
+				CustomerID: query.CustomerID, CreatedBy: query.By.Actor, AtMost: int32(query.CountUnpaid),
+			})
+			return err
+		},
+	}
 }
 
 // Get loads an order.

@@ -12,7 +12,8 @@ type planCase struct {
 
 // planCases holds the bounds of every query of this package. tableFills says what the
 // tables contain: "hot" is a customer with most of the orders, entries and keys, and
-// "hot-seller" a seller with most of the orders.
+// "hot-seller" a seller with most of the orders, "debtor" a customer with most of the
+// unpaid ones.
 var planCases = map[string][]planCase{
 	// Idempotency records.
 	"TryLockKey":           {{args: "7"}},
@@ -46,6 +47,12 @@ var planCases = map[string][]planCase{
 	"LockOrder":        {{args: "15000, true, NULL, NULL", rows: 2, buffers: 12}, {args: "15000, false, 'nobody', NULL", rows: 2, buffers: 12}},
 	"OrderByOperation": {{args: "'hot', 'hot', 'key-15000'", rows: 3, buffers: 15}, {args: "'hot', 'hot', 'absent'", buffers: 8}},
 	"OrderByReference": {{args: "'hot', 'reference-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", buffers: 6}},
+	"LockCreator":      {{args: "1, 2"}},
+	"CountUnpaidOrders": {
+		{args: "'customer-15001', 'customer-15001', 50", rows: 1, buffers: 6},
+		{args: "'hot', 'hot', 50", buffers: 6},
+		{args: "'debtor', 'debtor', 50", rows: 50, buffers: 60},
+	},
 	"InsertOrder": {{args: "900001, 'hot', 'hot-seller', 'paid', '1.00', 'RUB', NULL, 1, 'hot', 'new', now(), now(), 'new'",
 		buffers: 90}},
 	"InsertOrderItems": {{args: "15002, '{2,3}', '{a,b}', '{1,1}', '{1,1}'", buffers: 40}},
@@ -84,6 +91,7 @@ var planCases = map[string][]planCase{
 		{args: "'-infinity', 0, 500", rows: 500, buffers: 520},
 	},
 	"FindExtension":   {{args: "15000, 'hot', 'key-15000'", rows: 1, buffers: 6}},
+	"CountExtensions": {{args: "15000, 8", rows: 1, buffers: 6}, {args: "0, 8", rows: 8, buffers: 14}},
 	"InsertExtension": {{args: "15002, 'hot', 'new', now(), now()", buffers: 40}},
 
 	// Payments and refunds.
@@ -242,25 +250,26 @@ var tableFills = []string{
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, 'sku-' || i, 1, 11, 'hot-seller', 'key-' || i, now() FROM generate_series($first, $last) i`,
 
-	// Half of the orders are of one customer, two thirds of one seller. One in twenty has a
-	// reservation that has expired.
+	// Half of the orders are of one customer, two thirds of one seller. One in twenty is not
+	// paid, and its reservation has expired; half of these are of another customer.
 	`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key,
 	                     cancelled_by, created_at, updated_at, reference)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END,
+	 SELECT i, customer,
 	        CASE WHEN i % 3 = 0 THEN 'seller-' || i ELSE 'hot-seller' END,
 	        status, 1, 'RUB', CASE WHEN status = 'pending_payment' THEN now() END, 1,
-	        CASE WHEN i % 2 = 0 THEN 'hot' ELSE 'customer-' || i END, 'key-' || i,
+	        customer, 'key-' || i,
 	        CASE WHEN status = 'cancelled' THEN 'admin' END, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now(),
 	        'reference-' || i
 	 FROM generate_series($first, $last) i,
+	      LATERAL (SELECT CASE WHEN i % 2 = 0 THEN 'hot' WHEN i % 40 = 21 THEN 'debtor' ELSE 'customer-' || i END) c (customer),
 	      LATERAL (SELECT CASE WHEN i % 20 = 1 THEN 'pending_payment' WHEN i % 10 = 3 THEN 'cancelled' ELSE 'delivered' END) s (status)`,
 
 	`INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
 	 SELECT i, 1, 'sku-' || i, 1, 1 FROM generate_series($first, $last) i`,
 
 	`INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
-	 SELECT i, 'hot', 'key-' || i, now(), now() FROM generate_series($first, $last) i`,
+	 SELECT unnest(ARRAY[i, 0]), 'hot', 'key-' || i, now(), now() FROM generate_series($first, $last) i`, // most of one order
 
 	// One payment in twenty is processing, and its refund is pending.
 	`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at,

@@ -11,26 +11,38 @@ import (
 // reservations implements [order.Reservations].
 type reservations struct{ t *tx }
 
-// Lock locks and loads in the global order: the order, then its stock by SKU.
-func (s reservations) Lock(ctx context.Context, orderID int64, by core.Operation, g core.Grant) (order.Reservation, error) {
+// Lock locks and loads in the global order: the order, then its stock by SKU. Extensions
+// are counted under the lock of the order, so the count is exact.
+func (s reservations) Lock(ctx context.Context, query order.ReservationQuery) (order.Reservation, error) {
 	var exists bool
 	var rows []dbsqlc.LockOrderRow
 	var stock []dbsqlc.Product
-	var extensions []int64
-	err := s.t.load(ctx,
-		orderExists(ctx, orderID, &exists),
-		lockOrder(ctx, orderID, g, &rows),
-		lockStockOfOrder(ctx, orderID, g, &stock),
+	var prior []int64
+	var extensions int64
+	reads := []read{
+		orderExists(ctx, query.OrderID, &exists),
+		lockOrder(ctx, query.OrderID, query.Grant, &rows),
+		lockStockOfOrder(ctx, query.OrderID, query.Grant, &stock),
 		func(q *dbsqlc.Queries) (err error) {
-			extensions, err = q.FindExtension(ctx, dbsqlc.FindExtensionParams{
-				OrderID: orderID, CreatedBy: by.Actor, IdempotencyKey: by.Key,
+			prior, err = q.FindExtension(ctx, dbsqlc.FindExtensionParams{
+				OrderID: query.OrderID, CreatedBy: query.By.Actor, IdempotencyKey: query.By.Key,
+			})
+			return err
+		},
+	}
+	if query.CountExtensions > 0 {
+		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
+			extensions, err = q.CountExtensions(ctx, dbsqlc.CountExtensionsParams{
+				OrderID: query.OrderID, AtMost: int32(query.CountExtensions),
 			})
 			return err
 		})
-	if err != nil {
+	}
+	if err := s.t.load(ctx, reads...); err != nil {
 		return order.Reservation{}, err
 	}
-	r := order.Reservation{Repeated: len(extensions) > 0}
+	r := order.Reservation{Repeated: len(prior) > 0, Extensions: int(extensions)}
+	var err error
 	if r.Order, err = lockedOrder(rows, exists); err != nil {
 		return order.Reservation{}, err
 	}

@@ -10,6 +10,45 @@ import (
 	"time"
 )
 
+const countExtensions = `-- name: CountExtensions :one
+SELECT count(*) FROM (SELECT FROM reservation_extension WHERE order_id = $1 LIMIT $2) extensions
+`
+
+type CountExtensionsParams struct {
+	OrderID int64
+	AtMost  int32
+}
+
+func (q *Queries) CountExtensions(ctx context.Context, arg CountExtensionsParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countExtensions, arg.OrderID, arg.AtMost)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
+const countUnpaidOrders = `-- name: CountUnpaidOrders :one
+SELECT count(*) FROM (
+    SELECT FROM orders
+    WHERE customer_id = $1 AND created_by = $2
+      AND status IN ('pending_payment', 'payment_processing') AND created_by >= ''
+    LIMIT $3
+) unpaid
+`
+
+type CountUnpaidOrdersParams struct {
+	CustomerID string
+	CreatedBy  string
+	AtMost     int32
+}
+
+// The last condition is the one of the index that no other query repeats.
+func (q *Queries) CountUnpaidOrders(ctx context.Context, arg CountUnpaidOrdersParams) (int64, error) {
+	row := q.db.QueryRow(ctx, countUnpaidOrders, arg.CustomerID, arg.CreatedBy, arg.AtMost)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const expiredReservations = `-- name: ExpiredReservations :many
 SELECT id, reserved_until::timestamptz AS reserved_until FROM orders
 WHERE reserved_until <= statement_timestamp() AND status = 'pending_payment'
@@ -423,6 +462,23 @@ func (q *Queries) ListOrdersOf(ctx context.Context, arg ListOrdersOfParams) ([]L
 		return nil, err
 	}
 	return items, nil
+}
+
+const lockCreator = `-- name: LockCreator :exec
+SELECT pg_advisory_xact_lock($1::int, $2::int)
+`
+
+type LockCreatorParams struct {
+	First  int32
+	Second int32
+}
+
+// Who creates unpaid orders of one customer does so one after the other. The two numbers
+// are a hash of customer and actor. If two pairs share one by chance, one waits for the
+// other without need; nothing worse happens.
+func (q *Queries) LockCreator(ctx context.Context, arg LockCreatorParams) error {
+	_, err := q.db.Exec(ctx, lockCreator, arg.First, arg.Second)
+	return err
 }
 
 const lockOrder = `-- name: LockOrder :many

@@ -29,6 +29,21 @@ ORDER BY i.line;
 -- name: OrderByReference :many
 SELECT id FROM orders WHERE customer_id = @customer_id AND reference = @reference AND reference <> '';
 
+-- name: LockCreator :exec
+-- Who creates unpaid orders of one customer does so one after the other. The two numbers
+-- are a hash of customer and actor. If two pairs share one by chance, one waits for the
+-- other without need; nothing worse happens.
+SELECT pg_advisory_xact_lock(@first::int, @second::int);
+
+-- name: CountUnpaidOrders :one
+-- The last condition is the one of the index that no other query repeats.
+SELECT count(*) FROM (
+    SELECT FROM orders
+    WHERE customer_id = @customer_id AND created_by = @created_by
+      AND status IN ('pending_payment', 'payment_processing') AND created_by >= ''
+    LIMIT @at_most
+) unpaid;
+
 -- name: InsertOrder :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
                     created_by, idempotency_key, created_at, updated_at, reference)
@@ -123,6 +138,9 @@ LIMIT @max_orders;
 -- name: FindExtension :many
 SELECT order_id FROM reservation_extension
 WHERE order_id = @order_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
+
+-- name: CountExtensions :one
+SELECT count(*) FROM (SELECT FROM reservation_extension WHERE order_id = @order_id LIMIT @at_most) extensions;
 
 -- name: InsertExtension :exec
 INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
