@@ -106,6 +106,7 @@ func (s *service) command(ctx context.Context, binary, databaseURL string, iss *
 		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=" + iss.jwksURL,
 		"ORDERS_RESERVATION_TTL=24h", // no reservation expires during a long run
+		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000", // checked, and not reached
 	}
 	return cmd
 }

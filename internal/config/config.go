@@ -53,6 +53,10 @@ type Config struct {
 
 	// ReservationTTL is how long stock is reserved for an order that waits for payment.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
+	// ReservationExtensions bounds how often the reservation of an order is extended, and
+	// UnpaidOrders how many unpaid orders of a customer somebody creates; 0 is no bound.
+	ReservationExtensions int `env:"ORDERS_RESERVATION_EXTENSIONS" envDefault:"8"`
+	UnpaidOrders          int `env:"ORDERS_UNPAID_ORDERS" envDefault:"50"`
 
 	// The account at the card provider. Without a key, cards are not accepted.
 	StripeKey           string `env:"ORDERS_STRIPE_KEY,unset"`
@@ -122,6 +126,10 @@ var rules = map[string]rule{
 		func(c Config) bool { return within(c.IdempotencyWait, 0, 30*time.Second) }},
 	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
 		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
+	"ORDERS_RESERVATION_EXTENSIONS": {"be a number between 0, for no bound, and 1000000",
+		func(c Config) bool { return isBound(c.ReservationExtensions) }},
+	"ORDERS_UNPAID_ORDERS": {"be a number between 0, for no bound, and 1000000",
+		func(c Config) bool { return isBound(c.UnpaidOrders) }},
 	"ORDERS_STRIPE_KEY": {"be set together with ORDERS_STRIPE_WEBHOOK_SECRET",
 		func(c Config) bool { return (c.StripeKey == "") == (c.StripeWebhookSecret == "") }},
 	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
@@ -148,6 +156,8 @@ func fieldsOf(err error) (unparsed map[string]bool, others []error) {
 }
 
 func within(d, from, to time.Duration) bool { return d >= from && d <= to }
+
+func isBound(n int) bool { return n >= 0 && n <= 1_000_000 }
 
 func isWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
 

@@ -15,6 +15,8 @@ const (
 	CodeReferenceTaken           Code = "reference_taken"
 	CodeIdempotencyKeyReused     Code = "idempotency_key_reused"
 	CodeInvalidOrderState        Code = "invalid_order_state"
+	CodeReservationLimit         Code = "reservation_limit"
+	CodeUnpaidOrdersLimit        Code = "unpaid_orders_limit"
 	CodeOutOfStock               Code = "out_of_stock"
 	CodeStockReserved            Code = "stock_reserved"
 	CodeReservationExpired       Code = "reservation_expired"

@@ -103,7 +103,10 @@ type useCases struct {
 
 func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) useCases {
 	return useCases{
-		orders:    &order.Service{Store: db.Orders(), ReservationTTL: cfg.ReservationTTL},
+		orders: &order.Service{
+			Store: db.Orders(), ReservationTTL: cfg.ReservationTTL,
+			MaxExtensions: cfg.ReservationExtensions, MaxUnpaidOrders: cfg.UnpaidOrders,
+		},
 		payments:  &payment.Service{Store: db.Payments(), Gateway: gateway},
 		customers: &customer.Service{Store: db.Customers()},
 		audit:     &audit.Service{Store: db.Audit()},

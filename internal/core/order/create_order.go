@@ -30,7 +30,8 @@ type Item struct {
 // and returns that order (AUTH-19, second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed, reference_taken, unknown_sku,
-// mixed_currencies, mixed_sellers, out_of_stock, idempotency_key_reused.
+// mixed_currencies, mixed_sellers, unpaid_orders_limit, out_of_stock,
+// idempotency_key_reused.
 func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateOrder) (*Order, bool, error) {
 	customerID, grant, err := allowOrdering(actor, cmd.CustomerID)
 	if err != nil {
@@ -45,6 +46,7 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		basket, err := tx.Orders.Basket(ctx, BasketQuery{
 			CustomerID: customerID, Reference: cmd.Reference, By: by, SKUs: cmd.skus(), Grant: grant,
+			CountUnpaid: s.MaxUnpaidOrders,
 		})
 		if err != nil {
 			return err
@@ -61,6 +63,9 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		}
 		o.CustomerID, o.Reference, o.CreatedBy = customerID, cmd.Reference, by
 		if _, err := grant.Authorise(o.Owners()); err != nil {
+			return err
+		}
+		if err := basket.allowUnpaid(s.MaxUnpaidOrders); err != nil {
 			return err
 		}
 		if err := tx.openOrder(ctx, o, basket.Stock, s.ReservationTTL); err != nil {
@@ -96,6 +101,17 @@ func (cmd CreateOrder) skus() []string {
 func (o *Order) repeats(cmd CreateOrder) error {
 	if !o.sameItems(cmd.Items) || o.Reference != cmd.Reference {
 		return core.KeyReused()
+	}
+	return nil
+}
+
+// allowUnpaid refuses one more unpaid order than the bound allows, 0 for any number. The
+// orders of each actor have a bound of their own: otherwise a seller, who orders in the
+// name of any customer, could keep that customer from ordering.
+func (b Basket) allowUnpaid(limit int) error {
+	if limit > 0 && b.Unpaid >= limit {
+		return core.Refuse(core.CodeUnpaidOrdersLimit, fmt.Sprintf(
+			"the customer already has %d unpaid orders; pay or cancel one of them", b.Unpaid))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"fmt"
 
 	"example.com/orders/internal/core"
 )
@@ -17,18 +18,24 @@ type ReserveInventory struct {
 // operation extended the reservation before; then it changes nothing (AUTH-19, second
 // line of defence).
 //
-// Refusals: not_found, forbidden_resource, invalid_order_state, out_of_stock.
+// Refusals: not_found, forbidden_resource, invalid_order_state, reservation_limit,
+// out_of_stock.
 func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd ReserveInventory) (*Order, bool, error) {
 	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
 	var o *Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		reservation, err := tx.Reservations.Lock(ctx, ReservationQuery{OrderID: cmd.OrderID, By: by, Grant: reserveGrant(actor)})
+		reservation, err := tx.Reservations.Lock(ctx, ReservationQuery{
+			OrderID: cmd.OrderID, By: by, Grant: reserveGrant(actor), CountExtensions: s.MaxExtensions,
+		})
 		if err != nil {
 			return core.RefusalOf(err, "order")
 		}
 		if o, repeated = reservation.Order, reservation.Repeated; repeated {
 			return nil
+		}
+		if err := reservation.allowExtension(s.MaxExtensions); err != nil {
+			return err
 		}
 		if err := o.Reserve(reservation.Stock, tx.Now, s.ReservationTTL); err != nil {
 			return err
@@ -42,4 +49,14 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 		return core.AuditChange(ctx, tx.AuditLog, actor, "ReserveInventory", Resource(o.ID), o.Owners().Metadata())
 	})
 	return o, repeated, err
+}
+
+// allowExtension refuses one more extension than the bound allows, 0 for any number. An
+// order that does not wait for payment is refused for its state, whatever the number.
+func (r Reservation) allowExtension(limit int) error {
+	if limit > 0 && r.Extensions >= limit && r.Order.Status == PendingPayment {
+		return core.Refuse(core.CodeReservationLimit, fmt.Sprintf(
+			"the reservation has already been extended %d times; pay or cancel the order", r.Extensions))
+	}
+	return nil
 }

@@ -10,7 +10,7 @@ var orderRoutes = map[string]Route{
 	"createOrder": {
 		Prepare: createOrder,
 		Refusals: map[string]func(testing.TB, *Service) Refusal{
-			"out of stock": orderOutOfStock, "unknown product": orderUnknownProduct,
+			"out of stock": orderOutOfStock, "unknown product": orderUnknownProduct, "too many unpaid orders": orderBeyondLimit,
 		},
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: nobody},
 	},
@@ -26,7 +26,7 @@ var orderRoutes = map[string]Route{
 	"reserveInventory": {
 		Prepare: reserveInventory,
 		Refusals: map[string]func(testing.TB, *Service) Refusal{
-			"stock sold meanwhile": reserveSoldStock, "paid already": reservePaidOrder,
+			"stock sold meanwhile": reserveSoldStock, "paid already": reservePaidOrder, "extended too often": reserveBeyondLimit,
 		},
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: everybody},
 	},
@@ -81,6 +81,18 @@ func orderUnknownProduct(t testing.TB, s *Service) Refusal {
 	return Refusal{c, http.StatusUnprocessableEntity, "unknown_sku", func() { s.PutProduct(t, unknown, 1) }}
 }
 
+// orderBeyondLimit writes the unpaid orders without the service, which is faster.
+func orderBeyondLimit(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c := createOrder(t, s)
+	s.Exec(t, `INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
+		SELECT $1, $2, 'pending_payment', 1, 'RUB', 1, $1, 'unpaid-' || i, now(), now() FROM generate_series(1, $3) i`,
+		c.Customer, Shop, s.Config.UnpaidOrders)
+	return Refusal{c, http.StatusConflict, "unpaid_orders_limit", func() {
+		s.Exec(t, "UPDATE orders SET status = 'paid' WHERE customer_id = $1 AND idempotency_key = 'unpaid-1'", c.Customer)
+	}}
+}
+
 // readOrderOf prepares a request to a paid order of a new customer.
 func readOrderOf(path string) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
@@ -128,6 +140,18 @@ func reserveSoldStock(t testing.TB, s *Service) Refusal {
 	s.Exec(t, "UPDATE product SET reserved = 0, on_hand = 0 WHERE sku = (SELECT sku FROM order_item WHERE order_id = $1)", o.ID)
 	return Refusal{c, http.StatusConflict, "out_of_stock", func() {
 		s.Exec(t, "UPDATE product SET on_hand = 2 WHERE sku = (SELECT sku FROM order_item WHERE order_id = $1)", o.ID)
+	}}
+}
+
+// reserveBeyondLimit writes the extensions without the service, which is faster.
+func reserveBeyondLimit(t testing.TB, s *Service) Refusal {
+	t.Helper()
+	c, o := onOrder(t, s, "reservation", `{}`)
+	s.Exec(t, `INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
+		SELECT $1, $2, 'extended-' || i, now(), now() FROM generate_series(1, $3) i`,
+		o.ID, c.Customer, s.Config.ReservationExtensions)
+	return Refusal{c, http.StatusConflict, "reservation_limit", func() {
+		s.Exec(t, "DELETE FROM reservation_extension WHERE order_id = $1 AND idempotency_key = 'extended-1'", o.ID)
 	}}
 }
 

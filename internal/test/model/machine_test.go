@@ -33,7 +33,10 @@ type service struct {
 }
 
 func newService(orders order.Store, payments payment.Store, expire func([]string) error) service {
-	return service{&order.Service{Store: orders, ReservationTTL: reservationTTL}, &payment.Service{Store: payments}, expire}
+	bounded := &order.Service{
+		Store: orders, ReservationTTL: reservationTTL, MaxExtensions: maxExtensions, MaxUnpaidOrders: maxUnpaidOrders,
+	}
+	return service{bounded, &payment.Service{Store: payments}, expire}
 }
 
 func TestModelOnMemory(t *testing.T) {

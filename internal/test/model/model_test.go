@@ -14,6 +14,9 @@ type model struct {
 	orders   []*orderState
 }
 
+// The bounds against hoarding, low enough that many runs reach them.
+const maxExtensions, maxUnpaidOrders = 2, 3
+
 // product is the expected stock of one product.
 type product struct{ onHand, reserved, price int }
 
@@ -28,6 +31,7 @@ type orderState struct {
 	// reservation has not expired.
 	reserved, inForce  bool
 	captured, refunded int
+	extensions         int
 }
 
 // The results of commands by the model. The empty code is success.
@@ -35,6 +39,8 @@ const (
 	done           = core.Code("")
 	invalid        = core.CodeValidationFailed
 	outOfStock     = core.CodeOutOfStock
+	tooOften       = core.CodeReservationLimit
+	tooMany        = core.CodeUnpaidOrdersLimit
 	stockReserved  = core.CodeStockReserved
 	wrongState     = core.CodeInvalidOrderState
 	expired        = core.CodeReservationExpired
@@ -76,6 +82,15 @@ func (m *model) charge(customer string, amount int) core.Code {
 }
 
 func (m *model) order(s *orderState) core.Code {
+	unpaid := 0
+	for _, other := range m.orders {
+		if other.customer == s.customer && other.status == order.PendingPayment {
+			unpaid++
+		}
+	}
+	if unpaid == maxUnpaidOrders {
+		return tooMany
+	}
 	if !m.reserve(s) {
 		return outOfStock
 	}
@@ -114,10 +129,14 @@ func (m *model) extend(s *orderState) core.Code {
 	if s.status != order.PendingPayment {
 		return wrongState
 	}
+	if s.extensions == maxExtensions {
+		return tooOften
+	}
 	if !s.reserved && !m.reserve(s) {
 		return outOfStock
 	}
 	s.inForce = true
+	s.extensions++
 	return done
 }
 

@@ -108,7 +108,7 @@ func TestGuard_StoresOnlyFinalRefusals(t *testing.T) {
 	t.Parallel()
 	stored := map[wire.ProblemCode]bool{
 		"insufficient_funds": true, "card_declined": true, "reference_taken": true,
-		"invalid_order_state": true, "out_of_stock": true, "stock_reserved": true, "reservation_expired": true,
+		"invalid_order_state": true, "reservation_limit": true, "unpaid_orders_limit": true, "out_of_stock": true, "stock_reserved": true, "reservation_expired": true,
 		"refund_exceeds_payment": true, "validation_failed": true, "unknown_sku": true, "mixed_currencies": true,
 		"mixed_sellers": true, "payment_method_unavailable": true,
 	}

@@ -68,6 +68,8 @@ var problemKinds = map[wire.ProblemCode]problemKind{
 	wire.ProblemCodeIdempotencyKeyReused:     {http.StatusConflict, "Idempotency-Key already used", 0},
 	wire.ProblemCodeIdempotencyInProgress:    {http.StatusConflict, "Request in progress", 1},
 	wire.ProblemCodeInvalidOrderState:        {http.StatusConflict, "Invalid order state", 0},
+	wire.ProblemCodeReservationLimit:         {http.StatusConflict, "Too many extensions", 0},
+	wire.ProblemCodeUnpaidOrdersLimit:        {http.StatusConflict, "Too many unpaid orders", 0},
 	wire.ProblemCodeOutOfStock:               {http.StatusConflict, "Insufficient stock", 0},
 	wire.ProblemCodeStockReserved:            {http.StatusConflict, "Stock is reserved", 0},
 	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "Reservation expired", 0},

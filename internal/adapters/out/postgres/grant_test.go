@@ -30,7 +30,7 @@ type useCases struct {
 
 func useCasesOn(db *postgres.DB) useCases {
 	return useCases{
-		orders:   &order.Service{Store: db.Orders(), ReservationTTL: time.Hour},
+		orders:   &order.Service{Store: db.Orders(), ReservationTTL: time.Hour, MaxExtensions: 8, MaxUnpaidOrders: 50},
 		payments: &payment.Service{Store: db.Payments()},
 	}
 }

@@ -94,6 +94,17 @@ var refusals = map[string]struct {
 		t.Helper()
 		return s.CancelCall(s.CustomerToken(t), s.MustCreateOrderIn(t, order.Cancelled, e2e.Alice, "tea").ID)
 	}},
+	"reservation_limit": {status: 409, nextKey: "new", settings: []string{"ORDERS_RESERVATION_EXTENSIONS=1"}, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+		e2e.Want[e2e.Order](t, s, http.StatusOK, s.ReserveCall(s.CustomerToken(t), o.ID))
+		return s.ReserveCall(s.SellerToken(t), o.ID)
+	}},
+	"unpaid_orders_limit": {status: 409, nextKey: "new", settings: []string{"ORDERS_UNPAID_ORDERS=1"}, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+		return s.CreateOrderCall(t, e2e.Alice, "tea", 1)
+	}},
 	"out_of_stock": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 11)

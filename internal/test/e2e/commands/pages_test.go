@@ -157,7 +157,7 @@ func TestPages_ContainRowsWithSameTime(t *testing.T) {
 
 func TestPages_RespectLimit(t *testing.T) {
 	t.Parallel()
-	s := e2e.StartShop(t, e2e.Stock{"tea": 1000})
+	s := e2e.StartShop(t, e2e.Stock{"tea": 1000}, "ORDERS_UNPAID_ORDERS=0")
 	const rows = 101
 	for name, list := range pagedLists {
 		for i := range rows {

@@ -132,7 +132,7 @@ func TestConfirmPayment_RacesExpiryOfReservation(t *testing.T) {
 
 func TestReserveInventory_RacesExpiryOfReservation(t *testing.T) {
 	t.Parallel()
-	s := e2e.StartShop(t, e2e.Stock{"tea": 1})
+	s := e2e.StartShop(t, e2e.Stock{"tea": 1}, "ORDERS_RESERVATION_EXTENSIONS=0")
 	o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
 	for round := range raceRounds {
 		stop := s.KeepReleasing(t)

@@ -97,10 +97,12 @@ const (
 	ProblemCodeReferenceTaken           ProblemCode = "reference_taken"
 	ProblemCodeRefundExceedsPayment     ProblemCode = "refund_exceeds_payment"
 	ProblemCodeReservationExpired       ProblemCode = "reservation_expired"
+	ProblemCodeReservationLimit         ProblemCode = "reservation_limit"
 	ProblemCodeStockReserved            ProblemCode = "stock_reserved"
 	ProblemCodeUnauthenticated          ProblemCode = "unauthenticated"
 	ProblemCodeUnavailable              ProblemCode = "unavailable"
 	ProblemCodeUnknownSKU               ProblemCode = "unknown_sku"
+	ProblemCodeUnpaidOrdersLimit        ProblemCode = "unpaid_orders_limit"
 	ProblemCodeUnsupportedMediaType     ProblemCode = "unsupported_media_type"
 	ProblemCodeValidationFailed         ProblemCode = "validation_failed"
 )
