@@ -100,6 +100,7 @@ func (s *servers) serviceEnviron() []string {
 		"ORDERS_STRIPE_KEY=development",
 		"ORDERS_STRIPE_WEBHOOK_SECRET=" + rand.Text(),
 		"ORDERS_STRIPE_URL=http://" + s.stripeLn.Addr().String(),
+		"ORDERS_TLS_CERT=", "ORDERS_TLS_KEY=", "ORDERS_TLS_CLIENT_CA=", // the double sends webhooks to plain HTTP
 	}
 	return slices.Concat(defaults, s.environ, fixed)
 }

@@ -25,6 +25,12 @@ type Config struct {
 	Addr      string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
 
+	// TLSCert and TLSKey are the PEM files of the public listener's certificate. With
+	// TLSClientCA, callers with the role system need a certificate of that CA.
+	TLSCert     string `env:"ORDERS_TLS_CERT"`
+	TLSKey      string `env:"ORDERS_TLS_KEY"`
+	TLSClientCA string `env:"ORDERS_TLS_CLIENT_CA"`
+
 	// AllowInsecure names the protections that this installation does without.
 	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
 
@@ -104,6 +110,10 @@ type rule struct {
 var rules = map[string]rule{
 	"ORDERS_ADDR":       {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
 	"ORDERS_ADMIN_ADDR": {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
+	"ORDERS_TLS_CERT": {"be set together with ORDERS_TLS_KEY",
+		func(c Config) bool { return (c.TLSCert == "") == (c.TLSKey == "") }},
+	"ORDERS_TLS_CLIENT_CA": {"be set together with ORDERS_TLS_CERT and ORDERS_TLS_KEY",
+		func(c Config) bool { return c.TLSClientCA == "" || (c.TLSCert != "" && c.TLSKey != "") }},
 	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database and broker, separated by commas",
 		func(c Config) bool { return areDangers(c.AllowInsecure) }},
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},

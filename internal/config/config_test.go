@@ -48,7 +48,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 	for name, environ := range map[string][]string{
 		"absent": required(),
-		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
+		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
 			"ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
@@ -121,6 +121,9 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_ADDR":                   {"8080", "localhost", "a:b:c"},
 		"ORDERS_ADMIN_ADDR":             {"9090"},
 		"ORDERS_DATABASE_URL":           {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
+		"ORDERS_TLS_CERT":               {"tls.crt"},
+		"ORDERS_TLS_KEY":                {"tls.key"},
+		"ORDERS_TLS_CLIENT_CA":          {"ca.crt"},
 		"ORDERS_DATABASE_POOLER":        {"session", "true"},
 		"ORDERS_JWT_ISSUER":             {"", "two words", "a\tb"},
 		"ORDERS_JWT_AUDIENCE":           {""},

@@ -27,6 +27,7 @@ type App struct {
 	jobDB     *postgres.DB // has connections of its own, so that requests never wait for a job
 	readyDB   *postgres.DB // has a connection of its own, so that readiness waits for neither
 	tokens    *httpapi.Verifier
+	certs     *certificates
 	handler   http.Handler
 	broker    *broker
 	jobs      *jobs.Runner
@@ -51,6 +52,9 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, erro
 // else is connected.
 func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
 	if err = a.openDatabases(ctx, cfg); err != nil {
+		return err
+	}
+	if a.certs, err = newCertificates(cfg, log); err != nil {
 		return err
 	}
 	if a.tokens, err = newVerifier(ctx, cfg, log); err != nil {
@@ -114,7 +118,7 @@ func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) us
 }
 
 func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config.Config, log zerolog.Logger) httpapi.Config {
-	return httpapi.Config{
+	api := httpapi.Config{
 		Orders:    core.orders,
 		Payments:  core.payments,
 		Customers: core.customers,
@@ -128,6 +132,10 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		},
 		Log: log,
 	}
+	if a.certs.needsClients() {
+		api.ClientCertificate = a.certs.admits
+	}
+	return api
 }
 
 func newVerifier(ctx context.Context, cfg config.Config, log zerolog.Logger) (*httpapi.Verifier, error) {

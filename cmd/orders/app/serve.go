@@ -68,7 +68,7 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	defer stop()
 	public, admin := server(a.handler, a.log), server(a.adminHandler(), a.log)
 	failed := make(chan error, 2)
-	go func() { failed <- public.Serve(ln.Public) }()
+	go func() { failed <- a.certs.serve(public, ln.Public) }()
 	go func() { failed <- admin.Serve(ln.Admin) }()
 	var err error
 	select {
@@ -95,6 +95,9 @@ func server(h http.Handler, log zerolog.Logger) *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
+		// HTTP/2 comes with TLS. The times above bound its requests, but not a client that
+		// stops to read what it is sent.
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 100, WriteByteTimeout: 30 * time.Second},
 	}
 }
 

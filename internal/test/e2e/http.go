@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -125,7 +126,7 @@ func (s *Service) Try(ctx context.Context, t testing.TB, c Call) (Reply, error) 
 	if err != nil {
 		return Reply{}, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := cmp.Or(s.Client, http.DefaultClient).Do(req)
 	if err != nil {
 		return Reply{}, err
 	}

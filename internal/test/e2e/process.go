@@ -43,7 +43,7 @@ func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Pro
 			t.Logf("the log of the process:\n%s", p.log)
 		}
 	})
-	Eventually(t, "the process is ready", func() bool { return isOK(p.URL + "/health/ready") })
+	Eventually(t, "the process is ready", func() bool { return isOK(http.DefaultClient, p.URL+"/health/ready") })
 	return p
 }
 

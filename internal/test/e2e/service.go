@@ -22,6 +22,8 @@ type Service struct {
 	URL    string
 	App    *app.App
 	Config config.Config
+	// Client sends the calls; nil is http.DefaultClient.
+	Client *http.Client
 }
 
 // Start starts one replica in an environment of its own.
@@ -92,6 +94,24 @@ func (e *Env) StartReplicaWithLog(
 // ready.
 func (s *Service) Run(t testing.TB) (stop func()) {
 	t.Helper()
+	addr, stop := s.run(t)
+	Eventually(t, "the service runs", func() bool { return isOK(http.DefaultClient, "http://"+addr+"/health/ready") })
+	return stop
+}
+
+// RunTLS is [Service.Run] for a replica whose public listener has a certificate. It
+// returns the replica as it is reached there by a client.
+func (s *Service) RunTLS(t testing.TB, client *http.Client) *Service {
+	t.Helper()
+	addr, _ := s.run(t)
+	secured := *s
+	secured.URL, secured.Client = "https://"+addr, client
+	Eventually(t, "the service runs", func() bool { return isOK(client, secured.URL+"/health/ready") })
+	return &secured
+}
+
+func (s *Service) run(t testing.TB) (addr string, stop func()) {
+	t.Helper()
 	listeners, err := app.Listen(t.Context(), s.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -106,14 +126,12 @@ func (s *Service) Run(t testing.TB) (stop func()) {
 		}
 	})
 	t.Cleanup(stop)
-	ready := "http://" + listeners.Public.Addr().String() + "/health/ready"
-	Eventually(t, "the service runs", func() bool { return isOK(ready) })
-	return stop
+	return listeners.Public.Addr().String(), stop
 }
 
 // isOK reports whether a GET is answered with 200.
-func isOK(url string) bool {
-	resp, err := http.Get(url) //nolint:gosec,noctx // the URL of the test's own server
+func isOK(client *http.Client, url string) bool {
+	resp, err := client.Get(url) //nolint:noctx // a test ends after a while in any case
 	if err != nil {
 		return false
 	}

@@ -57,4 +57,88 @@ var exposureMutants = []mutant{
 		`config.CheckDatabase(environ)`, `config.CheckDatabase(nil)`,
 		"./cmd/orders", "TestMigrate_RefusesAnUnencryptedDatabase",
 	},
+	{
+		"TLS begins at 1.2",
+		"cmd/orders/app/tls.go",
+		`MinVersion: tls.VersionTLS12, Certificates: `, `MinVersion: tls.VersionTLS10, Certificates: `,
+		"./internal/test/e2e/transport", "TestTLS_RefusesOldVersionsAndPlainHTTP",
+	},
+	{
+		"TLS files are read again",
+		"cmd/orders/app/tls.go",
+		`if time.Since(c.checked) >= reloadInterval {`, `if false {`,
+		"./internal/test/e2e/transport", "TestTLS_RotatesCertificatesWithoutFailingRequests",
+	},
+	{
+		"a broken TLS file leaves the old pair in use",
+		"cmd/orders/app/tls.go",
+		`		c.log.Error().Err(err).Msg("tls certificate reload failed")
+		return
+`, `		c.log.Error().Err(err).Msg("tls certificate reload failed")
+		c.current = &tls.Config{MinVersion: tls.VersionTLS12}
+		return
+`,
+		"./internal/test/e2e/transport", "TestTLS_KeepsThePairWhoseSuccessorIsBroken",
+	},
+	{
+		"a broken TLS file is logged once",
+		"cmd/orders/app/tls.go",
+		`	c.seen = files
+	fresh`, `	fresh`,
+		"./internal/test/e2e/transport", "TestTLS_KeepsThePairWhoseSuccessorIsBroken",
+	},
+	{
+		"a CA file without a certificate is refused",
+		"cmd/orders/app/tls.go",
+		`if !cfg.ClientCAs.AppendCertsFromPEM([]byte(f.clientCA)) {`, `if cfg.ClientCAs.AppendCertsFromPEM([]byte(f.clientCA)); false {`,
+		"./internal/test/e2e/transport", "TestTLS_RefusesBrokenFilesAtTheStart",
+	},
+	{
+		"system callers need a client certificate",
+		"internal/adapters/in/http/api.go",
+		`&& !a.ClientCertificate(r.TLS)`, `&& false`,
+		"./internal/test/e2e/transport", "TestClientCertificate_IsRequiredOfSystemCallersOnly",
+	},
+	{
+		"the CA for clients is passed to the API",
+		"cmd/orders/app/app.go",
+		`if a.certs.needsClients() {`, `if false {`,
+		"./internal/test/e2e/transport", "TestClientCertificate_IsRequiredOfSystemCallersOnly",
+	},
+	{
+		"client certificates are verified",
+		"cmd/orders/app/tls.go",
+		`tls.VerifyClientCertIfGiven`, `tls.RequestClientCert`,
+		"./internal/test/e2e/transport", "TestClientCertificate_ThatIsInvalidIsRefused",
+	},
+	{
+		"a client certificate ends with its CA on open connections",
+		"cmd/orders/app/tls.go",
+		`	_, err := chain[len(chain)-1].Verify(x509.VerifyOptions{
+		Roots: roots, `, `	_, err := chain[len(chain)-1].Verify(x509.VerifyOptions{
+		Roots: func() *x509.CertPool {
+			pool := x509.NewCertPool()
+			pool.AddCert(chain[len(chain)-1])
+			return pool
+		}(), `,
+		"./internal/test/e2e/transport", "TestClientCertificate_EndsWithItsCA",
+	},
+	{
+		"a client certificate ends when it expires on open connections",
+		"cmd/orders/app/tls.go",
+		`if now.Before(cert.NotBefore) || now.After(cert.NotAfter) {`, `if now.Before(cert.NotBefore) {`,
+		"./cmd/orders/app", "TestClientCertificate_IsCheckedForAsLongAsItsConnectionIsOpen",
+	},
+	{
+		"HTTP/2 connections have a bounded number of streams",
+		"cmd/orders/app/serve.go",
+		`MaxConcurrentStreams: 100, `, ``,
+		"./cmd/orders/app", "TestServer_LimitsTheStreamsOfAnHTTP2Connection",
+	},
+	{
+		"HTTP/2 clients that do not read are ended",
+		"cmd/orders/app/serve.go",
+		`, WriteByteTimeout: 30 * time.Second`, ``,
+		"./cmd/orders/app", "TestServer_EndsHTTP2ClientsThatDoNotRead",
+	},
 }

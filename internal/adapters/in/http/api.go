@@ -10,12 +10,14 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/audit"
 	customers "example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
@@ -35,6 +37,9 @@ type Config struct {
 	Audit     *audit.Service
 	Keys      idempotency.Store
 	Tokens    *Verifier
+	// ClientCertificate reports whether a connection has a valid client certificate. It is
+	// nil where the role system needs none.
+	ClientCertificate func(conn *tls.ConnectionState) bool
 	// Webhook is nil where card payments are not enabled.
 	Webhook ParseWebhook
 	// WebhookRejected counts a webhook that is signed and was not applied, because it
@@ -139,17 +144,28 @@ func answerUnguarded(ctx context.Context, call useCase) (*response, error) {
 	return done.encode()
 }
 
-// authorise checks the token (AUTH-1) and the role (AUTH-2).
+// authorise checks the token (AUTH-1), the client certificate (AUTH-13) and the role
+// (AUTH-2).
 func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 	id, err := a.Tokens.authenticate(r)
 	if err != nil {
 		return nil, err
 	}
 	entryOf(r.Context()).principal = id.actor.Subject
+	if a.lacksCertificate(id.actor, r) {
+		return nil, newProblem(wire.ProblemCodeForbiddenRole, "a token with the role system requires a client certificate")
+	}
 	if !rt.allows(id.actor) {
 		return nil, newProblem(wire.ProblemCodeForbiddenRole, "none of the token's roles permits this operation")
 	}
 	return &request{actor: id.actor, scope: id.scope, http: r}, nil
+}
+
+// lacksCertificate reports whether a caller with the role system has no client
+// certificate, and needs one. Such a caller has no other role either: whoever stole the
+// token of a service can do nothing with it.
+func (a *api) lacksCertificate(actor core.Actor, r *http.Request) bool {
+	return a.ClientCertificate != nil && actor.Has(system) && !a.ClientCertificate(r.TLS)
 }
 
 // readRequest reads the body of an operation that has one and checks it against the
