@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ type Config struct {
 	TLSCert     string `env:"ORDERS_TLS_CERT"`
 	TLSKey      string `env:"ORDERS_TLS_KEY"`
 	TLSClientCA string `env:"ORDERS_TLS_CLIENT_CA"`
+
+	// CORSOrigins are the origins whose pages may call the public API from a browser.
+	CORSOrigins []string `env:"ORDERS_CORS_ORIGINS"`
 
 	// AllowInsecure names the protections that this installation does without.
 	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
@@ -114,6 +118,9 @@ var rules = map[string]rule{
 		func(c Config) bool { return (c.TLSCert == "") == (c.TLSKey == "") }},
 	"ORDERS_TLS_CLIENT_CA": {"be set together with ORDERS_TLS_CERT and ORDERS_TLS_KEY",
 		func(c Config) bool { return c.TLSClientCA == "" || (c.TLSCert != "" && c.TLSKey != "") }},
+	"ORDERS_CORS_ORIGINS": {"be a list of origins as browsers send them, separated by commas, such as https://shop.example.com: " +
+		"https, or http on loopback; no wildcard, path or default port",
+		func(c Config) bool { return !slices.ContainsFunc(c.CORSOrigins, isNoOrigin) }},
 	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database and broker, separated by commas",
 		func(c Config) bool { return areDangers(c.AllowInsecure) }},
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
@@ -208,6 +215,18 @@ func isSafeURL(s string) bool {
 		return false
 	}
 	return u.Scheme == "https" || (u.Scheme == "http" && isLoopback(u.Hostname()))
+}
+
+// originPattern is the form in which browsers send an origin: lower case, and nothing that
+// the CORS library would take for a wildcard.
+var originPattern = regexp.MustCompile(`^https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?$`)
+
+// isNoOrigin reports whether no browser sends s as an origin, or one that nobody should
+// trust.
+func isNoOrigin(s string) bool {
+	u, err := url.Parse(s)
+	return err != nil || !originPattern.MatchString(s) || !isSafeURL(s) ||
+		(u.Scheme == "https" && u.Port() == "443") || (u.Scheme == "http" && u.Port() == "80")
 }
 
 // isLoopback reports whether only this machine reaches a host.

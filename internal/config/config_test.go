@@ -48,7 +48,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 	for name, environ := range map[string][]string{
 		"absent": required(),
-		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
+		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_CORS_ORIGINS", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
 			"ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
@@ -75,6 +75,10 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
 		{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
 		{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
+		{"ORDERS_CORS_ORIGINS=https://shop.example.com", func(c *Config) { c.CORSOrigins = []string{"https://shop.example.com"} }},
+		{"ORDERS_CORS_ORIGINS=https://a.example:8443,http://localhost:3000,http://[::1]:3000", func(c *Config) {
+			c.CORSOrigins = []string{"https://a.example:8443", "http://localhost:3000", "http://[::1]:3000"}
+		}},
 		{"ORDERS_ALLOW_INSECURE=admin,broker", func(c *Config) { c.AllowInsecure = []string{"admin", "broker"} }},
 		{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
 		{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
@@ -141,9 +145,13 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_STRIPE_WEBHOOK_SECRET":  {"whsec_without_a_key"},
 		"ORDERS_STRIPE_URL":             {"http://provider.example", "provider.example"},
 		"ORDERS_NATS_URL":               {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://b"},
-		"ORDERS_ALLOW_INSECURE":         {"all", "admin,", "admin, broker", "true", "Admin"},
-		"ORDERS_LOG_LEVEL":              {"loud"},
-		"ORDERS_LOG_FORMAT":             {"xml", "JSON"},
+		"ORDERS_CORS_ORIGINS": {"*", "null", "https://*.example.com", "https://", "shop.example.com", "https://shop.example.com/", "https://shop.example.com/path",
+			"https://shop.example.com?q", "https://user@shop.example.com", "https://Shop.example.com", "https://shop.example.com:443",
+			"http://shop.example.com", "http://localhost:80", "https://a.example,", "https://a.example, https://b.example", "https://a.example,*",
+			"file://shop", "https://shop.example.com:port", "https://shop.example.com#"},
+		"ORDERS_ALLOW_INSECURE": {"all", "admin,", "admin, broker", "true", "Admin"},
+		"ORDERS_LOG_LEVEL":      {"loud"},
+		"ORDERS_LOG_FORMAT":     {"xml", "JSON"},
 	} {
 		for _, value := range values {
 			t.Run(name+"="+value, func(t *testing.T) {

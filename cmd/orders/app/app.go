@@ -130,7 +130,8 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
 		},
-		Log: log,
+		CORSOrigins: cfg.CORSOrigins,
+		Log:         log,
 	}
 	if a.certs.needsClients() {
 		api.ClientCertificate = a.certs.admits

@@ -30,6 +30,7 @@ var transport = []string{
 	"Accept-Ranges", "Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
 	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Referrer-Policy", "Vary",
 	"X-Content-Type-Options", "X-Frame-Options",
+	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers",
 }
 
 // Validator checks against the contract. It is safe for concurrent use.

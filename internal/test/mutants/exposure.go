@@ -141,4 +141,52 @@ var exposureMutants = []mutant{
 		`, WriteByteTimeout: 30 * time.Second`, ``,
 		"./cmd/orders/app", "TestServer_EndsHTTP2ClientsThatDoNotRead",
 	},
+	{
+		"no origin is allowed by default",
+		"internal/adapters/in/http/cors.go",
+		`if len(origins) == 0 {`, `if origins == nil && false {`,
+		"./internal/test/e2e/transport", "TestCORS_IsOffByDefaultAndForWebhooks",
+	},
+	{
+		"webhooks are not for pages",
+		"internal/adapters/in/http/cors.go",
+		`if strings.HasPrefix(r.URL.Path, webhooks) {`, `if false {`,
+		"./internal/test/e2e/transport", "TestCORS_IsOffByDefaultAndForWebhooks",
+	},
+	{
+		"only listed origins are allowed",
+		"internal/adapters/in/http/cors.go",
+		`AllowedOrigins: origins,`, `AllowedOrigins: []string{"*"},`,
+		"./internal/test/e2e/transport", "TestCORS_EveryAnswerIsForAllowedOriginsOnly",
+	},
+	{
+		"pages may send Idempotency-Key",
+		"internal/adapters/in/http/cors.go",
+		`"Content-Type", "Idempotency-Key", "If-Match"`, `"Content-Type", "If-Match"`,
+		"./internal/test/e2e/transport", "TestCORS_PreflightAllowsTheMethodsAndHeadersOfTheContract",
+	},
+	{
+		"pages send no cookies",
+		"internal/adapters/in/http/cors.go",
+		`AllowCredentials: false`, `AllowCredentials: true`,
+		"./internal/test/e2e/transport", "TestCORS_EveryAnswerIsForAllowedOriginsOnly",
+	},
+	{
+		"failures are readable for pages",
+		"internal/adapters/in/http/routes.go",
+		`allowOrigins(a.CORSOrigins, routes), a.recoverPanic`, `a.recoverPanic`,
+		"./internal/adapters/in/http", "TestCORS_FailuresAreReadable",
+	},
+	{
+		"wildcards are no origins",
+		"internal/config/config.go",
+		`[a-z0-9.-]+|`, `[a-z0-9.*-]+|`,
+		"./internal/config", "TestRead_RejectsInvalidValues",
+	},
+	{
+		"origins are encrypted",
+		"internal/config/config.go",
+		`!originPattern.MatchString(s) || !isSafeURL(s) ||`, `!originPattern.MatchString(s) ||`,
+		"./internal/config", "TestRead_RejectsInvalidValues",
+	},
 }

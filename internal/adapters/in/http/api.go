@@ -48,7 +48,9 @@ type Config struct {
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
 	Guard GuardConfig
-	Log   zerolog.Logger
+	// CORSOrigins are the origins whose pages may call the API.
+	CORSOrigins []string
+	Log         zerolog.Logger
 }
 
 // New returns the handler of the whole API. It fails when a route declares no roles
