@@ -31,7 +31,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-race test-cards mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go
+.PHONY: help run test test-race test-cards test-browser mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ test-race: need-go ## run all tests with the race detector, which takes half as 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -run RandomMix ./internal/test/e2e/cards -payments=1000
+
+test-browser: need-go need-chromium ## run the tests that need a browser, which is Chromium
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test $(TESTFLAGS) -tags=browser ./internal/test/browser
 
 mutants: need-go ## take each protection away once; the test that stands for it must fail
 	go build -o bin/testcluster ./internal/test/pg/cluster
@@ -119,3 +123,10 @@ vulnerabilities: need-go ## check that no known vulnerability is called
 need-go:
 	@command -v go >/dev/null || { echo "Go is not installed: install Go 1.26 or newer from https://go.dev/dl"; exit 1; }
 	@go list -m >/dev/null 2>&1 || { echo "Go 1.26 or newer is required, this is $$(cd / && go version): https://go.dev/dl"; exit 1; }
+
+# Chromium is installed where root may do so with apt-get, as PostgreSQL is.
+need-chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium; } || \
+	{ echo "Chromium is not installed: run apt-get install chromium as root, or put chromium or google-chrome on the PATH"; exit 1; }
