@@ -61,6 +61,13 @@ type Config struct {
 	IdempotencyErrorTTL time.Duration `env:"ORDERS_IDEMPOTENCY_ERROR_TTL" envDefault:"6h"`
 	IdempotencyWait     time.Duration `env:"ORDERS_IDEMPOTENCY_WAIT" envDefault:"5s"`
 
+	// What one principal may do in this process: new idempotency keys and requests in a
+	// minute, and requests in flight. Zero is no limit, and UnlimitedRoles have none.
+	KeysPerMinute     int   `env:"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE" envDefault:"600"`
+	RequestsPerMinute int   `env:"ORDERS_REQUESTS_PER_MINUTE" envDefault:"6000"`
+	InFlight          int   `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
+	UnlimitedRoles    Roles `env:"ORDERS_UNLIMITED_ROLES" envDefault:"system"`
+
 	// ReservationTTL is how long stock is reserved for an order that waits for payment.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
 	// ReservationExtensions bounds how often the reservation of an order is extended, and
@@ -110,6 +117,10 @@ type rule struct {
 	holds func(Config) bool
 }
 
+const mustCount = "be a number from 0 to 1000000000, 0 for no limit"
+
+func isCount(n int) bool { return n >= 0 && n <= 1_000_000_000 }
+
 // rules holds the rule of every variable that can be wrong.
 var rules = map[string]rule{
 	"ORDERS_ADDR":       {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
@@ -141,6 +152,11 @@ var rules = map[string]rule{
 		func(c Config) bool { return within(c.IdempotencyErrorTTL, time.Minute, 72*time.Hour) }},
 	"ORDERS_IDEMPOTENCY_WAIT": {"be a duration between 0s and 30s, such as 5s",
 		func(c Config) bool { return within(c.IdempotencyWait, 0, 30*time.Second) }},
+	"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE": {mustCount, func(c Config) bool { return isCount(c.KeysPerMinute) }},
+	"ORDERS_REQUESTS_PER_MINUTE":         {mustCount, func(c Config) bool { return isCount(c.RequestsPerMinute) }},
+	"ORDERS_IN_FLIGHT":                   {mustCount, func(c Config) bool { return isCount(c.InFlight) }},
+	"ORDERS_UNLIMITED_ROLES": {"be none, or roles out of customer, seller, admin and system, separated by commas",
+		func(Config) bool { return true }}, // what cannot be parsed is no role
 	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
 		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
 	"ORDERS_RESERVATION_EXTENSIONS": {"be a number between 0, for no bound, and 1000000",

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/core"
 )
 
 // required returns the variables that must be set.
@@ -31,6 +33,7 @@ func defaults() Config {
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
+		KeysPerMinute: 600, RequestsPerMinute: 6000, InFlight: 64, UnlimitedRoles: Roles{core.System},
 		ReservationTTL: 15 * time.Minute, ReservationExtensions: 8, UnpaidOrders: 50,
 		StripeURL: "https://api.stripe.com",
 		LogLevel:  zerolog.InfoLevel, LogFormat: "json",
@@ -50,7 +53,8 @@ func TestRead_FillsInDefaults(t *testing.T) {
 		"absent": required(),
 		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_CORS_ORIGINS", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
 			"ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
-			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
+			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE", "ORDERS_REQUESTS_PER_MINUTE", "ORDERS_IN_FLIGHT",
+			"ORDERS_UNLIMITED_ROLES", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +99,11 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_IDEMPOTENCY_ERROR_TTL=1m", func(c *Config) { c.IdempotencyErrorTTL = time.Minute }},
 		{"ORDERS_IDEMPOTENCY_WAIT=0s", func(c *Config) { c.IdempotencyWait = 0 }},
 		{"ORDERS_IDEMPOTENCY_WAIT=30s", func(c *Config) { c.IdempotencyWait = 30 * time.Second }},
+		{"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=0", func(c *Config) { c.KeysPerMinute = 0 }},
+		{"ORDERS_REQUESTS_PER_MINUTE=1000000000", func(c *Config) { c.RequestsPerMinute = 1_000_000_000 }},
+		{"ORDERS_IN_FLIGHT=1", func(c *Config) { c.InFlight = 1 }},
+		{"ORDERS_UNLIMITED_ROLES=none", func(c *Config) { c.UnlimitedRoles = nil }},
+		{"ORDERS_UNLIMITED_ROLES=admin, system", func(c *Config) { c.UnlimitedRoles = Roles{core.Admin, core.System} }},
 		{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
 		{"ORDERS_RESERVATION_EXTENSIONS=0", func(c *Config) { c.ReservationExtensions = 0 }},
 		{"ORDERS_UNPAID_ORDERS=1000000", func(c *Config) { c.UnpaidOrders = 1_000_000 }},
@@ -122,29 +131,33 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 func TestRead_RejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
-		"ORDERS_ADDR":                   {"8080", "localhost", "a:b:c"},
-		"ORDERS_ADMIN_ADDR":             {"9090"},
-		"ORDERS_DATABASE_URL":           {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
-		"ORDERS_TLS_CERT":               {"tls.crt"},
-		"ORDERS_TLS_KEY":                {"tls.key"},
-		"ORDERS_TLS_CLIENT_CA":          {"ca.crt"},
-		"ORDERS_DATABASE_POOLER":        {"session", "true"},
-		"ORDERS_JWT_ISSUER":             {"", "two words", "a\tb"},
-		"ORDERS_JWT_AUDIENCE":           {""},
-		"ORDERS_JWKS_URL":               {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},
-		"ORDERS_JWT_TYPES":              {",", "JWT,", "JWT, at+jwt", "application/at+jwt", "JWT;v=1", "at jwt"},
-		"ORDERS_JWT_MAX_LIFETIME":       {"59s", "0", "721h", "-24h", "24"},
-		"ORDERS_JWKS_MAX_AGE":           {"14m", "0", "721h", "a day"},
-		"ORDERS_IDEMPOTENCY_TTL":        {"23h59m59s", "72h0m1s", "0", "-24h", "48", "a day"},
-		"ORDERS_IDEMPOTENCY_ERROR_TTL":  {"59s", "73h", "6"},
-		"ORDERS_IDEMPOTENCY_WAIT":       {"-1s", "31s", "soon"},
-		"ORDERS_RESERVATION_TTL":        {"0s", "999ms", "25h", "-15m"},
-		"ORDERS_RESERVATION_EXTENSIONS": {"-1", "1000001", "eight"},
-		"ORDERS_UNPAID_ORDERS":          {"-1", "1000001", "1.5"},
-		"ORDERS_STRIPE_KEY":             {"sk_without_a_secret"},
-		"ORDERS_STRIPE_WEBHOOK_SECRET":  {"whsec_without_a_key"},
-		"ORDERS_STRIPE_URL":             {"http://provider.example", "provider.example"},
-		"ORDERS_NATS_URL":               {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://b"},
+		"ORDERS_ADDR":                        {"8080", "localhost", "a:b:c"},
+		"ORDERS_ADMIN_ADDR":                  {"9090"},
+		"ORDERS_DATABASE_URL":                {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
+		"ORDERS_TLS_CERT":                    {"tls.crt"},
+		"ORDERS_TLS_KEY":                     {"tls.key"},
+		"ORDERS_TLS_CLIENT_CA":               {"ca.crt"},
+		"ORDERS_DATABASE_POOLER":             {"session", "true"},
+		"ORDERS_JWT_ISSUER":                  {"", "two words", "a\tb"},
+		"ORDERS_JWT_AUDIENCE":                {""},
+		"ORDERS_JWKS_URL":                    {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},
+		"ORDERS_JWT_TYPES":                   {",", "JWT,", "JWT, at+jwt", "application/at+jwt", "JWT;v=1", "at jwt"},
+		"ORDERS_JWT_MAX_LIFETIME":            {"59s", "0", "721h", "-24h", "24"},
+		"ORDERS_JWKS_MAX_AGE":                {"14m", "0", "721h", "a day"},
+		"ORDERS_IDEMPOTENCY_TTL":             {"23h59m59s", "72h0m1s", "0", "-24h", "48", "a day"},
+		"ORDERS_IDEMPOTENCY_ERROR_TTL":       {"59s", "73h", "6"},
+		"ORDERS_IDEMPOTENCY_WAIT":            {"-1s", "31s", "soon"},
+		"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE": {"-1", "1.5", "many", "1000000001"},
+		"ORDERS_REQUESTS_PER_MINUTE":         {"-1", "10s"},
+		"ORDERS_IN_FLIGHT":                   {"-1", "none"},
+		"ORDERS_UNLIMITED_ROLES":             {"root", "system,root", "system,none", "system,", ",", "System"},
+		"ORDERS_RESERVATION_TTL":             {"0s", "999ms", "25h", "-15m"},
+		"ORDERS_RESERVATION_EXTENSIONS":      {"-1", "1000001", "eight"},
+		"ORDERS_UNPAID_ORDERS":               {"-1", "1000001", "1.5"},
+		"ORDERS_STRIPE_KEY":                  {"sk_without_a_secret"},
+		"ORDERS_STRIPE_WEBHOOK_SECRET":       {"whsec_without_a_key"},
+		"ORDERS_STRIPE_URL":                  {"http://provider.example", "provider.example"},
+		"ORDERS_NATS_URL":                    {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://b"},
 		"ORDERS_CORS_ORIGINS": {"*", "null", "https://*.example.com", "https://", "shop.example.com", "https://shop.example.com/", "https://shop.example.com/path",
 			"https://shop.example.com?q", "https://user@shop.example.com", "https://Shop.example.com", "https://shop.example.com:443",
 			"http://shop.example.com", "http://localhost:80", "https://a.example,", "https://a.example, https://b.example", "https://a.example,*",
@@ -222,11 +235,11 @@ func TestRules_CoverEveryVariableThatIsParsed(t *testing.T) {
 
 func TestIneffective_ReturnsWhatIsSetForLaterVersions(t *testing.T) {
 	t.Parallel()
-	environ := append(required(), "ORDERS_IN_FLIGHT=64", "ORDERS_OTLP_ENDPOINT=", "ORDERS_LOG_LEVEL=info")
+	environ := append(required(), "ORDERS_OTLP_ENDPOINT=http://127.0.0.1:4317", "ORDERS_LOG_LEVEL=info")
 	if _, err := Read(environ); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"ORDERS_IN_FLIGHT"}, Ineffective(environ)); diff != "" {
+	if diff := cmp.Diff([]string{"ORDERS_OTLP_ENDPOINT"}, Ineffective(environ)); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
 	}
 	for _, name := range reserved {

@@ -20,10 +20,6 @@ const maxTypos = 2
 // reserved are the settings of later versions. They are accepted, so that an environment
 // can be prepared for the next version, and have no effect.
 var reserved = []string{
-	"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE",
-	"ORDERS_REQUESTS_PER_MINUTE",
-	"ORDERS_IN_FLIGHT",
-	"ORDERS_UNLIMITED_ROLES",
 	"ORDERS_OTLP_ENDPOINT",
 }
 

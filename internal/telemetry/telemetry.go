@@ -16,10 +16,11 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 	webhooks prometheus.Counter
+	limited  *prometheus.CounterVec
 	log      zerolog.Logger
 }
 
-// New returns the metrics of the Go runtime, of the process and of webhooks.
+// New returns the metrics of the Go runtime, of the process, of limits and of webhooks.
 func New(log zerolog.Logger) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -27,15 +28,25 @@ func New(log zerolog.Logger) *Metrics {
 			Name: "orders_webhooks_rejected_total",
 			Help: "Signed webhooks that were not applied: they cannot be read, or differ from our payment. Should be 0.",
 		}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orders_limited_requests_total",
+			Help: "Requests that were refused with 429, by the limit that their principal exceeded.",
+		}, []string{"limit"}),
 		log: log,
 	}
-	m.registry.MustRegister(m.webhooks, collectors.NewGoCollector(),
+	for _, limit := range []string{"requests", "keys", "in_flight"} {
+		m.limited.WithLabelValues(limit) // 0 before the first refusal
+	}
+	m.registry.MustRegister(m.webhooks, m.limited, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // WebhookRejected counts a webhook that is signed and was not applied.
 func (m *Metrics) WebhookRejected() { m.webhooks.Inc() }
+
+// RequestLimited counts a request that a limit refused.
+func (m *Metrics) RequestLimited(limit string) { m.limited.WithLabelValues(limit).Inc() }
 
 // Database adds the metrics of the database, which read reads.
 func (m *Metrics) Database(read ReadDatabase) {

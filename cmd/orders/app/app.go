@@ -28,6 +28,7 @@ type App struct {
 	readyDB   *postgres.DB // has a connection of its own, so that readiness waits for neither
 	tokens    *httpapi.Verifier
 	certs     *certificates
+	limits    *httpapi.Limits
 	handler   http.Handler
 	broker    *broker
 	jobs      *jobs.Runner
@@ -60,6 +61,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if a.tokens, err = newVerifier(ctx, cfg, log); err != nil {
 		return err
 	}
+	a.limits = a.newLimits(cfg)
 	gateway, parseWebhook := newGateway(cfg)
 	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
 	if a.handler, err = httpapi.New(a.httpConfig(onRequest, parseWebhook, cfg, log)); err != nil {
@@ -125,6 +127,7 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		Audit:     core.audit,
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
+		Limits:    a.limits,
 		Webhook:   webhook, WebhookRejected: a.metrics.WebhookRejected,
 		Ready: a.ready,
 		Guard: httpapi.GuardConfig{
@@ -137,6 +140,14 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		api.ClientCertificate = a.certs.admits
 	}
 	return api
+}
+
+func (a *App) newLimits(cfg config.Config) *httpapi.Limits {
+	return httpapi.NewLimits(httpapi.LimitsConfig{
+		RequestsPerMinute: cfg.RequestsPerMinute, KeysPerMinute: cfg.KeysPerMinute, InFlight: cfg.InFlight,
+		UnlimitedRoles: cfg.UnlimitedRoles, Share: a.db.Share(),
+		Now: time.Now, OnRefusal: a.metrics.RequestLimited,
+	})
 }
 
 func newVerifier(ctx context.Context, cfg config.Config, log zerolog.Logger) (*httpapi.Verifier, error) {
@@ -155,6 +166,9 @@ func (a *App) Handler() http.Handler { return a.handler }
 func (a *App) Close() {
 	if a.tokens != nil {
 		a.tokens.Close()
+	}
+	if a.limits != nil {
+		a.limits.Close()
 	}
 	if a.db != nil {
 		a.db.Close()

@@ -7,5 +7,6 @@ func all() []mutant {
 	return slices.Concat(
 		failureMutants,
 		exposureMutants,
+		limitsMutants,
 	)
 }

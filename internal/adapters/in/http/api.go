@@ -2,10 +2,10 @@
 // decodes them into commands, protects commands with the idempotency guard (AUTH-19),
 // and calls the use cases of the core.
 //
-// A request is checked in this order: token (401), role (403), Idempotency-Key (400),
-// body (413, 415, 400), schema (422), path and query (404, 422). Then its use case
-// runs, on a guarded route inside the guard. Every error becomes an RFC 9457 problem
-// document.
+// A request is checked in this order: token (401), role (403), limits (429),
+// Idempotency-Key (400), body (413, 415, 400), schema (422), path and query (404, 422).
+// Then its use case runs, on a guarded route inside the guard. Every error becomes an
+// RFC 9457 problem document.
 package httpapi
 
 import (
@@ -40,6 +40,7 @@ type Config struct {
 	// ClientCertificate reports whether a connection has a valid client certificate. It is
 	// nil where the role system needs none.
 	ClientCertificate func(conn *tls.ConnectionState) bool
+	Limits            *Limits
 	// Webhook is nil where card payments are not enabled.
 	Webhook ParseWebhook
 	// WebhookRejected counts a webhook that is signed and was not applied, because it
@@ -104,10 +105,19 @@ func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response
 	if err != nil {
 		return nil, err
 	}
+	return a.admit(rt, w, req)
+}
+
+// admit answers an authorised request within the limits of its principal.
+func (a *api) admit(rt route, w http.ResponseWriter, req *request) (_ *response, err error) {
+	if req.admission, err = a.Limits.admit(req.scope, req.actor); err != nil {
+		return nil, err
+	}
+	defer req.admission.end() // also when the use case panics
 	return a.answer(rt, w, req)
 }
 
-// answer decodes an authorised request and calls its use case, on a guarded route
+// answer decodes an admitted request and calls its use case, on a guarded route
 // inside the guard.
 func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, error) {
 	call, err := a.decode(rt, w, req)
@@ -117,7 +127,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 	if rt.guarded {
 		return a.guard.protect(rt, req, call)
 	}
-	return answerUnguarded(req.http.Context(), call)
+	return answerUnguarded(rt, req, call)
 }
 
 // decode does all that needs no use case: it checks key, body, schema, path and query.
@@ -136,9 +146,14 @@ func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, er
 }
 
 // answerUnguarded calls the use case of a query, or of a command that needs no key.
-func answerUnguarded(ctx context.Context, call useCase) (*response, error) {
-	ctx, cancel := detach(ctx)
+func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
+	ctx, cancel := detach(req.http.Context())
 	defer cancel()
+	share := req.admission.shareFor(rt)
+	if err := share.wait(ctx); err != nil {
+		return nil, err
+	}
+	defer share.Release(1)
 	done, err := call(ctx)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -71,7 +72,23 @@ func newTestAPI(t *testing.T, store idempotency.Store) *api {
 		contract: testContract(t),
 		guard:    newGuard(store, GuardConfig{TTL: 72 * time.Hour, RefusalTTL: 6 * time.Hour}),
 		log:      requestLog{zerolog.Nop()},
+		Config:   Config{Limits: newTestLimits(t, LimitsConfig{})},
 	}
+}
+
+// newTestLimits returns limits with enough to share.
+func newTestLimits(t *testing.T, cfg LimitsConfig) *Limits {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.OnRefusal == nil {
+		cfg.OnRefusal = func(string) {}
+	}
+	cfg.Share = cmp.Or(cfg.Share, 8)
+	limits := NewLimits(cfg)
+	t.Cleanup(limits.Close)
+	return limits
 }
 
 // serveAuthorised serves one route to the customer ann, without the checks of token and
@@ -82,7 +99,7 @@ func serveAuthorised(a *api, rt route) http.Handler {
 	router.Method(rt.method, rt.pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entryOf(r.Context()).guarded = rt.guarded
 		ann := core.Actor{Subject: "ann", Roles: []core.Role{core.Customer}}
-		resp, err := a.answer(rt, w, &request{http: r, actor: ann, scope: "issuer ann"})
+		resp, err := a.admit(rt, w, &request{http: r, actor: ann, scope: "issuer ann"})
 		if err != nil {
 			a.refuse(w, r, err)
 			return

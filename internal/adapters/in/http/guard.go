@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -19,6 +20,7 @@ import (
 //  3. Do. [idempotency.Guard.Do] claims the key and calls the use case in the
 //     transaction of the claim. For a duplicate it returns the stored record and
 //     calls nothing.
+//     A key counts as new when the use case is called: a replay is free.
 //  4. Result. A success and a final refusal are stored in that transaction. Any other
 //     error rolls it back, and the key is free.
 //  5. Response. The record becomes the response. Status, Content-Type, Location and
@@ -65,9 +67,13 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 func (g guard) protect(rt route, req *request, call useCase) (*response, error) {
 	entry := entryOf(req.http.Context())
 	entry.key = req.key
-	repeated := false
+	g.Store = sharedStore{g.Store, req.admission.shareFor(rt)}
+	repeated, newKey := false, sync.OnceValue(req.admission.takeKey)
 	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
 		repeated, entry.code = false, "" // of an earlier run that was rolled back
+		if err := newKey(); err != nil {
+			return idempotency.Result{}, err
+		}
 		done, err := call(ctx)
 		if err != nil {
 			return g.storeRefusal(req, err)

@@ -18,6 +18,8 @@ type request struct {
 	// scope is the principal, issuer and subject of the token: whose idempotency keys
 	// these are.
 	scope idempotency.Scope
+	// admission counts the request within the limits of the principal.
+	admission *admission
 	// key is the Idempotency-Key of a guarded request.
 	key string
 	// body is canonical JSON (RFC 8785), nil where the operation has no body.

@@ -40,6 +40,8 @@ type DB struct {
 	pool *pgxpool.Pool
 	// writers bounds the transactions that may write; see transact.
 	writers *semaphore.Weighted
+	// share is how many of these one principal may have.
+	share int
 	// begin holds the statements that begin a transaction.
 	begin []statement
 
@@ -73,7 +75,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
-	db := &DB{pool: pool, writers: semaphore.NewWeighted(maxWriters(pc.MaxConns)), begin: begin}
+	writers := maxWriters(pc.MaxConns)
+	db := &DB{pool: pool, writers: semaphore.NewWeighted(writers), share: maxShare(writers), begin: begin}
 	db.keys = &Keys{db: db, recent: recent}
 	return db, nil
 }
@@ -81,6 +84,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 // maxWriters returns how many connections of a pool may be used to write. It keeps a
 // quarter for reads, two at least, as far as there are as many.
 func maxWriters(conns int32) int64 { return int64(max(1, conns-max(2, conns/4))) }
+
+// maxShare returns how many of the writers may belong to one principal. It keeps a quarter
+// for others, and one at least, unless there is only one.
+func maxShare(writers int64) int { return int(max(1, writers-max(1, writers/4))) }
 
 // A process that stalls or vanishes in mid-transaction must not keep its locks.
 const idleInTransaction = "15s"
@@ -112,6 +119,10 @@ func configurePooled(conn *pgx.ConnConfig) (begin []statement) {
 
 // Pool returns the connection pool, for River.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
+// Share returns how many commands of one principal should run at the same time, so that
+// others always find a connection. The pool must have four connections for that.
+func (db *DB) Share() int { return db.share }
 
 // planOnce lets a connection plan each statement once, and for tables that grow.
 //

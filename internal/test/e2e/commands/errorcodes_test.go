@@ -162,6 +162,11 @@ var refusals = map[string]struct {
 		s.Run(t)() // it runs and stops, and is not ready any more
 		return e2e.Get("", "/health/ready")
 	}},
+	"rate_limited": {status: 429, nextKey: "same", settings: []string{"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1"}, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+		return s.CreateOrderCall(t, e2e.Alice, "tea", 1)
+	}},
 	"outcome_unknown": {status: 503, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		// The connection ends when COMMIT is under way, and the service cannot know the
@@ -183,7 +188,6 @@ type unreachable struct {
 
 var unreachableCodes = map[string]unreachable{
 	"card_declined": {"a card is declined after the response, and the payment says so", []string{"CodeCardDeclined", "ProblemCodeCardDeclined"}},
-	"rate_limited":  {"requests are not counted yet", []string{"ProblemCodeRateLimited"}},
 }
 
 func TestErrorCodes_CanAllBeReached(t *testing.T) {

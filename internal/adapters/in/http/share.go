@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"golang.org/x/sync/semaphore"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
+)
+
+// share is the part of the database that one principal may use at a time. The commands of
+// a principal who sends many about one order wait for its row, and each of them would
+// keep a connection from others meanwhile. So they wait for their share first, in a queue
+// of the principal, without a connection.
+//
+// Reads have a share of their own, so that they do not wait behind commands.
+type share struct{ *semaphore.Weighted }
+
+// shareFor returns the share that the requests of a route need.
+func (a *admission) shareFor(rt route) share {
+	if rt.method == http.MethodGet {
+		return share{a.principal.reads}
+	}
+	return share{a.principal.commands}
+}
+
+// wait waits until the principal uses less than its share. The caller releases one.
+func (s share) wait(ctx context.Context) error {
+	if err := s.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("%w: wait for other requests of the principal: %w", core.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// sharedStore is the store of the guard for the requests of one principal. A duplicate
+// that waits for the first request, outside the store, needs no share.
+type sharedStore struct {
+	idempotency.Store
+	share share
+}
+
+// Execute waits for the share; see [idempotency.Store].
+func (s sharedStore) Execute(
+	ctx context.Context, claim idempotency.Claim, run idempotency.Command,
+) (idempotency.Record, bool, error) {
+	if err := s.share.wait(ctx); err != nil {
+		return idempotency.Record{}, false, err
+	}
+	defer s.share.Release(1)
+	return s.Store.Execute(ctx, claim, run)
+}

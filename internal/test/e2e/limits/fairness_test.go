@@ -1,0 +1,110 @@
+package limits_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// With ten connections, eight may be used by commands, and six by those of one principal.
+const (
+	connections = "10"
+	share       = 6
+	clients     = 20
+)
+
+// sendAll sends calls at the same time and returns where their responses arrive.
+func sendAll(t *testing.T, s *e2e.Service, n int, next func() e2e.Call) <-chan e2e.Reply {
+	t.Helper()
+	replies := make(chan e2e.Reply, n)
+	for range n {
+		call := next()
+		go func() {
+			r, err := s.Try(t.Context(), t, call)
+			if err != nil {
+				t.Error(err)
+			}
+			replies <- r
+		}()
+	}
+	return replies
+}
+
+// wantServed checks that the requests of others are answered.
+func wantServed(t *testing.T, s *e2e.Service) {
+	t.Helper()
+	order := s.MustCreateOrder(t, e2e.Mallory, "coffee", 1)
+	mallory := s.Token(t, e2e.Mallory, "customer")
+	cancel := s.CancelCall(mallory, order.ID)
+	s.MustSend(t, cancel)
+	for _, path := range []string{fmt.Sprintf("/orders/%d", order.ID), "/idempotency-keys/" + cancel.Key} {
+		s.MustSend(t, e2e.Get(mallory, path))
+	}
+	s.MustSend(t, s.PutPriceCall(t, "coffee", e2e.Rival, e2e.Roubles("90.00")))
+	s.MustSend(t, e2e.Get(s.AdminToken(t), "/admin/audit-log"))
+	s.MustSend(t, e2e.Get("", "/health/ready"))
+}
+
+// Many clients of one principal send commands about one order, whose row is locked.
+func TestCommands_OfOnePrincipalLeaveConnectionsToOthers(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(*e2e.Service, int) e2e.Call{
+		"a customer": func(s *e2e.Service, order int) e2e.Call { return s.CancelCall(s.CustomerToken(t), order) },
+		"a seller, without keys": func(s *e2e.Service, order int) e2e.Call {
+			return e2e.StatusCall(s.SellerToken(t), order, "fulfilling")
+		},
+		"the system, without limits": func(s *e2e.Service, order int) e2e.Call { return s.ReserveCall(s.SystemToken(t), order) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := e2e.NewEnv(t)
+			s := env.StartReplica(t, env.DatabaseSetting(t, "pool_max_conns", connections))
+			s.PutProduct(t, "tea", 10)
+			s.MustSend(t, s.PutProductCall(t, "coffee", e2e.Rival, e2e.Roubles("100.00"), 10))
+			order := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+			row := s.LockRows(t, "SELECT FROM orders WHERE id = $1 FOR UPDATE", order.ID)
+			replies := sendAll(t, s, clients, func() e2e.Call { return next(s, order.ID) })
+			s.AwaitBlocked(t, share)
+
+			wantServed(t, s)
+
+			row.Release()
+			for range clients {
+				e2e.Receive(t, replies, "a command is answered")
+			}
+		})
+	}
+}
+
+// Many clients of one principal read from a table that is locked.
+func TestReads_OfOnePrincipalLeaveConnectionsToOthers(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	s := env.StartReplica(t, env.DatabaseSetting(t, "pool_max_conns", connections))
+	s.MustSend(t, s.PutProductCall(t, "coffee", e2e.Rival, e2e.Roubles("100.00"), 10))
+	tx, err := env.DB.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "LOCK TABLE customer_profile"); err != nil {
+		t.Fatal(err)
+	}
+	alice := s.CustomerToken(t)
+	replies := sendAll(t, s, clients, func() e2e.Call { return e2e.Get(alice, "/customers/alice/profile") })
+	s.AwaitBlocked(t, share)
+
+	wantServed(t, s)
+	order := s.MustCreateOrder(t, e2e.Alice, "coffee", 1) // her commands do not wait for her reads
+	s.MustSend(t, s.CancelCall(alice, order.ID))
+
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range clients {
+		if r := e2e.Receive(t, replies, "a read is answered"); r.Status >= http.StatusInternalServerError {
+			t.Errorf("a read: %s", r.Verdict())
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package limits_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// wantLimited checks that a call is refused by a limit.
+func wantLimited(t *testing.T, s *e2e.Service, c e2e.Call) {
+	t.Helper()
+	r := s.WantProblem(t, http.StatusTooManyRequests, "rate_limited", c)
+	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 60 {
+		t.Errorf("Retry-After is %q, want 1 to 60 seconds", r.Header.Get("Retry-After"))
+	}
+}
+
+// start starts a shop without limits, which prepares, and a replica with limits.
+func start(t *testing.T, settings ...string) (shop, limited *e2e.Service) {
+	t.Helper()
+	shop = e2e.StartShop(t, e2e.Stock{"tea": 1000})
+	return shop, shop.StartReplica(t, settings...)
+}
+
+func TestRequestLimit_CoversEveryOperation(t *testing.T) {
+	t.Parallel()
+	shop, limited := start(t, "ORDERS_REQUESTS_PER_MINUTE=1", "ORDERS_UNLIMITED_ROLES=none")
+	for name, route := range e2e.Routes {
+		if route.Access.Public {
+			continue
+		}
+		c := shop.Prepare(t, name)
+		if !c.Operation.Idempotent {
+			caller := shop.Token(t, shop.UniqueName("caller"), c.Operation.Roles[0])
+			limited.MustSend(t, e2e.Get(caller, "/products")) // the only request of this minute
+			wantLimited(t, limited, c.Call.WithToken(caller))
+			continue
+		}
+		key := shop.NewKey()
+		limited.Send(t, e2e.Get(c.Call.Token, "/products")) // refused, if another command was sent
+		wantLimited(t, limited, c.WithKey(key))
+		c.WantKeyFree(t, key)
+	}
+}
+
+// The token and the role are checked before the limits, everything else after them.
+func TestRequestLimit_ComesAfterTokenAndRole(t *testing.T) {
+	t.Parallel()
+	shop, limited := start(t, "ORDERS_REQUESTS_PER_MINUTE=2")
+	alice := shop.CustomerToken(t)
+	for range 5 {
+		limited.WantProblem(t, http.StatusUnauthorized, "unauthenticated", e2e.Get("", "/orders"))
+		limited.WantProblem(t, http.StatusForbidden, "forbidden_role", e2e.Get(alice, "/admin/audit-log"))
+	}
+	create := shop.CreateOrderCall(t, e2e.Alice, "tea", 1)
+	limited.WantProblem(t, http.StatusBadRequest, "idempotency_key_required", create.WithKey(""))
+	limited.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed", create.WithBody("{}"))
+	wantLimited(t, limited, create)
+	wantLimited(t, limited, create.WithKey(""))
+	wantLimited(t, limited, create.WithBody("{}"))
+	limited.WantProblem(t, http.StatusForbidden, "forbidden_role", e2e.Get(alice, "/admin/audit-log"))
+	limited.MustSend(t, shop.CreateOrderCall(t, e2e.Mallory, "tea", 1)) // another principal does not notice
+	shop.MustSend(t, create)                                            // nor does another replica
+}
+
+func TestKeyLimit_CountsNewKeysOnly(t *testing.T) {
+	t.Parallel()
+	shop, limited := start(t, "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=3")
+	var first [3]e2e.Call
+	for i := range first {
+		first[i] = shop.CreateOrderCall(t, e2e.Alice, "tea", 1)
+		limited.MustSend(t, first[i])
+	}
+	beyond := shop.CreateOrderCall(t, e2e.Alice, "tea", 1)
+	for range 3 { // the same key, however often
+		wantLimited(t, limited, beyond)
+	}
+	limited.WantProblem(t, http.StatusNotFound, "not_found", e2e.LookupCall(beyond.Token, beyond.Key))
+	for _, call := range first {
+		if r := limited.MustSend(t, call); !r.Replayed() {
+			t.Errorf("%s is not replayed", call.Key)
+		}
+		limited.MustSend(t, e2e.LookupCall(call.Token, call.Key))
+		limited.WantProblem(t, http.StatusConflict, "idempotency_key_reused", call.WithBody(`{"items": [{"sku": "tea", "quantity": 9}]}`))
+	}
+	limited.MustSend(t, shop.CreateOrderCall(t, e2e.Mallory, "tea", 1))
+	if r := shop.MustSend(t, beyond); r.Replayed() {
+		t.Error("the key that was over the limit had an effect")
+	}
+}
+
+func TestInFlightLimit_CountsUnansweredRequests(t *testing.T) {
+	t.Parallel()
+	shop, limited := start(t, "ORDERS_IN_FLIGHT=2")
+	alice := shop.CustomerToken(t)
+	order := shop.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	row := shop.LockRows(t, "SELECT FROM orders WHERE id = $1 FOR UPDATE", order.ID)
+	replies := sendAll(t, limited, 2, func() e2e.Call { return shop.CancelCall(alice, order.ID) })
+	shop.AwaitBlocked(t, 2)
+
+	wantLimited(t, limited, e2e.Get(alice, "/orders"))
+	limited.MustSend(t, e2e.Get(shop.Token(t, e2e.Mallory, "customer"), "/orders"))
+
+	row.Release()
+	for range 2 {
+		e2e.Receive(t, replies, "a request is answered")
+	}
+	e2e.Eventually(t, "the places are free", func() bool {
+		return limited.Send(t, e2e.Get(alice, "/orders")).Status == http.StatusOK
+	})
+}
+
+func TestLimits_LeaveUnlimitedRolesAlone(t *testing.T) {
+	t.Parallel()
+	one := []string{"ORDERS_REQUESTS_PER_MINUTE=1", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1", "ORDERS_IN_FLIGHT=1"}
+	shop, limited := start(t, one...)
+	nobody := shop.StartReplica(t, append(one, "ORDERS_UNLIMITED_ROLES=none")...)
+	sellers := shop.StartReplica(t, append(one, "ORDERS_UNLIMITED_ROLES=seller,admin")...)
+	credit := func() e2e.Call { return shop.CreditCall(t, e2e.Alice, "1.00") }
+	for range 5 {
+		limited.MustSend(t, credit())
+		sellers.MustSend(t, e2e.Get(shop.SellerToken(t), "/orders"))
+	}
+	nobody.MustSend(t, credit())
+	wantLimited(t, nobody, credit())
+	sellers.MustSend(t, credit())
+	wantLimited(t, sellers, credit())
+}
