@@ -105,6 +105,9 @@ func (s *service) command(ctx context.Context, binary, databaseURL string, iss *
 		"ORDERS_DATABASE_URL=" + databaseURL,
 		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=" + iss.jwksURL,
+		// A few principals send what many do elsewhere, and every request is counted.
+		"ORDERS_UNLIMITED_ROLES=none", "ORDERS_IN_FLIGHT=1000000",
+		"ORDERS_REQUESTS_PER_MINUTE=1000000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000000",
 		"ORDERS_RESERVATION_TTL=24h", // no reservation expires during a long run
 		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000", // checked, and not reached
 	}
