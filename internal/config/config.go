@@ -67,6 +67,8 @@ type Config struct {
 	RequestsPerMinute int   `env:"ORDERS_REQUESTS_PER_MINUTE" envDefault:"6000"`
 	InFlight          int   `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
 	UnlimitedRoles    Roles `env:"ORDERS_UNLIMITED_ROLES" envDefault:"system"`
+	// MaxConnections bounds the open connections of the public listener. Zero is no limit.
+	MaxConnections int `env:"ORDERS_MAX_CONNECTIONS" envDefault:"10000"`
 
 	// ReservationTTL is how long stock is reserved for an order that waits for payment.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
@@ -157,6 +159,7 @@ var rules = map[string]rule{
 	"ORDERS_IN_FLIGHT":                   {mustCount, func(c Config) bool { return isCount(c.InFlight) }},
 	"ORDERS_UNLIMITED_ROLES": {"be none, or roles out of customer, seller, admin and system, separated by commas",
 		func(Config) bool { return true }}, // what cannot be parsed is no role
+	"ORDERS_MAX_CONNECTIONS": {mustCount, func(c Config) bool { return isCount(c.MaxConnections) }},
 	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
 		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
 	"ORDERS_RESERVATION_EXTENSIONS": {"be a number between 0, for no bound, and 1000000",

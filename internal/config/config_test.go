@@ -33,7 +33,7 @@ func defaults() Config {
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
-		KeysPerMinute: 600, RequestsPerMinute: 6000, InFlight: 64, UnlimitedRoles: Roles{core.System},
+		KeysPerMinute: 600, RequestsPerMinute: 6000, InFlight: 64, UnlimitedRoles: Roles{core.System}, MaxConnections: 10_000,
 		ReservationTTL: 15 * time.Minute, ReservationExtensions: 8, UnpaidOrders: 50,
 		StripeURL: "https://api.stripe.com",
 		LogLevel:  zerolog.InfoLevel, LogFormat: "json",
@@ -54,7 +54,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_CORS_ORIGINS", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
 			"ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE", "ORDERS_REQUESTS_PER_MINUTE", "ORDERS_IN_FLIGHT",
-			"ORDERS_UNLIMITED_ROLES", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
+			"ORDERS_UNLIMITED_ROLES", "ORDERS_MAX_CONNECTIONS", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
 		"among others": append(required(), "PATH=/bin", "HOME=", "odd", "ORDERLY=1", "orders_addr=1"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +104,7 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_IN_FLIGHT=1", func(c *Config) { c.InFlight = 1 }},
 		{"ORDERS_UNLIMITED_ROLES=none", func(c *Config) { c.UnlimitedRoles = nil }},
 		{"ORDERS_UNLIMITED_ROLES=admin, system", func(c *Config) { c.UnlimitedRoles = Roles{core.Admin, core.System} }},
+		{"ORDERS_MAX_CONNECTIONS=0", func(c *Config) { c.MaxConnections = 0 }},
 		{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
 		{"ORDERS_RESERVATION_EXTENSIONS=0", func(c *Config) { c.ReservationExtensions = 0 }},
 		{"ORDERS_UNPAID_ORDERS=1000000", func(c *Config) { c.UnpaidOrders = 1_000_000 }},
@@ -151,6 +152,7 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_REQUESTS_PER_MINUTE":         {"-1", "10s"},
 		"ORDERS_IN_FLIGHT":                   {"-1", "none"},
 		"ORDERS_UNLIMITED_ROLES":             {"root", "system,root", "system,none", "system,", ",", "System"},
+		"ORDERS_MAX_CONNECTIONS":             {"-1", "all"},
 		"ORDERS_RESERVATION_TTL":             {"0s", "999ms", "25h", "-15m"},
 		"ORDERS_RESERVATION_EXTENSIONS":      {"-1", "1000001", "eight"},
 		"ORDERS_UNPAID_ORDERS":               {"-1", "1000001", "1.5"},

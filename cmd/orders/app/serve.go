@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
 
 	httpapi "example.com/orders/internal/adapters/in/http"
 	"example.com/orders/internal/config"
@@ -34,7 +35,7 @@ func Listen(ctx context.Context, cfg config.Config) (Listeners, error) {
 		_ = public.Close()
 		return Listeners{}, err
 	}
-	return Listeners{public, admin}, nil
+	return Listeners{bounded(public, cfg.MaxConnections), admin}, nil
 }
 
 func listenOn(ctx context.Context, variable, addr string) (net.Listener, error) {
@@ -43,6 +44,15 @@ func listenOn(ctx context.Context, variable, addr string) (net.Listener, error) 
 		return nil, fmt.Errorf("cannot listen on %s (set %s to use another address): %w", addr, variable, err)
 	}
 	return ln, nil
+}
+
+// bounded bounds the connections of a listener; more of them wait until one is closed.
+// Zero is no bound.
+func bounded(ln net.Listener, connections int) net.Listener {
+	if connections == 0 {
+		return ln
+	}
+	return netutil.LimitListener(ln, connections)
 }
 
 // Close closes both ports. It may be called twice, and after [App.Run].
@@ -101,10 +111,12 @@ func server(h http.Handler, log zerolog.Logger) *http.Server {
 	}
 }
 
-// adminHandler serves metrics and profiles, which only operators may see.
+// adminHandler serves metrics and profiles, which only operators may see, and health,
+// which is asked when the public listener has no connection left.
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", a.metrics.Handler())
+	mux.Handle("/health/", a.handler)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)

@@ -125,6 +125,8 @@ var (
 	LiveHeap = Figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
 	// RejectedWebhooks is the number of signed webhooks that were not applied.
 	RejectedWebhooks = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_webhooks_rejected_total ([0-9]+)`)}
+	// LimitedRequests is the number of requests beyond the limit of requests per minute.
+	LimitedRequests = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_limited_requests_total\{limit="requests"\} ([0-9]+)`)}
 )
 
 // Read asks the admin listener of a process for the figure.

@@ -114,4 +114,17 @@ var limitsMutants = []mutant{
 		`int(max(1, writers-max(1, writers/4)))`, `int(writers)`,
 		limitsPkg, "TestCommands_OfOnePrincipalLeaveConnectionsToOthers",
 	},
+	{
+		"connections are limited",
+		"cmd/orders/app/serve.go",
+		`netutil.LimitListener(ln, connections)`, `netutil.LimitListener(ln, connections+1)`,
+		limitsPkg, "TestConnections_BeyondTheLimitWait",
+	},
+	{
+		"health is served beside the limit of connections",
+		"cmd/orders/app/serve.go",
+		`	mux.Handle("/health/", a.handler)
+`, ``,
+		limitsPkg, "TestConnections_BeyondTheLimitWait",
+	},
 }
