@@ -130,6 +130,8 @@ func TestCheck_NamesInvalidMembers(t *testing.T) {
 			fields("#/items/0/quantity", "is required", "#/items/0/sku", "is required")},
 		{"unknown members", "createOrder", `{"items":[{"sku":"a","quantity":1,"price":"1"}],"note":"x"}`,
 			fields("#/items/0/price", "is not a known member", "#/note", "is not a known member")},
+		{"name like an e-mail address", "cancelOrder", `{"anna@example.com":1,"b":2}`, fields("#", "has a member that is not known", "#/b", "is not a known member")},
+		{"name like a token", "cancelOrder", `{"` + strings.Repeat("x", 65) + `":1}`, fields("#", "has a member that is not known")},
 		{"name with escapes", "cancelOrder", `{"a/b~c d\"é":1}`, fields("#/a~1b~0c%20d%22%C3%A9", "is not a known member")},
 		{"no items", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 item")},
 		{"too many items", "createOrder", many, fields("#/items", "must have at most 100 items")},
