@@ -1,0 +1,93 @@
+package canaries_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// notations are ways to write a card number that differ from those of the canaries. The
+// unit test of the adapter has all.
+var notations = []string{"4242424242424242", "4242-4242-4242-4242", "4242.4242.4242.4242", "4242%204242%204242%204242"}
+
+func TestCardNumber_IsRefusedAsKeyAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	for _, id := range e2e.GuardedRoutes() {
+		c := s.Prepare(t, id)
+		for _, number := range notations {
+			r := s.WantProblem(t, http.StatusBadRequest, "idempotency_key_invalid", c.WithKey(number))
+			if r.Header.Get("Idempotency-Key") != "" || strings.Contains(string(r.Body), number) {
+				t.Errorf("%s: the key is repeated: %v %s", id, r.Header, r.Body)
+			}
+		}
+		c.WantKeyFree(t, s.NewKey())
+	}
+}
+
+// Free texts, references and ids of every body of the contract.
+func TestCardNumber_IsRefusedInEveryTextOfABody(t *testing.T) {
+	t.Parallel()
+	p := newPlanter(t, e2e.Start(t), &nest{})
+	tried := 0
+	for id, op := range p.operations() {
+		if op.RequestBody == nil {
+			continue
+		}
+		for _, member := range members(op.RequestBody.Value.Content.Get("application/json").Schema.Value, nil) {
+			name := member[len(member)-1]
+			if name == "amount" {
+				continue // its form is fixed, and its digits are anything
+			}
+			call := p.prepared(t, id)
+			for _, number := range append(slices.Clone(notations), "4242 4242 4242 4242", "４２４２４２４２４２４２４２４２", "4242\u00a04242\u00a04242\u00a04242", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢") {
+				tried++
+				r := p.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed",
+					call.WithKey(p.NewKey()).WithBody(withMember(t, call.Body, member, number)))
+				if want := "#/" + strings.Join(member, "/"); !slices.Contains(r.Pointers(), want) || strings.Contains(string(r.Body), number) {
+					t.Errorf("%s %s: %s", id, want, r.Body)
+				}
+			}
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d were tried", tried)
+	}
+}
+
+func TestCardNumber_IsRefusedAsID(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	const number = "4242424242424242"
+	admin := s.AdminToken(t)
+	for _, c := range []e2e.Call{
+		{Method: "PUT", Path: "/products/" + number, Token: s.SellerToken(t), Body: `{"name": "tea", "price": {"amount": "1.00", "currency": "RUB"}, "on_hand": 1}`},
+		e2e.Get(admin, "/products/4242-4242-4242-4242"),
+		e2e.Get(admin, "/products?cursor="+number),
+		e2e.Get(admin, "/customers/"+number+"/balance"),
+		e2e.Get(admin, "/customers/4242%2F4242%2F4242%2F4242/profile"),
+		e2e.Get(admin, "/orders?customer_id="+number),
+		e2e.Get(admin, "/orders?reference=4242%204242%204242%204242"),
+		s.CreditCall(t, number, "1.00"),
+	} {
+		r := s.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed", c)
+		if len(r.Pointers()) != 1 || strings.Contains(string(r.Body), "4242") {
+			t.Errorf("%s: %s", c.Path, r.Body)
+		}
+	}
+	for _, path := range []string{"/orders/" + number, "/idempotency-keys/" + number, "/" + number} {
+		if r := s.WantProblem(t, http.StatusNotFound, "not_found", e2e.Get(admin, path)); strings.Contains(string(r.Body), "4242") {
+			t.Errorf("%s: %s", path, r.Body)
+		}
+	}
+	for _, subject := range []string{number, "4242-4242-4242-4242"} {
+		s.WantProblem(t, http.StatusUnauthorized, "unauthenticated", e2e.Get(s.Token(t, subject, "customer"), "/products"))
+	}
+	if n := s.Count(t, `SELECT count(*) FROM audit_log WHERE resource LIKE '%4242%' OR metadata::text LIKE '%4242%'`); n > 0 {
+		t.Error(fmt.Sprint("the audit log has the number ", n, " times"))
+	}
+}

@@ -1,0 +1,283 @@
+package canaries_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	openapi "example.com/orders/api"
+	"example.com/orders/internal/test/e2e"
+)
+
+// planter sends requests with canaries, and keeps the refusals.
+type planter struct {
+	*e2e.Service
+	nest     *nest
+	contract *openapi3.T
+	sent     int
+	problems []string
+	headers  []string
+}
+
+func newPlanter(t testing.TB, s *e2e.Service, n *nest) *planter {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &planter{Service: s, nest: n, contract: doc}
+}
+
+// send sends a call and keeps what a person could copy into a ticket: a problem document,
+// and the headers of any response.
+func (p *planter) send(t testing.TB, c e2e.Call) e2e.Reply {
+	t.Helper()
+	r := p.Send(t, c)
+	p.sent++
+	if r.Status >= http.StatusBadRequest {
+		p.problems = append(p.problems, withoutMember(string(r.Body), "request_id"))
+	}
+	r.Header.Del("X-Request-Id")    // the caller's own, if it is plain
+	r.Header.Del("Idempotency-Key") // the caller's own
+	p.headers = append(p.headers, fmt.Sprint(r.Header))
+	return r
+}
+
+// operation is an operation of the contract with its place.
+type operation struct {
+	*openapi3.Operation
+	path   string
+	inPath openapi3.Parameters
+}
+
+func (p *planter) operations() map[string]operation {
+	all := map[string]operation{}
+	for path, item := range p.contract.Paths.Map() {
+		for _, op := range item.Operations() {
+			all[op.OperationID] = operation{op, path, item.Parameters}
+		}
+	}
+	return all
+}
+
+// prepared returns a request of an operation that would succeed, with a token.
+func (p *planter) prepared(t testing.TB, id string) e2e.Call {
+	t.Helper()
+	c := p.Prepare(t, id)
+	if roles := c.Operation.Roles; len(roles) > 0 && !slices.Contains(roles, c.Role) {
+		subject := map[string]string{"customer": c.Customer, "seller": c.Seller, "system": e2e.Bank, "admin": e2e.Root}[roles[0]]
+		c.Call.Token = p.Token(t, subject, roles[0])
+	}
+	return c.Call
+}
+
+// withKey gives a call a key of its own, which is a canary itself.
+func (p *planter) withKey(c e2e.Call) e2e.Call {
+	return c.WithKey(p.nest.plant("idempotency key", "Idempotency-Key"))
+}
+
+// plantEverywhere plants canaries of all sorts in every part of every operation.
+func (p *planter) plantEverywhere(t *testing.T) {
+	t.Helper()
+	operations := p.operations()
+	for _, id := range slices.Sorted(maps.Keys(operations)) {
+		op := operations[id]
+		p.plantInBody(t, id, op)
+		p.plantInParameters(t, id, op)
+		p.plantInHeaders(t, id)
+		p.plantInBrokenBodies(t, id, op)
+	}
+	p.plantInUnknownPlaces(t)
+}
+
+// plantInBody sends, for each member of the body that the contract has, a canary of each
+// sort as its value.
+func (p *planter) plantInBody(t *testing.T, id string, op operation) {
+	t.Helper()
+	if op.RequestBody == nil {
+		return
+	}
+	schema := op.RequestBody.Value.Content.Get("application/json").Schema.Value
+	for _, member := range members(schema, nil) {
+		call := p.prepared(t, id)
+		name := member[len(member)-1]
+		for _, sort := range slices.Sorted(maps.Keys(sorts)) {
+			p.send(t, p.withKey(call.WithBody(withMember(t, call.Body, member, p.nest.plant(sort, name)))))
+		}
+	}
+}
+
+// members returns the paths to all members of a schema. A list is represented by its first
+// item.
+func members(schema *openapi3.Schema, at []string) [][]string {
+	var all [][]string
+	for name, ref := range schema.Properties {
+		here := append(slices.Clone(at), name)
+		all = append(all, here)
+		all = append(all, members(ref.Value, here)...)
+	}
+	if schema.Items != nil {
+		all = append(all, members(schema.Items.Value, append(slices.Clone(at), "0"))...)
+	}
+	slices.SortFunc(all, slices.Compare)
+	return all
+}
+
+// withMember returns a body with one more member, or another value of it.
+func withMember(t *testing.T, body string, path []string, value string) string {
+	t.Helper()
+	root := map[string]any{}
+	if body != "" {
+		if err := json.Unmarshal([]byte(body), &root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if path[0] == "payment_method" {
+		root["method"] = "card"
+	}
+	at := root
+	for _, name := range path[:len(path)-1] {
+		if name == "0" {
+			continue // the list is entered below
+		}
+		if list, ok := at[name].([]any); ok {
+			at, _ = list[0].(map[string]any)
+			continue
+		}
+		inner, ok := at[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{"amount": "1.00", "currency": "RUB"}
+			at[name] = inner
+		}
+		at = inner
+	}
+	at[path[len(path)-1]] = value
+	changed, err := json.Marshal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(changed)
+}
+
+// plantInParameters sends a canary of each sort in each parameter of path and query, and in
+// parameters that no operation has.
+func (p *planter) plantInParameters(t *testing.T, id string, op operation) {
+	t.Helper()
+	call := p.prepared(t, id)
+	for _, ref := range append(slices.Clone(op.inPath), op.Parameters...) {
+		for _, sort := range slices.Sorted(maps.Keys(sorts)) {
+			switch ref.Value.In {
+			case "path":
+				c := call
+				c.Path = withParameter(call.Path, op.path, ref.Value.Name, p.nest.plant(sort, ref.Value.Name))
+				p.send(t, p.withKey(c))
+			case "query":
+				p.sendQuery(t, call, ref.Value.Name, sort)
+			}
+		}
+	}
+	for _, name := range []string{"access_token", "api_key", "email", "idempotency_key"} {
+		for _, sort := range []string{"bearer token", "e-mail", cardNumber} {
+			p.sendQuery(t, call, name, sort)
+		}
+	}
+}
+
+func (p *planter) sendQuery(t *testing.T, c e2e.Call, name, sort string) {
+	t.Helper()
+	c.Path += "?" + url.Values{name: {p.nest.plant(sort, "query "+name)}}.Encode()
+	p.send(t, p.withKey(c))
+}
+
+// withParameter returns a path with another value of a parameter of its template.
+func withParameter(path, template, name, value string) string {
+	values, names := strings.Split(path, "/"), strings.Split(template, "/")
+	if i := slices.Index(names, "{"+name+"}"); i >= 0 && len(values) == len(names) {
+		values[i] = url.PathEscape(value)
+	}
+	return strings.Join(values, "/")
+}
+
+// headerNames are the headers that clients and proxies send.
+var headerNames = []string{
+	"User-Agent", "Cookie", "Referer", "Origin", "traceparent", "tracestate", "baggage", "X-Forwarded-For", "Forwarded", "X-Api-Key",
+	"X-Request-Id", "X-Correlation-Id", "Accept", "Accept-Language", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding",
+	"Authorization", "Proxy-Authorization", "Idempotency-Key", "Stripe-Signature", "X-Unknown",
+}
+
+// plantInHeaders sends a canary in each header. The sorts take turns.
+func (p *planter) plantInHeaders(t *testing.T, id string) {
+	t.Helper()
+	call, names := p.prepared(t, id), slices.Sorted(maps.Keys(sorts))
+	for i, header := range headerNames {
+		for turn := range 3 {
+			sort := names[(i+len(id)+turn*5)%len(names)]
+			p.send(t, p.withKey(call).WithHeader(header, p.nest.plant(sort, header)))
+		}
+	}
+	for _, scheme := range []string{"Bearer ", "Basic ", "bearer a.b.", ""} {
+		p.send(t, p.withKey(call).WithHeader("Authorization", scheme+p.nest.plant("bearer token", "Authorization")))
+	}
+}
+
+// plantInBrokenBodies sends canaries in bodies that nobody can read. The sorts take turns.
+func (p *planter) plantInBrokenBodies(t *testing.T, id string, op operation) {
+	t.Helper()
+	if op.RequestBody == nil {
+		return
+	}
+	call, names := p.prepared(t, id), slices.Sorted(maps.Keys(sorts))
+	for i, form := range []string{
+		`{"reason": %q`, `%q`, `[%q]`, `{"reason": {"nested": %q}}`, `{"reason": [%q]}`, `{"amount": {"amount": {"amount": %q}}}`,
+		`{"a": 1, "a": %q}`, `{"a": %q} {}`, `{"a": %q, "b": 1e999}`, `%s`,
+	} {
+		for turn := range 4 {
+			sort := names[(i+turn*3)%len(names)]
+			p.send(t, p.withKey(call.WithBody(fmt.Sprintf(form, p.nest.plant(sort, "a broken body")))))
+		}
+	}
+	for _, sort := range names {
+		p.send(t, p.withKey(call.WithBody(fmt.Sprintf(`{%q: 1}`, p.nest.plant(sort, "a name of a member")))))
+	}
+}
+
+// plantInUnknownPlaces sends canaries as methods and as paths that do not exist.
+func (p *planter) plantInUnknownPlaces(t *testing.T) {
+	t.Helper()
+	for _, sort := range slices.Sorted(maps.Keys(sorts)) {
+		path := url.PathEscape(p.nest.plant(sort, "an unknown path"))
+		for _, c := range []e2e.Call{
+			{Method: "GET", Path: "/" + path}, {Method: "GET", Path: "/orders/1/" + path}, {Method: "POST", Path: "/customers/" + path},
+			{Method: "DELETE", Path: "/customers/" + url.PathEscape(p.nest.plant(sort, "customer_id")) + "/balance"}, {Method: "GET", Path: "/docs/" + path}, {Method: "PUT", Path: "/" + path + "/" + path},
+		} {
+			p.send(t, c)
+		}
+		if method := p.nest.plant(sort, "a method"); !strings.ContainsAny(method, " @+") {
+			p.send(t, e2e.Call{Method: method, Path: "/orders"})
+		}
+	}
+}
+
+// plantAsSubject lets customers act whose subject is an e-mail address or a telephone
+// number, and one whose subject is a card number.
+func (p *planter) plantAsSubject(t *testing.T) {
+	t.Helper()
+	p.PutProduct(t, "tea-of-canaries", 1000)
+	for _, sort := range []string{"e-mail", "telephone number", cardNumber, "card number in parts"} {
+		subject := p.nest.plant(sort, "sub")
+		token, path := p.Token(t, subject, "customer"), "/customers/"+url.PathEscape(subject)
+		p.send(t, p.withKey(e2e.Call{Method: "POST", Path: "/orders", Token: token, Body: `{"items": [{"sku": "tea-of-canaries", "quantity": 1}]}`}))
+		p.send(t, e2e.Call{Method: "PUT", Path: path + "/profile", Token: token, Body: e2e.ProfileBody})
+		p.send(t, e2e.Get(token, path+"/balance"))
+		p.send(t, e2e.Get(token, path+"/audit"))
+		p.send(t, e2e.Get(p.Token(t, e2e.Mallory, "customer"), path+"/profile"))
+		p.send(t, e2e.Get(p.AdminToken(t), path+"/profile"))
+	}
+}
