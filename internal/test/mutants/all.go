@@ -8,5 +8,6 @@ func all() []mutant {
 		failureMutants,
 		exposureMutants,
 		limitsMutants,
+		secretsMutants,
 	)
 }
