@@ -94,7 +94,7 @@ func TestClientCertificate_EndsWithItsCA(t *testing.T) {
 
 	f.replace(t, pair, after.PEM())
 
-	e2e.Eventually(t, "a certificate of the new CA is accepted", func() bool {
+	afterReload(t, "a certificate of the new CA is accepted", func() bool {
 		return status(as(s, newSystemClient(t, ca, after))) == http.StatusOK
 	})
 	if got := status(old); got != http.StatusForbidden {

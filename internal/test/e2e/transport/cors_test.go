@@ -58,7 +58,9 @@ func TestCORS_PreflightAllowsTheMethodsAndHeadersOfTheContract(t *testing.T) {
 	s := e2e.Start(t, "ORDERS_CORS_ORIGINS=https://other.example,"+shopOrigin)
 	methods := map[string]string{}
 	for _, op := range s.Contract.Operations() {
-		methods[op.Method] = op.Path
+		if len(op.Roles) > 0 {
+			methods[op.Method] = op.Path
+		}
 	}
 	for method, path := range methods {
 		status, header := preflight(t, s, path, shopOrigin, method, "authorization", "content-type", "idempotency-key", "if-match")

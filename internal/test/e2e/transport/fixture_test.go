@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"net/http"
 	"os"
@@ -101,18 +102,27 @@ func as(s *e2e.Service, client *http.Client) *e2e.Service {
 	return &other
 }
 
-// serverCert returns the certificate that a new connection gets.
-func serverCert(t testing.TB, s *e2e.Service, ca ...*testcert.Authority) (raw string, err error) {
+// uses reports whether a new connection gets this certificate.
+func uses(t testing.TB, s *e2e.Service, ca *testcert.Authority, pair testcert.Pair) bool {
 	t.Helper()
-	pool := ca[0].Pool()
-	for _, more := range ca[1:] {
-		pool.AppendCertsFromPEM(more.PEM())
-	}
-	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}).
-		DialContext(t.Context(), "tcp", s.URL[len("https://"):])
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.URL[len("https://"):])
 	if err != nil {
-		return "", err
+		return false
 	}
 	defer func() { _ = conn.Close() }()
-	return string(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw), nil
+	return bytes.Equal(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, pair.TLS(t).Certificate[0])
+}
+
+// afterReload waits until the service has seen a change of its files. A check costs a
+// handshake, so that there are fewer of them than [e2e.Eventually] makes.
+func afterReload(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for range 200 {
+		if condition() {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("not after a reload: %s", what)
 }
