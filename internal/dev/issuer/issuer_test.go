@@ -77,6 +77,20 @@ func TestToken_IsVerifiedByThePublishedKeys(t *testing.T) {
 	}
 }
 
+// The service bounds the type and the lifetime of tokens.
+func TestToken_SaysWhatItIsAndWhenItWasIssued(t *testing.T) {
+	claims := jwt.MapClaims{}
+	parsed, _, err := jwt.NewParser().ParseUnverified(token(t, newIssuer(t, devissuer.Config{})), claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, _ := claims["iat"].(float64)
+	expires, _ := claims["exp"].(float64)
+	if parsed.Header["typ"] != "JWT" || expires-issued != time.Minute.Seconds() {
+		t.Errorf("typ %v, issued at %v, expires at %v; want a JWT that is valid for a minute", parsed.Header["typ"], issued, expires)
+	}
+}
+
 func TestRotate_KeepsOldKeysUntilRetire(t *testing.T) {
 	issuer := newIssuer(t, devissuer.Config{Algorithm: "ES256", Dir: t.TempDir()})
 	url := publish(t, issuer)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,8 +23,7 @@ import (
 func outages(t testing.TB, env *e2e.Env, done <-chan struct{}) map[string]http.HandlerFunc {
 	t.Helper()
 	good := env.Issuer.Handler()
-	all := unusableSets(t)
-	for name, outage := range map[string]http.HandlerFunc{
+	all := map[string]http.HandlerFunc{
 		"hangs up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"fails": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -62,9 +62,8 @@ func outages(t testing.TB, env *e2e.Env, done <-chan struct{}) map[string]http.H
 			}
 			good.ServeHTTP(w, r)
 		},
-	} {
-		all[name] = outage
 	}
+	maps.Copy(all, unusableSets(t))
 	return all
 }
 

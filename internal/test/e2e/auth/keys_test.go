@@ -124,7 +124,7 @@ func TestKeys_VerifyOnlyWhatTheyArePublishedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weak, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // the service must refuse it
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
 		t.Fatal(err)
 	}
