@@ -9,5 +9,6 @@ func all() []mutant {
 		exposureMutants,
 		limitsMutants,
 		secretsMutants,
+		tokenMutants,
 	)
 }
