@@ -16,6 +16,10 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Run 4 tests of a package in parallel even on fewer CPUs: they are I/O-bound.
 TESTFLAGS = -shuffle=on -parallel=4 -timeout=10m
 
+# How long make fuzz fuzzes each target, and make contract-fuzz the service.
+FUZZTIME = 10s
+CONTRACTTIME = 1m
+
 # Build with the Go that go.mod names, also where the installed one is older and set to stay
 # (as in the images of Docker): a patch release closes known holes. Where it cannot be
 # fetched, say so and use the installed one, as `make GOTOOLCHAIN=local …` does.
@@ -31,7 +35,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-race test-cards test-browser mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-chromium
+.PHONY: help run test test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +60,19 @@ test-cards: need-go ## reconcile a random mix of a thousand card payments, about
 test-browser: need-go need-chromium ## run the tests that need a browser, which is Chromium
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -tags=browser ./internal/test/browser
+
+# Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
+fuzz: need-go ## fuzz each target for FUZZTIME=10s
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	@grep -rEo '^func Fuzz[A-Za-z]+' --include='*_test.go' internal | sed 's/[^/]*:func / /' | \
+	while read -r dir target; do \
+		echo "== $$target"; \
+		bin/testcluster go test "./$$dir" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
+	done
+
+contract-fuzz: need-go ## send requests made from the contract for CONTRACTTIME=1m, SEED=random
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test -count=1 -timeout=2h -v ./internal/test/e2e/generated -for=$(CONTRACTTIME) -seed=$(or $(SEED),0)
 
 mutants: need-go ## take each protection away once; the test that stands for it must fail
 	go build -o bin/testcluster ./internal/test/pg/cluster

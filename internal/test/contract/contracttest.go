@@ -91,6 +91,14 @@ func closeSchemas(doc *openapi3.T) {
 	}
 }
 
+// Document returns the contract, with closed schemas.
+func (v *Validator) Document() *openapi3.T { return v.doc }
+
+// Allows reports whether a value follows a schema of the contract.
+func (v *Validator) Allows(schema *openapi3.SchemaRef, value any) bool {
+	return v.schemas.validate(schema, value) == nil
+}
+
 // Operations returns all operations of the contract.
 func (v *Validator) Operations() []Operation {
 	var all []Operation

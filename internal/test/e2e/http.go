@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	contracttest "example.com/orders/internal/test/contract"
 )
 
 // Call is a request of a test. An empty body is not sent. Headers replace what the
@@ -120,7 +122,7 @@ func (s *Service) Send(t testing.TB, c Call) Reply {
 }
 
 // Try is [Service.Send] for calls that may get no response, and for other goroutines.
-func (s *Service) Try(ctx context.Context, t testing.TB, c Call) (Reply, error) {
+func (s *Service) Try(ctx context.Context, t contracttest.Reporter, c Call) (Reply, error) {
 	t.Helper()
 	req, err := s.newRequest(ctx, c)
 	if err != nil {
