@@ -141,6 +141,29 @@ func TestUp_PlacesLedgerEntriesInTheOrderOfTheirBalances(t *testing.T) {
 	}
 }
 
+// The planner's statistics hold values of rows, also of rows that are deleted.
+func TestUp_ForgetsTheStatisticsOfProfiles(t *testing.T) {
+	t.Parallel()
+	const inStatistics = "SELECT count(*) FROM pg_stats s WHERE strpos(s::text, 'planted') > 0"
+	url := pgtest.New(t)
+	downTo(t, url, 15)
+	execute(t, url, `INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
+		SELECT i, 'planted name ' || i, 'planted address ' || i, 'planted phone ' || i, now() FROM generate_series(1, 3) i`, "ANALYZE")
+	if n := count(t, url, inStatistics); n != 3 {
+		t.Fatalf("%d columns have statistics before the migration, want 3", n)
+	}
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, url, inStatistics); n != 0 {
+		t.Errorf("%d columns have statistics after the migration", n)
+	}
+	execute(t, url, "ANALYZE")
+	if n := count(t, url, inStatistics); n != 0 {
+		t.Errorf("%d columns have statistics again", n)
+	}
+}
+
 // downTo reverts migrations until the schema is older than a version, and returns the
 // version that it then has.
 func downTo(t *testing.T, url string, version uint) uint {

@@ -31,4 +31,6 @@ type Profiles interface {
 	Lock(ctx context.Context, customerID string) (*Profile, error)
 	// Save inserts a profile that is new, and updates any other.
 	Save(ctx context.Context, p *Profile) error
+	// Delete deletes a profile that is locked.
+	Delete(ctx context.Context, customerID string) error
 }

@@ -38,6 +38,7 @@ var auditMetadata = map[string]core.Metadata{
 	"GetBalance":                       {"customer_id": "ann"},
 	"ListBalanceTransactions":          {"customer_id": "ann"},
 	"UpdateCustomerProfile":            {"customer_id": "ann", "changed": "full_name"},
+	"DeleteCustomerProfile":            {"customer_id": "ann"},
 	"GetCustomerProfile":               {"customer_id": "ann"},
 }
 

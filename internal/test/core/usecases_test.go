@@ -169,19 +169,25 @@ var useCases = []useCase{
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
 	},
 	{
-		name: "GetCustomerProfile",
-		prepare: func(t testing.TB, f *coretest.Fixture) *order.Order {
-			if _, err := updateProfile(t.Context(), f, ann, nil, ""); err != nil {
-				t.Fatal(err)
-			}
-			return nil
-		},
+		name: "DeleteCustomerProfile", prepare: withProfile, do: deleteProfile,
+		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
+	},
+	{
+		name: "GetCustomerProfile", prepare: withProfile,
 		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
 			_, err := f.Customers.GetCustomerProfile(ctx, actor, ann.Subject)
 			return false, err
 		},
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
 	},
+}
+
+// withProfile prepares a profile of Ann, and no order.
+func withProfile(t testing.TB, f *coretest.Fixture) *order.Order {
+	if _, err := updateProfile(t.Context(), f, ann, nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	return nil
 }
 
 func putProduct(name string) command {
@@ -252,4 +258,8 @@ func changeBalance(
 func updateProfile(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
 	_, err := f.Customers.UpdateCustomerProfile(ctx, actor, customer.Profile{CustomerID: ann.Subject, FullName: "Анна"})
 	return false, err
+}
+
+func deleteProfile(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
+	return false, f.Customers.DeleteCustomerProfile(ctx, actor, ann.Subject)
 }

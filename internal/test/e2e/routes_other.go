@@ -15,6 +15,10 @@ var otherRoutes = map[string]Route{
 		Prepare: profile(ProfileBody),
 		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
 	},
+	"deleteCustomerProfile": {
+		Prepare: deleteProfile,
+		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
+	},
 	"getIdempotencyKey": {Prepare: getIdempotencyKey, Access: Access{ownKeys, ownKeys, ownKeys, ownKeys, false, 0}},
 	"listAuditLog": {
 		Prepare: readPath("/admin/audit-log"),
@@ -45,6 +49,13 @@ func profile(body string) func(testing.TB, *Service) Command {
 		s.MustSend(t, Call{Method: http.MethodPut, Path: path, Token: s.Token(t, customer, "customer"), Body: ProfileBody})
 		return Command{Customer: customer, Call: Call{Path: path, Body: body}, Status: http.StatusOK}
 	}
+}
+
+func deleteProfile(t testing.TB, s *Service) Command {
+	t.Helper()
+	c := profile("")(t, s)
+	c.Status = http.StatusNoContent
+	return c
 }
 
 // getIdempotencyKey looks up a key with which the customer created an order.

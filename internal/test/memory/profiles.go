@@ -34,3 +34,9 @@ func (t profiles) Save(_ context.Context, p *customer.Profile) error {
 	t.profiles[p.CustomerID] = stored
 	return nil
 }
+
+// Delete deletes a profile.
+func (t profiles) Delete(_ context.Context, customerID string) error {
+	delete(t.profiles, customerID)
+	return nil
+}

@@ -13,6 +13,7 @@ var customerCases = []storeCase{
 	{"a profile that does not exist is not found", absentProfile},
 	{"a profile comes back as it was saved last", profileRoundTrip},
 	{"there is one profile of a customer", oneProfileOfACustomer},
+	{"a deleted profile is not found, and can be made anew", profileDeletion},
 }
 
 func (s Stores) inCustomerTx(t *testing.T, fn func(ctx context.Context, tx customer.Tx) error) {
@@ -68,4 +69,23 @@ func oneProfileOfACustomer(t *testing.T, s Stores) {
 		equal(t, "profile", got, &first)
 		return err
 	})
+}
+
+func profileDeletion(t *testing.T, s Stores) {
+	deleted := customer.Profile{CustomerID: "sber-42", FullName: "Anna", UpdatedAt: minute(0), New: true}
+	other := customer.Profile{CustomerID: "sber-4", FullName: "Bob", UpdatedAt: minute(0), New: true}
+	for _, p := range []customer.Profile{deleted, other} {
+		s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
+	}
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Delete(ctx, "sber-42") })
+	other.New = false
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
+		if _, err := tx.Profiles.Get(ctx, "sber-42"); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("the deleted profile: %v", err)
+		}
+		got, err := tx.Profiles.Get(ctx, "sber-4")
+		equal(t, "another profile", got, &other)
+		return err
+	})
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &deleted) })
 }

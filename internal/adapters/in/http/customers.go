@@ -34,6 +34,13 @@ func (a *api) updateCustomerProfile(ctx context.Context, actor core.Actor, profi
 	return &success{status: http.StatusOK, body: profileOut(p)}, nil
 }
 
+func (a *api) deleteCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
+	if err := a.Customers.DeleteCustomerProfile(ctx, actor, customerID); err != nil {
+		return nil, err
+	}
+	return &success{status: http.StatusNoContent}, nil
+}
+
 func profileOut(p *customers.Profile) wire.Profile {
 	return wire.Profile{CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt}
 }

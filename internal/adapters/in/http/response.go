@@ -12,7 +12,7 @@ import (
 type success struct {
 	status   int
 	location string
-	// body is a value of package wire.
+	// body is a value of package wire, nil for 204.
 	body any
 	// header holds all other headers of an unguarded operation.
 	header http.Header
@@ -23,7 +23,8 @@ type success struct {
 
 // response is an answer in bytes, as it goes to the client.
 type response struct {
-	status      int
+	status int
+	// contentType is empty for a response without a body.
 	contentType string
 	// location is the value of the Location header, or empty.
 	location string
@@ -34,6 +35,9 @@ type response struct {
 
 // encode returns the success as JSON.
 func (s *success) encode() (*response, error) {
+	if s.status == http.StatusNoContent {
+		return &response{status: s.status, header: s.header}, nil
+	}
 	body, err := json.Marshal(s.body)
 	return &response{status: s.status, contentType: "application/json", location: s.location, body: body, header: s.header}, err
 }
@@ -49,7 +53,9 @@ func (resp *response) stored() idempotency.Response {
 func (resp *response) write(w http.ResponseWriter) {
 	h := w.Header()
 	maps.Copy(h, resp.header)
-	h.Set("Content-Type", resp.contentType)
+	if resp.contentType != "" {
+		h.Set("Content-Type", resp.contentType)
+	}
 	if resp.location != "" {
 		h.Set("Location", resp.location)
 	}

@@ -62,6 +62,7 @@ func (a *api) routes() []route {
 		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", unguarded, roles(customer, system, admin), handle(decodeTransactionList, a.listBalanceTransactions)},
 		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", unguarded, roles(customer, admin), handle(decodeCustomerID, a.getCustomerProfile)},
 		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", unguarded, roles(customer, admin), handle(decodeProfile, a.updateCustomerProfile)},
+		{"DELETE", "/customers/{customer_id}/profile", "deleteCustomerProfile", unguarded, roles(customer, admin), handle(decodeCustomerID, a.deleteCustomerProfile)},
 
 		{"PUT", "/products/{sku}", "putProduct", unguarded, roles(seller, admin), handle(decodePutProduct, a.putProduct)},
 		{"POST", "/products/{sku}/stock", "adjustStock", guarded, roles(seller, admin), handle(decodeAdjustStock, a.adjustStock)},

@@ -51,3 +51,8 @@ func (s profiles) Save(ctx context.Context, p *customer.Profile) error {
 		CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt,
 	})
 }
+
+// Delete deletes a profile.
+func (s profiles) Delete(ctx context.Context, customerID string) error {
+	return s.t.writes().DeleteProfile(ctx, customerID)
+}

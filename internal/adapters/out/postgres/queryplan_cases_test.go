@@ -145,6 +145,7 @@ var planCases = map[string][]planCase{
 	"LockProfile":   {{args: "'customer-15001'", rows: 1, buffers: 8}},
 	"InsertProfile": {{args: "'new', '', '', '', now()", buffers: 30}},
 	"UpdateProfile": {{args: "'', '', '', now(), 'customer-15001'", rows: 1, buffers: 30}},
+	"DeleteProfile": {{args: "'customer-15001'", rows: 1, buffers: 8}},
 	"FindMessage":   {{args: "'stripe', 'message-15000'", rows: 1, buffers: 6}},
 	"InsertMessage": {{args: "'stripe', 'new', now()", buffers: 40}},
 	"DeleteOldMessages": {

@@ -10,6 +10,15 @@ import (
 	"time"
 )
 
+const deleteProfile = `-- name: DeleteProfile :exec
+DELETE FROM customer_profile WHERE customer_id = $1
+`
+
+func (q *Queries) DeleteProfile(ctx context.Context, customerID string) error {
+	_, err := q.db.Exec(ctx, deleteProfile, customerID)
+	return err
+}
+
 const insertProfile = `-- name: InsertProfile :exec
 INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
 VALUES ($1, $2, $3, $4, $5)

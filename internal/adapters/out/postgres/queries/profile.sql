@@ -12,3 +12,6 @@ VALUES (@customer_id, @full_name, @email, @phone, @updated_at);
 UPDATE customer_profile
 SET full_name = @full_name, email = @email, phone = @phone, updated_at = @updated_at
 WHERE customer_id = @customer_id;
+
+-- name: DeleteProfile :exec
+DELETE FROM customer_profile WHERE customer_id = @customer_id;

@@ -1,0 +1,34 @@
+package customer
+
+import (
+	"context"
+	"errors"
+
+	"example.com/orders/internal/core"
+)
+
+// DeleteCustomerProfile deletes the profile, and with it all personal data of the
+// customer that the service has. Orders and ledger entries remain: they name the customer
+// by id.
+//
+// A customer without a profile is not refused. A client that lost the first response
+// repeats the command, and gets what it asked for: there is no profile. Refusal:
+// forbidden_resource.
+func (s *Service) DeleteCustomerProfile(ctx context.Context, actor core.Actor, customerID string) error {
+	if _, err := authorise(actor, customerID); err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		_, err := tx.Profiles.Lock(ctx, customerID)
+		if errors.Is(err, core.ErrNotFound) {
+			return nil // nothing changes, so there is nothing to audit
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.Profiles.Delete(ctx, customerID); err != nil {
+			return err
+		}
+		return core.AuditChange(ctx, tx.AuditLog, actor, "DeleteCustomerProfile", resource(customerID), auditMetadata(customerID))
+	})
+}

@@ -1,0 +1,5 @@
+ALTER TABLE customer_profile
+    ALTER COLUMN full_name SET STATISTICS -1,
+    ALTER COLUMN email SET STATISTICS -1,
+    ALTER COLUMN phone SET STATISTICS -1;
+DROP INDEX orders_unpaid;
