@@ -269,7 +269,7 @@ func TestJobs_BrokenOrderDoesNotBlockOthers(t *testing.T) {
 func TestJobs_BrokenOrdersDoNotFillTheBatches(t *testing.T) {
 	t.Parallel()
 	const broken = 500
-	s := e2e.Start(t)
+	s := e2e.Start(t, "ORDERS_UNPAID_ORDERS=0")
 	s.PutProduct(t, "tea", broken)
 	s.PutProduct(t, "coffee", 10)
 	insertExpiredOrders(t, s.Env, "tea", broken) // the first to be released
@@ -295,7 +295,7 @@ func TestJobs_BrokenOrdersDoNotFillTheBatches(t *testing.T) {
 func TestJobs_SurviveKills(t *testing.T) {
 	t.Parallel()
 	const orders, expiredRecords, live = 3000, 20_000, 50
-	s := e2e.Start(t)
+	s := e2e.Start(t, "ORDERS_UNPAID_ORDERS=0")
 	s.StockUp(t, e2e.Stock{"tea": orders + live})
 	insertExpiredOrders(t, s.Env, "tea", orders)
 	s.MustCreateOrder(t, e2e.Alice, "tea", live)
