@@ -33,29 +33,53 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
 			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")
 	}
-	if err := step(ctx, args[0], url); err != nil {
+	role, err := config.DatabaseRole(environ)
+	if err != nil {
+		return err
+	}
+	if err := step(ctx, args[0], url, role, out); err != nil {
 		return err
 	}
 	return printVersion(url, out)
 }
 
-func step(ctx context.Context, name, url string) error {
+func step(ctx context.Context, name, url, role string, out io.Writer) error {
 	switch name {
 	case "up":
-		err := migrations.Up(ctx, url)
-		if errors.Is(err, migrations.ErrBeforeFirstRelease) {
-			return fmt.Errorf("%w: create a new database", err)
-		}
-		if err != nil {
-			return err
-		}
-		return renewIncarnation(ctx, url)
+		return up(ctx, url, role, out)
 	case "down":
 		return migrations.Down(ctx, url)
 	case "version":
 		return nil
 	}
 	return fmt.Errorf("unknown argument %s: usage: orders migrate up|down|version", quoted(name))
+}
+
+func up(ctx context.Context, url, role string, out io.Writer) error {
+	err := migrations.Up(ctx, url)
+	if errors.Is(err, migrations.ErrBeforeFirstRelease) {
+		return fmt.Errorf("%w: create a new database", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := grant(ctx, url, role, out); err != nil {
+		return err
+	}
+	return renewIncarnation(ctx, url)
+}
+
+// grant grants the service its privileges. Where the role is missing and a superuser has
+// to create it, it says so and succeeds: the owner can run the service meanwhile, and
+// `orders serve` refuses a role that lacks something.
+func grant(ctx context.Context, url, role string, out io.Writer) error {
+	err := migrations.Grant(ctx, url, role)
+	if !errors.Is(err, migrations.ErrNoRole) {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "nothing was granted to the service: the role %[1]s does not exist, and this role may not "+
+		"create it. Execute CREATE ROLE %[1]s NOLOGIN as a superuser, then run `orders migrate up` again\n", role)
+	return err
 }
 
 // renewIncarnation names a restored database anew, also for processes that are running.

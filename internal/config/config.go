@@ -42,6 +42,8 @@ type Config struct {
 	// DatabasePooler is what the URL leads to: the server itself, or a pooler that assigns a
 	// connection to another client after each transaction.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
+	// DatabaseRole is the role that migrations grant the privileges of the service to.
+	DatabaseRole string `env:"ORDERS_DATABASE_ROLE" envDefault:"orders_service"`
 
 	JWTIssuer   string `env:"ORDERS_JWT_ISSUER"`
 	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
@@ -113,6 +115,17 @@ func Read(environ []string) (Config, error) {
 	return cfg, nil
 }
 
+// DatabaseRole returns ORDERS_DATABASE_ROLE, for a command that needs few settings.
+func DatabaseRole(environ []string) (string, error) {
+	const name = "ORDERS_DATABASE_ROLE"
+	var cfg Config
+	_ = env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)}) // others may be wrong
+	if !rules[name].holds(cfg) {
+		return "", fmt.Errorf("%s must %s", name, rules[name].must)
+	}
+	return cfg.DatabaseRole, nil
+}
+
 // rule says what a variable must be, and whether a configuration has it so.
 type rule struct {
 	must  string
@@ -139,6 +152,8 @@ var rules = map[string]rule{
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
 	"ORDERS_DATABASE_POOLER": {"be none or transaction",
 		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
+	"ORDERS_DATABASE_ROLE": {"be the name of a role: small letters, digits and _, and no name that PostgreSQL reserves",
+		func(c Config) bool { return isRole(c.DatabaseRole) }},
 	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
 	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens", func(c Config) bool { return c.JWTAudience != "" }},
 	"ORDERS_JWKS_URL":     {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
@@ -218,6 +233,15 @@ func isPostgres(s string) bool {
 	server, _, _ := strings.Cut(s, "?")
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Count(server, "@") <= 1 &&
 		!strings.Contains(u.Path, "@")
+}
+
+var roleName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// isRole reports whether a name needs no quotes and names one role. To grant something to
+// public would grant it to all.
+func isRole(name string) bool {
+	return roleName.MatchString(name) && !strings.HasPrefix(name, "pg_") &&
+		!slices.Contains([]string{"public", "none", "current_role", "current_user", "session_user", "user"}, name)
 }
 
 // isNATS reports whether s is one broker URL. The library would take a comma as the

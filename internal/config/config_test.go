@@ -29,7 +29,7 @@ func required() []string {
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
-		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none",
+		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none", DatabaseRole: "orders_service",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
@@ -51,7 +51,7 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 	for name, environ := range map[string][]string{
 		"absent": required(),
-		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_CORS_ORIGINS", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
+		"empty": empty("ORDERS_ADDR", "ORDERS_DATABASE_POOLER", "ORDERS_DATABASE_ROLE", "ORDERS_ADMIN_ADDR", "ORDERS_ALLOW_INSECURE", "ORDERS_CORS_ORIGINS", "ORDERS_TLS_CERT", "ORDERS_ROLES_CLAIM", "ORDERS_JWT_TYPES", "ORDERS_JWT_MAX_LIFETIME", "ORDERS_JWKS_MAX_AGE",
 			"ORDERS_IDEMPOTENCY_TTL", "ORDERS_IDEMPOTENCY_ERROR_TTL",
 			"ORDERS_IDEMPOTENCY_WAIT", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE", "ORDERS_REQUESTS_PER_MINUTE", "ORDERS_IN_FLIGHT",
 			"ORDERS_UNLIMITED_ROLES", "ORDERS_MAX_CONNECTIONS", "ORDERS_RESERVATION_TTL", "ORDERS_RESERVATION_EXTENSIONS", "ORDERS_UNPAID_ORDERS", "ORDERS_LOG_LEVEL", "ORDERS_LOG_FORMAT"),
@@ -85,6 +85,7 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		}},
 		{"ORDERS_ALLOW_INSECURE=admin,broker", func(c *Config) { c.AllowInsecure = []string{"admin", "broker"} }},
 		{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
+		{"ORDERS_DATABASE_ROLE=shop_2", func(c *Config) { c.DatabaseRole = "shop_2" }},
 		{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
 		{"ORDERS_JWKS_URL=http://127.0.0.1:1/k", func(c *Config) { c.JWKSURL = "http://127.0.0.1:1/k" }},
 		{"ORDERS_JWKS_URL=http://127.9.9.9/k", func(c *Config) { c.JWKSURL = "http://127.9.9.9/k" }},
@@ -139,6 +140,7 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_TLS_KEY":                     {"tls.key"},
 		"ORDERS_TLS_CLIENT_CA":               {"ca.crt"},
 		"ORDERS_DATABASE_POOLER":             {"session", "true"},
+		"ORDERS_DATABASE_ROLE":               {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
 		"ORDERS_JWT_ISSUER":                  {"", "two words", "a\tb"},
 		"ORDERS_JWT_AUDIENCE":                {""},
 		"ORDERS_JWKS_URL":                    {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// superuser is the role that initdb creates. Every URL names it.
+	// superuser is the role that initdb creates, and owns every database.
 	superuser = "postgres"
 	// defaultPort is part of the name of the socket file, so that a server without TCP
 	// has one, too.
@@ -213,10 +213,13 @@ func (p *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// URL returns the URL of a database for pgx, libpq and golang-migrate. Restart does not
-// change it.
-func (p *Server) URL(database string) string {
-	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + database}
+// URL returns the URL of a database for pgx, libpq and golang-migrate, as its owner. Restart
+// does not change it.
+func (p *Server) URL(database string) string { return p.URLAs(superuser, database) }
+
+// URLAs is URL for another role.
+func (p *Server) URLAs(role, database string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(role), Path: "/" + database}
 	query := url.Values{"sslmode": {"disable"}}
 	if p.cfg.Port != 0 {
 		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.cfg.Port))

@@ -22,7 +22,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	devpostgres "example.com/orders/internal/dev/postgres"
-	"example.com/orders/migrations"
 )
 
 // URLVariable is the environment variable with the URL of the shared cluster.
@@ -78,6 +77,25 @@ func Main(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// ServiceRole is the role that the service connects as. It belongs to the group that the
+// migrations grant privileges to.
+const (
+	ServiceRole  = "orders_app"
+	serviceGroup = "orders_service"
+)
+
+// AsService returns the URL of a database for the role of the service. All other URLs of
+// this package are those of the owner, a superuser.
+func AsService(t testing.TB, databaseURL string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(ServiceRole)
+	return u.String()
 }
 
 // New returns the URL of a migrated database for this test alone. It is dropped when
@@ -147,7 +165,7 @@ func NewOn(t testing.TB, server *devpostgres.Server) string {
 	if err := server.EnsureDatabase(t.Context(), database); err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Up(t.Context(), server.URL(database)); err != nil {
+	if err := migrate(t.Context(), server.URL(database)); err != nil {
 		t.Fatal(err)
 	}
 	return server.URL(database)

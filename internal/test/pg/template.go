@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	devpostgres "example.com/orders/internal/dev/postgres"
 	"example.com/orders/migrations"
 )
 
@@ -17,10 +18,10 @@ import (
 const templateLock = 7_326_107_211
 
 // ensureTemplate returns the name of a migrated database to clone. It makes the
-// database unless it exists. The name contains a hash of the migrations, so that a
-// cluster that survives a test run never serves an outdated schema.
+// database unless it exists. The name contains a hash of the migrations and the grants, so
+// that a cluster that survives a test run never serves an outdated schema.
 func ensureTemplate(ctx context.Context, server string) (string, error) {
-	hash, err := hashOf(migrations.FS)
+	hash, err := hashOf(migrations.FS, migrations.Grants())
 	if err != nil {
 		return "", fmt.Errorf("hash the migrations: %w", err)
 	}
@@ -56,7 +57,7 @@ func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) err
 			return fmt.Errorf("build the template: %w", err)
 		}
 	}
-	if err := migrations.Up(ctx, withDatabase(server, building)); err != nil {
+	if err := migrate(ctx, withDatabase(server, building)); err != nil {
 		return fmt.Errorf("migrate the template: %w", err)
 	}
 	if _, err := conn.Exec(ctx, "ALTER DATABASE "+quote(building)+" RENAME TO "+quote(name)); err != nil {
@@ -65,8 +66,21 @@ func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) err
 	return nil
 }
 
-func hashOf(files fs.FS) (string, error) {
+// migrate migrates a database as `orders migrate up` does, and makes the login role of the
+// service.
+func migrate(ctx context.Context, url string) error {
+	if err := migrations.Up(ctx, url); err != nil {
+		return err
+	}
+	if err := migrations.Grant(ctx, url, serviceGroup); err != nil {
+		return err
+	}
+	return devpostgres.EnsureLogin(ctx, url, ServiceRole, serviceGroup)
+}
+
+func hashOf(files fs.FS, grants []string) (string, error) {
 	hash := sha256.New()
+	_, _ = fmt.Fprintln(hash, grants) // a hash accepts everything
 	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

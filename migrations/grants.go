@@ -1,0 +1,190 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrNoRole reports that the role of the service does not exist and that the role of the
+// migration may not create it. Nothing was granted.
+var ErrNoRole = errors.New("the role of the service does not exist, and this role may not create it")
+
+// tableAccess is what the service may do with a table, besides reading it.
+type tableAccess struct {
+	table          string
+	insert, delete bool
+	update         string // columns
+}
+
+// tables lists what `orders serve` needs, and no more: it changes no amount that it has
+// written, and no ledger entry or audit entry. SELECT … FOR UPDATE needs one column to
+// update, also in tables whose rows never change.
+//
+// While an upgrade replaces processes, the previous binary works with these privileges,
+// too. So what a version does not need any more, the next one takes away.
+var tables = []tableAccess{
+	{table: "audit_log", insert: true},
+	{table: "balance", insert: true, update: "amount, position, changed_at"},
+	{table: "customer_profile", insert: true, update: "full_name, email, phone, updated_at", delete: true},
+	{table: "idempotency_record", insert: true, update: "expires_at", delete: true}, // locked before DELETE
+	{table: "incarnation", update: "id, database"},
+	{table: "ledger_entry", insert: true},
+	{table: "order_item", insert: true},
+	{table: "orders", insert: true,
+		update: "status, reserved_until, version, updated_at, cancelled_by, cancel_key, cancel_reason"},
+	{table: "outbox", insert: true, update: "published_at", delete: true},
+	{table: "payment", insert: true, update: "status, external_payment_id, failure, asked_at"},
+	{table: "processed_message", insert: true, update: "processed_at", delete: true}, // locked before DELETE
+	{table: "product", insert: true, update: "name, price, currency, on_hand, reserved, version, updated_at"},
+	{table: "reconciliation", update: "version, position, found, mismatches, finished_at"},
+	{table: "refund", insert: true, update: "status, external_refund_id, asked_at"},
+	{table: "relay_lease", update: "holder, until"},
+	{table: "reservation_extension", insert: true},
+	{table: "schema_migrations"},
+	{table: "stock_adjustment", insert: true},
+}
+
+// sequences are those that the service draws ids from. Those of the other tables need no
+// privilege.
+var sequences = []string{
+	"ledger_entry_id_seq", "orders_id_seq", "payment_id_seq", "product_id_seq", "refund_id_seq", "stock_adjustment_id_seq",
+}
+
+func (a tableAccess) privileges() string {
+	granted := []string{"SELECT"}
+	if a.insert {
+		granted = append(granted, "INSERT")
+	}
+	if a.delete {
+		granted = append(granted, "DELETE")
+	}
+	if a.update != "" {
+		granted = append(granted, "UPDATE ("+a.update+")")
+	}
+	return strings.Join(granted, ", ")
+}
+
+// Grant grants a role what the service needs, and takes from it whatever else it was
+// granted on the same objects. It creates the role if it has to. Several processes may
+// call it at once, also on databases of one cluster.
+func Grant(ctx context.Context, databaseURL, role string) error {
+	cfg, err := parse(databaseURL)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	if err != nil {
+		return fmt.Errorf("open the database for grants: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // releases the lock
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", upLock); err != nil {
+		return fmt.Errorf("wait for other migrations: %w", err)
+	}
+	if err := ensureRole(ctx, conn, role); err != nil {
+		return err
+	}
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return grant(ctx, tx, role) })
+	if err != nil {
+		return fmt.Errorf("grant %s what the service needs: %w", role, err)
+	}
+	return nil
+}
+
+// Grants returns the statements that [Grant] executes for a role r.
+func Grants() []string {
+	return target{schema: "public", database: "orders", ownsSchema: true, ownsDatabase: true}.statements("r")
+}
+
+// ensureRole creates a role unless it exists. Roles belong to the cluster, so another
+// database may create it at the same time.
+func ensureRole(ctx context.Context, conn *pgx.Conn, role string) error {
+	var exists bool
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE ROLE "+quote(role)+" NOLOGIN")
+	failed, _ := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case failed == nil:
+		return err
+	case failed.Code == "42710" || failed.Code == "23505": // duplicate_object, unique_violation
+		return nil
+	case failed.Code == "42501": // insufficient_privilege
+		return ErrNoRole
+	}
+	return fmt.Errorf("create the role %s: %w", role, err)
+}
+
+// target is where privileges are granted. Owns… report whether this role may do so.
+type target struct {
+	schema, database         string
+	ownsSchema, ownsDatabase bool
+	// roleOwns reports that the role of the service owns the tables, or can become their
+	// owner. To revoke its privileges would revoke those of the owner.
+	roleOwns bool
+}
+
+func grant(ctx context.Context, tx pgx.Tx, role string) error {
+	var t target
+	err := tx.QueryRow(ctx, `SELECT n.nspname, d.datname, pg_has_role(n.nspowner, 'USAGE'), pg_has_role(d.datdba, 'USAGE'),
+			pg_has_role($1, c.relowner, 'MEMBER')
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, pg_database d
+		WHERE c.oid = 'schema_migrations'::regclass AND d.datname = current_database()`, role,
+	).Scan(&t.schema, &t.database, &t.ownsSchema, &t.ownsDatabase, &t.roleOwns)
+	if err != nil {
+		return err
+	}
+	if t.roleOwns {
+		return errors.New("it owns the tables, or can become their owner")
+	}
+	for _, statement := range t.statements(quote(role)) {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// statements returns what grants role its privileges. River brings tables of its own, and
+// may bring more.
+func (t target) statements(role string) []string {
+	from, to := " FROM "+role, " TO "+role
+	schemas := "SCHEMA " + quote(t.schema) + ", " + RiverSchema
+	list := []string{"REVOKE ALL ON " + schemas + from, "GRANT USAGE ON " + schemas + to}
+	for _, a := range tables {
+		list = append(list, "REVOKE ALL ON "+a.table+from, "GRANT "+a.privileges()+" ON "+a.table+to)
+	}
+	ids := strings.Join(sequences, ", ")
+	const ofRiver = " IN SCHEMA " + RiverSchema
+	list = append(list,
+		"REVOKE ALL ON SEQUENCE "+ids+from, "GRANT USAGE ON SEQUENCE "+ids+to,
+		"REVOKE ALL ON ALL TABLES"+ofRiver+from, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES"+ofRiver+to,
+		"REVOKE INSERT, UPDATE, DELETE ON "+RiverSchema+".river_migration"+from,
+		"REVOKE ALL ON ALL SEQUENCES"+ofRiver+from, "GRANT USAGE ON ALL SEQUENCES"+ofRiver+to,
+		"GRANT EXECUTE ON ALL FUNCTIONS"+ofRiver+to,
+	)
+	return slices.Concat(list, t.closeToPublic(from, to))
+}
+
+// closeToPublic returns what keeps every role, and so the service, from creating objects.
+// PostgreSQL lets PUBLIC create temporary tables, and before version 15 all tables.
+func (t target) closeToPublic(from, to string) (list []string) {
+	if t.ownsSchema {
+		list = append(list, "REVOKE CREATE ON SCHEMA "+quote(t.schema)+" FROM PUBLIC")
+	}
+	if t.ownsDatabase {
+		database := " ON DATABASE " + quote(t.database)
+		list = append(list, "REVOKE CREATE, TEMPORARY"+database+" FROM PUBLIC",
+			"REVOKE ALL"+database+from, "GRANT CONNECT"+database+to)
+	}
+	return list
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

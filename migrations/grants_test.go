@@ -1,0 +1,425 @@
+package migrations_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/migrations"
+)
+
+const group = "orders_service"
+
+// connect returns a connection that is closed at the end of the test.
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+// newGranted returns the URL of a database with what `orders migrate up` grants, also on
+// the database itself: a copy of a template has none of that.
+func newGranted(t *testing.T) string {
+	t.Helper()
+	owner := pgtest.New(t)
+	if err := migrations.Grant(t.Context(), owner, group); err != nil {
+		t.Fatal(err)
+	}
+	return owner
+}
+
+// privileges returns how the privileges of a role differ from what the service needs.
+func privileges(t *testing.T, url string) migrations.Privileges {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	p, err := migrations.CheckPrivileges(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const notAllowed = "42501" // insufficient_privilege
+
+// forbidden are statements that the role of the service must not execute.
+var forbidden = []string{
+	// the schema
+	"DROP TABLE audit_log",
+	"DROP TABLE ledger_entry",
+	"DROP SCHEMA river CASCADE",
+	"DROP SCHEMA public CASCADE",
+	"DROP INDEX payment_one_live",
+	"ALTER TABLE payment DROP CONSTRAINT payment_provider_external_payment_id_key",
+	"ALTER TABLE balance DROP CONSTRAINT balance_amount_check",
+	"ALTER TABLE audit_log RENAME TO forgotten",
+	"ALTER TABLE ledger_entry DISABLE TRIGGER ALL",
+	"ALTER TABLE ledger_entry OWNER TO CURRENT_USER",
+	"CREATE TABLE mine (id int)",
+	"CREATE TABLE river.mine (id int)",
+	"CREATE TEMPORARY TABLE orders (id int)",
+	"CREATE SCHEMA mine",
+	"CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+	"CREATE TRIGGER t BEFORE INSERT ON ledger_entry FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+	"CREATE RULE r AS ON INSERT TO audit_log DO INSTEAD NOTHING",
+	"CREATE INDEX ON orders (total)",
+	"CREATE VIEW mine AS SELECT * FROM orders",
+	"UPDATE schema_migrations SET version = 1",
+	"DELETE FROM schema_migrations",
+	"DELETE FROM river.river_migration",
+	// rows that are only ever added
+	"TRUNCATE ledger_entry",
+	"TRUNCATE audit_log",
+	"TRUNCATE orders CASCADE",
+	"UPDATE ledger_entry SET amount = 1",
+	"UPDATE ledger_entry SET balance_after = 1",
+	"UPDATE ledger_entry SET description = ''",
+	"DELETE FROM ledger_entry",
+	"SELECT FROM ledger_entry FOR UPDATE",
+	"UPDATE audit_log SET actor = 'nobody'",
+	"DELETE FROM audit_log",
+	"UPDATE order_item SET unit_price = 1",
+	"DELETE FROM order_item",
+	"UPDATE stock_adjustment SET change = 1",
+	"DELETE FROM stock_adjustment",
+	"DELETE FROM reservation_extension",
+	// amounts, and whose they are
+	"UPDATE payment SET amount = 1",
+	"UPDATE payment SET order_id = 1",
+	"UPDATE payment SET idempotency_key = ''",
+	"DELETE FROM payment",
+	"UPDATE refund SET amount = 1",
+	"UPDATE refund SET payment_id = 1",
+	"DELETE FROM refund",
+	"UPDATE orders SET total = 1",
+	"UPDATE orders SET customer_id = 'me'",
+	"DELETE FROM orders",
+	"UPDATE balance SET customer_id = 'me'",
+	"DELETE FROM balance",
+	"DELETE FROM product",
+	"UPDATE idempotency_record SET body = ''",
+	"UPDATE outbox SET data = '{}'",
+	"SELECT setval('orders_id_seq', 1)",
+	// more privileges
+	"GRANT postgres TO CURRENT_USER",
+	"GRANT orders_service TO postgres",
+	"ALTER DEFAULT PRIVILEGES FOR ROLE postgres GRANT ALL ON TABLES TO PUBLIC",
+	"SET ROLE postgres",
+	"SET SESSION AUTHORIZATION postgres",
+	"ALTER ROLE CURRENT_USER SUPERUSER",
+	"CREATE ROLE mine",
+	"SET session_replication_role = replica",
+	"ALTER SYSTEM SET fsync = off",
+	// the server
+	"COPY audit_log TO PROGRAM 'cat'",
+	"COPY audit_log TO '/tmp/audit_log'",
+	"COPY audit_log FROM '/etc/passwd'",
+	"SELECT pg_read_file('/etc/passwd')",
+	"SELECT lo_export(1, '/tmp/large')",
+	"CREATE EXTENSION pg_stat_statements",
+}
+
+func TestServiceRole_MayNot(t *testing.T) {
+	t.Parallel()
+	owner := newGranted(t)
+	service := connect(t, pgtest.AsService(t, owner))
+	for _, statement := range forbidden {
+		t.Run(statement, func(t *testing.T) {
+			_, err := service.Exec(t.Context(), statement)
+			if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != notAllowed {
+				t.Errorf("err = %v, want %s", err, notAllowed)
+			}
+		})
+	}
+}
+
+// GRANT by somebody who may not grant is no error, and only warns.
+func TestServiceRole_CannotGrantItselfAnything(t *testing.T) {
+	t.Parallel()
+	service := pgtest.AsService(t, newGranted(t))
+	execute(t, service, "GRANT ALL ON ledger_entry, audit_log, payment TO CURRENT_USER", "GRANT ALL ON SCHEMA public TO CURRENT_USER")
+	if p := privileges(t, service); len(p.Excess) > 0 {
+		t.Errorf("excess %q", p.Excess)
+	}
+}
+
+// A role that works is no proof that it has no more than it needs.
+func TestGrant_LeavesNothingMissingAndNothingInExcess(t *testing.T) {
+	t.Parallel()
+	p := privileges(t, pgtest.AsService(t, newGranted(t)))
+	if diff := cmp.Diff(migrations.Privileges{Role: pgtest.ServiceRole}, p); diff != "" {
+		t.Errorf("privileges (-want +got):\n%s", diff)
+	}
+	if err := p.Err(group); err != nil {
+		t.Error(err)
+	}
+}
+
+// A new table needs a decision: what may the service do with it?
+func TestGrant_KnowsEveryTableAndColumn(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.New(t))
+	rows, _ := conn.Query(t.Context(), `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1`)
+	existing, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := map[string]bool{}
+	for _, statement := range migrations.Grants() {
+		if _, object, isTable := strings.Cut(statement, "REVOKE ALL ON "); isTable {
+			table, _, _ := strings.Cut(object, " ")
+			granted[table] = true
+		}
+	}
+	for _, table := range existing {
+		if !granted[table] {
+			t.Errorf("migrations/grants.go does not say what the service may do with the table %s", table)
+		}
+	}
+}
+
+func TestCheckPrivileges_NamesWhatIsTooMuch(t *testing.T) {
+	t.Parallel()
+	for statement, want := range map[string][]string{
+		"GRANT DELETE ON audit_log TO orders_extra":                  {"DELETE ON audit_log"},
+		"GRANT TRUNCATE, TRIGGER ON ledger_entry TO orders_extra":    {"TRIGGER ON ledger_entry", "TRUNCATE ON ledger_entry"},
+		"GRANT UPDATE (amount, order_id) ON payment TO orders_extra": {"UPDATE (amount, order_id) ON payment"},
+		"GRANT REFERENCES ON orders TO orders_extra":                 {"REFERENCES ON orders"},
+		"GRANT INSERT ON schema_migrations TO PUBLIC":                {"INSERT ON schema_migrations"},
+		"GRANT UPDATE ON SEQUENCE orders_id_seq TO orders_extra":     {"UPDATE ON orders_id_seq"},
+		"ALTER TABLE balance OWNER TO orders_extra":                  {"OWNER OF balance"},
+		"ALTER TABLE river.river_job OWNER TO orders_extra":          {"OWNER OF river.river_job"},
+		"GRANT CREATE ON SCHEMA public TO orders_extra":              {"CREATE ON SCHEMA public"},
+		"GRANT CREATE ON SCHEMA river TO orders_extra":               {"CREATE ON SCHEMA river"},
+		"DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO orders_extra', current_database()); END $$": {
+			"CREATE ON DATABASE "},
+	} {
+		t.Run(statement, func(t *testing.T) {
+			t.Parallel()
+			url := newExtraRole(t, statement)
+			got := privileges(t, url)
+			if len(got.Missing) > 0 || !slices.EqualFunc(got.Excess, want, strings.HasPrefix) {
+				t.Errorf("excess %q, missing %q, want the excess %q", got.Excess, got.Missing, want)
+			}
+		})
+	}
+}
+
+// newExtraRole returns the URL of a database for a role of its own that has the privileges
+// of the service, and what a statement grants to orders_extra.
+func newExtraRole(t *testing.T, statement string) string {
+	t.Helper()
+	owner := newGranted(t)
+	role := newRole(t, owner, "LOGIN IN ROLE "+group)
+	execute(t, owner, strings.ReplaceAll(statement, "orders_extra", role))
+	return strings.Replace(owner, "postgres@", role+"@", 1)
+}
+
+// newRole creates a role for this test alone.
+func newRole(t *testing.T, owner, attributes string) (role string) {
+	t.Helper()
+	role = "role_" + strings.TrimPrefix(connect(t, owner).Config().Database, "test_")
+	execute(t, owner, "CREATE ROLE "+role+" "+attributes)
+	t.Cleanup(func() {
+		conn, err := pgx.Connect(context.Background(), owner)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close(context.Background()) }()
+		if _, err := conn.Exec(context.Background(), "REASSIGN OWNED BY "+role+" TO postgres; DROP OWNED BY "+role+
+			"; DROP ROLE "+role); err != nil {
+			t.Error(err)
+		}
+	})
+	return role
+}
+
+func TestCheckPrivileges_NamesPowerfulRoles(t *testing.T) {
+	t.Parallel()
+	for attributes, want := range map[string]string{
+		"LOGIN SUPERUSER":                                         "SUPERUSER",
+		"LOGIN IN ROLE postgres":                                  "SUPERUSER",
+		"LOGIN NOINHERIT IN ROLE postgres":                        "SUPERUSER",
+		"LOGIN CREATEROLE IN ROLE orders_service":                 "CREATEROLE",
+		"LOGIN IN ROLE orders_service, pg_write_server_files":     "MEMBER OF pg_write_server_files",
+		"LOGIN IN ROLE orders_service, pg_read_server_files":      "MEMBER OF pg_read_server_files",
+		"LOGIN IN ROLE orders_service, pg_execute_server_program": "MEMBER OF pg_execute_server_program",
+	} {
+		t.Run(attributes, func(t *testing.T) {
+			t.Parallel()
+			owner := newGranted(t)
+			role := newRole(t, owner, attributes)
+			got := privileges(t, strings.Replace(owner, "postgres@", role+"@", 1)).Excess
+			if diff := cmp.Diff([]string{want}, got); diff != "" {
+				t.Errorf("excess (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCheckPrivileges_NamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	for statement, want := range map[string]string{
+		"REVOKE INSERT ON ledger_entry FROM orders_service":                 "INSERT ON ledger_entry",
+		"REVOKE DELETE ON outbox FROM orders_service":                       "DELETE ON outbox",
+		"REVOKE SELECT ON schema_migrations FROM orders_service":            "SELECT ON schema_migrations",
+		"REVOKE UPDATE (status) ON orders FROM orders_service":              "UPDATE (status) ON orders",
+		"REVOKE USAGE ON SEQUENCE orders_id_seq FROM orders_service":        "USAGE ON orders_id_seq",
+		"REVOKE UPDATE ON river.river_job FROM orders_service":              "UPDATE ON river.river_job",
+		"REVOKE USAGE ON ALL SEQUENCES IN SCHEMA river FROM orders_service": "USAGE ON river.river_job_id_seq",
+		"REVOKE USAGE ON SCHEMA river FROM orders_service":                  "USAGE ON SCHEMA river",
+		"REVOKE USAGE ON SCHEMA public FROM orders_service, PUBLIC":         `USAGE ON SCHEMA "$user", public`,
+	} {
+		t.Run(statement, func(t *testing.T) {
+			t.Parallel()
+			owner := newGranted(t)
+			execute(t, owner, statement)
+			p := privileges(t, pgtest.AsService(t, owner))
+			if len(p.Excess) > 0 || !slices.Contains(p.Missing, want) {
+				t.Errorf("missing %q, excess %q, want %q missing", p.Missing, p.Excess, want)
+			}
+			if err := p.Err(group); err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "orders migrate up") ||
+				!strings.Contains(err.Error(), `GRANT "orders_service" TO "orders_app"`) {
+				t.Errorf("the error does not say what to do: %v", err)
+			}
+		})
+	}
+}
+
+func TestPrivileges_ErrNamesAFewOfMany(t *testing.T) {
+	t.Parallel()
+	owner := newGranted(t)
+	role := newRole(t, owner, "LOGIN")
+	p := privileges(t, strings.Replace(owner, "postgres@", role+"@", 1))
+	err := p.Err(group)
+	want := fmt.Sprintf(`the database role "%s" lacks %s and %d more privileges: `, role, strings.Join(p.Missing[:3], ", "), len(p.Missing)-3)
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("err = %v\nwant  %s", err, want)
+	}
+}
+
+// What somebody has granted by hand does not outlive a migration.
+func TestGrant_RevokesWhatIsNotListed(t *testing.T) {
+	t.Parallel()
+	owner := newGranted(t)
+	execute(t, owner, "GRANT ALL ON ALL TABLES IN SCHEMA public TO orders_service", "GRANT UPDATE (amount) ON payment TO orders_service",
+		"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO orders_service", "GRANT ALL ON SCHEMA public, river TO orders_service",
+		"GRANT CREATE ON SCHEMA public TO PUBLIC")
+	if err := migrations.Grant(t.Context(), owner, group); err != nil {
+		t.Fatal(err)
+	}
+	if p := privileges(t, pgtest.AsService(t, owner)); len(p.Excess) > 0 {
+		t.Errorf("excess %q", p.Excess)
+	}
+}
+
+// After down and up, the service works as before.
+func TestGrant_FollowsDownAndUp(t *testing.T) {
+	t.Parallel()
+	owner := newGranted(t)
+	downTo(t, owner, 1)
+	if err := migrations.Up(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	if p := privileges(t, pgtest.AsService(t, owner)); len(p.Missing) == 0 {
+		t.Error("nothing is missing before Grant")
+	}
+	if err := migrations.Grant(t.Context(), owner, group); err != nil {
+		t.Fatal(err)
+	}
+	if p := privileges(t, pgtest.AsService(t, owner)); len(p.Missing)+len(p.Excess) > 0 {
+		t.Errorf("missing %q, excess %q", p.Missing, p.Excess)
+	}
+}
+
+// Roles belong to the cluster, so that migrations of several databases create one.
+func TestGrant_CreatesARoleThatOthersCreateAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	const databases = 4
+	var urls []string
+	for range databases {
+		urls = append(urls, pgtest.New(t))
+	}
+	role := "role_" + strings.TrimPrefix(connect(t, urls[0]).Config().Database, "test_")
+	ends := make(chan error, databases)
+	for _, url := range urls {
+		go func() { ends <- migrations.Grant(t.Context(), url, role) }()
+	}
+	for range databases {
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, url := range urls {
+		execute(t, url, "DROP OWNED BY "+role)
+	}
+	execute(t, urls[0], "DROP ROLE "+role)
+}
+
+func TestGrant_RefusesTheOwner(t *testing.T) {
+	t.Parallel()
+	owner := pgtest.New(t)
+	err := migrations.Grant(t.Context(), owner, "postgres")
+	if err == nil || !strings.Contains(err.Error(), "it owns the tables") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// newOwner returns the URL of a database whose owner is no superuser and may not create
+// roles, and the name of a role that does not exist.
+func newOwner(t *testing.T) (owner, missing string) {
+	t.Helper()
+	superuser := newDatabase(t)
+	role := newRole(t, superuser, "LOGIN")
+	execute(t, superuser, fmt.Sprintf("ALTER DATABASE %s OWNER TO %s", connect(t, superuser).Config().Database, role),
+		"ALTER SCHEMA public OWNER TO "+role)
+	return strings.Replace(superuser, "postgres@", role+"@", 1), role + "_service"
+}
+
+func TestGrant_SaysThatASuperuserHasToCreateTheRole(t *testing.T) {
+	t.Parallel()
+	owner, missing := newOwner(t)
+	if err := migrations.Up(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Grant(t.Context(), owner, missing); !errors.Is(err, migrations.ErrNoRole) {
+		t.Errorf("err = %v, want %v", err, migrations.ErrNoRole)
+	}
+}
+
+// The usual owner is no superuser.
+func TestGrant_WorksForAnOrdinaryOwner(t *testing.T) {
+	t.Parallel()
+	owner, _ := newOwner(t)
+	if err := migrations.Up(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Grant(t.Context(), owner, group); err != nil {
+		t.Fatal(err)
+	}
+	if p := privileges(t, pgtest.AsService(t, owner)); len(p.Missing)+len(p.Excess) > 0 {
+		t.Errorf("missing %q, excess %q", p.Missing, p.Excess)
+	}
+	if p := privileges(t, owner); !slices.Contains(p.Excess, "OWNER OF ledger_entry") || !slices.Contains(p.Excess, "CREATE ON SCHEMA public") {
+		t.Errorf("the owner has the excess %q", p.Excess)
+	}
+}
