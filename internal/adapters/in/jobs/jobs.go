@@ -124,7 +124,15 @@ func New(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure the jobs: %w", err)
 	}
-	client, err := river.NewClient(driver, &river.Config{
+	client, err := river.NewClient(driver, clientConfig(cfg, schedule))
+	if err != nil {
+		return nil, fmt.Errorf("configure the jobs: %w", err)
+	}
+	return &Runner{client, migrator, sync.OnceFunc(func() { close(stopping) })}, nil
+}
+
+func clientConfig(cfg Config, schedule *schedule) *river.Config {
+	return &river.Config{
 		Schema:                      cfg.Schema,
 		Workers:                     schedule.workers,
 		Queues:                      schedule.queues,
@@ -133,14 +141,11 @@ func New(cfg Config) (*Runner, error) {
 		RescueStuckJobsAfter:        rescueAfter,
 		CompletedJobRetentionPeriod: keepFinished,
 		PollOnly:                    cfg.PollOnly,
+		ReindexerIndexNames:         []string{}, // none: only the owner of an index may rebuild it
 		ErrorHandler:                errorLog{cfg.Log},
 		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(recoverPanic)},
 		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("configure the jobs: %w", err)
 	}
-	return &Runner{client, migrator, sync.OnceFunc(func() { close(stopping) })}, nil
 }
 
 // schedule is the configured jobs in River's terms.
