@@ -23,6 +23,7 @@ import (
 // Env is what the replicas of one test share: a database, a token issuer and the
 // contract.
 type Env struct {
+	// DatabaseURL is the URL of the owner. The service connects as another role.
 	DatabaseURL string
 	DB          *pgxpool.Pool
 	Issuer      *devissuer.Issuer
@@ -70,18 +71,31 @@ func (e *Env) OpenStore(t testing.TB) *postgres.DB {
 // openStore leaves it to the caller to close the connections.
 func (e *Env) openStore(t testing.TB) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: e.DatabaseURL, MaxConns: 4})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: e.ServiceURL(t), MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
 
+// ServiceURL returns the database URL of the service.
+func (e *Env) ServiceURL(t testing.TB) string {
+	t.Helper()
+	return pgtest.AsService(t, e.DatabaseURL)
+}
+
+// OwnerEnviron returns the environment variables of `orders migrate`.
+func (e *Env) OwnerEnviron(t testing.TB) []string {
+	t.Helper()
+	return e.Environ(t, "ORDERS_DATABASE_URL="+e.DatabaseURL)
+}
+
 // Environ returns the environment variables of a replica. Settings, "NAME=value" each,
 // take precedence.
-func (e *Env) Environ(settings ...string) []string {
+func (e *Env) Environ(t testing.TB, settings ...string) []string {
+	t.Helper()
 	return append([]string{
-		"ORDERS_DATABASE_URL=" + e.DatabaseURL,
+		"ORDERS_DATABASE_URL=" + e.ServiceURL(t),
 		"ORDERS_JWT_ISSUER=" + devissuer.Name,
 		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=" + e.JWKSURL,
@@ -96,7 +110,7 @@ func (e *Env) Environ(settings ...string) []string {
 // parameter.
 func (e *Env) DatabaseSetting(t testing.TB, parameter, value string) string {
 	t.Helper()
-	return "ORDERS_DATABASE_URL=" + WithParameter(t, e.DatabaseURL, parameter, value)
+	return "ORDERS_DATABASE_URL=" + WithParameter(t, e.ServiceURL(t), parameter, value)
 }
 
 // WithParameter returns a database URL with one more parameter.

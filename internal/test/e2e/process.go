@@ -32,7 +32,7 @@ func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Pro
 	addr := FreeAddr(t)
 	p := &Process{URL: "http://" + addr, log: &Buffer{}}
 	p.cmd = exec.CommandContext(t.Context(), binary, "serve")
-	p.cmd.Env = e.Environ(append([]string{"ORDERS_ADDR=" + addr}, settings...)...)
+	p.cmd.Env = e.Environ(t, append([]string{"ORDERS_ADDR=" + addr}, settings...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

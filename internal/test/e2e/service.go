@@ -73,7 +73,7 @@ func (e *Env) StartReplicaWithLog(
 	t testing.TB, newLog func(config.Config) zerolog.Logger, settings ...string,
 ) *Service {
 	t.Helper()
-	cfg, err := config.Read(e.Environ(settings...))
+	cfg, err := config.Read(e.Environ(t, settings...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestModelOnMemory(t *testing.T) {
 func TestModelOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,9 +51,15 @@ func (b *batches) handle(ctx context.Context, limit int) (int, error) {
 	return b.run(ctx, n)
 }
 
+// newPool connects to a new database as the service does.
 func newPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), pgtest.New(t))
+	return connect(t, pgtest.AsService(t, pgtest.New(t)))
+}
+
+func connect(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +227,7 @@ func TestRunner_RefusesASchemaThatIsNotCurrent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"no schema": "DROP SCHEMA river CASCADE",
-		"no tables": "DROP SCHEMA river CASCADE; CREATE SCHEMA river",
+		"no tables": "DROP SCHEMA river CASCADE; CREATE SCHEMA river; GRANT USAGE ON SCHEMA river TO PUBLIC",
 		"one migration missing": `DELETE FROM river.river_migration
 			WHERE version = (SELECT max(version) FROM river.river_migration)`,
 		"all migrations missing": "DELETE FROM river.river_migration",
@@ -229,12 +235,12 @@ func TestRunner_RefusesASchemaThatIsNotCurrent(t *testing.T) {
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := newPool(t)
-			if _, err := pool.Exec(t.Context(), damage); err != nil {
+			owner := pgtest.New(t)
+			if _, err := connect(t, owner).Exec(t.Context(), damage); err != nil {
 				t.Fatal(err)
 			}
 			release, clean := &batches{}, &batches{}
-			runner, _ := newRunner(t, pool, release, clean, time.Millisecond)
+			runner, _ := newRunner(t, connect(t, pgtest.AsService(t, owner)), release, clean, time.Millisecond)
 			err := runner.Start(t.Context())
 			if err == nil {
 				t.Fatal("the runner started")

@@ -13,7 +13,7 @@ import (
 // incarnation returns the name of a database after a process has started on it.
 func incarnation(t *testing.T, url string) string {
 	t.Helper()
-	db := open(t, url)
+	db := open(t, pgtest.AsService(t, url))
 	defer db.Close()
 	if err := db.RenewIncarnation(t.Context()); err != nil {
 		t.Fatal(err)

@@ -29,21 +29,26 @@ func TestStore(t *testing.T) {
 }
 
 // database is the store under test, and a connection that does not use the store.
+//
+// The store connects as the service does. So each of its queries is proven to need no more
+// than what migrations grant.
 type database struct {
 	*postgres.DB
-	url   string
+	url   string // of the service
+	owner string // URL of the owner, who may set more parameters
 	plain *pgxpool.Pool
 }
 
 func newDatabase(t *testing.T) *database {
 	t.Helper()
-	url := pgtest.New(t)
-	plain, err := pgxpool.New(t.Context(), url)
+	owner := pgtest.New(t)
+	url := pgtest.AsService(t, owner)
+	plain, err := pgxpool.New(t.Context(), owner)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(plain.Close)
-	return &database{DB: open(t, url), url: url, plain: plain}
+	return &database{DB: open(t, url), url: url, owner: owner, plain: plain}
 }
 
 func open(t *testing.T, url string) *postgres.DB {

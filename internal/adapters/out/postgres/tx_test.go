@@ -77,7 +77,7 @@ func (d *database) refuseProducts(t *testing.T, n int, state string) {
 	t.Helper()
 	d.execute(t,
 		"CREATE SEQUENCE refusals",
-		fmt.Sprintf(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		fmt.Sprintf(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
 			IF nextval('refusals') <= %d THEN
 				RAISE EXCEPTION 'message with %s' USING ERRCODE = '%s', DETAIL = 'detail with %s', HINT = 'hint with %s';
 			END IF;
@@ -251,7 +251,7 @@ func TestUniqueViolation_FindsTheRowInTheNextRun(t *testing.T) {
 func TestDeadlock_EndsAndBothTransactionsSucceed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	db := open(t, d.url+"&deadlock_timeout=20ms")
+	db := open(t, d.owner+"&deadlock_timeout=20ms")
 	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
 		return errors.Join(saveTea(ctx, tx), tx.Products.Save(ctx, product("cup")))
 	}); err != nil {
@@ -301,7 +301,7 @@ func TestDeadlock_EndsAndBothTransactionsSucceed(t *testing.T) {
 func TestBasket_LocksInOneOrder(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	db := open(t, d.url+"&pool_max_conns=12&deadlock_timeout=10ms")
+	db := open(t, d.owner+"&pool_max_conns=12&deadlock_timeout=10ms")
 	skus := []string{"cup", "fork", "spoon", "tea"}
 	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
 		for _, sku := range skus {

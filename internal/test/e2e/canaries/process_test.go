@@ -79,7 +79,7 @@ func TestCommands_PrintNoSecretWhenTheyFail(t *testing.T) {
 				"ORDERS_STRIPE_URL=http://" + plant("provider key") + "@provider.example", "ORDERS_JWKS_URL=http://u:" + plant("bearer token") + "@issuer.example",
 			},
 		} {
-			printed := failing(t, env.Environ(settings...), command...)
+			printed := failing(t, env.Environ(t, settings...), command...)
 			if leaks := n.search(printed); len(leaks) > 0 || strings.Contains(printed, password) {
 				t.Errorf("orders %s with %s prints a %s: %s", strings.Join(command, " "), name, password, printed)
 			}

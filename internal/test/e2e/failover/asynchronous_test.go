@@ -21,7 +21,7 @@ func TestReplay_ComesFromNoMemoryOfALostDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env, servers := newEnv(t, false)
-			setting := "ORDERS_DATABASE_URL=" + env.DatabaseURL + "&" + c.connections
+			setting := "ORDERS_DATABASE_URL=" + env.ServiceURL(t) + "&" + c.connections
 			first, other := env.StartReplica(t, setting), env.StartReplica(t, setting)
 			servers.StopStandby()
 			credit := env.CreditCall(t, e2e.Alice, "5.00")

@@ -56,6 +56,8 @@ func replaceClock(t testing.TB, env *e2e.Env) func() *e2e.Service {
 	env.Exec(t, `CREATE SCHEMA fake`)
 	env.Exec(t, `CREATE TABLE fake.ahead (by interval)`)
 	env.Exec(t, `INSERT INTO fake.ahead VALUES ($1)`, startClock)
+	env.Exec(t, `GRANT USAGE ON SCHEMA fake TO PUBLIC`)
+	env.Exec(t, `GRANT SELECT ON fake.ahead TO PUBLIC`)
 	for _, function := range []string{"now", "clock_timestamp"} {
 		env.Exec(t, `CREATE FUNCTION fake.`+function+`() RETURNS timestamptz LANGUAGE sql STABLE AS
 			'SELECT pg_catalog.`+function+`() + by FROM fake.ahead'`)

@@ -22,7 +22,7 @@ func TestService_OnStandbyIsUnavailableAndNotReady(t *testing.T) {
 	env.Connect(t)
 	commands := prepareEveryRoute(t, env.StartReplica(t))
 	awaitReplay(t, env, servers.StandbyURL())
-	wantReadsOnly(t, env.StartReplica(t, "ORDERS_DATABASE_URL="+servers.StandbyURL()), commands)
+	wantReadsOnly(t, env.StartReplica(t, "ORDERS_DATABASE_URL="+pgtest.AsService(t, servers.StandbyURL())), commands)
 }
 
 func TestService_WithReadOnlyTransactionsIsUnavailableAndNotReady(t *testing.T) {

@@ -71,7 +71,7 @@ func TestMigrate_GoesUpAndDownAndUp(t *testing.T) {
 	emptyDatabase(t, env)
 	migrate := func(direction string, version uint) {
 		t.Helper()
-		if got, want := output(t, binary, env.Environ(), "migrate", direction), versionLine(t, version); got != want {
+		if got, want := output(t, binary, env.OwnerEnviron(t), "migrate", direction), versionLine(t, version); got != want {
 			t.Errorf("orders migrate %s: %q, want %q", direction, got, want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestDatabaseURL_WorksForEveryCommand(t *testing.T) {
 				command string
 				want    uint
 			}{{"up", newest}, {"version", newest}, {"down", newest - 1}, {"up", newest}} {
-				if got, want := output(t, orders, env.Environ(), "migrate", c.command), versionLine(t, c.want); got != want {
+				if got, want := output(t, orders, env.OwnerEnviron(t), "migrate", c.command), versionLine(t, c.want); got != want {
 					t.Errorf("orders migrate %s: %q, want %q", c.command, got, want)
 				}
 			}
@@ -134,7 +134,7 @@ func TestMigrate_RunsConcurrently(t *testing.T) {
 	ends := make(chan error, processes)
 	for range processes {
 		cmd := exec.CommandContext(t.Context(), binary, "migrate", "up")
-		cmd.Env = append(systemEnviron(), env.Environ()...)
+		cmd.Env = append(systemEnviron(), env.OwnerEnviron(t)...)
 		go func() { ends <- cmd.Run() }()
 	}
 	for range processes {
@@ -142,14 +142,14 @@ func TestMigrate_RunsConcurrently(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got, want := output(t, binary, env.Environ(), "migrate", "version"), versionLine(t, newestVersion(t)); got != want {
+	if got, want := output(t, binary, env.OwnerEnviron(t), "migrate", "version"), versionLine(t, newestVersion(t)); got != want {
 		t.Errorf("orders migrate version: %q, want %q", got, want)
 	}
 }
 
 func TestMigrate_RefusesOtherDirections(t *testing.T) {
 	t.Parallel()
-	message := errorOf(t, e2e.BuildOrders(t), e2e.NewEnv(t).Environ(), "migrate", "sideways")
+	message := errorOf(t, e2e.BuildOrders(t), e2e.NewEnv(t).OwnerEnviron(t), "migrate", "sideways")
 	if !strings.Contains(message, `"sideways"`) || !strings.Contains(message, "up|down|version") {
 		t.Errorf("the error is %s", message)
 	}

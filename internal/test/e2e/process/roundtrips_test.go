@@ -21,7 +21,7 @@ const (
 // one connection, so that a statement that was prepared stays prepared.
 func startCounted(t testing.TB, env *e2e.Env) (*e2e.Service, *roundtrips.Proxy) {
 	t.Helper()
-	proxy, err := roundtrips.Start(env.DatabaseURL)
+	proxy, err := roundtrips.Start(env.ServiceURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}

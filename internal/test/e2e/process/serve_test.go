@@ -40,7 +40,7 @@ func TestServe_RefusesOutdatedSchema(t *testing.T) {
 			t.Parallel()
 			env := e2e.NewEnv(t)
 			outdate(t, env)
-			if message := errorOf(t, binary, env.Environ(), "serve"); !strings.Contains(message, "orders migrate up") {
+			if message := errorOf(t, binary, env.Environ(t), "serve"); !strings.Contains(message, "orders migrate up") {
 				t.Errorf("the error does not say what to do: %s", message)
 			}
 		})
@@ -92,7 +92,7 @@ func TestServe_ReportsPortInUseInOneLine(t *testing.T) {
 		for _, command := range [][]string{{orders, "serve"}, {dev, "--dir", t.TempDir()}} {
 			t.Run(filepath.Base(command[0])+" "+variable, func(t *testing.T) {
 				t.Parallel()
-				message := errorOf(t, command[0], env.Environ(variable+"="+addr), command[1:]...)
+				message := errorOf(t, command[0], env.Environ(t, variable+"="+addr), command[1:]...)
 				if !strings.Contains(message, addr) || !strings.Contains(message, variable) || strings.Contains(message, "\n") {
 					t.Errorf("not one line about %s and %s: %s", addr, variable, message)
 				}
@@ -113,7 +113,7 @@ func TestOrders_KeepsPasswordOutOfErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, command := range [][]string{{"serve"}, {"migrate", "up"}, {"migrate", "down"}, {"migrate", "version"}} {
-				message := errorOf(t, binary, env.Environ("ORDERS_DATABASE_URL="+url), command...)
+				message := errorOf(t, binary, env.Environ(t, "ORDERS_DATABASE_URL="+url), command...)
 				if strings.Contains(message, "hunter2") {
 					t.Errorf("orders %s: %s", strings.Join(command, " "), message)
 				}

@@ -85,7 +85,7 @@ func TestTLS_RefusesBrokenFilesAtTheStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, err := config.Read(env.Environ("ORDERS_TLS_CERT="+c.cert, "ORDERS_TLS_KEY="+c.key, "ORDERS_TLS_CLIENT_CA="+c.clientCA))
+			cfg, err := config.Read(env.Environ(t, "ORDERS_TLS_CERT="+c.cert, "ORDERS_TLS_KEY="+c.key, "ORDERS_TLS_CLIENT_CA="+c.clientCA))
 			if err != nil {
 				t.Fatal(err)
 			}
