@@ -28,6 +28,9 @@ type Database struct {
 	// time since it last compared everything, negative if it never did.
 	Mismatches        int64
 	ReconciliationAge time.Duration
+	// ExcessPrivileges is how many privileges the database role has that the service does
+	// not need.
+	ExcessPrivileges int
 }
 
 // ReadDatabase visits the database once.
@@ -43,6 +46,8 @@ var (
 		"Mismatches that reconciliation found in its last pass, or in the present one if those are more. Must be 0.", nil, nil)
 	reconciliationAge = prometheus.NewDesc("orders_reconciliation_age_seconds",
 		"Time since reconciliation last compared everything, absent if it never did.", nil, nil)
+	excessPrivileges = prometheus.NewDesc("orders_database_excess_privileges",
+		"Privileges of the database role that the service does not need. Should be 0.", nil, nil)
 )
 
 // databaseCollector reads the database when Prometheus asks. If the database does not
@@ -64,6 +69,7 @@ func (c *databaseCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- outboxOldest
 	ch <- mismatches
 	ch <- reconciliationAge
+	ch <- excessPrivileges
 }
 
 // Collect implements [prometheus.Collector].
@@ -77,6 +83,7 @@ func (c *databaseCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(outboxEvents, float64(found.OutboxEvents))
 	ch <- gauge(outboxOldest, found.OutboxOldest.Seconds())
 	ch <- gauge(mismatches, float64(found.Mismatches))
+	ch <- gauge(excessPrivileges, float64(found.ExcessPrivileges))
 	if found.ReconciliationAge >= 0 {
 		ch <- gauge(reconciliationAge, found.ReconciliationAge.Seconds())
 	}

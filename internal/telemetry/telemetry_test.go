@@ -43,10 +43,12 @@ func TestHandler_ReportsTheDatabase(t *testing.T) {
 	m.Database(func(context.Context) (telemetry.Database, error) {
 		return telemetry.Database{
 			OutboxEvents: 7, OutboxOldest: 1500 * time.Millisecond, Mismatches: 3, ReconciliationAge: time.Hour,
+			ExcessPrivileges: 2,
 		}, nil
 	})
 	wantMetrics(t, scrape(t, m), "orders_database_up 1", "orders_outbox_events 7", "orders_outbox_oldest_seconds 1.5",
-		"orders_reconciliation_mismatches 3", "orders_reconciliation_age_seconds 3600")
+		"orders_reconciliation_mismatches 3", "orders_reconciliation_age_seconds 3600",
+		"orders_database_excess_privileges 2")
 }
 
 // A database that is down costs its own metrics only, and one line in the log.

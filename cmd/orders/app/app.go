@@ -34,13 +34,14 @@ type App struct {
 	jobs      *jobs.Runner
 	metrics   *telemetry.Metrics
 	readiness *readiness
+	granted   string // the role that migrations grant privileges to
 	log       zerolog.Logger
 	draining  atomic.Bool
 }
 
 // New puts the service together. It fails if the schema is older than the binary.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
-	a := &App{metrics: telemetry.New(log), log: log}
+	a := &App{metrics: telemetry.New(log), granted: cfg.DatabaseRole, log: log}
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
 		a.Close()
@@ -80,6 +81,9 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 		return postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns})
 	}
 	if a.readyDB, err = open(1); err != nil {
+		return err
+	}
+	if err = a.checkRole(ctx); err != nil {
 		return err
 	}
 	state, err := a.readyDB.State(ctx)

@@ -63,6 +63,13 @@ func (a *App) checkReadiness(ctx context.Context) error {
 	if err := checkSchema(state); err != nil {
 		return err
 	}
+	privileges, err := migrations.CheckPrivileges(ctx, a.readyDB.Pool())
+	if err != nil {
+		return err
+	}
+	if err := privileges.Err(a.granted); err != nil {
+		return err
+	}
 	return a.tokens.Ready(ctx)
 }
 
