@@ -87,7 +87,10 @@ func TestDev_ReportsAPortInUseBeforeItStartsAnything(t *testing.T) {
 func TestDev_RefusesDataFromBeforeTheFirstRelease(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
-	makeOldDatabase(t, dir)
+	onData(t, dir, `
+		CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL);
+		INSERT INTO schema_migrations VALUES (6, false);
+		CREATE TABLE movement (id bigint PRIMARY KEY)`)
 	var out bytes.Buffer
 
 	err := run(t.Context(), []string{"--dir", dir}, anyPorts, &out)
@@ -102,8 +105,8 @@ func TestDev_RefusesDataFromBeforeTheFirstRelease(t *testing.T) {
 	}
 }
 
-// makeOldDatabase leaves in dir what an orders-dev from before the first release left.
-func makeOldDatabase(t *testing.T, dir string) {
+// onData executes statements on the database in dir while no orders-dev runs there.
+func onData(t *testing.T, dir, statements string) {
 	t.Helper()
 	server, err := devpostgres.Start(t.Context(), devpostgres.Config{DataDir: filepath.Join(dir, "postgres")})
 	if err != nil {
@@ -122,11 +125,7 @@ func makeOldDatabase(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
-	_, err = conn.Exec(t.Context(), `
-		CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL);
-		INSERT INTO schema_migrations VALUES (6, false);
-		CREATE TABLE movement (id bigint PRIMARY KEY)`)
-	if err != nil {
+	if _, err = conn.Exec(t.Context(), statements); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -166,11 +165,27 @@ func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
 	}
 }
 
+// An earlier version connected as the owner of the database, and made no roles.
+func TestDev_ConnectsTheServiceWithARoleOfItsOwn(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	startDev(t, dir).stop(t)
+	onData(t, dir, `DROP OWNED BY orders_service, orders_app; DROP ROLE orders_app, orders_service`)
+
+	d := startDev(t, dir)
+	d.stop(t)
+
+	if strings.Contains(d.printed, "database role may do too much") {
+		t.Errorf("orders-dev printed %s", d.printed)
+	}
+}
+
 // running is an orders-dev in this process.
 type running struct {
-	url    string
-	cancel context.CancelFunc
-	ended  chan error
+	url     string
+	printed string // up to the address
+	cancel  context.CancelFunc
+	ended   chan error
 }
 
 // startDev starts orders-dev and returns when the service is ready.
@@ -185,14 +200,14 @@ func startDev(t *testing.T, dir string) *running {
 		d.ended <- err
 	}()
 	t.Cleanup(cancel)
-	d.url = readURL(t, read, d.ended)
+	d.url, d.printed = readURL(t, read, d.ended)
 	testwait.Until(t, "the service is ready", func() bool { return d.get(t, "/health/ready", "") == http.StatusOK })
 	return d
 }
 
-// readURL returns the address that the printed session begins with, and discards what
-// is printed after it.
-func readURL(t *testing.T, out io.Reader, ended <-chan error) string {
+// readURL returns the address that the printed session begins with, and what was printed
+// until then. It discards what is printed after it.
+func readURL(t *testing.T, out io.Reader, ended <-chan error) (url, before string) {
 	t.Helper()
 	var printed bytes.Buffer
 	address := regexp.MustCompile(`(?m)^ORDERS=(\S+)\n`)
@@ -201,7 +216,7 @@ func readURL(t *testing.T, out io.Reader, ended <-chan error) string {
 		printed.Write(buffer[:n])
 		if match := address.FindSubmatch(printed.Bytes()); match != nil {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return string(match[1])
+			return string(match[1]), printed.String()
 		}
 		if err != nil {
 			t.Fatalf("orders-dev ended: %v; it printed %q", <-ended, printed.String())

@@ -26,6 +26,10 @@ const (
 	stripeDatabase = "provider"
 )
 
+// serviceRole is the role that the service connects as. The owner of the database, who
+// migrates it, is the superuser of the cluster.
+const serviceRole = "orders_app"
+
 // servers are what the service needs around it: PostgreSQL, a broker, a token issuer
 // and a double of the card provider.
 type servers struct {
@@ -95,7 +99,7 @@ func (s *servers) serviceEnviron() []string {
 		"ORDERS_LOG_FORMAT=console",
 	}
 	fixed := []string{
-		"ORDERS_DATABASE_URL=postgres://127.0.0.1", // startPostgres replaces it
+		"ORDERS_DATABASE_URL=postgres://127.0.0.1", // migrate replaces it
 		"ORDERS_NATS_URL=nats://127.0.0.1",         // startBroker replaces it
 		"ORDERS_STRIPE_KEY=development",
 		"ORDERS_STRIPE_WEBHOOK_SECRET=" + rand.Text(),
@@ -122,16 +126,28 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.cfg.DatabaseURL = s.postgres.URL(ordersDatabase)
 	return nil
 }
 
+// migrate migrates the database as its owner, and lets the service use it with its own
+// role.
 func (s *servers) migrate(ctx context.Context) error {
-	err := migrations.Up(ctx, s.cfg.DatabaseURL)
+	owner := s.postgres.URL(ordersDatabase)
+	err := migrations.Up(ctx, owner)
 	if errors.Is(err, migrations.ErrBeforeFirstRelease) {
 		return fmt.Errorf("%w: remove its data with `rm -r %s` and start again", err, s.dir)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := migrations.Grant(ctx, owner, s.cfg.DatabaseRole); err != nil {
+		return err
+	}
+	if err := devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole); err != nil {
+		return err
+	}
+	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, ordersDatabase)
+	return nil
 }
 
 func (s *servers) startStripe(ctx context.Context) error {
