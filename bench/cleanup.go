@@ -65,7 +65,7 @@ func (b *bench) restartWithExpired(ctx context.Context, t *target, n int64) erro
 	if err != nil {
 		return err
 	}
-	return b.serve(ctx, t, b.cluster.URL(t.database), b.pool)
+	return b.serve(ctx, t, t.serviceURL(), b.pool)
 }
 
 // measureWith takes samples until no expired records are left.

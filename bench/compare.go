@@ -23,7 +23,7 @@ func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := b.serve(ctx, t, b.cluster.URL(t.database), b.pool); err != nil {
+	if err := b.serve(ctx, t, t.serviceURL(), b.pool); err != nil {
 		return err
 	}
 	all := b.plan(commands, probes)

@@ -20,7 +20,7 @@ func (b *bench) growth(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	for _, t := range []*target{empty, large} {
-		if err := b.serve(ctx, t, b.cluster.URL(t.database), b.pool); err != nil {
+		if err := b.serve(ctx, t, t.serviceURL(), b.pool); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ type probe struct {
 func (b *bench) probeAll(
 	ctx context.Context, t *target, commands []command,
 ) (map[string]probe, error) {
-	proxy, err := roundtrips.Start(b.cluster.URL(t.database))
+	proxy, err := roundtrips.Start(t.serviceURL())
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (s *service) command(ctx context.Context, binary, databaseURL string, iss *
 		// A few principals send what many do elsewhere, and every request is counted.
 		"ORDERS_UNLIMITED_ROLES=none", "ORDERS_IN_FLIGHT=1000000",
 		"ORDERS_REQUESTS_PER_MINUTE=1000000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000000",
-		"ORDERS_RESERVATION_TTL=24h", // no reservation expires during a long run
+		"ORDERS_RESERVATION_TTL=24h",                                            // no reservation expires during a long run
 		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000", // checked, and not reached
 	}
 	return cmd

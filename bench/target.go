@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	devissuer "example.com/orders/internal/dev/issuer"
+	devpostgres "example.com/orders/internal/dev/postgres"
 	"example.com/orders/migrations"
 )
 
@@ -77,7 +78,7 @@ func newTarget(ctx context.Context, c *cluster, database string, tok tokens) (*t
 	if err := c.EnsureDatabase(ctx, database); err != nil {
 		return nil, err
 	}
-	if err := migrations.Up(ctx, c.URL(database)); err != nil {
+	if err := t.migrate(ctx); err != nil {
 		return nil, err
 	}
 	if err := t.connect(ctx); err != nil {
@@ -85,6 +86,27 @@ func newTarget(ctx context.Context, c *cluster, database string, tok tokens) (*t
 	}
 	return t, t.seed(ctx)
 }
+
+// serviceRole is the role that the service connects as, serviceGroup the role that has its
+// privileges.
+const (
+	serviceRole  = "orders_app"
+	serviceGroup = "orders_service"
+)
+
+func (t *target) migrate(ctx context.Context) error {
+	owner := t.cluster.URL(t.database)
+	if err := migrations.Up(ctx, owner); err != nil {
+		return err
+	}
+	if err := migrations.Grant(ctx, owner, serviceGroup); err != nil {
+		return err
+	}
+	return devpostgres.EnsureLogin(ctx, owner, serviceRole, serviceGroup)
+}
+
+// serviceURL returns the URL of the database for the role of the service.
+func (t *target) serviceURL() string { return t.cluster.URLAs(serviceRole, t.database) }
 
 func (t *target) connect(ctx context.Context) error {
 	var err error
