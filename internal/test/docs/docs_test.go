@@ -72,20 +72,59 @@ func TestNamedFilesExist(t *testing.T) {
 	}
 }
 
-// A name that ends in "…" matches every test that begins with it.
+// namedTest matches a test that a page names. A name that ends in "…" stands for every
+// test that begins with it.
+var namedTest = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9_]*)(…?)`")
+
+// isNamed reports whether a match of namedTest stands for a test.
+func isNamed(match []string, test string) bool {
+	return test == match[1] || match[2] != "" && strings.HasPrefix(test, match[1])
+}
+
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	names := testNames(t)
-	named := regexp.MustCompile("`(Test[A-Z][A-Za-z0-9_]*)(…?)`")
 	for _, p := range pages(t) {
-		for _, match := range named.FindAllStringSubmatch(p.text, -1) {
-			name, prefix := match[1], match[2] != ""
-			isNamed := func(n string) bool { return n == name || prefix && strings.HasPrefix(n, name) }
-			if !slices.ContainsFunc(names, isNamed) {
-				t.Errorf("%s names %s, and there is no such test", p.path, name)
+		for _, match := range namedTest.FindAllStringSubmatch(p.text, -1) {
+			if !slices.ContainsFunc(names, func(n string) bool { return isNamed(match, n) }) {
+				t.Errorf("%s names %s, and there is no such test", p.path, match[1])
 			}
 		}
 	}
+}
+
+// A rule counts only if somebody notices its absence: each test that docs/auth-rules.md
+// names, and one at least for each risk in docs/security.md, fails for a mutant.
+func TestEveryRuleHasAMutant(t *testing.T) {
+	t.Parallel()
+	kills := regexp.MustCompile(`"(Test[A-Z][A-Za-z0-9_]*)"`)
+	var killers []string
+	for _, path := range filesBelow(t, "internal/test/mutants", ".go") {
+		for _, match := range kills.FindAllStringSubmatch(read(t, path), -1) {
+			killers = append(killers, match[1])
+		}
+	}
+	for line := range strings.Lines(read(t, filepath.Join(root, "docs", "auth-rules.md"))) {
+		for _, name := range testsWithout(killers, line) {
+			t.Errorf("docs/auth-rules.md names %s, and no mutant makes it fail: %s", name, line)
+		}
+	}
+	for line := range strings.Lines(read(t, filepath.Join(root, "docs", "security.md"))) {
+		if strings.HasPrefix(line, "| API") && len(testsWithout(killers, line)) == len(namedTest.FindAllString(line, -1)) {
+			t.Errorf("docs/security.md names no test that a mutant makes fail: %s", line)
+		}
+	}
+}
+
+// testsWithout returns the tests that a line names and that are none of the killers.
+func testsWithout(killers []string, line string) []string {
+	var missing []string
+	for _, match := range namedTest.FindAllStringSubmatch(line, -1) {
+		if !slices.ContainsFunc(killers, func(k string) bool { return isNamed(match, k) }) {
+			missing = append(missing, match[1])
+		}
+	}
+	return missing
 }
 
 func TestNamedMakeTargetsExist(t *testing.T) {

@@ -27,15 +27,20 @@ type mutant struct {
 	// file is where, relative to the root of the repository. The text before, which occurs
 	// once in it, becomes the text after.
 	file, before, after string
-	// test is the name of the test that fails then, pkg its package.
+	// pkg and test are the package and the name of the test that fails then.
 	pkg, test string
 }
 
+// testTimeout ends a mutant whose test waits forever. The panic of the test counts as a
+// failure.
+const testTimeout = "2m"
+
 func main() {
-	only := flag.String("only", "", "regular expression of the protections to take away; default all")
+	only := flag.String("only", "", "regular expression of the mutants, each \"area: protection\"; default all")
+	list := flag.Bool("list", false, "list the mutants and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *only, os.Stdout)
+	err := run(ctx, *only, *list, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -43,41 +48,105 @@ func main() {
 	}
 }
 
-// run takes the protections away whose names match. It returns an error that counts those
-// which no test missed.
-func run(ctx context.Context, only string, out io.Writer) error {
-	chosen, err := regexp.Compile(only)
+// run takes the protections away whose names match, or lists them. It returns an error
+// that names those which no test missed.
+func run(ctx context.Context, only string, list bool, out io.Writer) error {
+	chosen, err := choose(only)
 	if err != nil {
 		return err
 	}
-	tried, survived := 0, 0
-	for _, m := range all() {
-		if !chosen.MatchString(m.protection) {
-			continue
+	if list {
+		for _, a := range chosen {
+			for _, m := range a.mutants {
+				say(out, "%s: %s: %s in %s\n", a.name, m.protection, m.test, m.pkg)
+			}
 		}
-		tried++
-		killed, err := m.run(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.protection, err)
-		}
-		verdict := "killed by"
-		if !killed {
-			survived++
-			verdict = "SURVIVED"
-		}
-		if _, err := fmt.Fprintf(out, "%-60s %s %s\n", m.protection, verdict, m.test); err != nil {
-			return err
-		}
+		return nil
 	}
-	if survived > 0 || tried == 0 {
-		return fmt.Errorf("%d of %d protections were taken away and no test failed", survived, tried)
+	if err := passUnchanged(ctx, chosen, out); err != nil {
+		return err
 	}
-	_, err = fmt.Fprintf(out, "%d protections taken away, each missed by its test\n", tried)
-	return err
+	return takeAway(ctx, chosen, out)
 }
 
-// run reports whether the test fails without the protection. It must pass with it, and it
-// must compile without it: a program that does not build protects nothing.
+// choose returns the mutants whose names match, by area.
+func choose(only string) ([]area, error) {
+	name, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
+	var chosen []area
+	for _, a := range areas {
+		found := area{name: a.name}
+		for _, m := range a.mutants {
+			if name.MatchString(a.name + ": " + m.protection) {
+				found.mutants = append(found.mutants, m)
+			}
+		}
+		if len(found.mutants) > 0 {
+			chosen = append(chosen, found)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("no mutant matches")
+	}
+	return chosen, nil
+}
+
+// passUnchanged runs the tests of the mutants once each, without any change: they must
+// pass. A test that fails in any case would kill every mutant.
+func passUnchanged(ctx context.Context, chosen []area, out io.Writer) error {
+	tests := map[string][]string{} // by package
+	for _, a := range chosen {
+		for _, m := range a.mutants {
+			tests[m.pkg] = append(tests[m.pkg], m.test)
+		}
+	}
+	for pkg, names := range tests {
+		output, err := goTest(ctx, os.Environ(), pkg, strings.Join(names, "|"))
+		for _, name := range names {
+			if !strings.Contains(output, "--- PASS: "+name+" (") {
+				return fmt.Errorf("%s fails without any change: %w\n%s", name, err, output)
+			}
+		}
+		say(out, "unchanged, the tests in %s pass\n", pkg)
+	}
+	return nil
+}
+
+// takeAway takes the protections away and says for each whether its test failed.
+func takeAway(ctx context.Context, chosen []area, out io.Writer) error {
+	var bad []error
+	var summary strings.Builder
+	for _, a := range chosen {
+		killed := 0
+		for _, m := range a.mutants {
+			missed, err := m.run(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			verdict := "killed by"
+			switch {
+			case err != nil:
+				verdict = "DOES NOT RUN, for"
+				bad = append(bad, fmt.Errorf("%s: %s: %w", a.name, m.protection, err))
+			case missed:
+				killed++
+			default:
+				verdict = "SURVIVED"
+				bad = append(bad, fmt.Errorf("%s: %s: no test failed", a.name, m.protection))
+			}
+			say(out, "%-14s %-62s %s %s\n", a.name, m.protection, verdict, m.test)
+		}
+		say(&summary, "%-14s %3d of %3d killed\n", a.name, killed, len(a.mutants))
+	}
+	say(out, "\n%s", summary.String())
+	return errors.Join(bad...)
+}
+
+// run reports whether the test fails without the protection. The program must compile
+// without it: one that does not build protects nothing. Nor does a data race count, which
+// says nothing about the protection.
 func (m mutant) run(ctx context.Context) (killed bool, err error) {
 	dir, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
@@ -88,26 +157,28 @@ func (m mutant) run(ctx context.Context) (killed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if passes, output := m.runTest(ctx, os.Environ()); !passes {
-		return false, fmt.Errorf("%s fails without any change:\n%s", m.test, output)
-	}
 	// A variable instead of an argument: it also reaches the binaries that the test builds.
-	passes, output := m.runTest(ctx, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay))
-	if !passes && !strings.Contains(output, "--- FAIL") && !strings.Contains(output, "panic:") {
-		return false, fmt.Errorf("the mutant does not run:\n%s", output)
+	output, failed := goTest(ctx, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay), m.pkg, m.test)
+	switch {
+	case failed == nil:
+		return false, nil
+	case strings.Contains(output, "DATA RACE"),
+		!strings.Contains(output, "--- FAIL: "+m.test+" (") && !strings.Contains(output, "panic: "):
+		return false, fmt.Errorf("the mutant does not run: %w\n%s", failed, output)
 	}
-	return !passes, ctx.Err()
+	return true, nil
 }
 
-// runTest reports whether the test passes. A test that does not exist fails.
-func (m mutant) runTest(ctx context.Context, environ []string) (passes bool, output string) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-run", "^"+m.test+"$", m.pkg)
+// goTest runs the tests of a package whose names match, and returns what they print.
+func goTest(ctx context.Context, environ []string, pkg, names string) (output string, err error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-v", "-timeout="+testTimeout, "-run=^("+names+")$", pkg)
 	cmd.Env = environ
 	printed, err := cmd.CombinedOutput()
-	return err == nil && !strings.Contains(string(printed), "no tests to run"), string(printed)
+	return string(printed), err
 }
 
-// overlay writes the changed file, and the description of the overlay, which it returns.
+// overlay writes the changed file, and the description of the overlay, whose path it
+// returns.
 func (m mutant) overlay(dir string) (string, error) {
 	changed, err := m.mutate()
 	if err != nil {
@@ -137,3 +208,6 @@ func (m mutant) mutate() ([]byte, error) {
 	}
 	return []byte(strings.Replace(string(text), m.before, m.after, 1)), nil
 }
+
+// say prints progress. Nobody reads an error of the terminal.
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }

@@ -57,6 +57,14 @@ var fetchMutants = []mutant{
 
 // claimMutants are about what a token says.
 var claimMutants = []mutant{
+	{
+		"the signature is verified", auth,
+		"if err != nil {\n\t\treturn verified{}, err\n\t}\n\tkey, known", "if err != nil && !errors.Is(err, jwt.ErrTokenSignatureInvalid) {\n\t\treturn verified{}, err\n\t}\n\tkey, known",
+		authPkg, badToken,
+	},
+	{"the leeway is bounded", auth, `leeway = 30 * time.Second`, `leeway = 10 * time.Minute`, authPkg, badToken},
+	{"a bad token is 401", auth, `return identity{}, errUnauthenticated()`, `return identity{}, newProblem(wire.ProblemCodeForbiddenRole, "bad token")`, authPkg, badToken},
+	{"the service is not ready without keys", jwks, `return errors.New("the issuer's signing keys are not loaded")`, `return nil`, authPkg, "TestKeys_ServiceIsNotReadyWithoutThemAndRecovers"},
 	{"the issuer is checked", auth, `jwt.WithIssuer(cfg.Issuer), `, ``, authPkg, badToken},
 	{"the audience is checked", auth, `jwt.WithAudience(cfg.Audience),`, ``, authPkg, badToken},
 	{"every token expires", auth, `jwt.WithExpirationRequired(), `, ``, authPkg, badToken},
