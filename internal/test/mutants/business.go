@@ -89,7 +89,7 @@ var businessMutants = []mutant{
 		"the status follows the table of transitions",
 		"internal/core/order/order.go",
 		`if !o.Status.leadsTo(next) {`, `if false {`,
-		orders, "TestAdvance_SetsOnlyDeliveryStatuses",
+		orders, "TestOrder_FollowsTheTableOfTransitions",
 	},
 	{
 		"a seller sets delivery statuses only",

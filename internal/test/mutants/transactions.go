@@ -13,7 +13,7 @@ var transactionMutants = []mutant{
 		"a fatal error does not prove a rollback",
 		"internal/adapters/out/postgres/errors.go",
 		`return ok && !e.fatal && slices`, `return ok && slices`,
-		store, "TestServerErrors_AreClassified",
+		store, "TestCommit_IsUnknownAfterAFatalError",
 	},
 	{
 		"only listed errors prove a rollback",
@@ -25,7 +25,7 @@ var transactionMutants = []mutant{
 		"the unknown completion of a statement proves no rollback",
 		"internal/adapters/out/postgres/errors.go",
 		`"40000", "40001", "40002", "40P01",`, `"40",`,
-		store, "TestServerErrors_AreClassified",
+		store, "TestCommit_IsUnknownWhenAPoolerAnswersForTheServer",
 	},
 	{
 		"a transaction that lost a race runs again",
@@ -49,7 +49,7 @@ var transactionMutants = []mutant{
 		"a lost race runs a bounded number of times",
 		"internal/adapters/out/postgres/tx.go",
 		`maxRuns = 5`, `maxRuns = 50`,
-		store, "TestTransaction_RunsAgainAfterALostRace",
+		store, "TestServerErrors_AreClassified",
 	},
 	{
 		"a COMMIT that rolled back is a failure",
