@@ -87,7 +87,8 @@ func isEncryptedDatabase(databaseURL string) bool {
 	if err != nil {
 		return true
 	}
-	attempts := append(cfg.Fallbacks, &pgconn.FallbackConfig{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig})
+	first := &pgconn.FallbackConfig{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}
+	attempts := slices.Concat([]*pgconn.FallbackConfig{first}, cfg.Fallbacks)
 	return !slices.ContainsFunc(attempts, func(attempt *pgconn.FallbackConfig) bool {
 		network, _ := pgconn.NetworkAddress(attempt.Host, attempt.Port)
 		return network != "unix" && attempt.TLSConfig == nil && !isLoopback(attempt.Host)

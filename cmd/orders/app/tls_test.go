@@ -45,9 +45,8 @@ func TestClientCertificate_IsCheckedForAsLongAsItsConnectionIsOpen(t *testing.T)
 	}
 }
 
-// serveTLS serves h as the public listener with a certificate. It returns a connection of
-// a client that speaks HTTP/2.
-func serveTLS(t *testing.T, server *http.Server) *tls.Conn {
+// newTestCertificates returns certificates with files of their own, and their CA.
+func newTestCertificates(t *testing.T, log zerolog.Logger) (*certificates, *testcert.Authority) {
 	t.Helper()
 	ca, dir := testcert.NewAuthority(t), t.TempDir()
 	pair := ca.Server(t)
@@ -57,10 +56,38 @@ func serveTLS(t *testing.T, server *http.Server) *tls.Conn {
 			t.Fatal(err)
 		}
 	}
-	certs, err := newCertificates(cfg, zerolog.Nop())
+	certs, err := newCertificates(cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return certs, ca
+}
+
+func TestCertificates_LogAChangeThatCannotBeUsedOnce(t *testing.T) {
+	t.Parallel()
+	var log logBuffer
+	certs, _ := newTestCertificates(t, zerolog.New(&log))
+	before := certs.latest()
+	if err := os.WriteFile(certs.cfg.TLSKey, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		certs.checked = time.Time{} // the interval has passed
+		if certs.latest() != before {
+			t.Error("the pair that works is not in use any more")
+		}
+	}
+	lines := log.lines(t)
+	if len(lines) != 1 || lines[0]["message"] != "tls certificate reload failed" {
+		t.Errorf("the log is %v, want one failure", lines)
+	}
+}
+
+// serveTLS serves as the public listener does with a certificate. It returns a connection
+// of a client that speaks HTTP/2.
+func serveTLS(t *testing.T, server *http.Server) *tls.Conn {
+	t.Helper()
+	certs, ca := newTestCertificates(t, zerolog.Nop())
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

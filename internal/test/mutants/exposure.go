@@ -24,7 +24,7 @@ var exposureMutants = []mutant{
 	{
 		"a database URL may not fall back to plain text",
 		"internal/config/unsafe.go",
-		`attempts := append(cfg.Fallbacks, `, `attempts := append([]*pgconn.FallbackConfig(nil), `,
+		`{first}, cfg.Fallbacks)`, `{first})`,
 		"./internal/config", "TestRead_RefusesUnsafeSettings",
 	},
 	{
@@ -85,7 +85,7 @@ var exposureMutants = []mutant{
 		"cmd/orders/app/tls.go",
 		`	c.seen = files
 	fresh`, `	fresh`,
-		"./internal/test/e2e/transport", "TestTLS_KeepsThePairWhoseSuccessorIsBroken",
+		"./cmd/orders/app", "TestCertificates_LogAChangeThatCannotBeUsedOnce",
 	},
 	{
 		"a CA file without a certificate is refused",

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func newFiles(t testing.TB, pair testcert.Pair, clientCA []byte) *files {
 func (f *files) replace(t testing.TB, pair testcert.Pair, clientCA []byte) {
 	t.Helper()
 	f.version++
-	version := filepath.Join(f.dir, "v"+string(rune('0'+f.version)))
+	version := filepath.Join(f.dir, "v"+strconv.Itoa(f.version))
 	if err := os.Mkdir(version, 0o700); err != nil {
 		t.Fatal(err)
 	}

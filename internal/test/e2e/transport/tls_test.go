@@ -29,7 +29,7 @@ func TestTLS_ServesHTTP2AndHTTP1(t *testing.T) {
 			TLSClientConfig:   &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2: attempt,
 		}
-		defer transport.CloseIdleConnections()
+		t.Cleanup(transport.CloseIdleConnections)
 		resp, err := (&http.Client{Transport: transport}).Get(s.URL + "/health/ready")
 		if err != nil {
 			t.Fatal(err)
@@ -126,6 +126,7 @@ func TestTLS_RotatesCertificatesWithoutFailingRequests(t *testing.T) {
 
 // keepCalling calls the service until stopping is closed. Every call must succeed.
 func keepCalling(t *testing.T, s *e2e.Service, stopping <-chan struct{}) {
+	t.Helper()
 	for {
 		select {
 		case <-stopping:
