@@ -70,7 +70,7 @@ var secretsMutants = []mutant{
 	{
 		"an instance repeats plain ids only",
 		"internal/adapters/in/http/instance.go",
-		`if form == nil || !form.MatchString(value) ||`, `if`,
+		`if form == nil || !form.MatchString(value) ||`, `if form == nil ||`,
 		inHTTP, "TestInstance_RepeatsOnlyPlainIDsOfKnownPaths",
 	},
 	{
@@ -149,7 +149,7 @@ var secretsMutants = []mutant{
 	{
 		"the documentation runs no script but its own",
 		"internal/adapters/in/http/docs.go",
-		`scripts := "script-src 'self'"`, `scripts := "script-src 'self' 'unsafe-inline'"`,
+		`"script-src 'self'"`, `"script-src 'self' 'unsafe-inline'"`,
 		inHTTP, "TestDocs_RunOnlyTheirOwnScripts",
 	},
 	{

@@ -173,10 +173,8 @@ func hasCardGroups(shortest int, groups []string) bool {
 		if isCardNumber(shortest, first) {
 			return true
 		}
-		number := first
 		for j := i + 1; j < min(i+maxGroups, len(groups)) && len(groups[j-1]) >= 4; j++ {
-			number += groups[j]
-			if isCardNumber(shortest, number) {
+			if isCardNumber(shortest, strings.Join(groups[i:j+1], "")) {
 				return true
 			}
 		}

@@ -120,14 +120,14 @@ func base32(random *rand.Rand, n int) string {
 
 // A program that makes its keys and ids at random is never refused by chance.
 func TestHasCardNumber_NeverFindsOneInGeneratedIDs(t *testing.T) {
-	random := rand.New(rand.NewPCG(20, 26)) //nolint:gosec // the same ids in every run
+	random := rand.New(rand.NewPCG(20, 26)) // the same ids in every run
 	for name, generate := range map[string]func(i int) string{
 		"UUID": func(int) string {
 			h := hexadecimal(random, 32)
 			return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 		},
 		"UUID of the library": func(int) string { return uuid.NewString() },
-		"UUID of digits": func(i int) string {
+		"UUID of digits": func(int) string {
 			d := strconv.FormatUint(random.Uint64()>>2|1<<62, 10)[:16] + strconv.FormatUint(random.Uint64()>>2|1<<62, 10)[:16]
 			return d[:8] + "-" + d[8:12] + "-" + d[12:16] + "-" + d[16:20] + "-" + d[20:]
 		},

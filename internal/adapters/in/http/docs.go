@@ -59,13 +59,13 @@ var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 // tokens into the page, so it may load nothing but itself, call nothing but this service,
 // and run no script but its own, which the policy names by their hashes.
 func docsPolicy(page []byte) string {
-	scripts := "script-src 'self'"
+	scripts := []string{"script-src 'self'"}
 	for _, script := range inlineScript.FindAllSubmatch(page, -1) {
 		sum := sha256.Sum256(script[1])
-		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		scripts = append(scripts, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
 	}
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-		"connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " + scripts
+		"connect-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; " + strings.Join(scripts, " ")
 }
 
 // getDocs serves the documentation page.
