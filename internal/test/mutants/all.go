@@ -26,6 +26,7 @@ var areas = []area{
 	{"exposure", exposureMutants},
 	{"limits", limitsMutants},
 	{"secrets", secretsMutants},
+	{"parsing", parsingMutants},
 }
 
 // all returns every mutant, by area.

@@ -238,4 +238,3 @@ func (op operation) webhookDamages() []damage {
 		r.text = new(jsonOf(r.body) + strings.Repeat(" ", 256<<10))
 	}, "413 body_too_large", ""})
 }
-
