@@ -3,6 +3,7 @@ package generated_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func (op operation) routeDamages() []damage {
 		func(method string) bool { return slices.Contains(op.methods, method) })
 	return []damage{
 		{"wrong method", func(t *rapid.T, r *request) { r.method = rapid.SampledFrom(others).Draw(t, "method") }, "405 method_not_allowed", ""},
-		{"unknown path", func(t *rapid.T, r *request) { r.query, r.suffix = nil, "/nowhere/at/all" }, "404 not_found", ""},
+		{"unknown path", func(_ *rapid.T, r *request) { r.query, r.suffix = nil, "/nowhere/at/all" }, "404 not_found", ""},
 	}
 }
 
@@ -133,11 +134,7 @@ func (op operation) formDamages() []damage {
 		"no media type": {"Content-Type": {}}, "other media type": {"Content-Type": {"text/plain"}},
 		"other charset": {"Content-Type": {"application/json; charset=koi8-r"}}, "compressed": {"Content-Encoding": {"gzip"}},
 	} {
-		found = append(found, damage{kind, func(_ *rapid.T, r *request) {
-			for name, values := range header {
-				r.header[name] = values
-			}
-		}, "415 unsupported_media_type", ""})
+		found = append(found, damage{kind, func(_ *rapid.T, r *request) { maps.Copy(r.header, header) }, "415 unsupported_media_type", ""})
 	}
 	return found
 }
