@@ -27,6 +27,7 @@ var areas = []area{
 	{"limits", limitsMutants},
 	{"secrets", secretsMutants},
 	{"parsing", parsingMutants},
+	{"privilege", privilegeMutants},
 }
 
 // all returns every mutant, by area.
