@@ -311,7 +311,7 @@ func TestPrivileges_ErrNamesAFewOfMany(t *testing.T) {
 	role := newRole(t, owner, "LOGIN")
 	p := privileges(t, strings.Replace(owner, "postgres@", role+"@", 1))
 	err := p.Err(group)
-	want := fmt.Sprintf(`the database role "%s" lacks %s and %d more privileges: `, role, strings.Join(p.Missing[:3], ", "), len(p.Missing)-3)
+	want := fmt.Sprintf(`the database role %q lacks %s and %d more privileges: `, role, strings.Join(p.Missing[:3], ", "), len(p.Missing)-3)
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("err = %v\nwant  %s", err, want)
 	}
