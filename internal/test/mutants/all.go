@@ -28,6 +28,7 @@ var areas = []area{
 	{"secrets", secretsMutants},
 	{"parsing", parsingMutants},
 	{"privilege", privilegeMutants},
+	{"hoarding", hoardingMutants},
 }
 
 // all returns every mutant, by area.
