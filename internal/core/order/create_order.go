@@ -54,8 +54,8 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if o, repeated = basket.Prior, basket.Prior != nil; repeated {
 			return o.repeats(cmd)
 		}
-		if basket.ReferenceTaken {
-			return core.ReferenceTaken("an order")
+		if err := basket.allowsAnother(s.MaxUnpaidOrders); err != nil {
+			return err
 		}
 		o, err = newOrder(cmd.Items, basket.Stock)
 		if err != nil {
@@ -63,9 +63,6 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		}
 		o.CustomerID, o.Reference, o.CreatedBy = customerID, cmd.Reference, by
 		if _, err := grant.Authorise(o.Owners()); err != nil {
-			return err
-		}
-		if err := basket.allowUnpaid(s.MaxUnpaidOrders); err != nil {
 			return err
 		}
 		if err := tx.openOrder(ctx, o, basket.Stock, s.ReservationTTL); err != nil {
@@ -105,11 +102,15 @@ func (o *Order) repeats(cmd CreateOrder) error {
 	return nil
 }
 
-// allowUnpaid refuses one more unpaid order than the bound allows, 0 for any number. The
-// orders of each actor have a bound of their own: otherwise a seller, who orders in the
-// name of any customer, could keep that customer from ordering.
-func (b Basket) allowUnpaid(limit int) error {
-	if limit > 0 && b.Unpaid >= limit {
+// allowsAnother refuses an order whose reference the customer has used, and one more
+// unpaid order than maxUnpaid, 0 for any number. The orders of each actor have a bound of
+// their own: otherwise a seller, who orders in the name of any customer, could keep that
+// customer from ordering.
+func (b Basket) allowsAnother(maxUnpaid int) error {
+	if b.ReferenceTaken {
+		return core.ReferenceTaken("an order")
+	}
+	if maxUnpaid > 0 && b.Unpaid >= maxUnpaid {
 		return core.Refuse(core.CodeUnpaidOrdersLimit, fmt.Sprintf(
 			"the customer already has %d unpaid orders; pay or cancel one of them", b.Unpaid))
 	}

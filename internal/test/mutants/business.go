@@ -154,7 +154,7 @@ var businessMutants = []mutant{
 	{
 		"a reference makes one order",
 		"internal/core/order/create_order.go",
-		`if basket.ReferenceTaken {`, `if false {`,
+		`if b.ReferenceTaken {`, `if false {`,
 		useCase, "TestReference_StopsTheSameIntentUnderAnotherKey",
 	},
 	{

@@ -5,7 +5,7 @@ var hoardingMutants = []mutant{
 	{
 		"hoarding: a customer has a bounded number of unpaid orders",
 		"internal/core/order/create_order.go",
-		`if limit > 0 && b.Unpaid >= limit {`, `if false {`,
+		`if maxUnpaid > 0 && b.Unpaid >= maxUnpaid {`, `if false {`,
 		"./internal/test/core", "TestCreateOrder_BoundsTheUnpaidOrdersOfAnActor",
 	},
 	{
