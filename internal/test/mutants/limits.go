@@ -104,6 +104,11 @@ var limitsMutants = []mutant{
 		limitsPkg, "TestCommands_OfOnePrincipalLeaveConnectionsToOthers",
 	},
 	{
+		"duplicates need no share",
+		shareFile, `if !s.share.TryAcquire(1) {`, `if s.share.wait(ctx) != nil {`,
+		limitsPkg, "TestDuplicates_NeedNoShare",
+	},
+	{
 		"reads do not wait behind commands",
 		shareFile, `return share{a.principal.reads}`, `return share{a.principal.commands}`,
 		limitsPkg, "TestReads_OfOnePrincipalLeaveConnectionsToOthers",

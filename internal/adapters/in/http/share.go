@@ -35,19 +35,25 @@ func (s share) wait(ctx context.Context) error {
 	return nil
 }
 
-// sharedStore is the store of the guard for the requests of one principal. A duplicate
-// that waits for the first request, outside the store, needs no share.
+// sharedStore is the store of the guard for the requests of one principal.
 type sharedStore struct {
 	idempotency.Store
 	share share
 }
 
-// Execute waits for the share; see [idempotency.Store].
+// Execute waits for the share; see [idempotency.Store]. While the principal uses all of
+// it, a duplicate is recognised by a look-up: it neither needs the share, to be replayed
+// or to wait for the first request, nor should it queue behind other commands.
 func (s sharedStore) Execute(
 	ctx context.Context, claim idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	if err := s.share.wait(ctx); err != nil {
-		return idempotency.Record{}, false, err
+	if !s.share.TryAcquire(1) {
+		if rec, found, err := s.Lookup(ctx, claim.ID); found || err != nil {
+			return rec, found, err
+		}
+		if err := s.share.wait(ctx); err != nil {
+			return idempotency.Record{}, false, err
+		}
 	}
 	defer s.share.Release(1)
 	return s.Store.Execute(ctx, claim, run)

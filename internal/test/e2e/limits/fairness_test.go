@@ -108,3 +108,35 @@ func TestReads_OfOnePrincipalLeaveConnectionsToOthers(t *testing.T) {
 		}
 	}
 }
+
+// A customer whose commands about one order use all of their share retries two others: one
+// that has ended, and one that waits for the order.
+func TestDuplicates_NeedNoShare(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	s := env.StartReplica(t, env.DatabaseSetting(t, "pool_max_conns", connections), "ORDERS_IDEMPOTENCY_WAIT=50ms")
+	s.PutProduct(t, "tea", 10)
+	ended := s.CancelCall(s.CustomerToken(t), s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID)
+	s.MustSend(t, ended)
+	order := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	running := s.CancelCall(s.CustomerToken(t), order.ID)
+	row := s.LockRows(t, "SELECT FROM orders WHERE id = $1 FOR UPDATE", order.ID)
+	first := sendAll(t, s, 1, func() e2e.Call { return running })
+	s.AwaitBlocked(t, 1)
+	others := sendAll(t, s, share-1, func() e2e.Call { return s.CancelCall(s.CustomerToken(t), order.ID) })
+	s.AwaitBlocked(t, share)
+
+	replay, duplicate := s.Send(t, ended), s.Send(t, running)
+
+	if replay.Status != http.StatusOK || replay.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the command that has ended: %s", replay.Verdict())
+	}
+	if duplicate.Verdict() != "409 idempotency_in_progress" {
+		t.Errorf("the command that waits: %s, want 409 idempotency_in_progress", duplicate.Verdict())
+	}
+	row.Release()
+	e2e.Receive(t, first, "the first command is answered")
+	for range share - 1 {
+		e2e.Receive(t, others, "another command is answered")
+	}
+}
