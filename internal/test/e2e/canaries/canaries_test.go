@@ -151,6 +151,7 @@ func (a *aviary) failDatabase(t *testing.T) {
 	if err := a.server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	a.env.DB.Reset() // the connections of the test are broken, too
 	e2e.Eventually(t, "the process is ready again", func() bool {
 		return a.Send(t, e2e.Get("", "/health/ready")).Status == http.StatusOK
 	})
