@@ -48,10 +48,13 @@ test: need-go ## run all tests; the packages share one PostgreSQL cluster
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) ./...
 
-test-race: need-go ## run all tests with the race detector, which takes half as long again
+# The detector sees the process of a test only: these start the service as another one.
+OTHER_PROCESSES = e2e/(process|canaries)|internal/dev/|examples/|bench
+
+test-race: need-go ## run the tests that run the service in their process, with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/test/pg/cluster
-	bin/testcluster go test $(RACE) $(TESTFLAGS) ./...
+	bin/testcluster go test $(RACE) $(TESTFLAGS) $$(go list ./... | grep -Ev '$(OTHER_PROCESSES)')
 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
