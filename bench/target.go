@@ -29,7 +29,7 @@ const (
 // Keys are random numbers of 19 digits, spread over the index as UUIDs would be. Keys
 // of replays lie above them.
 const (
-	firstKey, lastKey = 1_000_000_000_000_000_000, 8_999_999_999_999_999_999
+	firstKey, lastKey = 1_000_000_000_000_000_000, 1_999_999_999_999_999_999 // no card number begins with 1
 	firstStormKey     = 9_000_000_000_000_000_000
 	firstUnseenKey    = 9_100_000_000_000_000_000
 	firstExpiredKey   = 9_200_000_000_000_000_000
