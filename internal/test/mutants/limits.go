@@ -105,7 +105,7 @@ var limitsMutants = []mutant{
 	},
 	{
 		"duplicates need no share",
-		shareFile, `if !s.share.TryAcquire(1) {`, `if s.share.wait(ctx) != nil {`,
+		shareFile, `if !s.share.TryAcquire(1) && !s.waitsShortly(ctx) {`, `if s.share.wait(ctx) != nil {`,
 		limitsPkg, "TestDuplicates_NeedNoShare",
 	},
 	{

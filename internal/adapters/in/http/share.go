@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -41,13 +42,17 @@ type sharedStore struct {
 	share share
 }
 
-// Execute waits for the share; see [idempotency.Store]. While the principal uses all of
-// it, a duplicate is recognised by a look-up: it neither needs the share, to be replayed
+// lookAfter is how long a command waits for its share before it is looked up, many times
+// as long as commands take that wait for nothing.
+const lookAfter = 100 * time.Millisecond
+
+// Execute waits for the share; see [idempotency.Store]. If the principal keeps using all
+// of it, a duplicate is recognised by a look-up: it neither needs the share, to be replayed
 // or to wait for the first request, nor should it queue behind other commands.
 func (s sharedStore) Execute(
 	ctx context.Context, claim idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	if !s.share.TryAcquire(1) {
+	if !s.share.TryAcquire(1) && !s.waitsShortly(ctx) {
 		if rec, found, err := s.Lookup(ctx, claim.ID); found || err != nil {
 			return rec, found, err
 		}
@@ -57,4 +62,12 @@ func (s sharedStore) Execute(
 	}
 	defer s.share.Release(1)
 	return s.Store.Execute(ctx, claim, run)
+}
+
+// waitsShortly reports whether the share became free within lookAfter. The caller has it
+// then.
+func (s sharedStore) waitsShortly(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookAfter)
+	defer cancel()
+	return s.share.Acquire(ctx, 1) == nil
 }
