@@ -5,12 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"reflect"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -126,72 +121,6 @@ func DatabaseRole(environ []string) (string, error) {
 	return cfg.DatabaseRole, nil
 }
 
-// rule says what a variable must be, and whether a configuration has it so.
-type rule struct {
-	must  string
-	holds func(Config) bool
-}
-
-const mustCount = "be a number from 0 to 1000000000, 0 for no limit"
-
-func isCount(n int) bool { return n >= 0 && n <= 1_000_000_000 }
-
-// rules holds the rule of every variable that can be wrong.
-var rules = map[string]rule{
-	"ORDERS_ADDR":       {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
-	"ORDERS_ADMIN_ADDR": {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
-	"ORDERS_TLS_CERT": {"be set together with ORDERS_TLS_KEY",
-		func(c Config) bool { return (c.TLSCert == "") == (c.TLSKey == "") }},
-	"ORDERS_TLS_CLIENT_CA": {"be set together with ORDERS_TLS_CERT and ORDERS_TLS_KEY",
-		func(c Config) bool { return c.TLSClientCA == "" || (c.TLSCert != "" && c.TLSKey != "") }},
-	"ORDERS_CORS_ORIGINS": {"be a list of origins as browsers send them, separated by commas, such as https://shop.example.com: " +
-		"https, or http on loopback; no wildcard, path or default port",
-		func(c Config) bool { return !slices.ContainsFunc(c.CORSOrigins, isNoOrigin) }},
-	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database and broker, separated by commas",
-		func(c Config) bool { return areDangers(c.AllowInsecure) }},
-	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
-	"ORDERS_DATABASE_POOLER": {"be none or transaction",
-		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
-	"ORDERS_DATABASE_ROLE": {"be the name of a role: small letters, digits and _, and no name that PostgreSQL reserves",
-		func(c Config) bool { return isRole(c.DatabaseRole) }},
-	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
-	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens", func(c Config) bool { return c.JWTAudience != "" }},
-	"ORDERS_JWKS_URL":     {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
-	"ORDERS_JWT_TYPES": {"be types of tokens without application/, such as JWT,at+jwt",
-		func(c Config) bool { return areSubtypes(c.JWTTypes) }},
-	"ORDERS_JWT_MAX_LIFETIME": {"be a duration between 1m and 720h, such as 24h",
-		func(c Config) bool { return within(c.JWTMaxLifetime, time.Minute, 720*time.Hour) }},
-	"ORDERS_JWKS_MAX_AGE": {"be a duration between 15m and 720h, such as 24h",
-		func(c Config) bool { return within(c.JWKSMaxAge, 15*time.Minute, 720*time.Hour) }},
-	"ORDERS_IDEMPOTENCY_TTL": {"be a duration between 24h and 72h, such as 48h",
-		func(c Config) bool { return within(c.IdempotencyTTL, 24*time.Hour, 72*time.Hour) }},
-	"ORDERS_IDEMPOTENCY_ERROR_TTL": {"be a duration between 1m and 72h, such as 6h",
-		func(c Config) bool { return within(c.IdempotencyErrorTTL, time.Minute, 72*time.Hour) }},
-	"ORDERS_IDEMPOTENCY_WAIT": {"be a duration between 0s and 30s, such as 5s",
-		func(c Config) bool { return within(c.IdempotencyWait, 0, 30*time.Second) }},
-	"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE": {mustCount, func(c Config) bool { return isCount(c.KeysPerMinute) }},
-	"ORDERS_REQUESTS_PER_MINUTE":         {mustCount, func(c Config) bool { return isCount(c.RequestsPerMinute) }},
-	"ORDERS_IN_FLIGHT":                   {mustCount, func(c Config) bool { return isCount(c.InFlight) }},
-	"ORDERS_UNLIMITED_ROLES": {"be none, or roles out of customer, seller, admin and system, separated by commas",
-		func(Config) bool { return true }}, // what cannot be parsed is no role
-	"ORDERS_MAX_CONNECTIONS": {mustCount, func(c Config) bool { return isCount(c.MaxConnections) }},
-	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
-		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
-	"ORDERS_RESERVATION_EXTENSIONS": {"be a number between 0, for no bound, and 1000000",
-		func(c Config) bool { return isBound(c.ReservationExtensions) }},
-	"ORDERS_UNPAID_ORDERS": {"be a number between 0, for no bound, and 1000000",
-		func(c Config) bool { return isBound(c.UnpaidOrders) }},
-	"ORDERS_STRIPE_KEY": {"be set together with ORDERS_STRIPE_WEBHOOK_SECRET",
-		func(c Config) bool { return (c.StripeKey == "") == (c.StripeWebhookSecret == "") }},
-	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
-	"ORDERS_NATS_URL": {"be a nats:// or tls:// URL",
-		func(c Config) bool { return c.NATSURL == "" || isNATS(c.NATSURL) }},
-	"ORDERS_LOG_LEVEL": {"be trace, debug, info, warn, error, fatal, panic or disabled",
-		func(c Config) bool { return c.LogLevel >= zerolog.TraceLevel && c.LogLevel <= zerolog.Disabled }},
-	"ORDERS_LOG_FORMAT": {"be json or console",
-		func(c Config) bool { return c.LogFormat == "json" || c.LogFormat == "console" }},
-}
-
 // fieldsOf returns the fields whose values could not be parsed, and all other errors.
 func fieldsOf(err error) (unparsed map[string]bool, others []error) {
 	several, _ := errors.AsType[env.AggregateError](err)
@@ -204,76 +133,4 @@ func fieldsOf(err error) (unparsed map[string]bool, others []error) {
 		}
 	}
 	return unparsed, others
-}
-
-func within(d, from, to time.Duration) bool { return d >= from && d <= to }
-
-func isBound(n int) bool { return n >= 0 && n <= 1_000_000 }
-
-func isWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
-
-// areSubtypes reports whether all names are what follows the slash of a media type (RFC
-// 6838, section 4.2).
-func areSubtypes(names []string) bool {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&-^_.+"
-	return !slices.ContainsFunc(names, func(name string) bool {
-		return name == "" || strings.Trim(name, letters) != ""
-	})
-}
-
-func isAddr(addr string) bool {
-	_, _, err := net.SplitHostPort(addr)
-	return err == nil
-}
-
-// isPostgres refuses a second @: a password with an unescaped @ or slash would end in the name
-// of the host or of the database, which errors of the connection repeat.
-func isPostgres(s string) bool {
-	u, err := url.Parse(s)
-	server, _, _ := strings.Cut(s, "?")
-	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Count(server, "@") <= 1 &&
-		!strings.Contains(u.Path, "@")
-}
-
-var roleName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
-
-// isRole reports whether a name needs no quotes and names one role. To grant something to
-// public would grant it to all.
-func isRole(name string) bool {
-	return roleName.MatchString(name) && !strings.HasPrefix(name, "pg_") &&
-		!slices.Contains([]string{"public", "none", "current_role", "current_user", "session_user", "user"}, name)
-}
-
-// isNATS reports whether s is one broker URL. The library would take a comma as the
-// beginning of another one.
-func isNATS(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "nats" || u.Scheme == "tls") && u.Hostname() != "" && !strings.Contains(s, ",")
-}
-
-// isSafeURL reports whether nobody on the network can read or change what is sent.
-func isSafeURL(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" {
-		return false
-	}
-	return u.Scheme == "https" || (u.Scheme == "http" && isLoopback(u.Hostname()))
-}
-
-// originPattern is the form in which browsers send an origin: lower case, and nothing that
-// the CORS library would take for a wildcard.
-var originPattern = regexp.MustCompile(`^https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?$`)
-
-// isNoOrigin reports whether no browser sends s as an origin, or one that nobody should
-// trust.
-func isNoOrigin(s string) bool {
-	u, err := url.Parse(s)
-	return err != nil || !originPattern.MatchString(s) || !isSafeURL(s) ||
-		(u.Scheme == "https" && u.Port() == "443") || (u.Scheme == "http" && u.Port() == "80")
-}
-
-// isLoopback reports whether only this machine reaches a host.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }

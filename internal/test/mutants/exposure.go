@@ -47,7 +47,7 @@ var exposureMutants = []mutant{
 	},
 	{
 		"a broker URL is one server",
-		"internal/config/config.go",
+		"internal/config/rules.go",
 		` && !strings.Contains(s, ",")`, ``,
 		"./internal/config", "TestRead_RejectsInvalidValues",
 	},
@@ -179,13 +179,13 @@ var exposureMutants = []mutant{
 	},
 	{
 		"wildcards are no origins",
-		"internal/config/config.go",
+		"internal/config/rules.go",
 		`[a-z0-9.-]+|`, `[a-z0-9.*-]+|`,
 		"./internal/config", "TestRead_RejectsInvalidValues",
 	},
 	{
 		"origins are encrypted",
-		"internal/config/config.go",
+		"internal/config/rules.go",
 		`!originPattern.MatchString(s) || !isSafeURL(s) ||`, `!originPattern.MatchString(s) ||`,
 		"./internal/config", "TestRead_RejectsInvalidValues",
 	},

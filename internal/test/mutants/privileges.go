@@ -65,7 +65,7 @@ var privilegeMutants = []mutant{
 	},
 	{
 		"privileges are not granted to everybody",
-		"internal/config/config.go",
+		"internal/config/rules.go",
 		`[]string{"public", "none",`, `[]string{"none",`,
 		"./cmd/orders", "TestMigrate_RefusesARoleThatIsEverybody",
 	},

@@ -141,7 +141,7 @@ var secretsMutants = []mutant{
 		canaries, "TestHeaders_ProtectEveryResponse",
 	},
 	{
-		"no browser tells others an address",
+		"no browser sends an address to others",
 		"internal/adapters/in/http/headers.go",
 		`h.Set("Referrer-Policy", "no-referrer")`, ``,
 		canaries, "TestHeaders_ProtectEveryResponse",
