@@ -1,0 +1,204 @@
+package idempotencytest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/idempotency"
+)
+
+func replaysTheFirstResponse(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	first := f.mustRun(t, c, f.writes(created))
+	wantRecord(t, first, idempotency.Record{
+		Claim: c, Response: created.Response,
+		CreatedAt: first.CreatedAt, ExpiresAt: first.CreatedAt.Add(created.TTL),
+	})
+	f.wantReplay(t, c, first)
+	found, _ := f.mustLookup(t, c.ID)
+	wantRecord(t, found, first)
+	f.wantEffects(t, 1)
+}
+
+func commitsTogether(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	f.mustRun(t, c, func(ctx context.Context) (idempotency.Result, error) {
+		err := errors.Join(f.Write(ctx), f.Read(ctx))
+		if _, found, _ := f.Replica.Lookup(t.Context(), c.ID); found {
+			t.Error("the record is visible before its effect")
+		}
+		f.wantEffects(t, 0)
+		return created, err
+	})
+	f.wantEffects(t, 1)
+	if _, found := f.mustLookup(t, c.ID); !found {
+		t.Error("the effect was committed without its record")
+	}
+}
+
+func keepsRefusals(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	first := f.mustRun(t, c, f.writes(refused))
+	if ttl := first.ExpiresAt.Sub(first.CreatedAt); ttl != refused.TTL {
+		t.Errorf("the refusal is kept for %s, want %s", ttl, refused.TTL)
+	}
+	f.wantEffects(t, 0)
+	f.wantReplay(t, c, first)
+}
+
+func keepsRefusalsAfterARead(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	first := f.mustRun(t, c, func(ctx context.Context) (idempotency.Result, error) {
+		return refused, errors.Join(f.Write(ctx), f.Read(ctx), f.Write(ctx))
+	})
+	f.wantEffects(t, 0)
+	f.wantReplay(t, c, first)
+}
+
+func keepsNoFailure(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	_, replayed, err := f.Store.Execute(t.Context(), c, func(ctx context.Context) (idempotency.Result, error) {
+		return created, errors.Join(f.Write(ctx), f.Read(ctx), f.Write(ctx), errFailed)
+	})
+	if !errors.Is(err, errFailed) || replayed {
+		t.Errorf("replayed = %v, %v; want the error of the command", replayed, err)
+	}
+	f.wantFree(t, c)
+}
+
+func keepsNothingOfAPanic(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _, _ = f.Store.Execute(t.Context(), c, func(ctx context.Context) (idempotency.Result, error) {
+			_ = errors.Join(f.Write(ctx), f.Read(ctx))
+			panic("a bug")
+		})
+	}()
+	f.wantFree(t, c)
+}
+
+func reportsInProgress(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) {
+		for name, store := range map[string]idempotency.Store{"this process": f.Store, "a replica": f.Replica} {
+			// A request of its own: its context is not that of the command.
+			_, _, err := store.Execute(t.Context(), c, mustNotRun(t))
+			if !errors.Is(err, idempotency.ErrInProgress) {
+				t.Errorf("%s: %v, want ErrInProgress", name, err)
+			}
+			if _, found, err := store.Lookup(t.Context(), c.ID); found || !errors.Is(err, idempotency.ErrInProgress) {
+				t.Errorf("%s: the look-up returned found = %v, %v; want ErrInProgress", name, found, err)
+			}
+		}
+		return created, nil
+	})
+	f.wantReplay(t, c, first)
+}
+
+func separatesScopes(t *testing.T, f Fixture) {
+	mine, yours := claim("key-1"), claim("key-1")
+	yours.Scope = "https://issuer.example sber-43"
+	first := f.mustRun(t, mine, f.writes(created))
+	if rec, found := f.mustLookup(t, yours.ID); found {
+		t.Errorf("one scope sees the record of another: %+v", rec)
+	}
+	f.mustRun(t, yours, f.writes(refused))
+	f.wantReplay(t, mine, first)
+}
+
+func separatesCase(t *testing.T, f Fixture) {
+	f.mustRun(t, claim("key-1"), f.writes(created))
+	if rec, found := f.mustLookup(t, claim("KEY-1").ID); found {
+		t.Errorf("key-1 and KEY-1 share a record: %+v", rec)
+	}
+}
+
+func leavesComparingToTheGuard(t *testing.T, f Fixture) {
+	first := f.mustRun(t, claim("key-1"), f.writes(created))
+	other := claim("key-1")
+	other.Fingerprint, other.Operation = "another", "creditBalance"
+	f.wantReplay(t, other, first)
+}
+
+func ignoresExpiredRecords(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	expired := refused
+	expired.TTL = -time.Second
+	f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return expired, nil })
+	if rec, found := f.mustLookup(t, c.ID); found {
+		t.Errorf("an expired record was found: %+v", rec)
+	}
+	second := f.mustRun(t, c, f.writes(created))
+	f.wantReplay(t, c, second)
+}
+
+func expiresEverywhere(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	short := refused
+	short.TTL = 500 * time.Millisecond
+	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return short, nil })
+	f.wantReplay(t, c, first) // now every replica may remember it
+	time.Sleep(short.TTL)     // what is tested is that time passes
+
+	second, replayed, err := f.Replica.Execute(t.Context(), c, f.writes(created))
+	if err != nil || replayed {
+		t.Fatalf("after its expiry: replayed = %v, %v", replayed, err)
+	}
+	f.wantReplay(t, c, second)
+}
+
+func keepsEmptyBodies(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	noContent := idempotency.Result{Response: idempotency.Response{Status: 204}, TTL: time.Hour}
+	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return noContent, nil })
+	f.wantReplay(t, c, first)
+}
+
+func runsOnceAmongMany(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	var runs atomic.Int64
+	count := func(ctx context.Context) (idempotency.Result, error) {
+		runs.Add(1)
+		return created, f.Write(ctx)
+	}
+	records := f.atOnce(t, 12, func(store idempotency.Store) (idempotency.Record, error) {
+		for {
+			rec, _, err := store.Execute(t.Context(), c, count)
+			if !errors.Is(err, idempotency.ErrInProgress) {
+				return rec, err
+			}
+			time.Sleep(time.Millisecond) // as the guard does, who polls
+		}
+	})
+	for _, rec := range records {
+		wantRecord(t, rec, records[0])
+	}
+	if n := runs.Load(); n != 1 {
+		t.Errorf("the command ran %d times", n)
+	}
+	f.wantEffects(t, 1)
+}
+
+func guardAnswersAll(t *testing.T, f Fixture) {
+	request := idempotency.Request{
+		ID:      claim("key-1").ID,
+		Content: idempotency.Content{Method: "POST", Path: "/orders", Body: []byte(`{}`)},
+	}
+	records := f.atOnce(t, 12, func(store idempotency.Store) (idempotency.Record, error) {
+		guard := idempotency.Guard{Store: store, Wait: time.Minute, Timeout: time.Minute}
+		rec, _, err := guard.Do(t.Context(), request, f.writes(created))
+		return rec, err
+	})
+	for _, rec := range records {
+		wantRecord(t, rec, records[0])
+	}
+	f.wantEffects(t, 1)
+}
