@@ -243,3 +243,23 @@ func (s *Service) SendAllTogether(t testing.TB, calls []Call) []Reply {
 	}
 	return SendTogether(t, requests...)
 }
+
+// Fetch returns the status and the body of a GET, such as one of the admin listener, that
+// the contract knows nothing of.
+func Fetch(t testing.TB, url string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	read, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(read)
+}

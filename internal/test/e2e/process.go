@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -132,24 +131,12 @@ var (
 // Read asks the admin listener of a process for the figure.
 func (f Figure) Read(t testing.TB, adminAddr string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+adminAddr+f.path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := f.pattern.FindSubmatch(body)
+	_, body := Fetch(t, "http://"+adminAddr+f.path)
+	found := f.pattern.FindStringSubmatch(body)
 	if found == nil {
 		t.Fatalf("%s: no figure in %.200s", f.path, body)
 	}
-	n, err := strconv.Atoi(string(found[1]))
+	n, err := strconv.Atoi(found[1])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func (a *aviary) failDatabase(t *testing.T) {
 	}
 	a.server.Kill()
 	a.plantInTexts(t, http.StatusServiceUnavailable)
-	get(t, "http://"+a.admin+"/metrics")
+	e2e.Fetch(t, "http://"+a.admin+"/metrics")
 	if err := a.server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

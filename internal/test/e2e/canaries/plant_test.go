@@ -78,7 +78,7 @@ func (p *planter) prepared(t testing.TB, id string) e2e.Call {
 	return c.Call
 }
 
-// withKey gives a call a key of its own, which is a canary itself.
+// withKey returns a call with a key of its own, which is a canary itself.
 func (p *planter) withKey(c e2e.Call) e2e.Call {
 	return c.WithKey(p.nest.plant("idempotency key", "Idempotency-Key"))
 }

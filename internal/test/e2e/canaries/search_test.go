@@ -2,8 +2,6 @@ package canaries_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -143,26 +141,9 @@ func (s *searcher) searchAdmin(t *testing.T, addr string) {
 		"/metrics", "/debug/pprof/", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1",
 		"/debug/pprof/cmdline", "/debug/pprof/mutex?debug=1", "/debug/pprof/block?debug=1", "/debug/vars",
 	} {
-		s.wantClean(t, "admin "+path, get(t, "http://"+addr+path))
+		_, body := e2e.Fetch(t, "http://"+addr+path)
+		s.wantClean(t, "admin "+path, body)
 	}
-}
-
-func get(t *testing.T, url string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }
 
 // withoutMember removes a member from lines of JSON. It is the caller's own id of a request,

@@ -81,7 +81,7 @@ func wantLine(t testing.TB, p *e2e.Process, text string) {
 func TestLog_HasOnlyLinesOfJSON(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
-	_, keys := get(t, env.JWKSURL)
+	_, keys := e2e.Fetch(t, env.JWKSURL)
 	p := env.StartProcess(t, fewFiles(t, e2e.BuildOrders(t)), "ORDERS_JWKS_URL="+chattyIssuer(t, keys))
 	wantLine(t, p, "Unsolicited response")
 

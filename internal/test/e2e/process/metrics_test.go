@@ -1,7 +1,6 @@
 package process_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,31 +8,12 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// get returns the status and the body of a response.
-func get(t testing.TB, url string) (status int, body string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	read, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(read)
-}
-
 // awaitMetric waits until a process reports a line. Each scrape must be complete: it
 // has the metrics of the process, whatever the database does.
 func awaitMetric(t testing.TB, adminAddr, line string) (metrics string) {
 	t.Helper()
 	e2e.Eventually(t, line, func() bool {
-		status, scraped := get(t, "http://"+adminAddr+"/metrics")
+		status, scraped := e2e.Fetch(t, "http://"+adminAddr+"/metrics")
 		if status != http.StatusOK || !strings.Contains(scraped, "process_open_fds ") {
 			t.Fatalf("metrics: status %d: %s", status, scraped)
 		}
