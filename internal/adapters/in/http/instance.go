@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// hidden stands in an instance for what it must not repeat.
+// hidden replaces what an instance must not repeat.
 const hidden = "*"
 
 // repeated says which parameters of a path an instance repeats, and of which form. All
