@@ -35,7 +35,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-chromium
+.PHONY: help run test test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,7 +60,7 @@ test-cards: need-go ## reconcile a random mix of a thousand card payments, about
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -run RandomMix ./internal/test/e2e/cards -payments=1000
 
-test-browser: need-go need-chromium ## run the tests that need a browser, which is Chromium
+test-browser: need-go need-chromium internal/test/browser/node_modules ## run the tests that need a browser, which is Chromium
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -tags=browser ./internal/test/browser
 
@@ -143,6 +143,17 @@ vulnerabilities: need-go ## check that no known vulnerability is called
 need-go:
 	@command -v go >/dev/null || { echo "Go is not installed: install Go 1.26 or newer from https://go.dev/dl"; exit 1; }
 	@go list -m >/dev/null 2>&1 || { echo "Go 1.26 or newer is required, this is $$(cd / && go version): https://go.dev/dl"; exit 1; }
+
+# Node.js runs the tests of the TypeScript client and fetches what its packages name.
+need-node:
+	@command -v npm >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends nodejs npm; } || \
+	{ echo "Node.js is not installed: install Node.js 18 or newer, with npm, from https://nodejs.org"; exit 1; }
+
+%/node_modules: %/package.json %/package-lock.json | need-node
+	npm ci --prefix $* --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
 
 # Chromium is installed where root may do so with apt-get, as PostgreSQL is.
 need-chromium:
