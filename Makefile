@@ -48,13 +48,17 @@ test: need-go ## run all tests; the packages share one PostgreSQL cluster
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) ./...
 
-# The detector sees the process of a test only: these start the service as another one.
-OTHER_PROCESSES = e2e/(process|canaries)|internal/dev/|examples/|bench
+# Where goroutines share something in the process of the test. The rest of the tests runs the
+# same code, or starts the service as another process, which the detector does not see.
+RACE_PACKAGES = ./cmd/... ./internal/adapters/... ./internal/idempotency/... ./internal/outbox/... \
+	./internal/telemetry/... ./internal/test/e2e/guard ./internal/test/e2e/limits \
+	./internal/test/e2e/races ./internal/test/e2e/transport ./internal/test/e2e/webhooks \
+	./internal/test/store
 
-test-race: need-go ## run the tests that run the service in their process, with the race detector
+test-race: need-go ## run the tests of what is concurrent with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/test/pg/cluster
-	bin/testcluster go test $(RACE) $(TESTFLAGS) $$(go list ./... | grep -Ev '$(OTHER_PROCESSES)')
+	bin/testcluster go test $(RACE) $(TESTFLAGS) $(RACE_PACKAGES)
 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
