@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -81,10 +82,13 @@ var load = sync.OnceValues(func() (*Validator, error) {
 	return &Validator{doc: doc, router: router, schemas: schemas}, nil
 })
 
-// closeSchemas forbids members that a schema does not list. Responses may gain members,
-// so clients must ignore those that they do not know; our own tests must notice them.
+// closeSchemas forbids members and values that a schema does not list. Responses may gain
+// both, so clients must not rely on the lists; our own tests must notice what is not there.
 func closeSchemas(doc *openapi3.T) {
 	for _, ref := range doc.Components.Schemas {
+		if values, extensible := ref.Value.Extensions["x-extensible-enum"].([]any); extensible {
+			ref.Value.Enum = values
+		}
 		if len(ref.Value.Properties) > 0 {
 			ref.Value.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
 		}
@@ -146,7 +150,7 @@ func (v *Validator) Check(t Reporter, req *http.Request, reqBody []byte, resp *h
 
 func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response, respBody []byte) error {
 	input := v.input(req, reqBody)
-	documented := input.Route.Operation.Responses.Status(resp.StatusCode)
+	documented := documentedResponse(input.Route.Operation, resp.StatusCode)
 	if documented == nil {
 		return errors.New("the status is not documented")
 	}
@@ -157,6 +161,15 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 		checkHeaders(input.Route.Operation, documented.Value, resp.Header),
 		checkBody(input.Route.Operation, documented.Value, resp, respBody),
 	)
+}
+
+// documentedResponse returns what the contract says about a status, or nil. The default is
+// a problem, so it describes no success.
+func documentedResponse(op *openapi3.Operation, status int) *openapi3.ResponseRef {
+	if documented := op.Responses.Status(status); documented != nil || status < http.StatusBadRequest {
+		return documented
+	}
+	return op.Responses.Default()
 }
 
 // input finds the operation of a request. A request without one belongs to an operation
@@ -285,15 +298,24 @@ func checkBody(op *openapi3.Operation, documented *openapi3.Response, resp *http
 	if err := json.Unmarshal(body, &problem); err != nil {
 		return fmt.Errorf("parse the problem: %w", err)
 	}
-	// The names of a response's examples are the codes that it can have.
-	_, known := documented.Content.Get("application/problem+json").Examples[problem.Code]
 	return errors.Join(
-		unless(known, "the code %q is not documented with this status", problem.Code),
+		unless(hasCode(documented, problem.Code, resp.StatusCode), "the code %q is not documented with this status", problem.Code),
 		unless(problem.Status == resp.StatusCode, "the problem has status %d", problem.Status),
 		unless(strings.HasSuffix(problem.Type, "/"+problem.Code), "the type %q belongs to another code", problem.Type),
 		unless(problem.Retryable == (resp.Header.Get("Retry-After") != ""), "retryable contradicts Retry-After"),
 		unless(problem.NextKey == nextKey(op, problem.Status, problem.Code), "the code %s has the wrong next_key %q", problem.Code, problem.NextKey),
 	)
+}
+
+// hasCode reports whether a response can be a problem with a code and a status. The names
+// of its examples are the codes that it can have, and each example has the status.
+func hasCode(documented *openapi3.Response, code string, status int) bool {
+	example, known := documented.Content.Get("application/problem+json").Examples[code]
+	if !known {
+		return false
+	}
+	shown, _ := example.Value.Value.(map[string]any)
+	return fmt.Sprint(shown["status"]) == strconv.Itoa(status)
 }
 
 // nextKey returns which key another attempt needs: none where the operation takes no key,

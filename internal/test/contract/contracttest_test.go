@@ -170,6 +170,7 @@ func wantComplaints(t *testing.T, cases map[string]wrongExchange) {
 func TestCheck_RejectsUndocumentedResponses(t *testing.T) {
 	wantComplaints(t, map[string]wrongExchange{
 		"status":                        {read().withStatus(202), "status"},
+		"problem of another operation":  {notFound("/products"), "not_found"},
 		"route":                         {read().withPath("/nowhere"), "status"},
 		"method":                        {read().withMethod("DELETE"), "status"},
 		"media type":                    {read().withHeader("Content-Type", "text/plain"), "Content-Type"},
@@ -207,6 +208,8 @@ func TestCheck_RejectsAcceptedRequestsThatTheContractForbids(t *testing.T) {
 
 func TestCheck_RejectsContradictoryProblems(t *testing.T) {
 	wantComplaints(t, map[string]wrongExchange{
+		"code under another status":     {refused(strings.ReplaceAll(strings.ReplaceAll(conflict, "out_of_stock", "forbidden_role"), `"new"`, `"same"`)).withStatus(403), "status 409"},
+		"status of another code":        {notFound("/orders/1041").withStatus(403).withBody(t, `404`, `403`), "not_found"},
 		"code of another status":        {refused(conflict).withBody(t, `"code":"out_of_stock"`, `"code":"rate_limited"`), "rate_limited"},
 		"unknown code":                  {refused(conflict).withBody(t, `"code":"out_of_stock"`, `"code":"oops"`), "code"},
 		"code of another operation":     {refused(strings.ReplaceAll(conflict, "out_of_stock", "stock_reserved")), "stock_reserved"},

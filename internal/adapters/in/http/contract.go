@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -23,6 +24,7 @@ type contract struct {
 type bodyRule struct {
 	required bool
 	schema   *jsonschema.Schema
+	choice   choice
 }
 
 // contractURL is the name of the file for the schema compiler; nothing is fetched.
@@ -45,7 +47,7 @@ func parseContract(file []byte) (*contract, error) {
 	c := &contract{operations: doc.operations(), bodies: map[string]bodyRule{}}
 	for _, item := range doc.Paths {
 		for _, op := range item.operations() {
-			if err := c.addBody(compiler, op); err != nil {
+			if err := c.addBody(compiler, &doc, op); err != nil {
 				return nil, err
 			}
 		}
@@ -66,15 +68,21 @@ func schemaCompiler(file []byte) (*jsonschema.Compiler, error) {
 	return compiler, compiler.AddResource(contractURL, document)
 }
 
-func (c *contract) addBody(compiler *jsonschema.Compiler, op *operationObject) error {
+func (c *contract) addBody(compiler *jsonschema.Compiler, doc *openAPI, op *operationObject) error {
 	if op.RequestBody.Content == nil {
 		return nil
 	}
-	schema, err := compiler.Compile(contractURL + op.RequestBody.Content["application/json"].Schema.Ref)
+	ref := op.RequestBody.Content["application/json"].Schema.Ref
+	schema, err := compiler.Compile(contractURL + ref)
 	if err != nil {
 		return fmt.Errorf("compile the body of %s: %w", op.ID, err)
 	}
-	c.bodies[op.ID] = bodyRule{required: op.RequestBody.Required, schema: schema}
+	named := doc.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+	choice, err := compileChoice(compiler, named.Discriminator)
+	if err != nil {
+		return fmt.Errorf("compile the body of %s: %w", op.ID, err)
+	}
+	c.bodies[op.ID] = bodyRule{required: op.RequestBody.Required, schema: schema, choice: choice}
 	return nil
 }
 
@@ -111,7 +119,14 @@ func (r bodyRule) validate(body []byte) error {
 	if err != nil {
 		return err
 	}
-	err = r.schema.Validate(value)
+	if r.choice.member != "" {
+		return r.choice.validate(value)
+	}
+	return validate(r.schema, value)
+}
+
+func validate(schema *jsonschema.Schema, value any) error {
+	err := schema.Validate(value)
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 		return validationFailed(fieldErrors(invalid))
 	}

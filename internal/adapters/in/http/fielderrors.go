@@ -60,6 +60,8 @@ func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names [
 // contract.
 const maxName = 64
 
+const unknownMember = "is not a known member"
+
 // unknownMembers adds an entry for each unknown member. It leaves out names that look like
 // an e-mail address or a token: the entry is about the object then.
 func unknownMembers(fields []wire.FieldError, e *jsonschema.ValidationError, names []string) []wire.FieldError {
@@ -69,7 +71,7 @@ func unknownMembers(fields []wire.FieldError, e *jsonschema.ValidationError, nam
 	if len(plain) < len(names) {
 		fields = append(fields, wire.FieldError{Pointer: pointer(e.InstanceLocation), Detail: "has a member that is not known"})
 	}
-	return eachMember(fields, e, plain, "is not a known member")
+	return eachMember(fields, e, plain, unknownMember)
 }
 
 // ruleText says what the contract requires. The validator's own messages would quote
@@ -94,8 +96,6 @@ func ruleText(rule jsonschema.ErrorKind) string {
 		return "must be at least " + k.Want.RatString()
 	case *kind.Maximum:
 		return "must be at most " + k.Want.RatString()
-	case *kind.Not:
-		return "must be absent"
 	}
 	return "is invalid"
 }

@@ -18,6 +18,8 @@ type operation struct {
 	roles       string
 	public      bool
 	keyRequired bool
+	// keyKept reports whether the operation says what becomes of its key.
+	keyKept bool
 }
 
 // String describes the operation in an error.
@@ -28,6 +30,9 @@ func (op operation) String() string {
 	}
 	if op.keyRequired {
 		key = "key required"
+	}
+	if op.keyRequired != op.keyKept {
+		key += ", x-idempotency contradicts it"
 	}
 	return fmt.Sprintf("%s %s (%s): %s, %s", op.method, op.path, op.id, access, key)
 }
@@ -65,6 +70,7 @@ type (
 		Paths      map[string]pathItem
 		Components struct {
 			Parameters map[string]parameter
+			Schemas    map[string]struct{ Discriminator discriminator }
 		}
 	}
 
@@ -77,9 +83,17 @@ type (
 		ID         string `yaml:"operationId"`
 		Parameters []parameter
 		Roles      []core.Role `yaml:"x-roles"`
+		// Idempotency is absent where no key is required. Tests read what it says.
+		Idempotency map[string]any `yaml:"x-idempotency"`
 		// Security is empty, and not absent, where access is public.
 		Security    *[]any
 		RequestBody requestBody `yaml:"requestBody"`
+	}
+
+	// discriminator names a member, and by its value the schema of the object.
+	discriminator struct {
+		PropertyName string `yaml:"propertyName"`
+		Mapping      map[string]string
 	}
 
 	parameter struct {
@@ -121,6 +135,7 @@ func (doc openAPI) operations() []operation {
 				roles:       joinRoles(op.Roles),
 				public:      op.Security != nil && len(*op.Security) == 0,
 				keyRequired: doc.hasKeyHeader(item.Parameters) || doc.hasKeyHeader(op.Parameters),
+				keyKept:     op.Idempotency != nil,
 			})
 		}
 	}

@@ -12,12 +12,19 @@ var (
 	subjectPattern = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 )
 
-// decodeOrderID returns the order_id of the path. Text that cannot be an id names no
-// order, so it is 404 and not 422.
-func decodeOrderID(r *request) (int64, error) {
-	id, err := strconv.ParseInt(r.param("order_id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, core.NotFound("order")
+// maxID is the largest id. Every JSON parser reads it exactly, and no sequence of the
+// database exceeds it.
+const maxID = 1<<53 - 1
+
+// decodeOrderID returns the order_id of the path.
+func decodeOrderID(r *request) (int64, error) { return decodeID(r, "order") }
+
+// decodeID returns the id of a resource in the path. Text that cannot be an id names no
+// resource, so it is 404 and not 422.
+func decodeID(r *request, resource string) (int64, error) {
+	id, err := strconv.ParseInt(r.param(resource+"_id"), 10, 64)
+	if err != nil || id < 1 || id > maxID {
+		return 0, core.NotFound(resource)
 	}
 	return id, nil
 }

@@ -21,18 +21,20 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// The contract lists every code in an enum and shows it in an example.
+// The contract lists every code and shows it in an example.
 func TestProblemKinds_AgreeWithTheContract(t *testing.T) {
 	var document struct {
 		Components struct {
-			Schemas  map[string]struct{ Enum []wire.ProblemCode }
+			Schemas map[string]struct {
+				Codes []wire.ProblemCode `yaml:"x-extensible-enum"`
+			}
 			Examples map[string]struct{ Value map[string]any }
 		}
 	}
 	if err := yaml.Unmarshal(openapi.OpenAPI, &document); err != nil {
 		t.Fatal(err)
 	}
-	codes := document.Components.Schemas["ProblemCode"].Enum
+	codes := document.Components.Schemas["ProblemCode"].Codes
 	if len(codes) != len(problemKinds) {
 		t.Errorf("the contract has %d codes, the table %d", len(codes), len(problemKinds))
 	}

@@ -95,7 +95,7 @@ func checkRoutes(contract *contract, routes []route, public []publicRoute) error
 			return fmt.Errorf("%s %s declares no roles (AUTH-9)", rt.method, rt.pattern)
 		}
 		declared = append(declared, operation{
-			method: rt.method, path: rt.pattern, id: rt.operation, roles: joinRoles(rt.roles), keyRequired: rt.guarded,
+			method: rt.method, path: rt.pattern, id: rt.operation, roles: joinRoles(rt.roles), keyRequired: rt.guarded, keyKept: rt.guarded,
 		})
 	}
 	for _, rt := range public {

@@ -112,6 +112,10 @@ func TestNew_RefusesOtherContract(t *testing.T) {
 			"      parameters:\n        - $ref: '#/components/parameters/KeyHeader'\n", "",
 			"(createOrder): roles customer seller, no key",
 		},
+		"nothing said about a key": {
+			"      x-idempotency: {kept: 72h, refusals_kept: 6h, scope: principal, other_request: 409}\n", "",
+			"(createOrder): roles customer seller, key required, x-idempotency contradicts it",
+		},
 		"token required": {"      security: []\n", "", "(takeStripeWebhook): roles , no key"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestContract_SaysWhichOperationsRequireKey(t *testing.T) {
 			}
 			r := s.Send(t, call)
 			if required := r.Code() == "idempotency_key_required"; required != op.Idempotent {
-				t.Errorf("without a key: %d %q, and x-idempotent is %t", r.Status, r.Code(), op.Idempotent)
+				t.Errorf("without a key: %d %q, and the contract requires one: %t", r.Status, r.Code(), op.Idempotent)
 			}
 			call.Key = s.NewKey()
 			r = s.Send(t, call)
@@ -88,7 +88,7 @@ func TestContract_SaysWhichOperationsRequireKey(t *testing.T) {
 				t.Errorf("with a key: %d %s", r.Status, r.Body)
 			}
 			if echoed := r.Header.Get("Idempotency-Key") == call.Key; echoed != op.Idempotent {
-				t.Errorf("the response echoes the key: %t, and x-idempotent is %t", echoed, op.Idempotent)
+				t.Errorf("the response echoes the key: %t, and the contract requires one: %t", echoed, op.Idempotent)
 			}
 		})
 	}

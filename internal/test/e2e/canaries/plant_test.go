@@ -123,6 +123,9 @@ func members(schema *openapi3.Schema, at []string) [][]string {
 		all = append(all, here)
 		all = append(all, members(ref.Value, here)...)
 	}
+	for _, choice := range schema.OneOf {
+		all = append(all, members(choice.Value, at)...)
+	}
 	if schema.Items != nil {
 		all = append(all, members(schema.Items.Value, append(slices.Clone(at), "0"))...)
 	}

@@ -195,7 +195,9 @@ func (op operation) broken(t *rapid.T, b breach) any {
 		return b.with(t)
 	}
 	above, last := b.at[:len(b.at)-1], b.at[len(b.at)-1]
-	body := op.bodies(kept).draw(t, func(body map[string]any) bool { return find(body, above) != nil })
+	body := op.bodies(kept).draw(t, func(body map[string]any) bool {
+		return find(body, above) != nil && (b.of == nil || op.service.Contract.Allows(b.of, body))
+	})
 	switch parent := find(body, above).(type) {
 	case map[string]any:
 		delete(parent, last)

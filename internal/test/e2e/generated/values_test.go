@@ -51,9 +51,13 @@ func anyBody(map[string]any) bool { return true }
 
 func chance(t *rapid.T, ofTen int) bool { return rapid.IntRange(1, 10).Draw(t, "chance") <= ofTen }
 
-// someMembers draws the required members of an object, and some of the others.
+// someMembers draws the required members of an object, and some of the others. Where there
+// is a choice of objects, it draws one of them.
 func someMembers(t *rapid.T, schema *openapi3.Schema) map[string]any {
 	members := map[string]any{}
+	if len(schema.OneOf) > 0 {
+		schema = rapid.SampledFrom(schema.OneOf).Draw(t, "choice").Value
+	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		if slices.Contains(schema.Required, name) || chance(t, 5) {
 			members[name] = someValue(t, schema.Properties[name].Value)
@@ -126,33 +130,49 @@ type breach struct {
 	at []string
 	// with draws what to put there. It is nil for a member to remove.
 	with func(t *rapid.T) any
+	// of is the schema that the body must follow before, if there is a choice.
+	of *openapi3.SchemaRef
 }
 
 // breaches returns every way to contradict a schema at one place, one for each rule.
 func breaches(schema *openapi3.Schema, at []string) []breach {
-	found := []breach{{"wrong type", at, otherType(schema)}}
+	if len(schema.OneOf) > 0 {
+		return breachesOfChoices(schema.OneOf, at)
+	}
+	found := []breach{{kind: "wrong type", at: at, with: otherType(schema)}}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		member := append(slices.Clone(at), name)
 		if slices.Contains(schema.Required, name) {
-			found = append(found, breach{"missing member", member, nil})
+			found = append(found, breach{kind: "missing member", at: member, with: nil})
 		}
 		found = append(found, breaches(schema.Properties[name].Value, member)...)
 	}
 	if schema.Type.Is(openapi3.TypeObject) {
-		found = append(found, breach{"unknown member", append(slices.Clone(at), "unknown"), just(true)})
+		found = append(found, breach{kind: "unknown member", at: append(slices.Clone(at), "unknown"), with: just(true)})
 	}
 	if schema.Items != nil {
 		found = append(found, breaches(schema.Items.Value, append(slices.Clone(at), "0"))...)
 		found = append(found, wrongCounts(schema, at)...)
 	}
 	if schema.Type.Is(openapi3.TypeInteger) {
-		found = append(found, breach{"below minimum", at, just(leastOf(schema) - 1)})
+		found = append(found, breach{kind: "below minimum", at: at, with: just(leastOf(schema) - 1)})
 	}
 	if schema.Max != nil {
-		found = append(found, breach{"above maximum", at, just(mostOf(schema) + 1)})
+		found = append(found, breach{kind: "above maximum", at: at, with: just(mostOf(schema) + 1)})
 	}
 	if schema.Type.Is(openapi3.TypeString) {
 		found = append(found, wrongStrings(schema, at)...)
+	}
+	return found
+}
+
+func breachesOfChoices(choices openapi3.SchemaRefs, at []string) []breach {
+	var found []breach
+	for _, choice := range choices {
+		for _, b := range breaches(choice.Value, at) {
+			b.of = choice
+			found = append(found, b)
+		}
 	}
 	return found
 }
@@ -187,7 +207,8 @@ func wrongCounts(schema *openapi3.Schema, at []string) []breach {
 		}
 	}
 	return []breach{
-		{"too few items", at, list(int(schema.MinItems) - 1)}, {"too many items", at, list(int(*schema.MaxItems) + 1)},
+		{kind: "too few items", at: at, with: list(int(schema.MinItems) - 1)},
+		{kind: "too many items", at: at, with: list(int(*schema.MaxItems) + 1)},
 	}
 }
 
@@ -195,16 +216,16 @@ func wrongCounts(schema *openapi3.Schema, at []string) []breach {
 func wrongStrings(schema *openapi3.Schema, at []string) []breach {
 	var found []breach
 	if len(schema.Enum) > 0 {
-		found = append(found, breach{"not in enum", at, just("none of them")})
+		found = append(found, breach{kind: "not in enum", at: at, with: just("none of them")})
 	}
 	if schema.Pattern != "" {
-		found = append(found, breach{"pattern", at, func(t *rapid.T) any { return contradicting(schema).Draw(t, "pattern") }})
+		found = append(found, breach{kind: "pattern", at: at, with: func(t *rapid.T) any { return contradicting(schema).Draw(t, "pattern") }})
 	}
 	if schema.MinLength > 0 {
-		found = append(found, breach{"too short", at, just(strings.Repeat("a", int(schema.MinLength)-1))})
+		found = append(found, breach{kind: "too short", at: at, with: just(strings.Repeat("a", int(schema.MinLength)-1))})
 	}
 	if schema.MaxLength != nil {
-		found = append(found, breach{"too long", at, just(strings.Repeat("я", int(*schema.MaxLength)+1))})
+		found = append(found, breach{kind: "too long", at: at, with: just(strings.Repeat("я", int(*schema.MaxLength)+1))})
 	}
 	return found
 }

@@ -1,6 +1,7 @@
 // Package wire holds the shapes of requests and responses, generated from
 // api/openapi.yaml. The core has shapes of its own; the HTTP adapter translates between
-// the two.
+// the two. The service knows every value that it sends, so that the lists of extensible
+// values become constants as enums do.
 package wire
 
-//go:generate go tool -modfile=../../../../../tools.mod oapi-codegen -config config.yaml ../../../../../api/openapi.yaml
+//go:generate sh -c "sed s/x-extensible-enum:/enum:/ ../../../../../api/openapi.yaml | go tool -modfile=../../../../../tools.mod oapi-codegen -config config.yaml /dev/stdin"

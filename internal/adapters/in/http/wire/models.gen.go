@@ -15,6 +15,16 @@ const (
 	BalanceTransactionKindRefund  BalanceTransactionKind = "refund"
 )
 
+// Defines values for ConfirmBalancePaymentMethod.
+const (
+	ConfirmBalancePaymentMethodBalance ConfirmBalancePaymentMethod = "balance"
+)
+
+// Defines values for ConfirmCardPaymentMethod.
+const (
+	ConfirmCardPaymentMethodCard ConfirmCardPaymentMethod = "card"
+)
+
 // Defines values for FulfilmentStatus.
 const (
 	FulfilmentStatusDelivered  FulfilmentStatus = "delivered"
@@ -55,6 +65,17 @@ const (
 	OrderStatusPaymentProcessing OrderStatus = "payment_processing"
 	OrderStatusPendingPayment    OrderStatus = "pending_payment"
 	OrderStatusShipped           OrderStatus = "shipped"
+)
+
+// Defines values for OrderStatusFilter.
+const (
+	OrderStatusFilterCancelled         OrderStatusFilter = "cancelled"
+	OrderStatusFilterDelivered         OrderStatusFilter = "delivered"
+	OrderStatusFilterFulfilling        OrderStatusFilter = "fulfilling"
+	OrderStatusFilterPaid              OrderStatusFilter = "paid"
+	OrderStatusFilterPaymentProcessing OrderStatusFilter = "payment_processing"
+	OrderStatusFilterPendingPayment    OrderStatusFilter = "pending_payment"
+	OrderStatusFilterShipped           OrderStatusFilter = "shipped"
 )
 
 // Defines values for PaymentMethod.
@@ -219,13 +240,30 @@ type ChargeBalanceRequest struct {
 	Reference *Reference `json:"reference,omitempty"`
 }
 
-// ConfirmPaymentRequest The payment method. `payment_method` is required for `card` and not permitted for `balance`.
-type ConfirmPaymentRequest struct {
-	// Method The source of the money.
-	Method PaymentMethod `json:"method"`
+// ConfirmBalancePayment A payment from the customer's balance.
+type ConfirmBalancePayment struct {
+	Method ConfirmBalancePaymentMethod `json:"method"`
+}
+
+// ConfirmBalancePaymentMethod defines model for ConfirmBalancePayment.Method.
+type ConfirmBalancePaymentMethod string
+
+// ConfirmCardPayment A payment with a card.
+type ConfirmCardPayment struct {
+	Method ConfirmCardPaymentMethod `json:"method"`
 
 	// PaymentMethod The Stripe payment method of the card. Never send a card number.
-	PaymentMethod *string `json:"payment_method,omitempty"`
+	PaymentMethod string `json:"payment_method"`
+}
+
+// ConfirmCardPaymentMethod defines model for ConfirmCardPayment.Method.
+type ConfirmCardPaymentMethod string
+
+// ConfirmPaymentRequest The payment method. `method` decides which members there are.
+type ConfirmPaymentRequest struct {
+	// Method The source of the money.
+	Method        PaymentMethod `json:"method"`
+	PaymentMethod *string       `json:"payment_method,omitempty"`
 }
 
 // CreateOrderItem A product and its quantity.
@@ -300,9 +338,9 @@ type IdempotencyKey = string
 // IdempotencyKeyHeader A key, optionally in double quotes.
 type IdempotencyKeyHeader = string
 
-// IdempotencyRecord The outcome of a request. While it runs, only `key` and `state` are present.
+// IdempotencyRecord The outcome of an operation. While it runs, only `key` and `state` are present.
 type IdempotencyRecord struct {
-	// Command The operation ID of the request, such as `confirmPayment`.
+	// Command The ID of the operation in this document, such as `confirmPayment`.
 	Command *string `json:"command,omitempty"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
@@ -314,17 +352,17 @@ type IdempotencyRecord struct {
 	// Key Visible ASCII characters without `" , ; \`.
 	Key IdempotencyKey `json:"key"`
 
-	// State `in_progress` while the request runs, `completed` when its response is stored.
+	// State `in_progress` while the operation runs, `completed` when its response is stored.
 	State IdempotencyState `json:"state"`
 
 	// Status The status code of the stored response.
 	Status *int `json:"status,omitempty"`
 }
 
-// IdempotencyResult `created` if the request took effect now, `reused` if an earlier one did.
+// IdempotencyResult `created` if the operation took effect now, `reused` if it did earlier.
 type IdempotencyResult string
 
-// IdempotencyState `in_progress` while the request runs, `completed` when its response is stored.
+// IdempotencyState `in_progress` while the operation runs, `completed` when its response is stored.
 type IdempotencyState string
 
 // Money An amount in a currency.
@@ -396,6 +434,9 @@ type OrderPage struct {
 
 // OrderStatus The status of an order.
 type OrderStatus string
+
+// OrderStatusFilter The status of the orders to return.
+type OrderStatusFilter string
 
 // Payment A payment of an order.
 type Payment struct {
