@@ -3,7 +3,7 @@ package payment
 import "example.com/orders/internal/core"
 
 // Who may use the money of orders and customers. Only this file decides it (AUTH-11),
-// except for reads of an order's payments, which follow [order.ReadGrant].
+// except for reads of payments and refunds, which follow [order.ReadGrant].
 
 // payGrant admits the customer of an order.
 func payGrant(actor core.Actor) core.Grant { return actor.Grant(core.Customer) }

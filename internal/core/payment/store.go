@@ -53,6 +53,9 @@ type Intents interface {
 
 // Payments stores payments.
 type Payments interface {
+	// Get loads a payment with its refunds, the newest first, and the owners of its order. It
+	// returns [core.ErrNotFound] if there is none.
+	Get(ctx context.Context, id int64) (*Payment, core.Owners, error)
 	// Of returns the payments of an order with their refunds, the newest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
 	// Save inserts a payment that is new. Of any other it updates the status, AskedAt and
@@ -64,6 +67,8 @@ type Payments interface {
 
 // Refunds stores refunds.
 type Refunds interface {
+	// Get loads a refund and the owners of its order, or returns [core.ErrNotFound].
+	Get(ctx context.Context, id int64) (*Refund, core.Owners, error)
 	// Save inserts a refund that is new. Of any other it updates the status, AskedAt and
 	// the id at the provider; nothing else about a refund changes.
 	Save(ctx context.Context, r *Refund) error

@@ -33,6 +33,8 @@ var auditMetadata = map[string]core.Metadata{
 	"CancelOrder, waiting for payment": {"customer_id": "ann", "seller_id": "shop", "previous_status": "pending_payment"},
 	"CancelOrder, paid":                refundMetadata("80.00").With("previous_status", "paid"),
 	"ListPayments":                     {"customer_id": "ann", "seller_id": "shop"},
+	"GetPayment":                       {"customer_id": "ann", "seller_id": "shop", "payment_id": "an id"},
+	"GetRefund":                        {"customer_id": "ann", "seller_id": "shop", "payment_id": "an id", "refund_id": "an id"},
 	"CreditBalance":                    entryMetadata("101.00"),
 	"ChargeBalance":                    entryMetadata("99.00"),
 	"GetBalance":                       {"customer_id": "ann"},

@@ -124,6 +124,14 @@ func TestCommands_RefuseWhatDoesNotExist(t *testing.T) {
 			_, err := f.Payments.ListPayments(t.Context(), ann, o.ID)
 			return err
 		}, core.CodeNotFound, ""},
+		"no such payment": {nothing, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
+			_, err := f.Payments.GetPayment(t.Context(), ann, 1)
+			return err
+		}, core.CodeNotFound, ""},
+		"no such refund": {nothing, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
+			_, err := f.Payments.GetRefund(t.Context(), ann, 1)
+			return err
+		}, core.CodeNotFound, ""},
 		"no such profile": {nothing, func(t testing.TB, f *coretest.Fixture, _ *order.Order) error {
 			_, err := f.Customers.GetCustomerProfile(t.Context(), ann, "ann")
 			return err

@@ -141,6 +141,28 @@ var useCases = []useCase{
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
+		name: "GetPayment", prepare: refunded,
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			p, err := paymentOf(ctx, f, o)
+			if err == nil {
+				_, err = f.Payments.GetPayment(ctx, actor, p.ID)
+			}
+			return false, err
+		},
+		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
+	},
+	{
+		name: "GetRefund", prepare: refunded,
+		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
+			p, err := paymentOf(ctx, f, o)
+			if err == nil {
+				_, err = f.Payments.GetRefund(ctx, actor, p.Refunds[0].ID)
+			}
+			return false, err
+		},
+		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
+	},
+	{
 		name: "CreditBalance", prepare: placed, keyed: true, do: changeBalance((*payment.Service).CreditBalance, "1.00"), changed: changeBalance((*payment.Service).CreditBalance, "2.00"),
 		allowed: []core.Actor{billing, root}, events: []string{"balance.credit"}, resource: named("balance/ann"),
 	},
@@ -180,6 +202,24 @@ var useCases = []useCase{
 		},
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
 	},
+}
+
+// refunded prepares a paid order of which a part was refunded.
+func refunded(t testing.TB, f *coretest.Fixture) *order.Order {
+	o := f.Paid(t)
+	if _, err := refund("30.00", "broken")(t.Context(), f, ann, o, f.Key()); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// paymentOf returns the only payment of an order of Ann.
+func paymentOf(ctx context.Context, f *coretest.Fixture, o *order.Order) (*payment.Payment, error) {
+	payments, err := f.Payments.ListPayments(ctx, ann, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	return payments[0], nil
 }
 
 // withProfile prepares a profile of Ann, and no order.

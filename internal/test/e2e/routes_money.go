@@ -26,7 +26,33 @@ var paymentRoutes = map[string]Route{
 		Prepare: readOrderOf("/payments"),
 		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
 	},
+	"getPayment": {
+		Prepare: readPayment,
+		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
+	"getRefund": {
+		Prepare: readRefund,
+		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
+	},
 	"takeStripeWebhook": {Prepare: readPath("/webhooks/stripe"), Access: Access{Public: true, PublicStatus: 404}}, // no cards here
+}
+
+// readPayment prepares a request to a payment of a new customer.
+func readPayment(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onOrder(t, s, "", "")
+	c.Call.Path = fmt.Sprintf("/payments/%d", s.MustPay(t, o).ID)
+	return c
+}
+
+// readRefund prepares a request to a refund of a part of a payment.
+func readRefund(t testing.TB, s *Service) Command {
+	t.Helper()
+	c, o := onOrder(t, s, "", "")
+	s.MustPay(t, o)
+	refund := Want[Refund](t, s, http.StatusOK, s.RefundCall(s.Token(t, c.Customer, "customer"), o.ID, "10.00"))
+	c.Call.Path = fmt.Sprintf("/refunds/%d", refund.ID)
+	return c
 }
 
 var balanceRoutes = map[string]Route{

@@ -5,11 +5,23 @@ import (
 	"context"
 	"slices"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
 // payments implements [payment.Payments].
 type payments struct{ *tx }
+
+// Get returns a payment with its refunds, and the owners of its order.
+func (t payments) Get(_ context.Context, id int64) (*payment.Payment, core.Owners, error) {
+	stored, found := t.payments[id]
+	if !found {
+		return nil, core.Owners{}, core.ErrNotFound
+	}
+	p := copyOf(stored)
+	p.Refunds = t.refundsOf(id)
+	return p, t.orders[p.OrderID].Owners(), nil
+}
 
 // Of returns the payments of an order with their refunds, the newest first.
 func (t payments) Of(_ context.Context, orderID int64) ([]*payment.Payment, error) {

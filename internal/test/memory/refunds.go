@@ -5,11 +5,21 @@ import (
 	"context"
 	"slices"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
 // refunds implements [payment.Refunds].
 type refunds struct{ *tx }
+
+// Get returns a refund, and the owners of its order.
+func (t refunds) Get(_ context.Context, id int64) (*payment.Refund, core.Owners, error) {
+	r, found := t.refunds[id]
+	if !found {
+		return nil, core.Owners{}, core.ErrNotFound
+	}
+	return copyOf(r), t.orders[r.OrderID].Owners(), nil
+}
 
 // Save inserts a refund, or updates what can change about it. An operation makes one
 // refund of a payment; a refund without a key belongs to no operation.

@@ -14,6 +14,7 @@ var paymentCases = []storeCase{
 	{"order payments hold everything about an order's money", orderPaymentsRoundTrip},
 	{"order payments of a customer without money hold a new balance", orderPaymentsWithoutMoney},
 	{"payments come with their refunds, the newest first", paymentsOfAnOrder},
+	{"a payment and a refund are read with the owners of their order", ownedPayment},
 	{"an operation makes one payment", onePaymentOfAnOperation},
 	{"an order has one live payment", oneLivePayment},
 	{"a payment and a refund are found by their UUIDs", paymentByUUID},
@@ -77,6 +78,34 @@ func paymentsOfAnOrder(t *testing.T, s Stores) {
 	live.Refunds = []*payment.Refund{full, other, asked}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, second, first})
 	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
+}
+
+func ownedPayment(t *testing.T, s Stores) {
+	p, other := newPayment(11, 1, "key-2"), newPayment(12, 2, "key-3")
+	older, newer := newRefund(22, p, operation("sber-42", "key-4")), newRefund(21, p, operation("sber-42", "key-5"))
+	older.CreatedAt, newer.CreatedAt = minute(1), minute(2)
+	o := newOrder(1, "key-1")
+	s.save(t, o, newOrder(2, "key-6"), p, other, older, newer, newRefund(23, other, operation("sber-42", "key-7")))
+	p.Refunds = []*payment.Refund{newer, older}
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		foundPayment, ofPayment, err := tx.Payments.Get(ctx, 11)
+		if err != nil {
+			return err
+		}
+		foundRefund, ofRefund, err := tx.Refunds.Get(ctx, 22)
+		if err != nil {
+			return err
+		}
+		equal(t, "payment", foundPayment, p)
+		equal(t, "refund", foundRefund, older)
+		equal(t, "owners", []core.Owners{ofPayment, ofRefund}, []core.Owners{o.Owners(), o.Owners()})
+		_, _, noPayment := tx.Payments.Get(ctx, 21)
+		_, _, noRefund := tx.Refunds.Get(ctx, 11)
+		if !errors.Is(noPayment, core.ErrNotFound) || !errors.Is(noRefund, core.ErrNotFound) {
+			t.Errorf("a payment and a refund that do not exist: %v, %v", noPayment, noRefund)
+		}
+		return nil
+	})
 }
 
 func onePaymentOfAnOperation(t *testing.T, s Stores) {

@@ -19,6 +19,12 @@ const maxID = 1<<53 - 1
 // decodeOrderID returns the order_id of the path.
 func decodeOrderID(r *request) (int64, error) { return decodeID(r, "order") }
 
+// decodePaymentID returns the payment_id of the path.
+func decodePaymentID(r *request) (int64, error) { return decodeID(r, "payment") }
+
+// decodeRefundID returns the refund_id of the path.
+func decodeRefundID(r *request) (int64, error) { return decodeID(r, "refund") }
+
 // decodeID returns the id of a resource in the path. Text that cannot be an id names no
 // resource, so it is 404 and not 422.
 func decodeID(r *request, resource string) (int64, error) {

@@ -62,6 +62,22 @@ func (a *api) listPayments(ctx context.Context, actor core.Actor, orderID int64)
 	return &success{status: http.StatusOK, body: wire.PaymentList{Data: each(payments, paymentWithRefundsOut)}}, nil
 }
 
+func (a *api) getPayment(ctx context.Context, actor core.Actor, id int64) (*success, error) {
+	p, err := a.Payments.GetPayment(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	return &success{status: http.StatusOK, body: paymentOut(p)}, nil
+}
+
+func (a *api) getRefund(ctx context.Context, actor core.Actor, id int64) (*success, error) {
+	r, err := a.Payments.GetRefund(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	return &success{status: http.StatusOK, body: refundOut(r)}, nil
+}
+
 func paymentOut(p *payment.Payment) wire.Payment {
 	return wire.Payment{
 		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method), Amount: moneyOut(p.Amount),

@@ -53,6 +53,8 @@ func (a *api) routes() []route {
 		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customer), handle(decodeConfirmPayment, a.confirmPayment)},
 		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customer, admin), handle(decodeRefundPayment, a.refundPayment)},
 		{"GET", "/orders/{order_id}/payments", "listPayments", unguarded, roles(customer, seller, admin), handle(decodeOrderID, a.listPayments)},
+		{"GET", "/payments/{payment_id}", "getPayment", unguarded, roles(customer, seller, admin), handle(decodePaymentID, a.getPayment)},
+		{"GET", "/refunds/{refund_id}", "getRefund", unguarded, roles(customer, seller, admin), handle(decodeRefundID, a.getRefund)},
 		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customer, seller, admin), handle(decodeCancelOrder, a.cancelOrder)},
 		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", unguarded, roles(seller, admin), handle(decodeUpdateOrderStatus, a.updateOrderStatus)},
 

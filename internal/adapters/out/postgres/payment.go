@@ -11,6 +11,27 @@ import (
 // payments implements [payment.Payments].
 type payments struct{ t *tx }
 
+// Get loads a payment with its refunds, and the owners of its order.
+func (s payments) Get(ctx context.Context, id int64) (*payment.Payment, core.Owners, error) {
+	var rows []dbsqlc.PaymentByIDRow
+	var refunds []dbsqlc.Refund
+	err := s.t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) { rows, err = q.PaymentByID(ctx, id); return err },
+		func(q *dbsqlc.Queries) (err error) { refunds, err = q.RefundsOfPayment(ctx, id); return err },
+	)
+	if err != nil {
+		return nil, core.Owners{}, err
+	}
+	if len(rows) == 0 {
+		return nil, core.Owners{}, core.ErrNotFound
+	}
+	found, err := paymentsOf([]dbsqlc.Payment{rows[0].Payment}, refunds)
+	if err != nil {
+		return nil, core.Owners{}, err
+	}
+	return found[0], core.Owners{Customer: rows[0].CustomerID, Seller: rows[0].SellerID}, nil
+}
+
 // Of returns the payments of an order with their refunds.
 func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment

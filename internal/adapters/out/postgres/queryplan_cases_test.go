@@ -97,6 +97,9 @@ var planCases = map[string][]planCase{
 	// Payments and refunds.
 	"PaymentsOfOrder":    {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
 	"RefundsOfOrder":     {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
+	"PaymentByID":        {{args: "15000", rows: 2, buffers: 8}},
+	"RefundByID":         {{args: "15000", rows: 2, buffers: 8}},
+	"RefundsOfPayment":   {{args: "15000", rows: 1, buffers: 6}},
 	"OrderOfPayment":     {{args: "15000", rows: 1, buffers: 6}},
 	"OrderOfRefund":      {{args: "15000", rows: 1, buffers: 6}},
 	"PaymentOfCharge":    {{args: "'charge-15000'", rows: 1, buffers: 6}, {args: "'absent'", buffers: 6}},

@@ -11,6 +11,20 @@ import (
 // refunds implements [payment.Refunds].
 type refunds struct{ t *tx }
 
+// Get loads a refund, and the owners of its order.
+func (s refunds) Get(ctx context.Context, id int64) (*payment.Refund, core.Owners, error) {
+	var rows []dbsqlc.RefundByIDRow
+	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) { rows, err = q.RefundByID(ctx, id); return err })
+	if err != nil {
+		return nil, core.Owners{}, err
+	}
+	if len(rows) == 0 {
+		return nil, core.Owners{}, core.ErrNotFound
+	}
+	r, err := refundOf(rows[0].Refund)
+	return r, core.Owners{Customer: rows[0].CustomerID, Seller: rows[0].SellerID}, err
+}
+
 // Save inserts or updates a refund.
 func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	if !r.New {

@@ -37,7 +37,7 @@ func routeOf(op contracttest.Operation) string { return op.Method + " " + op.Pat
 // passes the checks of token, role and key, and changes nothing.
 func callOfNothing(op contracttest.Operation) e2e.Call {
 	path := strings.NewReplacer(
-		"{order_id}", "999999999", "{customer_id}", "nobody", "{sku}", "no-such-sku", "{key}", "no-such-key",
+		"{order_id}", "999999999", "{payment_id}", "999999999", "{refund_id}", "999999999", "{customer_id}", "nobody", "{sku}", "no-such-sku", "{key}", "no-such-key",
 		"{asset}", "swagger-ui.css",
 	).Replace(op.Path)
 	return e2e.Call{Method: op.Method, Path: path}

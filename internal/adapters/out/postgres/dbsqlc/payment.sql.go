@@ -180,6 +180,57 @@ func (q *Queries) OrderOfRefundUUID(ctx context.Context, uuid string) ([]int64, 
 	return items, nil
 }
 
+const paymentByID = `-- name: PaymentByID :many
+SELECT p.id, p.order_id, p.idempotency_key, p.amount, p.currency, p.method, p.status, p.created_by, p.created_at, p.provider, p.external_payment_id, p.card_token, p.failure, p.uuid, p.asked_at, o.customer_id, o.seller_id
+FROM payment p JOIN orders o ON o.id = ANY(ARRAY[p.order_id])
+WHERE p.id = $1
+`
+
+type PaymentByIDRow struct {
+	Payment    Payment
+	CustomerID string
+	SellerID   string
+}
+
+// ANY(ARRAY[…]) leaves PostgreSQL only one way to join: it looks the order up.
+func (q *Queries) PaymentByID(ctx context.Context, id int64) ([]PaymentByIDRow, error) {
+	rows, err := q.db.Query(ctx, paymentByID, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PaymentByIDRow
+	for rows.Next() {
+		var i PaymentByIDRow
+		if err := rows.Scan(
+			&i.Payment.ID,
+			&i.Payment.OrderID,
+			&i.Payment.IdempotencyKey,
+			&i.Payment.Amount,
+			&i.Payment.Currency,
+			&i.Payment.Method,
+			&i.Payment.Status,
+			&i.Payment.CreatedBy,
+			&i.Payment.CreatedAt,
+			&i.Payment.Provider,
+			&i.Payment.ExternalPaymentID,
+			&i.Payment.CardToken,
+			&i.Payment.Failure,
+			&i.Payment.Uuid,
+			&i.Payment.AskedAt,
+			&i.CustomerID,
+			&i.SellerID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const paymentOfCharge = `-- name: PaymentOfCharge :many
 SELECT id FROM payment WHERE provider = 'stripe' AND external_payment_id = $1::text
 `
@@ -245,6 +296,55 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 	return items, nil
 }
 
+const refundByID = `-- name: RefundByID :many
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, o.customer_id, o.seller_id
+FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
+WHERE r.id = $1
+`
+
+type RefundByIDRow struct {
+	Refund     Refund
+	CustomerID string
+	SellerID   string
+}
+
+func (q *Queries) RefundByID(ctx context.Context, id int64) ([]RefundByIDRow, error) {
+	rows, err := q.db.Query(ctx, refundByID, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RefundByIDRow
+	for rows.Next() {
+		var i RefundByIDRow
+		if err := rows.Scan(
+			&i.Refund.ID,
+			&i.Refund.PaymentID,
+			&i.Refund.OrderID,
+			&i.Refund.IdempotencyKey,
+			&i.Refund.Amount,
+			&i.Refund.Currency,
+			&i.Refund.Status,
+			&i.Refund.Reason,
+			&i.Refund.FullRefund,
+			&i.Refund.ExternalRefundID,
+			&i.Refund.CreatedBy,
+			&i.Refund.CreatedAt,
+			&i.Refund.Uuid,
+			&i.Refund.AskedAt,
+			&i.CustomerID,
+			&i.SellerID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const refundOfExternal = `-- name: RefundOfExternal :many
 SELECT id FROM refund WHERE external_refund_id = $1::text
 `
@@ -275,6 +375,45 @@ SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reas
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
 	rows, err := q.db.Query(ctx, refundsOfOrder, orderID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Refund
+	for rows.Next() {
+		var i Refund
+		if err := rows.Scan(
+			&i.ID,
+			&i.PaymentID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Status,
+			&i.Reason,
+			&i.FullRefund,
+			&i.ExternalRefundID,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const refundsOfPayment = `-- name: RefundsOfPayment :many
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
+`
+
+func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refund, error) {
+	rows, err := q.db.Query(ctx, refundsOfPayment, paymentID)
 	if err != nil {
 		return nil, err
 	}

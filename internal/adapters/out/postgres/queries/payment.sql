@@ -1,3 +1,17 @@
+-- name: PaymentByID :many
+-- ANY(ARRAY[…]) leaves PostgreSQL only one way to join: it looks the order up.
+SELECT sqlc.embed(p), o.customer_id, o.seller_id
+FROM payment p JOIN orders o ON o.id = ANY(ARRAY[p.order_id])
+WHERE p.id = @id;
+
+-- name: RefundByID :many
+SELECT sqlc.embed(r), o.customer_id, o.seller_id
+FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
+WHERE r.id = @id;
+
+-- name: RefundsOfPayment :many
+SELECT * FROM refund WHERE payment_id = @payment_id ORDER BY created_at DESC, id DESC;
+
 -- name: PaymentsOfOrder :many
 -- Each payment of an order is younger than the one before it. Ids come in blocks.
 SELECT * FROM payment WHERE order_id = @order_id ORDER BY created_at DESC, id DESC;
