@@ -164,6 +164,46 @@ func TestUp_ForgetsTheStatisticsOfProfiles(t *testing.T) {
 	}
 }
 
+// Of profiles that exist, only the last change is known.
+func TestUp_GivesProfilesATimeOfCreation(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	downTo(t, url, 16)
+	execute(t, url, `INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
+		VALUES ('ann', 'Ann', 'ann@example.com', '+1', '2026-01-01 12:00:00Z')`)
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, url, "SELECT count(*) FROM customer_profile WHERE created_at = '2026-01-01 12:00:00Z'"); n != 1 {
+		t.Errorf("%d profiles have the time of their last change, want 1", n)
+	}
+	execute(t, url, `INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
+		VALUES ('bob', 'Bob', 'bob@example.com', '+2', now())`) // as the previous binary does
+}
+
+// Clients read integers exactly up to 2^53 - 1. A draw reserves as many IDs as the sequence
+// steps by.
+func TestSequences_EndBeforeIDsThatClientsCannotRead(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	const ofClients = "schemaname = 'public' AND sequencename <> 'outbox_id_seq'" // no client sees its ids
+	if n := count(t, url, "SELECT count(*) FROM pg_sequences WHERE "+ofClients); n < 7 {
+		t.Fatalf("found %d sequences", n)
+	}
+	if n := count(t, url, "SELECT count(*) FROM pg_sequences WHERE max_value > (1::bigint << 53) - increment_by AND "+ofClients); n != 0 {
+		t.Errorf("%d sequences end after 2^53 - 1", n)
+	}
+	execute(t, url, "SELECT setval('orders_id_seq', (SELECT max_value FROM pg_sequences WHERE sequencename = 'orders_id_seq'))")
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), "SELECT nextval('orders_id_seq')"); err == nil {
+		t.Error("the sequence of orders goes on after its end")
+	}
+}
+
 // downTo reverts migrations until the schema is older than a version, and returns the
 // version that it then has.
 func downTo(t *testing.T, url string, version uint) uint {

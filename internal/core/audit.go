@@ -40,6 +40,19 @@ func (m Metadata) WithAmount(amount Money) Metadata {
 	return m.With("amount", amount.Decimal()).With("currency", string(amount.Currency()))
 }
 
+// WithPeriod adds the times that restrict a list.
+func (m Metadata) WithPeriod(p Period) Metadata {
+	return m.With("created_from", timeText(p.From)).With("created_to", timeText(p.To))
+}
+
+// timeText returns "" for the zero time.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
 // Metadata says whose a resource is.
 func (o Owners) Metadata() Metadata {
 	return Metadata{}.With("customer_id", o.Customer).With("seller_id", o.Seller)

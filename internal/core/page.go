@@ -15,6 +15,28 @@ type Page struct {
 	Limit int
 }
 
+// Period selects rows by when they were created: at From or later, and before To. A zero
+// time does not restrict it.
+type Period struct {
+	From time.Time
+	To   time.Time
+}
+
+// Start returns a page that begins where the period ends, or later in the list. Stores
+// therefore know only the beginning of a period.
+func (p Period) Start(page Page) Page {
+	after := page.After.CreatedAt
+	if !p.To.IsZero() && (after.IsZero() || !p.To.After(after)) {
+		page.After = Position{CreatedAt: p.To} // rows of that moment have greater ids
+	}
+	return page
+}
+
+// Includes reports whether a row that was created at a time belongs to the period.
+func (p Period) Includes(created time.Time) bool {
+	return !created.Before(p.From) && (p.To.IsZero() || created.Before(p.To))
+}
+
 // Paginate returns one page of rows and the position after it. The store must have
 // been asked for one row more than the page holds: that row shows that another page
 // follows. The position is nil on the last page.

@@ -31,6 +31,55 @@ func TestPaginate(t *testing.T) {
 	}
 }
 
+// A page begins where the period ends, unless its cursor is further on in the list.
+func TestPeriod_BeginsAPage(t *testing.T) {
+	t.Parallel()
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	cursor := core.Position{CreatedAt: at(5), ID: 7}
+	for name, c := range map[string]struct {
+		period core.Period
+		after  core.Position
+		want   core.Position
+	}{
+		"neither":                     {core.Period{From: at(1)}, core.Position{}, core.Position{}},
+		"a cursor":                    {core.Period{From: at(1)}, cursor, cursor},
+		"an end":                      {core.Period{To: at(9)}, core.Position{}, core.Position{CreatedAt: at(9)}},
+		"an end before the cursor":    {core.Period{To: at(4)}, cursor, core.Position{CreatedAt: at(4)}},
+		"an end in the cursor's time": {core.Period{To: at(5)}, cursor, core.Position{CreatedAt: at(5)}},
+		"an end after the cursor":     {core.Period{To: at(6)}, cursor, cursor},
+	} {
+		got := c.period.Start(core.Page{After: c.after, Limit: 3})
+		if got != (core.Page{After: c.want, Limit: 3}) {
+			t.Errorf("%s: got %+v, want the position %+v", name, got, c.want)
+		}
+	}
+}
+
+func TestPeriod_IncludesItsBeginningAndNotItsEnd(t *testing.T) {
+	t.Parallel()
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	for _, c := range []struct {
+		period core.Period
+		want   []int
+	}{
+		{core.Period{}, []int{1, 2, 3, 4}},
+		{core.Period{From: at(2)}, []int{2, 3, 4}},
+		{core.Period{To: at(3)}, []int{1, 2}},
+		{core.Period{From: at(2), To: at(4)}, []int{2, 3}},
+		{core.Period{From: at(2), To: at(2)}, nil},
+	} {
+		var got []int
+		for second := 1; second <= 4; second++ {
+			if c.period.Includes(at(second)) {
+				got = append(got, second)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: got %v, want %v", c.period, got, c.want)
+		}
+	}
+}
+
 // All pages together are the list: no row is repeated or missing.
 func TestPagesAreTheList(t *testing.T) {
 	t.Parallel()

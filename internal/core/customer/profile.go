@@ -15,6 +15,7 @@ type Profile struct {
 	FullName   string
 	Email      string
 	Phone      string
+	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	// New reports that the profile has not been stored: Save inserts it.
 	New bool

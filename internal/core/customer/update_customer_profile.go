@@ -15,12 +15,12 @@ func (s *Service) UpdateCustomerProfile(ctx context.Context, actor core.Actor, p
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		before, err := tx.Profiles.Lock(ctx, p.CustomerID)
 		if errors.Is(err, core.ErrNotFound) {
-			before, err = &Profile{New: true}, nil
+			before, err = &Profile{New: true, CreatedAt: tx.Now}, nil
 		}
 		if err != nil {
 			return err
 		}
-		p.New, p.UpdatedAt = before.New, tx.Now
+		p.New, p.CreatedAt, p.UpdatedAt = before.New, before.CreatedAt, tx.Now
 		if err := tx.Profiles.Save(ctx, &p); err != nil {
 			return err
 		}

@@ -10,13 +10,16 @@ import (
 type Filter struct {
 	CustomerID string
 	Status     Status
+	Reference  string
+	Created    core.Period
 	// Grant restricts the list to the orders that the reader may see.
 	Grant core.Grant
 }
 
-// auditMetadata says in the audit log which orders were asked for.
+// auditMetadata says in the audit log which orders were asked for. A reference is text that
+// somebody wrote (AUTH-16).
 func (f Filter) auditMetadata() core.Metadata {
-	return core.Metadata{}.With("customer_id", f.CustomerID).With("status", string(f.Status))
+	return core.Metadata{}.With("customer_id", f.CustomerID).With("status", string(f.Status)).WithPeriod(f.Created)
 }
 
 // ListOrders returns a page of orders, newest first, and the position of the next page.
@@ -27,7 +30,7 @@ func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filte
 	var found []*Order
 	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		if found, err = tx.Orders.List(ctx, filter, page); err != nil {
+		if found, err = tx.Orders.List(ctx, filter, filter.Created.Start(page)); err != nil {
 			return err
 		}
 		return core.AuditRead(ctx, tx.AuditLog, actor, filter.Grant.ListAccess(), "ListOrders", "orders", filter.auditMetadata())

@@ -111,7 +111,7 @@ type LockedBalance struct {
 type Ledger interface {
 	// Append inserts an entry.
 	Append(ctx context.Context, e *LedgerEntry) error
-	// List returns the entries of a customer's balances, newest first, and one more than
-	// the page asks for.
-	List(ctx context.Context, customerID string, page core.Page) ([]*LedgerEntry, error)
+	// List returns the entries that the filter selects, newest first, and one more than the
+	// page asks for. The page begins within the period; see [core.Period.Start].
+	List(ctx context.Context, f EntryFilter, page core.Page) ([]*LedgerEntry, error)
 }

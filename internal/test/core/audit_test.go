@@ -6,11 +6,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
 	coretest "example.com/orders/internal/test/core"
 )
 
@@ -103,21 +105,31 @@ func withoutIDs(m core.Metadata) core.Metadata {
 	return m
 }
 
+// A reference is what somebody wrote, so it is not named.
 func TestAudit_NamesTheFiltersOfAList(t *testing.T) {
 	t.Parallel()
 	f := coretest.New(t)
 	for _, filter := range []order.Filter{
 		{}, {CustomerID: "ann"}, {Status: order.Paid}, {CustomerID: "ann", Status: order.Shipped},
+		{Reference: "Анна", Created: core.Period{From: f.Now(), To: f.Now().Add(time.Minute)}},
 	} {
 		if _, _, err := f.Orders.ListOrders(t.Context(), root, filter, core.Page{Limit: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	filter := payment.EntryFilter{CustomerID: "ann", Reference: "Анна", Created: core.Period{From: f.Now()}}
+	if _, _, err := f.Payments.ListBalanceTransactions(t.Context(), root, filter, core.Page{Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
 	var got []core.Metadata
 	for _, e := range f.Store.AuditEntries() {
 		got = append(got, e.Metadata)
 	}
-	want := []core.Metadata{{}, {"customer_id": "ann"}, {"status": "paid"}, {"customer_id": "ann", "status": "shipped"}}
+	want := []core.Metadata{
+		{}, {"customer_id": "ann"}, {"status": "paid"}, {"customer_id": "ann", "status": "shipped"},
+		{"created_from": "2026-03-01T12:00:00Z", "created_to": "2026-03-01T12:01:00Z"},
+		{"customer_id": "ann", "created_from": "2026-03-01T12:00:00Z"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}

@@ -151,7 +151,7 @@ func TestLedger_RecordsBothSidesOfEveryChange(t *testing.T) {
 	}
 	type entry struct{ Kind, Debit, Credit, Amount, After string }
 	var got []entry
-	entries, _, err := f.Payments.ListBalanceTransactions(t.Context(), ann, "ann", core.Page{Limit: 10})
+	entries, _, err := f.Payments.ListBalanceTransactions(t.Context(), ann, payment.EntryFilter{CustomerID: "ann"}, core.Page{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestLedger_NamesPaymentAndRefund(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, _, err := f.Payments.ListBalanceTransactions(t.Context(), ann, "ann", core.Page{Limit: 2})
+	entries, _, err := f.Payments.ListBalanceTransactions(t.Context(), ann, payment.EntryFilter{CustomerID: "ann"}, core.Page{Limit: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

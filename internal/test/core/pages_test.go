@@ -39,7 +39,7 @@ var lists = map[string]struct {
 	"ListBalanceTransactions": {
 		add: func(t testing.TB, f *coretest.Fixture) { f.Credit(t, "ann", "1.00") },
 		list: func(t testing.TB, f *coretest.Fixture, page core.Page) ([]int64, *core.Position, error) {
-			found, next, err := f.Payments.ListBalanceTransactions(t.Context(), ann, "ann", page)
+			found, next, err := f.Payments.ListBalanceTransactions(t.Context(), ann, payment.EntryFilter{CustomerID: "ann"}, page)
 			return idsOf(found, func(m *payment.LedgerEntry) int64 { return m.ID }), next, err
 		},
 	},

@@ -181,7 +181,7 @@ var useCases = []useCase{
 	{
 		name: "ListBalanceTransactions", prepare: placed,
 		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, _, err := f.Payments.ListBalanceTransactions(ctx, actor, ann.Subject, core.Page{Limit: 1})
+			_, _, err := f.Payments.ListBalanceTransactions(ctx, actor, payment.EntryFilter{CustomerID: ann.Subject}, core.Page{Limit: 1})
 			return false, err
 		},
 		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),

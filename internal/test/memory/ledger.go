@@ -35,10 +35,12 @@ func sameBalance(a, b *payment.LedgerEntry) bool {
 	return a.CustomerID == b.CustomerID && a.Amount.Currency() == b.Amount.Currency()
 }
 
-// List returns a page of the entries of a customer's balances and one more, newest
-// first.
-func (t ledger) List(_ context.Context, customerID string, page core.Page) ([]*payment.LedgerEntry, error) {
-	rows := rowsOf(t.entries, func(e *payment.LedgerEntry) bool { return e.CustomerID == customerID }, func(e *payment.LedgerEntry) core.Position {
+// List returns a page of the entries that the filter selects and one more, newest first.
+func (t ledger) List(_ context.Context, f payment.EntryFilter, page core.Page) ([]*payment.LedgerEntry, error) {
+	selected := func(e *payment.LedgerEntry) bool {
+		return e.CustomerID == f.CustomerID && (f.Reference == "" || f.Reference == e.Reference) && f.Created.Includes(e.CreatedAt)
+	}
+	rows := rowsOf(t.entries, selected, func(e *payment.LedgerEntry) core.Position {
 		return core.Position{CreatedAt: e.CreatedAt, ID: e.ID}
 	})
 	return pageOf(rows, page, copyOf), nil

@@ -53,7 +53,8 @@ func (t orders) List(_ context.Context, f order.Filter, page core.Page) ([]*orde
 
 // shows reports whether the filter selects an order.
 func shows(f order.Filter, o *order.Order) bool {
-	return f.Grant.Covers(o.Owners()) && (f.CustomerID == "" || f.CustomerID == o.CustomerID) && (f.Status == "" || f.Status == o.Status)
+	return f.Grant.Covers(o.Owners()) && (f.CustomerID == "" || f.CustomerID == o.CustomerID) &&
+		(f.Status == "" || f.Status == o.Status) && (f.Reference == "" || f.Reference == o.Reference) && f.Created.Includes(o.CreatedAt)
 }
 
 // Save inserts or updates an order. An operation creates one order, and no two orders of a

@@ -30,7 +30,7 @@ func (t profiles) Save(_ context.Context, p *customer.Profile) error {
 		return duplicate("profile of one customer")
 	}
 	stored := copyOf(p)
-	stored.New, stored.UpdatedAt = false, stamp(p.UpdatedAt)
+	stored.New, stored.CreatedAt, stored.UpdatedAt = false, stamp(p.CreatedAt), stamp(p.UpdatedAt)
 	t.profiles[p.CustomerID] = stored
 	return nil
 }

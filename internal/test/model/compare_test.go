@@ -93,7 +93,7 @@ func (m *machine) sumOfEntries(t *rapid.T, customer core.Actor) core.Money {
 		var entries []*payment.LedgerEntry
 		var err error
 		page.After = *next
-		if entries, next, err = m.real.payments.ListBalanceTransactions(ctx, customer, customer.Subject, page); err != nil {
+		if entries, next, err = m.real.payments.ListBalanceTransactions(ctx, customer, payment.EntryFilter{CustomerID: customer.Subject}, page); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range entries {

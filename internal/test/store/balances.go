@@ -16,6 +16,7 @@ var ledgerCases = []storeCase{
 	{"an operation changes a balance once", oneLedgerEntryOfAnOperation},
 	{"two entries of a balance have two positions", onePositionOfAnEntry},
 	{"entries are listed newest first", entryPages},
+	{"entries are listed by reference and time", entryFilter},
 }
 
 var balanceCases = []storeCase{
@@ -124,9 +125,14 @@ func entryRoundTrip(t *testing.T, s Stores) {
 
 func (s Stores) entries(t *testing.T, customerID string, page core.Page) []*payment.LedgerEntry {
 	t.Helper()
+	return s.entriesOf(t, payment.EntryFilter{CustomerID: customerID}, page)
+}
+
+func (s Stores) entriesOf(t *testing.T, f payment.EntryFilter, page core.Page) []*payment.LedgerEntry {
+	t.Helper()
 	var found []*payment.LedgerEntry
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		found, err = tx.Ledger.List(ctx, customerID, page)
+		found, err = tx.Ledger.List(ctx, f, page)
 		return err
 	})
 	return found
@@ -194,6 +200,31 @@ func entryPages(t *testing.T, s Stores) {
 	})
 	equal(t, "entries", found, want)
 	equal(t, "another customer's", s.entries(t, "sber-4", core.Page{Limit: 10}), []*payment.LedgerEntry{})
+}
+
+func entryFilter(t *testing.T, s Stores) {
+	for id, reference := range []string{"", "A-1", "A-2"} {
+		m := newLedgerEntry(int64(id+1), rub(strconv.Itoa(id+1)), core.Operation{})
+		m.Reference, m.CreatedAt = reference, minute(id+1)
+		s.changeBalance(t, m.BalanceAfter, m)
+	}
+	for name, c := range map[string]struct {
+		filter payment.EntryFilter
+		want   []int64
+	}{
+		"a reference":               {payment.EntryFilter{CustomerID: "sber-42", Reference: "A-1"}, []int64{2}},
+		"no such reference":         {payment.EntryFilter{CustomerID: "sber-42", Reference: "a-1"}, nil},
+		"another's reference":       {payment.EntryFilter{CustomerID: "sber-4", Reference: "A-1"}, nil},
+		"a time":                    {payment.EntryFilter{CustomerID: "sber-42", Created: core.Period{From: minute(2)}}, []int64{3, 2}},
+		"a reference at a time":     {payment.EntryFilter{CustomerID: "sber-42", Reference: "A-2", Created: core.Period{From: minute(3)}}, []int64{3}},
+		"a reference before a time": {payment.EntryFilter{CustomerID: "sber-42", Reference: "A-1", Created: core.Period{From: minute(3)}}, nil},
+	} {
+		var ids []int64
+		for _, e := range s.entriesOf(t, c.filter, core.Page{Limit: 10}) {
+			ids = append(ids, e.ID)
+		}
+		equal(t, name, ids, c.want)
+	}
 }
 
 func balanceLock(t *testing.T, s Stores) {

@@ -22,6 +22,7 @@ var orderCases = []storeCase{
 	{"a basket holds the order its operation made", basketKnowsItsOperation},
 	{"an operation makes one order", oneOrderOfAnOperation},
 	{"a list shows the orders that the filter selects", orderFilter},
+	{"a list shows the orders with a reference, and those of a time", orderFilterByReferenceAndTime},
 	{"orders are listed newest first", orderPages},
 	{"transactions that lock a basket run one after the other", basketLock},
 	{"transactions that lock an order run one after the other", orderLock},
@@ -180,6 +181,46 @@ func orderFilter(t *testing.T, s Stores) {
 		"by all criteria": {order.Filter{
 			Grant: core.Grant{Seller: "shop-8"}, CustomerID: "ann", Status: order.Paid,
 		}, []int64{2}},
+	} {
+		equal(t, name, s.ordersShown(t, c.filter), c.want)
+	}
+}
+
+// referringOrders are the customer, the seller and the reference of orders that were created one
+// minute after the other.
+var referringOrders = [][3]string{
+	{"ann", "shop-7", "A-1"}, {"ann", "shop-8", "A-2"}, {"bob", "shop-7", "A-1"}, {"shop-7", "shop-9", "A-1"}, {"eve", "shop-7", ""},
+}
+
+func orderFilterByReferenceAndTime(t *testing.T, s Stores) {
+	for i, p := range referringOrders {
+		o := newOrder(int64(i+1), "key-"+strconv.Itoa(i))
+		o.CustomerID, o.SellerID, o.Reference, o.CreatedAt = p[0], p[1], p[2], minute(i+1)
+		s.save(t, o)
+	}
+	everybody, ann := core.GrantEverybody, core.Grant{Customer: "ann"}
+	shop, both := core.Grant{Seller: "shop-7"}, core.Grant{Customer: "shop-7", Seller: "shop-7"}
+	for name, c := range map[string]struct {
+		filter order.Filter
+		want   []int64
+	}{
+		"of everybody":                         {order.Filter{Grant: everybody, Reference: "A-1"}, []int64{1, 3, 4}},
+		"of nobody":                            {order.Filter{Reference: "A-1"}, nil},
+		"of nobody, for one customer":          {order.Filter{CustomerID: "ann", Reference: "A-1"}, nil},
+		"of a customer":                        {order.Filter{Grant: ann, Reference: "A-1"}, []int64{1}},
+		"of a customer, for the same":          {order.Filter{Grant: ann, CustomerID: "ann", Reference: "A-1"}, []int64{1}},
+		"of a customer, for another":           {order.Filter{Grant: ann, CustomerID: "bob", Reference: "A-1"}, nil},
+		"of a seller":                          {order.Filter{Grant: shop, Reference: "A-1"}, []int64{1, 3}},
+		"of a seller, for one customer":        {order.Filter{Grant: shop, CustomerID: "bob", Reference: "A-1"}, []int64{3}},
+		"of a seller, for another's customer":  {order.Filter{Grant: shop, CustomerID: "ann", Reference: "A-2"}, nil},
+		"of who buys and sells":                {order.Filter{Grant: both, Reference: "A-1"}, []int64{1, 3, 4}},
+		"of everybody, for one customer":       {order.Filter{Grant: everybody, CustomerID: "bob", Reference: "A-1"}, []int64{3}},
+		"of everybody, with another status":    {order.Filter{Grant: everybody, Reference: "A-1", Status: order.Paid}, nil},
+		"of everybody, from a time":            {order.Filter{Grant: everybody, Created: core.Period{From: minute(4)}}, []int64{4, 5}},
+		"with a reference, from a time":        {order.Filter{Grant: everybody, Reference: "A-1", Created: core.Period{From: minute(3)}}, []int64{3, 4}},
+		"of a seller, from a time":             {order.Filter{Grant: shop, Created: core.Period{From: minute(3)}}, []int64{3, 5}},
+		"of a seller, a customer, from a time": {order.Filter{Grant: shop, CustomerID: "bob", Created: core.Period{From: minute(4)}}, nil},
+		"with no such reference":               {order.Filter{Grant: everybody, Reference: "a-1"}, nil},
 	} {
 		equal(t, name, s.ordersShown(t, c.filter), c.want)
 	}

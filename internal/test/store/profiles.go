@@ -36,9 +36,9 @@ func absentProfile(t *testing.T, s Stores) {
 }
 
 func profileRoundTrip(t *testing.T, s Stores) {
-	first := customer.Profile{CustomerID: "sber-42", Phone: "1", UpdatedAt: minute(0), New: true}
+	first := customer.Profile{CustomerID: "sber-42", Phone: "1", CreatedAt: minute(0), UpdatedAt: minute(0), New: true}
 	other := customer.Profile{CustomerID: "sber-4", New: true}
-	want := customer.Profile{CustomerID: "sber-42", FullName: "Анна", Email: "a@example.com", UpdatedAt: minute(1)}
+	want := customer.Profile{CustomerID: "sber-42", FullName: "Анна", Email: "a@example.com", CreatedAt: minute(0), UpdatedAt: minute(1)}
 	for _, p := range []customer.Profile{first, other, want} {
 		s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
 	}

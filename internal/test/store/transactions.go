@@ -105,7 +105,7 @@ func (s Stores) isEmpty(t *testing.T) {
 		orders, _ := tx.Orders.List(ctx, everything, core.Page{Limit: 1})
 		payments, _ := tx.Payments.Of(ctx, 1)
 		balances, _ := tx.Balances.Of(ctx, "sber-42")
-		entries, err := tx.Ledger.List(ctx, "sber-42", core.Page{Limit: 1})
+		entries, err := tx.Ledger.List(ctx, payment.EntryFilter{CustomerID: "sber-42"}, core.Page{Limit: 1})
 		equal(t, "products, orders, payments, balances, entries",
 			[]int{len(products), len(orders), len(payments), len(balances), len(entries)}, []int{0, 0, 0, 0, 0})
 		return err

@@ -53,8 +53,8 @@ func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID strin
 
 // transactionList is the query of listBalanceTransactions.
 type transactionList struct {
-	customerID string
-	page       core.Page
+	filter payment.EntryFilter
+	page   core.Page
 }
 
 func decodeTransactionList(r *request) (transactionList, error) {
@@ -63,11 +63,16 @@ func decodeTransactionList(r *request) (transactionList, error) {
 		return transactionList{}, err
 	}
 	page, err := decodePage(r)
-	return transactionList{customerID: customerID, page: page}, err
+	if err != nil {
+		return transactionList{}, err
+	}
+	filter := payment.EntryFilter{CustomerID: customerID}
+	filter.Reference, filter.Created, err = decodeSearch(r)
+	return transactionList{filter: filter, page: page}, err
 }
 
 func (a *api) listBalanceTransactions(ctx context.Context, actor core.Actor, query transactionList) (*success, error) {
-	entries, next, err := a.Payments.ListBalanceTransactions(ctx, actor, query.customerID, query.page)
+	entries, next, err := a.Payments.ListBalanceTransactions(ctx, actor, query.filter, query.page)
 	if err != nil {
 		return nil, err
 	}

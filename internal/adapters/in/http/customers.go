@@ -42,5 +42,5 @@ func (a *api) deleteCustomerProfile(ctx context.Context, actor core.Actor, custo
 }
 
 func profileOut(p *customers.Profile) wire.Profile {
-	return wire.Profile{CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt}
+	return wire.Profile{CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
 }

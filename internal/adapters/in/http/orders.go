@@ -64,7 +64,9 @@ func decodeOrderFilter(r *request) (order.Filter, error) {
 	if _, known := order.Transitions[filter.Status]; q.Has("status") && !known {
 		return filter, core.InvalidField("/status", "status must be one of the order statuses")
 	}
-	return filter, nil
+	var err error
+	filter.Reference, filter.Created, err = decodeSearch(r)
+	return filter, err
 }
 
 func (a *api) listOrders(ctx context.Context, actor core.Actor, query orderList) (*success, error) {

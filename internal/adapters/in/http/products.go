@@ -59,7 +59,7 @@ func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*
 func productOut(p *order.Product) wire.Product {
 	return wire.Product{
 		SKU: p.SKU, SellerID: p.SellerID, Name: p.Name, Price: moneyOut(p.Price),
-		OnHand: p.OnHand, Reserved: p.Reserved, Available: p.Available(),
+		OnHand: p.OnHand, Reserved: p.Reserved, Available: p.Available(), CreatedAt: p.CreatedAt,
 	}
 }
 

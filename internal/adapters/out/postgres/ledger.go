@@ -17,13 +17,10 @@ func (s ledger) Append(ctx context.Context, e *payment.LedgerEntry) error {
 }
 
 // List returns a page of entries and one more, newest first.
-func (s ledger) List(ctx context.Context, customerID string, page core.Page) ([]*payment.LedgerEntry, error) {
+func (s ledger) List(ctx context.Context, f payment.EntryFilter, page core.Page) ([]*payment.LedgerEntry, error) {
 	var rows []dbsqlc.LedgerEntry
 	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ListLedgerEntries(ctx, dbsqlc.ListLedgerEntriesParams{
-			CustomerID: &customerID,
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
-		})
+		rows, err = listEntries(ctx, q, f, page)
 		return err
 	})
 	if err != nil {
@@ -36,6 +33,21 @@ func (s ledger) List(ctx context.Context, customerID string, page core.Page) ([]
 		}
 	}
 	return found, nil
+}
+
+func listEntries(ctx context.Context, q *dbsqlc.Queries, f payment.EntryFilter, page core.Page) ([]dbsqlc.LedgerEntry, error) {
+	p := dbsqlc.ListLedgerEntriesParams{
+		CustomerID: &f.CustomerID,
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		Rows: int32(page.Limit + 1),
+	}
+	if f.Reference == "" {
+		return q.ListLedgerEntries(ctx, p)
+	}
+	return q.ListLedgerEntriesByReference(ctx, dbsqlc.ListLedgerEntriesByReferenceParams{
+		CustomerID: p.CustomerID, Reference: f.Reference,
+		BeforeTime: p.BeforeTime, BeforeID: p.BeforeID, CreatedFrom: p.CreatedFrom, Rows: p.Rows,
+	})
 }
 
 func entryParams(e *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {

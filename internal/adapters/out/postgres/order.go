@@ -130,16 +130,20 @@ func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*or
 func listOrders(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page core.Page) ([]orderLine, error) {
 	customer, seller := f.Grant.Customer, f.Grant.Seller
 	switch {
+	case f.Reference != "":
+		return listOrdersByReference(ctx, q, f, page)
 	case f.Grant.Everybody && f.CustomerID == "":
 		rows, err := q.ListOrders(ctx, dbsqlc.ListOrdersParams{
 			Statuses:   statusesOf(f),
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
 	case !f.Grant.Everybody && f.CustomerID != "" && f.CustomerID != customer:
 		rows, err := q.ListOrdersBetween(ctx, dbsqlc.ListOrdersBetweenParams{
 			SellerID: seller, CustomerID: f.CustomerID, Statuses: statusesOf(f),
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
 	case f.CustomerID != "":
@@ -147,8 +151,29 @@ func listOrders(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page cor
 	}
 	rows, err := q.ListOrdersOf(ctx, dbsqlc.ListOrdersOfParams{
 		CustomerID: optional(customer), SellerID: optional(seller), Statuses: statusesOf(f),
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		Rows: int32(page.Limit + 1),
 	})
+	return linesOf(rows), err
+}
+
+// listOrdersByReference finds what [listOrders] finds, among the orders with a reference.
+func listOrdersByReference(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page core.Page) ([]orderLine, error) {
+	p := dbsqlc.ListOrdersByReferenceParams{
+		Reference: f.Reference, Statuses: statusesOf(f),
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		Rows: int32(page.Limit + 1),
+	}
+	switch {
+	case f.CustomerID == "":
+		p.Everybody = f.Grant.Everybody
+		p.CustomerID, p.SellerID = optional(f.Grant.Customer), optional(f.Grant.Seller)
+	case f.Grant.Everybody, f.CustomerID == f.Grant.Customer:
+		p.CustomerID = &f.CustomerID
+	default:
+		p.CustomerID, p.SoldBy = &f.CustomerID, &f.Grant.Seller // "" has sold nothing
+	}
+	rows, err := q.ListOrdersByReference(ctx, p)
 	return linesOf(rows), err
 }
 
@@ -210,7 +235,7 @@ type orderLine = dbsqlc.OrderByIDRow
 
 // linesOf converts the rows of all queries that read orders to one type.
 func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperationRow |
-	dbsqlc.ListOrdersRow | dbsqlc.ListOrdersOfRow | dbsqlc.ListOrdersBetweenRow](rows []R) []orderLine {
+	dbsqlc.ListOrdersRow | dbsqlc.ListOrdersOfRow | dbsqlc.ListOrdersBetweenRow | dbsqlc.ListOrdersByReferenceRow](rows []R) []orderLine {
 	lines := make([]orderLine, len(rows))
 	for i, r := range rows {
 		lines[i] = orderLine(r)

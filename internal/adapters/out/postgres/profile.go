@@ -36,7 +36,7 @@ func (s profiles) one(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.
 	row := rows[0]
 	return &customer.Profile{
 		CustomerID: row.CustomerID, FullName: row.FullName, Email: row.Email, Phone: row.Phone,
-		UpdatedAt: row.UpdatedAt.UTC(),
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}, nil
 }
 
@@ -44,7 +44,8 @@ func (s profiles) one(ctx context.Context, find func(*dbsqlc.Queries) ([]dbsqlc.
 func (s profiles) Save(ctx context.Context, p *customer.Profile) error {
 	if p.New {
 		return s.t.writes().InsertProfile(ctx, dbsqlc.InsertProfileParams{
-			CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, UpdatedAt: p.UpdatedAt,
+			CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone,
+			CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 		})
 	}
 	return s.t.writes().UpdateProfile(ctx, dbsqlc.UpdateProfileParams{

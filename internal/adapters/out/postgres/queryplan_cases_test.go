@@ -58,32 +58,53 @@ var planCases = map[string][]planCase{
 	"InsertOrderItems": {{args: "15002, '{2,3}', '{a,b}', '{1,1}', '{1,1}'", buffers: 40}},
 	"UpdateOrder":      {{args: "'delivered', NULL, 2, now(), NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
 	"ListOrders": {
-		{args: allStatuses + ", NULL, 0, 21", rows: pageOfEachStatus, buffers: 200},
-		{args: allStatuses + ", " + later + ", 0, 21", rows: pageOfEachStatus, buffers: 200},
-		{args: "'{pending_payment}', NULL, 0, 21", rows: 3 * 21, buffers: 200},
-		{args: "'{pending_payment}', " + later + ", 0, 21", rows: 3 * 21, buffers: 200},
-		{args: "'{shipped}', NULL, 0, 21", buffers: 10},
+		{args: allStatuses + ", NULL, 0, NULL, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", " + later + ", 0, NULL, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "'{pending_payment}', NULL, 0, NULL, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{pending_payment}', " + later + ", 0, NULL, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{shipped}', NULL, 0, NULL, 21", buffers: 10},
+		{args: allStatuses + ", " + later + ", 0, " + earlier + ", 21", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", NULL, 0, 'infinity', 21", buffers: 40},
+		{args: allStatuses + ", " + earlier + ", 0, " + later + ", 21", buffers: 40},
 	},
-	// Parameters: statuses, customer, start, id, limit, seller.
+	// Parameters: statuses, customer, start, id, earliest, limit, seller.
 	"ListOrdersOf": {
-		{args: allStatuses + ", 'hot', NULL, 0, 21, NULL", rows: pageOfEachStatus, buffers: 200},
-		{args: allStatuses + ", 'hot', " + later + ", 0, 21, NULL", rows: pageOfEachStatus, buffers: 200},
-		{args: allStatuses + ", NULL, NULL, 0, 21, 'hot-seller'", rows: pageOfEachStatus, buffers: 200},
-		{args: allStatuses + ", NULL, " + later + ", 0, 21, 'hot-seller'", rows: pageOfEachStatus, buffers: 200},
-		{args: allStatuses + ", 'hot', NULL, 0, 21, 'hot-seller'", rows: 2 * pageOfEachStatus, buffers: 250},
-		{args: "'{delivered}', 'hot', NULL, 0, 21, NULL", rows: 3 * 21, buffers: 200},
-		{args: "'{cancelled}', NULL, " + later + ", 0, 21, 'hot-seller'", rows: 3 * 21, buffers: 200},
-		{args: "'{pending_payment}', 'hot', NULL, 0, 21, NULL", buffers: 10},
-		{args: "'{shipped}', 'hot', NULL, 0, 21, 'hot-seller'", buffers: 10},
-		{args: allStatuses + ", 'customer-15001', NULL, 0, 21, NULL", rows: 3, buffers: 40},
-		{args: allStatuses + ", NULL, NULL, 0, 21, NULL", buffers: 5},
+		{args: allStatuses + ", 'hot', NULL, 0, NULL, 21, NULL", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", 'hot', " + later + ", 0, NULL, 21, NULL", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", NULL, NULL, 0, NULL, 21, 'hot-seller'", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", NULL, " + later + ", 0, NULL, 21, 'hot-seller'", rows: pageOfEachStatus, buffers: 200},
+		{args: allStatuses + ", 'hot', NULL, 0, NULL, 21, 'hot-seller'", rows: 2 * pageOfEachStatus, buffers: 250},
+		{args: "'{delivered}', 'hot', NULL, 0, NULL, 21, NULL", rows: 3 * 21, buffers: 200},
+		{args: "'{cancelled}', NULL, " + later + ", 0, NULL, 21, 'hot-seller'", rows: 3 * 21, buffers: 200},
+		{args: "'{pending_payment}', 'hot', NULL, 0, NULL, 21, NULL", buffers: 10},
+		{args: "'{shipped}', 'hot', NULL, 0, NULL, 21, 'hot-seller'", buffers: 10},
+		{args: allStatuses + ", 'customer-15001', NULL, 0, NULL, 21, NULL", rows: 3, buffers: 40},
+		{args: allStatuses + ", NULL, NULL, 0, NULL, 21, NULL", buffers: 5},
+		{args: allStatuses + ", 'hot', " + later + ", 0, " + earlier + ", 21, 'hot-seller'", rows: 2 * pageOfEachStatus, buffers: 250},
+		{args: allStatuses + ", 'hot', NULL, 0, 'infinity', 21, 'hot-seller'", buffers: 60},
 	},
 	"ListOrdersBetween": {
-		{args: allStatuses + ", 'hot-seller', 'hot', NULL, 0, 21", rows: pageOfEachStatus, buffers: 200},
-		{args: "'{delivered}', 'hot-seller', 'hot', " + later + ", 0, 21", rows: 3 * 21, buffers: 200},
-		{args: "'{pending_payment}', 'hot-seller', 'hot', NULL, 0, 21", buffers: 10},
-		{args: allStatuses + ", 'hot-seller', 'customer-15001', NULL, 0, 21", rows: 3, buffers: 40},
-		{args: allStatuses + ", 'seller-15000', 'customer-15001', NULL, 0, 21", buffers: 40},
+		{args: allStatuses + ", 'hot-seller', 'hot', NULL, 0, NULL, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "'{delivered}', 'hot-seller', 'hot', " + later + ", 0, NULL, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{pending_payment}', 'hot-seller', 'hot', NULL, 0, NULL, 21", buffers: 10},
+		{args: allStatuses + ", 'hot-seller', 'customer-15001', NULL, 0, NULL, 21", rows: 3, buffers: 40},
+		{args: allStatuses + ", 'seller-15000', 'customer-15001', NULL, 0, NULL, 21", buffers: 40},
+		{args: allStatuses + ", 'hot-seller', 'hot', NULL, 0, 'infinity', 21", buffers: 40},
+	},
+	// Parameters: customer, reference, statuses, seller of the customer's, start, id,
+	// earliest, seller, limit, everybody.
+	"ListOrdersByReference": {
+		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, NULL, NULL, 21, true", rows: pageOfEachStatus, buffers: 200},
+		{args: "NULL, 'till', " + allStatuses + ", NULL, " + later + ", 0, " + earlier + ", NULL, 21, true", rows: pageOfEachStatus, buffers: 200},
+		{args: "NULL, 'till', '{shipped}', NULL, NULL, 0, NULL, NULL, 21, true", buffers: 10},
+		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, 'infinity', NULL, 21, true", buffers: 40},
+		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, NULL, 'hot-seller', 21, false", rows: pageOfEachStatus, buffers: 200},
+		{args: "NULL, 'till', '{cancelled}', NULL, " + later + ", 0, NULL, 'hot-seller', 21, false", rows: 3 * 21, buffers: 200},
+		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, NULL, 'nobody', 21, false", buffers: 40},
+		{args: "'hot', 'reference-15000', " + allStatuses + ", NULL, NULL, 0, NULL, NULL, 21, false", rows: 3, buffers: 20},
+		{args: "'hot', 'reference-15000', " + allStatuses + ", 'nobody', NULL, 0, NULL, NULL, 21, false", rows: 1, buffers: 10},
+		{args: "'hot', 'till', " + allStatuses + ", NULL, NULL, 0, NULL, 'hot-seller', 21, true", rows: 2 * pageOfEachStatus, buffers: 250},
+		{args: "'hot', 'absent', " + allStatuses + ", NULL, NULL, 0, NULL, 'hot-seller', 21, true", buffers: 60},
 	},
 	// 1000 reservations have expired. While tables are new, it sorts all of them.
 	"ExpiredReservations": {
@@ -97,8 +118,8 @@ var planCases = map[string][]planCase{
 	// Payments and refunds.
 	"PaymentsOfOrder":    {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
 	"RefundsOfOrder":     {{args: "15000", rows: 1, buffers: 10}, {args: "900001", buffers: 10}},
-	"PaymentByID":        {{args: "15000", rows: 2, buffers: 8}},
-	"RefundByID":         {{args: "15000", rows: 2, buffers: 8}},
+	"PaymentByID":        {{args: "15000", rows: 2, buffers: 12}},
+	"RefundByID":         {{args: "15000", rows: 2, buffers: 12}},
 	"RefundsOfPayment":   {{args: "15000", rows: 1, buffers: 6}},
 	"OrderOfPayment":     {{args: "15000", rows: 1, buffers: 6}},
 	"OrderOfRefund":      {{args: "15000", rows: 1, buffers: 6}},
@@ -138,15 +159,22 @@ var planCases = map[string][]planCase{
 	"InsertLedgerEntry": {{args: "900001, 'credit', 'bank', 'customer/hot', '1.00', 'RUB', 'hot', '1.00', 900001, NULL, NULL, '', 'new', 'hot', 'new', now()",
 		buffers: 90}},
 	"ListLedgerEntries": {
-		{args: "'hot', NULL, 0, 21", rows: 21, buffers: 30},
-		{args: "'hot', " + later + ", 0, 21", rows: 21, buffers: 30},
-		{args: "'customer-15001', NULL, 0, 21", rows: 2, buffers: 6},
+		{args: "'hot', NULL, 0, NULL, 21", rows: 21, buffers: 30},
+		{args: "'hot', " + later + ", 0, NULL, 21", rows: 21, buffers: 30},
+		{args: "'customer-15001', NULL, 0, NULL, 21", rows: 2, buffers: 6},
+		{args: "'hot', " + later + ", 0, " + earlier + ", 21", rows: 21, buffers: 30},
+		{args: "'hot', NULL, 0, 'infinity', 21", buffers: 6},
+	},
+	"ListLedgerEntriesByReference": {
+		{args: "'hot', 'reference-15000', NULL, 0, NULL, 21", rows: 2, buffers: 20},
+		{args: "'hot', 'reference-15000', " + later + ", 0, NULL, 21", rows: 2, buffers: 20},
+		{args: "'hot', 'absent', NULL, 0, NULL, 21", buffers: 16},
 	},
 
 	// Customers and messages.
 	"ProfileOf":     {{args: "'customer-15001'", rows: 1, buffers: 6}},
 	"LockProfile":   {{args: "'customer-15001'", rows: 1, buffers: 8}},
-	"InsertProfile": {{args: "'new', '', '', '', now()", buffers: 30}},
+	"InsertProfile": {{args: "'new', '', '', '', now(), now()", buffers: 30}},
 	"UpdateProfile": {{args: "'', '', '', now(), 'customer-15001'", rows: 1, buffers: 30}},
 	"DeleteProfile": {{args: "'customer-15001'", rows: 1, buffers: 8}},
 	"FindMessage":   {{args: "'stripe', 'message-15000'", rows: 1, buffers: 6}},
@@ -228,6 +256,9 @@ const pageOfEachStatus = 5 * 21
 // later is the start of a page in the middle of a list.
 const later = "'2026-01-01 03:00:00+00'"
 
+// earlier is a time before that.
+const earlier = "'2026-01-01 01:00:00+00'"
+
 // largeTable is how many rows the large tables have.
 const largeTable = 20_000
 
@@ -255,7 +286,8 @@ var tableFills = []string{
 	 SELECT i, 'sku-' || i, 1, 11, 'hot-seller', 'key-' || i, now() FROM generate_series($first, $last) i`,
 
 	// Half of the orders are of one customer, two thirds of one seller. One in twenty is not
-	// paid, and its reservation has expired; half of these are of another customer.
+	// paid, and its reservation has expired; half of these are of another customer. Many customers have
+	// the same reference.
 	`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key,
 	                     cancelled_by, created_at, updated_at, reference)
 	 OVERRIDING SYSTEM VALUE
@@ -264,7 +296,7 @@ var tableFills = []string{
 	        status, 1, 'RUB', CASE WHEN status = 'pending_payment' THEN now() END, 1,
 	        customer, 'key-' || i,
 	        CASE WHEN status = 'cancelled' THEN 'admin' END, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now(),
-	        'reference-' || i
+	        CASE WHEN customer LIKE 'customer-%' THEN 'till' ELSE 'reference-' || i END
 	 FROM generate_series($first, $last) i,
 	      LATERAL (SELECT CASE WHEN i % 2 = 0 THEN 'hot' WHEN i % 40 = 21 THEN 'debtor' ELSE 'customer-' || i END) c (customer),
 	      LATERAL (SELECT CASE WHEN i % 20 = 1 THEN 'pending_payment' WHEN i % 10 = 3 THEN 'cancelled' ELSE 'delivered' END) s (status)`,

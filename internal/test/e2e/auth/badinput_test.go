@@ -582,6 +582,31 @@ func TestBadInput_OtherMethodsAreRefused(t *testing.T) {
 	checkRefusals(t, s, refusals)
 }
 
+func TestBadInput_InvalidFiltersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	var refusals []badRequest
+	add := func(pointer, query string) {
+		for _, list := range []string{"/orders", "/customers/alice/balance/transactions"} {
+			c := e2e.Get(s.CustomerToken(t), list+"?"+query)
+			refusals = append(refusals, badRequest{list + " " + query[:min(len(query), 40)], c, 422, "validation_failed", []string{pointer}, notStored})
+		}
+	}
+	for _, reference := range []string{"", "a%0Ab", "%00", "%FF", strings.Repeat("a", 65), strings.Repeat("%D1%8F", 65)} {
+		add("#/reference", "reference="+reference)
+	}
+	for _, at := range []string{
+		"", "now", canary, "2026-11-04", "2026-11-04T09:30:00", "2026-11-04T09:30:00%2B03:00", "2026-11-04t09:30:00z", "2026-11-04T09:30Z",
+		"2026-02-30T00:00:00Z", "2026-11-04T24:00:00Z", "2026-11-04T09:30:60Z", "0001-01-01T00:00:00Z", "12026-11-04T09:30:00Z",
+		"2026-11-04T09:30:00,5Z", "2026-11-04T09:30:00.1234567Z", "-infinity", "1762248600",
+	} {
+		add("#/created_from", "created_from="+at)
+		add("#/created_to", "created_to="+at)
+	}
+	add("#/created_from", "created_from=2026-11-04T09:30:01Z&created_to=2026-11-04T09:30:00Z")
+	checkRefusals(t, s, refusals)
+}
+
 func TestBadInput_InvalidPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := e2e.Start(t)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -110,6 +111,11 @@ func someString(schema *openapi3.Schema) *rapid.Generator[string] {
 		pattern = `[ -~]*`
 	}
 	drawn := rapid.StringMatching(pattern)
+	if schema.Format == "date-time" {
+		return rapid.Map(rapid.Int64Range(0, 4e9), func(second int64) string {
+			return time.Unix(second, 0).UTC().Format(time.RFC3339) // no pattern knows the lengths of months
+		})
+	}
 	if schema.MaxLength == nil {
 		return drawn
 	}

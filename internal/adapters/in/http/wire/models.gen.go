@@ -179,7 +179,7 @@ type AuditPage struct {
 	NextCursor *Cursor `json:"next_cursor"`
 }
 
-// Balance The balance of a customer.
+// Balance The balance of a customer, computed from the balance transactions. It has no time of its own.
 type Balance struct {
 	// Balances One amount for each currency.
 	Balances []Money `json:"balances"`
@@ -547,6 +547,9 @@ type Product struct {
 	// Available A number of units.
 	Available Stock `json:"available"`
 
+	// CreatedAt An RFC 3339 timestamp in UTC.
+	CreatedAt Timestamp `json:"created_at"`
+
 	// Name A name, on a single line.
 	Name Name `json:"name"`
 
@@ -576,6 +579,9 @@ type ProductPage struct {
 
 // Profile The profile of a customer.
 type Profile struct {
+	// CreatedAt An RFC 3339 timestamp in UTC.
+	CreatedAt Timestamp `json:"created_at"`
+
 	// CustomerID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
 	CustomerID SubjectID `json:"customer_id"`
 
@@ -689,6 +695,9 @@ type SubjectID = string
 
 // Text A single line of text.
 type Text = string
+
+// TimeFilter An RFC 3339 timestamp in UTC, to the microsecond at most.
+type TimeFilter = time.Time
 
 // Timestamp An RFC 3339 timestamp in UTC.
 type Timestamp = time.Time

@@ -196,15 +196,17 @@ const listLedgerEntries = `-- name: ListLedgerEntries :many
 SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
 WHERE customer_id = $1 AND balance_after IS NOT NULL
   AND (created_at, id) < (COALESCE($2::timestamptz, 'infinity'), $3::bigint)
+  AND created_at >= COALESCE($4::timestamptz, '-infinity')
 ORDER BY created_at DESC, id DESC
-LIMIT $4
+LIMIT $5
 `
 
 type ListLedgerEntriesParams struct {
-	CustomerID *string
-	BeforeTime *time.Time
-	BeforeID   int64
-	Rows       int32
+	CustomerID  *string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
 }
 
 func (q *Queries) ListLedgerEntries(ctx context.Context, arg ListLedgerEntriesParams) ([]LedgerEntry, error) {
@@ -212,6 +214,76 @@ func (q *Queries) ListLedgerEntries(ctx context.Context, arg ListLedgerEntriesPa
 		arg.CustomerID,
 		arg.BeforeTime,
 		arg.BeforeID,
+		arg.CreatedFrom,
+		arg.Rows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LedgerEntry
+	for rows.Next() {
+		var i LedgerEntry
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Debit,
+			&i.Credit,
+			&i.Amount,
+			&i.Currency,
+			&i.CustomerID,
+			&i.BalanceAfter,
+			&i.PaymentID,
+			&i.RefundID,
+			&i.Description,
+			&i.Reference,
+			&i.CreatedBy,
+			&i.IdempotencyKey,
+			&i.CreatedAt,
+			&i.Position,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const listLedgerEntriesByReference = `-- name: ListLedgerEntriesByReference :many
+SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
+WHERE id = ANY(ARRAY(
+    SELECT found.id FROM unnest(ARRAY['credit', 'charge', 'payment', 'refund']) wanted (kind), LATERAL (
+        SELECT e.id FROM ledger_entry e
+        WHERE e.customer_id = $1 AND e.kind = wanted.kind AND e.reference = $2 AND e.reference <> ''
+        LIMIT 1
+    ) found
+))
+  AND (created_at, id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+  AND created_at >= COALESCE($5::timestamptz, '-infinity')
+ORDER BY created_at DESC, id DESC
+LIMIT $6
+`
+
+type ListLedgerEntriesByReferenceParams struct {
+	CustomerID  *string
+	Reference   string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
+}
+
+// A customer has one entry of each kind with a reference. Each is looked up by itself.
+func (q *Queries) ListLedgerEntriesByReference(ctx context.Context, arg ListLedgerEntriesByReferenceParams) ([]LedgerEntry, error) {
+	rows, err := q.db.Query(ctx, listLedgerEntriesByReference,
+		arg.CustomerID,
+		arg.Reference,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.CreatedFrom,
 		arg.Rows,
 	)
 	if err != nil {

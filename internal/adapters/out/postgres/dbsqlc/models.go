@@ -34,6 +34,7 @@ type CustomerProfile struct {
 	Email      string
 	Phone      string
 	UpdatedAt  time.Time
+	CreatedAt  time.Time
 }
 
 type IdempotencyRecord struct {

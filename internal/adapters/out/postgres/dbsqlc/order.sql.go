@@ -219,20 +219,22 @@ WHERE o.id = ANY(ARRAY(
         SELECT n.id, n.created_at FROM orders n
         WHERE n.status = wanted.status AND n.id > 0
           AND (n.created_at, n.id) < (COALESCE($2::timestamptz, 'infinity'), $3::bigint)
+          AND n.created_at >= COALESCE($4::timestamptz, '-infinity')
         ORDER BY n.created_at DESC, n.id DESC
-        LIMIT $4
+        LIMIT $5
     ) p
     ORDER BY p.created_at DESC, p.id DESC
-    LIMIT $4
+    LIMIT $5
 ))
 ORDER BY o.created_at DESC, o.id DESC, i.line
 `
 
 type ListOrdersParams struct {
-	Statuses   []string
-	BeforeTime *time.Time
-	BeforeID   int64
-	Rows       int32
+	Statuses    []string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
 }
 
 type ListOrdersRow struct {
@@ -249,6 +251,7 @@ func (q *Queries) ListOrders(ctx context.Context, arg ListOrdersParams) ([]ListO
 		arg.Statuses,
 		arg.BeforeTime,
 		arg.BeforeID,
+		arg.CreatedFrom,
 		arg.Rows,
 	)
 	if err != nil {
@@ -300,22 +303,24 @@ WHERE o.id = ANY(ARRAY(
         WHERE n.seller_id = $2 AND n.customer_id = $3 AND n.status = wanted.status
           AND n.seller_id || n.customer_id >= ''
           AND (n.created_at, n.id) < (COALESCE($4::timestamptz, 'infinity'), $5::bigint)
+          AND n.created_at >= COALESCE($6::timestamptz, '-infinity')
         ORDER BY n.created_at DESC, n.id DESC
-        LIMIT $6
+        LIMIT $7
     ) p
     ORDER BY p.created_at DESC, p.id DESC
-    LIMIT $6
+    LIMIT $7
 ))
 ORDER BY o.created_at DESC, o.id DESC, i.line
 `
 
 type ListOrdersBetweenParams struct {
-	Statuses   []string
-	SellerID   string
-	CustomerID string
-	BeforeTime *time.Time
-	BeforeID   int64
-	Rows       int32
+	Statuses    []string
+	SellerID    string
+	CustomerID  string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
 }
 
 type ListOrdersBetweenRow struct {
@@ -331,6 +336,7 @@ func (q *Queries) ListOrdersBetween(ctx context.Context, arg ListOrdersBetweenPa
 		arg.CustomerID,
 		arg.BeforeTime,
 		arg.BeforeID,
+		arg.CreatedFrom,
 		arg.Rows,
 	)
 	if err != nil {
@@ -373,6 +379,116 @@ func (q *Queries) ListOrdersBetween(ctx context.Context, arg ListOrdersBetweenPa
 	return items, nil
 }
 
+const listOrdersByReference = `-- name: ListOrdersByReference :many
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM (
+        SELECT n.id, n.created_at FROM orders n
+        WHERE n.customer_id = $1 AND n.reference = $2 AND n.reference <> ''
+          AND n.status = ANY($3::text[]) AND ($4::text IS NULL OR n.seller_id = $4)
+          AND (n.created_at, n.id) < (COALESCE($5::timestamptz, 'infinity'), $6::bigint)
+          AND n.created_at >= COALESCE($7::timestamptz, '-infinity')
+        UNION
+        SELECT sold.id, sold.created_at FROM unnest($3::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE n.seller_id = $8 AND n.reference = $2 AND n.status = wanted.status
+              AND n.reference <> '' AND n.seller_id >= ''
+              AND (n.created_at, n.id) < (COALESCE($5::timestamptz, 'infinity'), $6::bigint)
+              AND n.created_at >= COALESCE($7::timestamptz, '-infinity')
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT $9
+        ) sold
+        UNION
+        SELECT every.id, every.created_at FROM unnest($3::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE $10::bool AND n.reference = $2 AND n.status = wanted.status
+              AND n.reference <> '' AND n.id > 0
+              AND (n.created_at, n.id) < (COALESCE($5::timestamptz, 'infinity'), $6::bigint)
+              AND n.created_at >= COALESCE($7::timestamptz, '-infinity')
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT $9
+        ) every
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT $9
+))
+ORDER BY o.created_at DESC, o.id DESC, i.line
+`
+
+type ListOrdersByReferenceParams struct {
+	CustomerID  *string
+	Reference   string
+	Statuses    []string
+	SoldBy      *string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	SellerID    *string
+	Rows        int32
+	Everybody   bool
+}
+
+type ListOrdersByReferenceRow struct {
+	Order     Order
+	OrderItem OrderItem
+}
+
+// The orders with a reference: of a customer, of whom only those that somebody sold, if
+// that is asked for; of a seller; or of everybody. A customer has one at most.
+func (q *Queries) ListOrdersByReference(ctx context.Context, arg ListOrdersByReferenceParams) ([]ListOrdersByReferenceRow, error) {
+	rows, err := q.db.Query(ctx, listOrdersByReference,
+		arg.CustomerID,
+		arg.Reference,
+		arg.Statuses,
+		arg.SoldBy,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.CreatedFrom,
+		arg.SellerID,
+		arg.Rows,
+		arg.Everybody,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListOrdersByReferenceRow
+	for rows.Next() {
+		var i ListOrdersByReferenceRow
+		if err := rows.Scan(
+			&i.Order.ID,
+			&i.Order.CustomerID,
+			&i.Order.SellerID,
+			&i.Order.Status,
+			&i.Order.Total,
+			&i.Order.Currency,
+			&i.Order.ReservedUntil,
+			&i.Order.Version,
+			&i.Order.CreatedBy,
+			&i.Order.IdempotencyKey,
+			&i.Order.CancelledBy,
+			&i.Order.CancelKey,
+			&i.Order.CancelReason,
+			&i.Order.CreatedAt,
+			&i.Order.UpdatedAt,
+			&i.Order.Reference,
+			&i.OrderItem.OrderID,
+			&i.OrderItem.Line,
+			&i.OrderItem.Sku,
+			&i.OrderItem.Quantity,
+			&i.OrderItem.UnitPrice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listOrdersOf = `-- name: ListOrdersOf :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
@@ -382,31 +498,34 @@ WHERE o.id = ANY(ARRAY(
             SELECT n.id, n.created_at FROM orders n
             WHERE n.customer_id = $2 AND n.status = wanted.status AND n.customer_id >= ''
               AND (n.created_at, n.id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+              AND n.created_at >= COALESCE($5::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
-            LIMIT $5
+            LIMIT $6
         ) bought
         UNION
         SELECT sold.id, sold.created_at FROM unnest($1::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
-            WHERE n.seller_id = $6 AND n.status = wanted.status AND n.seller_id >= ''
+            WHERE n.seller_id = $7 AND n.status = wanted.status AND n.seller_id >= ''
               AND (n.created_at, n.id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+              AND n.created_at >= COALESCE($5::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
-            LIMIT $5
+            LIMIT $6
         ) sold
     ) p
     ORDER BY p.created_at DESC, p.id DESC
-    LIMIT $5
+    LIMIT $6
 ))
 ORDER BY o.created_at DESC, o.id DESC, i.line
 `
 
 type ListOrdersOfParams struct {
-	Statuses   []string
-	CustomerID *string
-	BeforeTime *time.Time
-	BeforeID   int64
-	Rows       int32
-	SellerID   *string
+	Statuses    []string
+	CustomerID  *string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
+	SellerID    *string
 }
 
 type ListOrdersOfRow struct {
@@ -421,6 +540,7 @@ func (q *Queries) ListOrdersOf(ctx context.Context, arg ListOrdersOfParams) ([]L
 		arg.CustomerID,
 		arg.BeforeTime,
 		arg.BeforeID,
+		arg.CreatedFrom,
 		arg.Rows,
 		arg.SellerID,
 	)

@@ -20,8 +20,8 @@ func (q *Queries) DeleteProfile(ctx context.Context, customerID string) error {
 }
 
 const insertProfile = `-- name: InsertProfile :exec
-INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
-VALUES ($1, $2, $3, $4, $5)
+INSERT INTO customer_profile (customer_id, full_name, email, phone, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6)
 `
 
 type InsertProfileParams struct {
@@ -29,6 +29,7 @@ type InsertProfileParams struct {
 	FullName   string
 	Email      string
 	Phone      string
+	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
 
@@ -38,13 +39,14 @@ func (q *Queries) InsertProfile(ctx context.Context, arg InsertProfileParams) er
 		arg.FullName,
 		arg.Email,
 		arg.Phone,
+		arg.CreatedAt,
 		arg.UpdatedAt,
 	)
 	return err
 }
 
 const lockProfile = `-- name: LockProfile :many
-SELECT customer_id, full_name, email, phone, updated_at FROM customer_profile WHERE customer_id = $1 FOR UPDATE
+SELECT customer_id, full_name, email, phone, updated_at, created_at FROM customer_profile WHERE customer_id = $1 FOR UPDATE
 `
 
 func (q *Queries) LockProfile(ctx context.Context, customerID string) ([]CustomerProfile, error) {
@@ -62,6 +64,7 @@ func (q *Queries) LockProfile(ctx context.Context, customerID string) ([]Custome
 			&i.Email,
 			&i.Phone,
 			&i.UpdatedAt,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -74,7 +77,7 @@ func (q *Queries) LockProfile(ctx context.Context, customerID string) ([]Custome
 }
 
 const profileOf = `-- name: ProfileOf :many
-SELECT customer_id, full_name, email, phone, updated_at FROM customer_profile WHERE customer_id = $1
+SELECT customer_id, full_name, email, phone, updated_at, created_at FROM customer_profile WHERE customer_id = $1
 `
 
 func (q *Queries) ProfileOf(ctx context.Context, customerID string) ([]CustomerProfile, error) {
@@ -92,6 +95,7 @@ func (q *Queries) ProfileOf(ctx context.Context, customerID string) ([]CustomerP
 			&i.Email,
 			&i.Phone,
 			&i.UpdatedAt,
+			&i.CreatedAt,
 		); err != nil {
 			return nil, err
 		}

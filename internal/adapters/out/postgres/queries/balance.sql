@@ -37,9 +37,25 @@ OVERRIDING SYSTEM VALUE
 VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @position, @payment_id, @refund_id,
         @description, @reference, @created_by, @idempotency_key, @created_at);
 
+-- name: ListLedgerEntriesByReference :many
+-- A customer has one entry of each kind with a reference. Each is looked up by itself.
+SELECT * FROM ledger_entry
+WHERE id = ANY(ARRAY(
+    SELECT found.id FROM unnest(ARRAY['credit', 'charge', 'payment', 'refund']) wanted (kind), LATERAL (
+        SELECT e.id FROM ledger_entry e
+        WHERE e.customer_id = @customer_id AND e.kind = wanted.kind AND e.reference = @reference AND e.reference <> ''
+        LIMIT 1
+    ) found
+))
+  AND (created_at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+  AND created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
+ORDER BY created_at DESC, id DESC
+LIMIT @rows;
+
 -- name: ListLedgerEntries :many
 SELECT * FROM ledger_entry
 WHERE customer_id = @customer_id AND balance_after IS NOT NULL
   AND (created_at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+  AND created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
 ORDER BY created_at DESC, id DESC
 LIMIT @rows;

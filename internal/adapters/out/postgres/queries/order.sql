@@ -75,6 +75,7 @@ WHERE o.id = ANY(ARRAY(
         SELECT n.id, n.created_at FROM orders n
         WHERE n.status = wanted.status AND n.id > 0
           AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+          AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
         ORDER BY n.created_at DESC, n.id DESC
         LIMIT @rows
     ) p
@@ -93,6 +94,7 @@ WHERE o.id = ANY(ARRAY(
             SELECT n.id, n.created_at FROM orders n
             WHERE n.customer_id = sqlc.narg(customer_id) AND n.status = wanted.status AND n.customer_id >= ''
               AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+              AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
             LIMIT @rows
         ) bought
@@ -101,6 +103,7 @@ WHERE o.id = ANY(ARRAY(
             SELECT n.id, n.created_at FROM orders n
             WHERE n.seller_id = sqlc.narg(seller_id) AND n.status = wanted.status AND n.seller_id >= ''
               AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+              AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
             LIMIT @rows
         ) sold
@@ -120,8 +123,47 @@ WHERE o.id = ANY(ARRAY(
         WHERE n.seller_id = @seller_id AND n.customer_id = @customer_id AND n.status = wanted.status
           AND n.seller_id || n.customer_id >= ''
           AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+          AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
         ORDER BY n.created_at DESC, n.id DESC
         LIMIT @rows
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT @rows
+))
+ORDER BY o.created_at DESC, o.id DESC, i.line;
+
+-- name: ListOrdersByReference :many
+-- The orders with a reference: of a customer, of whom only those that somebody sold, if
+-- that is asked for; of a seller; or of everybody. A customer has one at most.
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id FROM (
+        SELECT n.id, n.created_at FROM orders n
+        WHERE n.customer_id = sqlc.narg(customer_id) AND n.reference = @reference AND n.reference <> ''
+          AND n.status = ANY(@statuses::text[]) AND (sqlc.narg(sold_by)::text IS NULL OR n.seller_id = sqlc.narg(sold_by))
+          AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+          AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
+        UNION
+        SELECT sold.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE n.seller_id = sqlc.narg(seller_id) AND n.reference = @reference AND n.status = wanted.status
+              AND n.reference <> '' AND n.seller_id >= ''
+              AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+              AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT @rows
+        ) sold
+        UNION
+        SELECT every.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+            SELECT n.id, n.created_at FROM orders n
+            WHERE @everybody::bool AND n.reference = @reference AND n.status = wanted.status
+              AND n.reference <> '' AND n.id > 0
+              AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+              AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
+            ORDER BY n.created_at DESC, n.id DESC
+            LIMIT @rows
+        ) every
     ) p
     ORDER BY p.created_at DESC, p.id DESC
     LIMIT @rows

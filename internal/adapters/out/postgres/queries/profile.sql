@@ -5,8 +5,8 @@ SELECT * FROM customer_profile WHERE customer_id = @customer_id;
 SELECT * FROM customer_profile WHERE customer_id = @customer_id FOR UPDATE;
 
 -- name: InsertProfile :exec
-INSERT INTO customer_profile (customer_id, full_name, email, phone, updated_at)
-VALUES (@customer_id, @full_name, @email, @phone, @updated_at);
+INSERT INTO customer_profile (customer_id, full_name, email, phone, created_at, updated_at)
+VALUES (@customer_id, @full_name, @email, @phone, @created_at, @updated_at);
 
 -- name: UpdateProfile :exec
 UPDATE customer_profile

@@ -1,0 +1,10 @@
+ALTER TABLE product          ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE orders           ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE payment          ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE refund           ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE ledger_entry     ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE stock_adjustment ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE audit_log        ALTER COLUMN id SET NO MAXVALUE;
+ALTER TABLE customer_profile DROP COLUMN created_at;
+DROP INDEX orders_by_reference;
+DROP INDEX orders_of_seller_by_reference;
