@@ -225,6 +225,9 @@ func (v *Validator) checkAccepted(input *openapi3filter.RequestValidationInput, 
 	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
 		return err
 	}
+	if err := checkQuery(input); err != nil {
+		return err
+	}
 	documented := input.Route.Operation.RequestBody
 	switch {
 	case documented == nil, len(body) == 0 && !documented.Value.Required:
@@ -233,6 +236,21 @@ func (v *Validator) checkAccepted(input *openapi3filter.RequestValidationInput, 
 		return errors.New("the request has no body, and the contract requires one")
 	}
 	return v.schemas.check(documented.Value.Content, input.Request.Header.Get("Content-Type"), body)
+}
+
+// checkQuery returns an error for a parameter of an accepted query that is not documented.
+// Public operations ignore what they do not know: probes and caches add parameters.
+func checkQuery(input *openapi3filter.RequestValidationInput) error {
+	op := input.Route.Operation
+	if len(rolesOf(op)) == 0 {
+		return nil
+	}
+	for name, values := range input.Request.URL.Query() {
+		if op.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil || len(values) > 1 {
+			return fmt.Errorf("the query has the parameter %s with %d values", name, len(values))
+		}
+	}
+	return nil
 }
 
 // checkHeaderValues returns an error for each documented header that is absent although

@@ -203,6 +203,7 @@ func TestCheck_RejectsAcceptedRequestsThatTheContractForbids(t *testing.T) {
 		"unknown member": {created().withRequestBody(`{"items":[{"sku":"tea","quantity":2}],"x":1}`), "x"},
 		"no key":         {withoutKey, "Idempotency-Key"},
 		"path parameter": {read().withPath("/orders/0"), "order_id"},
+		"unknown query":  {read().withPath("/orders/1041?x=1"), "x"},
 	})
 }
 

@@ -29,6 +29,7 @@ var areas = []area{
 	{"parsing", parsingMutants},
 	{"privilege", privilegeMutants},
 	{"hoarding", hoardingMutants},
+	{"contract", contractMutants},
 }
 
 // all returns every mutant, by area.

@@ -39,8 +39,8 @@ var secretsMutants = []mutant{
 	},
 	{
 		"a card number is no parameter of a list",
-		"internal/adapters/in/http/page.go",
-		`checkQuery(q)`, `checkQuery(nil)`,
+		"internal/adapters/in/http/query.go",
+		`, slices.ContainsFunc(values, func(value string) bool { return cardNumberIn(name, value) }):`, `:`,
 		canaries, "TestCardNumber_IsRefusedAsID",
 	},
 	{

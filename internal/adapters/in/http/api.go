@@ -3,7 +3,7 @@
 // and calls the use cases of the core.
 //
 // A request is checked in this order: token (401), role (403), limits (429),
-// Idempotency-Key (400), body (413, 415, 400), schema (422), path and query (404, 422).
+// Idempotency-Key (400), body (413, 415, 400), schema (422), query and path (422, 404).
 // Then its use case runs, on a guarded route inside the guard. Every error becomes an
 // RFC 9457 problem document.
 package httpapi
@@ -140,6 +140,9 @@ func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, er
 		}
 	}
 	if req.body, err = a.readRequest(rt, w, req.http); err != nil {
+		return nil, err
+	}
+	if err := checkQuery(req.http.URL.RawQuery, a.contract.queries[rt.operation]); err != nil {
 		return nil, err
 	}
 	return rt.handle(req)

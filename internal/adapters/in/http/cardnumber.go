@@ -3,8 +3,6 @@ package httpapi
 import (
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,23 +49,6 @@ func cardNumberRefused(pointer string) error {
 
 // errCardNumberAsKey refuses a card number in an Idempotency-Key.
 var errCardNumberAsKey = fmt.Errorf("%w: it must not contain a card number", idempotency.ErrKeyInvalid)
-
-// checkQuery refuses card numbers in the query, one entry for each parameter. An entry does
-// not name a parameter whose name is the number.
-func checkQuery(query url.Values) error {
-	var refused []wire.FieldError
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		if hasCardNumber(name) {
-			refused = append(refused, wire.FieldError{Pointer: fragment(""), Detail: cardNumberDetail})
-		} else if slices.ContainsFunc(query[name], func(value string) bool { return cardNumberIn(name, value) }) {
-			refused = append(refused, wire.FieldError{Pointer: pointer([]string{name}), Detail: cardNumberDetail})
-		}
-	}
-	if refused == nil {
-		return nil
-	}
-	return validationFailed(refused)
-}
 
 // hasCardNumber reports whether a text contains a card number in a notation that people
 // use: digits of any script, in one piece or in groups, with spaces or punctuation between

@@ -4,14 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math/rand/v2"
-	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
-
-	"example.com/orders/internal/adapters/in/http/wire"
 )
 
 // The numbers are those that card networks publish for tests.
@@ -154,25 +151,6 @@ func TestHasCardNumber_NeverFindsOneInGeneratedIDs(t *testing.T) {
 		if found > 0 {
 			t.Errorf("%s: %d of 100000 are taken for a card number", name, found)
 		}
-	}
-}
-
-func TestCheckQuery_NamesEachParameter(t *testing.T) {
-	query := url.Values{
-		"reference":   {"till-7", "4242 4242 4242 4242"},
-		"customer_id": {"4242424242424242"},
-		"cursor":      {"AAAA"},
-	}
-	want := fields("#/customer_id", cardNumberDetail, "#/reference", cardNumberDetail)
-	if got := fieldsOf(t, checkQuery(query)); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	named := fieldsOf(t, checkQuery(url.Values{"4242424242424242": {"1"}}))
-	if len(named) != 1 || named[0] != (wire.FieldError{Pointer: "#", Detail: cardNumberDetail}) {
-		t.Errorf("got %v, want an entry without a name", named)
-	}
-	if err := checkQuery(url.Values{"limit": {"5"}}); err != nil {
-		t.Errorf("got %v", err)
 	}
 }
 

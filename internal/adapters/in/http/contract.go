@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,11 +14,12 @@ import (
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
-// contract is api/openapi.yaml: the operations, and the schemas of their bodies, which
-// are compiled once when the service starts.
+// contract is api/openapi.yaml: the operations, what their queries may name, and the schemas
+// of their bodies, which are compiled once when the service starts.
 type contract struct {
 	operations []operation
 	bodies     map[string]bodyRule // by operationId
+	queries    map[string][]string // names of the parameters, by operationId
 }
 
 // bodyRule is what the contract says about the body of one operation.
@@ -44,9 +46,10 @@ func parseContract(file []byte) (*contract, error) {
 	if err := yaml.Unmarshal(file, &doc); err != nil {
 		return nil, fmt.Errorf("parse the contract: %w", err)
 	}
-	c := &contract{operations: doc.operations(), bodies: map[string]bodyRule{}}
+	c := &contract{operations: doc.operations(), bodies: map[string]bodyRule{}, queries: map[string][]string{}}
 	for _, item := range doc.Paths {
 		for _, op := range item.operations() {
+			c.queries[op.ID] = doc.queryParameters(slices.Concat(item.Parameters, op.Parameters))
 			if err := c.addBody(compiler, &doc, op); err != nil {
 				return nil, err
 			}

@@ -173,9 +173,8 @@ func TestGuard_RefusesKeyOfAnotherRequest(t *testing.T) {
 	})
 	post(handler, cancelPath, "key-1", `{"reason":"late"}`)
 	for name, other := range map[string]*httptest.ResponseRecorder{
-		"other body":  post(handler, cancelPath, "key-1", `{"reason":"early"}`),
-		"other path":  post(handler, "/orders/1042/cancel", "key-1", `{"reason":"late"}`),
-		"other query": post(handler, cancelPath+"?a=1", "key-1", `{"reason":"late"}`),
+		"other body": post(handler, cancelPath, "key-1", `{"reason":"early"}`),
+		"other path": post(handler, "/orders/1042/cancel", "key-1", `{"reason":"late"}`),
 	} {
 		if problemCode(t, other) != wire.ProblemCodeIdempotencyKeyReused || other.Header().Get("Retry-After") != "" {
 			t.Errorf("%s: got %d %v %s", name, other.Code, other.Header(), other.Body)

@@ -145,9 +145,26 @@ func (doc openAPI) operations() []operation {
 // hasKeyHeader reports whether one of the parameters is the Idempotency-Key header.
 func (doc openAPI) hasKeyHeader(parameters []parameter) bool {
 	return slices.ContainsFunc(parameters, func(p parameter) bool {
-		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
-			p = doc.Components.Parameters[name]
-		}
+		p = doc.resolve(p)
 		return p.In == "header" && http.CanonicalHeaderKey(p.Name) == "Idempotency-Key"
 	})
+}
+
+// queryParameters returns the names of the parameters that belong to the query.
+func (doc openAPI) queryParameters(parameters []parameter) []string {
+	var names []string
+	for _, p := range parameters {
+		if p = doc.resolve(p); p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// resolve returns the parameter that a reference names.
+func (doc openAPI) resolve(p parameter) parameter {
+	if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+		return doc.Components.Parameters[name]
+	}
+	return p
 }

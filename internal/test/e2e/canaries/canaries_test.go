@@ -169,7 +169,7 @@ func (a *aviary) plantInTexts(t *testing.T, want int) {
 			plant("full name", "full_name"), plant("e-mail", "email"), plant("telephone number", "phone"))},
 		a.CreateOrderCall(t, e2e.Alice, "canary-food", 1).WithBody(fmt.Sprintf(
 			`{"items": [{"sku": "canary-food", "quantity": 1}], "reference": %q}`, plant("bearer token", "reference"))),
-		e2e.Get(a.AdminToken(t), "/customers/alice/profile?note="+plant("bearer token", "query note")),
+		e2e.Get(a.AdminToken(t), "/orders?reference="+plant("bearer token", "query reference")),
 	} {
 		if a.send(t, a.withKey(c)).Status == want {
 			seen++

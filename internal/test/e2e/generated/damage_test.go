@@ -92,7 +92,15 @@ func (op operation) parameterDamages() []damage {
 	for _, p := range op.in("query") {
 		found = append(found, damage{"wrong " + p.Name + " in query", func(t *rapid.T, r *request) {
 			r.query.Set(p.Name, wrongText(t, p.Schema.Value, 0))
+		}, "422 validation_failed", "#/" + p.Name}, damage{p.Name + " twice in query", func(t *rapid.T, r *request) {
+			once := text(someValue(t, p.Schema.Value))
+			r.query[p.Name] = []string{once, once}
 		}, "422 validation_failed", "#/" + p.Name})
+	}
+	if len(op.Roles) > 0 {
+		found = append(found, damage{"unknown parameter", func(t *rapid.T, r *request) {
+			r.query.Set(rapid.SampledFrom([]string{"unknown", "Limit", "status_", "dry_run"}).Draw(t, "name"), "1")
+		}, "422 validation_failed", ""})
 	}
 	for _, p := range op.in("header") {
 		if p.Name == "If-Match" {

@@ -82,12 +82,11 @@ func TestGuard_RunsOneOfTwoRequestsThatShareKey(t *testing.T) {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
 			c := here.Prepare(t, route)
+			if c.OtherBody == "" {
+				t.Skip("the contract has only one request for this path")
+			}
 			one := c.WithKey(c.NewKey())
 			two := one.WithBody(c.OtherBody)
-			if c.OtherBody == "" {
-				two = one
-				two.Path += "?another"
-			}
 			replies := sendAll(t, slices.Repeat([]e2e.Call{one, one, two, two}, 13), here, there).await(t)
 			var byRequest [2][]e2e.Reply
 			for i, r := range replies {
