@@ -18,10 +18,6 @@ func (s stubStore) Execute(ctx context.Context, c idempotency.Claim, run idempot
 	return s.execute(ctx, c, run)
 }
 
-func (stubStore) Lookup(context.Context, idempotency.ID) (idempotency.Record, bool, error) {
-	return idempotency.Record{}, false, errors.New("the guard looks nothing up")
-}
-
 // runAndStore executes the command as a store does for a key that nobody has used.
 func runAndStore(ctx context.Context, c idempotency.Claim, run idempotency.Command) (idempotency.Record, bool, error) {
 	result, err := run(ctx)

@@ -77,6 +77,12 @@ type Store interface {
 	//
 	// Execute does not compare fingerprints: the guard does, with the record it gets.
 	Execute(ctx context.Context, claim Claim, run Command) (rec Record, replayed bool, err error)
+}
+
+// LookupStore is a store that also reports what became of a key, for a route such as
+// GET /idempotency-keys/{key}. The guard does not need it.
+type LookupStore interface {
+	Store
 	// Lookup returns the record of a key. While a transaction holds the key and there is no
 	// record, it returns ErrInProgress. found is false if there is neither: nothing has
 	// happened, nothing is running, and the key is safe to send.

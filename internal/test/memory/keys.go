@@ -8,7 +8,7 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// Keys implements [idempotency.Store].
+// Keys implements [idempotency.LookupStore].
 type Keys struct{ s *Store }
 
 // Keys returns the store of the guard.

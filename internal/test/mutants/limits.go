@@ -88,7 +88,7 @@ var limitsMutants = []mutant{
 	{
 		"guarded commands of one principal leave connections to others",
 		"internal/adapters/in/http/guard.go",
-		`	g.Store = sharedStore{g.Store, req.admission.shareFor(rt)}
+		`	g.Store = sharedStore{g.keys, req.admission.shareFor(rt)}
 `, ``,
 		limitsPkg, "TestCommands_OfOnePrincipalLeaveConnectionsToOthers",
 	},

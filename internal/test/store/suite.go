@@ -37,7 +37,7 @@ type Stores struct {
 
 // Keys is the store of the guard, with the clean-up of expired records.
 type Keys interface {
-	idempotency.Store
+	idempotency.LookupStore
 	DeleteExpired(ctx context.Context, limit int) (int, error)
 }
 

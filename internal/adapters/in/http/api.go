@@ -35,7 +35,7 @@ type Config struct {
 	Payments  *payment.Service
 	Customers *customers.Service
 	Audit     *audit.Service
-	Keys      idempotency.Store
+	Keys      idempotency.LookupStore
 	Tokens    *Verifier
 	// ClientCertificate reports whether a connection has a valid client certificate. It is
 	// nil where the role system needs none.

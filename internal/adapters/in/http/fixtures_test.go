@@ -66,7 +66,7 @@ func (s *memoryStore) Lookup(_ context.Context, id idempotency.ID) (idempotency.
 
 // newTestAPI returns an API that keeps its idempotency records in store. It has no use
 // cases behind it.
-func newTestAPI(t *testing.T, store idempotency.Store) *api {
+func newTestAPI(t *testing.T, store idempotency.LookupStore) *api {
 	t.Helper()
 	return &api{
 		contract: testContract(t),

@@ -32,6 +32,7 @@ import (
 // line of defence: it recognises a retry that arrives after the record has expired.
 type guard struct {
 	idempotency.Guard
+	keys            idempotency.LookupStore
 	ttl, refusalTTL time.Duration
 }
 
@@ -44,9 +45,9 @@ type GuardConfig struct {
 	RefusalTTL time.Duration
 }
 
-func newGuard(store idempotency.Store, cfg GuardConfig) guard {
-	engine := idempotency.Guard{Store: store, Wait: cfg.Wait, Timeout: commandTimeout}
-	return guard{Guard: engine, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
+func newGuard(keys idempotency.LookupStore, cfg GuardConfig) guard {
+	engine := idempotency.Guard{Store: keys, Wait: cfg.Wait, Timeout: commandTimeout}
+	return guard{Guard: engine, keys: keys, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
 }
 
 // parseKey returns the key of a request. Every response to the request echoes it.
@@ -67,7 +68,7 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 func (g guard) protect(rt route, req *request, call useCase) (*response, error) {
 	entry := entryOf(req.http.Context())
 	entry.key = req.key
-	g.Store = sharedStore{g.Store, req.admission.shareFor(rt)}
+	g.Store = sharedStore{g.keys, req.admission.shareFor(rt)}
 	repeated, newKey := false, sync.OnceValue(req.admission.takeKey)
 	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
 		repeated, entry.code = false, "" // of an earlier run that was rolled back

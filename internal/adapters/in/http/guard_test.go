@@ -21,7 +21,7 @@ const (
 )
 
 // serveCancel serves a guarded route whose use case is call.
-func serveCancel(t *testing.T, store idempotency.Store, call useCase) http.Handler {
+func serveCancel(t *testing.T, store idempotency.LookupStore, call useCase) http.Handler {
 	t.Helper()
 	return serveAuthorised(newTestAPI(t, store), route{
 		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", guarded: true,

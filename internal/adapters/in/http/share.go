@@ -38,7 +38,7 @@ func (s share) wait(ctx context.Context) error {
 
 // sharedStore is the store of the guard for the requests of one principal.
 type sharedStore struct {
-	idempotency.Store
+	idempotency.LookupStore
 	share share
 }
 
@@ -61,7 +61,7 @@ func (s sharedStore) Execute(
 		}
 	}
 	defer s.share.Release(1)
-	return s.Store.Execute(ctx, claim, run)
+	return s.LookupStore.Execute(ctx, claim, run)
 }
 
 // waitsShortly reports whether the share became free within lookAfter. The caller has it

@@ -11,7 +11,7 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// Keys implements [idempotency.Store]: it is the half of AUTH-19 that speaks SQL.
+// Keys implements [idempotency.LookupStore]: it is the half of AUTH-19 that speaks SQL.
 //
 // One transaction claims the key, runs the command, and stores its response. It has three
 // round trips, whatever the command does:
@@ -148,7 +148,7 @@ func notNull(body []byte) []byte {
 	return body
 }
 
-// Lookup returns the record of a key; see [idempotency.Store]. A command whose COMMIT waits
+// Lookup returns the record of a key; see [idempotency.LookupStore]. A command whose COMMIT waits
 // for the standby still holds its key. Its lock is released after its record is visible, so
 // that the second statement finds what the holder committed.
 func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
