@@ -1,6 +1,7 @@
 // Command giftcards is a small second service on the guard of AUTH-19: customers redeem
 // gift cards, and a retry never redeems twice. It shows what a service adds to the package
-// idempotency: guard.go (HTTP), store.go (PostgreSQL), and its own business, here.
+// idempotency: guard.go (HTTP), store.go and cleanup.go (PostgreSQL), and its own business,
+// here. docs/lift.md copies it, step by step.
 //
 // It needs PostgreSQL: GIFTCARDS_DATABASE_URL=postgres://… go run ./examples/giftcards
 package main
@@ -62,6 +63,7 @@ func run(ctx context.Context, getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
+	go store{pool}.keepClean(ctx, time.Hour)
 	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
 	fmt.Println("try: curl -i -X POST http://127.0.0.1:8081/giftcards/WELCOME-50/redemptions" +
@@ -74,7 +76,7 @@ func run(ctx context.Context, getenv func(string) string) error {
 
 // newHandler creates the tables and returns the service.
 func newHandler(ctx context.Context, pool *pgxpool.Pool) (http.Handler, error) {
-	if _, err := pool.Exec(ctx, recordSchema+";"+schema); err != nil {
+	if _, err := pool.Exec(ctx, recordSchema+schema); err != nil {
 		return nil, fmt.Errorf("create the tables: %w", err)
 	}
 	guard := idempotency.Guard{Store: store{pool}, Wait: 5 * time.Second, Timeout: 10 * time.Second}

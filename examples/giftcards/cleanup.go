@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// keepClean deletes expired records, now and then every interval, until ctx ends. Every
+// replica may do so at once. A record that is still there counts as absent when it has
+// expired, so a clean-up that is late or fails costs space and nothing else.
+func (s store) keepClean(ctx context.Context, interval time.Duration) {
+	const batch = 1000 // small transactions, so that nobody waits for them
+	for {
+		n, err := s.deleteExpired(ctx, batch)
+		if err != nil && ctx.Err() == nil {
+			slog.Error("clean-up of idempotency records failed", "error", err)
+		}
+		if err == nil && n == batch {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval):
+		}
+	}
+}
+
+// deleteExpired deletes up to limit expired records, and returns how many it deleted.
+func (s store) deleteExpired(ctx context.Context, limit int) (int64, error) {
+	tag, err := s.pool.Exec(ctx, `DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM idempotency_record WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED))`, limit)
+	return tag.RowsAffected(), err
+}
