@@ -69,27 +69,31 @@ func holdRows(t *testing.T, pool *pgxpool.Pool, lock string) routetest.Hold {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
-	const waiting = " FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid))"
+	// The pool may be exhausted by then, so this connection looks for itself.
+	waiting := func(column string) (n int) {
+		err := conn.QueryRow(t.Context(), "SELECT count("+column+`) FROM pg_locks
+			WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
 	await := func() {
-		deadline := time.Now().Add(time.Minute)
-		for mustCount(t, pool, "SELECT count(*)"+waiting, conn.PgConn().PID()) == 0 {
+		for deadline := time.Now().Add(time.Minute); waiting("*") == 0; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("no command waits for the rows: ", lock)
 			}
-			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	crash := func() {
-		mustCount(t, pool, "SELECT count(pg_terminate_backend(pid))"+waiting, conn.PgConn().PID())
-	}
+	crash := func() { waiting("pg_terminate_backend(pid)") }
 	return routetest.Hold{Await: await, Crash: crash, Release: release}
 }
 
-// failRecords lets the last write of every command fail, which is that of its record.
-func failRecords(t *testing.T, pool *pgxpool.Pool) (repair func()) {
+// breakTable lets every write to a table fail.
+func breakTable(t *testing.T, pool *pgxpool.Pool, table string) (repair func()) {
 	t.Helper()
-	mustExec(t, pool, "ALTER TABLE idempotency_record ADD CONSTRAINT broken CHECK (false) NOT VALID")
-	return func() { mustExec(t, pool, "ALTER TABLE idempotency_record DROP CONSTRAINT broken") }
+	mustExec(t, pool, "ALTER TABLE "+table+" ADD CONSTRAINT broken CHECK (false) NOT VALID")
+	return func() { mustExec(t, pool, "ALTER TABLE "+table+" DROP CONSTRAINT broken") }
 }
 
 // expireRecords makes all records expire.

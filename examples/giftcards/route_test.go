@@ -35,7 +35,11 @@ func TestRoute(t *testing.T) {
 			},
 			Fail: func(t *testing.T) func() {
 				t.Helper()
-				return failRecords(t, s.pool)
+				return breakTable(t, s.pool, "redemption")
+			},
+			FailRecord: func(t *testing.T) func() {
+				t.Helper()
+				return breakTable(t, s.pool, "idempotency_record")
 			},
 			Expire: func(t *testing.T) {
 				t.Helper()

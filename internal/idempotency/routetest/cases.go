@@ -132,11 +132,21 @@ func keepsRefusals(t *testing.T, r Route) {
 	mustRun(t, r.by(r.Request, "key-2"))
 }
 
-// keepsNoFailure also finds a command that writes outside its transaction, and a record that
-// is stored after the commit: either leaves an effect.
-func keepsNoFailure(t *testing.T, r Route) {
+func keepsNothingOfAFailedCommand(t *testing.T, r Route) {
 	need(t, r.Fail != nil, "Fail")
-	repair := r.Fail(t)
+	r.keepsNothing(t, r.Fail)
+}
+
+// keepsNothingOfAFailedRecord finds a command that writes beside its transaction, and a
+// record that is stored after the commit: either leaves an effect.
+func keepsNothingOfAFailedRecord(t *testing.T, r Route) {
+	need(t, r.FailRecord != nil, "FailRecord")
+	r.keepsNothing(t, r.FailRecord)
+}
+
+func (r Route) keepsNothing(t *testing.T, fail func(*testing.T) (repair func())) {
+	t.Helper()
+	repair := fail(t)
 	failed := send(t, r.by(r.Request, "key-1"))
 	repair()
 	if failed.status < 500 {
@@ -149,6 +159,10 @@ func keepsNoFailure(t *testing.T, r Route) {
 }
 
 func runsOnceAmongMany(t *testing.T, r Route) {
+	hold := Hold{Await: func() {}, Release: func() {}}
+	if r.Hold != nil { // so that none ends before all have begun
+		hold = r.Hold(t)
+	}
 	replies := make([]reply, 12)
 	var all sync.WaitGroup
 	for i := range replies {
@@ -161,6 +175,9 @@ func runsOnceAmongMany(t *testing.T, r Route) {
 			}
 		})
 	}
+	hold.Await()
+	time.Sleep(patience) // for a service that would let a second one run
+	hold.Release()
 	all.Wait()
 	r.wantEffects(t, 1)
 	retry := send(t, r.by(r.Request, "key-1"))

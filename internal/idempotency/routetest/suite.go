@@ -44,9 +44,10 @@ type Route struct {
 
 	// Hold lets a command begin and not end, for example by a lock on a row that it needs.
 	Hold func(t *testing.T) Hold
-	// Fail lets the service fail after the writes of a command and before its commit, for
-	// example when it stores the record, until repair is called.
+	// Fail lets a write of every command fail until repair is called.
 	Fail func(t *testing.T) (repair func())
+	// FailRecord lets what comes after the writes of a command fail: the write of its record.
+	FailRecord func(t *testing.T) (repair func())
 	// Expire makes all records expire now.
 	Expire func(t *testing.T)
 }
@@ -89,7 +90,8 @@ var cases = map[string]func(*testing.T, Route){
 	"a stranger gets no stored response":              authenticatesBeforeAReplay,
 	"a request that cannot be read leaves its key":    leavesKeysOfUnreadableRequests,
 	"a refusal is kept":                               keepsRefusals,
-	"a failure keeps nothing":                         keepsNoFailure,
+	"a failed command keeps nothing":                  keepsNothingOfAFailedCommand,
+	"a failed record keeps nothing":                   keepsNothingOfAFailedRecord,
 	"many requests at once have one effect":           runsOnceAmongMany,
 	"a duplicate waits, or is told to come back":      answersDuplicatesOfARunningCommand,
 	"a client that hangs up does not stop a command":  finishesTheCommandOfAClientThatHungUp,
