@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// databaseURL returns the URL of a database for this test.
+// databaseURL returns the URL of a server on which each test makes a database of its own.
 func databaseURL(t *testing.T) string {
 	t.Helper()
 	return pgtest.New(t)

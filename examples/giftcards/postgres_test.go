@@ -14,28 +14,38 @@ import (
 	"example.com/orders/internal/idempotency/routetest"
 )
 
-// newPool returns a pool on an empty schema of its own, which is dropped when the test ends.
-// Every service has its own databaseURL.
+// newPool returns a pool on an empty database, which is dropped when the test ends. A schema
+// would not do: the advisory locks of a database are common to all of its schemas.
 func newPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	cfg, err := pgxpool.ParseConfig(databaseURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := "test_" + strings.ToLower(rand.Text())
-	cfg.ConnConfig.RuntimeParams["search_path"] = schema
+	server, name := cfg.ConnConfig.Copy(), "test_"+strings.ToLower(rand.Text())
+	administer(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { administer(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	cfg.ConnConfig.Database = name
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustExec(t, pool, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() {
-		if _, err := pool.Exec(context.Background(), "DROP SCHEMA "+schema+" CASCADE"); err != nil {
-			t.Error(err)
-		}
-		pool.Close()
-	})
+	t.Cleanup(pool.Close)
 	return pool
+}
+
+// administer executes one statement on the server of databaseURL.
+func administer(t *testing.T, server *pgx.ConnConfig, statement string) {
+	t.Helper()
+	ctx := context.Background() // the test may have ended
+	conn, err := pgx.ConnectConfig(ctx, server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
 }
 
 func mustExec(t *testing.T, pool *pgxpool.Pool, sql string) {

@@ -30,7 +30,7 @@ type txKey struct{}
 // txOf returns the transaction that a command writes through: a write beside it would not
 // be exactly once. Outside a command it panics. With sqlc, pass it to Queries.WithTx. An
 // ORM needs a session bound to it. docs/lift.md says why database/sql is a trap.
-func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) }
+func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) } //nolint:forcetypeassert // see above
 
 // maxRuns bounds how often a transaction that lost a race starts again.
 const maxRuns = 5
@@ -113,8 +113,10 @@ func insert(ctx context.Context, tx pgx.Tx, r idempotency.Record) error {
 	if _, err := tx.Exec(ctx, expired, r.Scope, r.Key); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, "INSERT INTO idempotency_record VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", r.Scope, r.Key, r.Operation,
-		[]byte(r.Fingerprint), r.Status, r.ContentType, r.Location, append([]byte{}, r.Body...), r.CreatedAt, r.ExpiresAt)
+	_, err := tx.Exec(ctx, `INSERT INTO idempotency_record
+		(scope, key, operation, fingerprint, status, content_type, location, body, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, r.Scope, r.Key, r.Operation, []byte(r.Fingerprint),
+		r.Status, r.ContentType, r.Location, append([]byte{}, r.Body...), r.CreatedAt, r.ExpiresAt)
 	return err
 }
 

@@ -62,7 +62,8 @@ func TestExecute_RunsTheCommandAgainAfterADeadlock(t *testing.T) {
 	s, runs := newStore(t), 0
 	_, _, err := s.Execute(t.Context(), someClaim, func(ctx context.Context) (idempotency.Result, error) {
 		result, err := addEffect(ctx)
-		if runs++; runs < maxRuns {
+		runs++
+		if runs < maxRuns {
 			_, err = txOf(ctx).Exec(ctx, "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$")
 		}
 		return result, err

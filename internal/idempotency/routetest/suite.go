@@ -93,7 +93,7 @@ var cases = map[string]func(*testing.T, Route){
 	"a failed command keeps nothing":                  keepsNothingOfAFailedCommand,
 	"a failed record keeps nothing":                   keepsNothingOfAFailedRecord,
 	"many requests at once have one effect":           runsOnceAmongMany,
-	"a duplicate waits, or is told to come back":      answersDuplicatesOfARunningCommand,
+	"a duplicate waits or has to come back":           answersDuplicatesOfARunningCommand,
 	"a client that hangs up does not stop a command":  finishesTheCommandOfAClientThatHungUp,
 	"a crash keeps nothing":                           keepsNothingOfACrash,
 	"after expiry the second line of defence answers": answersAfterExpiry,
