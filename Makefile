@@ -11,6 +11,8 @@ GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc
 
+GENERATED += docs/problems.md
+
 # The race detector needs cgo, which Go enables where it finds a C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # Run 4 tests of a package in parallel even on fewer CPUs: they are I/O-bound.

@@ -58,7 +58,7 @@ func textFiles(t *testing.T) []string {
 			return err
 		}
 		base := entry.Name()
-		if entry.IsDir() && path != root && strings.HasPrefix(base, ".") {
+		if entry.IsDir() && path != root && (strings.HasPrefix(base, ".") || base == "node_modules") {
 			return fs.SkipDir
 		}
 		isText := slices.Contains([]string{".go", ".sql", ".md", ".yaml", ".txt"}, filepath.Ext(base)) || base == "Makefile"

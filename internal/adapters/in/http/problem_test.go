@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
 
-	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
@@ -23,24 +20,14 @@ import (
 
 // The contract lists every code and shows it in an example.
 func TestProblemKinds_AgreeWithTheContract(t *testing.T) {
-	var document struct {
-		Components struct {
-			Schemas map[string]struct {
-				Codes []wire.ProblemCode `yaml:"x-extensible-enum"`
-			}
-			Examples map[string]struct{ Value map[string]any }
-		}
-	}
-	if err := yaml.Unmarshal(openapi.OpenAPI, &document); err != nil {
-		t.Fatal(err)
-	}
-	codes := document.Components.Schemas["ProblemCode"].Codes
+	catalogue := mustReadCatalogue(t)
+	codes := catalogue.codes()
 	if len(codes) != len(problemKinds) {
 		t.Errorf("the contract has %d codes, the table %d", len(codes), len(problemKinds))
 	}
 	for _, code := range codes {
 		kind, ok := problemKinds[code]
-		example := document.Components.Examples[string(code)].Value
+		example := catalogue.Components.Examples[string(code)].Value
 		want := map[string]any{
 			"type": problemTypes + string(code), "title": kind.title, "status": kind.status,
 			"code": string(code), "retryable": kind.retryable(),
@@ -183,40 +170,4 @@ func TestProblem_SaysWhichKeyComesNext(t *testing.T) {
 			t.Errorf("%s is stored, and next_key is %s", code, want)
 		}
 	}
-}
-
-// The type of a problem leads to the section of docs/problems.md with the name of its
-// code.
-func TestProblemKinds_AreDocumented(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../../../docs/problems.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), problemTypes) {
-		t.Errorf("the page does not say what %s… stands for", problemTypes)
-	}
-	sections := strings.Split(string(page), "\n## ")[1:]
-	if len(sections) != len(problemKinds) {
-		t.Errorf("the page has %d sections for %d codes", len(sections), len(problemKinds))
-	}
-	for _, section := range sections {
-		name, text, _ := strings.Cut(section, "\n\n")
-		kind, known := problemKinds[wire.ProblemCode(name)]
-		if want := summaryOf(wire.ProblemCode(name), kind); !known || !strings.HasPrefix(text, want) {
-			t.Errorf("%s: the section does not begin with %q", name, want)
-		}
-	}
-}
-
-// summaryOf returns how docs/problems.md sums up a code.
-func summaryOf(code wire.ProblemCode, kind problemKind) string {
-	retryable, next := "not retryable", "null"
-	if kind.retryable() {
-		retryable = "retryable"
-	}
-	if key := nextKey(code); key != nil {
-		next = "`" + string(*key) + "`"
-	}
-	return fmt.Sprintf("Status %d, %s, `next_key` %s.\n\n", kind.status, retryable, next)
 }

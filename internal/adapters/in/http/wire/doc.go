@@ -5,3 +5,4 @@
 package wire
 
 //go:generate sh -c "sed s/x-extensible-enum:/enum:/ ../../../../../api/openapi.yaml | go tool -modfile=../../../../../tools.mod oapi-codegen -config config.yaml /dev/stdin"
+//go:generate go test -count=1 -run ^TestProblemsPage_IsGenerated$ .. -update
