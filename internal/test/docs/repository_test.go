@@ -1,0 +1,267 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	openapi "example.com/orders/api"
+	"example.com/orders/internal/config"
+)
+
+// repository is what exists, and what documents may therefore name.
+type repository struct {
+	// files holds all files and folders, relative to the root.
+	files names
+	// words holds every word of the sources, and source their text.
+	words  names
+	source string
+	// declared holds the names that each Go file declares: functions, methods, types,
+	// constants, variables and fields.
+	declared map[string]names
+	// packages holds the declared names of each package name. members holds the methods and
+	// fields of each type, whose name is in lower case: `tx.Outbox` means a variable.
+	packages, members map[string]names
+	tests             names
+	targets, settings names
+	routes            []route
+	// statuses holds the status of each problem code.
+	statuses map[string]int
+}
+
+// route is an operation of the contract.
+type route struct {
+	method string
+	path   *regexp.Regexp
+}
+
+// theRepository reads the repository once.
+var theRepository = sync.OnceValues(readRepository)
+
+func mustReadRepository(t *testing.T) *repository {
+	t.Helper()
+	r, err := theRepository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func readRepository() (*repository, error) {
+	r := &repository{
+		files: names{}, words: names{}, declared: map[string]names{}, packages: map[string]names{},
+		members: map[string]names{}, tests: names{}, targets: names{}, settings: names{}, statuses: map[string]int{},
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Config]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		r.settings.add(name)
+	}
+	if err := r.readFiles(); err != nil {
+		return nil, err
+	}
+	return r, r.readContract()
+}
+
+func (r *repository) readFiles() error {
+	var source strings.Builder
+	err := walk(func(name string) error {
+		r.files.add(name)
+		if !isSource(name) {
+			return nil
+		}
+		text := pageAt(name).Text
+		source.WriteString(text)
+		return r.readSource(name, text)
+	})
+	r.source = source.String()
+	r.words.add(word.FindAllString(r.source, -1)...)
+	return err
+}
+
+var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+
+// isSource reports whether a file says what exists. A text about it does not, nor do the
+// made-up documents of this package.
+func isSource(name string) bool {
+	if name == "internal/test/docs/broken_test.go" {
+		return false
+	}
+	known := []string{".go", ".sql", ".yaml", ".yml", ".toml", ".ts", ".js", ".mjs", ".json", ".html", ".css", ".mod"}
+	return slices.Contains(known, path.Ext(name)) || path.Base(name) == "Makefile" || name == ".ci/run"
+}
+
+var target = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+
+func (r *repository) readSource(name, text string) error {
+	if name == "Makefile" {
+		for _, match := range target.FindAllStringSubmatch(text, -1) {
+			r.targets.add(match[1])
+		}
+	}
+	if path.Ext(name) != ".go" {
+		return nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	for _, decl := range file.Decls {
+		r.readDecl(name, file.Name.Name, decl)
+	}
+	return nil
+}
+
+func (r *repository) readDecl(file, pkg string, decl ast.Decl) {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Recv != nil {
+			r.declare(file, typeName(decl.Recv.List[0].Type), decl.Name.Name)
+			return
+		}
+		r.declareTop(file, pkg, decl.Name.Name)
+		if strings.HasSuffix(file, "_test.go") && isTest(decl.Name.Name) {
+			r.tests.add(decl.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			r.readSpec(file, pkg, spec)
+		}
+	}
+}
+
+func (r *repository) readSpec(file, pkg string, spec ast.Spec) {
+	switch spec := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range spec.Names {
+			r.declareTop(file, pkg, name.Name)
+		}
+	case *ast.TypeSpec:
+		r.declareTop(file, pkg, spec.Name.Name)
+		var fields *ast.FieldList
+		switch typ := spec.Type.(type) {
+		case *ast.StructType:
+			fields = typ.Fields
+		case *ast.InterfaceType:
+			fields = typ.Methods
+		default:
+			return
+		}
+		for _, field := range fields.List {
+			for _, name := range field.Names {
+				r.declare(file, spec.Name.Name, name.Name)
+			}
+			if len(field.Names) == 0 {
+				r.declare(file, spec.Name.Name, typeName(field.Type))
+			}
+		}
+	}
+}
+
+// declareTop records a name that a package declares.
+func (r *repository) declareTop(file, pkg, name string) {
+	in(r.declared, file).add(name)
+	in(r.packages, strings.TrimSuffix(pkg, "_test")).add(name)
+}
+
+// declare records a method or field of a type.
+func (r *repository) declare(file, typ, name string) {
+	in(r.declared, file).add(name)
+	in(r.members, strings.ToLower(typ)).add(name)
+}
+
+func in(all map[string]names, key string) names {
+	if all[key] == nil {
+		all[key] = names{}
+	}
+	return all[key]
+}
+
+// typeName returns the name of a type without its package, its pointer and its parameters.
+func typeName(typ ast.Expr) string {
+	switch typ := typ.(type) {
+	case *ast.StarExpr:
+		return typeName(typ.X)
+	case *ast.SelectorExpr:
+		return typ.Sel.Name
+	case *ast.IndexExpr:
+		return typeName(typ.X)
+	case *ast.Ident:
+		return typ.Name
+	}
+	return ""
+}
+
+func isTest(name string) bool {
+	return slices.ContainsFunc([]string{"Test", "Fuzz", "Benchmark", "Example"}, func(kind string) bool {
+		return strings.HasPrefix(name, kind) && name != kind
+	})
+}
+
+func (r *repository) readContract() error {
+	var contract struct {
+		Paths      map[string]map[string]yaml.Node
+		Components struct {
+			Examples map[string]struct {
+				Value struct {
+					Code   string
+					Status any
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(openapi.OpenAPI, &contract); err != nil {
+		return err
+	}
+	parameter := regexp.MustCompile(`\\\{[a-z_]+\\\}`)
+	for pattern, operations := range contract.Paths {
+		expression := regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$")
+		for method := range maps.Keys(operations) {
+			r.routes = append(r.routes, route{strings.ToUpper(method), expression})
+		}
+	}
+	for _, example := range contract.Components.Examples {
+		if status, isNumber := example.Value.Status.(int); isNumber && example.Value.Code != "" {
+			r.statuses[example.Value.Code] = status
+		}
+	}
+	return nil
+}
+
+// serves reports whether the contract has a path, with the method if that is not empty.
+// Listeners other than the public one have no contract: the sources name their routes.
+func (r *repository) serves(method, target string) bool {
+	handled := regexp.MustCompile(`Handle(Func)?\("([A-Z]+ )?` + regexp.QuoteMeta(target) + `"`)
+	if handled.MatchString(r.source) {
+		return true
+	}
+	return slices.ContainsFunc(r.routes, func(rt route) bool {
+		return (method == "" || rt.method == method) && rt.path.MatchString(target)
+	})
+}
+
+// hasFile reports whether a path exists, as it is written or relative to a folder.
+func (r *repository) hasFile(name string, folders ...string) bool {
+	name = strings.TrimSuffix(name, "/")
+	return slices.ContainsFunc(append(folders, "."), func(folder string) bool {
+		pattern := path.Join(folder, name)
+		if !strings.Contains(pattern, "*") {
+			return r.files[pattern]
+		}
+		for file := range r.files {
+			if match, err := path.Match(pattern, file); err == nil && match {
+				return true
+			}
+		}
+		return false
+	})
+}
