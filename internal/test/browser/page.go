@@ -40,7 +40,7 @@ var html = template.Must(template.New("page").Parse(`<!doctype html>
 `))
 
 // NewPage serves a page on a port of its own, which makes it another origin than all
-// others.
+// others. The page may load the packages of npm from /node_modules/.
 func NewPage(t testing.TB) *Page {
 	t.Helper()
 	p := &Page{results: make(chan []byte, 1)}
@@ -52,6 +52,7 @@ func NewPage(t testing.TB) *Page {
 		body, _ := io.ReadAll(r.Body) // a broken result is no JSON
 		p.results <- body
 	})
+	mux.Handle("GET /node_modules/", http.FileServer(http.Dir(".")))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	p.Origin = server.URL
