@@ -37,7 +37,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium
+.PHONY: help run new test test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ help: ## list the targets
 run: need-go ## start the service and all that it needs; no configuration, Ctrl-C stops it
 	@go build -o bin/orders-dev ./cmd/orders-dev
 	@bin/orders-dev
+
+new: need-go ## copy this service under another name: MODULE=example.com/tickets DIR=../tickets
+	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)"
 
 test: need-go ## run all tests; the packages share one PostgreSQL cluster
 	@go build -o bin/testcluster ./internal/test/pg/cluster

@@ -1,0 +1,65 @@
+// Command new copies this service under another name: `make new MODULE=… DIR=…`. It
+// renames the module, the commands, the settings and all else that carries the name of
+// the service. docs/new.md describes what to do with the copy.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "new:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes one copy of the service in the present folder.
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("new", flag.ContinueOnError)
+	module := flags.String("module", "", "module path of the copy, such as example.com/tickets")
+	dir := flags.String("dir", "", "folder of the copy; it must be absent or empty")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *module == "" || *dir == "" {
+		return fmt.Errorf("usage: make new MODULE=example.com/tickets DIR=../tickets")
+	}
+	if err := copyService(".", *module, *dir); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, `%s is in %s. Next:
+
+  cd %[2]s
+  make run     # the service with all that it needs, and a session to paste
+  make test    # its tests
+`, *module, *dir)
+	return err
+}
+
+// copyService copies the service in root to dir, under the name of the module.
+func copyService(root, module, dir string) error {
+	from, err := ownName(root)
+	if err != nil {
+		return err
+	}
+	to, err := parseName(module)
+	if err != nil {
+		return err
+	}
+	if err := checkEmpty(dir); err != nil {
+		return err
+	}
+	files, err := readTree(root)
+	if err != nil {
+		return err
+	}
+	renamed, err := files.rename(from, to)
+	if err != nil {
+		return err
+	}
+	return renamed.write(dir)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// name is how a service is called in each place that names it.
+type name struct {
+	module string // example.com/gift-cards
+	kebab  string // gift-cards: commands, folders, subjects
+	snake  string // gift_cards: databases, roles, metrics
+	upper  string // GIFT_CARDS: settings, streams
+	header string // Gift-Cards: headers of messages
+	camel  string // GiftCards: identifiers
+	title  string // Gift cards: headings
+}
+
+// reservedNames cannot name a service. Go treats the first ones apart, sessions of the
+// shell have variables with the others, and the service refuses variables that begin with
+// its name and that it does not know.
+var reservedNames = strings.Fields(`internal testdata vendor
+	order orders-dev customer seller system payment refund json url attempt
+	aws ci docker git github gitlab go home http https java kubernetes lang lc mail make no node npm path pg pwd
+	shell ssh ssl term test tmp user xdg`)
+
+var (
+	validModule  = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*)+$`)
+	validName    = regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
+	majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+)
+
+// maxName leaves room for what follows a name in the names of roles, which have up to 63
+// characters.
+const maxName = 40
+
+// parseName returns the name of the service of a module: the last element of its path,
+// before a major version.
+func parseName(module string) (name, error) {
+	if !validModule.MatchString(module) {
+		return name{}, fmt.Errorf("MODULE %q is no module path with a domain, such as example.com/tickets", module)
+	}
+	last := path.Base(module)
+	if majorVersion.MatchString(last) {
+		last = path.Base(path.Dir(module))
+	}
+	switch {
+	case !validName.MatchString(last), len(last) > maxName:
+		return name{}, fmt.Errorf("the last element of MODULE, %q, names the service: "+
+			"it must be small letters, digits and single hyphens, begin with a letter, and have at most %d characters", last, maxName)
+	case slices.Contains(reservedNames, last):
+		return name{}, fmt.Errorf("the last element of MODULE, %q, names the service, "+
+			"and this word has another meaning in its code or in its environment: choose another one", last)
+	}
+	return spell(module, last), nil
+}
+
+func spell(module, kebab string) name {
+	words := strings.Split(kebab, "-")
+	n := name{
+		module: module, kebab: kebab, snake: strings.Join(words, "_"), upper: strings.ToUpper(strings.Join(words, "_")),
+		title: capital(strings.Join(words, " ")),
+	}
+	for i := range words {
+		words[i] = capital(words[i])
+	}
+	n.header, n.camel = strings.Join(words, "-"), strings.Join(words, "")
+	return n
+}
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// ownName returns the name of the service in root.
+func ownName(root string) (name, error) {
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return name{}, err
+	}
+	match := regexp.MustCompile(`(?m)^module (\S+)$`).FindSubmatch(text)
+	if match == nil {
+		return name{}, fmt.Errorf("%s/go.mod names no module", root)
+	}
+	return parseName(string(match[1]))
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// renamer changes texts of a service that gets another name.
+type renamer struct {
+	// marks replace each spelling of the old name, where it stands for the service, with a
+	// mark. Words of the business stay, although one of them may be the same: a table, a
+	// route, a variable.
+	marks []mark
+	// names replaces the marks with the new name. It is a step of its own, because the new
+	// name may contain the old one.
+	names *strings.Replacer
+}
+
+type mark struct {
+	pattern *regexp.Regexp
+	to      string
+}
+
+// newRenamer returns what renames from to to. In a pattern, ‹› is the name, and the text
+// around it is kept.
+func newRenamer(from, to name) renamer {
+	var marks []mark
+	var names []string
+	add := func(spelling func(name) string, patterns ...string) {
+		m := fmt.Sprintf("\x00%d\x00", len(names))
+		for _, pattern := range patterns {
+			before, after, _ := strings.Cut(pattern, "‹›")
+			expr := "(?m)(" + before + ")" + regexp.QuoteMeta(spelling(from)) + "(" + after + ")"
+			marks = append(marks, mark{regexp.MustCompile(expr), "${1}" + m + "${2}"})
+		}
+		names = append(names, m, spelling(to))
+	}
+	add(func(n name) string { return n.module }, `\b‹›\b`)
+	add(func(n name) string { return n.upper }, `\b‹›(?:_|\b)`)
+	add(func(n name) string { return n.header }, `\b‹›-`)
+	add(func(n name) string { return n.camel }, `\bBuild‹›(?:Dev)?\b`)
+	add(func(n name) string { return n.title }, `^  title: ‹›$`, `v5emb\.New\("‹›"`)
+	add(func(n name) string { return n.snake },
+		// roles, metrics, metadata at the card provider
+		`\b‹›_(?:app|service|owner|extra|payment|refund)\b`,
+		`\b‹›_(?:database|reconciliation|webhooks|limited|outbox)_`,
+		// databases
+		`postgres(?:ql)?://[^\s"'`+"`"+`]*/‹›\b`, `dbname=‹›\b`, `^    ‹› = host=`, `CREATE DATABASE ‹›\b`, `\bconst database = "‹›"`, `Database += "‹›"`,
+	)
+	add(func(n name) string { return n.kebab },
+		// commands, their folders and their data
+		`\b(?:cmd|bin)/‹›\b`, `commands \+ "/‹›/`, `-o ‹› `, `\bbuild\(t, "‹›"`, `Dir\(\), "‹›"`, `\(dir, "‹›"`,
+		`\b‹›-`, "(?:^|[ \"'`/])\\.‹›[ \"'`/.]",
+		`\b‹› (?:serve|migrate|help)\b`, `\b‹› is (?:an order|running|the order)`, `os\.Stderr, "‹›:`,
+		// what other systems know it by
+		`\b‹›\.(?:events|dlq|example|localhost)\b`, `\b‹›\\\.example`,
+		`[Aa]udience(?::| +=) *"?‹›\b`, `"aud": "‹›"`, `_AUDIENCE=‹›\b`, `audiences: \[‹›\]`, `domain: ‹›\b`,
+		`"resource_access": \{"‹›"`,
+		`client\.Name\("‹›"`, `"application_name", "‹›"`, `serviceActor = "‹›"`, `pg_logical_emit_message\(true, '‹›'`,
+		// headings
+		`^# ‹›$`, `^# Running ‹›$`, `\[Running ‹›\]`, "^`‹›`: set",
+	)
+	return renamer{marks, strings.NewReplacer(names...)}
+}
+
+func (r renamer) rename(text string) string {
+	for _, m := range r.marks {
+		text = m.pattern.ReplaceAllString(text, m.to)
+	}
+	return r.names.Replace(text)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/format"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// tree holds the files of a service by their paths, which have slashes.
+type tree map[string]file
+
+type file struct {
+	mode fs.FileMode
+	data []byte
+}
+
+// readTree reads the files in root that belong to its repository.
+func readTree(root string) (tree, error) {
+	git := exec.CommandContext(context.Background(), "git", "ls-files", "-z")
+	git.Dir = root
+	list, err := git.Output()
+	if err != nil || len(list) == 0 {
+		return nil, fmt.Errorf("git lists no files: only a repository with its files added can be copied (%w)", err)
+	}
+	files := tree{}
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		full := filepath.Join(root, filepath.FromSlash(path))
+		info, err := os.Stat(full)
+		if os.IsNotExist(err) {
+			continue // deleted, and not committed yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := os.ReadFile(full)
+		if err != nil {
+			return nil, err
+		}
+		files[path] = file{info.Mode().Perm(), data}
+	}
+	return files, nil
+}
+
+// rename returns the tree of the service under another name. Go files are formatted anew,
+// because columns move.
+func (t tree) rename(from, to name) (tree, error) {
+	names, renamed := newRenamer(from, to), tree{}
+	for path, f := range t {
+		path = names.rename(path)
+		if isText(f.data) {
+			f.data = []byte(names.rename(string(f.data)))
+		}
+		if strings.HasSuffix(path, ".go") {
+			formatted, err := format.Source(f.data)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			f.data = formatted
+		}
+		renamed[path] = f
+	}
+	return renamed, nil
+}
+
+func isText(data []byte) bool { return utf8.Valid(data) && !bytes.ContainsRune(data, 0) }
+
+// checkEmpty returns an error unless a folder is absent or empty.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case os.IsNotExist(err):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("DIR %s is not empty: name a new folder", dir)
+	}
+	return nil
+}
+
+// write writes the files below a folder.
+func (t tree) write(dir string) error {
+	for path, f := range t {
+		full := filepath.Join(dir, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(full, f.data, f.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
