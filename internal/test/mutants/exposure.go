@@ -173,7 +173,7 @@ var exposureMutants = []mutant{
 	},
 	{
 		"failures are readable for pages",
-		"internal/adapters/in/http/routes.go",
+		"internal/adapters/in/http/router.go",
 		`allowOrigins(a.CORSOrigins, routes), a.recoverPanic`, `a.recoverPanic`,
 		"./internal/adapters/in/http", "TestCORS_FailuresAreReadable",
 	},

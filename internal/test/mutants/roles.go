@@ -35,13 +35,13 @@ var roleMutants = []mutant{
 	},
 	{
 		"a route without roles does not start",
-		"internal/adapters/in/http/routes.go",
+		"internal/adapters/in/http/router.go",
 		`if len(rt.roles) == 0 {`, `if false {`,
 		httpAPI, "TestCheckRoutes_RefusesOtherRoutes",
 	},
 	{
 		"a route has the roles of the contract",
-		"internal/adapters/in/http/routes.go",
+		"internal/adapters/in/http/router.go",
 		`roles: joinRoles(rt.roles),`, ``,
 		httpAPI, "TestCheckRoutes_AcceptsTheContract",
 	},

@@ -39,13 +39,13 @@ var serverMutants = []mutant{
 	},
 	{
 		"profiles are not public",
-		"internal/adapters/in/http/routes.go",
+		"internal/adapters/in/http/router.go",
 		`r.NotFound(a.notFound)`, `r.NotFound(a.notFound); r.Mount("/debug", http.DefaultServeMux)`,
 		authPkg, "TestBadInput_UnknownPathsAreRefused",
 	},
 	{
 		"metrics are not public",
-		"internal/adapters/in/http/routes.go",
+		"internal/adapters/in/http/router.go",
 		`r.NotFound(a.notFound)`, `r.NotFound(a.notFound); r.Get("/metrics", func(http.ResponseWriter, *http.Request) {})`,
 		authPkg, "TestBadInput_UnknownPathsAreRefused",
 	},
