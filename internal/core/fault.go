@@ -5,29 +5,13 @@ import "errors"
 // Code is the stable name of a fault. Clients branch on it.
 type Code string
 
-// The codes that use cases return. Codes about tokens, keys and bodies belong to the
-// HTTP adapter.
+// The codes of what any use case refuses; codes.go has those of this business. Codes about
+// tokens, keys and bodies belong to the HTTP adapter.
 const (
-	CodeInsufficientFunds        Code = "insufficient_funds"
-	CodeCardDeclined             Code = "card_declined"
-	CodeForbiddenResource        Code = "forbidden_resource"
-	CodeNotFound                 Code = "not_found"
-	CodeReferenceTaken           Code = "reference_taken"
-	CodeIdempotencyKeyReused     Code = "idempotency_key_reused"
-	CodeInvalidOrderState        Code = "invalid_order_state"
-	CodeReservationLimit         Code = "reservation_limit"
-	CodeUnpaidOrdersLimit        Code = "unpaid_orders_limit"
-	CodeOutOfStock               Code = "out_of_stock"
-	CodeStockReserved            Code = "stock_reserved"
-	CodeReservationExpired       Code = "reservation_expired"
-	CodeRefundExceedsPayment     Code = "refund_exceeds_payment"
-	CodePreconditionFailed       Code = "precondition_failed"
-	CodePreconditionRequired     Code = "precondition_required"
-	CodeValidationFailed         Code = "validation_failed"
-	CodeUnknownSKU               Code = "unknown_sku"
-	CodeMixedCurrencies          Code = "mixed_currencies"
-	CodeMixedSellers             Code = "mixed_sellers"
-	CodePaymentMethodUnavailable Code = "payment_method_unavailable"
+	CodeForbiddenResource    Code = "forbidden_resource"
+	CodeNotFound             Code = "not_found"
+	CodeIdempotencyKeyReused Code = "idempotency_key_reused"
+	CodeValidationFailed     Code = "validation_failed"
 )
 
 // FieldFault describes what is wrong with one member of a command. Pointer is an RFC
@@ -76,13 +60,6 @@ func InvalidField(pointer, detail string) *Fault {
 	f := Refuse(CodeValidationFailed, "the request is invalid; see errors")
 	f.Fields = []FieldFault{{Pointer: pointer, Detail: detail}}
 	return f
-}
-
-// ReferenceTaken returns the refusal of an intent that took effect before: the customer
-// has something else with this reference. A new key makes a new operation, so only the
-// reference can tell that it is the same intent.
-func ReferenceTaken(what string) *Fault {
-	return Refuse(CodeReferenceTaken, "the customer already has "+what+" with this reference")
 }
 
 // KeyReused returns the refusal of the second line of defence: the operation with this
