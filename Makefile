@@ -9,7 +9,8 @@ REDOCLY := @redocly/cli@2.77.0
 GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
 
 # The files that `make generate` writes.
-GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc
+GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
+	internal/new/_bare/internal/adapters
 
 GENERATED += docs/problems.md
 
@@ -37,7 +38,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium
+.PHONY: help run new test test-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,8 +47,8 @@ run: need-go ## start the service and all that it needs; no configuration, Ctrl-
 	@go build -o bin/orders-dev ./cmd/orders-dev
 	@bin/orders-dev
 
-new: need-go ## copy this service under another name: MODULE=example.com/tickets DIR=../tickets
-	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)"
+new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]
+	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)" -business "$(BUSINESS)"
 
 test: need-go ## run all tests; the packages share one PostgreSQL cluster
 	@go build -o bin/testcluster ./internal/test/pg/cluster
@@ -72,6 +73,9 @@ test-cards: need-go ## reconcile a random mix of a thousand card payments, about
 test-browser: need-go need-chromium internal/test/browser/node_modules ## run the tests that need a browser, which is Chromium
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -tags=browser ./internal/test/browser
+
+test-new: need-go ## make both copies of `make new` and run their tests, about four minutes
+	go test -count=1 -timeout=30m -v ./internal/new -run TestCopies -full
 
 # Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
 fuzz: need-go ## fuzz each target for FUZZTIME=10s
@@ -105,6 +109,7 @@ format: need-go ## format the code
 generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
 	CGO_ENABLED=0 go generate ./...
+	go run ./internal/new -generate
 
 check: secrets format-check vet lint architecture tidy-check vulnerabilities generated openapi ## check everything except the tests
 

@@ -1,9 +1,11 @@
 // Command new copies this service under another name: `make new MODULE=… DIR=…`. It
 // renames the module, the commands, the settings and all else that carries the name of
-// the service. docs/new.md describes what to do with the copy.
+// the service, and leaves the business out if wanted. docs/new.md describes what to do
+// with the copy.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,13 +24,18 @@ func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("new", flag.ContinueOnError)
 	module := flags.String("module", "", "module path of the copy, such as example.com/tickets")
 	dir := flags.String("dir", "", "folder of the copy; it must be absent or empty")
+	business := flags.String("business", "", "none leaves the business out")
+	generate := flags.Bool("generate", false, "generate the code of the copy without the business, and make no copy")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *module == "" || *dir == "" {
-		return fmt.Errorf("usage: make new MODULE=example.com/tickets DIR=../tickets")
+	switch {
+	case *generate:
+		return regenerate(".")
+	case *module == "", *dir == "", *business != "" && *business != "none":
+		return errors.New("usage: make new MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]")
 	}
-	if err := copyService(".", *module, *dir); err != nil {
+	if err := copyService(".", *module, *dir, *business == "none"); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(out, `%s is in %s. Next:
@@ -41,7 +48,7 @@ func run(args []string, out io.Writer) error {
 }
 
 // copyService copies the service in root to dir, under the name of the module.
-func copyService(root, module, dir string) error {
+func copyService(root, module, dir string, bare bool) error {
 	from, err := ownName(root)
 	if err != nil {
 		return err
@@ -57,9 +64,16 @@ func copyService(root, module, dir string) error {
 	if err != nil {
 		return err
 	}
-	renamed, err := files.rename(from, to)
-	if err != nil {
+	if bare {
+		if files, err = files.bare(); err != nil {
+			return err
+		}
+	}
+	if files, err = files.rename(from, to); err != nil {
 		return err
 	}
-	return renamed.write(dir)
+	if err := files.write(dir); err != nil || !bare {
+		return err
+	}
+	return command(dir, "go", "mod", "tidy")
 }

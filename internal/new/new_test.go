@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,37 +13,64 @@ import (
 const root = "../.."
 
 // makeCopy copies this service and returns the folder of the copy.
-func makeCopy(t *testing.T, module string) string {
+func makeCopy(t *testing.T, module string, bare bool) string {
 	t.Helper()
 	if _, err := readTree(root); err != nil {
 		t.Skip(err)
 	}
 	dir := filepath.Join(t.TempDir(), "copy")
-	if err := copyService(root, module, dir); err != nil {
+	if err := copyService(root, module, dir, bare); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// goIn runs the go command in a copy, without a network: it needs the modules of this
-// service and no others.
-func goIn(t *testing.T, dir string, args ...string) {
+// runIn runs a command in a copy, without a network: it needs the modules of this service
+// and no others.
+func runIn(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Errorf("%s: %v\n%s", cmd, err, out)
 	}
 }
 
-func TestNew_CopyBuildsUnderItsName(t *testing.T) {
-	t.Parallel()
-	dir := makeCopy(t, "acme.example/gift-cards")
-	wantRenamed(t, dir)
-	goIn(t, dir, "vet", "./...")
-	goIn(t, dir, "build", "./cmd/...")
-	goIn(t, dir, "test", "./internal/config", "./internal/test/architecture", "./internal/test/docs")
+// full runs the tests of the copies: all of the one without the business, and a telling
+// part of the other.
+var full = flag.Bool("full", false, "run the tests of the copies")
+
+// tellingPart are tests of the whole service: the guard over HTTP, its store, its settings.
+var tellingPart = []string{
+	"./cmd/...", "./internal/adapters/in/http/...", "./internal/config", "./internal/core/...", "./internal/idempotency/...",
+	"./internal/test/architecture", "./internal/test/docs", "./internal/test/mutants", "./internal/test/e2e/guard",
+}
+
+func TestCopies_BuildUnderTheirNames(t *testing.T) {
+	for name, bare := range map[string]bool{"with the business": false, "without the business": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := makeCopy(t, "acme.example/gift-cards", bare)
+			wantRenamed(t, dir)
+			runIn(t, dir, "go", "vet", "./...") // compiles all, tests included
+		})
+	}
+}
+
+func TestCopies_PassTheirTests(t *testing.T) {
+	if !*full {
+		t.Skip("make test-new runs the tests of the copies")
+	}
+	for name, bare := range map[string]bool{"with the business": false, "without the business": true} {
+		t.Run(name, func(t *testing.T) {
+			dir, packages := makeCopy(t, "acme.example/gift-cards", bare), tellingPart
+			if bare {
+				packages = []string{"./..."}
+			}
+			runIn(t, dir, "go", "build", "-o", "bin/testcluster", "./internal/test/pg/cluster")
+			runIn(t, dir, "bin/testcluster", append([]string{"go", "test", "-parallel=4"}, packages...)...)
+		})
+	}
 }
 
 // wantRenamed fails if a file of a copy still has the module, a setting or a command of
@@ -79,7 +107,7 @@ func TestNew_FolderMustBeNewOrEmpty(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := copyService(root, "acme.example/gift-cards", dir)
+	err := copyService(root, "acme.example/gift-cards", dir, false)
 	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("err = %v, want one that says that the folder is not empty", err)
 	}

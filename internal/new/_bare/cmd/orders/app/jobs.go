@@ -1,0 +1,31 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/adapters/in/jobs"
+	"example.com/orders/internal/config"
+	"example.com/orders/migrations"
+)
+
+// jobConns is the size of the connection pool of the jobs and the relay.
+const jobConns = 4
+
+// keepPublished is how long published events stay in the outbox, for people who
+// investigate.
+const keepPublished = 24 * time.Hour
+
+func (a *App) jobsConfig(cfg config.Config, log zerolog.Logger) jobs.Config {
+	db := a.jobDB
+	return jobs.Config{
+		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
+		CleanIdempotencyRecords: jobs.BatchJob{Run: db.Keys().DeleteExpired},
+		CleanProcessedMessages:  jobs.BatchJob{Run: db.DeleteOldMessages},
+		CleanOutbox: jobs.BatchJob{Run: func(ctx context.Context, limit int) (int, error) {
+			return db.Outbox().DeletePublished(ctx, keepPublished, limit)
+		}},
+	}
+}
