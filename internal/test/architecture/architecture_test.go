@@ -31,6 +31,7 @@ const (
 	devServers  = module + "internal/dev"
 	testHelp    = module + "internal/test"
 	commands    = module + "cmd"
+	client      = module + "client"
 
 	// outside is the pattern of every package that is not in the standard library.
 	outside = "*"
@@ -89,6 +90,11 @@ var rules = append(areaRules(), []rule{
 		except: []string{
 			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, module + "api",
 		},
+	},
+	{
+		name:     "the client can be copied: it knows the standard library",
+		packages: client + "/...", forbidden: []string{outside},
+		except: []string{client + "/..."},
 	},
 	{
 		name:     "development servers know nothing of the service",

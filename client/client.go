@@ -1,0 +1,200 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"example.com/orders/client/api"
+)
+
+// Config says which service a client calls, and how. URL and Token are required; a zero
+// value elsewhere is the default.
+type Config struct {
+	// URL is the address of the service, such as https://orders.example.com.
+	URL string
+	// Token returns the access token of each request.
+	Token TokenSource
+	// Keys keeps the key of each operation. The default is a [FileStore] in the folder
+	// "orders" of [os.UserConfigDir].
+	Keys KeyStore
+	// Principal names whose tokens Token returns, for the key store only. Set it where the
+	// clients of several principals share a store.
+	Principal string
+	// Transport sends the requests. The default is [http.DefaultTransport].
+	Transport http.RoundTripper
+	// AttemptTimeout bounds one attempt. The default is 10 s.
+	AttemptTimeout time.Duration
+	// Timeout bounds a call with all its attempts, unless its context has a deadline. The
+	// default is 30 s.
+	Timeout time.Duration
+	// BackOff is the time between two attempts.
+	BackOff BackOff
+}
+
+// TokenSource returns the access token of the next request. It is called for each attempt,
+// and may return the same token for as long as that is valid. When fresh is true, the
+// service has just refused the token with 401.
+type TokenSource func(ctx context.Context, fresh bool) (string, error)
+
+// StaticToken returns a source of one token.
+func StaticToken(token string) TokenSource {
+	return func(context.Context, bool) (string, error) { return token, nil }
+}
+
+// Client calls the service for one principal. It is safe for concurrent use.
+type Client struct {
+	config Config
+	http   *http.Client
+	random func(limit time.Duration) time.Duration // in [0, limit)
+}
+
+// New returns a client. It sends nothing.
+func New(config Config) (*Client, error) {
+	base, err := url.Parse(config.URL)
+	if err != nil || base.Host == "" {
+		return nil, errors.New("client: URL must be absolute, such as https://orders.example.com")
+	}
+	if config.Token == nil {
+		return nil, errors.New("client: Token is required")
+	}
+	if config.Keys == nil {
+		if config.Keys, err = defaultKeys(); err != nil {
+			return nil, err
+		}
+	}
+	config.URL = strings.TrimSuffix(config.URL, "/")
+	config.AttemptTimeout = cmp.Or(config.AttemptTimeout, 10*time.Second)
+	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
+	config.BackOff = config.BackOff.orDefault()
+	return &Client{
+		config: config,
+		// A redirect could carry the token to another host, and a POST is not repeated there.
+		http: &http.Client{
+			Transport:     config.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		random: rand.N[time.Duration],
+	}, nil
+}
+
+func defaultKeys() (KeyStore, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return nil, fmt.Errorf("client: set Keys, because there is no folder for the default: %w", err)
+	}
+	return NewFileStore(filepath.Join(dir, "orders", "keys"))
+}
+
+// request is what is sent in each attempt of a call.
+type request struct {
+	operation api.Operation
+	path      string // with its parameters and the query
+	header    http.Header
+	body      any    // sent as JSON, unless nil
+	name, key string // of a command
+}
+
+// to returns the request of an operation, with the parameters of its path.
+func to(operation api.Operation, parameters ...any) request {
+	return request{operation: operation, path: operation.PathOf(parameters...)}
+}
+
+// with returns the request with a body.
+func (r request) with(body any) request {
+	r.body = body
+	return r
+}
+
+// String returns what errors call the request. The path could say whom it is about.
+func (r request) String() string {
+	return strings.TrimSpace(r.name + " " + r.operation.Method + " " + r.operation.Path)
+}
+
+// repeatable reports whether the request can be sent again if nobody knows what became of it.
+func (r request) repeatable() bool { return r.key != "" || r.operation.Method == http.MethodGet }
+
+func (r request) build(ctx context.Context, baseURL string) (*http.Request, error) {
+	var body io.Reader
+	if r.body != nil {
+		document, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(document)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.operation.Method, baseURL+r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	if r.header != nil {
+		req.Header = r.header.Clone()
+	}
+	if r.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
+	}
+	return req, nil
+}
+
+// attempt sends a request, and once more with a fresh token if the token is refused. It
+// decodes a success into result. Its error is a [Problem], an [unansweredError], or nothing
+// that another attempt could help.
+func (c *Client) attempt(ctx context.Context, r request, result any) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout)
+	defer cancel()
+	header, err := c.send(ctx, r, false, result)
+	if errors.Is(err, Unauthenticated) {
+		return c.send(ctx, r, true, result)
+	}
+	return header, err
+}
+
+func (c *Client) send(ctx context.Context, r request, fresh bool, result any) (http.Header, error) {
+	token, err := c.config.Token(ctx, fresh)
+	if err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	req, err := r.build(ctx, c.config.URL)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unanswered(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return resp.Header, unanswered(err)
+	}
+	return resp.Header, decode(resp, body, result)
+}
+
+// decode reads the body of a response into result, or into the error that it is.
+func decode(resp *http.Response, body []byte, result any) error {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return errorOf(resp, body)
+	}
+	if resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.Unmarshal(body, result); err != nil {
+		return unanswered(fmt.Errorf("unreadable response: %w", err))
+	}
+	return nil
+}

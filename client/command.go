@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Outcome says how the result of a command came about.
+type Outcome struct {
+	// Key is the Idempotency-Key of the operation.
+	Key string
+	// Replayed reports whether an earlier attempt took effect, of this call or another. The
+	// result is then the first one.
+	Replayed bool
+	// Expires is when the service stops to keep the response. A later call with the same
+	// name still gets the result, and never a second effect.
+	Expires time.Time
+	// RequestID identifies the request in the logs of the service.
+	RequestID string
+}
+
+// command sends a request that takes effect once for each name. The key is stored before the
+// first attempt, and forgotten when the service has decided to refuse.
+func command[T any](ctx context.Context, c *Client, name string, r request) (result T, _ Outcome, err error) {
+	if name == "" {
+		return result, Outcome{}, errors.New("an operation needs a name")
+	}
+	if r.key, err = c.config.Keys.Key(ctx, c.scoped(name)); err != nil {
+		return result, Outcome{}, fmt.Errorf("%s: %w", name, err)
+	}
+	r.name = name
+	header, err := c.do(ctx, r, &result)
+	if problem, ok := errors.AsType[*Problem](err); ok && problem.decided() {
+		err = errors.Join(err, c.forget(ctx, name, r.key))
+	}
+	return result, outcomeOf(header, r.key), err
+}
+
+func outcomeOf(header http.Header, key string) Outcome {
+	expires, _ := time.Parse(time.RFC3339, header.Get("Idempotency-Expires")) // zero if it is absent
+	return Outcome{
+		Key:       key,
+		Replayed:  header.Get("Idempotency-Result") == "reused",
+		Expires:   expires,
+		RequestID: header.Get("X-Request-Id"),
+	}
+}
+
+// Forget forgets the key of an operation, so that the next call with its name is a new
+// operation. Where the old one may have taken effect, that takes effect twice.
+func (c *Client) Forget(ctx context.Context, operation string) error {
+	key, err := c.config.Keys.Key(ctx, c.scoped(operation))
+	if err != nil {
+		return err
+	}
+	return c.forget(ctx, operation, key)
+}
+
+// forget also forgets when the caller has stopped waiting.
+func (c *Client) forget(ctx context.Context, operation, key string) error {
+	return c.config.Keys.Forget(context.WithoutCancel(ctx), c.scoped(operation), key)
+}
+
+// scoped returns the name of an operation in a store that clients of other services and
+// other principals may share.
+func (c *Client) scoped(operation string) string {
+	return fmt.Sprintf("%s %q %q", c.config.URL, c.config.Principal, operation)
+}

@@ -1,0 +1,165 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// KeyStore keeps one Idempotency-Key for each operation, by the name of the operation. Keys
+// are no secrets. A store that forgets by itself can make a customer pay twice.
+type KeyStore interface {
+	// Key returns the key of an operation. It makes one if there is none, and returns it only
+	// when it is stored for good. Everybody who asks at the same time gets the same key.
+	Key(ctx context.Context, operation string) (string, error)
+	// Forget forgets the key of an operation if it is still this one. The next call of Key
+	// makes another.
+	Forget(ctx context.Context, operation, key string) error
+}
+
+// newKey returns a random UUID (version 4).
+func newKey() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// MemoryStore keeps keys as long as the process lives. After a restart, the same name is a
+// new operation: use it in tests, or where every operation has a reference. The zero value is
+// empty.
+type MemoryStore struct {
+	mu   sync.Mutex
+	keys map[string]string
+}
+
+// Key returns the key of an operation.
+func (s *MemoryStore) Key(_ context.Context, operation string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys == nil {
+		s.keys = map[string]string{}
+	}
+	if s.keys[operation] == "" {
+		s.keys[operation] = newKey()
+	}
+	return s.keys[operation], nil
+}
+
+// Forget forgets the key of an operation.
+func (s *MemoryStore) Forget(_ context.Context, operation, key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[operation] == key {
+		delete(s.keys, operation)
+	}
+	return nil
+}
+
+// FileStore keeps keys in a folder, which processes may share. It must survive what the
+// process survives: in a container, put it on a volume.
+//
+// The file <hash of the name>.0 has the first key of an operation. To forget a key is to
+// create the next file, with another key. A file appears complete, and never changes, so that
+// no lock is needed.
+type FileStore struct{ dir string }
+
+// NewFileStore returns a store in a folder, and creates the folder if there is none.
+func NewFileStore(dir string) (*FileStore, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("key store: %w", err)
+	}
+	return &FileStore{dir}, nil
+}
+
+// Key returns the key of an operation: that of its last file.
+func (s *FileStore) Key(_ context.Context, operation string) (string, error) {
+	if err := s.create(operation, 0); err != nil {
+		return "", err
+	}
+	key, err := s.read(operation, 0)
+	for n := 1; err == nil; n++ {
+		next, nextErr := s.read(operation, n)
+		if errors.Is(nextErr, fs.ErrNotExist) {
+			// The file may be another process's that has not synced the folder yet.
+			return key, s.syncDir()
+		}
+		key, err = next, nextErr
+	}
+	return "", fmt.Errorf("key store: %w", err)
+}
+
+// Forget creates the file after the one that has the key.
+func (s *FileStore) Forget(_ context.Context, operation, key string) error {
+	for n := 0; ; n++ {
+		stored, err := s.read(operation, n)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("key store: %w", err)
+		case stored == key:
+			if err := s.create(operation, n+1); err != nil {
+				return err
+			}
+			return s.syncDir()
+		}
+	}
+}
+
+func (s *FileStore) path(operation string, n int) string {
+	hash := sha256.Sum256([]byte(operation))
+	return filepath.Join(s.dir, fmt.Sprintf("%s.%d", hex.EncodeToString(hash[:]), n))
+}
+
+func (s *FileStore) read(operation string, n int) (string, error) {
+	content, err := os.ReadFile(s.path(operation, n))
+	return strings.TrimSpace(string(content)), err
+}
+
+// create creates the n-th file of an operation with a new key, unless it exists. The content
+// is on the disk before the file gets its name.
+func (s *FileStore) create(operation string, n int) error {
+	path := s.path(operation, n)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	temp, err := os.CreateTemp(s.dir, "new-*")
+	if err != nil {
+		return fmt.Errorf("key store: %w", err)
+	}
+	defer func() { _ = os.Remove(temp.Name()) }() // what stays behind does no harm
+	_, err = temp.WriteString(newKey() + "\n")
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return fmt.Errorf("key store: %w", err)
+	}
+	// Unlike a rename, a link never replaces a file.
+	if err := os.Link(temp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("key store: %w", err)
+	}
+	return nil
+}
+
+// syncDir returns when the names in the folder are on the disk.
+func (s *FileStore) syncDir() error {
+	if runtime.GOOS == "windows" {
+		return nil // it cannot sync a folder
+	}
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return fmt.Errorf("key store: %w", err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("key store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"example.com/orders/client/api"
+)
+
+// Problem is an error that the service answered with: application/problem+json, RFC 9457.
+// Match its code with [errors.Is], and get its members with [errors.As]:
+//
+//	if errors.Is(err, client.OutOfStock) { … }
+type Problem struct {
+	Code      Code         `json:"code"`
+	Status    int          `json:"status"`
+	Title     string       `json:"title"`
+	Detail    string       `json:"detail"`
+	Retryable bool         `json:"retryable"`
+	NextKey   string       `json:"next_key"` // "same", "new" or ""
+	RequestID string       `json:"request_id"`
+	Instance  string       `json:"instance"`
+	Errors    []FieldError `json:"errors"`
+	// Stored reports whether the service has decided: it keeps the refusal, and repeats it
+	// for the same key.
+	Stored bool `json:"-"`
+}
+
+// FieldError is what is wrong with one member or parameter of a request.
+type FieldError = api.FieldError
+
+// Error returns the status, the code and the detail, and what is wrong with each member.
+func (p *Problem) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d %s: %s", p.Status, p.Code, p.Detail)
+	for _, e := range p.Errors {
+		fmt.Fprintf(&text, "; %s: %s", e.Pointer, e.Detail)
+	}
+	fmt.Fprintf(&text, " (request %s)", p.RequestID)
+	return text.String()
+}
+
+// Is reports whether target is the code of the problem.
+func (p *Problem) Is(target error) bool { return target == p.Code }
+
+// decided reports whether an operation was refused for good, so that another attempt is a
+// new operation. A key that was used for another request is none: its operation may have
+// taken effect, and would take effect once more under a new key.
+func (p *Problem) decided() bool {
+	return p.Stored && p.NextKey == "new" && p.Code != IdempotencyKeyReused
+}
+
+// Code is the stable code of a problem. Every code is an error for [errors.Is]. A newer
+// service may send others.
+type Code string
+
+// Error returns the code.
+func (c Code) Error() string { return string(c) }
+
+// The codes of the service. docs/problems.md says what to do about each.
+const (
+	BodyTooLarge             Code = "body_too_large"
+	CardDeclined             Code = "card_declined"
+	ForbiddenResource        Code = "forbidden_resource"
+	ForbiddenRole            Code = "forbidden_role"
+	IdempotencyInProgress    Code = "idempotency_in_progress"
+	IdempotencyKeyInvalid    Code = "idempotency_key_invalid"
+	IdempotencyKeyRequired   Code = "idempotency_key_required"
+	IdempotencyKeyReused     Code = "idempotency_key_reused"
+	InsufficientFunds        Code = "insufficient_funds"
+	Internal                 Code = "internal"
+	InvalidOrderState        Code = "invalid_order_state"
+	MalformedRequest         Code = "malformed_request"
+	MethodNotAllowed         Code = "method_not_allowed"
+	MixedCurrencies          Code = "mixed_currencies"
+	MixedSellers             Code = "mixed_sellers"
+	NotFound                 Code = "not_found"
+	OutOfStock               Code = "out_of_stock"
+	OutcomeUnknown           Code = "outcome_unknown"
+	PaymentMethodUnavailable Code = "payment_method_unavailable"
+	PreconditionFailed       Code = "precondition_failed"
+	PreconditionRequired     Code = "precondition_required"
+	RateLimited              Code = "rate_limited"
+	ReferenceTaken           Code = "reference_taken"
+	RefundExceedsPayment     Code = "refund_exceeds_payment"
+	ReservationExpired       Code = "reservation_expired"
+	ReservationLimit         Code = "reservation_limit"
+	StockReserved            Code = "stock_reserved"
+	Unauthenticated          Code = "unauthenticated"
+	Unavailable              Code = "unavailable"
+	UnknownSKU               Code = "unknown_sku"
+	UnpaidOrdersLimit        Code = "unpaid_orders_limit"
+	UnsupportedMediaType     Code = "unsupported_media_type"
+	ValidationFailed         Code = "validation_failed"
+)
+
+// UnknownOutcomeError reports that an operation may have taken effect, or may still do so.
+// Call it again with the same name: the same key is sent, and the answer is the outcome.
+// [errors.Is] matches it with [OutcomeUnknown].
+type UnknownOutcomeError struct {
+	Operation string // the name that the caller gave it
+	Key       string
+	Err       error // of the last attempt
+}
+
+// Error returns what to do, and the error of the last attempt.
+func (e *UnknownOutcomeError) Error() string {
+	return "outcome unknown, call it again with the same name: " + e.Err.Error()
+}
+
+// Unwrap returns the error of the last attempt.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+// Is reports whether target is [OutcomeUnknown].
+func (*UnknownOutcomeError) Is(target error) bool { return target == OutcomeUnknown }
+
+// unansweredError is the failure of an attempt that nobody has answered, or whose answer
+// cannot be read. The service may have done what was asked.
+type unansweredError struct{ cause error }
+
+func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
+func (e *unansweredError) Unwrap() error { return e.cause }
+
+// unanswered leaves out the URL, which can contain whom a request is about.
+func unanswered(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	return &unansweredError{err}
+}
+
+// errorOf returns what a response other than a success says.
+func errorOf(resp *http.Response, body []byte) error {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	problem := Problem{Status: resp.StatusCode, Stored: resp.Header.Get("Idempotency-Result") != ""}
+	if media == "application/problem+json" && json.Unmarshal(body, &problem) == nil && problem.Code != "" {
+		return &problem
+	}
+	err := fmt.Errorf("%s without a problem document", resp.Status)
+	if resp.StatusCode >= http.StatusInternalServerError {
+		return unanswered(err) // a proxy's; the service may have been reached
+	}
+	return err
+}
+
+// leavesUnknown reports whether a request may have taken effect although it failed.
+func leavesUnknown(err error) bool {
+	_, isUnanswered := errors.AsType[*unansweredError](err)
+	return isUnanswered || errors.Is(err, OutcomeUnknown) || errors.Is(err, IdempotencyInProgress)
+}
+
+// failure returns the error of a call that ended with err. Unknown says whether an attempt
+// left the outcome unknown; only a decision of the service resolves that.
+func (r request) failure(err error, unknown bool) error {
+	err = fmt.Errorf("%s: %w", r, err)
+	problem, answered := errors.AsType[*Problem](err)
+	if answered && problem.Code == IdempotencyKeyReused {
+		return fmt.Errorf("%w; the name keeps its key, because a new one could repeat that operation", err)
+	}
+	if r.key == "" || !unknown || answered && problem.Stored {
+		return err
+	}
+	return &UnknownOutcomeError{Operation: r.name, Key: r.key, Err: err}
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// BackOff is the time between two attempts: random between 0 and Base·2ⁿ after n retries,
+// and at most Max (full jitter). A Retry-After of the service is the least.
+type BackOff struct {
+	// Base is the longest wait before the first retry. The default is 100 ms.
+	Base time.Duration
+	// Max bounds every wait that the service does not ask for. The default is 10 s.
+	Max time.Duration
+}
+
+func (b BackOff) orDefault() BackOff {
+	return BackOff{Base: cmp.Or(b.Base, 100*time.Millisecond), Max: cmp.Or(b.Max, 10*time.Second)}
+}
+
+// limit returns the longest wait after so many retries.
+func (b BackOff) limit(retries int) time.Duration {
+	limit := b.Base
+	for range retries {
+		if limit >= b.Max/2 {
+			return b.Max
+		}
+		limit *= 2
+	}
+	return min(limit, b.Max)
+}
+
+// do sends a request until it is answered, refused, or out of time. Every retry has the same
+// key and the same body.
+func (c *Client) do(ctx context.Context, r request, result any) (http.Header, error) {
+	ctx, cancel := c.withDeadline(ctx)
+	defer cancel()
+	unknown := false
+	for retries := 0; ; retries++ {
+		header, err := c.attempt(ctx, r, result)
+		if err == nil {
+			return header, nil
+		}
+		unknown = unknown || leavesUnknown(err)
+		if !mayRetry(r, err) || !c.wait(ctx, retries, header) {
+			return header, r.failure(err, unknown)
+		}
+	}
+}
+
+// withDeadline bounds a call unless its context does.
+func (c *Client) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, c.config.Timeout)
+}
+
+// mayRetry reports whether to send a request again. The service knows best. Where it said
+// nothing, a request is repeated only if that cannot take effect twice.
+func mayRetry(r request, err error) bool {
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		return problem.Retryable
+	}
+	_, isUnanswered := errors.AsType[*unansweredError](err)
+	return isUnanswered && r.repeatable()
+}
+
+// wait waits before the next attempt. It reports whether there is time for one.
+func (c *Client) wait(ctx context.Context, retries int, header http.Header) bool {
+	delay := max(c.random(c.config.BackOff.limit(retries)), retryAfter(header))
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= delay {
+		return false
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// retryAfter returns the wait that a response asks for, in seconds or until a date, else 0.
+func retryAfter(header http.Header) time.Duration {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return time.Until(date)
+	}
+	return 0
+}
