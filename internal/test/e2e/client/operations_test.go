@@ -68,8 +68,9 @@ func startPeople(t *testing.T, s *e2e.Service, transport http.RoundTripper) peop
 	return people{start(e2e.Alice, "customer"), start(e2e.Shop, "seller"), start(e2e.Bank, "system"), start(e2e.Root, "admin")}
 }
 
-// must returns a result, and ends the test if there is an error.
+// must returns a function that returns a result, and ends the test if there is an error.
 func must[T any](t *testing.T) func(T, error) T {
+	t.Helper()
 	return func(result T, err error) T {
 		t.Helper()
 		if err != nil {
