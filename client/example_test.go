@@ -21,7 +21,7 @@ func Example() {
 
 	c, err := client.New(client.Config{
 		URL:   service.URL, // http://127.0.0.1:8080 of `make run`
-		Token: client.StaticToken(os.Getenv("ORDERS_TOKEN")),
+		Token: client.StaticToken(os.Getenv("SHOP_TOKEN")),
 		Keys:  &client.MemoryStore{}, // leave it out to keep keys in files
 	})
 	if err != nil {
