@@ -10,7 +10,8 @@ GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
-	internal/new/_bare/internal/adapters client/api/api.gen.go
+	internal/new/_bare/internal/adapters client/api/api.gen.go \
+	clients/ts/src/api.gen.ts
 GENERATED += docs/problems.md
 
 # The race detector needs cgo, which Go enables where it finds a C compiler.
@@ -109,6 +110,11 @@ generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
 	CGO_ENABLED=0 go generate ./...
 	go run ./internal/new -generate
+	@if command -v npm >/dev/null; then \
+		$(MAKE) --no-print-directory clients/ts/node_modules && npm run --prefix clients/ts --silent generate; \
+	else \
+		echo "NOT CHECKED: generating clients/ts/src/api.gen.ts needs npm, which comes with Node.js"; \
+	fi
 
 check: secrets format-check vet lint architecture tidy-check vulnerabilities generated openapi ## check everything except the tests
 

@@ -4,6 +4,8 @@ go 1.26.0
 
 toolchain go1.26.11
 
+ignore node_modules
+
 require (
 	github.com/MicahParks/jwkset v0.11.3
 	github.com/MicahParks/keyfunc/v3 v3.9.0

@@ -77,8 +77,10 @@ func filesBelow(t *testing.T, folder, suffix string) []string {
 		if err != nil {
 			return err
 		}
-		if name := entry.Name(); entry.IsDir() && strings.HasPrefix(name, ".") && path != filepath.Join(root, folder) {
-			return filepath.SkipDir // .git, and the data of orders-dev
+		name := entry.Name()
+		foreign := strings.HasPrefix(name, ".") || name == "node_modules" // .git, the data of orders-dev, packages of npm
+		if entry.IsDir() && foreign && path != filepath.Join(root, folder) {
+			return filepath.SkipDir
 		}
 		if strings.HasSuffix(path, suffix) {
 			found = append(found, path)

@@ -1,0 +1,2428 @@
+// Generated from api/openapi.yaml by openapi-typescript. Do not edit.
+
+export interface paths {
+    "/admin/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List audit log entries
+         * @description Newest first. The log has an entry for each change by an administrator, for each read of what belongs to others, and for each read of the log itself.
+         */
+        get: operations["listAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{customer_id}/balance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get the balance of a customer
+         * @description One amount for each currency.
+         */
+        get: operations["getBalance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{customer_id}/balance/charge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Charge the balance of a customer
+         * @description Takes money from the balance, which never becomes negative.
+         */
+        post: operations["chargeBalance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{customer_id}/balance/credit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Credit the balance of a customer
+         * @description Adds money to the balance.
+         */
+        post: operations["creditBalance"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{customer_id}/balance/transactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the balance transactions of a customer
+         * @description Newest first. In each currency, `balance_after` of the first transaction is the balance.
+         */
+        get: operations["listBalanceTransactions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{customer_id}/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        /** Get the profile of a customer */
+        get: operations["getCustomerProfile"];
+        /**
+         * Replace the profile of a customer
+         * @description Creates the profile if the customer has none.
+         */
+        put: operations["updateCustomerProfile"];
+        post?: never;
+        /**
+         * Delete the profile of a customer
+         * @description Deletes the name, the email address and the phone number. Orders and balance transactions remain: they name the customer by id only. A customer without a profile gets 204, too, so the request can be repeated when its response is lost.
+         */
+        delete: operations["deleteCustomerProfile"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** View the API reference */
+        get: operations["getDocs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/docs/{asset}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example swagger-ui.css */
+                asset: components["parameters"]["AssetInPath"];
+            };
+            cookie?: never;
+        };
+        /** Get an asset of the API reference */
+        get: operations["getDocsAsset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check liveness
+         * @description Reports whether the process is running. Does not use the database.
+         */
+        get: operations["getLiveness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/health/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check readiness
+         * @description Reports whether requests can be served: the database is reachable and accepts writes, its migrations are current, signing keys are loaded, and the process is not shutting down.
+         */
+        get: operations["getReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/idempotency-keys/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The Idempotency-Key of the operation, without quotes.
+                 * @example 5f0c6d1e-pay-1041
+                 */
+                key: components["parameters"]["KeyInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Look up an idempotency key
+         * @description Returns the outcome of the operation that has the key. Callers find only their own keys. While the operation runs, its state is `in_progress`: wait for `Retry-After`, and ask again. The response is 404 if nothing is known and nothing runs: no request arrived, it failed without a stored response, or the stored response has expired. The same request can then be sent with the same key.
+         */
+        get: operations["getIdempotencyKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.yaml": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get this document */
+        get: operations["getOpenAPI"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List orders
+         * @description Newest first. Customers see their own orders, sellers the orders of their products, and administrators all orders.
+         */
+        get: operations["listOrders"];
+        put?: never;
+        /**
+         * Create an order
+         * @description Reserves the stock of all items, or of none. Customers create orders for themselves. Sellers set `customer_id` and order their own products. Prices are those of the products. All products must have the same currency and the same seller, and a SKU must not occur twice. The service bounds how many unpaid orders of a customer there may be: those that the customer created, and those that each seller created for the customer. An order counts until it is paid or cancelled, even if its reservation has expired.
+         */
+        post: operations["createOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        /** Get an order */
+        get: operations["getOrderById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel an order
+         * @description Releases the stock of the order and refunds its payment in full. An order that has shipped, or whose card payment is processing, cannot be cancelled.
+         */
+        post: operations["cancelOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/payment/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm the payment of an order
+         * @description A payment from the balance is `captured` immediately. A card payment is `processing` first, and `captured` or `failed` later. An order has at most one payment that is `processing` or `captured`, whatever keys are sent.
+         */
+        post: operations["confirmPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/payment/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refund the payment of an order
+         * @description Without `amount`, refunds the full refundable amount. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first.
+         */
+        post: operations["refundPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the payments of an order
+         * @description Newest first, with their refunds, newest first as well. Includes payments that failed.
+         */
+        get: operations["listPayments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/reservation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend a reservation
+         * @description Extends the reservation of an order that awaits payment. If the reservation has expired, the stock is reserved anew, provided that it is still available. The service bounds how often this succeeds for one order, whoever asks for it.
+         */
+        post: operations["reserveInventory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{order_id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Update the status of an order
+         * @description Moves a paid order from `paid` to `fulfilling`, `shipped` and `delivered`, one step at a time.
+         */
+        patch: operations["updateOrderStatus"];
+        trace?: never;
+    };
+    "/products": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List products
+         * @description Newest first.
+         */
+        get: operations["listProducts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{sku}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example tea */
+                sku: components["parameters"]["ProductInPath"];
+            };
+            cookie?: never;
+        };
+        /** Get a product */
+        get: operations["getProduct"];
+        /**
+         * Create or replace a product
+         * @description A new product belongs to the caller, and needs `on_hand`. Existing orders keep the prices at which they were created. Without `on_hand`, the stock of an existing product is left alone. With it, `If-Match` must name the `ETag` of the product, so that a repeated request never brings back stock that was sold. To add or take units, use `adjustStock`.
+         */
+        put: operations["putProduct"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{sku}/stock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example tea */
+                sku: components["parameters"]["ProductInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Adjust the stock of a product
+         * @description Changes the quantity on hand by a difference: a delivery, a loss, or the result of a count. Adjustments that are made at the same time add up.
+         */
+        post: operations["adjustStock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/stripe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive a Stripe webhook
+         * @description For Stripe only. The `Stripe-Signature` header must sign the body, and must not be older than five minutes. Each event takes effect once, by its id; events may arrive in any order. An event that differs from our payment in amount, currency or order has no effect: the service asks Stripe for the outcome. A signed event that can never take effect is acknowledged with 200, too, because Stripe would send it again for days; the service logs and counts it. The response is 404 if card payments are not enabled.
+         */
+        post: operations["takeStripeWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description The change of the quantity on hand, with an optional reason. The new quantity is 0 to 1000000000. */
+        AdjustStockRequest: {
+            change: components["schemas"]["StockChange"];
+            reason?: components["schemas"]["Text"];
+        };
+        /** @description A decimal number without sign or exponent, with at most as many decimals as the currency has. */
+        Amount: string;
+        /** @description An action of an administrator. */
+        AuditEntry: {
+            /** @description The name of the use case, such as `CancelOrder`. */
+            action: string;
+            actor: components["schemas"]["SubjectID"];
+            at: components["schemas"]["Timestamp"];
+            id: components["schemas"]["ResourceID"];
+            metadata: components["schemas"]["AuditMetadata"];
+            /** @description The resource, such as `order/1041`. Lists are `orders` and `audit-log`. */
+            resource: string;
+        };
+        /** @description Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data. */
+        AuditMetadata: {
+            [key: string]: string;
+        };
+        /** @description A page of the audit log. */
+        AuditPage: {
+            data: components["schemas"]["AuditEntry"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
+        /** @description The balance of a customer. */
+        Balance: {
+            /** @description One amount for each currency. */
+            balances: components["schemas"]["Money"][];
+            customer_id: components["schemas"]["SubjectID"];
+        };
+        /** @description A change of a customer's balance. The amount has no sign; `kind` determines the direction. */
+        BalanceTransaction: {
+            amount: components["schemas"]["Money"];
+            balance_after: components["schemas"]["Money"];
+            created_at: components["schemas"]["Timestamp"];
+            customer_id: components["schemas"]["SubjectID"];
+            description: components["schemas"]["Text"] | null;
+            id: components["schemas"]["ResourceID"];
+            kind: components["schemas"]["BalanceTransactionKind"];
+            reference: components["schemas"]["Reference"] | null;
+        };
+        /** @description The kind of transaction. Credits and refunds add to the balance. Charges and payments take from it. */
+        BalanceTransactionKind: "credit" | "charge" | "payment" | "refund" | (string & {});
+        /** @description A page of balance transactions. */
+        BalanceTransactionPage: {
+            data: components["schemas"]["BalanceTransaction"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
+        /** @description The reason for the cancellation. */
+        CancelOrderRequest: {
+            reason?: components["schemas"]["Text"];
+        };
+        /** @description The amount to charge, with an optional description and reference. */
+        ChargeBalanceRequest: {
+            amount: components["schemas"]["Money"];
+            description?: components["schemas"]["Text"];
+            reference?: components["schemas"]["Reference"];
+        };
+        /** @description A payment from the customer's balance. */
+        ConfirmBalancePayment: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            method: "balance";
+        };
+        /** @description A payment with a card. */
+        ConfirmCardPayment: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            method: "card";
+            /** @description The Stripe payment method of the card. Never send a card number. */
+            payment_method: string;
+        };
+        /** @description The payment method. `method` decides which members there are. */
+        ConfirmPaymentRequest: components["schemas"]["ConfirmBalancePayment"] | components["schemas"]["ConfirmCardPayment"];
+        /** @description A product and its quantity. */
+        CreateOrderItem: {
+            quantity: components["schemas"]["Quantity"];
+            sku: components["schemas"]["SKU"];
+        };
+        /** @description The items to order. Sellers must set `customer_id`. */
+        CreateOrderRequest: {
+            customer_id?: components["schemas"]["SubjectID"];
+            /** @description The items. A SKU must not occur twice. */
+            items: components["schemas"]["CreateOrderItem"][];
+            reference?: components["schemas"]["Reference"];
+        };
+        /** @description The amount to credit, with an optional description and reference. */
+        CreditBalanceRequest: {
+            amount: components["schemas"]["Money"];
+            description?: components["schemas"]["Text"];
+            reference?: components["schemas"]["Reference"];
+        };
+        /** @description An ISO 4217 currency code. */
+        Currency: string;
+        /** @description An opaque position in a list. It stays valid while entries are added. */
+        Cursor: string;
+        /** @description An e-mail address. */
+        Email: string;
+        /** @description An asterisk, or entity tags in double quotes with commas between them (RFC 9110). */
+        EntityTags: string;
+        /** @description A member of the body, or a parameter, that is invalid. */
+        FieldError: {
+            /** @description The rule that it violates. */
+            detail: string;
+            /** @description The member or parameter, as a JSON Pointer in a URI fragment (RFC 6901). */
+            pointer: string;
+        };
+        /**
+         * @description A status that sellers and administrators can set.
+         * @enum {string}
+         */
+        FulfilmentStatus: "fulfilling" | "shipped" | "delivered";
+        /** @description The health of the process. */
+        Health: {
+            status: components["schemas"]["HealthStatus"];
+        };
+        /** @description The health of the process. */
+        HealthStatus: "live" | "ready" | (string & {});
+        /** @description Visible ASCII characters without `" , ; \`. */
+        IdempotencyKey: string;
+        /** @description A key, optionally in double quotes. */
+        IdempotencyKeyHeader: string;
+        /** @description The outcome of an operation. While it runs, only `key` and `state` are present. */
+        IdempotencyRecord: {
+            /** @description The ID of the operation in this document, such as `confirmPayment`. */
+            command?: string;
+            created_at?: components["schemas"]["Timestamp"];
+            expires_at?: components["schemas"]["Timestamp"];
+            key: components["schemas"]["IdempotencyKey"];
+            state: components["schemas"]["IdempotencyState"];
+            /** @description The status code of the stored response. */
+            status?: number;
+        };
+        /** @description `created` if the operation took effect now, `reused` if it did earlier. */
+        IdempotencyResult: "created" | "reused" | (string & {});
+        /** @description `in_progress` while the operation runs, `completed` when its response is stored. */
+        IdempotencyState: "in_progress" | "completed" | (string & {});
+        /** @description An amount in a currency. */
+        Money: {
+            amount: components["schemas"]["Amount"];
+            currency: components["schemas"]["Currency"];
+        };
+        /** @description A name, on a single line. */
+        Name: string;
+        /** @description Which Idempotency-Key another attempt needs. `same`: the operation has not been decided, or may still take effect. `new`: it has been decided, or the request has to change. */
+        NextKey: "same" | "new" | (string & {});
+        /** @description Products that a customer buys from one seller, in one currency. */
+        Order: {
+            created_at: components["schemas"]["Timestamp"];
+            customer_id: components["schemas"]["SubjectID"];
+            id: components["schemas"]["ResourceID"];
+            items: components["schemas"]["OrderItem"][];
+            reference: components["schemas"]["Reference"] | null;
+            /** @description The reservation, or null if no stock is reserved. */
+            reservation: components["schemas"]["Reservation"] | null;
+            seller_id: components["schemas"]["SubjectID"];
+            status: components["schemas"]["OrderStatus"];
+            total: components["schemas"]["Money"];
+            updated_at: components["schemas"]["Timestamp"];
+            /** @description The version of the order. It starts at 1 and grows with each change. */
+            version: number;
+        };
+        /** @description A product of an order, at its price when the order was created. */
+        OrderItem: {
+            quantity: components["schemas"]["Quantity"];
+            sku: components["schemas"]["SKU"];
+            unit_price: components["schemas"]["Money"];
+        };
+        /** @description A page of orders. */
+        OrderPage: {
+            data: components["schemas"]["Order"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
+        /** @description The status of an order. */
+        OrderStatus: "pending_payment" | "payment_processing" | "paid" | "fulfilling" | "shipped" | "delivered" | "cancelled" | (string & {});
+        /**
+         * @description The status of the orders to return.
+         * @enum {string}
+         */
+        OrderStatusFilter: "pending_payment" | "payment_processing" | "paid" | "fulfilling" | "shipped" | "delivered" | "cancelled";
+        /** @description A payment of an order. */
+        Payment: {
+            amount: components["schemas"]["Money"];
+            created_at: components["schemas"]["Timestamp"];
+            failure: components["schemas"]["PaymentFailure"] | null;
+            id: components["schemas"]["ResourceID"];
+            method: components["schemas"]["PaymentMethod"];
+            order_id: components["schemas"]["ResourceID"];
+            refunded: components["schemas"]["Money"];
+            status: components["schemas"]["PaymentStatus"];
+        };
+        /** @description The card provider's code for the reason of the decline. The order awaits another payment. */
+        PaymentFailure: string;
+        /** @description The payments of an order. */
+        PaymentList: {
+            data: components["schemas"]["PaymentWithRefunds"][];
+        };
+        /** @description The source of the money. */
+        PaymentMethod: "balance" | "card" | (string & {});
+        /** @description The status of a payment. */
+        PaymentStatus: "processing" | "captured" | "failed" | (string & {});
+        /** @description A payment of an order with its refunds. */
+        PaymentWithRefunds: {
+            amount: components["schemas"]["Money"];
+            created_at: components["schemas"]["Timestamp"];
+            failure: components["schemas"]["PaymentFailure"] | null;
+            id: components["schemas"]["ResourceID"];
+            method: components["schemas"]["PaymentMethod"];
+            order_id: components["schemas"]["ResourceID"];
+            refunded: components["schemas"]["Money"];
+            refunds: components["schemas"]["Refund"][];
+            status: components["schemas"]["PaymentStatus"];
+        };
+        /** @description A telephone number in E.164 format. */
+        Phone: string;
+        /** @description An error response (RFC 9457). */
+        Problem: {
+            code: components["schemas"]["ProblemCode"];
+            /** @description An explanation of this occurrence. It never contains internal causes or personal data. */
+            detail: string;
+            /** @description The members and parameters that are invalid. */
+            errors?: components["schemas"]["FieldError"][];
+            /** @description The path of the request, with `*` in place of what is not a plain ID. `/*` if there is no such path. */
+            instance: string;
+            /** @description The key of another attempt, or null where the operation takes no Idempotency-Key. */
+            next_key: components["schemas"]["NextKey"] | null;
+            /** @description Identifies the request in the server's logs. */
+            request_id: string;
+            /** @description True if a retry of the same request can succeed. */
+            retryable: boolean;
+            /** @description The HTTP status code. */
+            status: number;
+            /** @description A short description of the kind of problem. */
+            title: string;
+            /** @description A URI that identifies the kind of problem. docs/problems.md has a section for each. */
+            type: string;
+        };
+        /** @description The stable code of the problem. Branch on this. */
+        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "card_declined" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
+        /** @description A product of a seller. `available` is `on_hand` minus `reserved`. */
+        Product: {
+            available: components["schemas"]["Stock"];
+            name: components["schemas"]["Name"];
+            on_hand: components["schemas"]["Stock"];
+            price: components["schemas"]["Money"];
+            reserved: components["schemas"]["Stock"];
+            seller_id: components["schemas"]["SubjectID"];
+            sku: components["schemas"]["SKU"];
+        };
+        /** @description A page of products. */
+        ProductPage: {
+            data: components["schemas"]["Product"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
+        /** @description The profile of a customer. */
+        Profile: {
+            customer_id: components["schemas"]["SubjectID"];
+            email: components["schemas"]["Email"];
+            full_name: components["schemas"]["Name"];
+            phone: components["schemas"]["Phone"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        /** @description The new product. It replaces the existing one. A new product needs `on_hand`. */
+        PutProductRequest: {
+            name: components["schemas"]["Name"];
+            on_hand?: components["schemas"]["Stock"];
+            price: components["schemas"]["Money"];
+        };
+        /** @description A number of units. */
+        Quantity: number;
+        /** @description Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind. */
+        Reference: string;
+        /** @description Money that is returned to the customer. */
+        Refund: {
+            amount: components["schemas"]["Money"];
+            created_at: components["schemas"]["Timestamp"];
+            id: components["schemas"]["ResourceID"];
+            order_id: components["schemas"]["ResourceID"];
+            payment_id: components["schemas"]["ResourceID"];
+            reason: components["schemas"]["Text"] | null;
+            status: components["schemas"]["RefundStatus"];
+        };
+        /** @description The amount and the reason of the refund. Without an amount, the full refundable amount is refunded. */
+        RefundPaymentRequest: {
+            amount?: components["schemas"]["Money"];
+            reason?: components["schemas"]["Text"];
+        };
+        /** @description The status of a refund. */
+        RefundStatus: "pending" | "succeeded" | "failed" | (string & {});
+        /** @description Stock that is set aside for an unpaid order. */
+        Reservation: {
+            expires_at: components["schemas"]["Timestamp"];
+        };
+        /** @description An empty object. */
+        ReserveInventoryRequest: Record<string, never>;
+        /**
+         * Format: int64
+         * @description The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+         */
+        ResourceID: number;
+        /** @description The seller's identifier of a product. */
+        SKU: string;
+        /**
+         * Format: int64
+         * @description A number of units.
+         */
+        Stock: number;
+        /** @description A change of the stock of a product. `on_hand` is the quantity after it. */
+        StockAdjustment: {
+            change: components["schemas"]["StockChange"];
+            created_at: components["schemas"]["Timestamp"];
+            id: components["schemas"]["ResourceID"];
+            on_hand: components["schemas"]["Stock"];
+            reason: components["schemas"]["Text"] | null;
+            sku: components["schemas"]["SKU"];
+        };
+        /**
+         * Format: int64
+         * @description A number of units, positive for units that are added. Not zero.
+         */
+        StockChange: number;
+        /** @description The ID of a customer, seller or administrator, which is the `sub` of their tokens. */
+        SubjectID: string;
+        /** @description A single line of text. */
+        Text: string;
+        /**
+         * Format: date-time
+         * @description An RFC 3339 timestamp in UTC.
+         */
+        Timestamp: string;
+        /** @description The new profile. It replaces the existing one. */
+        UpdateCustomerProfileRequest: {
+            email: components["schemas"]["Email"];
+            full_name: components["schemas"]["Name"];
+            phone: components["schemas"]["Phone"];
+        };
+        /** @description The new status of the order. */
+        UpdateOrderStatusRequest: {
+            status: components["schemas"]["FulfilmentStatus"];
+        };
+        /** @description A Stripe event, as Stripe documents it. */
+        WebhookEvent: {
+            [key: string]: unknown;
+        };
+        /** @description An empty object. */
+        WebhookReceipt: Record<string, never>;
+        /** @description The time and the signature, as `t=…,v1=…`. */
+        WebhookSignature: string;
+    };
+    responses: {
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 400: the Idempotency-Key is missing or invalid, or the request could not be read.
+         *     - 403: the caller's roles do not permit this operation.
+         *     - 413: the body is too large.
+         *     - 415: the Content-Type is not `application/json`.
+         *     - 500: an unexpected error occurred.
+         */
+        BalanceCommandProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The reference is taken, or the Idempotency-Key is in use. */
+        BalanceConflict: {
+            headers: {
+                "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 400: the Idempotency-Key is missing or invalid, or the request could not be read.
+         *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+         *     - 404: the resource does not exist.
+         *     - 413: the body is too large.
+         *     - 415: the Content-Type is not `application/json`.
+         *     - 500: an unexpected error occurred.
+         */
+        CommandProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The request is invalid. `errors` names the members and parameters. */
+        GuardedValidationFailed: {
+            headers: {
+                "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 500: an unexpected error occurred.
+         */
+        InternalProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 403: the caller's roles do not permit this operation.
+         *     - 422: the request is invalid; `errors` names the members and parameters.
+         *     - 500: an unexpected error occurred.
+         */
+        ListProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 403: the caller's roles do not permit this operation.
+         *     - 404: the resource does not exist.
+         *     - 422: the request is invalid; `errors` names the members and parameters.
+         *     - 500: an unexpected error occurred.
+         */
+        LookupProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The path does not support this method. Returned for every method that this document does not list. */
+        MethodNotAllowed: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such path. Returned for every path that this document does not list. */
+        NotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+         *     - 422: the request is invalid; `errors` names the members and parameters.
+         *     - 500: an unexpected error occurred.
+         */
+        OwnerProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The caller sent too many requests or new Idempotency-Keys within a minute, or has too many requests in progress. The request had no effect. */
+        RateLimited: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /**
+         * @description Any other problem. `code` says which.
+         *
+         *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+         *     - 404: the resource does not exist.
+         *     - 422: the request is invalid; `errors` names the members and parameters.
+         *     - 500: an unexpected error occurred.
+         */
+        ResourceProblem: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token is missing or invalid. */
+        Unauthenticated: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The service is temporarily unavailable. */
+        Unavailable: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The service is temporarily unavailable, or the outcome of the request is unknown. */
+        UnavailableOrUnknown: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: {
+        /** @example swagger-ui.css */
+        AssetInPath: string;
+        /** @description Return only orders of this customer. */
+        CustomerFilter: components["schemas"]["SubjectID"];
+        /**
+         * @description The customer's ID, which is the `sub` of their tokens.
+         * @example sber-42
+         */
+        CustomerInPath: components["schemas"]["SubjectID"];
+        /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. */
+        IfMatchHeader: components["schemas"]["EntityTags"];
+        /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+        KeyHeader: components["schemas"]["IdempotencyKeyHeader"];
+        /**
+         * @description The Idempotency-Key of the operation, without quotes.
+         * @example 5f0c6d1e-pay-1041
+         */
+        KeyInPath: components["schemas"]["IdempotencyKey"];
+        /** @example 1041 */
+        OrderInPath: components["schemas"]["ResourceID"];
+        /** @description The `next_cursor` of the previous page. */
+        PageCursor: components["schemas"]["Cursor"];
+        /** @description The maximum number of entries on a page. */
+        PageLimit: number;
+        /** @example tea */
+        ProductInPath: components["schemas"]["SKU"];
+        /** @description Return only orders with this status. */
+        StatusFilter: components["schemas"]["OrderStatusFilter"];
+    };
+    requestBodies: never;
+    headers: {
+        /**
+         * @description The version of the document.
+         * @example "6f1ed002ab55"
+         */
+        ETag: string;
+        /**
+         * @description The time until which the response is stored.
+         * @example 2026-11-07T09:30:00Z
+         */
+        "Idempotency-Expires": components["schemas"]["Timestamp"];
+        /**
+         * @description The key of the operation.
+         * @example 5f0c6d1e-pay-1041
+         */
+        "Idempotency-Key": components["schemas"]["IdempotencyKeyHeader"];
+        /**
+         * @description `created` if the operation took effect now, `reused` if it took effect earlier and this is its response.
+         * @example created
+         */
+        "Idempotency-Result": components["schemas"]["IdempotencyResult"];
+        /**
+         * @description `true` if this is a stored response. Absent otherwise.
+         * @example true
+         */
+        "Idempotent-Replayed": "true";
+        /**
+         * @description The path of the new resource.
+         * @example /orders/1041
+         */
+        Location: string;
+        /**
+         * @description The version of the product, for `If-Match`. It changes with the name, the price and the quantity on hand. A reservation does not change it.
+         * @example "3"
+         */
+        "Product-ETag": string;
+        /**
+         * @description The time until which the refusal is stored. Absent if it is not stored.
+         * @example 2026-11-04T15:30:00Z
+         */
+        "Refusal-Idempotency-Expires": components["schemas"]["Timestamp"];
+        /**
+         * @description The key of the operation. Absent if the key was not accepted.
+         * @example 5f0c6d1e-pay-1041
+         */
+        "Refusal-Idempotency-Key": components["schemas"]["IdempotencyKeyHeader"];
+        /**
+         * @description `created` if this refusal is new, `reused` if it was stored earlier. Absent if it is not stored.
+         * @example created
+         */
+        "Refusal-Idempotency-Result": components["schemas"]["IdempotencyResult"];
+        /**
+         * @description The number of seconds to wait before retrying the request.
+         * @example 1
+         */
+        "Retry-After": number;
+        /**
+         * @description The number of seconds to wait before asking again. Present if `state` is `in_progress`.
+         * @example 1
+         */
+        "Retry-After-When-In-Progress": number;
+        /**
+         * @description The number of seconds to wait before retrying the request. Present if `retryable` is true.
+         * @example 1
+         */
+        "Retry-After-When-Retryable": number;
+        /**
+         * @description The authentication scheme (RFC 6750).
+         * @example Bearer
+         */
+        "WWW-Authenticate": string;
+        /**
+         * @description Identifies the request in the server's logs. Quote it when you report a problem.
+         * @example 0199c0de-7a1b-7c2d-8e3f-4a5b6c7d8e9f
+         */
+        "X-Request-Id": string;
+    };
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listAuditLog: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the audit log. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ListProblem"];
+        };
+    };
+    getBalance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The balance. Empty if the customer has never had one. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Balance"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OwnerProblem"];
+        };
+    };
+    chargeBalance: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChargeBalanceRequest"];
+            };
+        };
+        responses: {
+            /** @description The balance transaction. */
+            201: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BalanceTransaction"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The balance is lower than the amount. */
+            402: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            409: components["responses"]["BalanceConflict"];
+            422: components["responses"]["GuardedValidationFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["BalanceCommandProblem"];
+        };
+    };
+    creditBalance: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreditBalanceRequest"];
+            };
+        };
+        responses: {
+            /** @description The balance transaction. */
+            201: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BalanceTransaction"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            409: components["responses"]["BalanceConflict"];
+            422: components["responses"]["GuardedValidationFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["BalanceCommandProblem"];
+        };
+    };
+    listBalanceTransactions: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of balance transactions. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BalanceTransactionPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OwnerProblem"];
+        };
+    };
+    getCustomerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The profile. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    updateCustomerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateCustomerProfileRequest"];
+            };
+        };
+        responses: {
+            /** @description The new profile. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the request could not be read.
+             *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+             *     - 413: the body is too large.
+             *     - 415: the Content-Type is not `application/json`.
+             *     - 422: the request is invalid; `errors` names the members and parameters.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteCustomerProfile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The customer's ID, which is the `sub` of their tokens.
+                 * @example sber-42
+                 */
+                customer_id: components["parameters"]["CustomerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The customer has no profile any more. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["OwnerProblem"];
+        };
+    };
+    getDocs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An HTML page. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": unknown;
+                };
+            };
+            default: components["responses"]["InternalProblem"];
+        };
+    };
+    getDocsAsset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example swagger-ui.css */
+                asset: components["parameters"]["AssetInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The asset. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+            /** @description The asset has not changed. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 404: the resource does not exist.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getLiveness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The process is running. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            default: components["responses"]["InternalProblem"];
+        };
+    };
+    getReadiness: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Requests can be served. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["InternalProblem"];
+        };
+    };
+    getIdempotencyKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The Idempotency-Key of the operation, without quotes.
+                 * @example 5f0c6d1e-pay-1041
+                 */
+                key: components["parameters"]["KeyInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The operation runs, has taken effect, or was refused and the refusal is stored. */
+            200: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After-When-In-Progress"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IdempotencyRecord"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["LookupProblem"];
+        };
+    };
+    getOpenAPI: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The OpenAPI document. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": unknown;
+                };
+            };
+            /** @description The document has not changed. */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["InternalProblem"];
+        };
+    };
+    listOrders: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description Return only orders of this customer. */
+                customer_id?: components["parameters"]["CustomerFilter"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+                /** @description Return only orders with this status. */
+                status?: components["parameters"]["StatusFilter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of orders. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["OwnerProblem"];
+        };
+    };
+    createOrder: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateOrderRequest"];
+            };
+        };
+        responses: {
+            /** @description The order was created. It awaits payment, and its stock is reserved. */
+            201: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description There is not enough stock, the customer has too many unpaid orders, the reference is taken, or the Idempotency-Key is in use. */
+            409: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid, or its items cannot be ordered together. */
+            422: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the Idempotency-Key is missing or invalid, or the request could not be read.
+             *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+             *     - 413: the body is too large.
+             *     - 415: the Content-Type is not `application/json`.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getOrderById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    cancelOrder: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelOrderRequest"];
+            };
+        };
+        responses: {
+            /** @description The cancelled order. */
+            200: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The order cannot be cancelled in its current state, or the Idempotency-Key is in use. */
+            409: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["GuardedValidationFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["CommandProblem"];
+        };
+    };
+    confirmPayment: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description The payment. */
+            200: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Payment"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The payment was declined. */
+            402: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The order cannot be paid in its current state, or the Idempotency-Key is in use. */
+            409: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is invalid, or the payment method is not available. */
+            422: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["CommandProblem"];
+        };
+    };
+    refundPayment: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        /** @description Optional. Without a body, the full refundable amount is refunded. */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RefundPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description The refund. */
+            200: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refund"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The payment cannot be refunded, the amount exceeds the refundable amount, or the Idempotency-Key is in use. */
+            409: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["GuardedValidationFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["CommandProblem"];
+        };
+    };
+    listPayments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The payments of the order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentList"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
+    reserveInventory: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        /** @description Optional. If present, it must be an empty object. */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReserveInventoryRequest"];
+            };
+        };
+        responses: {
+            /** @description The order with its extended reservation. */
+            200: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The order does not await payment, its reservation was extended too often, there is not enough stock, or the Idempotency-Key is in use. */
+            409: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["GuardedValidationFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["CommandProblem"];
+        };
+    };
+    updateOrderStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 1041 */
+                order_id: components["parameters"]["OrderInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOrderStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description The order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the request could not be read.
+             *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+             *     - 404: the resource does not exist.
+             *     - 409: the order cannot change from its current status to this one.
+             *     - 413: the body is too large.
+             *     - 415: the Content-Type is not `application/json`.
+             *     - 422: the request is invalid; `errors` names the members and parameters.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listProducts: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of products. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ListProblem"];
+        };
+    };
+    getProduct: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example tea */
+                sku: components["parameters"]["ProductInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The product. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["Product-ETag"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["LookupProblem"];
+        };
+    };
+    putProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. */
+                "If-Match"?: components["parameters"]["IfMatchHeader"];
+            };
+            path: {
+                /** @example tea */
+                sku: components["parameters"]["ProductInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutProductRequest"];
+            };
+        };
+        responses: {
+            /** @description The product was replaced. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["Product-ETag"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            /** @description The product was created. */
+            201: {
+                headers: {
+                    ETag: components["headers"]["Product-ETag"];
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Product"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the request could not be read.
+             *     - 403: the caller's roles do not permit this operation, or the resource belongs to somebody else.
+             *     - 409: `on_hand` is below the reserved quantity.
+             *     - 412: the stock, the name or the price have changed since the version in `If-Match`, or there is no such product.
+             *     - 413: the body is too large.
+             *     - 415: the Content-Type is not `application/json`.
+             *     - 422: the request is invalid; `errors` names the members and parameters.
+             *     - 428: `on_hand` was sent for an existing product without its `ETag` in `If-Match`.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    adjustStock: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
+                "Idempotency-Key": components["parameters"]["KeyHeader"];
+            };
+            path: {
+                /** @example tea */
+                sku: components["parameters"]["ProductInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdjustStockRequest"];
+            };
+        };
+        responses: {
+            /** @description The adjustment. */
+            201: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StockAdjustment"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The stock would be below the reserved quantity, or the Idempotency-Key is in use. */
+            409: {
+                headers: {
+                    "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];
+                    "Idempotency-Key": components["headers"]["Refusal-Idempotency-Key"];
+                    "Idempotency-Result": components["headers"]["Refusal-Idempotency-Result"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    "Retry-After": components["headers"]["Retry-After-When-Retryable"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            422: components["responses"]["GuardedValidationFailed"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["UnavailableOrUnknown"];
+            default: components["responses"]["CommandProblem"];
+        };
+    };
+    takeStripeWebhook: {
+        parameters: {
+            query?: never;
+            header: {
+                "Stripe-Signature": components["schemas"]["WebhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event has taken effect, now or earlier, or can never take effect. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReceipt"];
+                };
+            };
+            503: components["responses"]["UnavailableOrUnknown"];
+            /**
+             * @description Any other problem. `code` says which.
+             *
+             *     - 400: the request could not be read.
+             *     - 404: the resource does not exist.
+             *     - 413: the body is too large.
+             *     - 500: an unexpected error occurred.
+             */
+            default: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+}
