@@ -38,7 +38,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium
+.PHONY: help run new test test-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,15 @@ test-browser: need-go need-chromium internal/test/browser/node_modules ## run th
 
 test-new: need-go ## make both copies of `make new` and run their tests, about four minutes
 	go test -count=1 -timeout=30m -v ./internal/new -run TestCopies -full
+
+test-ts: need-go clients/ts/build ## run the tests of the TypeScript client in Node.js
+	npm test --prefix clients/ts --silent
+
+# Also clients/ts/dist, which is what users get.
+clients/ts/build: clients/ts/node_modules clients/ts/package.json $(shell find clients/ts/src clients/ts/test -name '*.ts' -o -name 'tsconfig.json')
+	rm -rf clients/ts/build clients/ts/dist
+	npm run --prefix clients/ts --silent build
+	@touch $@
 
 # Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
 fuzz: need-go ## fuzz each target for FUZZTIME=10s

@@ -1,0 +1,369 @@
+import type { operations } from './api.gen.js';
+import type * as models from './models.js';
+import { Pages, type Page } from './pages.js';
+import type { CommandResult, Result } from './result.js';
+import { Transport, type CallOptions, type ClientOptions } from './transport.js';
+
+type Query<O extends keyof operations> = Omit<
+  NonNullable<operations[O]['parameters']['query']>,
+  'cursor'
+>;
+
+const publicText = { expected: 'text', isPublic: true } as const;
+
+/**
+ * A client of the orders API. Each method is an operation of the contract, which
+ * describes it.
+ *
+ * Methods that move money or stock take the name of an operation first. The name is the
+ * caller's own and stands for one intent, such as `checkout-4711/pay`. The client makes
+ * one Idempotency-Key for it before the first attempt, keeps it, and sends it with each
+ * attempt: those of this call, and those of any later call with the same name. So the
+ * operation takes effect once.
+ *
+ * Methods reject with {@link OrdersProblem} if the service refuses, and with {@link
+ * OrdersInterrupted} if it did not decide in time. Lists reject while they are read.
+ */
+export class OrdersClient {
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(options);
+  }
+
+  /**
+   * Drops the key of an operation. The next call with the name is a new operation, and
+   * may take effect a second time. It is meant for names whose business is done.
+   */
+  forget(operation: string): Promise<void> {
+    return this.#transport.forget(operation);
+  }
+
+  // --- orders ---
+
+  /** Creates an order, and reserves the stock of its items. */
+  createOrder(
+    operation: string,
+    body: models.CreateOrderRequest,
+    options?: CallOptions,
+  ): Promise<CommandResult<models.Order>> {
+    return this.#transport.command(operation, '/orders', { body }, options);
+  }
+
+  /** Lists orders, newest first. */
+  listOrders(query: Query<'listOrders'> = {}, options?: CallOptions): Pages<models.Order> {
+    return this.#pages((cursor) =>
+      this.#transport.request('get', '/orders', { query: { ...query, ...cursor } }, options),
+    );
+  }
+
+  /** Gets an order. */
+  getOrderById(orderId: number, options?: CallOptions): Promise<Result<models.Order>> {
+    return this.#transport.request(
+      'get',
+      '/orders/{order_id}',
+      { path: { order_id: orderId } },
+      options,
+    );
+  }
+
+  /** Extends the reservation of an order that awaits payment. */
+  reserveInventory(
+    operation: string,
+    orderId: number,
+    options?: CallOptions,
+  ): Promise<CommandResult<models.Order>> {
+    const input = { path: { order_id: orderId }, body: {} };
+    return this.#transport.command(operation, '/orders/{order_id}/reservation', input, options);
+  }
+
+  /** Cancels an order, and refunds its payment in full. */
+  cancelOrder(
+    operation: string,
+    orderId: number,
+    body: models.CancelOrderRequest = {},
+    options?: CallOptions,
+  ): Promise<CommandResult<models.Order>> {
+    return this.#transport.command(
+      operation,
+      '/orders/{order_id}/cancel',
+      { path: { order_id: orderId }, body },
+      options,
+    );
+  }
+
+  /** Moves a paid order to its next status. It takes no key, so it is sent once. */
+  updateOrderStatus(
+    orderId: number,
+    body: models.UpdateOrderStatusRequest,
+    options?: CallOptions,
+  ): Promise<Result<models.Order>> {
+    return this.#transport.request(
+      'patch',
+      '/orders/{order_id}/status',
+      { path: { order_id: orderId }, body },
+      options,
+    );
+  }
+
+  // --- payments ---
+
+  /** Pays an order. A card payment is `processing` first. */
+  confirmPayment(
+    operation: string,
+    orderId: number,
+    body: models.ConfirmPaymentRequest,
+    options?: CallOptions,
+  ): Promise<CommandResult<models.Payment>> {
+    const input = { path: { order_id: orderId }, body };
+    return this.#transport.command(operation, '/orders/{order_id}/payment/confirm', input, options);
+  }
+
+  /** Refunds the payment of an order: in full, unless the request has an amount. */
+  refundPayment(
+    operation: string,
+    orderId: number,
+    body: models.RefundPaymentRequest = {},
+    options?: CallOptions,
+  ): Promise<CommandResult<models.Refund>> {
+    const input = { path: { order_id: orderId }, body };
+    return this.#transport.command(operation, '/orders/{order_id}/payment/refund', input, options);
+  }
+
+  /** Lists the payments of an order with their refunds, newest first. */
+  listPayments(orderId: number, options?: CallOptions): Promise<Result<models.PaymentList>> {
+    return this.#transport.request(
+      'get',
+      '/orders/{order_id}/payments',
+      { path: { order_id: orderId } },
+      options,
+    );
+  }
+
+  // --- balances ---
+
+  /** Gets the balance of a customer, one amount for each currency. */
+  getBalance(customerId: string, options?: CallOptions): Promise<Result<models.Balance>> {
+    return this.#transport.request(
+      'get',
+      '/customers/{customer_id}/balance',
+      { path: { customer_id: customerId } },
+      options,
+    );
+  }
+
+  /** Takes money from the balance of a customer. */
+  chargeBalance(
+    operation: string,
+    customerId: string,
+    body: models.ChargeBalanceRequest,
+    options?: CallOptions,
+  ): Promise<CommandResult<models.BalanceTransaction>> {
+    const input = { path: { customer_id: customerId }, body };
+    return this.#transport.command(
+      operation,
+      '/customers/{customer_id}/balance/charge',
+      input,
+      options,
+    );
+  }
+
+  /** Adds money to the balance of a customer. */
+  creditBalance(
+    operation: string,
+    customerId: string,
+    body: models.CreditBalanceRequest,
+    options?: CallOptions,
+  ): Promise<CommandResult<models.BalanceTransaction>> {
+    const input = { path: { customer_id: customerId }, body };
+    return this.#transport.command(
+      operation,
+      '/customers/{customer_id}/balance/credit',
+      input,
+      options,
+    );
+  }
+
+  /** Lists the balance transactions of a customer, newest first. */
+  listBalanceTransactions(
+    customerId: string,
+    query: Query<'listBalanceTransactions'> = {},
+    options?: CallOptions,
+  ): Pages<models.BalanceTransaction> {
+    const path = { customer_id: customerId };
+    return this.#pages((cursor) =>
+      this.#transport.request(
+        'get',
+        '/customers/{customer_id}/balance/transactions',
+        { path, query: { ...query, ...cursor } },
+        options,
+      ),
+    );
+  }
+
+  // --- customers ---
+
+  /** Gets the profile of a customer. */
+  getCustomerProfile(customerId: string, options?: CallOptions): Promise<Result<models.Profile>> {
+    return this.#transport.request(
+      'get',
+      '/customers/{customer_id}/profile',
+      { path: { customer_id: customerId } },
+      options,
+    );
+  }
+
+  /** Replaces the profile of a customer. It takes no key, so it is sent once. */
+  updateCustomerProfile(
+    customerId: string,
+    body: models.UpdateCustomerProfileRequest,
+    options?: CallOptions,
+  ): Promise<Result<models.Profile>> {
+    return this.#transport.request(
+      'put',
+      '/customers/{customer_id}/profile',
+      { path: { customer_id: customerId }, body },
+      options,
+    );
+  }
+
+  /** Deletes the profile of a customer. It takes no key, so it is sent once. */
+  deleteCustomerProfile(customerId: string, options?: CallOptions): Promise<Result<undefined>> {
+    return this.#transport.request(
+      'delete',
+      '/customers/{customer_id}/profile',
+      { path: { customer_id: customerId } },
+      options,
+    );
+  }
+
+  // --- products ---
+
+  /** Lists products by SKU. */
+  listProducts(query: Query<'listProducts'> = {}, options?: CallOptions): Pages<models.Product> {
+    return this.#pages((cursor) =>
+      this.#transport.request('get', '/products', { query: { ...query, ...cursor } }, options),
+    );
+  }
+
+  /** Gets a product. `etag` of the result is its version. */
+  getProduct(sku: string, options?: CallOptions): Promise<Result<models.Product>> {
+    return this.#transport.request('get', '/products/{sku}', { path: { sku } }, options);
+  }
+
+  /**
+   * Creates or replaces a product. It takes no key, so it is sent once.
+   *
+   * @param options - `ifMatch` is the `etag` that the caller has seen. Replacing the
+   * stock needs it.
+   */
+  putProduct(
+    sku: string,
+    body: models.PutProductRequest,
+    { ifMatch, ...options }: CallOptions & { ifMatch?: string } = {},
+  ): Promise<Result<models.Product>> {
+    const headers: Record<string, string> = ifMatch === undefined ? {} : { 'If-Match': ifMatch };
+    return this.#transport.request('put', '/products/{sku}', { path: { sku }, body }, options, {
+      headers,
+    });
+  }
+
+  /** Adds units to the stock of a product, or takes them. */
+  adjustStock(
+    operation: string,
+    sku: string,
+    body: models.AdjustStockRequest,
+    options?: CallOptions,
+  ): Promise<CommandResult<models.StockAdjustment>> {
+    return this.#transport.command(
+      operation,
+      '/products/{sku}/stock',
+      { path: { sku }, body },
+      options,
+    );
+  }
+
+  // --- the service ---
+
+  /**
+   * Gets the outcome of the operation that has a key. `not_found` means that nothing is
+   * known and nothing runs.
+   */
+  getIdempotencyKey(key: string, options?: CallOptions): Promise<Result<models.IdempotencyRecord>> {
+    return this.#transport.request('get', '/idempotency-keys/{key}', { path: { key } }, options);
+  }
+
+  /** Lists the audit log, newest entry first. */
+  listAuditLog(query: Query<'listAuditLog'> = {}, options?: CallOptions): Pages<models.AuditEntry> {
+    return this.#pages((cursor) =>
+      this.#transport.request(
+        'get',
+        '/admin/audit-log',
+        { query: { ...query, ...cursor } },
+        options,
+      ),
+    );
+  }
+
+  /**
+   * Sends an event of the card provider, as tests do. It takes no key, so it is sent
+   * once.
+   */
+  takeStripeWebhook(
+    event: models.WebhookEvent,
+    signature: string,
+    options?: CallOptions,
+  ): Promise<Result<models.WebhookReceipt>> {
+    const headers = { 'Stripe-Signature': signature };
+    return this.#transport.request('post', '/webhooks/stripe', { body: event }, options, {
+      headers,
+      isPublic: true,
+    });
+  }
+
+  /** Gets whether the process is up. */
+  getLiveness(options?: CallOptions): Promise<Result<models.Health>> {
+    return this.#transport.request('get', '/health/live', {}, options, { isPublic: true });
+  }
+
+  /** Gets whether the service can serve requests. While it cannot, the call retries. */
+  getReadiness(options?: CallOptions): Promise<Result<models.Health>> {
+    return this.#transport.request('get', '/health/ready', {}, options, { isPublic: true });
+  }
+
+  /** Gets the contract as YAML. */
+  getOpenAPI(options?: CallOptions): Promise<Result<string>> {
+    return this.#transport.request('get', '/openapi.yaml', {}, options, publicText) as Promise<
+      Result<string>
+    >;
+  }
+
+  /** Gets the API reference as HTML. */
+  getDocs(options?: CallOptions): Promise<Result<string>> {
+    return this.#transport.request('get', '/docs', {}, options, publicText) as Promise<
+      Result<string>
+    >;
+  }
+
+  /** Gets a text file that the API reference uses. */
+  getDocsAsset(asset: string, options?: CallOptions): Promise<Result<string>> {
+    return this.#transport.request(
+      'get',
+      '/docs/{asset}',
+      { path: { asset } },
+      options,
+      publicText,
+    ) as Promise<Result<string>>;
+  }
+
+  #pages<T>(
+    fetch: (cursor: {
+      cursor?: string;
+    }) => Promise<Result<{ data: T[]; next_cursor: string | null }>>,
+  ): Pages<T> {
+    return new Pages<T>(
+      async (cursor): Promise<Page<T>> =>
+        (await fetch(cursor === undefined ? {} : { cursor })).data,
+    );
+  }
+}

@@ -1,0 +1,165 @@
+import type { Backoff } from './backoff.js';
+import { Call, type Outgoing, type Settings, type TokenSource } from './call.js';
+import { systemClock, type Clock } from './clock.js';
+import type { Data, Input, Method, OperationAt, PathOf } from './contract.js';
+import { Deadline } from './deadline.js';
+import type { Reply } from './reply.js';
+import { urlOf, type RequestInput } from './request.js';
+import { commandResultOf, resultOf, type CommandResult, type Result } from './result.js';
+import type { KeyStore } from './store.js';
+import { WebStore } from './web-store.js';
+
+/** How a client works. Only `baseUrl` has no default. */
+export interface ClientOptions {
+  /** The address of the service, such as `https://orders.example.com`. */
+  baseUrl: string | URL;
+  /** Returns an access token. Without it, requests have none. */
+  token?: TokenSource;
+  /**
+   * Keeps the key of each operation. The default keeps keys in `localStorage` in
+   * browsers, and in files below the home directory in Node.js.
+   */
+  store?: KeyStore;
+  /**
+   * Whom the tokens belong to, such as the ID of the customer. It is needed where
+   * several callers share a store: one name is another operation for each of them, as
+   * it is for each `baseUrl`.
+   */
+  principal?: string;
+  /**
+   * How long an operation may take with all its attempts, in milliseconds: 30 000 by
+   * default.
+   */
+  deadline?: number;
+  /** How long an attempt may take, in milliseconds: 10 000 by default. */
+  attemptTimeout?: number;
+  /** The waits between attempts: up to 100 ms at first, and up to 10 s later. */
+  backoff?: Backoff;
+  /** Sends requests: the `fetch` of the platform by default. */
+  fetch?: typeof fetch;
+  /** Makes the key of a new operation: a random UUID by default. */
+  newKey?: () => string;
+  /** The time. Tests replace it. */
+  clock?: Clock;
+  /** Returns a random number from 0 to 1. Tests replace it. */
+  random?: () => number;
+}
+
+/** How one call differs from the others of its client. */
+export interface CallOptions {
+  /** Ends the call. The operation may take effect nevertheless. */
+  signal?: AbortSignal;
+  /**
+   * How long the operation may take with all its attempts, in milliseconds. `Infinity`
+   * is no limit.
+   */
+  deadline?: number;
+}
+
+/** What distinguishes the requests of a few operations. */
+interface Extra {
+  headers?: Record<string, string>;
+  expected?: 'json' | 'text';
+  /** Whether the operation takes no token. */
+  isPublic?: boolean;
+}
+
+/** Turns calls of operations into requests with a key, a token and a deadline. */
+export class Transport {
+  readonly settings: Settings;
+
+  readonly #base: string;
+  readonly #principal: string;
+  readonly #deadline: number;
+  readonly #newKey: () => string;
+
+  constructor(options: ClientOptions) {
+    this.#base = new URL(options.baseUrl).href.replace(/\/+$/, '');
+    this.#principal = options.principal ?? '';
+    this.#deadline = options.deadline ?? 30_000;
+    this.#newKey = options.newKey ?? (() => crypto.randomUUID());
+    this.settings = {
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+      token: options.token,
+      store: options.store ?? new WebStore(),
+      clock: options.clock ?? systemClock,
+      random: options.random ?? Math.random,
+      backoff: options.backoff ?? { base: 100, cap: 10_000 },
+      attemptTimeout: options.attemptTimeout ?? 10_000,
+    };
+  }
+
+  /** Returns a deadline for a call. The caller closes it. */
+  deadline(options: CallOptions = {}): Deadline {
+    return new Deadline(this.settings.clock, options.deadline ?? this.#deadline, options.signal);
+  }
+
+  /** Sends a request that needs no key. */
+  async request<M extends Method, P extends PathOf<M>>(
+    method: M,
+    path: P,
+    input: Input<OperationAt<M, P>>,
+    options?: CallOptions,
+    extra: Extra = {},
+  ): Promise<Result<Data<OperationAt<M, P>>>> {
+    const outgoing = this.#outgoing(method, path, input, extra);
+    return resultOf(await this.#send(options, async () => outgoing));
+  }
+
+  /** Sends a request under the key of an operation. */
+  async command<P extends PathOf<'post'>>(
+    operation: string,
+    path: P,
+    input: Input<OperationAt<'post', P>>,
+    options?: CallOptions,
+  ): Promise<CommandResult<Data<OperationAt<'post', P>>>> {
+    const storedAs = this.#storedAs(operation);
+    const outgoing = this.#outgoing('post', path, input, {});
+    let key = '';
+    const reply = await this.#send(options, async () => {
+      key = await this.settings.store.getOrCreate(storedAs, this.#newKey());
+      const headers = { ...outgoing.headers, 'Idempotency-Key': key };
+      return { ...outgoing, headers, guarded: { operation, key, storedAs } };
+    });
+    return commandResultOf(reply, key);
+  }
+
+  /** Drops the key of an operation. */
+  async forget(operation: string): Promise<void> {
+    await this.settings.store.forget(this.#storedAs(operation));
+  }
+
+  async #send(options: CallOptions | undefined, prepare: () => Promise<Outgoing>): Promise<Reply> {
+    const deadline = this.deadline(options);
+    try {
+      return await new Call(this.settings, await prepare(), deadline).send();
+    } finally {
+      deadline.close();
+    }
+  }
+
+  #outgoing(
+    method: Method,
+    path: string,
+    input: unknown,
+    { headers = {}, expected = 'json', isPublic = false }: Extra,
+  ): Outgoing {
+    const request = input as RequestInput;
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+    return {
+      method: method.toUpperCase(),
+      url: urlOf(this.#base, path, request),
+      headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
+      body,
+      expected,
+      isPublic,
+      guarded: undefined,
+    };
+  }
+
+  #storedAs(operation: string): string {
+    if (typeof operation !== 'string' || operation === '')
+      throw new TypeError('an operation needs a name, such as checkout-4711/pay');
+    return JSON.stringify([this.#base, this.#principal, operation]);
+  }
+}

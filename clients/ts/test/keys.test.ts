@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MemoryStore, OrdersProblem, type OrdersClient } from '@example/orders';
+import {
+  FakeService,
+  lost,
+  problem,
+  retryable,
+  storedRefusal,
+  success,
+  type Answer,
+} from './fixture.js';
+
+const order = { id: 1 };
+
+/** Creates an order, and returns the error if it is refused. */
+async function create(
+  service: FakeService,
+  client: OrdersClient,
+  name = 'checkout-1',
+): Promise<unknown> {
+  const call = client.createOrder(name, { items: [{ sku: 'tea', quantity: 1 }] });
+  return service.clock.run(call).catch((error: unknown) => error);
+}
+
+/** Reports whether an operation keeps its key after these answers to its first call. */
+async function keepsKeyAfter(...answers: Answer[]): Promise<boolean> {
+  const service = new FakeService(...answers, success(order));
+  const client = service.client();
+  await create(service, client);
+  await create(service, client);
+  const [first, ...others] = service.keys;
+  assert.ok(others.length > 0);
+  return others.every((key) => key === first);
+}
+
+test('a key is kept before the first attempt', async () => {
+  const service = new FakeService((sent) => {
+    assert.deepEqual(kept, [sent.headers.get('Idempotency-Key')]);
+    return new Response('{"id": 1}', { headers: { 'Content-Type': 'application/json' } });
+  });
+  const kept: string[] = [];
+  class Recorder extends MemoryStore {
+    override async getOrCreate(operation: string, proposed: string): Promise<string> {
+      kept.push(proposed);
+      return super.getOrCreate(operation, proposed);
+    }
+  }
+  assert.ok(!((await create(service, service.client({ store: new Recorder() }))) instanceof Error));
+});
+
+test('nothing is sent under a key that could not be kept', async () => {
+  const service = new FakeService();
+  const store = {
+    getOrCreate: () => Promise.reject(new Error('disk full')),
+    forget: async () => {},
+  };
+  assert.match(String(await create(service, service.client({ store }))), /disk full/);
+  assert.equal(service.sent.length, 0);
+});
+
+test('an operation that succeeded keeps its key, so that it is replayed', async () => {
+  assert.equal(await keepsKeyAfter(success(order)), true);
+});
+
+test('an operation that was decided to be refused gets another key', async () => {
+  assert.equal(await keepsKeyAfter(storedRefusal(402, 'insufficient_funds')), false);
+  assert.equal(await keepsKeyAfter(lost, storedRefusal(409, 'out_of_stock')), false);
+  assert.equal(await keepsKeyAfter(storedRefusal(409, 'a_code_of_next_year')), false);
+});
+
+test('a key that was used for a different request is kept: a new one could charge twice', async () => {
+  assert.equal(
+    await keepsKeyAfter(problem(409, 'idempotency_key_reused', { next_key: 'new' })),
+    true,
+  );
+  assert.equal(await keepsKeyAfter(storedRefusal(409, 'idempotency_key_reused')), true);
+});
+
+test('a refusal that is not stored decides nothing, so the key is kept', async () => {
+  for (const refusal of [
+    problem(422, 'validation_failed', { next_key: 'new' }),
+    problem(403, 'forbidden_role', { next_key: 'same' }),
+  ]) {
+    assert.equal(await keepsKeyAfter(refusal), true);
+    assert.equal(await keepsKeyAfter(lost, refusal), true);
+  }
+});
+
+test('a refusal after a lost answer says that the outcome is unknown, unless it is stored', async () => {
+  for (const [refusal, unknown] of [
+    [problem(403, 'forbidden_role', { next_key: 'same' }), true],
+    [storedRefusal(402, 'insufficient_funds'), false],
+  ] as const) {
+    const service = new FakeService(lost, refusal);
+    const error = await create(service, service.client());
+    assert.ok(error instanceof OrdersProblem);
+    assert.equal(error.outcomeUnknown, unknown);
+    assert.equal(error.operation?.key, service.keys[0]);
+  }
+});
+
+test('the caller can forget an operation', async () => {
+  const service = new FakeService(success(order));
+  const client = service.client();
+  await create(service, client);
+  await client.forget('checkout-1');
+  await create(service, client);
+  assert.equal(new Set(service.keys).size, 2);
+});
+
+test('names, principals and services have keys of their own in a shared store', async () => {
+  const service = new FakeService(success(order));
+  const store = new MemoryStore();
+  for (const options of [
+    {},
+    { principal: 'alice' },
+    { principal: 'bob' },
+    { baseUrl: 'https://other.example.com' },
+  ]) {
+    await create(service, service.client({ store, ...options }));
+    await create(service, service.client({ store, ...options }));
+  }
+  await create(service, service.client({ store }), 'checkout-2');
+  assert.equal(new Set(service.keys).size, 5);
+});
+
+test('an operation needs a name', async () => {
+  const service = new FakeService();
+  await assert.rejects(service.client().createOrder('', { items: [] }), TypeError);
+});
+
+test('the result says whether the answer is a stored one, and until when', async () => {
+  const headers = {
+    'Idempotency-Result': 'reused',
+    'Idempotency-Expires': '2026-11-25T12:00:00Z',
+    'X-Request-Id': 'r-2',
+  };
+  const service = new FakeService(retryable(503, 'outcome_unknown'), success(order, headers));
+  const result = await service.clock.run(service.client().createOrder('checkout-1', { items: [] }));
+  assert.equal(result.replayed, true);
+  assert.deepEqual(result.expiresAt, new Date('2026-11-25T12:00:00Z'));
+  assert.equal(result.requestId, 'r-2');
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { MemoryStore, WebStore, type KeyStore } from '@example/orders';
+import { FileStore } from '@example/orders/node';
+
+/** Returns a folder that is removed with the test. */
+async function newFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'orders-keys-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** A browser's storage in memory. */
+function fakeStorage(): Storage {
+  const items = new Map<string, string>();
+  return {
+    getItem: (name) => items.get(name) ?? null,
+    setItem: (name, value) => void items.set(name, value),
+    removeItem: (name) => void items.delete(name),
+    clear: () => items.clear(),
+    key: () => null,
+    get length() {
+      return items.size;
+    },
+  };
+}
+
+const stores: Record<string, (t: TestContext) => Promise<KeyStore>> = {
+  memory: async () => new MemoryStore(),
+  'local storage': async () => new WebStore(fakeStorage()),
+  file: async (t) => new FileStore(join(await newFolder(t), 'not', 'there', 'yet')),
+};
+
+for (const [name, open] of Object.entries(stores)) {
+  test(`${name}: the first key of an operation stays`, async (t) => {
+    const store = await open(t);
+    assert.equal(await store.getOrCreate('a', '1'), '1');
+    assert.equal(await store.getOrCreate('a', '2'), '1');
+    assert.equal(await store.getOrCreate('b', '3'), '3');
+  });
+
+  test(`${name}: a key that is forgotten is replaced once`, async (t) => {
+    const store = await open(t);
+    await store.getOrCreate('a', '1');
+    await store.forget('a', '1');
+    await store.forget('a', '1');
+    assert.equal(await store.getOrCreate('a', '2'), '2');
+    assert.equal(await store.getOrCreate('a', '3'), '2');
+    await store.forget('a');
+    assert.equal(await store.getOrCreate('a', '4'), '4');
+  });
+
+  test(`${name}: forgetting an old key leaves the present one`, async (t) => {
+    const store = await open(t);
+    await store.getOrCreate('a', '1');
+    await store.forget('a', '1');
+    await store.getOrCreate('a', '2');
+    await store.forget('a', '1');
+    assert.equal(await store.getOrCreate('a', '3'), '2');
+  });
+
+  test(`${name}: an operation that is not known can be forgotten`, async (t) => {
+    const store = await open(t);
+    await store.forget('a');
+    assert.equal(await store.getOrCreate('a', '1'), '1');
+  });
+
+  test(`${name}: callers at the same time get one key`, async (t) => {
+    const store = await open(t);
+    const keys = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => store.getOrCreate('a', String(i))),
+    );
+    assert.equal(new Set(keys).size, 1);
+  });
+}
+
+test('file: a new store on the same folder has the keys', async (t) => {
+  const folder = await newFolder(t);
+  await new FileStore(folder).getOrCreate('checkout-1/pay', 'key-1');
+  assert.equal(await new FileStore(folder).getOrCreate('checkout-1/pay', 'key-2'), 'key-1');
+});
+
+test('file: processes at the same time get one key', async (t) => {
+  const folder = await newFolder(t);
+  const child = fileURLToPath(new URL('./programs/keep-keys.js', import.meta.url));
+  const run = promisify(execFile);
+  const outputs = await Promise.all(
+    Array.from({ length: 6 }, () => run(process.execPath, [child, folder, '30'])),
+  );
+  const lines = outputs.map(({ stdout }) => stdout);
+  assert.equal(lines[0]?.trim().split(' ').length, 30);
+  assert.equal(new Set(lines).size, 1, 'each process has the same keys');
+});
+
+test('file: no draft is left, and no name or token is readable', async (t) => {
+  const folder = await newFolder(t);
+  const store = new FileStore(folder);
+  await Promise.all(['a', 'b', 'a'].map((operation) => store.getOrCreate(operation, 'k')));
+  const names = await readdir(folder);
+  assert.deepEqual(
+    names.filter((name) => !/^[0-9a-f]{64}\.1$/.test(name)),
+    [],
+  );
+  for (const name of names) assert.equal(await readFile(join(folder, name), 'utf8'), 'k');
+});
