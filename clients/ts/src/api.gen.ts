@@ -458,6 +458,29 @@ export interface paths {
         patch: operations["updateOrderStatus"];
         trace?: never;
     };
+    "/payments/{payment_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 501 */
+                payment_id: components["parameters"]["PaymentInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get a payment
+         * @description To wait for a card payment, repeat the request until the status is not `processing`.
+         */
+        get: operations["getPayment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/products": {
         parameters: {
             query?: never;
@@ -519,6 +542,29 @@ export interface paths {
          * @description Changes the quantity on hand by a difference: a delivery, a loss, or the result of a count. Adjustments that are made at the same time add up.
          */
         post: operations["adjustStock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/refunds/{refund_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 77 */
+                refund_id: components["parameters"]["RefundInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get a refund
+         * @description To wait for a refund to a card, repeat the request until the status is not `pending`.
+         */
+        get: operations["getRefund"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1146,8 +1192,12 @@ export interface components {
         PageCursor: components["schemas"]["Cursor"];
         /** @description The maximum number of entries on a page. */
         PageLimit: number;
+        /** @example 501 */
+        PaymentInPath: components["schemas"]["ResourceID"];
         /** @example tea */
         ProductInPath: components["schemas"]["SKU"];
+        /** @example 77 */
+        RefundInPath: components["schemas"]["ResourceID"];
         /** @description Return only orders with this status. */
         StatusFilter: components["schemas"]["OrderStatusFilter"];
     };
@@ -2197,6 +2247,34 @@ export interface operations {
             };
         };
     };
+    getPayment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 501 */
+                payment_id: components["parameters"]["PaymentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The payment. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Payment"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
+        };
+    };
     listProducts: {
         parameters: {
             query?: {
@@ -2378,6 +2456,34 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             503: components["responses"]["UnavailableOrUnknown"];
             default: components["responses"]["CommandProblem"];
+        };
+    };
+    getRefund: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example 77 */
+                refund_id: components["parameters"]["RefundInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The refund. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refund"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ResourceProblem"];
         };
     };
     takeStripeWebhook: {

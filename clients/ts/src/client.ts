@@ -1,4 +1,7 @@
 import type { operations } from './api.gen.js';
+import { jitter } from './backoff.js';
+import { sleep } from './clock.js';
+import { OrdersInterrupted } from './errors.js';
 import type * as models from './models.js';
 import { Pages, type Page } from './pages.js';
 import type { CommandResult, Result } from './result.js';
@@ -108,7 +111,7 @@ export class OrdersClient {
 
   // --- payments ---
 
-  /** Pays an order. A card payment is `processing` first. */
+  /** Pays an order. A card payment is `processing` first: see {@link awaitPayment}. */
   confirmPayment(
     operation: string,
     orderId: number,
@@ -138,6 +141,42 @@ export class OrdersClient {
       { path: { order_id: orderId } },
       options,
     );
+  }
+
+  /** Gets a payment. */
+  getPayment(paymentId: number, options?: CallOptions): Promise<Result<models.Payment>> {
+    return this.#transport.request(
+      'get',
+      '/payments/{payment_id}',
+      { path: { payment_id: paymentId } },
+      options,
+    );
+  }
+
+  /** Gets a refund. */
+  getRefund(refundId: number, options?: CallOptions): Promise<Result<models.Refund>> {
+    return this.#transport.request(
+      'get',
+      '/refunds/{refund_id}',
+      { path: { refund_id: refundId } },
+      options,
+    );
+  }
+
+  /**
+   * Waits until a payment is `captured` or `failed`. It asks again and again, until the
+   * deadline.
+   */
+  awaitPayment(paymentId: number, options?: CallOptions): Promise<Result<models.Payment>> {
+    return this.#await(['captured', 'failed'], (poll) => this.getPayment(paymentId, poll), options);
+  }
+
+  /**
+   * Waits until a refund is `succeeded` or `failed`. It asks again and again, until the
+   * deadline.
+   */
+  awaitRefund(refundId: number, options?: CallOptions): Promise<Result<models.Refund>> {
+    return this.#await(['succeeded', 'failed'], (poll) => this.getRefund(refundId, poll), options);
   }
 
   // --- balances ---
@@ -365,5 +404,27 @@ export class OrdersClient {
       async (cursor): Promise<Page<T>> =>
         (await fetch(cursor === undefined ? {} : { cursor })).data,
     );
+  }
+
+  /** Reads something until it has one of the final statuses. */
+  async #await<T extends { status: string }>(
+    final: string[],
+    read: (options: CallOptions) => Promise<Result<T>>,
+    options?: CallOptions,
+  ): Promise<Result<T>> {
+    const { clock, random, backoff } = this.#transport.settings;
+    const deadline = this.#transport.deadline(options);
+    const { signal } = deadline;
+    try {
+      for (let polls = 1; ; polls++) {
+        const result = await read({ signal, deadline: Infinity });
+        if (final.includes(result.data.status)) return result;
+        await sleep(clock, jitter(backoff, polls, random), signal).catch((reason: unknown) => {
+          throw new OrdersInterrupted(reason, { operation: undefined, outcomeUnknown: false });
+        });
+      }
+    } finally {
+      deadline.close();
+    }
   }
 }
