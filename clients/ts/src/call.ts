@@ -144,14 +144,14 @@ export class Call {
   }
 
   /**
-   * A request that is repeated must not be able to take effect twice: a GET, or one
-   * with a key.
+   * Reports whether to send the request again. The service knows best. Where it said
+   * nothing, only a request that cannot take effect twice is repeated.
    */
   #mayRetry(failure: unknown): boolean {
-    if (this.#request.method !== 'GET' && !this.#request.guarded) return false;
-    return failure instanceof Refusal
-      ? failure.document.retryable === true
-      : failure instanceof NoAnswer;
+    if (failure instanceof Refusal) return failure.document.retryable === true;
+    return (
+      failure instanceof NoAnswer && (this.#request.method === 'GET' || !!this.#request.guarded)
+    );
   }
 
   /**
@@ -161,7 +161,7 @@ export class Call {
     const { clock, random, backoff } = this.#settings;
     const least =
       failure instanceof Refusal ? retryAfter(failure.headers.get('Retry-After'), clock.now()) : 0;
-    const wait = least + jitter(backoff, retries, random);
+    const wait = Math.max(least, jitter(backoff, retries, random));
     if (wait >= this.#deadline.remaining()) return false;
     await sleep(clock, wait, this.#deadline.signal).catch(() => {}); // the next attempt sees it too
     return true;

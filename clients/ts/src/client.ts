@@ -95,7 +95,10 @@ export class OrdersClient {
     );
   }
 
-  /** Moves a paid order to its next status. It takes no key, so it is sent once. */
+  /**
+   * Moves a paid order to its next status. It takes no key, so an attempt without an
+   * answer is the last one.
+   */
   updateOrderStatus(
     orderId: number,
     body: models.UpdateOrderStatusRequest,
@@ -252,7 +255,10 @@ export class OrdersClient {
     );
   }
 
-  /** Replaces the profile of a customer. It takes no key, so it is sent once. */
+  /**
+   * Replaces the profile of a customer. It takes no key, so an attempt without an
+   * answer is the last one.
+   */
   updateCustomerProfile(
     customerId: string,
     body: models.UpdateCustomerProfileRequest,
@@ -266,7 +272,10 @@ export class OrdersClient {
     );
   }
 
-  /** Deletes the profile of a customer. It takes no key, so it is sent once. */
+  /**
+   * Deletes the profile of a customer. It takes no key, so an attempt without an answer
+   * is the last one.
+   */
   deleteCustomerProfile(customerId: string, options?: CallOptions): Promise<Result<undefined>> {
     return this.#transport.request(
       'delete',
@@ -291,7 +300,8 @@ export class OrdersClient {
   }
 
   /**
-   * Creates or replaces a product. It takes no key, so it is sent once.
+   * Creates or replaces a product. It takes no key, so an attempt without an answer is
+   * the last one.
    *
    * @param options - `ifMatch` is the `etag` that the caller has seen. Replacing the
    * stock needs it.

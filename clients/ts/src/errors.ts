@@ -54,7 +54,7 @@ export class OrdersProblem extends Error {
   readonly outcomeUnknown: boolean;
 
   constructor(document: ProblemDocument, { operation, outcomeUnknown }: Context) {
-    super(`${document.code}: ${document.detail}`);
+    super(`${document.code}: ${document.detail}${adviceOn(document.code, outcomeUnknown)}`);
     this.code = document.code;
     this.status = document.status;
     this.title = document.title;
@@ -91,6 +91,14 @@ export class OrdersInterrupted extends Error {
     if (operation) this.operation = { operation: operation.operation, key: operation.key };
     this.outcomeUnknown = outcomeUnknown;
   }
+}
+
+/** Returns what must not be overlooked about a refusal. */
+function adviceOn(code: ProblemCode, outcomeUnknown: boolean): string {
+  if (code === 'idempotency_key_reused') {
+    return '; the operation keeps its key, because it may have taken effect under it';
+  }
+  return outcomeUnknown ? '; the outcome of an earlier attempt is unknown, so call again' : '';
 }
 
 function explain(cause: unknown, { operation, outcomeUnknown }: Context): string {

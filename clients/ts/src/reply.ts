@@ -62,7 +62,8 @@ export async function readReply(response: Response, expected: 'json' | 'text'): 
     return { data, status, headers };
   }
   if (headers.get('Content-Type')?.startsWith('application/problem+json')) {
-    throw new Refusal(parse(text) as ProblemDocument, headers);
+    const document = parse(text) as Partial<ProblemDocument> | null;
+    if (document?.code) throw new Refusal(document as ProblemDocument, headers);
   }
   const summary =
     response.type === 'opaqueredirect'

@@ -77,6 +77,11 @@ test('a key that was used for a different request is kept: a new one could charg
   assert.equal(await keepsKeyAfter(storedRefusal(409, 'idempotency_key_reused')), true);
 });
 
+test('the error for such a key says that it is kept', async () => {
+  const service = new FakeService(problem(409, 'idempotency_key_reused', { next_key: 'new' }));
+  assert.match(String(await create(service, service.client())), /the operation keeps its key/);
+});
+
 test('a refusal that is not stored decides nothing, so the key is kept', async () => {
   for (const refusal of [
     problem(422, 'validation_failed', { next_key: 'new' }),

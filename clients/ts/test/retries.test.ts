@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  isProblem,
-  OrdersInterrupted,
-  OrdersProblem,
-  type CommandResult,
-  type Payment,
-} from '@example/orders';
+import { isProblem, OrdersInterrupted, type CommandResult, type Payment } from '@example/orders';
 import {
   badGateway,
   cut,
@@ -65,18 +59,23 @@ test('a read is retried, and has no key', async () => {
   assert.deepEqual(service.keys, [null, null]);
 });
 
-test('a change without a key is sent once', async () => {
-  for (const failure of [lost, badGateway, retryable(503, 'outcome_unknown')]) {
+test('a change without a key is not repeated when nobody knows what became of it', async () => {
+  for (const failure of [lost, cut, badGateway, silence]) {
     const service = new FakeService(failure, success({}));
-    const error = await failureOf(
-      service.clock.run(service.client().updateOrderStatus(1, { status: 'shipped' })),
-    );
+    const call = service.client().updateOrderStatus(1, { status: 'shipped' });
+    const error = await failureOf(service.clock.run(call));
     assert.equal(service.sent.length, 1);
-    assert.ok(
-      (error instanceof OrdersInterrupted || error instanceof OrdersProblem) &&
-        error.outcomeUnknown,
-    );
+    assert.ok(error instanceof OrdersInterrupted && error.outcomeUnknown);
   }
+});
+
+test('a change without a key is repeated when the service says that this can help', async () => {
+  const service = new FakeService(
+    retryable(429, 'rate_limited', { 'Retry-After': '2' }),
+    success({ id: 1 }),
+  );
+  await service.clock.run(service.client().updateOrderStatus(1, { status: 'shipped' }));
+  assert.deepEqual(service.waits, [2000]);
 });
 
 test('what no retry can solve is not retried', async () => {
@@ -112,6 +111,16 @@ test('waits are random between 0 and the longest one', async () => {
   const numbers = [0, 0.25];
   await pay(service, { random: () => numbers.shift() ?? 0 });
   assert.deepEqual(service.waits, [0, 50]);
+});
+
+test('a problem document without a code is that of a proxy', async () => {
+  const headers = { 'Content-Type': 'application/problem+json' };
+  const service = new FakeService(
+    () => new Response('{"status": 503}', { status: 503, headers }),
+    success(payment),
+  );
+  await pay(service);
+  assert.equal(service.sent.length, 2);
 });
 
 test('Retry-After is the shortest wait, in seconds or as a date', async () => {
