@@ -70,7 +70,7 @@ test-cards: need-go ## reconcile a random mix of a thousand card payments, about
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -run RandomMix ./internal/test/e2e/cards -payments=1000
 
-test-browser: need-go need-chromium internal/test/browser/node_modules ## run the tests that need a browser, which is Chromium
+test-browser: need-go need-chromium internal/test/browser/node_modules clients/ts/build ## run the tests that need a browser, which is Chromium
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -tags=browser ./internal/test/browser
 
@@ -79,6 +79,8 @@ test-new: need-go ## make both copies of `make new` and run their tests, about f
 
 test-ts: need-go clients/ts/build ## run the tests of the TypeScript client in Node.js
 	npm test --prefix clients/ts --silent
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test $(TESTFLAGS) -tags=node ./internal/test/tsclient
 
 # Also clients/ts/dist, which is what users get.
 clients/ts/build: clients/ts/node_modules clients/ts/package.json $(shell find clients/ts/src clients/ts/test -name '*.ts' -o -name 'tsconfig.json')
