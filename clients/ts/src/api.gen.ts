@@ -623,7 +623,7 @@ export interface components {
             /** @description The cursor of the next page, or null on the last page. */
             next_cursor: components["schemas"]["Cursor"] | null;
         };
-        /** @description The balance of a customer. */
+        /** @description The balance of a customer, computed from the balance transactions. It has no time of its own. */
         Balance: {
             /** @description One amount for each currency. */
             balances: components["schemas"]["Money"][];
@@ -847,6 +847,7 @@ export interface components {
         /** @description A product of a seller. `available` is `on_hand` minus `reserved`. */
         Product: {
             available: components["schemas"]["Stock"];
+            created_at: components["schemas"]["Timestamp"];
             name: components["schemas"]["Name"];
             on_hand: components["schemas"]["Stock"];
             price: components["schemas"]["Money"];
@@ -862,6 +863,7 @@ export interface components {
         };
         /** @description The profile of a customer. */
         Profile: {
+            created_at: components["schemas"]["Timestamp"];
             customer_id: components["schemas"]["SubjectID"];
             email: components["schemas"]["Email"];
             full_name: components["schemas"]["Name"];
@@ -931,6 +933,11 @@ export interface components {
         SubjectID: string;
         /** @description A single line of text. */
         Text: string;
+        /**
+         * Format: date-time
+         * @description An RFC 3339 timestamp in UTC, to the microsecond at most.
+         */
+        TimeFilter: string;
         /**
          * Format: date-time
          * @description An RFC 3339 timestamp in UTC.
@@ -1170,6 +1177,10 @@ export interface components {
     parameters: {
         /** @example swagger-ui.css */
         AssetInPath: string;
+        /** @description Return only what was created at this time or later. */
+        CreatedFrom: components["schemas"]["TimeFilter"];
+        /** @description Return only what was created before this time. It must not be before `created_from`. */
+        CreatedTo: components["schemas"]["TimeFilter"];
         /** @description Return only orders of this customer. */
         CustomerFilter: components["schemas"]["SubjectID"];
         /**
@@ -1196,6 +1207,8 @@ export interface components {
         PaymentInPath: components["schemas"]["ResourceID"];
         /** @example tea */
         ProductInPath: components["schemas"]["SKU"];
+        /** @description Return only what was created with this reference. */
+        ReferenceFilter: components["schemas"]["Reference"];
         /** @example 77 */
         RefundInPath: components["schemas"]["ResourceID"];
         /** @description Return only orders with this status. */
@@ -1449,10 +1462,16 @@ export interface operations {
     listBalanceTransactions: {
         parameters: {
             query?: {
+                /** @description Return only what was created at this time or later. */
+                created_from?: components["parameters"]["CreatedFrom"];
+                /** @description Return only what was created before this time. It must not be before `created_from`. */
+                created_to?: components["parameters"]["CreatedTo"];
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: components["parameters"]["PageCursor"];
                 /** @description The maximum number of entries on a page. */
                 limit?: components["parameters"]["PageLimit"];
+                /** @description Return only what was created with this reference. */
+                reference?: components["parameters"]["ReferenceFilter"];
             };
             header?: never;
             path: {
@@ -1776,12 +1795,18 @@ export interface operations {
     listOrders: {
         parameters: {
             query?: {
+                /** @description Return only what was created at this time or later. */
+                created_from?: components["parameters"]["CreatedFrom"];
+                /** @description Return only what was created before this time. It must not be before `created_from`. */
+                created_to?: components["parameters"]["CreatedTo"];
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: components["parameters"]["PageCursor"];
                 /** @description Return only orders of this customer. */
                 customer_id?: components["parameters"]["CustomerFilter"];
                 /** @description The maximum number of entries on a page. */
                 limit?: components["parameters"]["PageLimit"];
+                /** @description Return only what was created with this reference. */
+                reference?: components["parameters"]["ReferenceFilter"];
                 /** @description Return only orders with this status. */
                 status?: components["parameters"]["StatusFilter"];
             };
