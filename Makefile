@@ -83,7 +83,7 @@ test-ts: need-go clients/ts/build ## run the tests of the TypeScript client in N
 	bin/testcluster go test $(TESTFLAGS) -tags=node ./internal/test/tsclient
 
 # Also clients/ts/dist, which is what users get.
-clients/ts/build: clients/ts/node_modules clients/ts/package.json $(shell find clients/ts/src clients/ts/test -name '*.ts' -o -name 'tsconfig.json')
+clients/ts/build: clients/ts/node_modules clients/ts/package.json $(shell find clients/ts/src clients/ts/test clients/ts/examples -name '*.ts' -o -name 'tsconfig.json')
 	rm -rf clients/ts/build clients/ts/dist
 	npm run --prefix clients/ts --silent build
 	@touch $@

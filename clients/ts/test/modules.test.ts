@@ -18,7 +18,7 @@ async function importsOf(url: URL, found = new Set<string>()): Promise<Set<strin
   return found;
 }
 
-const dist = new URL('../dist/', import.meta.url);
+const dist = new URL('../../dist/', import.meta.url);
 
 test('the modules for browsers import nothing from outside', async () => {
   const imports = await importsOf(new URL('index.js', dist));
@@ -43,7 +43,13 @@ test('in Node.js the package is that for Node.js', () => {
 
 test('the package has no dependencies at run time', async () => {
   const manifest = JSON.parse(
-    await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+    await readFile(new URL('../../package.json', import.meta.url), 'utf8'),
   ) as object;
   assert.ok(!('dependencies' in manifest) && !('peerDependencies' in manifest));
+});
+
+test('the example of the README is one that is compiled and run', async () => {
+  const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const [, example] = /```ts\n(.*?)```/s.exec(await read('README.md')) ?? [];
+  assert.equal(example, await read('examples/quickstart.ts'));
 });

@@ -115,7 +115,7 @@ for (const [name, [call, request]] of Object.entries(operations)) {
 }
 
 test('every operation of the contract is a method', async () => {
-  const contract = await readFile(new URL('../../../api/openapi.yaml', import.meta.url), 'utf8');
+  const contract = await readFile(new URL('../../../../api/openapi.yaml', import.meta.url), 'utf8');
   const ids = [...contract.matchAll(/^ {6}operationId: (\w+)$/gm)].map(([, id]) => id);
   assert.deepEqual(Object.keys(operations).sort(), ids.sort());
 });

@@ -17,7 +17,7 @@ import (
 // after a reload of the page. The keys are in the local storage of the browser.
 const shopTwice = `
 	const {OrdersClient} = await import(args.modules + '/dist/index.js');
-	const {shop} = await import(args.modules + '/build/shoppers.js');
+	const {shop} = await import(args.modules + '/build/test/shoppers.js');
 	const newClient = (options) => new OrdersClient(options);
 	const first = await shop(args.shopping, newClient);
 	const second = await shop({...args.shopping, shoppers: args.shopping.shoppers.slice(0, 10)}, newClient);

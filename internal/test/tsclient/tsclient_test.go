@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// program returns a test program of the client.
-func program(t *testing.T, name string, args ...string) *exec.Cmd {
+// program returns a program that is built with the client.
+func program(t *testing.T, path string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "node", append([]string{Built + "/build/programs/" + name + ".js"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{Built + "/build/" + path + ".js"}, args...)...)
 	cmd.Stderr = t.Output()
 	return cmd
 }
@@ -54,7 +54,7 @@ func TestClient_ThousandOperationsTakeEffectOnceWhateverIsLost(t *testing.T) {
 	proxy := lossy.New(t, s.URL, 1)
 	shopping := NewShopping(t, s, proxy.URL, 1000/Operations)
 
-	receipt := run[Receipt](t, program(t, "shop", t.TempDir()), shopping)
+	receipt := run[Receipt](t, program(t, "test/programs/shop", t.TempDir()), shopping)
 
 	proxy.RequireFaults(t)
 	shopping.WantEachOnce(t, s, receipt)
@@ -66,7 +66,7 @@ func TestNaiveClient_TakesEffectMoreThanOnce(t *testing.T) {
 	proxy := lossy.New(t, s.URL, 1)
 	shopping := NewShopping(t, s, proxy.URL, 100/Operations)
 
-	receipt := run[Receipt](t, program(t, "shop"), shopping)
+	receipt := run[Receipt](t, program(t, "test/programs/shop"), shopping)
 
 	proxy.RequireFaults(t)
 	if receipt.Operations != Operations*len(shopping.Shoppers) {
@@ -111,7 +111,7 @@ func TestClient_KilledAfterSendingGetsTheFirstResultWhenItStartsAgain(t *testing
 	s := e2e.StartShop(t, e2e.Stock{"tea": 10})
 	url, withheld := withholding(t, s)
 	args := []string{url, s.CustomerToken(t), t.TempDir(), "basket-1"}
-	killed := program(t, "order", args...)
+	killed := program(t, "test/programs/order", args...)
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestClient_KilledAfterSendingGetsTheFirstResultWhenItStartsAgain(t *testing
 		Key      string
 		Replayed bool
 	}
-	second := run[result](t, program(t, "order", args...), nil)
+	second := run[result](t, program(t, "test/programs/order", args...), nil)
 
 	var order e2e.Order
 	if err := json.Unmarshal(first.Body, &order); err != nil {
