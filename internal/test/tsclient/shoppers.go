@@ -21,7 +21,7 @@ const Built = "../../../clients/ts"
 // refund.
 const Operations = 4
 
-// Shopping is what the programs of clients/ts/test are told.
+// Shopping is what the programs of clients/ts/test read.
 type Shopping struct {
 	URL      string    `json:"url"`
 	Bank     string    `json:"bank"`
