@@ -255,6 +255,19 @@ func (p *Server) EnsureDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
+// DropDatabase drops a database, with the connections to it, if it exists.
+func (p *Server) DropDatabase(ctx context.Context, name string) error {
+	conn, err := pgx.Connect(ctx, p.URL(superuser))
+	if err != nil {
+		return fmt.Errorf("drop database %s: %w", name, err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // every statement has committed by itself
+	if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)"); err != nil {
+		return fmt.Errorf("drop database %s: %w", name, err)
+	}
+	return nil
+}
+
 // Stop ends all sessions, shuts the server down, waits for its end and removes
 // temporary files.
 func (p *Server) Stop() error {

@@ -1,0 +1,55 @@
+// Package loopback keeps what a development server hands out on this machine: pages that
+// act for anybody, and tokens of any role.
+package loopback
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Only serves requests that come from this machine and name it as their host. It refuses
+// others with 403. A site whose name resolves to this machine (DNS rebinding) reaches the
+// server, but its own name stays in Host.
+func Only(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLocalPeer(r.RemoteAddr) || !isLocalHost(r.Host) {
+			http.Error(w, "this is served to the machine itself, at a loopback address or localhost", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// SameOrigin serves what [Only] does, and only to scripts of a page of this server. Browsers
+// set Sec-Fetch-Site, and no script can. It refuses other sites, other ports of this
+// machine, links and programs that are no browser with 403.
+func SameOrigin(next http.Handler) http.Handler {
+	return Only(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sites := r.Header.Values("Sec-Fetch-Site"); len(sites) != 1 || sites[0] != "same-origin" {
+			http.Error(w, "this is served to the pages of this server", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}
+
+func isLocalPeer(addr string) bool {
+	peer, err := netip.ParseAddrPort(addr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+// isLocalHost reports whether a Host is localhost or a loopback address, with or without a
+// port.
+func isLocalHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.IsLoopback()
+}
