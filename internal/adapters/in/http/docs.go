@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -12,11 +13,19 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/swaggest/swgui"
 	"github.com/swaggest/swgui/v5/static"
 	"github.com/swaggest/swgui/v5emb"
 
 	openapi "example.com/orders/api"
 )
+
+// docsScript makes a fresh Idempotency-Key for each request that the page sends.
+//
+//go:embed docs.js
+var docsScript []byte
+
+const docsScriptName = "orders.js"
 
 // docs is the documentation page. All its files are embedded, so that it works offline.
 type docs struct {
@@ -35,7 +44,10 @@ func newDocs() (docs, error) {
 	for _, file := range files {
 		assets[strings.TrimSuffix(file.Name(), ".gz")] = true
 	}
-	ui := v5emb.New("Orders", "/openapi.yaml", "/docs")
+	ui := v5emb.NewWithConfig(swgui.Config{
+		AppendHead: `<script src="/docs/` + docsScriptName + `"></script>`,
+		SettingsUI: map[string]string{"plugins": "[SwaggerUIBundle.plugins.DownloadUrl, ...ordersPlugins]"},
+	})("Orders", "/openapi.yaml", "/docs")
 	page := bodyRecorder{header: http.Header{}}
 	ui.ServeHTTP(&page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs"}})
 	return docs{page: page.Bytes(), policy: docsPolicy(page.Bytes()), files: ui, assets: assets}, nil
@@ -87,7 +99,14 @@ const (
 // getDocsAsset serves a file of the page. It checks the name, because the library would
 // answer an unknown one with 404 in plain text.
 func (a *api) getDocsAsset(w http.ResponseWriter, r *http.Request) {
-	if !a.docs.assets[chi.URLParam(r, "asset")] {
+	asset := chi.URLParam(r, "asset")
+	if asset == docsScriptName {
+		w.Header().Set("Cache-Control", revalidated)
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = w.Write(docsScript)
+		return
+	}
+	if !a.docs.assets[asset] {
 		a.notFound(w, r)
 		return
 	}

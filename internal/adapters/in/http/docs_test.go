@@ -103,3 +103,16 @@ func TestDocs_LeaveConditionsAlone(t *testing.T) {
 		}
 	}
 }
+
+// Only orders-dev hands tokens to the page: its script is not part of the service.
+func TestDocs_ScriptKnowsNoToken(t *testing.T) {
+	script := get(t, newPublicAPI(t), "/docs/orders.js", nil)
+	if script.Code != http.StatusOK || !strings.Contains(script.Body.String(), "Idempotency-Key") {
+		t.Fatalf("got %d: %s", script.Code, script.Body)
+	}
+	for _, word := range []string{"token", "authorize", "fetch", "Storage", "cookie"} {
+		if strings.Contains(script.Body.String(), word) {
+			t.Errorf("the script of the page contains %q", word)
+		}
+	}
+}
