@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net/http"
 	"path/filepath"
 
 	"example.com/orders/cmd/orders/app"
@@ -40,6 +41,9 @@ func serve(ctx context.Context, s *servers, out io.Writer) error {
 		return err
 	}
 	defer service.Close()
+	playground := s.newPlayground()
+	defer func() { _ = playground.Close() }() // its replicas have a log of their own
+	service.Wrap(func(api http.Handler) http.Handler { return withPages(api, playground, s.issuer) })
 	events, err := logEvents(s.broker.URL(), log)
 	if err != nil {
 		return err

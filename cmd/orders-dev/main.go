@@ -53,6 +53,8 @@ func execute(ctx context.Context, args, environ []string, out io.Writer) error {
 	switch args[0] {
 	case "token":
 		return token(args[1:], out)
+	case "replica": // how the playground starts this program
+		return replica(ctx, args[1:], environ, out)
 	case "help":
 		return flag.ErrHelp
 	}

@@ -20,10 +20,12 @@ import (
 	"example.com/orders/migrations"
 )
 
-// The databases of the cluster. The double of the card provider has one of its own.
+// The databases of the cluster. The double of the card provider has one of its own, and so
+// has the playground, which empties it when it starts.
 const (
 	ordersDatabase = "orders"
 	stripeDatabase = "provider"
+	playDatabase   = "playground"
 )
 
 // serviceRole is the role that the service connects as. The owner of the database, who
@@ -129,25 +131,38 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 	return nil
 }
 
-// migrate migrates the database as its owner, and lets the service use it with its own
-// role.
-func (s *servers) migrate(ctx context.Context) error {
-	owner := s.postgres.URL(ordersDatabase)
-	err := migrations.Up(ctx, owner)
+// migrate migrates the database, and lets the service use it with its own role.
+func (s *servers) migrate(ctx context.Context) (err error) {
+	err = s.prepare(ctx, ordersDatabase)
 	if errors.Is(err, migrations.ErrBeforeFirstRelease) {
 		return fmt.Errorf("%w: remove its data with `rm -r %s` and start again", err, s.dir)
 	}
-	if err != nil {
+	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, ordersDatabase)
+	return err
+}
+
+// prepare migrates a database as its owner, and grants the service's role what it needs.
+func (s *servers) prepare(ctx context.Context, database string) error {
+	owner := s.postgres.URL(database)
+	if err := migrations.Up(ctx, owner); err != nil {
 		return err
 	}
 	if err := migrations.Grant(ctx, owner, s.cfg.DatabaseRole); err != nil {
 		return err
 	}
-	if err := devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole); err != nil {
-		return err
+	return devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole)
+}
+
+// openPlayDatabase creates the database of the playground anew. It returns its URLs for its
+// owner and for the service.
+func (s *servers) openPlayDatabase(ctx context.Context) (owner, service string, err error) {
+	if err := s.postgres.DropDatabase(ctx, playDatabase); err != nil {
+		return "", "", err
 	}
-	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, ordersDatabase)
-	return nil
+	if err := s.postgres.EnsureDatabase(ctx, playDatabase); err != nil {
+		return "", "", err
+	}
+	return s.postgres.URL(playDatabase), s.postgres.URLAs(serviceRole, playDatabase), s.prepare(ctx, playDatabase)
 }
 
 func (s *servers) startStripe(ctx context.Context) error {

@@ -166,6 +166,9 @@ func newVerifier(ctx context.Context, cfg config.Config, log zerolog.Logger) (*h
 // Handler returns the public API, for callers that serve it themselves.
 func (a *App) Handler() http.Handler { return a.handler }
 
+// Wrap puts a handler before the public API. Call it before [App.Run].
+func (a *App) Wrap(wrap func(api http.Handler) http.Handler) { a.handler = wrap(a.handler) }
+
 // Close closes all connections. It waits for those in use.
 func (a *App) Close() {
 	if a.tokens != nil {

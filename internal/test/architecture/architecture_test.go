@@ -106,10 +106,10 @@ var rules = append(areaRules(), []rule{
 		packages: testHelp + "/memory/...", forbidden: []string{adapters + "/..."},
 	},
 	{
-		name:     "the service contains no development server",
+		name:     "the service contains no development server, page or token",
 		packages: commands + "/orders/...",
 		forbidden: []string{
-			devServers + "/...", "github.com/nats-io/nats-server/v2/...",
+			devServers + "/...", commands + "/orders-dev/...", "github.com/nats-io/nats-server/v2/...",
 		},
 	},
 	{

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/orders/cmd/orders-dev/play"
+	"example.com/orders/internal/core"
+	devissuer "example.com/orders/internal/dev/issuer"
+	"example.com/orders/internal/dev/loopback"
+)
+
+// pageTokenTTL is how long a token of the reference page is valid. The page asks for a new
+// one with each request.
+const pageTokenTTL = 5 * time.Minute
+
+//go:embed docs.js
+var docsScript []byte
+
+// withPages serves the pages of orders-dev before the API of the service: the playground,
+// and what lets the reference page send requests with a token.
+func withPages(api http.Handler, playground *play.Playground, issuer *devissuer.Issuer) http.Handler {
+	plays, tokens := playground.Handler(), loopback.SameOrigin(serveToken(issuer))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch path := r.URL.Path; {
+		case path == "/play", strings.HasPrefix(path, "/play/"):
+			plays.ServeHTTP(w, r)
+		case path == "/docs/token" && r.Method == http.MethodPost:
+			tokens.ServeHTTP(w, r)
+		case path == "/docs/orders.js" && r.Method == http.MethodGet:
+			api.ServeHTTP(w, r)
+			_, _ = w.Write(docsScript) // the page loads both as one
+		default:
+			api.ServeHTTP(w, r)
+		}
+	})
+}
+
+// The subject of the tokens of each role on the reference page. Its examples are theirs.
+var subjects = map[core.Role]string{
+	core.Customer: seedCustomer, core.Seller: seedSeller, core.Admin: "admin", core.System: "billing",
+}
+
+// serveToken hands a token of a role to the reference page, which keeps it in memory.
+func serveToken(issuer *devissuer.Issuer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		role, known := core.ParseRole(r.URL.Query().Get("role"))
+		if !known {
+			http.Error(w, "role is customer, seller, admin or system", http.StatusBadRequest)
+			return
+		}
+		signed, err := issuer.Token(subjects[role], []string{string(role)}, pageTokenTTL)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_ = json.NewEncoder(w).Encode(map[string]string{"subject": subjects[role], "token": signed})
+	})
+}
+
+// newPlayground returns the playground, which has started nothing yet.
+func (s *servers) newPlayground() *play.Playground {
+	return play.New(play.Config{
+		OpenDatabase: s.openPlayDatabase,
+		Environ:      s.serviceEnviron(),
+		Token: func(subject, role string) (string, error) {
+			return s.issuer.Token(subject, []string{role}, tokenTTL)
+		},
+		Log: s.out,
+	})
+}
+
+// replica runs the service for the playground, which names it.
+func replica(ctx context.Context, args, environ []string, out io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("usage: orders-dev replica NAME")
+	}
+	return play.RunReplica(ctx, args[0], environ, os.Stdin, out)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/cmd/orders-dev/play"
+)
+
+// TestMain lets the playground start replicas from the program of the tests.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "replica" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// post sends what the script of a page sends.
+func (d *running) post(t *testing.T, path string, header http.Header) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = header
+	if host := header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return response
+}
+
+var fromThePage = http.Header{"Sec-Fetch-Site": {"same-origin"}}
+
+// press presses a button of the playground, and returns the entries of the time line.
+func (d *running) press(t *testing.T, scenario string) []play.Entry {
+	t.Helper()
+	response := d.post(t, "/play/"+scenario, fromThePage)
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: status %d", scenario, response.StatusCode)
+	}
+	var entries []play.Entry
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		var entry play.Entry
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry.Kind == "error" {
+			t.Fatalf("%s: %s", scenario, entry.Text)
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// outcomes returns how the attempts of a scenario ended, the first one first: the status that
+// the client got, and the effect.
+func outcomes(entries []play.Entry) []string {
+	var ended []string
+	for _, e := range entries {
+		if e.Kind == "attempt" && !e.Attempt.Pending {
+			status := http.StatusText(e.Attempt.Status)
+			if e.Attempt.Lost != nil {
+				status = "lost"
+			}
+			ended = append(ended, strings.TrimSpace(status+" "+string(e.Attempt.Effect)))
+		}
+	}
+	return ended
+}
+
+// state returns the last state that a scenario told.
+func state(t *testing.T, entries []play.Entry) play.State {
+	t.Helper()
+	last := entries[len(entries)-1]
+	if last.Kind != "state" {
+		t.Fatalf("the last entry is %+v", last)
+	}
+	return *last.State
+}
+
+func TestPlayground_EachScenarioPaysOnce(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, newDir(t))
+	for _, c := range []struct {
+		scenario string
+		want     []string
+	}{
+		{"pay", []string{"OK committed"}},
+		{"pay", []string{"OK replayed"}},
+		{"lose", []string{"lost committed", "OK replayed"}},
+		{"change", []string{"Conflict refused"}},
+		{"race", []string{"OK committed", "OK replayed"}},
+		{"kill", []string{"rolled back", "OK committed"}},
+		{"expire", []string{"OK committed", "OK recognised"}},
+		{"order", nil},
+		{"change", []string{"OK committed", "Conflict refused"}},
+	} {
+		entries := d.press(t, c.scenario)
+		got := outcomes(entries)
+		if c.scenario == "race" {
+			slices.Sort(got) // either replica may win
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.scenario, diff)
+		}
+		for _, e := range entries {
+			if e.Kind == "verdict" && !e.Right {
+				t.Errorf("%s: %s", c.scenario, e.Text)
+			}
+		}
+		last := state(t, entries)
+		if paid := len(c.want) > 0; last.Paid != paid || (paid && last.Payments != 1) {
+			t.Errorf("%s: the order has %d payments", c.scenario, last.Payments)
+		}
+	}
+	d.stop(t)
+}
+
+// A kill is one: the replica has another process afterwards. All of them end with orders-dev.
+func TestPlayground_ReplicasAreProcessesThatEndWithIt(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, newDir(t))
+	before, after := state(t, d.press(t, "open")), state(t, d.press(t, "kill"))
+	if before.Replicas[0].PID == after.Replicas[0].PID || before.Replicas[1] != after.Replicas[1] {
+		t.Errorf("replicas %v before the kill and %v after it", before.Replicas, after.Replicas)
+	}
+
+	d.stop(t)
+
+	for _, r := range append(before.Replicas, after.Replicas...) {
+		if err := syscall.Kill(r.PID, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d of replica %s: %v", r.PID, r.Name, err)
+		}
+	}
+}
+
+// Each start of the playground begins with an empty database, whatever the last one left.
+func TestPlayground_StartsWhenItIsOpened(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	for range 2 {
+		d := startDev(t, dir)
+		if status := d.get(t, "/play", ""); status != http.StatusOK {
+			t.Errorf("the page has the status %d", status)
+		}
+		if got := state(t, d.press(t, "pay")); got.Order != 1 || len(got.Ledger) != 2 {
+			t.Errorf("the first order is %d, the ledger %v", got.Order, got.Ledger)
+		}
+		d.stop(t)
+	}
+}
+
+func TestPages_AnswerOnlyTheirOwnScripts(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, newDir(t))
+	for name, header := range map[string]http.Header{
+		"no browser":      {},
+		"another site":    {"Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://attacker.example"}},
+		"another port":    {"Sec-Fetch-Site": {"same-site"}, "Origin": {"http://127.0.0.1:1"}},
+		"a link":          {"Sec-Fetch-Site": {"none"}},
+		"another address": {"Sec-Fetch-Site": {"same-origin"}, "Host": {"attacker.example:8080"}},
+	} {
+		for _, path := range []string{"/docs/token?role=admin", "/play/open", "/play/pay"} {
+			response := d.post(t, path, header)
+			if response.StatusCode != http.StatusForbidden || response.Header.Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s, %s: status %d, headers %v", name, path, response.StatusCode, response.Header)
+			}
+		}
+	}
+	if status := d.get(t, "/docs/token?role=admin", ""); status != http.StatusNotFound {
+		t.Errorf("GET of a token: status %d, want 404", status)
+	}
+	d.stop(t)
+}
+
+func TestPages_TokenIsOfTheRoleThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, newDir(t))
+	for role, want := range map[string]int{"customer": http.StatusForbidden, "admin": http.StatusOK} {
+		response := d.post(t, "/docs/token?role="+role, fromThePage)
+		var handed struct{ Subject, Token string }
+		if err := json.NewDecoder(response.Body).Decode(&handed); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.get(t, "/admin/audit-log", handed.Token); got != want {
+			t.Errorf("%s (%s) reads the audit log: status %d, want %d", role, handed.Subject, got, want)
+		}
+		if cache := response.Header.Get("Cache-Control"); cache != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", role, cache)
+		}
+	}
+	if response := d.post(t, "/docs/token?role=king", fromThePage); response.StatusCode != http.StatusBadRequest {
+		t.Errorf("role king: status %d, want 400", response.StatusCode)
+	}
+	d.stop(t)
+}

@@ -1,0 +1,124 @@
+package play
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Attempt is one try to send a payment: what was sent, and what came back.
+type Attempt struct {
+	Number  int    `json:"number"`
+	Order   int64  `json:"order"`
+	Replica string `json:"replica"`
+	PID     int    `json:"pid"` // of the replica
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+	Key     string `json:"key"`
+	Body    string `json:"body"`
+
+	Pending  bool   `json:"pending"` // true until the attempt has ended
+	Status   int    `json:"status"`  // 0 when the client got no response
+	Result   string `json:"result"`  // Idempotency-Result
+	Replayed bool   `json:"replayed"`
+	Response string `json:"response"` // the body, or why there is none
+	Lost     *Lost  `json:"lost"`     // what the network lost
+	Effect   effect `json:"effect"`
+	Millis   int64  `json:"millis"`
+}
+
+// effect is what an attempt did in the database.
+type effect string
+
+const (
+	committed  effect = "committed"   // the payment and its record were written
+	replayed   effect = "replayed"    // the stored response was read
+	recognised effect = "recognised"  // the unique index beside the payment knew the key
+	refused    effect = "refused"     // nothing was written
+	rolledBack effect = "rolled back" // the transaction ended without COMMIT
+	unknown    effect = "unknown"
+)
+
+// client is the customer's side of the network.
+type client struct{ http *http.Client }
+
+// newClient returns a client with a connection for each request: net/http would repeat a
+// request with an Idempotency-Key whose reused connection broke, and nobody would see it.
+func newClient() client {
+	return client{&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}}
+}
+
+// send sends an attempt to a server and records what came back.
+func (c client) send(ctx context.Context, a *Attempt, server, token string) {
+	started := time.Now()
+	response, err := c.call(ctx, a.Method, server+a.Path, token, a.Key, a.Body)
+	a.Pending, a.Millis = false, time.Since(started).Milliseconds()
+	if err != nil {
+		a.Response, a.Effect = "The connection closed before a response arrived.", unknown
+		return
+	}
+	a.Status, a.Response = response.status, strings.TrimSpace(string(response.body))
+	a.Result = response.header.Get("Idempotency-Result")
+	a.Replayed = response.header.Get("Idempotent-Replayed") == "true"
+	a.Effect = effectOf(a.Status, a.Result, a.Replayed)
+}
+
+// effectOf returns what a response says about the effect of its request.
+func effectOf(status int, result string, wasReplayed bool) effect {
+	switch {
+	case wasReplayed:
+		return replayed
+	case result == "reused":
+		return recognised
+	case status < http.StatusMultipleChoices && result == "created":
+		return committed
+	case status < http.StatusInternalServerError:
+		return refused
+	}
+	return unknown
+}
+
+// answer is a response that has been read.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (c client) call(ctx context.Context, method, url, token, key, body string) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	read, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, read}, err
+}
+
+// must calls the API for what the playground itself needs, and decodes the response.
+func (c client) must(ctx context.Context, into any, method, url, token, key, body string) error {
+	got, err := c.call(ctx, method, url, token, key, body)
+	if err != nil {
+		return err
+	}
+	if got.status >= http.StatusMultipleChoices {
+		return fmt.Errorf("%s %s: status %d: %s", method, url, got.status, got.body)
+	}
+	return json.NewDecoder(bytes.NewReader(got.body)).Decode(into)
+}

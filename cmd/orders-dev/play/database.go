@@ -1,0 +1,119 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// database is the playground's database, read and changed as its owner: beside the
+// service, and not through it.
+type database struct{ pool *pgxpool.Pool }
+
+func openDatabase(ctx context.Context, url string) (database, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return database{}, err
+	}
+	cfg.MaxConns = 4
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	return database{pool}, err
+}
+
+// LedgerEntry is a row of ledger_entry that changed the customer's balance.
+type LedgerEntry struct {
+	ID           int64  `json:"id"`
+	Kind         string `json:"kind"`
+	Order        *int64 `json:"order"` // null for a credit
+	Amount       string `json:"amount"`
+	BalanceAfter string `json:"balance_after"`
+}
+
+// ledger returns the latest entries of a customer, the newest first.
+func (d database) ledger(ctx context.Context, customer string, limit int) ([]LedgerEntry, error) {
+	rows, err := d.pool.Query(ctx, `
+		SELECT e.id, e.kind, p.order_id, e.amount::numeric(19,2)::text, e.balance_after::numeric(19,2)::text
+		FROM ledger_entry e LEFT JOIN payment p ON p.id = e.payment_id
+		WHERE e.customer_id = $1 AND e.balance_after IS NOT NULL
+		ORDER BY e.position DESC LIMIT $2`, customer, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[LedgerEntry])
+}
+
+// Record is a row of idempotency_record.
+type Record struct {
+	Key       string    `json:"key"`
+	Status    int       `json:"status"`
+	ExpiresAt time.Time `json:"expires_at"`
+	Expired   bool      `json:"expired"`
+}
+
+// record returns the record of a key, or nil.
+func (d database) record(ctx context.Context, key string) (*Record, error) {
+	rows, err := d.pool.Query(ctx, `
+		SELECT key, status, expires_at, expires_at <= clock_timestamp() FROM idempotency_record WHERE key = $1`, key)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByPos[Record])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// expire lets the record of a key expire, as it does when its time to live is over.
+func (d database) expire(ctx context.Context, key string) error {
+	_, err := d.pool.Exec(ctx, `UPDATE idempotency_record SET expires_at = now() - interval '1 second' WHERE key = $1`, key)
+	return err
+}
+
+// payments counts the payments of an order, and what the ledger has moved for them.
+func (d database) payments(ctx context.Context, orderID int64) (payments, entries int, err error) {
+	err = d.pool.QueryRow(ctx, `
+		SELECT (SELECT count(*) FROM payment WHERE order_id = $1),
+		       (SELECT count(*) FROM ledger_entry e JOIN payment p ON p.id = e.payment_id WHERE p.order_id = $1)`,
+		orderID).Scan(&payments, &entries)
+	return payments, entries, err
+}
+
+// rowLock holds a customer's balance, so that a payment stops in the middle of its
+// transaction.
+type rowLock struct {
+	pool *pgxpool.Pool
+	conn *pgx.Conn
+}
+
+func (d database) lockBalance(ctx context.Context, customer string) (*rowLock, error) {
+	pooled, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &rowLock{d.pool, pooled.Hijack()}
+	if _, err := l.conn.Exec(ctx, `BEGIN`); err != nil {
+		l.release()
+		return nil, err
+	}
+	if _, err := l.conn.Exec(ctx, `SELECT FROM balance WHERE customer_id = $1 FOR UPDATE`, customer); err != nil {
+		l.release()
+		return nil, err
+	}
+	return l, nil
+}
+
+// awaitWaiter waits until a transaction of a replica waits for the row.
+func (l *rowLock) awaitWaiter(ctx context.Context) error {
+	return poll(ctx, "a payment waits for the locked balance", func() (waits bool, err error) {
+		err = l.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid)))`,
+			l.conn.PgConn().PID()).Scan(&waits)
+		return waits, err
+	})
+}
+
+// release ends the transaction, by closing its connection.
+func (l *rowLock) release() { _ = l.conn.Close(context.Background()) }

@@ -1,0 +1,84 @@
+package play
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// network carries requests from the client to one replica, over sockets, and responses
+// back. It can lose a response: the replica has committed and answered, and the client
+// sees its connection close.
+type network struct {
+	url    string
+	server *http.Server
+
+	mu   sync.Mutex
+	lose bool
+	lost *Lost
+}
+
+// Lost is a response that a replica sent and that the client did not get.
+type Lost struct {
+	Status int    `json:"status"`
+	Result string `json:"result"` // Idempotency-Result
+}
+
+// openNetwork opens a way to a replica. target returns the replica's address.
+func openNetwork(ctx context.Context, target func() string) (*network, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	n := &network{url: "http://" + ln.Addr().String()}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: target()}) },
+		// A connection for each request: net/http would repeat a request whose reused
+		// connection broke.
+		Transport:      &http.Transport{DisableKeepAlives: true},
+		ModifyResponse: n.pass,
+		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:       log.New(io.Discard, "", 0),
+	}
+	n.server = &http.Server{Handler: proxy, ReadHeaderTimeout: 5 * time.Second, ErrorLog: proxy.ErrorLog}
+	go func() { _ = n.server.Serve(ln) }()
+	return n, nil
+}
+
+// pass lets a response through, unless it has to be lost.
+func (n *network) pass(response *http.Response) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.lose {
+		return nil
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // the replica has sent all of it
+	_ = response.Body.Close()
+	n.lose = false
+	n.lost = &Lost{response.StatusCode, response.Header.Get("Idempotency-Result")}
+	panic(http.ErrAbortHandler) // closes the client's connection
+}
+
+// loseNext loses the next response.
+func (n *network) loseNext() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lose, n.lost = true, nil
+}
+
+// takeLost returns the response that was lost, once.
+func (n *network) takeLost() *Lost {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	lost := n.lost
+	n.lost, n.lose = nil, false
+	return lost
+}
+
+func (n *network) close() { _ = n.server.Close() }

@@ -1,0 +1,160 @@
+// Package play is the playground of orders-dev: a page on which a person breaks things, and
+// sees that a payment takes effect once. Nothing is simulated. Two replicas of the service
+// run as processes on a database of their own; the network before them loses responses; a
+// kill is SIGKILL.
+//
+// The page presses a button with POST /play/…, and reads the steps as they happen: one
+// [Entry] a line, as JSON.
+package play
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"example.com/orders/internal/dev/loopback"
+)
+
+// timeout bounds one scenario.
+const timeout = 45 * time.Second
+
+// policy is the Content-Security-Policy of the page: it loads its own two files, and calls
+// nobody else.
+const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"connect-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'"
+
+//go:embed page
+var page embed.FS
+
+// Config is what the playground needs of orders-dev.
+type Config struct {
+	// OpenDatabase creates an empty database with the schema of the service. It returns its
+	// URLs for its owner, and for the role that replicas connect as.
+	OpenDatabase func(ctx context.Context) (owner, service string, err error)
+	// Environ configures the replicas, which set the database and the ports themselves.
+	Environ []string
+	// Token returns a token that the replicas accept.
+	Token func(subject, role string) (string, error)
+	// Log gets the logs of the replicas.
+	Log io.Writer
+}
+
+// Playground serves the page and runs its scenarios, one at a time. It starts replicas when
+// the page is first opened.
+type Playground struct {
+	cfg Config
+
+	mu     sync.Mutex
+	stage  *stage
+	closed bool
+}
+
+// New returns a playground that has started nothing yet.
+func New(cfg Config) *Playground { return &Playground{cfg: cfg} }
+
+// Handler serves /play and what is below it, to this machine only.
+func (p *Playground) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /play", serveFile("page.html", "text/html; charset=utf-8"))
+	mux.HandleFunc("GET /play/page.css", serveFile("page.css", "text/css; charset=utf-8"))
+	mux.HandleFunc("GET /play/page.js", serveFile("page.js", "text/javascript; charset=utf-8"))
+	mux.Handle("POST /play/open", loopback.SameOrigin(p.serve(func(*play, context.Context) error { return nil })))
+	for name, scenario := range scenarios {
+		mux.Handle("POST /play/"+name, loopback.SameOrigin(p.serve(scenario)))
+	}
+	return loopback.Only(mux)
+}
+
+func serveFile(name, contentType string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		content, err := page.ReadFile("page/" + name)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		h := w.Header()
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Type", contentType)
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		_, _ = w.Write(content)
+	}
+}
+
+// serve runs a scenario and streams its steps. A page that is closed does not stop it: what
+// it broke has to be repaired.
+func (p *Playground) serve(scenario func(*play, context.Context) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
+		defer cancel()
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		p.run(ctx, scenario, teller(w))
+	})
+}
+
+// teller returns a function that writes entries to a page, which may be gone.
+func teller(w http.ResponseWriter) func(Entry) {
+	var mu sync.Mutex // the attempts of a race end in any order
+	flush := http.NewResponseController(w)
+	return func(e Entry) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = json.NewEncoder(w).Encode(e)
+		_ = flush.Flush()
+	}
+}
+
+// run runs a scenario, and tells the state that it led to.
+func (p *Playground) run(ctx context.Context, scenario func(*play, context.Context) error, tell func(Entry)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		tell(Entry{Kind: "error", Text: "orders-dev is stopping"})
+		return
+	}
+	if err := p.open(ctx); err != nil {
+		tell(Entry{Kind: "error", Text: "The playground could not start: " + err.Error()})
+		return
+	}
+	if err := p.stage.startReplicas(ctx, func(*replica) {}); err != nil { // a scenario may have failed
+		tell(Entry{Kind: "error", Text: err.Error()})
+		return
+	}
+	if err := scenario(&play{p.stage, tell}, ctx); err != nil {
+		tell(Entry{Kind: "error", Text: err.Error()})
+	}
+	state, err := p.stage.state(ctx)
+	if err != nil {
+		tell(Entry{Kind: "error", Text: err.Error()})
+		return
+	}
+	tell(Entry{Kind: "state", State: &state})
+}
+
+// open sets the stage, unless it is there. The caller holds mu.
+func (p *Playground) open(ctx context.Context) (err error) {
+	if p.stage == nil {
+		p.stage, err = openStage(ctx, p.cfg)
+	}
+	return err
+}
+
+// Close stops the replicas. Scenarios are refused afterwards.
+func (p *Playground) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.stage != nil {
+		p.stage.close()
+		p.stage = nil
+	}
+	return nil
+}

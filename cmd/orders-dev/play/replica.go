@@ -1,0 +1,164 @@
+package play
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"example.com/orders/cmd/orders/app"
+	"example.com/orders/internal/config"
+)
+
+// listening is what a replica prints before its address.
+const listening = "listening on "
+
+// RunReplica runs the service, as orders serve does, until ctx or in ends. It prints its
+// address in the first line, and then its log. The playground holds the other end of in,
+// so that a replica never outlives it.
+func RunReplica(ctx context.Context, name string, environ []string, in io.Reader, out io.Writer) error {
+	cfg, err := config.Read(environ)
+	if err != nil {
+		return err
+	}
+	log := app.NewLog(cfg, out).With().Str("replica", name).Logger()
+	app.SetDefaultLog(log)
+	ln, err := app.Listen(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	service, err := app.New(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	if _, err := fmt.Fprintln(out, listening+ln.Public.Addr().String()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { _, _ = io.Copy(io.Discard, in); cancel() }()
+	return service.Run(ctx, ln, 0)
+}
+
+// replica is the service in a process of its own.
+type replica struct {
+	name    string
+	environ []string
+	log     io.Writer
+
+	addr  string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ended chan struct{} // closed when the process has ended
+}
+
+// start starts the process, and returns when it is ready.
+func (r *replica) start(ctx context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, "replica", r.name)
+	cmd.Env, cmd.Stderr = r.environ, r.log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start replica %s: %w", r.name, err)
+	}
+	r.cmd, r.stdin, r.ended = cmd, stdin, make(chan struct{})
+	output := bufio.NewReader(stdout)
+	first, err := output.ReadString('\n')
+	go func(ended chan struct{}) {
+		_, _ = io.Copy(r.log, output) // until the process has ended
+		_ = cmd.Wait()
+		close(ended)
+	}(r.ended)
+	addr, found := strings.CutPrefix(strings.TrimSpace(first), listening)
+	if err != nil || !found {
+		return fmt.Errorf("start replica %s: it printed %q", r.name, first)
+	}
+	r.addr = addr
+	return r.awaitReady(ctx)
+}
+
+// awaitReady waits until the replica serves requests.
+func (r *replica) awaitReady(ctx context.Context) error {
+	return poll(ctx, fmt.Sprintf("replica %s is ready", r.name), func() (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url()+"/health/ready", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // not ready
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK, nil
+	})
+}
+
+func (r *replica) url() string { return "http://" + r.addr }
+
+// pid returns the id of the process, or 0 when none runs.
+func (r *replica) pid() int {
+	if !r.running() {
+		return 0
+	}
+	return r.cmd.Process.Pid
+}
+
+func (r *replica) running() bool {
+	if r.cmd == nil {
+		return false
+	}
+	select {
+	case <-r.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the process with SIGKILL, which it can neither catch nor delay.
+func (r *replica) kill() error {
+	err := r.cmd.Process.Kill()
+	<-r.ended
+	return err
+}
+
+// stop lets the process answer what it has accepted, and end.
+func (r *replica) stop() {
+	if r.cmd != nil {
+		_ = r.stdin.Close()
+		<-r.ended
+	}
+}
+
+// poll waits until a condition holds.
+func poll(ctx context.Context, what string, condition func() (bool, error)) error {
+	retry := time.NewTicker(20 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		if holds, err := condition(); holds || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w", what, ctx.Err())
+		case <-retry.C:
+		}
+	}
+}
