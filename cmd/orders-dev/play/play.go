@@ -96,12 +96,12 @@ func (p *Playground) serve(scenario func(*play, context.Context) error) http.Han
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		p.run(ctx, scenario, teller(w))
+		p.run(ctx, scenario, reporter(w))
 	})
 }
 
-// teller returns a function that writes entries to a page, which may be gone.
-func teller(w http.ResponseWriter) func(Entry) {
+// reporter returns a function that writes entries to a page, which may be gone.
+func reporter(w http.ResponseWriter) func(Entry) {
 	var mu sync.Mutex // the attempts of a race end in any order
 	flush := http.NewResponseController(w)
 	return func(e Entry) {
@@ -112,31 +112,31 @@ func teller(w http.ResponseWriter) func(Entry) {
 	}
 }
 
-// run runs a scenario, and tells the state that it led to.
-func (p *Playground) run(ctx context.Context, scenario func(*play, context.Context) error, tell func(Entry)) {
+// run runs a scenario, and reports the state that it led to.
+func (p *Playground) run(ctx context.Context, scenario func(*play, context.Context) error, report func(Entry)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		tell(Entry{Kind: "error", Text: "orders-dev is stopping"})
+		report(Entry{Kind: "error", Text: "orders-dev is stopping"})
 		return
 	}
 	if err := p.open(ctx); err != nil {
-		tell(Entry{Kind: "error", Text: "The playground could not start: " + err.Error()})
+		report(Entry{Kind: "error", Text: "The playground could not start: " + err.Error()})
 		return
 	}
 	if err := p.stage.startReplicas(ctx, func(*replica) {}); err != nil { // a scenario may have failed
-		tell(Entry{Kind: "error", Text: err.Error()})
+		report(Entry{Kind: "error", Text: err.Error()})
 		return
 	}
-	if err := scenario(&play{p.stage, tell}, ctx); err != nil {
-		tell(Entry{Kind: "error", Text: err.Error()})
+	if err := scenario(&play{p.stage, report}, ctx); err != nil {
+		report(Entry{Kind: "error", Text: err.Error()})
 	}
 	state, err := p.stage.state(ctx)
 	if err != nil {
-		tell(Entry{Kind: "error", Text: err.Error()})
+		report(Entry{Kind: "error", Text: err.Error()})
 		return
 	}
-	tell(Entry{Kind: "state", State: &state})
+	report(Entry{Kind: "state", State: &state})
 }
 
 // open sets the stage, unless it is there. The caller holds mu.

@@ -41,18 +41,18 @@ var scenarios = map[string]func(*play, context.Context) error{
 	"order":  (*play).order,
 }
 
-// play is one scenario that runs on the stage. It tells each step.
+// play is one scenario that runs on the stage. It reports each step.
 type play struct {
 	*stage
-	tell func(Entry)
+	report func(Entry)
 }
 
 func (p *play) note(format string, args ...any) {
-	p.tell(Entry{Kind: "note", Text: fmt.Sprintf(format, args...)})
+	p.report(Entry{Kind: "note", Text: fmt.Sprintf(format, args...)})
 }
 
 func (p *play) fault(format string, args ...any) {
-	p.tell(Entry{Kind: "fault", Text: fmt.Sprintf(format, args...)})
+	p.report(Entry{Kind: "fault", Text: fmt.Sprintf(format, args...)})
 }
 
 // pay sends the payment, to the other replica each time.
@@ -161,7 +161,7 @@ func (p *play) killDuring(ctx context.Context, victim *replica) error {
 	} else if payments == 0 {
 		a.Effect = rolledBack
 	}
-	p.tell(Entry{Kind: "attempt", Attempt: a})
+	p.report(Entry{Kind: "attempt", Attempt: a})
 	return nil
 }
 
@@ -217,17 +217,17 @@ func (p *play) attempt(i int, body string) *Attempt {
 		Key: p.key, Body: body, Pending: true,
 	}
 	begun := *a
-	p.tell(Entry{Kind: "attempt", Attempt: &begun})
+	p.report(Entry{Kind: "attempt", Attempt: &begun})
 	return a
 }
 
-// run sends an attempt and tells how it ended.
+// run sends an attempt and reports how it ended.
 func (p *play) run(ctx context.Context, i int, a *Attempt) {
 	p.client.send(ctx, a, p.networks[i].url, p.customerToken)
 	if a.Lost = p.networks[i].takeLost(); a.Lost != nil {
 		a.Effect = effectOf(a.Lost.Status, a.Lost.Result, false)
 	}
-	p.tell(Entry{Kind: "attempt", Attempt: a})
+	p.report(Entry{Kind: "attempt", Attempt: a})
 }
 
 // send sends the payment of the order to a replica.
@@ -237,12 +237,12 @@ func (p *play) send(ctx context.Context, i int, body string) *Attempt {
 	return a
 }
 
-// judge tells whether the balance moved once.
+// judge reports whether the balance moved once.
 func (p *play) judge(ctx context.Context) error {
 	text, right, err := p.verdict(ctx)
 	if err != nil {
 		return err
 	}
-	p.tell(Entry{Kind: "verdict", Text: text, Right: right})
+	p.report(Entry{Kind: "verdict", Text: text, Right: right})
 	return nil
 }
