@@ -38,7 +38,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts
+.PHONY: help run new test test-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ test-cards: need-go ## reconcile a random mix of a thousand card payments, about
 test-browser: need-go need-chromium internal/test/browser/node_modules clients/ts/build ## run the tests that need a browser, which is Chromium
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(TESTFLAGS) -tags=browser ./internal/test/browser
+
+screenshot: need-go need-chromium ## renew the pictures of /play in docs/
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	SCREENSHOTS=$(CURDIR)/docs bin/testcluster go test -count=1 -tags=browser -run Screenshot ./internal/test/browser
 
 test-new: need-go ## make both copies of `make new` and run their tests, about four minutes
 	go test -count=1 -timeout=30m -v ./internal/new -run TestCopies -full
