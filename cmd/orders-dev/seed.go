@@ -7,6 +7,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
 )
 
 // The people and the product of the printed session, and of the examples of the contract.
@@ -16,14 +17,24 @@ const (
 	seedSKU      = "tea"
 )
 
-// seed creates the product, unless there is one from an earlier run.
+// seed creates the product, and credits the customer with 5000 roubles, unless an earlier run
+// did so.
 func (s *servers) seed(ctx context.Context) error {
 	db, err := postgres.Open(ctx, postgres.Config{URL: s.cfg.DatabaseURL, MaxConns: 1})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	orders := &order.Service{Store: db.Orders()}
+	if err := seedProduct(ctx, &order.Service{Store: db.Orders()}); err != nil {
+		return fmt.Errorf("create the product %s: %w", seedSKU, err)
+	}
+	if err := seedBalance(ctx, &payment.Service{Store: db.Payments()}); err != nil {
+		return fmt.Errorf("credit %s: %w", seedCustomer, err)
+	}
+	return nil
+}
+
+func seedProduct(ctx context.Context, orders *order.Service) error {
 	if _, err := orders.GetProduct(ctx, seedSKU); err == nil {
 		return nil
 	}
@@ -35,8 +46,19 @@ func (s *servers) seed(ctx context.Context) error {
 	_, _, err = orders.PutProduct(ctx, seller, order.PutProduct{
 		SKU: seedSKU, Name: "Tea, 100 g", Price: price, OnHand: new(int64(1000)),
 	})
+	return err
+}
+
+// seedBalance credits the customer with one key in all runs: the second line of defence
+// lets it take effect in the first one.
+func seedBalance(ctx context.Context, payments *payment.Service) error {
+	amount, err := core.ParseMoney("5000.00", "RUB")
 	if err != nil {
-		return fmt.Errorf("create the product %s: %w", seedSKU, err)
+		return err
 	}
-	return nil
+	billing := core.Actor{Subject: "billing", Roles: []core.Role{core.System}}
+	_, _, err = payments.CreditBalance(ctx, billing, payment.ChangeBalance{
+		CustomerID: seedCustomer, Amount: amount, Description: "seed of orders-dev", Key: "orders-dev-seed",
+	})
+	return err
 }

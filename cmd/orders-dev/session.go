@@ -25,7 +25,6 @@ func printSession(out io.Writer, url string, issuer *devissuer.Issuer) error {
 	for _, who := range []struct{ name, sub, role string }{
 		{"Customer", seedCustomer, "customer"},
 		{"Seller", seedSeller, "seller"},
-		{"System", "billing", "system"},
 	} {
 		signed, err := issuer.Token(who.sub, []string{who.role}, tokenTTL)
 		if err != nil {

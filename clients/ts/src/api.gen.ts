@@ -305,7 +305,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -325,7 +325,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -348,7 +348,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -371,7 +371,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -394,7 +394,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -417,7 +417,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -440,7 +440,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -463,7 +463,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 501 */
+                /** @example 1 */
                 payment_id: components["parameters"]["PaymentInPath"];
             };
             cookie?: never;
@@ -553,7 +553,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example 77 */
+                /** @example 1 */
                 refund_id: components["parameters"]["RefundInPath"];
             };
             cookie?: never;
@@ -1197,19 +1197,19 @@ export interface components {
          * @example 5f0c6d1e-pay-1041
          */
         KeyInPath: components["schemas"]["IdempotencyKey"];
-        /** @example 1041 */
+        /** @example 1 */
         OrderInPath: components["schemas"]["ResourceID"];
         /** @description The `next_cursor` of the previous page. */
         PageCursor: components["schemas"]["Cursor"];
         /** @description The maximum number of entries on a page. */
         PageLimit: number;
-        /** @example 501 */
+        /** @example 1 */
         PaymentInPath: components["schemas"]["ResourceID"];
         /** @example tea */
         ProductInPath: components["schemas"]["SKU"];
         /** @description Return only what was created with this reference. */
         ReferenceFilter: components["schemas"]["Reference"];
-        /** @example 77 */
+        /** @example 1 */
         RefundInPath: components["schemas"]["ResourceID"];
         /** @description Return only orders with this status. */
         StatusFilter: components["schemas"]["OrderStatusFilter"];
@@ -1920,7 +1920,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -1951,7 +1951,7 @@ export interface operations {
                 "Idempotency-Key": components["parameters"]["KeyHeader"];
             };
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -2006,7 +2006,7 @@ export interface operations {
                 "Idempotency-Key": components["parameters"]["KeyHeader"];
             };
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -2088,7 +2088,7 @@ export interface operations {
                 "Idempotency-Key": components["parameters"]["KeyHeader"];
             };
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -2141,7 +2141,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -2172,7 +2172,7 @@ export interface operations {
                 "Idempotency-Key": components["parameters"]["KeyHeader"];
             };
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -2225,7 +2225,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 1041 */
+                /** @example 1 */
                 order_id: components["parameters"]["OrderInPath"];
             };
             cookie?: never;
@@ -2277,7 +2277,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 501 */
+                /** @example 1 */
                 payment_id: components["parameters"]["PaymentInPath"];
             };
             cookie?: never;
@@ -2488,7 +2488,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 77 */
+                /** @example 1 */
                 refund_id: components["parameters"]["RefundInPath"];
             };
             cookie?: never;
