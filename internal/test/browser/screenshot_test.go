@@ -24,10 +24,10 @@ func TestScreenshot_OfThePlayground(t *testing.T) {
 		t.Skip("make screenshot says where the pictures go")
 	}
 	p := openPlayground(t)
-	p.press(t, "lose")
 	p.press(t, "kill")
+	p.press(t, "lose")
 	for _, scheme := range []string{"light", "dark"} {
-		p.Do(t, chromedp.EmulateViewport(1280, 900), prefer(scheme))
+		p.Do(t, chromedp.EmulateViewport(1280, 920), prefer(scheme))
 		picture := Get(t, p.Tab, chromedp.CaptureScreenshot())
 		if err := os.WriteFile(filepath.Join(folder, "play-"+scheme+".png"), compress(t, picture), 0o644); err != nil { //nolint:gosec // for everybody
 			t.Fatal(err)
