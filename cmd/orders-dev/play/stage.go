@@ -19,7 +19,7 @@ const (
 	billing  = "billing"
 
 	product = `{"name": "Tea, 100 g", "price": {"amount": "499.50", "currency": "RUB"}, "on_hand": 1000000}`
-	credit  = `{"amount": {"amount": "10000.00", "currency": "RUB"}, "description": "play money"}`
+	topUp   = `{"amount": {"amount": "10000.00", "currency": "RUB"}, "description": "play money"}`
 	basket  = `{"items": [{"sku": "tea", "quantity": 2}]}`
 	price   = "999.00" // of the basket
 )
@@ -136,7 +136,7 @@ func (s *stage) newOrder(ctx context.Context) (err error) {
 func (s *stage) credit(ctx context.Context) (err error) {
 	var ignored any
 	err = s.client.must(ctx, &ignored, http.MethodPost, s.api()+"/customers/"+customer+"/balance/credit",
-		s.systemToken, "credit-"+rand.Text(), credit)
+		s.systemToken, "credit-"+rand.Text(), topUp)
 	if err != nil {
 		return err
 	}
