@@ -58,6 +58,7 @@ func newRenamer(from, to name) renamer {
 		`[Aa]udience(?::| +=) *"?‹›\b`, `"aud": "‹›"`, `_AUDIENCE=‹›\b`, `audiences: \[‹›\]`, `domain: ‹›\b`,
 		`"resource_access": \{"‹›"`,
 		`client\.Name\("‹›"`, `"application_name", "‹›"`, `serviceActor = "‹›"`, `pg_logical_emit_message\(true, '‹›'`,
+		`sourcePrefix = "/‹›/"`, `/‹›/[0-9a-f]{8}-`, `pattern: .\^/‹›/`,
 		// headings
 		`^# ‹›$`, `^# Running ‹›$`, `\[Running ‹›\]`, "^`‹›`: set",
 	)

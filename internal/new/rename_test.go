@@ -20,6 +20,7 @@ func TestRename_RenamesServiceAndNotBusiness(t *testing.T) {
 		"books_service, books_outbox_events, books_pkey": "gift_cards_service, gift_cards_outbox_events, books_pkey",
 		"postgres://u:p@db/books?sslmode=disable":        "postgres://u:p@db/gift_cards?sslmode=disable",
 		"books.events.book.sold, Books-Reason":           "gift-cards.events.book.sold, Gift-Cards-Reason",
+		"/books/6f6a9a52-2f5e and /books/1041":           "/gift-cards/6f6a9a52-2f5e and /books/1041",
 		"# books\n\nA customer books two books.\n":       "# gift-cards\n\nA customer books two books.\n",
 		`{"POST", "/books", "sellBooks"}, FROM books`:    `{"POST", "/books", "sellBooks"}, FROM books`,
 	} {
