@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,13 +14,25 @@ import (
 
 const root = "../.."
 
-// makeCopy copies this service and returns the folder of the copy.
+// makeCopy copies this service and returns the folder of the copy. The folder is the same
+// in each run, because the cache of the compiler goes by it.
 func makeCopy(t *testing.T, module string, bare bool) string {
 	t.Helper()
 	if _, err := readTree(root); err != nil {
 		t.Skip(err)
 	}
-	dir := filepath.Join(t.TempDir(), "copy")
+	own, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("new-%08x-%t", crc32.ChecksumIEEE([]byte(own)), bare))
+	remove := func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	remove()
+	t.Cleanup(remove)
 	if err := copyService(root, module, dir, bare); err != nil {
 		t.Fatal(err)
 	}

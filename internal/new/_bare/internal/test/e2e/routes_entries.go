@@ -33,8 +33,8 @@ func createEntry(t testing.TB, s *Service) Command {
 		Call:      Call{Path: "/entries", Body: entryBody("100.00")},
 		OtherBody: entryBody("100.01"),
 		Peer:      s.Token(t, s.UniqueName("customer"), "customer"), PeerStatus: http.StatusCreated,
-		Locks:     Query{SQL: "LOCK TABLE entry IN EXCLUSIVE MODE"},
-		Effects:   Query{"SELECT count(*) FROM entry WHERE created_by = $1", []any{customer}},
+		Locks:   Query{SQL: "LOCK TABLE entry IN EXCLUSIVE MODE"},
+		Effects: Query{"SELECT count(*) FROM entry WHERE created_by = $1", []any{customer}},
 	}
 }
 
