@@ -76,6 +76,7 @@ export class FakeService {
     };
     const answer = this.#answers[Math.min(this.sent.push(request), this.#answers.length) - 1];
     if (!answer || !init?.signal) throw new Error('the test expects no request');
+    if (init.redirect !== 'manual') throw new Error('a redirect would carry the token away');
     return answer(request, init.signal);
   };
 
