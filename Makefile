@@ -10,9 +10,7 @@ GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
-	internal/new/_bare/internal/adapters client/api/api.gen.go \
-	clients/ts/src/api.gen.ts
-GENERATED += docs/problems.md
+	client/api/api.gen.go clients/ts/src/api.gen.ts internal/new/_bare/internal/adapters docs/problems.md
 
 # The race detector needs cgo, which Go enables where it finds a C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
