@@ -31,7 +31,7 @@ var dropped = []string{
 	"migrations/0002_*", "migrations/0003_*", "migrations/0004_*", "migrations/0008_*", "migrations/001*",
 	// development servers
 	"cmd/orders/app/cards.go", "internal/dev/fakestripe/",
-	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
+	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
 	// tests that are about the business
 	"internal/test/browser/", "internal/test/core/", "internal/test/memory/", "internal/test/model/", "internal/test/mutants/",
 	"internal/test/lossy/", "internal/test/store/",
@@ -45,11 +45,11 @@ var dropped = []string{
 	"internal/test/e2e/load.go",
 	"internal/test/e2e/canaries/", "internal/test/e2e/cards/", "internal/test/e2e/commands/", "internal/test/e2e/failover/",
 	"internal/test/e2e/generated/", "internal/test/e2e/limits/", "internal/test/e2e/process/",
-	"internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
+	"internal/test/e2e/client/", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
 	"internal/test/e2e/auth/key*_test.go", "internal/test/e2e/auth/tokens_test.go",
 	"internal/adapters/in/jobs/jobs_test.go", "migrations/constraints_test.go",
 	"internal/adapters/in/http/bounds_test.go", "internal/adapters/in/http/decode_test.go", "internal/adapters/in/http/fuzz_test.go",
-	"internal/adapters/in/http/instance_test.go",
+	"internal/adapters/in/http/instance_test.go", "internal/adapters/in/http/query_test.go", "internal/adapters/in/http/problems.txt", "internal/adapters/in/http/problems_test.go",
 }
 
 // moves are migrations that get another number, because those between them are gone.
@@ -78,7 +78,7 @@ var cuts = map[string]string{
 	"internal/adapters/in/http/params.go":       "decodeOrderID decodePaymentID decodeRefundID decodeSKU decodeCustomerID checkCustomerID",
 	"internal/test/e2e/guard/reuse_test.go":     "TestGuard_RefusesSameItemsInAnotherOrder TestGuard_RefusesAnotherCommandUnderTheKey",
 	"internal/test/e2e/races/guard_test.go":     "TestConfirmPayment_PaysOrderOnceWhateverTheKeys TestGuard_DuplicatesWaitWithoutConnection wantOnlyConnectionsInUse",
-	"internal/adapters/in/http/problem_test.go": "TestProblemKinds_AreDocumented summaryOf TestProblemOf_KnowsEveryCodeOfTheCore",
+	"internal/adapters/in/http/problem_test.go": "TestProblemKinds_AgreeWithTheContract TestProblemOf_KnowsEveryCodeOfTheCore",
 	"migrations/grants_test.go": "forbidden TestServiceRole_MayNot TestServiceRole_CannotGrantItselfAnything " +
 		"TestGrant_RevokesWhatIsNotListed TestGrant_WorksForAnOrdinaryOwner TestCheckPrivileges_NamesWhatIsMissing TestCheckPrivileges_NamesWhatIsTooMuch",
 	"migrations/migrations_test.go": "TestUp_RefusesASchemaFromBeforeTheFirstRelease TestUp_MigratesADatabaseWithATableMovement " +
@@ -198,5 +198,9 @@ var edits = []edit{
 	{contract, `, such as\n    .insufficient_funds. or .out_of_stock.,`, ","},
 	{"redocly.yaml", `(?s)  events:\n.*?(extends:)`, "$1"},
 	{"internal/adapters/in/http/wire/overlay.yaml", `(?s)  # The service reads both kinds of payments.*`, ""},
+	{"internal/adapters/in/http/wire/doc.go", `//go:generate go test .*\n`, ""},
+	{"cmd/orders-dev/main.go", `\tcase "replica": .*\n.*\n`, ""},
+	{"cmd/orders-dev/main.go", `, a token issuer and a double of the\n// card provider`, " and a token\n// issuer"},
+	{"cmd/orders-dev/main.go", `, a token issuer and a double of the card provider\)`, " and a token issuer)"},
 	{"api/embed.go", `(?s)\n[^\n]*\n//go:embed asyncapi.yaml\nvar AsyncAPI \[\]byte\n`, ""},
 }
