@@ -85,6 +85,11 @@ type walk struct {
 
 func newWalk(t *testing.T) *walk {
 	t.Helper()
+	for _, tool := range []string{"curl", "psql", "perl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("NOT TESTED: the commands of the page need %s", tool)
+		}
+	}
 	repository, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
