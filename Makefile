@@ -184,7 +184,7 @@ need-node:
 	{ echo "Node.js is not installed: install Node.js 18 or newer, with npm, from https://nodejs.org"; exit 1; }
 
 %/node_modules: %/package.json %/package-lock.json | need-node
-	npm ci --prefix $* --ignore-scripts --no-audit --no-fund --silent
+	cd $* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # Chromium is installed where root may do so with apt-get, as PostgreSQL is.
