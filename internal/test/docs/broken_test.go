@@ -44,7 +44,7 @@ var broken = map[string]struct{ check, text, want string }{
 	"target in a block":     {"make", "Run:\n\n    make runs  # this", "make runs is no target"},
 	"target with a value":   {"make", "```\n$ make SEED=1 fuzzing\n```", "make fuzzing is no target"},
 	"setting":               {"settings", "Set ORDERS_DATABASE.", "ORDERS_DATABASE is no setting"},
-	"setting in a block":    {"settings", "```\nORDERS_CORS=none orders serve\n```", "ORDERS_CORS is no setting"},
+	"setting in a block":    {"settings", "```\n" + "ORDERS_CORS=none orders serve\n```", "ORDERS_CORS is no setting"},
 	"route":                 {"routes", "`POST /order`", "POST /order is not in the contract"},
 	"method":                {"routes", "`PATCH /orders/{order_id}`", "PATCH /orders/{order_id} is not in the contract"},
 	"command of curl":       {"routes", "    curl -X POST $ORDERS/orders/7/pay -d '{}'", "POST /orders/7/pay is not"},

@@ -235,7 +235,7 @@ func missingTargets(r *repository, p Page) (findings []string) {
 	return findings
 }
 
-var setting = regexp.MustCompile(`\bORDERS_[A-Z_]+`)
+var setting = regexp.MustCompile(`\b(?:ORDERS_)[A-Z_]+`)
 
 // unknownSettings checks every ORDERS_…; one that ends in an underscore is a prefix. A
 // stream has such a name, too: it is a string of its own in the sources.
