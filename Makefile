@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot
+.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,8 +76,11 @@ screenshot: need-go need-chromium ## renew the pictures of /play in docs/
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	SCREENSHOTS=$(CURDIR)/docs bin/testcluster go test -count=1 -tags=browser -run Screenshot ./internal/test/browser
 
-test-new: need-go ## make both copies of `make new` and run their tests, about four minutes
-	go test -count=1 -timeout=30m -v ./internal/new -run TestCopies -full
+test-new: need-go ## make both copies of `make new`, vet them and run their tests, about six minutes
+	go test -count=1 -timeout=30m -v ./internal/new -run TestCopies -build -full
+
+vet-new: need-go ## make both copies of `make new` and vet them
+	go test -count=1 ./internal/new -run TestCopies -build
 
 test-ts: need-go clients/ts/build ## run the tests of the TypeScript client in Node.js
 	npm test --prefix clients/ts --silent
