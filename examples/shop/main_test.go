@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
 )
@@ -28,23 +27,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	pgtest.Main(m)
-}
-
-// startService starts the service with cards, its jobs and 100 packets of tea.
-func startService(t *testing.T) *e2e.Service {
-	t.Helper()
-	provider, err := fakestripe.Open(t.Context(), fakestripe.Config{
-		DatabaseURL: pgtest.New(t), Key: e2e.StripeKey, WebhookSecret: e2e.WebhookSecret,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(provider.Close)
-	server := httptest.NewServer(provider.Handler())
-	t.Cleanup(server.Close)
-	s := e2e.StartShop(t, e2e.Stock{"tea": 100}, e2e.CardSettings(server.URL)...)
-	s.Run(t)
-	return s
 }
 
 // killer passes requests to the service. It kills the program at its command number at,
@@ -121,7 +103,7 @@ const commands = 1 + 2*3
 
 func TestShop_TakesEffectOnceWhereverItIsKilled(t *testing.T) {
 	t.Parallel()
-	s := startService(t)
+	s := e2e.StartCardShop(t, e2e.Stock{"tea": 100})
 	k := startKiller(t, s.URL)
 	keys := filepath.Join(t.TempDir(), "keys")
 	for at := 1; at <= commands; at++ {

@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"example.com/orders/internal/dev/fakestripe"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // What a replica shares with its card provider.
@@ -23,6 +25,24 @@ func CardSettings(providerURL string) []string {
 
 // SilentProvider is the URL of a card provider that never answers.
 const SilentProvider = "http://127.0.0.1:1"
+
+// StartCardShop starts the service with products in stock, a card provider of its own, and the
+// jobs that charge cards.
+func StartCardShop(t testing.TB, stock Stock) *Service {
+	t.Helper()
+	provider, err := fakestripe.Open(t.Context(), fakestripe.Config{
+		DatabaseURL: pgtest.New(t), Key: StripeKey, WebhookSecret: WebhookSecret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(provider.Close)
+	server := httptest.NewServer(provider.Handler())
+	t.Cleanup(server.Close)
+	s := StartShop(t, stock, CardSettings(server.URL)...)
+	s.Run(t)
+	return s
+}
 
 // MustPayByCard asks to pay an order of Alice by card. The payment is processing then.
 func (s *Service) MustPayByCard(t testing.TB, orderID int, cardToken string) Payment {

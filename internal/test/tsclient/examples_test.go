@@ -3,7 +3,6 @@
 package tsclient
 
 import (
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,27 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
-	pgtest "example.com/orders/internal/test/pg"
 )
-
-// startCardShop starts the service with cards, and with the jobs that charge them.
-func startCardShop(t *testing.T) *e2e.Service {
-	t.Helper()
-	provider, err := fakestripe.Open(t.Context(), fakestripe.Config{
-		DatabaseURL: pgtest.New(t), Key: e2e.StripeKey, WebhookSecret: e2e.WebhookSecret,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(provider.Close)
-	server := httptest.NewServer(provider.Handler())
-	t.Cleanup(server.Close)
-	s := e2e.StartShop(t, e2e.Stock{"tea": 100}, e2e.CardSettings(server.URL)...)
-	s.Run(t)
-	return s
-}
 
 // example returns an example of the client that buys for Alice. It keeps its keys in a
 // folder below home.
@@ -55,7 +35,7 @@ func lines(t *testing.T, cmd *exec.Cmd) []string {
 
 func TestShopExample_DoesNothingTwice(t *testing.T) {
 	t.Parallel()
-	s := startCardShop(t)
+	s := e2e.StartCardShop(t, e2e.Stock{"tea": 100})
 	home := t.TempDir()
 
 	first := lines(t, example(t, s, home, "shop"))
