@@ -5,8 +5,10 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -40,16 +42,30 @@ func OpenTab(t testing.TB) *Tab {
 	return tab
 }
 
+// chromium returns the path of the browser.
+func chromium(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		} else if !errors.Is(err, exec.ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("Chromium is not installed: `make test-browser` installs it, or says how")
+	return ""
+}
+
 // Do does steps, such as [chromedp.Navigate].
 func (tab *Tab) Do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	Get(t, tab, chromedp.Steps(steps...))
 }
 
-// Get does an action and returns its value.
+// Get does an action and returns its value. A script may shop a thousand times.
 func Get[T any](t testing.TB, tab *Tab, action chromedp.Action[T]) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, testwait.Patience)
+	ctx, cancel := context.WithTimeout(tab.ctx, 2*testwait.Patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, action)
 	if err != nil {
