@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,6 +30,11 @@ type Process struct {
 func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Process {
 	t.Helper()
 	addr := FreeAddr(t)
+	for _, setting := range settings {
+		if own, found := strings.CutPrefix(setting, "ORDERS_ADDR="); found {
+			addr = own
+		}
+	}
 	p := &Process{URL: "http://" + addr, log: &Buffer{}}
 	p.cmd = exec.CommandContext(t.Context(), binary, "serve")
 	p.cmd.Env = e.Environ(t, append([]string{"ORDERS_ADDR=" + addr}, settings...)...)
@@ -60,12 +66,18 @@ func (p *Process) Kill() {
 	})
 }
 
+// Signal sends a signal to the process.
+func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Terminate asks the process to stop (SIGTERM), and returns where its end is reported.
 func (p *Process) Terminate(t testing.TB) <-chan error {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	p.Signal(t, syscall.SIGTERM)
 	ended := make(chan error, 1)
 	go p.once.Do(func() { ended <- p.cmd.Wait() })
 	return ended

@@ -1,0 +1,47 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Fault is one way in which something around the service breaks.
+type Fault struct {
+	// Name is what `make faults FAULT=…` selects, such as lost-commit-answer.
+	Name string
+	// Number is the number of the fault in docs/reliability.md, such as F3.
+	Number string
+	// Short says that the fault belongs to the short form in `make test`.
+	Short bool
+	// Needs is what the fault needs to be able to strike.
+	Needs Needs
+	// Strikes is how often it strikes in a run.
+	Strikes int
+	// Strike breaks something while clients work, and heals it. It runs in the goroutine of
+	// the test.
+	Strike func(t testing.TB, s *System, random *rand.Rand)
+	// Proof names the counters that must be above zero after a run.
+	Proof []string
+}
+
+// Needs says what a system must have.
+type Needs struct {
+	// Cluster is a PostgreSQL server of the run's own, which the fault may kill. Without it,
+	// the run has a database on the shared server.
+	Cluster bool
+	// Link lets the connections to PostgreSQL pass through a proxy for each replica.
+	Link bool
+	// Settings are settings of all replicas, "NAME=value" each.
+	Settings []string
+}
+
+// All is every fault, in the order of their numbers.
+var All = joined(processFaults, databaseFaults)
+
+func joined(parts ...[]Fault) []Fault {
+	var all []Fault
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}

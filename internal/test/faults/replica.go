@@ -1,0 +1,52 @@
+package faults
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// Replica is a process of the service. It keeps its address when it is started again.
+type Replica struct {
+	Number int
+	URL    string
+
+	env      *e2e.Env
+	binary   string
+	settings []string
+	process  *e2e.Process
+}
+
+// Start starts the process and waits until it is ready.
+func (r *Replica) Start(t testing.TB) {
+	t.Helper()
+	r.process = r.env.StartProcess(t, r.binary, r.settings...)
+	r.URL = r.process.URL
+}
+
+// Kill ends the process at once (SIGKILL).
+func (r *Replica) Kill() { r.process.Kill() }
+
+// Pause stops the process (SIGSTOP) until Resume. It keeps its connections.
+func (r *Replica) Pause(t testing.TB) {
+	t.Helper()
+	r.process.Signal(t, syscall.SIGSTOP)
+}
+
+// Resume continues a paused process.
+func (r *Replica) Resume(t testing.TB) {
+	t.Helper()
+	r.process.Signal(t, syscall.SIGCONT)
+}
+
+// isReady reports whether the replica answers and is ready.
+func (r *Replica) isReady() bool {
+	resp, err := http.Get(r.URL + "/health/ready") //nolint:noctx // a test ends after a while in any case
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
