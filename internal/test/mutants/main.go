@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,9 +14,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
+
+	"example.com/orders/internal/test/overlay"
 )
 
 // mutant is a protection and the test that must fail without it.
@@ -153,12 +153,11 @@ func (m mutant) run(ctx context.Context) (killed bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans its temporary folder
-	overlay, err := m.overlay(dir)
+	description, err := overlay.Write(dir, m.edit())
 	if err != nil {
 		return false, err
 	}
-	// A variable instead of an argument: it also reaches the binaries that the test builds.
-	output, failed := goTest(ctx, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay), m.pkg, m.test)
+	output, failed := goTest(ctx, overlay.Environ(description), m.pkg, m.test)
 	switch {
 	case failed == nil:
 		return false, nil
@@ -169,44 +168,16 @@ func (m mutant) run(ctx context.Context) (killed bool, err error) {
 	return true, nil
 }
 
+func (m mutant) edit() overlay.Edit {
+	return overlay.Edit{File: m.file, Before: m.before, After: m.after}
+}
+
 // goTest runs the tests of a package whose names match, and returns what they print.
 func goTest(ctx context.Context, environ []string, pkg, names string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-v", "-timeout="+testTimeout, "-run=^("+names+")$", pkg)
 	cmd.Env = environ
 	printed, err := cmd.CombinedOutput()
 	return string(printed), err
-}
-
-// overlay writes the changed file, and the description of the overlay, whose path it
-// returns.
-func (m mutant) overlay(dir string) (string, error) {
-	changed, err := m.mutate()
-	if err != nil {
-		return "", err
-	}
-	original, err := filepath.Abs(m.file)
-	if err != nil {
-		return "", err
-	}
-	replacement := filepath.Join(dir, filepath.Base(m.file))
-	description, err := json.Marshal(map[string]map[string]string{"Replace": {original: replacement}})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, errors.Join(os.WriteFile(replacement, changed, 0o600), os.WriteFile(path, description, 0o600))
-}
-
-// mutate returns the file without the protection.
-func (m mutant) mutate() ([]byte, error) {
-	text, err := os.ReadFile(m.file)
-	if err != nil {
-		return nil, err
-	}
-	if n := strings.Count(string(text), m.before); n != 1 {
-		return nil, fmt.Errorf("%s contains %d times, want once: %s", m.file, n, m.before)
-	}
-	return []byte(strings.Replace(string(text), m.before, m.after, 1)), nil
 }
 
 // say prints progress. Nobody reads an error of the terminal.

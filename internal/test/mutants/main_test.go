@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"testing"
+
+	"example.com/orders/internal/test/overlay"
 )
 
 // A refactoring moves the text that a mutant replaces. This keeps the table true without
@@ -10,7 +12,7 @@ import (
 func TestMutants_ReplaceTextThatOccursOnce(t *testing.T) {
 	t.Chdir("../../..")
 	for _, m := range all() {
-		if _, err := m.mutate(); err != nil {
+		if _, err := overlay.Write(t.TempDir(), m.edit()); err != nil {
 			t.Errorf("%s: %v", m.protection, err)
 		}
 		if _, err := os.Stat(m.pkg); err != nil {
