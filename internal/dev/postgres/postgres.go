@@ -36,7 +36,8 @@ const (
 // Config describes a cluster.
 type Config struct {
 	// DataDir is where the data is. The first start creates it, later ones continue
-	// with it. Empty means a temporary directory, which Stop removes.
+	// with it. Empty means a temporary directory, which Stop removes. It is in memory
+	// where there is room, so that only a crash of the machine loses it.
 	//
 	// If root starts the server, it runs as another user. Where that user cannot reach
 	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
@@ -89,9 +90,7 @@ func prepare(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Always below /tmp: the path of a Unix socket is limited to about 100 bytes, and
-	// $TMPDIR may be longer.
-	runDir, err := os.MkdirTemp("/tmp", "orders-pg-")
+	runDir, err := os.MkdirTemp(runDirParent(cfg), "orders-pg-")
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +99,15 @@ func prepare(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(runDir))
 	}
 	return pg, nil
+}
+
+// runDirParent returns where the socket and temporary data go. The path of a Unix socket
+// is limited to about 100 bytes, and $TMPDIR may be longer.
+func runDirParent(cfg Config) string {
+	if cfg.DataDir == "" && hasRoomInMemory() {
+		return memoryDir
+	}
+	return "/tmp"
 }
 
 func (p *Server) prepareData(ctx context.Context) error {

@@ -132,6 +132,21 @@ func TestStart_IsDurableAndPrivate(t *testing.T) {
 	}
 }
 
+func TestStart_KeepsOnlyTemporaryDataInMemory(t *testing.T) {
+	t.Parallel()
+	if !hasRoomInMemory() {
+		t.Skip("no room in memory")
+	}
+	temporary := start(t, Config{})
+	if dir := filepath.Dir(filepath.Dir(temporary.DataDir())); dir != memoryDir {
+		t.Errorf("temporary data is below %s, want %s", dir, memoryDir)
+	}
+	kept := start(t, Config{DataDir: newDataDir(t)})
+	if strings.HasPrefix(kept.DataDir(), memoryDir) {
+		t.Errorf("data that is kept is in %s", kept.DataDir())
+	}
+}
+
 func TestStart_UsesSettings(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{Settings: map[string]string{"max_connections": "17", "fsync": "off"}})

@@ -36,12 +36,14 @@ const startTimeout = 5 * time.Minute
 
 // unsafeButFast are the settings of the shared cluster, which need not survive a crash:
 // tests that crash a server use NewCluster. Packages run in parallel, each with pools
-// of its own, and need many connections.
+// of its own, and need many connections. The log, which each new database fills with 9 MB,
+// is in memory like the data.
 var unsafeButFast = map[string]string{
 	"fsync":              "off",
 	"synchronous_commit": "off",
 	"full_page_writes":   "off",
 	"max_connections":    "400",
+	"max_wal_size":       "256MB",
 }
 
 // own is the cluster that this process has started, if there is no shared one.
