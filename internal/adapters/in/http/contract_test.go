@@ -10,13 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
 func testContract(t testing.TB) *contract {
 	t.Helper()
-	c, err := parseContract(openapi.OpenAPI)
+	c, err := embeddedContract()
 	if err != nil {
 		t.Fatal(err)
 	}
