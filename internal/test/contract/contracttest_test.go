@@ -198,11 +198,16 @@ func TestCheck_RejectsUndocumentedResponses(t *testing.T) {
 func TestCheck_RejectsAcceptedRequestsThatTheContractForbids(t *testing.T) {
 	withoutKey := created()
 	withoutKey.sentHeader = http.Header{"Content-Type": {"application/json"}}
+	malformedKey := created()
+	malformedKey.sentHeader = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"a b"}}
 	wantComplaints(t, map[string]wrongExchange{
 		"invalid member": {created().withRequestBody(`{"items":[{"sku":"tea","quantity":0}]}`), "quantity"},
 		"unknown member": {created().withRequestBody(`{"items":[{"sku":"tea","quantity":2}],"x":1}`), "x"},
 		"no key":         {withoutKey, "Idempotency-Key"},
+		"malformed key":  {malformedKey, "Idempotency-Key"},
 		"path parameter": {read().withPath("/orders/0"), "order_id"},
+		"no integer":     {read().withPath("/orders/x"), "order_id"},
+		"query":          {read().withPath("/orders?limit=0"), "limit"},
 		"unknown query":  {read().withPath("/orders/1041?x=1"), "x"},
 	})
 }

@@ -14,8 +14,8 @@ import (
 // contractURL is the name of the contract for the schema compiler. Nothing is fetched.
 const contractURL = "openapi.json"
 
-// schemas checks bodies and headers against the schemas of the contract, and compiles each schema
-// once: the tests check some ten thousand bodies.
+// schemas checks bodies, headers and parameters against the schemas of the contract. It
+// compiles each schema once: the tests check some ten thousand bodies.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -57,17 +57,18 @@ func (s *schemas) check(documented openapi3.Content, mediaType string, body []by
 	return s.validate(media.Schema, value)
 }
 
-// checkHeader returns an error for a value of a header that its schema does not allow.
-func (s *schemas) checkHeader(name string, schema *openapi3.SchemaRef, text string) error {
+// checkText returns an error for the text of a header or a parameter that its schema does
+// not allow.
+func (s *schemas) checkText(name string, schema *openapi3.SchemaRef, text string) error {
 	var value any = text
 	if schema.Value.Type.Is(openapi3.TypeInteger) {
 		value = json.Number(text)
 		if _, err := strconv.Atoi(text); err != nil {
-			return fmt.Errorf("the header %s is not an integer: %q", name, text)
+			return fmt.Errorf("the %s is not an integer: %q", name, text)
 		}
 	}
 	if err := s.validate(schema, value); err != nil {
-		return fmt.Errorf("the header %s: %w", name, err)
+		return fmt.Errorf("the %s: %w", name, err)
 	}
 	return nil
 }
