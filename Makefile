@@ -59,10 +59,11 @@ RACE_PACKAGES = ./cmd/... ./internal/adapters/... ./internal/idempotency/... ./i
 	./internal/test/e2e/races ./internal/test/e2e/transport ./internal/test/e2e/webhooks \
 	./internal/test/store
 
+# Without go vet: make vet and make test have checked the same files.
 test-race: need-go ## run the tests of what is concurrent with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/test/pg/cluster
-	bin/testcluster go test $(RACE) $(TESTFLAGS) $(RACE_PACKAGES)
+	bin/testcluster go test $(RACE) -vet=off $(TESTFLAGS) $(RACE_PACKAGES)
 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
