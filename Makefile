@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot
+.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,6 +110,9 @@ contract-fuzz: need-go ## send requests made from the contract for CONTRACTTIME=
 mutants: need-go ## take each protection away once; the test that stands for it must fail
 	go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go run ./internal/test/mutants
+
+model: need-go need-spin ## check the models of the guard, of cards and of the outbox with Spin
+	go run ./internal/test/spin
 
 bench: need-go ## compare the service with a pgbench baseline, about 12 minutes
 	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md
@@ -197,3 +200,10 @@ need-chromium:
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium; } || \
 	{ echo "Chromium is not installed: run apt-get install chromium as root, or put chromium or google-chrome on the PATH"; exit 1; }
+
+# Spin writes a C program for each check of a model.
+need-spin:
+	@{ command -v spin && command -v gcc; } >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends spin gcc libc6-dev; } || \
+	{ echo "Spin is not installed: run apt-get install spin gcc libc6-dev as root, or put spin and gcc on the PATH"; exit 1; }

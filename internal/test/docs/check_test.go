@@ -90,7 +90,7 @@ func (r *repository) follow(p Page, target string) string {
 
 var (
 	filePath = regexp.MustCompile(`^[A-Za-z0-9_.*-]+(/[A-Za-z0-9_.*-]+)*/?$`)
-	fileName = regexp.MustCompile(`\.(go|mod|sum|sql|ya?ml|md|txt|json|ts|m?js|svg|png|html|css|toml)$`)
+	fileName = regexp.MustCompile(`\.(go|pml|mod|sum|sql|ya?ml|md|txt|json|ts|m?js|svg|png|html|css|toml)$`)
 )
 
 // missingFiles checks paths in backquotes. They are relative to the root, to internal as

@@ -1,0 +1,205 @@
+// Command spin checks models of the guard, of card payments and of the outbox to the end
+// of their state space. Then it takes the protections away, one at a time: the checker
+// must find what goes wrong. docs/model.md explains the models.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// folder is where the models are, relative to the root of the repository.
+const folder = "internal/test/spin"
+
+func main() {
+	only := flag.String("only", "", "regular expression of the checks, each \"model: what\"; default all")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *only, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "spin:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes the checks whose names match, and returns an error that names those that did
+// not end as they should.
+func run(ctx context.Context, only string, out io.Writer) error {
+	name, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	say(out, "%-7s %-34s %9s %6s %8s  %s\n", "model", "check", "states", "depth", "seconds", "verdict")
+	var bad []error
+	found := false
+	for _, c := range checks {
+		if !name.MatchString(c.String()) {
+			continue
+		}
+		found = true
+		began := time.Now()
+		r, err := c.run(ctx)
+		if err == nil {
+			err = c.judge(r)
+		}
+		verdict := verdictOf(c, r, err)
+		say(out, "%-7s %-34s %9s %6s %8.1f  %s\n", c.model, c.what, r.states, r.depth, time.Since(began).Seconds(), verdict)
+		if err != nil {
+			bad = append(bad, fmt.Errorf("%s: %w", c, err))
+		}
+	}
+	if !found {
+		return errors.New("no check matches")
+	}
+	return errors.Join(bad...)
+}
+
+func verdictOf(c check, r result, err error) string {
+	switch {
+	case err != nil:
+		return "FAILED"
+	case c.sound:
+		return "sound"
+	}
+	return "found: " + r.violation
+}
+
+func say(out io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(out, format, args...) // a report that cannot be written is not missed
+}
+
+// String returns the name of the check.
+func (c check) String() string { return c.model + ": " + c.what }
+
+// run lets Spin write a verifier of the model, compiles it and runs it.
+func (c check) run(ctx context.Context) (result, error) {
+	dir, err := os.MkdirTemp("", "spin-")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans its temporary folder
+	file := c.model + ".pml"
+	text, err := os.ReadFile(filepath.Join(folder, file)) //nolint:gosec // one of our models
+	if err != nil {
+		return result{}, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
+		return result{}, err
+	}
+	// Without -o3, Spin merges steps, and does not say which of them were never reached.
+	generate := append([]string{"spin", "-o3", "-a"}, c.defines()...)
+	compile := []string{"gcc", "-O1", "-DCOLLAPSE", "-DMEMLIM=3000", "-DNFAIR=4", "-o", "pan", "pan.c"}
+	verify := []string{"./pan", "-m1000000", "-w22", "-noclaim"}
+	if c.liveness {
+		verify = []string{"./pan", "-m1000000", "-w22", "-a", "-f"} // with weak fairness
+	} else {
+		compile = append(compile, "-DSAFETY")
+	}
+	var output string
+	for _, command := range [][]string{append(generate, file), compile, verify} {
+		if output, err = inFolder(ctx, dir, command); err != nil {
+			return result{}, err
+		}
+	}
+	return read(output, strings.Split(string(text), "\n")), nil
+}
+
+// defines returns the options that set the macros of the check.
+func (c check) defines() []string {
+	var options []string
+	for _, macro := range c.macros {
+		options = append(options, "-D"+macro)
+	}
+	return options
+}
+
+func inFolder(ctx context.Context, dir string, command []string) (string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // from our list
+	cmd.Dir = dir
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, output)
+	}
+	return string(output), nil
+}
+
+// result is what a verifier printed.
+type result struct {
+	states, depth string
+	// violation is the first property that does not hold, empty if all hold.
+	violation string
+	// complete reports that the whole state space was searched.
+	complete bool
+	// unreached holds the steps of the model that no execution takes.
+	unreached []string
+}
+
+var (
+	statesOf    = regexp.MustCompile(`(?m)^ *(\d+) states, stored`)
+	depthOf     = regexp.MustCompile(`depth reached (\d+), errors: (\d+)`)
+	violationOf = regexp.MustCompile(`(?m)^pan:\d+: (.*?)\s+\(at depth`)
+	unreachedOf = regexp.MustCompile(`(?m)^\t\S*?\.pml:(\d+), state \d+, "(.*)"$`)
+)
+
+// truncated is what a verifier prints when it has not searched everything.
+var truncated = []string{
+	"Search not completed", "max search depth too small", "out of memory", "memory limit", "MEMLIM", "Interrupted",
+	"hash array", "Bit statespace",
+}
+
+// unlessSabotaged marks the lines of a model that only a sabotage can reach.
+const unlessSabotaged = "only without a protection"
+
+// read reads the output of a verifier for a model with these lines.
+func read(output string, lines []string) result {
+	r := result{states: first(statesOf, output), depth: first(depthOf, output), violation: first(violationOf, output)}
+	r.violation = strings.Join(strings.Fields(r.violation), " ")
+	ended := depthOf.FindStringSubmatch(output)
+	r.complete = ended != nil && ended[2] == "0" && strings.Contains(output, "Full statespace search") &&
+		!slices.ContainsFunc(truncated, func(sign string) bool { return strings.Contains(output, sign) })
+	for _, match := range unreachedOf.FindAllStringSubmatch(output, -1) {
+		var number int
+		_, _ = fmt.Sscan(match[1], &number) // digits
+		marked := number <= len(lines) && strings.Contains(lines[number-1], unlessSabotaged)
+		if match[2] != "-end-" && !marked {
+			r.unreached = append(r.unreached, match[1]+": "+match[2])
+		}
+	}
+	return r
+}
+
+func first(pattern *regexp.Regexp, text string) string {
+	if match := pattern.FindStringSubmatch(text); match != nil {
+		return match[1]
+	}
+	return ""
+}
+
+// judge returns why a check has failed, or nil.
+func (c check) judge(r result) error {
+	switch {
+	case !c.sound && r.violation == "":
+		return errors.New("nothing was found: the sabotage is not missed")
+	case !c.sound:
+		return nil
+	case r.violation != "":
+		return errors.New(r.violation)
+	case !r.complete:
+		return errors.New("the search is not complete")
+	case c.covers && len(r.unreached) > 0:
+		return fmt.Errorf("no execution reaches line %s", strings.Join(r.unreached, ", line "))
+	}
+	return nil
+}

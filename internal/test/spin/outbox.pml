@@ -1,0 +1,153 @@
+/* The outbox: relays publish events, a broker keeps them, a consumer processes them.
+ *
+ * Two events of one aggregate are written, each in the transaction of its change. Two
+ * relays publish them: a lease lets one work at a time, and a relay that stalls goes on
+ * after its lease has ended. A relay may die at every step. The broker drops duplicates
+ * for a while, and delivers until it gets an acknowledgement. A comment with an arrow names
+ * the code that a step is modelled on; docs/model.md lists them. */
+
+#ifndef FAULTS
+#define FAULTS 2 /* deaths, lost acknowledgements, repeated deliveries */
+#endif
+
+#define EVENTS 2
+#define NOBODY 255
+
+byte written;             /* how many events have been written */
+bool published[EVENTS];   /* they are marked in the outbox */
+byte lease = NOBODY;
+bool remembered[EVENTS];  /* the broker drops a duplicate */
+bool sent[EVENTS];        /* the broker has had the event */
+byte copies[EVENTS];      /* what the broker still has to deliver */
+bool inbox[EVENTS];       /* the consumer has recorded the event */
+byte processed[EVENTS];
+byte faults;
+
+#define fault (faults < FAULTS) -> faults++
+
+active [2] proctype Relay() {
+    byte e;
+    bool batch[EVENTS], acked[EVENTS];
+
+end_lease: /* -> internal/outbox/relay.go: Relay.relayBatch: if held, err := r.lease(ctx); err != nil || !held { */
+    atomic {
+        lease == NOBODY || lease == _pid -> lease = _pid
+    }
+
+end_read: /* -> internal/outbox/relay.go: Relay.relayBatch: events, err := r.Store.Unpublished(ctx, batchSize) */
+    atomic {
+        (written > 0 && !published[0]) || (written > 1 && !published[1]) ->
+        batch[0] = written > 0 && !published[0];
+        batch[1] = written > 1 && !published[1];
+        e = (batch[0] -> 0 : 1)
+    }
+
+#ifdef MARK_BEFORE_PUBLISH
+    atomic { published[0] = published[0] || batch[0]; published[1] = published[1] || batch[1] }
+#endif
+
+publish: /* -> internal/adapters/out/nats/publisher.go: Publisher.publishRound: ack, sendErr := p.send(e) */
+    atomic {
+        if
+        :: fault -> goto stop
+        :: remembered[e]
+        :: !remembered[e] ->
+            assert(e == 0 || sent[0]); /* in order within an aggregate */
+            sent[e] = true;
+            remembered[e] = true;
+            copies[e]++
+        fi;
+        if
+        :: fault -> goto mark /* no acknowledgement: nothing that follows is sent */ /* -> internal/adapters/out/nats/publisher.go: Publisher.Publish: return acked, err */
+        :: acked[e] = true
+        fi;
+        if
+        :: e == 0 && batch[1] -> e = 1; goto publish
+        :: else
+        fi
+    }
+
+mark: /* -> internal/outbox/relay.go: Relay.relayBatch: return len(events), errors.Join(err, r.mark(ctx, acked)) */
+    atomic {
+        if
+        :: fault -> goto stop
+        :: true
+        fi;
+        published[0] = published[0] || acked[0];
+        published[1] = published[1] || acked[1]
+    }
+
+stop: /* -> internal/outbox/relay.go: Relay.release: _ = r.Store.Release(ctx, r.holder) */
+    atomic {
+        if
+        :: lease == _pid -> lease = NOBODY
+        :: else
+        fi;
+        batch[0] = false;
+        batch[1] = false;
+        acked[0] = false;
+        acked[1] = false;
+        e = 0;
+        goto end_lease
+    }
+}
+
+/* A consumer that does what the documents ask of it, as ours does. */
+active proctype Consumer() {
+    byte e;
+    bool known;
+
+end_receive: /* -> internal/adapters/in/events/handle.go: Consumer.process: err = c.restock(ctx, msg, cmd) */
+    atomic {
+        if
+        :: copies[0] > 0 -> e = 0
+        :: copies[1] > 0 -> e = 1
+        fi;
+        known = inbox[e]
+    }
+
+process: /* -> internal/adapters/out/postgres/inbox.go: inbox.FirstTime: return true, s.t.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{ */
+    atomic {
+        if
+        :: fault -> goto forget /* it dies */
+#ifdef NO_INBOX
+        :: true ->
+#else
+        :: known
+        :: !known ->
+#endif
+            inbox[e] = true;
+            processed[e]++;
+            assert(processed[e] == 1)
+        fi
+    }
+
+acknowledge: /* -> internal/adapters/in/events/handle.go: Consumer.process: return msg.Ack() */
+    atomic {
+        if
+        :: fault
+        :: copies[e]--
+        fi
+    }
+
+forget:
+    atomic {
+        e = 0;
+        known = false;
+        goto end_receive
+    }
+}
+
+/* The use cases, the clock and the broker. */
+active proctype World() {
+end:
+    do
+    :: atomic { written < EVENTS -> written++ } /* -> internal/adapters/out/postgres/outbox.go: outboxWriter.Add: s.t.writes().InsertEvent(ctx, dbsqlc.InsertEventParams{ */
+    :: atomic { lease != NOBODY && fault -> lease = NOBODY } /* the lease ends while its holder stalls */
+    :: atomic { remembered[0] -> remembered[0] = false }
+    :: atomic { remembered[1] -> remembered[1] = false }
+    od
+}
+
+/* In the end every event is processed, and nothing waits. */
+ltl publishes { <> [] (processed[0] == 1 && processed[1] == 1 && published[0] && published[1]) }
