@@ -101,9 +101,9 @@ func (c check) run(ctx context.Context) (result, error) {
 	// Without -o3, Spin merges steps, and does not say which of them were never reached.
 	generate := append([]string{"spin", "-o3", "-a"}, c.defines()...)
 	compile := []string{"gcc", "-O1", "-DCOLLAPSE", "-DMEMLIM=3000", "-DNFAIR=4", "-o", "pan", "pan.c"}
-	verify := []string{"./pan", "-m1000000", "-w22", "-noclaim"}
+	verify := []string{"./pan", "-m100000", "-w22", "-noclaim"}
 	if c.liveness {
-		verify = []string{"./pan", "-m1000000", "-w22", "-a", "-f"} // with weak fairness
+		verify = []string{"./pan", "-m100000", "-w22", "-a", "-f"} // with weak fairness
 	} else {
 		compile = append(compile, "-DSAFETY")
 	}
