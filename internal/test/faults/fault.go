@@ -20,6 +20,8 @@ type Fault struct {
 	// Strike breaks something while clients work, and heals it. It runs in the goroutine of
 	// the test.
 	Strike func(t testing.TB, s *System, random *rand.Rand)
+	// Verdicts are answers that only this fault may cause, such as "401 unauthenticated".
+	Verdicts []string
 	// Proof names the counters that must be above zero after a run.
 	Proof []string
 }
