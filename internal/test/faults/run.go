@@ -3,8 +3,6 @@ package faults
 import (
 	"math/rand/v2"
 	"testing"
-
-	"example.com/orders/internal/test/e2e"
 )
 
 // pause is how many operations are decided at least before the first strike, between two
@@ -15,16 +13,17 @@ const pause = 30
 func Run(t testing.TB, f Fault, seed uint64) {
 	t.Helper()
 	s := start(t, f.Needs)
-	l := newLoad(s, seed)
-	random := rand.New(rand.NewPCG(seed, clients))
-	stop := l.start(t)
+	l := newLoad(t, s, seed, f.Verdicts)
+	random := rand.New(rand.NewPCG(seed, clients+2))
+	stop := l.start()
 	for range max(f.Strikes, 1) {
-		l.awaitDecided(t, pause+random.Int64N(pause))
+		l.awaitDecided(pause + random.Int64N(pause))
 		f.Strike(t, s, random)
 	}
-	l.awaitDecided(t, pause)
+	l.awaitDecided(pause)
 	stop()
-	e2e.CheckInvariants(t, s.DB, nil)
+	l.settle()
+	l.check()
 	s.Counters.Require(t, f.Proof...)
 	t.Logf("%s, seed %d: %s", f.Name, seed, &s.Counters)
 }

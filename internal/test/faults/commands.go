@@ -1,0 +1,201 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"example.com/orders/internal/dev/fakestripe"
+	"example.com/orders/internal/test/e2e"
+)
+
+// commands are the guarded commands of the contract, and how often a client draws each.
+// A draw that finds no order yet creates one.
+var commands = []choice[func(*client) operation]{
+	{24, (*client).createOrder},
+	{8, (*client).reserveInventory},
+	{26, (*client).confirmPayment},
+	{12, (*client).refundPayment},
+	{8, (*client).cancelOrder},
+	{10, (*client).creditBalance},
+	{8, (*client).chargeBalance},
+	{5, (*client).adjustStock},
+}
+
+// newKey returns a key that only this client uses. It contains the mark of what no log may
+// contain.
+func (c *client) newKey() string {
+	c.keys++
+	return fmt.Sprintf("%s-%d-%d", canary, c.number, c.keys)
+}
+
+// createOrder is a customer or a seller who orders one or two products of one seller.
+func (c *client) createOrder() operation {
+	customer, seller := oneOf(c.random, customers), oneOf(c.random, []string{e2e.Shop, e2e.Rival})
+	body := map[string]any{"items": c.items(seller)}
+	if c.random.IntN(3) == 0 {
+		body["reference"] = c.reference()
+	}
+	op := operation{id: "createOrder", subject: customer, role: "customer"}
+	if c.random.IntN(4) == 0 {
+		op.subject, op.role = seller, "seller"
+		body["customer_id"] = customer
+	}
+	op.call = e2e.Call{Method: http.MethodPost, Path: "/orders", Key: c.newKey(), Body: asJSON(body)}
+	op.referenced = body["reference"] != nil
+	body["items"] = []any{map[string]any{"sku": "cup", "quantity": 7}}
+	op.other = asJSON(body)
+	op.learn = func(r e2e.Reply) {
+		var o e2e.Order
+		if json.Unmarshal(r.Body, &o) == nil {
+			c.world.addOrder(o)
+		}
+	}
+	return op
+}
+
+// items draws the items of an order.
+func (c *client) items(seller string) []any {
+	var items []any
+	for _, p := range products {
+		if p.seller == seller && (len(items) == 0 || c.random.IntN(2) == 0) {
+			items = append(items, map[string]any{"sku": p.sku, "quantity": 1 + c.random.IntN(3)})
+		}
+	}
+	if len(items) == 2 && c.random.IntN(2) == 0 {
+		items = items[1:]
+	}
+	return items
+}
+
+// reference draws a new reference, or one that was sent before.
+func (c *client) reference() string {
+	if taken, found := c.world.aReference(c.random); found && c.random.IntN(4) == 0 {
+		return taken
+	}
+	c.keys++
+	reference := fmt.Sprintf("intent-%d-%d", c.number, c.keys)
+	c.world.addReference(reference)
+	return reference
+}
+
+// onOrder is a command on an order that exists, from one of those who may send it.
+func (c *client) onOrder(id, path, body string, roles ...string) (operation, knownOrder) {
+	o, found := c.world.anOrder(c.random)
+	if !found {
+		return c.createOrder(), o
+	}
+	role := oneOf(c.random, roles)
+	subject := map[string]string{"customer": o.customer, "seller": o.seller, "admin": e2e.Root, "system": e2e.Bank}[role]
+	return operation{id: id, subject: subject, role: role, call: e2e.Call{
+		Method: http.MethodPost, Path: fmt.Sprintf("/orders/%d/%s", o.id, path), Key: c.newKey(), Body: body,
+	}}, o
+}
+
+func (c *client) reserveInventory() operation {
+	op, _ := c.onOrder("reserveInventory", "reservation", "", "customer", "seller", "system")
+	return op
+}
+
+// confirmPayment pays from the balance, or with a card that behaves in some way.
+func (c *client) confirmPayment() operation {
+	const fromBalance = `{"method": "balance"}`
+	byCard := fmt.Sprintf(`{"method": "card", "payment_method": %q}`, oneOf(c.random, fakestripe.Tokens()))
+	body, other := byCard, fromBalance
+	if c.random.IntN(3) == 0 {
+		body, other = fromBalance, byCard
+	}
+	op, _ := c.onOrder("confirmPayment", "payment/confirm", body, "customer")
+	if op.id == "confirmPayment" {
+		op.other = other
+	}
+	return op
+}
+
+// refundPayment refunds a part of a payment, or all of it.
+func (c *client) refundPayment() operation {
+	part := fmt.Sprintf(`{"amount": %s}`, roubles(1+c.random.Int64N(2_000)))
+	full := `{"reason": "dented"}`
+	body, other := part, full
+	if c.random.IntN(3) == 0 {
+		body, other = full, part
+	}
+	op, _ := c.onOrder("refundPayment", "payment/refund", body, "customer", "admin")
+	if op.id == "refundPayment" {
+		op.other = other
+	}
+	return op
+}
+
+func (c *client) cancelOrder() operation {
+	op, _ := c.onOrder("cancelOrder", "cancel", `{"reason": "changed my mind"}`, "customer", "seller", "admin")
+	if op.id == "cancelOrder" {
+		op.other = `{"reason": "found it cheaper"}`
+	}
+	return op
+}
+
+func (c *client) creditBalance() operation { return c.changeBalance("credit") }
+
+func (c *client) chargeBalance() operation { return c.changeBalance("charge") }
+
+// changeBalance is a bank, or the administrator, who changes somebody's balance.
+func (c *client) changeBalance(kind string) operation {
+	op := c.changeBalanceOf(oneOf(c.random, slices.Concat(customers, savers)), kind, 1+c.random.Int64N(5_000))
+	if c.random.IntN(4) == 0 {
+		op.subject, op.role = e2e.Root, "admin"
+	}
+	if c.random.IntN(4) == 0 {
+		reference := fmt.Sprintf(`{"reference": %q, `, c.reference())
+		op.referenced = true
+		op.call.Body, op.other = reference+op.call.Body[1:], reference+op.other[1:]
+	}
+	return op
+}
+
+// adjustStock is a seller, or the administrator, who counts a product.
+func (c *client) adjustStock() operation {
+	p := oneOf(c.random, products)
+	op := operation{id: "adjustStock", subject: p.seller, role: "seller"}
+	if c.random.IntN(3) == 0 {
+		op.subject, op.role = e2e.Root, "admin"
+	}
+	change := 1 + c.random.IntN(5)
+	if c.random.IntN(2) == 0 {
+		change = -change
+	}
+	op.call = e2e.Call{
+		Method: http.MethodPost, Path: "/products/" + p.sku + "/stock", Key: c.newKey(), Body: fmt.Sprintf(`{"change": %d}`, change),
+	}
+	op.other = fmt.Sprintf(`{"change": %d}`, 2*change)
+	return op
+}
+
+// changeBalanceOf is a bank that credits or charges an amount.
+func (c *client) changeBalanceOf(customer, kind string, amount int64) operation {
+	op := operation{
+		id: kind + "Balance", subject: oneOf(c.random, banks), role: "system",
+		call: e2e.Call{
+			Method: http.MethodPost, Path: "/customers/" + customer + "/balance/" + kind, Key: c.newKey(),
+			Body: fmt.Sprintf(`{"amount": %s}`, roubles(amount)),
+		},
+		other: fmt.Sprintf(`{"amount": %s}`, roubles(amount+1)),
+	}
+	if strings.HasPrefix(customer, "saver") {
+		op.account, op.change, op.otherChange = customer, amount, amount+1
+		if kind == "charge" {
+			op.change, op.otherChange = -amount, -amount-1
+		}
+	}
+	return op
+}
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // maps of texts and numbers
+	}
+	return string(text)
+}

@@ -1,0 +1,193 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/history"
+)
+
+// operation is what a client wants: a request, which it sends until its outcome is known.
+type operation struct {
+	// id is that of the contract, such as creditBalance.
+	id            string
+	subject, role string
+	// call has no token. Each attempt gets a new one.
+	call e2e.Call
+	// other is a body that asks for something else.
+	other string
+	// referenced says that the body has a reference.
+	referenced bool
+	// lookedUp is the key that a look-up is about.
+	lookedUp string
+	// account is a balance that nothing else changes, change what the command adds to it,
+	// and otherChange what it adds with the other body.
+	account             string
+	change, otherChange int64
+	// learn remembers what a success says, such as the id of an order.
+	learn func(e2e.Reply)
+}
+
+// refusals are what an operation may answer beside a success, as far as this workload goes.
+// Every other verdict fails the run, any 500 among them.
+var refusals = map[string][]string{
+	"createOrder":        {"409 out_of_stock", "409 reference_taken"},
+	"reserveInventory":   {"409 invalid_order_state", "409 reservation_limit", "409 out_of_stock"},
+	"confirmPayment":     {"402 insufficient_funds", "409 invalid_order_state", "409 reservation_expired", "422 validation_failed"},
+	"refundPayment":      {"409 invalid_order_state", "409 refund_exceeds_payment"},
+	"cancelOrder":        {"409 invalid_order_state", "403 forbidden_resource"},
+	"creditBalance":      {"409 reference_taken"},
+	"chargeBalance":      {"402 insufficient_funds", "409 reference_taken"},
+	"adjustStock":        {"409 stock_reserved"},
+	"updateOrderStatus":  {"409 invalid_order_state"},
+	"putProduct":         {"412 precondition_failed", "409 stock_reserved"},
+	lookup:               {"404 not_found"},
+	"getCustomerProfile": {"404 not_found"},
+}
+
+// undecided are the verdicts after which a client sends the same again.
+var undecided = []string{
+	"503 unavailable", "503 outcome_unknown", "409 idempotency_in_progress", "401 unauthenticated", "429 rate_limited",
+}
+
+// alwaysAllowed are verdicts of any operation.
+var alwaysAllowed = []string{"503 unavailable", "503 outcome_unknown", "409 idempotency_in_progress", "409 idempotency_key_reused"}
+
+// finish sends an operation, to any replica, until its outcome is known. It returns the last
+// attempt.
+func (c *client) finish(op operation) history.Attempt {
+	for deadline := time.Now().Add(2 * e2e.Patience); time.Now().Before(deadline) && !c.t.Failed(); {
+		if a := c.send(c.t.Context(), c.anyReplica(), op); isDecided(a) {
+			c.decided.Add(1)
+			return a
+		}
+		c.wait()
+	}
+	c.t.Errorf("%s %s: the outcome is not known in time", op.id, op.call.Key)
+	return history.Attempt{}
+}
+
+// wait waits as clients do between two attempts.
+func (c *client) wait() { time.Sleep(time.Duration(10+c.random.IntN(30)) * time.Millisecond) }
+
+func (c *client) anyReplica() *Replica { return oneOf(c.random, c.Replicas[:]) }
+
+// isDecided reports whether a client knows from an attempt what became of the operation.
+func isDecided(a history.Attempt) bool {
+	return a.Outcome != history.Unknown && !slices.Contains(undecided, verdict(a.Status, a.Code))
+}
+
+func verdict(status int, code string) string { return fmt.Sprintf("%d %s", status, code) }
+
+// send makes one attempt. An attempt with a key is a line of the history.
+func (c *client) send(ctx context.Context, to *Replica, op operation) history.Attempt {
+	a := history.Attempt{
+		Client: c.number, Replica: to.Number, Scope: op.subject, Key: cmp.Or(op.lookedUp, op.call.Key), Operation: op.id,
+		Request: hash(op.call.Method, op.call.Path, op.call.Body), Account: op.account, Change: op.change,
+		Start: c.History.Now(),
+	}
+	reply, err := c.try(ctx, to, op)
+	a.End = c.History.Now()
+	a.Outcome = outcomeOf(reply, err)
+	if err != nil {
+		a.Error = err.Error()
+	} else {
+		a.Status, a.Code, a.Result = reply.Status, reply.Code(), reply.Header.Get("Idempotency-Result")
+		a.Response = hash(http.StatusText(reply.Status), string(reply.Body), reply.Header.Get("Location"), reply.Header.Get("Content-Type"))
+		c.checkVerdict(op, reply)
+	}
+	if a.Outcome == history.OK {
+		describe(&a, reply)
+		if op.learn != nil {
+			op.learn(reply)
+		}
+	}
+	c.count(a, reply)
+	if a.Key != "" {
+		c.History.Add(a)
+	}
+	return a
+}
+
+// checkVerdict fails the run if the service must not answer so.
+func (l *Load) checkVerdict(op operation, r e2e.Reply) {
+	v := r.Verdict()
+	if r.Status/100 == 2 || slices.Contains(alwaysAllowed, v) || slices.Contains(refusals[op.id], v) || slices.Contains(l.allowed, v) {
+		return
+	}
+	l.t.Errorf("%s %s %s: %d %s", op.id, op.call.Method, op.call.Path, r.Status, r.Body)
+}
+
+// describe adds what the body of a success says to the line of the history.
+func describe(a *history.Attempt, r e2e.Reply) {
+	var body struct {
+		BalanceAfter *e2e.Money `json:"balance_after"`
+	}
+	if json.Unmarshal(r.Body, &body) == nil && body.BalanceAfter != nil && a.Account != "" {
+		after := kopecks(body.BalanceAfter.Amount)
+		a.After = &after
+	}
+}
+
+// count counts an attempt by its operation and outcome.
+func (l *Load) count(a history.Attempt, r e2e.Reply) {
+	l.Counters.Add("attempts", 1)
+	l.Counters.Add(a.Operation+" "+string(a.Outcome), 1)
+	switch {
+	case a.Error != "":
+		l.Counters.Add("requests without a response", 1)
+	case a.Code == "outcome_unknown":
+		l.Counters.Add("outcomes unknown", 1)
+	case r.Replayed():
+		l.Counters.Add("replays", 1)
+	case a.Result == "reused":
+		l.Counters.Add("second-line answers", 1)
+	}
+}
+
+// outcomeOf returns what a client knows from a response.
+func outcomeOf(r e2e.Reply, err error) history.Outcome {
+	switch {
+	case err != nil || r.Status >= http.StatusInternalServerError:
+		return history.Unknown
+	case r.Status/100 == 2:
+		return history.OK
+	}
+	return history.Refused
+}
+
+// try sends a request once.
+func (c *client) try(ctx context.Context, to *Replica, op operation) (e2e.Reply, error) {
+	req, err := http.NewRequestWithContext(ctx, op.call.Method, to.URL+op.call.Path, strings.NewReader(op.call.Body))
+	if err != nil {
+		return e2e.Reply{}, err
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + c.Token(c.t, op.subject, op.role)}, "Content-Type": {"application/json"}}
+	if op.call.Key != "" {
+		req.Header.Set("Idempotency-Key", op.call.Key)
+	}
+	for name, values := range op.call.Header {
+		req.Header[name] = values
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return e2e.Reply{}, err
+	}
+	defer resp.Body.Close()
+	return e2e.ReadReply(resp)
+}
+
+// hash returns a short hash of several texts.
+func hash(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,79 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// openWork counts what is left to do, by name.
+const openWork = `
+	SELECT (SELECT count(*) FROM payment WHERE status = 'processing'),
+	       (SELECT count(*) FROM refund WHERE status = 'pending'),
+	       (SELECT count(*) FROM river.river_job WHERE kind IN ('settle_payment', 'settle_refund')
+	        AND state NOT IN ('completed', 'cancelled', 'discarded')),
+	       (SELECT count(*) FROM outbox WHERE published_at IS NULL)`
+
+// settlePause is the time between two looks.
+const settlePause = 20 * time.Millisecond
+
+// settle waits until nothing is left to do: payments and refunds are decided, and events,
+// webhooks and messages have arrived. Every fault is healed by then.
+func (l *Load) settle() {
+	l.t.Helper()
+	// A killed process may have held them for a while.
+	l.Exec(l.t, `DELETE FROM river.river_leader`)
+	l.Exec(l.t, `UPDATE relay_lease SET until = '-infinity'`)
+	var open []string
+	for range e2e.Patience / settlePause {
+		if open = l.open(l.t); len(open) == 0 {
+			return
+		}
+		l.hurry()
+		time.Sleep(settlePause)
+	}
+	l.t.Fatalf("not settled within %s: %s", e2e.Patience, strings.Join(open, ", "))
+}
+
+// hurry lets jobs run now that River would run, or rescue from a killed process, later. A
+// job that runs twice must do no harm.
+func (l *Load) hurry() {
+	l.t.Helper()
+	l.Exec(l.t, `UPDATE river.river_job SET state = 'available', scheduled_at = now()
+		WHERE kind IN ('settle_payment', 'settle_refund')
+		AND (state IN ('retryable', 'scheduled') OR state = 'running' AND attempted_at < now() - interval '2 seconds')`)
+}
+
+// open returns what is left to do.
+func (l *Load) open(t testing.TB) []string {
+	t.Helper()
+	var payments, refunds, jobs, events, webhooks int
+	if err := l.DB.QueryRow(t.Context(), openWork).Scan(&payments, &refunds, &jobs, &events); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := l.Provider.Webhooks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range sent {
+		if !w.Delivered {
+			webhooks++
+		}
+	}
+	messages := -1
+	if consumer := l.world.warehouse.consumer(t); consumer != nil {
+		messages = int(consumer.NumPending) + consumer.NumAckPending
+	}
+	var open []string
+	for what, n := range map[string]int{
+		"payments": payments, "refunds": refunds, "jobs": jobs, "events": events, "webhooks": webhooks, "messages": messages,
+	} {
+		if n != 0 {
+			open = append(open, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	return open
+}

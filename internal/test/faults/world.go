@@ -1,0 +1,138 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// The people of a run. They are few, so that commands meet.
+var (
+	customers = []string{"customer-0", "customer-1", "customer-2"}
+	// savers never order: only banks change their balances.
+	savers = []string{"saver-0", "saver-1"}
+	banks  = []string{e2e.Bank, "bank-2"}
+)
+
+// product is a product as it is first put.
+type product struct {
+	sku, seller, price string
+	onHand             int
+}
+
+// products are few, too. Lamps are soon out of stock.
+var products = []product{
+	{"tea", e2e.Shop, "10.00", 300},
+	{"cup", e2e.Shop, "25.50", 100},
+	{"lamp", e2e.Rival, "99.90", 12},
+	{"book", e2e.Rival, "40.00", 200},
+}
+
+// world is what the clients of a run know in common.
+type world struct {
+	warehouse *warehouse
+
+	mu     sync.Mutex
+	orders []knownOrder
+	// references are those of orders and ledger entries that a client has sent.
+	references []string
+	// statuses are changes of orders that were acknowledged.
+	statuses []orderStatus
+	// profiles are what may be stored, by customer: the last acknowledged change, and those
+	// after it whose outcome is unknown.
+	profiles map[string][]string
+}
+
+// orderStatus is a status that an order was changed to.
+type orderStatus struct {
+	orderID int
+	status  string
+}
+
+// knownOrder is what clients remember of an order.
+type knownOrder struct {
+	id               int
+	customer, seller string
+}
+
+func newWorld() *world {
+	return &world{profiles: map[string][]string{}}
+}
+
+// addOrder remembers an order. Replays of one response are one order.
+func (w *world) addOrder(o e2e.Order) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, known := range w.orders {
+		if known.id == o.ID {
+			return
+		}
+	}
+	w.orders = append(w.orders, knownOrder{o.ID, o.CustomerID, o.SellerID})
+}
+
+// anOrder draws an order, more often a late one.
+func (w *world) anOrder(random *rand.Rand) (_ knownOrder, found bool) {
+	const late = 10
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	from := w.orders
+	if len(from) > late && random.IntN(4) > 0 {
+		from = from[len(from)-late:]
+	}
+	if len(from) == 0 {
+		return knownOrder{}, false
+	}
+	return oneOf(random, from), true
+}
+
+// addReference remembers a reference that was sent.
+func (w *world) addReference(reference string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.references = append(w.references, reference)
+}
+
+// aReference draws a reference that was sent before.
+func (w *world) aReference(random *rand.Rand) (_ string, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.references) == 0 {
+		return "", false
+	}
+	return oneOf(random, w.references), true
+}
+
+// stockUp puts the products and credits everybody, before anything breaks.
+func (l *Load) stockUp() {
+	l.t.Helper()
+	s := l.ServiceOf(l.Replicas[0].process)
+	for _, p := range products {
+		s.MustSend(l.t, l.PutProductCall(l.t, p.sku, p.seller, e2e.Roubles(p.price), p.onHand))
+	}
+	c := l.newClient(clients)
+	for _, customer := range customers {
+		c.finish(c.changeBalanceOf(customer, "credit", 50_000))
+	}
+	for _, saver := range savers {
+		c.finish(c.changeBalanceOf(saver, "credit", 1_000))
+	}
+}
+
+// roubles returns an amount of kopecks as the API writes it.
+func roubles(kopecks int64) string {
+	return fmt.Sprintf(`{"amount": "%d.%02d", "currency": "RUB"}`, kopecks/100, kopecks%100)
+}
+
+// kopecks returns the number of kopecks of an amount in the API.
+func kopecks(amount string) int64 {
+	n, err := strconv.ParseInt(strings.Replace(amount, ".", "", 1), 10, 64)
+	if err != nil {
+		panic(err) // the service writes both decimals
+	}
+	return n
+}
