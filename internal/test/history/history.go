@@ -29,11 +29,14 @@ const (
 
 // Attempt is one request with an Idempotency-Key, or a look-up of a key, and its outcome.
 type Attempt struct {
-	Client  int    `json:"client"`
-	Replica int    `json:"replica"`
-	Scope   string `json:"scope"` // the principal that owns the key
-	Key     string `json:"key"`
-	// Operation is the operation id of the contract, such as creditBalance.
+	Client  int `json:"client"`
+	Replica int `json:"replica"`
+	// Scope is the principal that owns the key: the subject of the token, as created_by
+	// names it in the database.
+	Scope string `json:"scope"`
+	Key   string `json:"key"`
+	// Operation is the operation id of the contract, such as creditBalance, or [Expiry] or
+	// [Failover].
 	Operation string `json:"operation"`
 	// Request is a hash of method, path and body: attempts with another one are another
 	// request under the same key.
@@ -48,14 +51,43 @@ type Attempt struct {
 	Result  string        `json:"result,omitempty"` // the header Idempotency-Result
 	// Response is a hash of what a replay repeats: status, body, Location, Content-Type.
 	Response string `json:"response,omitempty"`
+	// Effect names the resource in the body of a success, such as "order 17". It is the
+	// same in every success of a key, also after the record has expired.
+	Effect string `json:"effect,omitempty"`
+	// Record is what the response to [Lookup] says, nil without one and for 404.
+	Record *Record `json:"record,omitempty"`
 	// Error says why there is no response.
 	Error string `json:"error,omitempty"`
 	// Account, Change and After are for commands on balances: the account that the command
 	// changes, by how many of the smallest unit, and the balance that the response names.
+	// Change is 0 where the client cannot know it. For [ReadBalance], After is the balance.
 	Account string `json:"account,omitempty"`
 	Change  int64  `json:"change,omitempty"`
 	After   *int64 `json:"after,omitempty"`
 }
+
+// Record is what a look-up reports of a key.
+type Record struct {
+	State   string `json:"state"` // completed or in_progress
+	Command string `json:"command,omitempty"`
+	Status  int    `json:"status,omitempty"`
+}
+
+// The operations that are no commands of the contract.
+const (
+	// Lookup reads what became of a key.
+	Lookup = "getIdempotencyKey"
+	// ReadBalance reads the balance of an account. It has no key.
+	ReadBalance = "getBalance"
+	// Expiry is not a request: a test made the record of the key expire.
+	Expiry = "expiry"
+	// Failover is not a request: a database that may lack the last commits took the place
+	// of the primary, a standby without synchronous replication or a backup. It begins
+	// before the primary is killed. It ends when processes have forgotten what they
+	// remember of the primary, 100 ms after the new one answers. A failover that must lose
+	// nothing is no line of a history.
+	Failover = "failover"
+)
 
 // Log collects the attempts of a run. It is safe for concurrent use.
 type Log struct {

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Loss is a key whose effect was acknowledged, and lost by a failover.
+type Loss struct {
+	ID
+	// Again reports whether a later attempt took effect in the new database.
+	Again bool
+	// Attempts are all attempts of the key.
+	Attempts []Attempt
+}
+
+// Losses returns what the failovers of a history lost of what clients were promised, given
+// the effects in the last database. Without synchronous replication, the documents admit
+// losses; with it, there must be none, so such a failover is no line of the history.
+//
+// It also returns losses that no failover explains: a standby has all commits up to one
+// of them, so nothing can be lost that was acknowledged before something began that is
+// kept. That a lost key has one response again, and a kept one its first, is checked by
+// [Check].
+func Losses(attempts []Attempt, effects map[ID]int) ([]Loss, []Violation) {
+	f := failoversOf(attempts)
+	ids, ofKey := groupBy(filter(attempts, Attempt.command), Attempt.ID, ID.compare)
+	var losses []Loss
+	kept := make([]Attempt, len(f)) // the last to begin in each database
+	for _, id := range ids {
+		promised := promisedBefore(f, ofKey[id])
+		if len(promised) == 0 {
+			continue
+		}
+		again := takenAgain(f, ofKey[id])
+		switch {
+		case effects[id] == 0 || again:
+			losses = append(losses, Loss{id, again, ofKey[id]})
+		case !mayBeTakenAgain(f, ofKey[id]) || replayed(f, ofKey[id], promised[0].Response):
+			for _, a := range filter(promised, Attempt.created) {
+				if era, last := f.span(a); era == last && a.Start > kept[era].Start {
+					kept[era] = a
+				}
+			}
+		}
+	}
+	return losses, unexplainedLosses(f, losses, kept)
+}
+
+// promisedBefore returns the successes that clients got before the last database.
+func promisedBefore(f failovers, attempts []Attempt) []Attempt {
+	return filter(attempts, func(a Attempt) bool {
+		first, _ := f.span(a)
+		return a.took() && first < len(f)
+	})
+}
+
+// takenAgain reports whether two databases created the effect of a key.
+func takenAgain(f failovers, attempts []Attempt) bool {
+	eras := map[int]bool{}
+	for _, a := range attempts {
+		if era, last := f.span(a); a.took() && era == last && a.created() {
+			eras[era] = true
+		}
+	}
+	return len(eras) > 1
+}
+
+// mayBeTakenAgain reports whether the effect of a key may be from a later database than
+// the one that acknowledged it.
+func mayBeTakenAgain(f failovers, attempts []Attempt) bool {
+	return slices.ContainsFunc(attempts, func(a Attempt) bool {
+		first, last := f.span(a)
+		return a.unknown() || first < last
+	})
+}
+
+// replayed reports whether the last database replayed a response.
+func replayed(f failovers, attempts []Attempt, response string) bool {
+	return slices.ContainsFunc(attempts, func(a Attempt) bool {
+		first, _ := f.span(a)
+		return first == len(f) && a.took() && a.Response == response
+	})
+}
+
+// unexplainedLosses returns the losses that were acknowledged before something began that
+// the same failover kept.
+func unexplainedLosses(f failovers, losses []Loss, kept []Attempt) []Violation {
+	var found []Violation
+	for _, loss := range losses {
+		for _, a := range promisedBefore(f, loss.Attempts) {
+			era, last := f.span(a)
+			if era == last && a.End < kept[era].Start {
+				found = append(found, Violation{
+					Rule: LastCommitsLost, Subject: loss.ID.String(),
+					Detail:   fmt.Sprintf("lost, although %s began later and is kept", kept[era].ID()),
+					Attempts: append([]Attempt{kept[era]}, loss.Attempts...),
+				})
+				break
+			}
+		}
+	}
+	return found
+}
