@@ -219,9 +219,10 @@ func (s keyState) replay(a Attempt) []keyState {
 		next.stored, next.record = true, recordOf(a)
 		states = append(states, next)
 	}
+	// What a process remembers and nobody has seen may be a refusal, or the effect.
 	remembered := strings.Contains(s.older, olderRecord(a.Request, a.Response))
 	unseen := strings.Contains(s.older, olderRecord(a.Request, ""))
-	if next := s; remembered || unseen && a.Outcome == OK && next.effect.matches(a) {
+	if next := s; remembered || unseen && (a.Outcome == Refused || next.effect.matches(a)) {
 		states = append(states, next)
 	}
 	return states

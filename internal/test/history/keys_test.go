@@ -32,6 +32,8 @@ func TestCheck_AcceptsGoodKeys(t *testing.T) {
 		"expiry, then another body":            {created(0, 10), expiry(20, 30), keyReused(40, 50)},
 		"expiry of a refusal":                  {refused(0, 10, "created"), expiry(20, 30), created(40, 50)},
 		"expiry of an unknown outcome":         {unknown(0, 10), expiry(20, 30), reused(40, 50), lookup(60, 70, "completed")},
+		"expiry of an unknown refusal":         {unknown(0, 10), expiry(20, 30), refused(40, 50, "reused"), lookup(60, 70, "")},
+		"a process remembers a refusal":        {unknown(0, 10), expiry(20, 30), created(40, 50), refused(60, 70, "reused"), reused(80, 90)},
 		"expiry without a record":              {expiry(0, 5), created(10, 20)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +73,10 @@ func TestCheck_ReportsBadKeys(t *testing.T) {
 		"created after an answer":             {attempts{unknown(0, 5), reused(10, 20), created(30, 40)}, history.KeyOrder},
 		"another body that ran":               {attempts{unknown(0, 5), reused(10, 20), other(reused(30, 40))}, history.KeyOrder},
 		"reused by a body that refuses later": {attempts{unknown(0, 5), keyReused(6, 8), other(refused(9, 12, "reused"))}, history.KeyOrder},
+		"reused by a body that never ran":     {attempts{created(0, 10), keyReused(11, 12), problem(20, 30, 409, "idempotency_key_reused")}, history.KeyOrder},
+		"refused twice":                       {attempts{unknown(0, 5), refused(10, 20, "reused"), refused(30, 40, "created")}, history.KeyOrder},
+		"created after a look-up":             {attempts{unknown(0, 5), lookup(6, 8, "completed"), expiry(10, 20), created(30, 40)}, history.KeyOrder},
+		"the effect of another body":          {attempts{created(0, 10), other(unknown(1, 2)), expiry(20, 30), other(reused(40, 50))}, history.KeyOrder},
 		"a look-up forgets":                   {attempts{created(0, 10), lookup(20, 30, "")}, history.KeyOrder},
 		"a look-up is in progress":            {attempts{created(0, 10), unknown(11, 12), lookup(20, 30, "in_progress")}, history.KeyOrder},
 		"a look-up before anything":           {attempts{lookup(0, 5, "completed"), created(10, 20)}, history.KeyOrder},

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // place gives the operations of an account their entries. The ledger is the final truth:
@@ -56,29 +58,34 @@ func checkEntries(entries []Entry) []Violation {
 	return found
 }
 
-// madeBy returns the operation that made an entry. Of several unknown ones that may have
-// made it, it is any since the first of them. An entry that no attempt of the history asked
-// for may be of any time.
+// madeBy returns the operation that made an entry: the acknowledged one, or else any of the
+// unknown ones that fit, since the first of them. An entry that no attempt of the history
+// asked for may be of any time.
 func madeBy(e Entry, asked []accountOperation) (accountOperation, []Violation) {
 	made := accountOperation{kind: changed, entry: &e, from: math.MinInt64 + e.Position, to: math.MaxInt64}
-	fits := false
-	for _, op := range asked {
-		agrees := (op.change == 0 || op.change == e.Change) && (op.after == nil || *op.after == e.After)
-		switch {
-		case op.kind == changed && !agrees:
-			return made, []Violation{{Rule: LedgerAgrees, Detail: fmt.Sprintf("the ledger has %s", e), Attempts: []Attempt{op.shown}}}
-		case op.kind == changed:
-			made.from, made.to, made.shown = max(op.from, made.from), op.to, op.shown
-			return made, nil
-		case agrees && (!fits || op.from < made.from):
-			fits = true
-			made.from, made.shown = op.from, op.shown
-		}
+	if len(asked) == 0 {
+		return made, nil
 	}
-	if len(asked) > 0 && !fits {
-		return made, []Violation{{Rule: LedgerAgrees, Detail: fmt.Sprintf("nobody asked for %s", e), Attempts: []Attempt{asked[0].shown}}}
+	first := slices.MinFunc(asked, func(a, b accountOperation) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(e.misses(a), e.misses(b)), cmp.Compare(a.from, b.from))
+	})
+	made.from, made.to, made.shown = max(first.from, made.from), first.to, first.shown
+	if e.misses(first) > 0 {
+		return made, []Violation{{Rule: LedgerAgrees, Detail: fmt.Sprintf("the ledger has %s", e), Attempts: []Attempt{first.shown}}}
 	}
 	return made, nil
+}
+
+// misses returns in how many ways an operation is not what the entry says.
+func (e Entry) misses(op accountOperation) int {
+	n := 0
+	if op.change != 0 && op.change != e.Change {
+		n++
+	}
+	if op.after != nil && *op.after != e.After {
+		n++
+	}
+	return n
 }
 
 // narrow bounds when each entry was made by its neighbours: it is younger than the one

@@ -29,8 +29,12 @@ func (s *simulation) outcome() outcome {
 
 func TestCheck_AcceptsEveryRunOfACorrectService(t *testing.T) {
 	t.Parallel()
+	times := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		s := simulate(t)
+		for happened, n := range s.happened {
+			times[happened] += n
+		}
 		for _, v := range s.outcome().check() {
 			t.Error(v)
 		}
@@ -38,6 +42,15 @@ func TestCheck_AcceptsEveryRunOfACorrectService(t *testing.T) {
 			t.Errorf("without the ledger: %s", v)
 		}
 	})
+	for _, what := range []string{
+		"created", "refused", "reused", "another request", "in progress", "second line", "second line refuses",
+		"remembered", "effect of an unknown attempt", "late effect of an unknown attempt",
+	} {
+		if times[what] == 0 {
+			t.Errorf("no run had: %s", what)
+		}
+	}
+	t.Log(times)
 }
 
 // Each corruption is put into runs of a correct service, wherever it can be seen. It

@@ -18,6 +18,7 @@ type simulation struct {
 	balance  int64
 	ledger   []history.Entry
 	attempts []history.Attempt
+	happened map[string]int // what the run contains, and how often
 }
 
 type simulatedKey struct {
@@ -39,8 +40,8 @@ type arrival struct {
 
 // simulate returns the history of a run and what the database has in the end.
 func simulate(t *rapid.T) *simulation {
-	s := &simulation{keys: map[string]*simulatedKey{}}
-	arrivals := rapid.SliceOfN(rapid.Custom(drawArrival), 1, 60).Draw(t, "arrivals")
+	s := &simulation{keys: map[string]*simulatedKey{}, happened: map[string]int{}}
+	arrivals := rapid.SliceOfN(rapid.Custom(drawArrival), 20, 45).Draw(t, "arrivals")
 	slices.SortStableFunc(arrivals, func(a, b arrival) int { return cmp.Compare(a.moment, b.moment) })
 	for i, a := range arrivals {
 		if !a.never {
@@ -60,7 +61,7 @@ var operations = []string{"command", "command", "command", "command", "other bod
 func drawArrival(t *rapid.T) arrival {
 	start, waits, takes := rapid.IntRange(0, 400).Draw(t, "start"), rapid.IntRange(1, 30).Draw(t, "waits"), rapid.IntRange(1, 30).Draw(t, "takes")
 	a := arrival{Attempt: at(start, start+waits+takes), moment: start + waits}
-	n := rapid.IntRange(1, 6).Draw(t, "key")
+	n := rapid.IntRange(1, 4).Draw(t, "key")
 	a.Key = fmt.Sprint("k", n)
 	switch operation := rapid.SampledFrom(operations).Draw(t, "operation"); operation {
 	case history.Lookup, history.Expiry, history.ReadBalance:
@@ -68,7 +69,7 @@ func drawArrival(t *rapid.T) arrival {
 	case "other body":
 		a.Attempt = on(int64(n), other(a.Attempt))
 	default:
-		a.Attempt = on(int64(10*n-25), a.Attempt) // credits and charges
+		a.Attempt = on(int64(15*(n%3)-18), a.Attempt) // credits and charges
 	}
 	if a.Operation == history.ReadBalance {
 		a.Key, a.Account = "", "alice RUB"
@@ -133,16 +134,22 @@ func (s *simulation) lookUp(k *simulatedKey, a *arrival) {
 func (s *simulation) command(k *simulatedKey, a *arrival, later []arrival) {
 	switch {
 	case a.old && k.older != nil && k.older.Request == a.Request:
+		s.happened["remembered"]++
 		a.Attempt = answered(a.Attempt, *k.older, "reused")
 	case k.record != nil && k.record.Request != a.Request:
-		a.Outcome, a.Status, a.Code = history.Refused, 409, "idempotency_key_reused"
+		s.happened["another request"]++
+		a.refuse("idempotency_key_reused")
 	case k.record != nil:
+		s.happened["reused"]++
 		a.Attempt = answered(a.Attempt, *k.record, "reused")
 	case !a.waits && a.runs(later):
-		a.Outcome, a.Status, a.Code = history.Refused, 409, "idempotency_in_progress"
+		s.happened["in progress"]++
+		a.refuse("idempotency_in_progress")
 	case k.effect != nil && k.effect.Request != a.Request:
-		a.Outcome, a.Status, a.Code = history.Refused, 409, "idempotency_key_reused"
+		s.happened["second line refuses"]++
+		a.refuse("idempotency_key_reused")
 	case k.effect != nil:
+		s.happened["second line"]++
 		first := *k.effect
 		first.Response += fmt.Sprint(" again ", k.expired)
 		a.Attempt = answered(a.Attempt, first, "reused")
@@ -152,12 +159,25 @@ func (s *simulation) command(k *simulatedKey, a *arrival, later []arrival) {
 	}
 }
 
+// refuse answers with a 409 of the guard's own.
+func (a *arrival) refuse(code string) {
+	a.Outcome, a.Status, a.Code = history.Refused, 409, code
+}
+
 // run decides a key.
 func (s *simulation) run(k *simulatedKey, a *arrival) {
 	result := a.Attempt
 	if s.balance+a.Change < 0 {
+		s.happened["refused"]++
 		result.Outcome, result.Status, result.Code = history.Refused, 402, "insufficient_funds"
 	} else {
+		s.happened["created"]++
+		if a.lost {
+			s.happened["effect of an unknown attempt"]++
+		}
+		if ms(a.moment) > a.End {
+			s.happened["late effect of an unknown attempt"]++
+		}
 		s.balance += a.Change
 		result.Outcome, result.Status, result.Effect = history.OK, 201, "entry of "+a.Key
 		result = leaving(s.balance, result)
