@@ -6,8 +6,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// accountState is the balance of an account. It is not known at the start if the history
-// begins in the middle.
+// accountState is the balance of an account. It is not known at the start if the
+// history begins in the middle.
 type accountState struct {
 	known   bool
 	balance int64

@@ -53,9 +53,9 @@ func (opt Options) begin(account string, era int) accountState {
 	return accountState{known: era == 0 && (given || opt.Ledger == nil), balance: balance}
 }
 
-// accountOperations returns the operations on an account that one database did or may have
-// done. In a later database, an operation that was only replayed may be from an earlier
-// one.
+// accountOperations returns the operations on an account that one database did or may
+// have done. In a later database, an operation that was only replayed may be from an
+// earlier one.
 func accountOperations(attempts []Attempt, expired map[ID]bool, later bool) []accountOperation {
 	var operations []accountOperation
 	for _, a := range attempts {
@@ -112,8 +112,8 @@ func operationOf(kind operationKind, a Attempt, from, to time.Duration) accountO
 	return accountOperation{kind: kind, change: a.Change, after: a.After, shown: a, from: int64(from), to: int64(to)}
 }
 
-// forgetEarlier turns operations that may be from an earlier database into ones that may
-// never happen in this one.
+// forgetEarlier turns operations that may be from an earlier database into ones that
+// may never happen in this one.
 func forgetEarlier(operations []accountOperation) {
 	for i, op := range operations {
 		if op.kind == changed && op.from == math.MinInt64 {

@@ -30,20 +30,22 @@ const (
 	codeInProgress = "idempotency_in_progress"
 )
 
-// decides reports whether the response is a stored one: made by this attempt, or replayed.
-// The guard says so in Idempotency-Result. The 422 of a request that does not fit the
-// schema says nothing, and is not stored.
+// decides reports whether the response is a stored one: made by this attempt, or
+// replayed. The guard says so in Idempotency-Result. The 422 of a request that does not
+// fit the schema says nothing, and is not stored.
 func (a Attempt) decides() bool {
 	return a.command() && a.Outcome != Unknown && a.Result != ""
 }
 
-// took reports whether the attempt is a success of a command: it took effect now or before.
+// took reports whether the attempt is a success of a command: it took effect now or
+// before.
 func (a Attempt) took() bool { return a.decides() && a.Outcome == OK }
 
 // created reports whether the command took effect, or was refused, within this attempt.
 func (a Attempt) created() bool { return a.decides() && a.Result == "created" }
 
-// unknown reports whether the command may have taken effect by this attempt, or still may.
+// unknown reports whether the command may have taken effect by this attempt, or still
+// may.
 func (a Attempt) unknown() bool { return a.command() && a.Outcome == Unknown }
 
 // inProgress reports whether the answer is that another attempt is running.
@@ -51,7 +53,8 @@ func (a Attempt) inProgress() bool {
 	return a.Code == codeInProgress || a.Operation == Lookup && a.Record != nil && a.Record.State == "in_progress"
 }
 
-// mayHold reports whether the attempt may have held its key at a time between from and to.
+// mayHold reports whether the attempt may have held its key at a time between from and
+// to.
 func (a Attempt) mayHold(from, to time.Duration) bool {
 	return a.command() && a.Code != codeInProgress && a.Start <= to && (a.unknown() || a.End >= from)
 }

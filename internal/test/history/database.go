@@ -6,8 +6,9 @@ import (
 )
 
 // CompareWithDatabase returns the keys whose effects in the database, counted by
-// [CountEffects], are not what clients were answered: more than one effect (I2), none for
-// an acknowledged command (I5), or one although every answer says that nothing happened.
+// [CountEffects], are not what clients were answered: more than one effect (I2), none
+// for an acknowledged command (I5), or one although every answer says that nothing
+// happened.
 //
 // What was acknowledged before a failover may be lost with it: see [Losses].
 func CompareWithDatabase(attempts []Attempt, effects map[ID]int) []Violation {

@@ -11,8 +11,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// effectsOfKeys selects a row for each business effect: the key whose command made it. The
-// entry of a payment and of a refund is part of that effect.
+// effectsOfKeys selects a row for each business effect: the key whose command made it.
+// The entry of a payment and of a refund is part of that effect.
 const effectsOfKeys = `
 	SELECT created_by AS scope, idempotency_key AS key FROM orders
 	UNION ALL SELECT cancelled_by, cancel_key FROM orders WHERE cancel_key IS NOT NULL

@@ -7,8 +7,8 @@ func failoversOf(attempts []Attempt) failovers {
 	return byStart(filter(attempts, func(a Attempt) bool { return a.Operation == Failover }))
 }
 
-// span returns the first and the last database that may have answered an attempt, counted
-// from 0. They differ if the attempt overlaps a failover.
+// span returns the first and the last database that may have answered an attempt,
+// counted from 0. They differ if the attempt overlaps a failover.
 func (f failovers) span(a Attempt) (first, last int) {
 	for _, failover := range f {
 		if failover.End < a.Start {

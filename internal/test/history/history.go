@@ -2,8 +2,8 @@
 // it can have come from a service that keeps AUTH-19: each key has one effect and one
 // response, and each balance is the sum of the effects in some order.
 //
-// A history is one line of JSON for each attempt, so that a failed run can be read, kept
-// and checked again.
+// A history is one line of JSON for each attempt, so that a failed run can be read,
+// kept and checked again.
 package history
 
 import (
@@ -20,14 +20,16 @@ type Outcome string
 const (
 	// OK is a success: the command took effect now, or did before.
 	OK Outcome = "ok"
-	// Refused is any other answer that decides: the command took no effect by this attempt.
+	// Refused is any other answer that decides: the command took no effect by this
+	// attempt.
 	Refused Outcome = "refused"
 	// Unknown is a 5xx, an answer that says so, or no answer: the command may have taken
 	// effect, may do so at any later time, or never.
 	Unknown Outcome = "unknown"
 )
 
-// Attempt is one request with an Idempotency-Key, or a look-up of a key, and its outcome.
+// Attempt is one request with an Idempotency-Key, or a look-up of a key, and its
+// outcome.
 type Attempt struct {
 	Client  int `json:"client"`
 	Replica int `json:"replica"`
@@ -60,7 +62,8 @@ type Attempt struct {
 	Error string `json:"error,omitempty"`
 	// Account, Change and After are for commands on balances: the account that the command
 	// changes, by how many of the smallest unit, and the balance that the response names.
-	// Change is 0 where the client cannot know it. For [ReadBalance], After is the balance.
+	// Change is 0 where the client cannot know it. For [ReadBalance], After is the
+	// balance.
 	Account string `json:"account,omitempty"`
 	Change  int64  `json:"change,omitempty"`
 	After   *int64 `json:"after,omitempty"`

@@ -14,13 +14,13 @@ type keyState struct {
 	stored bool
 	record storedRecord
 	effect effect
-	// older are responses of expired records. A process that remembers one may still replay
-	// it, because the test and not the time made it expire.
+	// older are responses of expired records. A process that remembers one may still
+	// replay it, because the test and not the time made it expire.
 	older string
 }
 
-// storedRecord is a record, as far as it is known: what an unknown attempt stored is seen
-// when it is replayed or looked up.
+// storedRecord is a record, as far as it is known: what an unknown attempt stored is
+// seen when it is replayed or looked up.
 type storedRecord struct {
 	operation, request string
 	status             int
@@ -42,8 +42,8 @@ const (
 	certain
 )
 
-// keyModel is the sequential behaviour of one key, that begins in one of the states. Its
-// operations are attempts.
+// keyModel is the sequential behaviour of one key, that begins in one of the states.
+// Its operations are attempts.
 func keyModel(begin []keyState) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return anys(begin) },
@@ -63,8 +63,8 @@ func anys(states []keyState) []any {
 }
 
 // keyOperations returns the attempts of one key for the model. An unknown one never
-// returns: if it takes effect never, it is the last in the order. Of equal ones, as many
-// as can take effect are enough, which is one for each time that the key was free.
+// returns: if it takes effect never, it is the last in the order. Of equal ones, as
+// many as can take effect are enough, which is one for each time that the key was free.
 func keyOperations(attempts []Attempt) []porcupine.Operation {
 	free := 1 + len(filter(attempts, func(a Attempt) bool { return a.Operation == Expiry }))
 	taken := map[string]int{}
@@ -85,7 +85,8 @@ func keyOperations(attempts []Attempt) []porcupine.Operation {
 	return operations
 }
 
-// step returns the states that an attempt may leave behind; none if its answer is wrong.
+// step returns the states that an attempt may leave behind; none if its answer is
+// wrong.
 func (s keyState) step(a Attempt) []keyState {
 	switch {
 	case a.Operation == Expiry:
@@ -114,8 +115,8 @@ func (s keyState) when(right bool) []keyState {
 	return []keyState{s}
 }
 
-// expire forgets the record. An expiry whose outcome is unknown may have done nothing: then
-// it is the last in the order.
+// expire forgets the record. An expiry whose outcome is unknown may have done nothing:
+// then it is the last in the order.
 func (s keyState) expire(Attempt) []keyState {
 	if s.stored {
 		s.older += olderRecord(s.record.request, s.record.response)
@@ -124,7 +125,8 @@ func (s keyState) expire(Attempt) []keyState {
 	return []keyState{s}
 }
 
-// olderRecord returns a record as older contains it; without a response if it is unknown.
+// olderRecord returns a record as older contains it; without a response if it is
+// unknown.
 func olderRecord(request, response string) string { return request + " " + response + "\n" }
 
 // lookUp compares a look-up with the record.
@@ -144,8 +146,8 @@ func (s keyState) lookUp(a Attempt) []keyState {
 	return s.when(right)
 }
 
-// agree reports whether a value that was seen can be the known one. The first that is seen
-// becomes known.
+// agree reports whether a value that was seen can be the known one. The first that is
+// seen becomes known.
 func agree[T comparable](known *T, seen T) bool {
 	var missing T
 	if *known == missing {
@@ -173,7 +175,8 @@ func (s keyState) stepUnknown(a Attempt) []keyState {
 	return append(states, s)
 }
 
-// belongsToOther reports whether a request may be refused because the key has another one.
+// belongsToOther reports whether a request may be refused because the key has another
+// one.
 func (s keyState) belongsToOther(request string) bool {
 	if s.stored && s.record.request != request || s.effect.certainty != none && s.effect.request != request {
 		return true
@@ -234,8 +237,8 @@ func (r *storedRecord) matches(a Attempt) bool {
 		agree(&r.response, a.Response)
 }
 
-// matches reports whether a stored response can be that of the effect, and completes the
-// effect.
+// matches reports whether a stored response can be that of the effect, and completes
+// the effect.
 func (e *effect) matches(a Attempt) bool {
 	if a.Outcome == OK {
 		if e.certainty == none || e.request != a.Request || !agree(&e.id, a.Effect) {

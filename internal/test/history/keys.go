@@ -9,8 +9,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// checkKeys checks each key by itself: first the rules that name what is wrong, and then
-// whether some order of its attempts explains every answer.
+// checkKeys checks each key by itself: first the rules that name what is wrong, and
+// then whether some order of its attempts explains every answer.
 func checkKeys(attempts []Attempt, limit time.Duration) []Violation {
 	var found []Violation
 	f := failoversOf(attempts)
@@ -95,8 +95,8 @@ func storedResponses(attempts []Attempt) []string {
 	return slices.Compact(responses)
 }
 
-// namedEffects returns the different effects that the successes of a key name, each with
-// the balance that it left. They are the same for ever.
+// namedEffects returns the different effects that the successes of a key name, each
+// with the balance that it left. They are the same for ever.
 func namedEffects(attempts []Attempt) []string {
 	var effects []string
 	for _, a := range filter(attempts, Attempt.took) {
@@ -110,8 +110,8 @@ func namedEffects(attempts []Attempt) []string {
 	return slices.Compact(effects)
 }
 
-// checkOrders checks with the key model what each database answered. Each begins with what
-// an earlier one stored, or without it.
+// checkOrders checks with the key model what each database answered. Each begins with
+// what an earlier one stored, or without it.
 func checkOrders(eras [][]Attempt, limit time.Duration) []Violation {
 	var found []Violation
 	begin := []keyState{{}}

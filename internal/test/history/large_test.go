@@ -10,9 +10,9 @@ import (
 
 const largeKeys = 5000
 
-// large returns a history of four attempts on each of 5000 keys, which credit and charge
-// 20 accounts, and the ledger at its end. The first attempt of every tenth key is unknown.
-// Some twenty operations overlap at any time.
+// large returns a history of four attempts on each of 5000 keys, which credit and
+// charge 20 accounts, and the ledger at its end. The first attempt of every tenth key
+// is unknown. Some twenty operations overlap at any time.
 func large(random *rand.Rand) (h attempts, ledger []history.Entry) {
 	balances, positions := map[string]int64{}, map[string]int64{}
 	for n := range largeKeys {
@@ -56,8 +56,8 @@ func TestCheck_LargeHistory(t *testing.T) {
 	wantRules(t, history.Check(h, history.Options{Ledger: ledger}), history.LedgerAgrees)
 }
 
-// The ledger settles what is unknown. Without it, the checker has to search, and finds an
-// order as well.
+// The ledger settles what is unknown. Without it, the checker has to search, and finds
+// an order as well.
 func BenchmarkCheck(b *testing.B) {
 	h, ledger := large(rand.New(rand.NewPCG(13, 13)))
 	for name, opt := range map[string]history.Options{"with the ledger": {Ledger: ledger}, "without": {}} {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// place gives the operations of an account their entries. The ledger is the final truth:
-// an unknown operation with an entry has happened, and one without never did. So the
-// search has nothing left to guess but where refusals and reads belong.
+// place gives the operations of an account their entries. The ledger is the final
+// truth: an unknown operation with an entry has happened, and one without never did. So
+// the search has nothing left to guess but where refusals and reads belong.
 func place(operations []accountOperation, entries []Entry) ([]accountOperation, []Violation) {
 	found := checkEntries(entries)
 	asked := map[ID][]accountOperation{}
@@ -41,7 +41,8 @@ func place(operations []accountOperation, entries []Entry) ([]accountOperation, 
 	return append(placed, chain...), found
 }
 
-// checkEntries checks that each entry continues the one before it, and that no key has two.
+// checkEntries checks that each entry continues the one before it, and that no key has
+// two.
 func checkEntries(entries []Entry) []Violation {
 	var found []Violation
 	seen := map[ID]bool{}
@@ -58,9 +59,9 @@ func checkEntries(entries []Entry) []Violation {
 	return found
 }
 
-// madeBy returns the operation that made an entry: the acknowledged one, or else any of the
-// unknown ones that fit, since the first of them. An entry that no attempt of the history
-// asked for may be of any time.
+// madeBy returns the operation that made an entry: the acknowledged one, or else any of
+// the unknown ones that fit, since the first of them. An entry that no attempt of the
+// history asked for may be of any time.
 func madeBy(e Entry, asked []accountOperation) (accountOperation, []Violation) {
 	made := accountOperation{kind: changed, entry: &e, from: math.MinInt64 + e.Position, to: math.MaxInt64}
 	if len(asked) == 0 {

@@ -14,9 +14,10 @@ type Loss struct {
 	Attempts []Attempt
 }
 
-// Losses returns what the failovers of a history lost of what clients were promised, given
-// the effects in the last database. Without synchronous replication, the documents admit
-// losses; with it, there must be none, so such a failover is no line of the history.
+// Losses returns what the failovers of a history lost of what clients were promised,
+// given the effects in the last database. Without synchronous replication, the
+// documents admit losses; with it, there must be none, so such a failover is no line of
+// the history.
 //
 // It also returns losses that no failover explains: a standby has all commits up to one
 // of them, so nothing can be lost that was acknowledged before something began that is
@@ -83,8 +84,8 @@ func replayed(f failovers, attempts []Attempt, response string) bool {
 	})
 }
 
-// unexplainedLosses returns the losses that were acknowledged before something began that
-// the same failover kept.
+// unexplainedLosses returns the losses that were acknowledged before something began
+// that the same failover kept.
 func unexplainedLosses(f failovers, losses []Loss, kept []Attempt) []Violation {
 	var found []Violation
 	for _, loss := range losses {

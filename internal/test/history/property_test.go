@@ -54,9 +54,9 @@ func TestCheck_AcceptsEveryRunOfACorrectService(t *testing.T) {
 }
 
 // Each corruption is put into runs of a correct service, wherever it can be seen. It
-// cannot be seen, in principle, in a response that nobody compares with anything: the only
-// one of a key whose change is of no account, or the outcome of an attempt that nobody
-// asks for again and that the database does not know.
+// cannot be seen, in principle, in a response that nobody compares with anything: the
+// only one of a key whose change is of no account, or the outcome of an attempt that
+// nobody asks for again and that the database does not know.
 func TestCheck_ReportsEveryCorruption(t *testing.T) {
 	t.Parallel()
 	times := map[string]int{}

@@ -11,8 +11,8 @@ import (
 )
 
 // simulation is a service that keeps AUTH-19, and clients that overlap, hang up, retry,
-// send other bodies, look keys up and make records expire. An attempt takes effect at one
-// moment, which is between its start and its end unless its outcome is unknown.
+// send other bodies, look keys up and make records expire. An attempt takes effect at
+// one moment, which is between its start and its end unless its outcome is unknown.
 type simulation struct {
 	keys     map[string]*simulatedKey
 	balance  int64

@@ -47,7 +47,8 @@ const (
 	EffectKept Rule = "acknowledged effect kept"
 	// NoRefusedEffect: a key whose answers all say that nothing happened has no effect.
 	NoRefusedEffect Rule = "no effect of a refusal"
-	// LastCommitsLost: a failover loses the last commits, and none before one that it keeps.
+	// LastCommitsLost: a failover loses the last commits, and none before one that it
+	// keeps.
 	LastCommitsLost Rule = "only the last commits lost"
 )
 
