@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/dev/fakestripe"
 	pgtest "example.com/orders/internal/test/pg"
@@ -64,6 +68,31 @@ func (e *Env) PaymentKey(t testing.TB, id int) string {
 func (e *Env) RefundKey(t testing.TB, id int) string {
 	t.Helper()
 	return e.text(t, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, id)
+}
+
+// CapturedByCard returns what was captured by card, as the card provider reports it: by our
+// reference, with amounts in the smallest unit. A payment that was captured after it had
+// failed is among them: it is given back.
+func CapturedByCard(ctx context.Context, db Querier) (map[string]fakestripe.Charge, error) {
+	rows, _ := db.Query(ctx, `
+		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
+		       (100 * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint
+		FROM payment p WHERE p.method = 'card' AND (p.status = 'captured'
+			OR EXISTS (SELECT FROM ledger_entry e WHERE e.payment_id = p.id AND e.credit = 'unapplied'))`)
+	captured, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fakestripe.Charge])
+	if err != nil {
+		return nil, fmt.Errorf("read the card payments: %w", err)
+	}
+	ours := map[string]fakestripe.Charge{}
+	for _, charge := range captured {
+		ours[charge.Payment] = charge
+	}
+	return ours, nil
+}
+
+// Querier is a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // WebhookCall is the call with which the card provider sends an event.

@@ -202,6 +202,16 @@ func CheckInvariants(t testing.TB, db *pgxpool.Pool, stock Stock) {
 	}
 }
 
+// Violations returns what [CheckInvariants] reports of the snapshot of a transaction.
+func Violations(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
+	found, err := violationsIn(ctx, tx, stock)
+	texts := make([]string, len(found))
+	for i, v := range found {
+		texts[i] = v.name + ", but: " + v.offenders
+	}
+	return texts, err
+}
+
 // violations returns the invariants that do not hold, each with an offender. It has a
 // context of its own, because it runs when that of the test is over.
 func violations(db *pgxpool.Pool, stock Stock) (found []invariant, err error) {

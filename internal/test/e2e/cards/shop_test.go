@@ -86,17 +86,9 @@ func (c cardShop) charge(t testing.TB, p e2e.Payment) (fakestripe.Charge, bool) 
 // tables, by reference, amount and currency.
 func (c cardShop) wantSameMoney(t testing.TB) {
 	t.Helper()
-	rows, _ := c.DB.Query(t.Context(), `
-		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
-		       (100 * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint
-		FROM payment p WHERE p.method = 'card' AND p.status = 'captured'`)
-	captured, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fakestripe.Charge])
+	ours, err := e2e.CapturedByCard(t.Context(), c.DB)
 	if err != nil {
 		t.Fatal(err)
-	}
-	ours := map[string]fakestripe.Charge{}
-	for _, charge := range captured {
-		ours[charge.Payment] = charge
 	}
 	if diff := cmp.Diff(c.provider.chargesByPayment(t), ours); diff != "" {
 		t.Errorf("captured payments (-the provider's +ours):\n%s", diff)
