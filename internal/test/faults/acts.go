@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/history"
@@ -16,16 +17,11 @@ const (
 	cardNumber = "4242424242424242"
 )
 
-// The operations of a history that are no commands.
-const (
-	lookup = "getIdempotencyKey"
-	expiry = "expiry"
-)
-
 // acts are what clients do, and how often each is drawn.
 var acts = []choice[func(*client)]{
 	{60, (*client).command},
 	{10, (*client).read},
+	{5, (*client).readBalance},
 	{10, (*client).updateOrderStatus},
 	{3, (*client).putPrice},
 	{3, (*client).putStock},
@@ -38,7 +34,26 @@ var acts = []choice[func(*client)]{
 
 // ask sends a request without a key, once.
 func (c *client) ask(op operation) history.Attempt {
-	return c.send(c.t.Context(), c.anyReplica(), op)
+	a := c.send(c.t.Context(), c.anyReplica(), op)
+	if op.subject == e2e.Root && op.call.Key == "" {
+		c.world.noteAdministrator(strings.ToUpper(op.id[:1])+op.id[1:], a.Outcome)
+	}
+	return a
+}
+
+// noteAdministrator remembers an act that the audit log has to contain.
+func (w *world) noteAdministrator(action string, outcome history.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.administrator[action]
+	switch outcome {
+	case history.OK:
+		s.acknowledged++
+	case history.Unknown:
+		s.unknown++
+	case history.Refused:
+	}
+	w.administrator[action] = s
 }
 
 // read reads something.
@@ -50,12 +65,11 @@ func (c *client) read() {
 	reads := []operation{
 		get("listOrders", customer, "customer", "/orders?limit=5"),
 		get("listOrders", e2e.Root, "admin", "/orders?status=paid"),
-		get("getBalance", customer, "customer", "/customers/"+customer+"/balance"),
 		get("listBalanceTransactions", customer, "customer", "/customers/"+customer+"/balance/transactions?limit=5"),
 		get("getProduct", e2e.Shop, "seller", "/products/tea"),
 		get("listProducts", customer, "customer", "/products"),
 		get("listAuditLog", e2e.Root, "admin", "/admin/audit-log?limit=3"),
-		get("getCustomerProfile", e2e.Root, "admin", "/customers/"+customer+"/profile"),
+		get("getCustomerProfile", e2e.Root, "admin", "/customers/"+memberOf(c.number)+"/profile"),
 	}
 	if o, found := c.world.anOrder(c.random); found {
 		path := fmt.Sprintf("/orders/%d", o.id)
@@ -66,13 +80,25 @@ func (c *client) read() {
 	c.ask(oneOf(c.random, reads))
 }
 
-// updateOrderStatus takes an order one step on, if that is its next one.
+// readBalance reads a balance that others change. It is a line of the history.
+func (c *client) readBalance() {
+	customer := oneOf(c.random, slices.Concat(customers, savers))
+	c.ask(operation{
+		id: history.ReadBalance, subject: customer, role: "customer", account: history.AccountOf(customer, "RUB"),
+		call: e2e.Call{Method: http.MethodGet, Path: "/customers/" + customer + "/balance"},
+	})
+}
+
+// updateOrderStatus takes an order one step on, or several.
 func (c *client) updateOrderStatus() {
-	o, found := c.world.anOrder(c.random)
+	o, found := c.world.aPaidOrder(c.random)
 	if !found {
 		return
 	}
-	status := oneOf(c.random, []string{"fulfilling", "fulfilling", "shipped", "delivered"})
+	status := c.world.nextStatus(o.id)
+	if c.random.IntN(5) == 0 {
+		status = "delivered"
+	}
 	op := operation{id: "updateOrderStatus", subject: o.seller, role: "seller", call: e2e.StatusCall("", o.id, status)}
 	if c.random.IntN(4) == 0 {
 		op.subject, op.role = e2e.Root, "admin"
@@ -91,12 +117,12 @@ func (c *client) putPrice() {
 	}})
 }
 
-// putStock replaces the stock of a product that the administrator has read. The audit log
+// putStock replaces the stock of a product as it was read. It is the administrator, whose audit log
 // says by how much.
 func (c *client) putStock() {
 	p := oneOf(c.random, products)
 	op := operation{
-		id: "getProduct", subject: e2e.Root, role: "admin",
+		id: "getProduct", subject: p.seller, role: "seller",
 		call: e2e.Call{Method: http.MethodGet, Path: "/products/" + p.sku},
 	}
 	var tag string
@@ -108,7 +134,7 @@ func (c *client) putStock() {
 	if c.ask(op).Outcome != history.OK {
 		return
 	}
-	op.id, op.learn, op.call.Method = "putProduct", nil, http.MethodPut
+	op.id, op.subject, op.role, op.learn, op.call.Method = "putProduct", e2e.Root, "admin", nil, http.MethodPut
 	op.call.Body = fmt.Sprintf(`{"name": %q, "price": %s, "on_hand": %d}`, p.sku, roubles(kopecks(p.price)), seen.OnHand+c.random.IntN(9)-3)
 	if seen.OnHand < 4 {
 		op.call.Body = fmt.Sprintf(`{"name": %q, "price": %s, "on_hand": %d}`, p.sku, roubles(kopecks(p.price)), seen.OnHand+5)
@@ -121,7 +147,7 @@ func (c *client) putStock() {
 
 // changeProfile puts or deletes the profile of a customer whom nobody else changes.
 func (c *client) changeProfile() {
-	customer := fmt.Sprintf("member-%d", c.number)
+	customer := memberOf(c.number)
 	c.keys++
 	profile := fmt.Sprintf("%s.%d.%d@example.com", canary, c.number, c.keys)
 	op := operation{id: "updateCustomerProfile", subject: customer, role: "customer", call: e2e.Call{
@@ -134,6 +160,9 @@ func (c *client) changeProfile() {
 	}
 	c.world.noteProfile(customer, profile, c.ask(op).Outcome == history.OK)
 }
+
+// memberOf returns the customer whose profile only this client changes.
+func memberOf(client int) string { return fmt.Sprintf("member-%d", client) }
 
 // expireReservation makes a reservation expire. A job releases it.
 func (c *client) expireReservation() {

@@ -1,5 +1,101 @@
 package faults
 
-import "example.com/orders/internal/test/e2e"
+import (
+	"context"
+	"slices"
 
-func (l *Load) check() { e2e.CheckInvariants(l.t, l.DB, nil) }
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/adapters/in/events"
+	outnats "example.com/orders/internal/adapters/out/nats"
+	"example.com/orders/internal/dev/fakestripe"
+	natstest "example.com/orders/internal/test/nats"
+)
+
+// facts are what the checks read of a run that is settled.
+type facts struct {
+	*world
+	// db is a snapshot of the database.
+	db pgx.Tx
+	// charges are those of the card provider, by our reference.
+	charges map[string]fakestripe.Charge
+	// events, messages and deadLetters are the contents of the three streams.
+	events, messages, deadLetters [][]byte
+	// logs are what all processes wrote.
+	logs string
+}
+
+// check is one promise. It returns what contradicts it.
+type check struct {
+	// name says the promise, and invariants which of docs/reliability.md it is part of.
+	name, invariants string
+	find             func(ctx context.Context, f *facts) ([]string, error)
+}
+
+// checks are all promises that facts can contradict. Those about answers are in package
+// history, and those about what is still open in settle.
+var checks = []check{
+	{"the database keeps its invariants", "I1, I4, I6, I10, I14", brokenInvariants},
+	{"a reference has one effect", "I2", referencesWithEffects},
+	{"an acknowledged status was reached", "I5", lostStatuses},
+	{"the last acknowledged profile is stored", "I5", lostProfiles},
+	{"each event is published once", "I6", streamMistakes},
+	{"each message of the warehouse is processed once", "I6", lostMessages},
+	{"each broken message is a dead letter once", "I6", lostDeadLetters},
+	{"the provider charged what we captured", "I7", differentCharges},
+	{"no job was given up", "I8", lostJobs},
+	{"no key is locked and no transaction left open", "I9", openTransactions},
+	{"no secret is in a log or a column where it does not belong", "I12", leakedSecrets},
+	{"the audit log has each act of the administrator", "I14", unauditedActs},
+}
+
+// check reports everything that contradicts a promise, apart from those that the fault need
+// not keep.
+func (l *Load) check(admitted []string) {
+	l.t.Helper()
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(l.t.Context(), l.DB, snapshot, func(tx pgx.Tx) error {
+		f := l.facts(tx)
+		for _, c := range checks {
+			if slices.Contains(admitted, c.name) {
+				continue
+			}
+			found, err := c.find(l.t.Context(), f)
+			if err != nil {
+				return err
+			}
+			for _, contradiction := range found {
+				l.t.Errorf("%s (%s), but: %s", c.name, c.invariants, contradiction)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		l.t.Errorf("check: %v", err)
+	}
+}
+
+// facts reads what the checks need. Nothing changes any more.
+func (l *Load) facts(tx pgx.Tx) *facts {
+	l.t.Helper()
+	charges, err := l.Provider.Charges(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	f := &facts{
+		world: l.world, db: tx, charges: charges,
+		events:      natstest.Messages(l.t, l.Broker, outnats.Stream),
+		messages:    natstest.Messages(l.t, l.Broker, events.Stream),
+		deadLetters: natstest.Messages(l.t, l.Broker, events.DeadLetterStream),
+	}
+	for _, r := range l.Replicas {
+		f.logs += r.Log()
+	}
+	return f
+}
+
+// texts runs a query that returns one text in each row.
+func (f *facts) texts(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, _ := f.db.Query(ctx, query, args...) // CollectRows returns the error
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

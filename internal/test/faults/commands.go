@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/history"
 )
 
 // commands are the guarded commands of the contract, and how often a client draws each.
@@ -83,7 +83,11 @@ func (c *client) reference() string {
 
 // onOrder is a command on an order that exists, from one of those who may send it.
 func (c *client) onOrder(id, path, body string, roles ...string) (operation, knownOrder) {
-	o, found := c.world.anOrder(c.random)
+	pick := c.world.anOrder
+	if id == "refundPayment" {
+		pick = c.world.aPaidOrder
+	}
+	o, found := pick(c.random)
 	if !found {
 		return c.createOrder(), o
 	}
@@ -107,9 +111,10 @@ func (c *client) confirmPayment() operation {
 	if c.random.IntN(3) == 0 {
 		body, other = fromBalance, byCard
 	}
-	op, _ := c.onOrder("confirmPayment", "payment/confirm", body, "customer")
+	op, o := c.onOrder("confirmPayment", "payment/confirm", body, "customer")
 	if op.id == "confirmPayment" {
 		op.other = other
+		op.learn = func(e2e.Reply) { c.world.notePaid(o.id) }
 	}
 	return op
 }
@@ -175,21 +180,19 @@ func (c *client) adjustStock() operation {
 
 // changeBalanceOf is a bank that credits or charges an amount.
 func (c *client) changeBalanceOf(customer, kind string, amount int64) operation {
-	op := operation{
+	change, otherChange := amount, amount+1
+	if kind == "charge" {
+		change, otherChange = -change, -otherChange
+	}
+	return operation{
 		id: kind + "Balance", subject: oneOf(c.random, banks), role: "system",
+		account: history.AccountOf(customer, "RUB"), change: change, otherChange: otherChange,
 		call: e2e.Call{
 			Method: http.MethodPost, Path: "/customers/" + customer + "/balance/" + kind, Key: c.newKey(),
 			Body: fmt.Sprintf(`{"amount": %s}`, roubles(amount)),
 		},
 		other: fmt.Sprintf(`{"amount": %s}`, roubles(amount+1)),
 	}
-	if strings.HasPrefix(customer, "saver") {
-		op.account, op.change, op.otherChange = customer, amount, amount+1
-		if kind == "charge" {
-			op.change, op.otherChange = -amount, -amount-1
-		}
-	}
-	return op
 }
 
 func asJSON(v any) string {

@@ -22,6 +22,8 @@ type Fault struct {
 	Strike func(t testing.TB, s *System, random *rand.Rand)
 	// Verdicts are answers that only this fault may cause, such as "401 unauthenticated".
 	Verdicts []string
+	// Admits names checks of promises that the documents do not make for this fault.
+	Admits []string
 	// Proof names the counters that must be above zero after a run.
 	Proof []string
 }

@@ -119,7 +119,7 @@ func (c *client) expireRecord(op operation) {
 	if c.random.IntN(2) == 0 {
 		statement = `DELETE FROM idempotency_record WHERE scope = $1 AND key = $2`
 	}
-	a := history.Attempt{Client: c.number, Scope: op.subject, Key: op.call.Key, Operation: expiry, Start: c.History.Now(), Outcome: history.OK}
+	a := history.Attempt{Client: c.number, Scope: op.subject, Key: op.call.Key, Operation: history.Expiry, Start: c.History.Now(), Outcome: history.OK}
 	_, err := c.DB.Exec(c.t.Context(), statement, devissuer.Name+" "+op.subject, op.call.Key)
 	a.End = c.History.Now()
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *client) lookUpMeanwhile(op operation) {
 // lookUp is the read of what became of a key.
 func lookUp(op operation, subject, role string) operation {
 	return operation{
-		id: lookup, subject: subject, role: role, lookedUp: op.call.Key,
+		id: history.Lookup, subject: subject, role: role, lookedUp: op.call.Key,
 		call: e2e.Call{Method: http.MethodGet, Path: "/idempotency-keys/" + url.PathEscape(op.call.Key)},
 	}
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -17,13 +18,25 @@ type Replica struct {
 	binary   string
 	settings []string
 	process  *e2e.Process
+	// processes are all that were started, the last one included.
+	processes []*e2e.Process
 }
 
 // Start starts the process and waits until it is ready.
 func (r *Replica) Start(t testing.TB) {
 	t.Helper()
 	r.process = r.env.StartProcess(t, r.binary, r.settings...)
+	r.processes = append(r.processes, r.process)
 	r.URL = r.process.URL
+}
+
+// Log returns what all processes of the replica have written.
+func (r *Replica) Log() string {
+	var log strings.Builder
+	for _, p := range r.processes {
+		log.WriteString(p.Log())
+	}
+	return log.String()
 }
 
 // Kill ends the process at once (SIGKILL).

@@ -13,17 +13,22 @@ const pause = 30
 func Run(t testing.TB, f Fault, seed uint64) {
 	t.Helper()
 	s := start(t, f.Needs)
+	reportAtEnd(t, f, s, seed)
 	l := newLoad(t, s, seed, f.Verdicts)
+	before := l.footprint()
 	random := rand.New(rand.NewPCG(seed, clients+2))
 	stop := l.start()
 	for range max(f.Strikes, 1) {
 		l.awaitDecided(pause + random.Int64N(pause))
 		f.Strike(t, s, random)
+		l.checkIntents()
 	}
 	l.awaitDecided(pause)
 	stop()
 	l.settle()
-	l.check()
+	l.lookUpAgain()
+	l.check(f.Admits)
+	l.checkHistory()
+	l.awaitNoLeaks(before)
 	s.Counters.Require(t, f.Proof...)
-	t.Logf("%s, seed %d: %s", f.Name, seed, &s.Counters)
 }

@@ -29,8 +29,8 @@ type operation struct {
 	referenced bool
 	// lookedUp is the key that a look-up is about.
 	lookedUp string
-	// account is a balance that nothing else changes, change what the command adds to it,
-	// and otherChange what it adds with the other body.
+	// account is the balance that the command is about, change what it adds, and otherChange
+	// what it adds with the other body.
 	account             string
 	change, otherChange int64
 	// learn remembers what a success says, such as the id of an order.
@@ -50,7 +50,7 @@ var refusals = map[string][]string{
 	"adjustStock":        {"409 stock_reserved"},
 	"updateOrderStatus":  {"409 invalid_order_state"},
 	"putProduct":         {"412 precondition_failed", "409 stock_reserved"},
-	lookup:               {"404 not_found"},
+	history.Lookup:       {"404 not_found"},
 	"getCustomerProfile": {"404 not_found"},
 }
 
@@ -111,8 +111,10 @@ func (c *client) send(ctx context.Context, to *Replica, op operation) history.At
 			op.learn(reply)
 		}
 	}
-	c.count(a, reply)
-	if a.Key != "" {
+	if ctx.Err() == nil {
+		c.count(a, reply)
+	}
+	if a.Key != "" || a.Account != "" {
 		c.History.Add(a)
 	}
 	return a
@@ -130,12 +132,33 @@ func (l *Load) checkVerdict(op operation, r e2e.Reply) {
 // describe adds what the body of a success says to the line of the history.
 func describe(a *history.Attempt, r e2e.Reply) {
 	var body struct {
+		ID           int64
 		BalanceAfter *e2e.Money `json:"balance_after"`
+		Balances     []e2e.Money
 	}
-	if json.Unmarshal(r.Body, &body) == nil && body.BalanceAfter != nil && a.Account != "" {
-		after := kopecks(body.BalanceAfter.Amount)
-		a.After = &after
+	_ = json.Unmarshal(r.Body, &body) // lists have none of these
+	switch {
+	case a.Operation == history.Lookup:
+		a.Record = &history.Record{}
+		_ = json.Unmarshal(r.Body, a.Record) // the checker misses the state
+	case a.Operation == history.ReadBalance:
+		a.After = new(int64)
+		for _, b := range body.Balances {
+			*a.After = kopecks(b.Amount) // of the only currency
+		}
+	case a.Key != "":
+		a.Effect = fmt.Sprintf("%s %d", effects[a.Operation], body.ID)
 	}
+	if body.BalanceAfter != nil {
+		a.After = new(kopecks(body.BalanceAfter.Amount))
+	}
+}
+
+// effects are what the commands make or change, whose id is in the body of a success.
+var effects = map[string]string{
+	"createOrder": "order", "reserveInventory": "order", "cancelOrder": "order",
+	"confirmPayment": "payment", "refundPayment": "refund", "adjustStock": "stock adjustment",
+	"creditBalance": "balance transaction", "chargeBalance": "balance transaction",
 }
 
 // count counts an attempt by its operation and outcome.

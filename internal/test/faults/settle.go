@@ -15,10 +15,11 @@ const openWork = `
 	       (SELECT count(*) FROM refund WHERE status = 'pending'),
 	       (SELECT count(*) FROM river.river_job WHERE kind IN ('settle_payment', 'settle_refund')
 	        AND state NOT IN ('completed', 'cancelled', 'discarded')),
+	       (SELECT count(*) FROM orders WHERE status = 'pending_payment' AND reserved_until < now()),
 	       (SELECT count(*) FROM outbox WHERE published_at IS NULL)`
 
 // settlePause is the time between two looks.
-const settlePause = 20 * time.Millisecond
+const settlePause = 100 * time.Millisecond
 
 // settle waits until nothing is left to do: payments and refunds are decided, and events,
 // webhooks and messages have arrived. Every fault is healed by then.
@@ -38,20 +39,23 @@ func (l *Load) settle() {
 	l.t.Fatalf("not settled within %s: %s", e2e.Patience, strings.Join(open, ", "))
 }
 
-// hurry lets jobs run now that River would run, or rescue from a killed process, later. A
+// hurry lets jobs run now that River would run, or rescue from a killed process, later: a
 // job that runs twice must do no harm.
 func (l *Load) hurry() {
 	l.t.Helper()
 	l.Exec(l.t, `UPDATE river.river_job SET state = 'available', scheduled_at = now()
 		WHERE kind IN ('settle_payment', 'settle_refund')
 		AND (state IN ('retryable', 'scheduled') OR state = 'running' AND attempted_at < now() - interval '2 seconds')`)
+	l.Exec(l.t, `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state)
+		SELECT kind, '{}', 2, 1, 'reservations', 'available' FROM (SELECT 'release_expired_reservations' AS kind) job
+		WHERE NOT EXISTS (SELECT FROM river.river_job other WHERE other.kind = job.kind AND state = 'available')`)
 }
 
 // open returns what is left to do.
 func (l *Load) open(t testing.TB) []string {
 	t.Helper()
-	var payments, refunds, jobs, events, webhooks int
-	if err := l.DB.QueryRow(t.Context(), openWork).Scan(&payments, &refunds, &jobs, &events); err != nil {
+	var payments, refunds, jobs, reservations, events, webhooks int
+	if err := l.DB.QueryRow(t.Context(), openWork).Scan(&payments, &refunds, &jobs, &reservations, &events); err != nil {
 		t.Fatal(err)
 	}
 	sent, err := l.Provider.Webhooks(t.Context())
@@ -69,7 +73,8 @@ func (l *Load) open(t testing.TB) []string {
 	}
 	var open []string
 	for what, n := range map[string]int{
-		"payments": payments, "refunds": refunds, "jobs": jobs, "events": events, "webhooks": webhooks, "messages": messages,
+		"payments": payments, "refunds": refunds, "jobs": jobs, "expired reservations": reservations,
+		"events": events, "webhooks": webhooks, "messages": messages,
 	} {
 		if n != 0 {
 			open = append(open, fmt.Sprintf("%d %s", n, what))

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,8 +23,10 @@ type warehouse struct {
 	js jetstream.JetStream
 
 	mu sync.Mutex
-	// restocked is what good messages announced, by their id. One may be sent twice.
-	restocked map[string]restocked
+	// good is what messages announced, by their id. One may be sent twice.
+	good map[string]restocked
+	// broken are the messages that can never be processed.
+	broken map[string]bool
 }
 
 type restocked struct {
@@ -34,7 +37,7 @@ type restocked struct {
 // newWarehouse connects to the broker and waits until a replica has prepared the stream.
 func newWarehouse(t testing.TB, broker *devbroker.Broker) *warehouse {
 	t.Helper()
-	w := &warehouse{js: natstest.JetStream(t, broker), restocked: map[string]restocked{}}
+	w := &warehouse{js: natstest.JetStream(t, broker), good: map[string]restocked{}, broken: map[string]bool{}}
 	e2e.Eventually(t, "the replicas consume messages", func() bool { return w.consumer(t) != nil })
 	return w
 }
@@ -59,27 +62,45 @@ func (c *client) restock() {
 		id, source, r.sku, r.quantity)
 	switch c.random.IntN(6) {
 	case 0:
-		c.publish(`{"specversion":"1.0","id":`)
-		c.Counters.Add("broken messages", 1)
-		return
+		c.publishBroken(body[:len(body)-2])
 	case 1:
-		c.publish(fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":%q,"type":"inventory.restocked","data":{"sku":"unknown","quantity":1}}`, id, source))
-		c.Counters.Add("broken messages", 1)
-		return
+		c.publishBroken(strings.Replace(body, r.sku, "unknown", 1))
 	case 2, 3:
 		c.publish(body)
 		c.Counters.Add("messages sent twice", 1)
+		fallthrough
+	default:
+		c.publish(body)
+		c.Counters.Add("messages", 1)
+		c.world.warehouse.note(id, r)
 	}
-	c.publish(body)
-	c.Counters.Add("messages", 1)
-	c.world.warehouse.note(id, r)
 }
 
 func (w *warehouse) note(id string, r restocked) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.restocked[id] = r
+	w.good[id] = r
 }
+
+// publishBroken sends a message that can never be processed.
+func (c *client) publishBroken(body string) {
+	w := c.world.warehouse
+	w.mu.Lock()
+	w.broken[body] = true
+	w.mu.Unlock()
+	c.publish(body)
+	c.Counters.Add("broken messages", 1)
+}
+
+// isBroken reports whether a message was sent as one that can never be processed.
+func (w *warehouse) isBroken(body string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken[body]
+}
+
+// restocked returns what all good messages announced, by their id.
+func (w *world) restocked() map[string]restocked { return w.warehouse.good }
 
 // publish sends a message until the broker acknowledges it. So it may arrive more than once.
 func (c *client) publish(body string) {

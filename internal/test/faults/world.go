@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,8 @@ type world struct {
 
 	mu     sync.Mutex
 	orders []knownOrder
+	// paid are the ids of orders that were paid, or are being paid.
+	paid map[int]bool
 	// references are those of orders and ledger entries that a client has sent.
 	references []string
 	// statuses are changes of orders that were acknowledged.
@@ -45,7 +48,13 @@ type world struct {
 	// profiles are what may be stored, by customer: the last acknowledged change, and those
 	// after it whose outcome is unknown.
 	profiles map[string][]string
+	// administrator is what the administrator did without a key, by the action in the audit
+	// log.
+	administrator map[string]sent
 }
+
+// sent is how often something was sent, by what is known of the outcome.
+type sent struct{ acknowledged, unknown int }
 
 // orderStatus is a status that an order was changed to.
 type orderStatus struct {
@@ -60,7 +69,7 @@ type knownOrder struct {
 }
 
 func newWorld() *world {
-	return &world{profiles: map[string][]string{}}
+	return &world{paid: map[int]bool{}, profiles: map[string][]string{}, administrator: map[string]sent{}}
 }
 
 // addOrder remembers an order. Replays of one response are one order.
@@ -75,12 +84,33 @@ func (w *world) addOrder(o e2e.Order) {
 	w.orders = append(w.orders, knownOrder{o.ID, o.CustomerID, o.SellerID})
 }
 
-// anOrder draws an order, more often a late one.
-func (w *world) anOrder(random *rand.Rand) (_ knownOrder, found bool) {
-	const late = 10
+// notePaid remembers that an order was paid, or is being paid.
+func (w *world) notePaid(orderID int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	from := w.orders
+	w.paid[orderID] = true
+}
+
+// anOrder draws an order, more often a late one.
+func (w *world) anOrder(random *rand.Rand) (_ knownOrder, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return lateOne(random, w.orders)
+}
+
+// aPaidOrder draws an order, more often one that was paid late.
+func (w *world) aPaidOrder(random *rand.Rand) (_ knownOrder, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	paid := slices.DeleteFunc(slices.Clone(w.orders), func(o knownOrder) bool { return !w.paid[o.id] })
+	if len(paid) == 0 || random.IntN(4) == 0 {
+		paid = w.orders
+	}
+	return lateOne(random, paid)
+}
+
+func lateOne(random *rand.Rand, from []knownOrder) (_ knownOrder, found bool) {
+	const late = 10
 	if len(from) > late && random.IntN(4) > 0 {
 		from = from[len(from)-late:]
 	}
@@ -88,6 +118,19 @@ func (w *world) anOrder(random *rand.Rand) (_ knownOrder, found bool) {
 		return knownOrder{}, false
 	}
 	return oneOf(random, from), true
+}
+
+// nextStatus returns the status after the last one that an order is known to have had.
+func (w *world) nextStatus(orderID int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	next := "fulfilling"
+	for _, s := range w.statuses {
+		if following, found := map[string]string{"fulfilling": "shipped", "shipped": "delivered"}[s.status]; found && s.orderID == orderID {
+			next = following
+		}
+	}
+	return next
 }
 
 // addReference remembers a reference that was sent.

@@ -1,0 +1,131 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// brokenInvariants returns the invariants of the database that do not hold.
+func brokenInvariants(ctx context.Context, f *facts) ([]string, error) {
+	stock, err := f.expectedStock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e2e.Violations(ctx, f.db, stock)
+}
+
+// expectedStock returns the stock that was put, and delivered by the warehouse. Adjustments
+// are rows of the database.
+func (f *facts) expectedStock(ctx context.Context) (e2e.Stock, error) {
+	stock := e2e.Stock{}
+	for _, p := range products {
+		stock[p.sku] = p.onHand
+	}
+	for _, r := range f.restocked() {
+		stock[r.sku] += r.quantity
+	}
+	rows, _ := f.db.Query(ctx, `
+		SELECT substring(resource FROM 'product/(.*)'), sum((metadata->>'on_hand')::int - (metadata->>'previous_on_hand')::int)::int
+		FROM audit_log WHERE action = 'PutProduct' AND metadata ? 'previous_on_hand' GROUP BY 1`)
+	var sku string
+	var change int
+	_, err := pgx.ForEachRow(rows, []any{&sku, &change}, func() error {
+		stock[sku] += change
+		return nil
+	})
+	return stock, err
+}
+
+// referencesWithEffects returns references that have more than one effect.
+func referencesWithEffects(ctx context.Context, f *facts) ([]string, error) {
+	return f.texts(ctx, `
+		SELECT format('%s orders of %s are %s', count(*), customer_id, reference)
+		FROM orders WHERE reference <> '' GROUP BY customer_id, reference HAVING count(*) > 1
+		UNION ALL
+		SELECT format('%s entries (%s) of %s are %s', count(*), kind, customer_id, reference)
+		FROM ledger_entry WHERE reference <> '' GROUP BY customer_id, kind, reference HAVING count(*) > 1`)
+}
+
+// lostStatuses returns statuses that were acknowledged, and that an order never had. An order
+// has an event for each of its statuses.
+func lostStatuses(ctx context.Context, f *facts) ([]string, error) {
+	reached, err := f.texts(ctx, `SELECT aggregate || ' ' || type FROM outbox WHERE type LIKE 'order.%'`)
+	if err != nil {
+		return nil, err
+	}
+	var lost []string
+	for _, s := range f.statuses {
+		if event := fmt.Sprintf("order/%d order.%s", s.orderID, s.status); !slices.Contains(reached, event) {
+			lost = append(lost, event)
+		}
+	}
+	return lost, nil
+}
+
+// lostProfiles returns customers whose profile is none of those that may be stored.
+func lostProfiles(ctx context.Context, f *facts) ([]string, error) {
+	var lost []string
+	for customer, possible := range f.profiles {
+		stored, err := f.texts(ctx, `SELECT coalesce((SELECT email FROM customer_profile WHERE customer_id = $1), '')`, customer)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(possible, stored[0]) {
+			lost = append(lost, fmt.Sprintf("the e-mail of %s is %q, and one of %q was sent last", customer, stored[0], possible))
+		}
+	}
+	return lost, nil
+}
+
+// lostJobs returns jobs that River has given up, and payments and refunds that are not decided
+// although no job is left.
+func lostJobs(ctx context.Context, f *facts) ([]string, error) {
+	return f.texts(ctx, lostIntents+`
+		UNION ALL
+		SELECT format('job %s %s is %s', kind, args, state) FROM river.river_job
+		WHERE kind IN ('settle_payment', 'settle_refund') AND state NOT IN ('completed', 'available', 'retryable', 'running', 'scheduled')`)
+}
+
+// lostIntents selects payments and refunds that are not decided, and have no job that will
+// decide them.
+const lostIntents = `
+	SELECT 'payment ' || id FROM payment p WHERE status = 'processing' AND NOT EXISTS (
+		SELECT FROM river.river_job WHERE kind = 'settle_payment' AND (args->>'id')::bigint = p.id
+		AND state IN ('available', 'retryable', 'running', 'scheduled'))
+	UNION ALL
+	SELECT 'refund ' || id FROM refund r WHERE status = 'pending' AND NOT EXISTS (
+		SELECT FROM river.river_job WHERE kind = 'settle_refund' AND (args->>'id')::bigint = r.id
+		AND state IN ('available', 'retryable', 'running', 'scheduled'))`
+
+// openTransactions returns what the service holds although nothing runs: locks of keys, and
+// transactions that are older than any statement of a job.
+func openTransactions(ctx context.Context, f *facts) ([]string, error) {
+	return f.texts(ctx, `
+		SELECT format('%s advisory locks of process %s', count(*), pid) FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		GROUP BY pid
+		UNION ALL
+		SELECT format('process %s: %s since %s', pid, state, xact_start) FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = 'orders' AND xact_start < now() - interval '5 seconds'`)
+}
+
+// unauditedActs returns acts of the administrator without a key whose entries are fewer than
+// were acknowledged, or more than were sent.
+func unauditedActs(ctx context.Context, f *facts) ([]string, error) {
+	var found []string
+	for action, acts := range f.administrator {
+		entries, err := f.texts(ctx, `SELECT id::text FROM audit_log WHERE actor = $1 AND action = $2`, e2e.Root, action)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(entries); n < acts.acknowledged || n > acts.acknowledged+acts.unknown {
+			found = append(found, fmt.Sprintf("%s: %d entries, %d acknowledged and %d of unknown outcome", action, n, acts.acknowledged, acts.unknown))
+		}
+	}
+	return found, nil
+}
