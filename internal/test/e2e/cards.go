@@ -70,6 +70,24 @@ func (e *Env) RefundKey(t testing.TB, id int) string {
 	return e.text(t, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, id)
 }
 
+// BreakHangingCalls lets a provider handle a call, and breaks the connection of one that
+// hangs: the timeout of the service is longer than a test should take.
+func BreakHangingCalls(w http.ResponseWriter, r *http.Request, provider http.Handler) {
+	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
+		provider.ServeHTTP(w, r)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
+	defer cancel()
+	response := httptest.NewRecorder()
+	provider.ServeHTTP(response, r.WithContext(ctx))
+	if ctx.Err() != nil {
+		panic(http.ErrAbortHandler) // breaks the connection
+	}
+	w.WriteHeader(response.Code)
+	_, _ = w.Write(response.Body.Bytes()) // a caller that is gone calls another time
+}
+
 // CapturedByCard returns what was captured by card, as the card provider reports it: by our
 // reference, with amounts in the smallest unit. A payment that was captured after it had
 // failed is among them: it is given back.

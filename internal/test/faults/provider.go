@@ -36,7 +36,9 @@ func startProvider(t testing.TB) *Provider {
 	}
 	t.Cleanup(double.Close)
 	p := &Provider{Server: double}
-	api := double.Handler()
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e2e.BreakHangingCalls(w, r, double.Handler())
+	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hook := p.hook.Load(); hook != nil {
 			(*hook)(w, r, api)

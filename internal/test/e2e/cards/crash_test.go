@@ -1,11 +1,9 @@
 package cards_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"example.com/orders/internal/test/e2e"
 )
@@ -14,26 +12,8 @@ import (
 func startCrashShop(t testing.TB, stock e2e.Stock) cardShop {
 	t.Helper()
 	c := startCardShop(t, stock)
-	c.provider.setHook(breakHangingCalls)
+	c.provider.setHook(e2e.BreakHangingCalls)
 	return c
-}
-
-// breakHangingCalls breaks the connection of calls that hang, because the timeout of
-// the service is longer than a test should take.
-func breakHangingCalls(w http.ResponseWriter, r *http.Request, stub http.Handler) {
-	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
-		stub.ServeHTTP(w, r)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
-	defer cancel()
-	response := httptest.NewRecorder()
-	stub.ServeHTTP(response, r.WithContext(ctx))
-	if ctx.Err() != nil {
-		panic(http.ErrAbortHandler) // breaks the connection
-	}
-	w.WriteHeader(response.Code)
-	_, _ = w.Write(response.Body.Bytes()) // a caller that is gone calls another time
 }
 
 // startCardProcess starts a process that works on the jobs of the shop.
@@ -110,7 +90,7 @@ func (p *provider) breakCalls(t testing.TB, work func(*http.Request, http.Handle
 		panic(http.ErrAbortHandler)
 	})
 	return func() { e2e.Receive(t, called, "the provider is called") }, func() {
-		p.setHook(breakHangingCalls)
+		p.setHook(e2e.BreakHangingCalls)
 		releaseCalls()
 	}
 }
@@ -136,7 +116,7 @@ func afterWrite(t testing.TB, c cardShop, s settlement) (reached, release func()
 	return reached, func() {
 		job.KillWaiters(t) // PostgreSQL would finish the statement of a client that is gone
 		job.Release()
-		c.provider.setHook(breakHangingCalls)
+		c.provider.setHook(e2e.BreakHangingCalls)
 	}
 }
 

@@ -134,7 +134,7 @@ func (p *provider) fifthCallDone() <-chan struct{} {
 				close(done)
 			}
 		}()
-		breakHangingCalls(w, r, stub)
+		e2e.BreakHangingCalls(w, r, stub)
 	})
 	return done
 }
