@@ -17,8 +17,10 @@ import (
 type client struct {
 	*Load
 	number int
-	random *rand.Rand
-	keys   int // how many names it has made
+	// random draws what the client does, and retries where and when it tries. So the number
+	// of attempts that an operation takes does not change what comes next.
+	random, retries *rand.Rand
+	keys            int // how many names it has made
 }
 
 // habits are how clients send a command until they know its outcome, and how often each is

@@ -49,7 +49,8 @@ func newLoad(t testing.TB, s *System, seed uint64, allowed []string) *Load {
 
 // newClient returns a client. Every draw of it comes from the seed of the run.
 func (l *Load) newClient(number int) *client {
-	return &client{Load: l, number: number, random: rand.New(rand.NewPCG(l.seed, uint64(number)))}
+	source := func(stream int) *rand.Rand { return rand.New(rand.NewPCG(l.seed, uint64(2*number+stream))) }
+	return &client{Load: l, number: number, random: source(0), retries: source(1)}
 }
 
 // start lets clients work until stop is called. stop waits until each operation that was

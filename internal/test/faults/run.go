@@ -16,7 +16,7 @@ func Run(t testing.TB, f Fault, seed uint64) {
 	reportAtEnd(t, f, s, seed)
 	l := newLoad(t, s, seed, f.Verdicts)
 	before := l.footprint()
-	random := rand.New(rand.NewPCG(seed, clients+2))
+	random := rand.New(rand.NewPCG(seed, 101))
 	stop := l.start()
 	for range max(f.Strikes, 1) {
 		l.awaitDecided(pause + random.Int64N(pause))

@@ -77,9 +77,9 @@ func (c *client) finish(op operation) history.Attempt {
 }
 
 // wait waits as clients do between two attempts.
-func (c *client) wait() { time.Sleep(time.Duration(10+c.random.IntN(30)) * time.Millisecond) }
+func (c *client) wait() { time.Sleep(time.Duration(10+c.retries.IntN(30)) * time.Millisecond) }
 
-func (c *client) anyReplica() *Replica { return oneOf(c.random, c.Replicas[:]) }
+func (c *client) anyReplica() *Replica { return oneOf(c.retries, c.Replicas[:]) }
 
 // isDecided reports whether a client knows from an attempt what became of the operation.
 func isDecided(a history.Attempt) bool {
