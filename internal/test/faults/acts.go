@@ -149,16 +149,16 @@ func (c *client) putStock() {
 func (c *client) changeProfile() {
 	customer := memberOf(c.number)
 	c.keys++
-	profile := fmt.Sprintf("%s.%d.%d@example.com", canary, c.number, c.keys)
+	email := fmt.Sprintf("%s.%d.%d@example.com", canary, c.number, c.keys)
 	op := operation{id: "updateCustomerProfile", subject: customer, role: "customer", call: e2e.Call{
 		Method: http.MethodPut, Path: "/customers/" + customer + "/profile",
-		Body: fmt.Sprintf(`{"full_name": "Anna %s", "email": %q, "phone": "+79990000001"}`, canary, profile),
+		Body: fmt.Sprintf(`{"full_name": "Anna %s", "email": %q, "phone": "+79990000001"}`, canary, email),
 	}}
 	if c.random.IntN(4) == 0 {
-		profile = ""
+		email = ""
 		op.id, op.call.Method, op.call.Body = "deleteCustomerProfile", http.MethodDelete, ""
 	}
-	c.world.noteProfile(customer, profile, c.ask(op).Outcome == history.OK)
+	c.world.noteProfile(customer, email, c.ask(op).Outcome)
 }
 
 // memberOf returns the customer whose profile only this client changes.
@@ -208,13 +208,17 @@ func (w *world) acknowledgeStatus(orderID int, status string) {
 	w.statuses = append(w.statuses, orderStatus{orderID, status})
 }
 
-// noteProfile remembers a profile that was sent, "" for a deletion. Once one is
-// acknowledged, earlier ones are not stored any more.
-func (w *world) noteProfile(customer, profile string, acknowledged bool) {
+// noteProfile remembers a profile that was sent, "" for a deletion.
+func (w *world) noteProfile(customer, email string, outcome history.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if acknowledged {
-		w.profiles[customer] = nil
+	p := w.profiles[customer]
+	switch outcome {
+	case history.OK:
+		p.acknowledged = email
+	case history.Unknown:
+		p.unknown = append(p.unknown, email)
+	case history.Refused:
 	}
-	w.profiles[customer] = append(w.profiles[customer], profile)
+	w.profiles[customer] = p
 }

@@ -70,13 +70,13 @@ func lostStatuses(ctx context.Context, f *facts) ([]string, error) {
 // lostProfiles returns customers whose profile is none of those that may be stored.
 func lostProfiles(ctx context.Context, f *facts) ([]string, error) {
 	var lost []string
-	for customer, possible := range f.profiles {
+	for customer, p := range f.profiles {
 		stored, err := f.texts(ctx, `SELECT coalesce((SELECT email FROM customer_profile WHERE customer_id = $1), '')`, customer)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(possible, stored[0]) {
-			lost = append(lost, fmt.Sprintf("the e-mail of %s is %q, and one of %q was sent last", customer, stored[0], possible))
+		if stored[0] != p.acknowledged && !slices.Contains(p.unknown, stored[0]) {
+			lost = append(lost, fmt.Sprintf("the e-mail of %s is %q, want %q or one of %q", customer, stored[0], p.acknowledged, p.unknown))
 		}
 	}
 	return lost, nil

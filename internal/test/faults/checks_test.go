@@ -64,7 +64,7 @@ func (f *facts) another() *world {
 
 func loseStatus(f *facts) { f.statuses = []orderStatus{{1 << 50, "shipped"}} }
 
-func expectProfile(f *facts) { f.profiles["member-0"] = []string{"anna@example.com"} }
+func expectProfile(f *facts) { f.profiles["member-0"] = profile{acknowledged: "anna@example.com"} }
 
 func sendMessage(f *facts) { f.warehouse.good["delivery-0"] = restocked{"tea", 1} }
 

@@ -39,8 +39,8 @@ func (l *Load) settle() {
 	l.t.Fatalf("not settled within %s: %s", e2e.Patience, strings.Join(open, ", "))
 }
 
-// hurry lets jobs run now that River would run, or rescue from a killed process, later: a
-// job that runs twice must do no harm.
+// hurry lets jobs and messages be processed now that River and the broker would take from a
+// killed process later. A job or a message that is processed twice must do no harm.
 func (l *Load) hurry() {
 	l.t.Helper()
 	l.Exec(l.t, `UPDATE river.river_job SET state = 'available', scheduled_at = now()
@@ -49,6 +49,7 @@ func (l *Load) hurry() {
 	l.Exec(l.t, `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state)
 		SELECT kind, '{}', 2, 1, 'reservations', 'available' FROM (SELECT 'release_expired_reservations' AS kind) job
 		WHERE NOT EXISTS (SELECT FROM river.river_job other WHERE other.kind = job.kind AND state = 'available')`)
+	l.world.warehouse.shortenAckWait(l.t)
 }
 
 // open returns what is left to do.

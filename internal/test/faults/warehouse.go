@@ -53,6 +53,21 @@ func (w *warehouse) consumer(t testing.TB) *jetstream.ConsumerInfo {
 	return consumer.CachedInfo()
 }
 
+// shortenAckWait lets the broker deliver again soon what a killed process has not
+// acknowledged. A replica that starts restores the usual time.
+func (w *warehouse) shortenAckWait(t testing.TB) {
+	t.Helper()
+	const short = time.Second
+	consumer := w.consumer(t)
+	if consumer == nil || consumer.Config.AckWait == short {
+		return
+	}
+	consumer.Config.AckWait = short
+	if _, err := w.js.UpdateConsumer(t.Context(), events.Stream, consumer.Config); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // restock sends a message: a good one, perhaps twice, or one that can never be processed.
 func (c *client) restock() {
 	c.keys++

@@ -45,12 +45,18 @@ type world struct {
 	references []string
 	// statuses are changes of orders that were acknowledged.
 	statuses []orderStatus
-	// profiles are what may be stored, by customer: the last acknowledged change, and those
-	// after it whose outcome is unknown.
-	profiles map[string][]string
+	// profiles are the changes of profiles, by customer.
+	profiles map[string]profile
 	// administrator is what the administrator did without a key, by the action in the audit
 	// log.
 	administrator map[string]sent
+}
+
+// profile is what may be stored of a customer: the last acknowledged e-mail, or one whose
+// outcome is unknown. The latter may still be stored at any time. No profile is "".
+type profile struct {
+	acknowledged string
+	unknown      []string
 }
 
 // sent is how often something was sent, by what is known of the outcome.
@@ -69,7 +75,7 @@ type knownOrder struct {
 }
 
 func newWorld() *world {
-	return &world{paid: map[int]bool{}, profiles: map[string][]string{}, administrator: map[string]sent{}}
+	return &world{paid: map[int]bool{}, profiles: map[string]profile{}, administrator: map[string]sent{}}
 }
 
 // addOrder remembers an order. Replays of one response are one order.
