@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+)
+
+// maxMessage bounds the size of a message, so that a wrong length does not exhaust
+// memory.
+const maxMessage = 64 << 20
+
+// link is a connection of a client with its connection to the server.
+type link struct {
+	proxy          *Proxy
+	client, server net.Conn
+	session        *session
+}
+
+// forward forwards messages in both directions until one side ends.
+func (l *link) forward() {
+	var directions sync.WaitGroup
+	directions.Go(func() {
+		defer l.close()
+		_ = l.forwardFrom(Client, l.client, l.server) // an error ends the link, as its end does
+	})
+	directions.Go(func() {
+		defer l.close()
+		_ = l.forwardFrom(Server, l.server, l.client)
+	})
+	directions.Wait()
+}
+
+func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
+	from = bufio.NewReader(from)
+	typeSize := 1
+	if side == Client {
+		typeSize = 0 // the first message of a client has no type
+	}
+	for ; ; typeSize = 1 {
+		raw, err := readMessage(from, typeSize)
+		if err != nil {
+			return err
+		}
+		m, err := l.session.read(side, raw, typeSize)
+		if err != nil {
+			return err
+		}
+		if err := l.pass(m, raw, to); err != nil {
+			return err
+		}
+	}
+}
+
+// errCut ends a link that a hook has cut.
+var errCut = errors.New("cut")
+
+func (l *link) pass(m Message, raw []byte, to io.Writer) error {
+	verdict := l.proxy.judge(m)
+	switch verdict {
+	case CutBefore:
+		raw = nil
+	case CutWithin:
+		raw = raw[:len(raw)/2]
+	case Forward, CutAfter:
+	}
+	if _, err := to.Write(raw); err != nil {
+		return err
+	}
+	if verdict == Forward {
+		return nil
+	}
+	l.proxy.cuts.Add(1)
+	l.reset()
+	return errCut
+}
+
+func (l *link) close() {
+	_ = l.client.Close() // whoever still uses a side sees the error
+	_ = l.server.Close()
+}
+
+// reset ends both sides with a reset instead of an orderly end.
+func (l *link) reset() {
+	reset(l.client)
+	reset(l.server)
+}
+
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // only a closed connection fails
+	}
+	_ = conn.Close()
+}
+
+// readMessage reads one message: its type, of typeSize bytes, its length, which counts
+// itself, and its body.
+func readMessage(from io.Reader, typeSize int) ([]byte, error) {
+	head := make([]byte, typeSize+4)
+	if _, err := io.ReadFull(from, head); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(head[typeSize:])
+	if length < 4 || length > maxMessage {
+		return nil, errors.New("not a PostgreSQL message")
+	}
+	raw := append(head, make([]byte, length-4)...)
+	_, err := io.ReadFull(from, raw[typeSize+4:])
+	return raw, err
+}

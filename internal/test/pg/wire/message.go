@@ -1,0 +1,61 @@
+package wire
+
+import "fmt"
+
+// Side is one end of a connection.
+type Side string
+
+// The sides.
+const (
+	Client Side = "client"
+	Server Side = "server"
+)
+
+// Message is a message that is about to be forwarded.
+type Message struct {
+	// Conn is the number of the connection, and Number that of the message in it. Both
+	// count from one; the two directions count together.
+	Conn, Number int
+	// From is the side that sent the message.
+	From Side
+	// Kind is the name of the message in PostgreSQL's documentation, such as Bind.
+	Kind string
+	// Statement is the SQL that the message is about. Sync and ReadyForQuery are about
+	// the last statement before them. It is empty where there is none.
+	Statement string
+	// Tag is the command tag of a CommandComplete.
+	Tag string
+	// Status is the transaction status of a ReadyForQuery: I, T or E.
+	Status string
+}
+
+// String returns what two messages of equal conversations have in common.
+func (m Message) String() string {
+	return fmt.Sprintf("%s %s %s: %s", m.From, m.Kind, m.Tag+m.Status, m.Statement)
+}
+
+// AnswersCommit reports whether the server says with the message that it has committed.
+func (m Message) AnswersCommit() bool { return m.From == Server && m.Tag == "COMMIT" }
+
+// Asks reports whether the client waits for the server after the message.
+func (m Message) Asks() bool {
+	return m.From == Client && (m.Kind == "Sync" || m.Kind == "Query" || m.Kind == "Flush" ||
+		m.Kind == "CopyDone" || m.Kind == "CopyFail" || m.Kind == "FunctionCall")
+}
+
+// kinds are the names of messages by the side that sends them and their type.
+var kinds = map[Side]map[byte]string{
+	Client: {
+		0: "StartupMessage", 'B': "Bind", 'C': "Close", 'D': "Describe", 'E': "Execute", 'F': "FunctionCall",
+		'H': "Flush", 'P': "Parse", 'Q': "Query", 'S': "Sync", 'X': "Terminate", 'p': "PasswordMessage",
+		'c': "CopyDone", 'd': "CopyData", 'f': "CopyFail",
+	},
+	Server: {
+		'1': "ParseComplete", '2': "BindComplete", '3': "CloseComplete", 'A': "NotificationResponse",
+		'C': "CommandComplete", 'D': "DataRow", 'E': "ErrorResponse", 'G': "CopyInResponse",
+		'H': "CopyOutResponse", 'I': "EmptyQueryResponse", 'K': "BackendKeyData", 'N': "NoticeResponse",
+		'R': "Authentication", 'S': "ParameterStatus", 'T': "RowDescription", 'V': "FunctionCallResponse",
+		'W': "CopyBothResponse", 'Z': "ReadyForQuery", 'c': "CopyDone", 'd': "CopyData", 'n': "NoData",
+		's': "PortalSuspended", 't': "ParameterDescription", 'v': "NegotiateProtocolVersion",
+	},
+}

@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// session knows which statement each message of a connection is about. The server
+// answers requests in their order, so that a queue of those that it has not answered
+// suffices.
+type session struct {
+	mu                  sync.Mutex
+	conn, messages      int
+	statements, portals map[string]string // SQL by name
+	requests            []request
+	last                string // the statement of the last request
+	status              string // the transaction status
+}
+
+// request is a message of the client that the server answers.
+type request struct {
+	kind      string
+	statement string
+}
+
+func newSession(conn int) *session {
+	return &session{conn: conn, statements: map[string]string{}, portals: map[string]string{}}
+}
+
+// idle reports whether every request is answered, outside any transaction.
+func (s *session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests) == 0 && s.status == "I"
+}
+
+// read numbers a message and finds its statement.
+func (s *session) read(side Side, raw []byte, typeSize int) (Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages++
+	m := Message{Conn: s.conn, Number: s.messages, From: side}
+	body := raw[typeSize+4:]
+	if typeSize == 0 {
+		m.Kind = kinds[side][0]
+		return m, nil
+	}
+	m.Kind = kinds[side][raw[0]]
+	if side == Client {
+		return m, s.readRequest(&m, body)
+	}
+	return m, s.readAnswer(&m, body)
+}
+
+func (s *session) readRequest(m *Message, body []byte) (err error) {
+	if m.Statement, err = s.statementOf(m.Kind, body); err != nil {
+		return err
+	}
+	switch m.Kind {
+	case "Parse", "Bind", "Describe", "Execute", "Close", "Query", "FunctionCall", "Sync":
+		s.last = m.Statement
+		s.requests = append(s.requests, request{m.Kind, m.Statement})
+	}
+	return nil
+}
+
+// statementOf returns the SQL that a message of the client is about, and keeps the
+// names that it defines.
+func (s *session) statementOf(kind string, body []byte) (string, error) {
+	switch kind {
+	case "Parse":
+		var m pgproto3.Parse
+		err := m.Decode(body)
+		s.statements[m.Name] = m.Query
+		return m.Query, err
+	case "Bind":
+		var m pgproto3.Bind
+		err := m.Decode(body)
+		s.portals[m.DestinationPortal] = s.statements[m.PreparedStatement]
+		return s.portals[m.DestinationPortal], err
+	case "Describe":
+		var m pgproto3.Describe
+		err := m.Decode(body)
+		return s.named(m.ObjectType, m.Name), err
+	case "Close":
+		var m pgproto3.Close
+		err := m.Decode(body)
+		return s.named(m.ObjectType, m.Name), err
+	case "Execute":
+		var m pgproto3.Execute
+		err := m.Decode(body)
+		return s.portals[m.Portal], err
+	case "Query":
+		var m pgproto3.Query
+		err := m.Decode(body)
+		return m.String, err
+	}
+	return s.last, nil
+}
+
+// named returns the SQL of a prepared statement or a portal.
+func (s *session) named(objectType byte, name string) string {
+	if objectType == 'S' {
+		return s.statements[name]
+	}
+	return s.portals[name]
+}
+
+// readAnswer finds the request that a message of the server answers.
+func (s *session) readAnswer(m *Message, body []byte) error {
+	switch m.Kind {
+	case "NoticeResponse", "NotificationResponse", "ParameterStatus", "Authentication", "BackendKeyData":
+		return nil // they answer no request
+	}
+	var asked request
+	if len(s.requests) > 0 {
+		asked = s.requests[0]
+	}
+	m.Statement = asked.statement
+	switch m.Kind {
+	case "CommandComplete":
+		m.Tag = strings.TrimRight(string(body), "\x00")
+	case "ReadyForQuery":
+		m.Status = string(body)
+		s.status = m.Status
+	case "ErrorResponse":
+		s.skip() // the server ignores what follows until Sync
+		return nil
+	}
+	if ends(m.Kind, asked.kind) {
+		s.requests = s.requests[1:]
+	}
+	return nil
+}
+
+// skip drops the requests before the next one that ends with ReadyForQuery.
+func (s *session) skip() {
+	for len(s.requests) > 0 && !ends("ReadyForQuery", s.requests[0].kind) {
+		s.requests = s.requests[1:]
+	}
+}
+
+// ends reports whether an answer is the last one to a request.
+func ends(answer, request string) bool {
+	switch answer {
+	case "ReadyForQuery":
+		return request == "Sync" || request == "Query" || request == "FunctionCall"
+	case "ParseComplete":
+		return request == "Parse"
+	case "BindComplete":
+		return request == "Bind"
+	case "CloseComplete":
+		return request == "Close"
+	case "RowDescription", "NoData":
+		return request == "Describe"
+	case "CommandComplete", "EmptyQueryResponse", "PortalSuspended":
+		return request == "Execute"
+	}
+	return false
+}

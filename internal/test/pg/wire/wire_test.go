@@ -1,0 +1,246 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/internal/test/pg/wire"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// fixture is a connection through a proxy, and one past it.
+type fixture struct {
+	*wire.Proxy
+	conn, direct *pgx.Conn
+}
+
+func newFixture(t *testing.T) fixture {
+	t.Helper()
+	databaseURL := pgtest.New(t)
+	proxy, err := wire.Start(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := fixture{proxy, connect(t, proxy.URL()), connect(t, databaseURL)}
+	exec(t, f.direct, "create table effect (n int)")
+	return f
+}
+
+func connect(t *testing.T, databaseURL string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func exec(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write sends two writes and their COMMIT together, as the service does.
+func write(t *testing.T, conn *pgx.Conn) error {
+	t.Helper()
+	batch := &pgx.Batch{}
+	for _, sql := range []string{"begin", insert, insert, "commit"} {
+		batch.Queue(sql)
+	}
+	return conn.SendBatch(t.Context(), batch).Close()
+}
+
+const insert = "insert into effect values (1)"
+
+func (f fixture) effects(t *testing.T) (n int) {
+	t.Helper()
+	if err := f.direct.QueryRow(t.Context(), "select count(*) from effect").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestHook_SeesTheStatementOfEachMessage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if err := write(t, f.conn); err != nil { // prepares the statements
+		t.Fatal(err)
+	}
+	seen := make(chan wire.Message, 100)
+	f.SetHook(func(m wire.Message) wire.Verdict {
+		seen <- m
+		return wire.Forward
+	})
+
+	if err := write(t, f.conn); err != nil {
+		t.Fatal(err)
+	}
+	f.SetHook(nil)
+	close(seen)
+
+	var got []string
+	var last int
+	for m := range seen {
+		got = append(got, m.String())
+		if m.Conn != 1 || last > 0 && m.Number != last+1 {
+			t.Errorf("%s is message %d of connection %d, after %d", m, m.Number, m.Conn, last)
+		}
+		last = m.Number
+	}
+	var want []string
+	statements := []string{"begin", insert, insert, "commit"}
+	for _, sql := range statements {
+		want = append(want, "client Bind : "+sql, "client Describe : "+sql, "client Execute : "+sql)
+	}
+	want = append(want, "client Sync : commit")
+	for i, tag := range []string{"BEGIN", "INSERT 0 1", "INSERT 0 1", "COMMIT"} {
+		want = append(want, "server BindComplete : "+statements[i], "server NoData : "+statements[i],
+			"server CommandComplete "+tag+": "+statements[i])
+	}
+	want = append(want, "server ReadyForQuery I: commit")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHook_FindsTheStatementAfterAnError(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var failed []string
+	f.SetHook(func(m wire.Message) wire.Verdict {
+		if m.Kind == "ErrorResponse" {
+			failed = append(failed, m.Statement)
+		}
+		return wire.Forward
+	})
+	for _, sql := range []string{"select 1/0", "select missing"} {
+		if _, err := f.conn.Exec(t.Context(), sql); err == nil {
+			t.Errorf("%s succeeded", sql)
+		}
+	}
+	if _, err := f.conn.Exec(t.Context(), "select 2/0", pgx.QueryExecModeSimpleProtocol); err == nil {
+		t.Error("select 2/0 succeeded")
+	}
+	if diff := cmp.Diff([]string{"select 1/0", "select missing", "select 2/0"}, failed); diff != "" {
+		t.Error(diff)
+	}
+	if !f.Idle() {
+		t.Error("a request counts as unanswered")
+	}
+}
+
+// A cut decides what the server has done: nothing before it got COMMIT, everything after.
+func TestHook_Cuts(t *testing.T) {
+	t.Parallel()
+	sends := func(m wire.Message) bool { return m.Kind == "Execute" && m.Statement == "commit" }
+	for name, c := range map[string]struct {
+		at      func(wire.Message) bool
+		verdict wire.Verdict
+		effects int
+	}{
+		"before COMMIT is sent":           {sends, wire.CutBefore, 0},
+		"within COMMIT":                   {sends, wire.CutWithin, 0},
+		"after COMMIT is sent":            {sends, wire.CutAfter, 2},
+		"before the answer to COMMIT":     {wire.Message.AnswersCommit, wire.CutBefore, 2},
+		"within the answer to COMMIT":     {wire.Message.AnswersCommit, wire.CutWithin, 2},
+		"after the answer to COMMIT":      {wire.Message.AnswersCommit, wire.CutAfter, 2},
+		"before the second write is sent": {func(m wire.Message) bool { return m.Number > 4 && m.Kind == "Bind" }, wire.CutBefore, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.SetHook(func(m wire.Message) wire.Verdict {
+				if c.at(m) {
+					return c.verdict
+				}
+				return wire.Forward
+			})
+			if err := write(t, f.conn); err == nil {
+				t.Error("the client did not see the cut")
+			}
+			if f.Cuts() != 1 {
+				t.Errorf("%d cuts, want 1", f.Cuts())
+			}
+			testwait.Until(t, "the server has ended the connection", func() bool {
+				return count(t, f.direct, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`) == 1
+			})
+			if n := f.effects(t); n != c.effects {
+				t.Errorf("%d effects, want %d", n, c.effects)
+			}
+		})
+	}
+}
+
+func count(t *testing.T, conn *pgx.Conn, query string) (n int) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestCutAll_ResetsConnections(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if n := f.CutAll(); n != 1 {
+		t.Errorf("%d connections were open, want 1", n)
+	}
+	if err := write(t, f.conn); err == nil {
+		t.Error("the connection still works")
+	}
+	exec(t, connect(t, f.URL()), "select 1")
+}
+
+func TestRefuse_ResetsNewConnections(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Refuse(true)
+	if _, err := pgx.Connect(t.Context(), f.URL()); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("a refused connection: %v", err)
+	}
+	exec(t, f.conn, "select 1")
+	f.Refuse(false)
+	exec(t, connect(t, f.URL()), "select 1")
+}
+
+func TestStall_LetsNothingPassUntilResume(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Stall()
+	ended := make(chan error, 1)
+	go func() { ended <- write(t, f.conn) }()
+	exec(t, f.direct, "select pg_sleep(0.05)") // what is not stalled ends within that time
+	if len(ended) > 0 || f.effects(t) > 0 {
+		t.Error("messages passed a stalled link")
+	}
+	f.Resume()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := f.effects(t); n != 2 {
+		t.Errorf("%d effects after the stall, want 2", n)
+	}
+}
+
+func TestStart_HidesThePasswordOfAnInvalidURL(t *testing.T) {
+	t.Parallel()
+	if _, err := wire.Start("postgres://user:secret@host:port/"); err == nil || err.Error() != "the database URL cannot be read" {
+		t.Errorf("err = %v, want one without the password", err)
+	}
+}
