@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // maxMessage bounds the size of a message, so that a wrong length does not exhaust
@@ -18,6 +19,7 @@ type link struct {
 	proxy          *Proxy
 	client, server net.Conn
 	session        *session
+	ended          atomic.Bool // by a cut: nothing passes after its message, either way
 }
 
 // forward forwards messages in both directions until one side ends.
@@ -58,8 +60,14 @@ func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
 // errCut ends a link that a hook has cut.
 var errCut = errors.New("cut")
 
+// pass forwards a message as the hook says. After a cut, only a client that was sending
+// is reset: a reset discards what the other side has received and not yet read.
 func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	verdict := l.proxy.judge(m)
+	if l.ended.Load() {
+		return nil
+	}
+	l.ended.Store(verdict != Forward)
 	switch verdict {
 	case CutBefore:
 		raw = nil
@@ -74,7 +82,10 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 		return nil
 	}
 	l.proxy.cuts.Add(1)
-	l.reset()
+	if m.From == Client {
+		reset(l.client)
+	}
+	l.close()
 	return errCut
 }
 

@@ -17,8 +17,8 @@ import (
 // Verdict is what the proxy does with a message.
 type Verdict int
 
-// The verdicts. A cut resets both sides of the connection, so that neither takes it for
-// an orderly end.
+// The verdicts. A cut ends the connection on both sides. What passed before it is not
+// lost, and nothing passes after it.
 const (
 	// Forward forwards the message.
 	Forward Verdict = iota
