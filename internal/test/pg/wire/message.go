@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Side is one end of a connection.
 type Side string
@@ -29,9 +32,11 @@ type Message struct {
 	Status string
 }
 
-// String returns what two messages of equal conversations have in common.
+// String returns what two messages of equal conversations have in common, with the first
+// line of the statement.
 func (m Message) String() string {
-	return fmt.Sprintf("%s %s %s: %s", m.From, m.Kind, m.Tag+m.Status, m.Statement)
+	statement, _, _ := strings.Cut(m.Statement, "\n")
+	return fmt.Sprintf("%s %s %s: %s", m.From, m.Kind, m.Tag+m.Status, statement)
 }
 
 // AnswersCommit reports whether the server says with the message that it has committed.

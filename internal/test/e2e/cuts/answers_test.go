@@ -1,0 +1,86 @@
+package cuts_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// A replay writes nothing. Whatever its cut loses, a retry returns the stored response.
+func TestReplay_ReturnsTheStoredResponseWhereverItIsCut(t *testing.T) {
+	t.Parallel()
+	r := startReplicas(t)
+	r.cutEverywhere(t, func() attempt {
+		r.replay(t) // warms the replica up
+		c, key, first := r.done(t)
+		return attempt{
+			run: func() string { return c.Send(t, c.WithKey(key)).Verdict() },
+			resolve: func(_ cut, learned string) {
+				wantAnyOf(t, learned, "503 unavailable", "201")
+				c.WantReplay(t, first, r.retry(t, c, key))
+				c.WantEffects(t, 1)
+			},
+		}
+	})
+}
+
+// done runs a command past the proxy, so that the replica behind it does not remember the
+// record.
+func (r replicas) done(t *testing.T) (c e2e.Command, key string, first e2e.Reply) {
+	t.Helper()
+	c, key = r.direct.Prepare(t, "creditBalance"), r.direct.NewKey()
+	first = c.MustRun(t, key)
+	r.awaitIdle(t)
+	return c.On(r.cut), key, first
+}
+
+func (r replicas) replay(t *testing.T) {
+	t.Helper()
+	c, key, first := r.done(t)
+	c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
+	r.awaitIdle(t)
+}
+
+func wantAnyOf(t *testing.T, got string, want ...string) {
+	t.Helper()
+	if !slices.Contains(want, got) {
+		t.Errorf("the response is %s, want one of %q", got, want)
+	}
+}
+
+// A look-up says what became of a key, or that it could not be read.
+func TestLookup_SaysTheTruthWhereverItIsCut(t *testing.T) {
+	t.Parallel()
+	for name, used := range map[string]bool{"of a used key": true, "of an unused key": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startReplicas(t)
+			status, state := http.StatusNotFound, ""
+			if used {
+				status, state = http.StatusOK, "completed"
+			}
+			want := e2e.Reply{Status: status}.Verdict()
+			r.cutEverywhere(t, func() attempt {
+				c, key, _ := r.done(t)
+				if !used {
+					key = r.direct.NewKey()
+					want = "404 not_found"
+				}
+				call := e2e.LookupCall(c.Call.Token, key)
+				r.cut.Send(t, call) // warms the replica up
+				r.awaitIdle(t)
+				return attempt{
+					run: func() string { return r.cut.Send(t, call).Verdict() },
+					resolve: func(_ cut, learned string) {
+						wantAnyOf(t, learned, "503 unavailable", want)
+						if again := r.cut.Send(t, call); again.Verdict() != want || stateOf(t, again) != state {
+							t.Errorf("the repeated look-up says %d %s, want %s %s", again.Status, again.Body, want, state)
+						}
+					},
+				}
+			})
+		})
+	}
+}
