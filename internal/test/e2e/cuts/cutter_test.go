@@ -9,6 +9,7 @@
 package cuts_test
 
 import (
+	"cmp"
 	"flag"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/pg/wire"
@@ -33,12 +34,18 @@ func draw(t *testing.T, names []string) []string {
 	if *all {
 		return names
 	}
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	t.Logf("seed %d", *seed)
-	return []string{names[rand.New(rand.NewPCG(*seed, 0)).IntN(len(names))]}
+	return []string{names[rand.New(rand.NewPCG(drawnSeed(t), 0)).IntN(len(names))]}
 }
+
+// drawnSeed returns the seed of this run.
+func drawnSeed(t *testing.T) uint64 {
+	t.Helper()
+	value := cmp.Or(*seed, randomSeed)
+	t.Logf("seed %d", value)
+	return value
+}
+
+var randomSeed = rand.Uint64()
 
 // attempt is one execution of what is cut, prepared.
 type attempt struct {
@@ -55,6 +62,8 @@ type cutter struct {
 	// foldRows counts the rows of one answer as one message, for work that reads all that
 	// earlier attempts have left.
 	foldRows bool
+	// conn is the number of the only connection that counts; zero for all.
+	conn int
 }
 
 // newCutter starts a proxy to the database of an environment.
@@ -137,7 +146,7 @@ func (c *cutter) recordTwice(t *testing.T, prepare func() attempt) []wire.Messag
 	script := c.record(t, prepare())
 	for range maxDetours {
 		next := c.record(t, prepare())
-		if diff = cmp.Diff(texts(script), texts(next)); diff == "" {
+		if diff = gocmp.Diff(texts(script), texts(next)); diff == "" {
 			return script
 		}
 		script = next
@@ -149,11 +158,15 @@ func (c *cutter) recordTwice(t *testing.T, prepare func() attempt) []wire.Messag
 // record returns the conversation of an attempt that is not cut.
 func (c *cutter) record(t *testing.T, a attempt) []wire.Message {
 	t.Helper()
-	l := &listener{foldRows: c.foldRows}
+	l := &listener{foldRows: c.foldRows, conn: c.conn}
 	c.SetHook(l.hear)
 	a.run()
-	c.awaitIdle(t)
+	if c.conn == 0 {
+		c.awaitIdle(t)
+	}
 	c.SetHook(nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.messages
 }
 
@@ -185,21 +198,26 @@ func (c *cutter) cutAt(t *testing.T, at cut, prepare func() attempt) {
 			return
 		}
 	}
-	t.Fatalf("cut %s: the attempt took another course:\n%s", at, cmp.Diff(texts(at.script), texts(l.messages)))
+	t.Fatalf("cut %s: the attempt took another course:\n%s", at, gocmp.Diff(texts(at.script), texts(l.messages)))
 }
 
 // listener records a conversation, and cuts it.
 type listener struct {
 	mu       sync.Mutex
 	foldRows bool
+	conn     int // to listen to; zero for all
 	messages []wire.Message
 	at       *cut
+	kill     func() // is called before the cut, if it is not nil
 }
 
 // hear cuts at the place, if all was as recorded until then.
 func (l *listener) hear(m wire.Message) wire.Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.conn != 0 && m.Conn != l.conn {
+		return wire.Forward
+	}
 	if l.foldRows {
 		m.Tag = "" // has the number of rows
 		if last := len(l.messages) - 1; m.Kind == "DataRow" && last >= 0 && same(l.messages[last], m) {
@@ -209,6 +227,9 @@ func (l *listener) hear(m wire.Message) wire.Verdict {
 	l.messages = append(l.messages, m)
 	if l.at == nil || len(l.messages) != l.at.at+1 || !slices.EqualFunc(l.messages, l.at.script[:l.at.at+1], same) {
 		return wire.Forward
+	}
+	if l.kill != nil {
+		l.kill()
 	}
 	return l.at.verdict
 }
