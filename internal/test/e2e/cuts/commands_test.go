@@ -106,8 +106,8 @@ func (r replicas) wantOutcome(t *testing.T, at cut, first e2e.Reply) {
 	}
 }
 
-// wantKnown checks that a look-up tells whether the command took effect, when the server
-// has ended what was cut.
+// wantKnown checks that a look-up reports whether the command took effect, when the
+// server has ended what was cut.
 func (r replicas) wantKnown(t *testing.T, c e2e.Command, key string, done bool) {
 	t.Helper()
 	var reply e2e.Reply

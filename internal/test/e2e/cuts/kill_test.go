@@ -10,8 +10,8 @@ import (
 	"example.com/orders/internal/test/pg/wire"
 )
 
-// killsByDefault is how many places are drawn without -all. Each needs a new process.
-const killsByDefault = 2
+// killsByDefault is how many places are drawn without -all. Each needs a process.
+const killsByDefault = 1
 
 // Nothing of the service survives. The borders of the card jobs are in the package cards,
 // that of the relay is in the package process.
