@@ -167,7 +167,9 @@ func (r *Replicated) Promote(t testing.TB) {
 		}
 	default:
 	}
-	if err := administer(r.StandbyURL(), "SELECT pg_promote()"); err != nil {
-		t.Fatal(err)
+	// Not by pg_promote: its session can conflict with the WAL that is replayed meanwhile.
+	promote := r.standby.Command(t.Context(), "pg_ctl", "promote", "--pgdata="+r.standby.DataDir())
+	if out, err := promote.CombinedOutput(); err != nil {
+		t.Fatalf("pg_ctl promote: %v: %s", err, out)
 	}
 }
