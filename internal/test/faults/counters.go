@@ -7,6 +7,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/history"
+)
+
+// The counters that faults wait for.
+const (
+	unknownOutcomes      = "responses outcome_unknown"
+	unavailableResponses = "responses unavailable"
+	keysInProgress       = "responses idempotency_in_progress"
+	unknownReplayed      = "unknown outcomes that were replayed later"
 )
 
 // Counters count what happened in a run.
@@ -51,4 +62,36 @@ func (c *Counters) String() string {
 		text = append(text, fmt.Sprintf("%s %d", name, c.counts[name]))
 	}
 	return strings.Join(text, ", ")
+}
+
+// awaitMore waits until a counter has grown by n.
+func (c *Counters) awaitMore(t testing.TB, name string, n int) {
+	t.Helper()
+	target := c.Get(name) + n
+	e2e.Eventually(t, fmt.Sprintf("%d more %s", n, name), func() bool { return c.Get(name) >= target })
+}
+
+// untilMore strikes until a counter has grown.
+func (c *Counters) untilMore(t testing.TB, name string, strike func()) {
+	t.Helper()
+	before := c.Get(name)
+	e2e.Eventually(t, "more "+name, func() bool {
+		strike()
+		return c.Get(name) > before
+	})
+}
+
+// replayedUnknowns counts the keys whose outcome was unknown, and a response was replayed
+// later.
+func replayedUnknowns(attempts []history.Attempt) int {
+	unknown, replayed := map[history.ID]bool{}, map[history.ID]bool{}
+	for _, a := range attempts {
+		if a.Code == "outcome_unknown" {
+			unknown[a.ID()] = true
+		}
+		if unknown[a.ID()] && a.Result == "reused" {
+			replayed[a.ID()] = true
+		}
+	}
+	return len(replayed)
 }

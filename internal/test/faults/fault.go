@@ -30,11 +30,13 @@ type Fault struct {
 
 // Needs says what a system must have.
 type Needs struct {
-	// Cluster is a PostgreSQL server of the run's own, which the fault may kill. Without it,
-	// the run has a database on the shared server.
-	Cluster bool
+	// Database moves the system to servers of the run's own, which the fault may break.
+	// Without it, the run has a database on the shared server.
+	Database func(t testing.TB, s *System)
 	// Link lets the connections to PostgreSQL pass through a proxy for each replica.
 	Link bool
+	// Connections is the size of the pool of each replica; 0 is its default.
+	Connections int
 	// Settings are settings of all replicas, "NAME=value" each.
 	Settings []string
 }

@@ -2,24 +2,102 @@ package faults
 
 import (
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 
-	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
-// databaseFaults are faults of PostgreSQL.
-var databaseFaults = []Fault{
+// databaseFaults are faults of PostgreSQL and of the link to it.
+var databaseFaults = slices.Concat(serverFaults, linkFaults, failoverFaults)
+
+// serverFaults are faults of one server.
+var serverFaults = []Fault{
 	{
-		Name: "killed-backends", Number: "F2", Short: true, Strikes: 5,
-		Strike: func(t testing.TB, s *System, _ *rand.Rand) {
-			t.Helper()
-			// As the owner, in a loop until some were at work.
-			e2e.Eventually(t, "backends are killed at work", func() bool {
-				s.Counters.Add("backends killed", s.Count(t, `SELECT count(*) FILTER (WHERE pg_terminate_backend(pid))
-					FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'orders' AND state = 'active'`))
-				return s.Counters.Get("backends killed") > 0
-			})
-		},
-		Proof: []string{"backends killed"},
+		Name: "killed-backends", Number: "F2", Short: true, Strikes: 6,
+		Strike: killBackends, Proof: []string{"backends killed", "statements cancelled", unknownOutcomes, unavailableResponses},
 	},
+	{
+		Name: "killed-server", Number: "F4", Short: true, Strikes: 2, Needs: Needs{Database: ownServer},
+		Strike: killServer, Proof: []string{"servers killed", unknownOutcomes},
+	},
+	{
+		Name: "exhausted-pool", Number: "F10", Short: true, Strikes: 2,
+		Needs:  Needs{Connections: 4, Settings: []string{"ORDERS_IDEMPOTENCY_WAIT=500ms"}},
+		Strike: exhaustPool, Proof: []string{keysInProgress, "operations decided beside a slow key"},
+	},
+}
+
+// ownServer moves the system to a durable server of its own.
+func ownServer(t testing.TB, s *System) {
+	t.Helper()
+	s.Server = pgtest.NewCluster(t, nil)
+	s.DatabaseURL = pgtest.NewOn(t, s.Server)
+}
+
+// killBackends ends or cancels transactions that have written and not committed, until a
+// client has noticed.
+func killBackends(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	signal, counter, noticed := "pg_terminate_backend", "backends killed", unknownOutcomes
+	if random.IntN(2) == 0 {
+		signal, counter, noticed = "pg_cancel_backend", "statements cancelled", unavailableResponses
+	}
+	s.Counters.untilMore(t, noticed, func() {
+		s.Counters.Add(counter, s.Count(t, `SELECT count(*) FILTER (WHERE `+signal+`(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'orders' AND backend_xid IS NOT NULL`))
+	})
+}
+
+// killServer kills the server and starts it again, until a client has lost the outcome of a
+// command.
+func killServer(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	s.Counters.untilMore(t, unknownOutcomes, func() {
+		s.load.awaitDecided(1 + random.Int64N(10))
+		s.Server.Kill()
+		s.Counters.Add("servers killed", 1)
+		s.restartServer(t)
+	})
+}
+
+// restartServer starts the server again.
+func (s *System) restartServer(t testing.TB) {
+	t.Helper()
+	if err := s.Server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.DB.Reset() // its connections are broken
+}
+
+// duplicates of a slow key are sent at the same time: more than both pools have connections.
+const duplicates = 16
+
+// exhaustPool sends one key many times while a row lock holds the first request up. The
+// others must go on meanwhile.
+func exhaustPool(t testing.TB, s *System, _ *rand.Rand) {
+	t.Helper()
+	customer := s.UniqueName("slow")
+	credit := func(c *client) operation {
+		op := c.changeBalanceOf(customer, "credit", 100)
+		op.subject = "slow-bank"
+		return op
+	}
+	first := s.newProbe()
+	first.finish(credit(first)) // so that there is a row to lock
+	lock := s.LockRows(t, `SELECT FROM balance WHERE customer_id = $1 FOR UPDATE`, customer)
+	slow := credit(first)
+	var all sync.WaitGroup
+	for range duplicates {
+		c := s.newProbe()
+		all.Go(func() { c.finish(slow) })
+	}
+	lock.AwaitWaiter(t)
+	before := s.load.decided.Load()
+	s.load.awaitDecided(pause)
+	s.Counters.awaitMore(t, keysInProgress, duplicates)
+	s.Counters.Add("operations decided beside a slow key", int(s.load.decided.Load()-before))
+	lock.Release()
+	all.Wait()
 }

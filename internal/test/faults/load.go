@@ -41,6 +41,7 @@ func newLoad(t testing.TB, s *System, seed uint64, allowed []string) *Load {
 	l := &Load{System: s, t: t, seed: seed, allowed: allowed, world: newWorld(), http: http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience,
 	}}
+	s.load = l
 	l.world.warehouse = newWarehouse(t, s.Broker)
 	s.Provider.SendTo(startWebhookProxy(t, s, seed))
 	l.stockUp()

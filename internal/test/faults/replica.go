@@ -54,6 +54,12 @@ func (r *Replica) Resume(t testing.TB) {
 	r.process.Signal(t, syscall.SIGCONT)
 }
 
+// awaitReady waits until the replica is ready.
+func (r *Replica) awaitReady(t testing.TB) {
+	t.Helper()
+	e2e.Eventually(t, "a replica is ready", r.isReady)
+}
+
 // isReady reports whether the replica answers and is ready.
 func (r *Replica) isReady() bool {
 	resp, err := http.Get(r.URL + "/health/ready") //nolint:noctx // a test ends after a while in any case

@@ -25,6 +25,7 @@ func Run(t testing.TB, f Fault, seed uint64) {
 	}
 	l.awaitDecided(pause)
 	stop()
+	s.Counters.Add(unknownReplayed, replayedUnknowns(s.History.Attempts()))
 	l.settle()
 	l.lookUpAgain()
 	l.check(f.Admits)

@@ -168,8 +168,8 @@ func (l *Load) count(a history.Attempt, r e2e.Reply) {
 	switch {
 	case a.Error != "":
 		l.Counters.Add("requests without a response", 1)
-	case a.Code == "outcome_unknown":
-		l.Counters.Add("outcomes unknown", 1)
+	case a.Code != "":
+		l.Counters.Add("responses "+a.Code, 1)
 	case r.Replayed():
 		l.Counters.Add("replays", 1)
 	case a.Result == "reused":

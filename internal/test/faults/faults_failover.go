@@ -1,0 +1,126 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/history"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+// failoverFaults are faults of a primary with a standby.
+var failoverFaults = []Fault{
+	{
+		Name: "failover", Number: "F5", Short: true, Needs: Needs{Database: synchronousStandby},
+		Strike: failOver, Proof: []string{"failovers", unavailableResponses, unknownOutcomes},
+	},
+	{
+		Name: "failover-asynchronous", Number: "F5", Needs: Needs{Database: asynchronousStandby},
+		Strike: failOverAsynchronously, Proof: []string{"failovers", unavailableResponses, "effects lost by a failover", "lost keys that ran as new"},
+	},
+	{
+		Name: "standby-gone", Number: "F6", Needs: Needs{Database: synchronousStandby},
+		Strike: stopStandby, Proof: []string{"standbys stopped", unknownOutcomes, "reads without the standby"},
+	},
+}
+
+// synchronousStandby moves the system to a primary that waits for its standby.
+func synchronousStandby(t testing.TB, s *System) {
+	t.Helper()
+	asynchronousStandby(t, s)
+	s.Servers.SetSynchronous(t, true)
+}
+
+// asynchronousStandby moves the system to a primary with a standby.
+func asynchronousStandby(t testing.TB, s *System) {
+	t.Helper()
+	s.Servers = pgtest.NewReplicated(t)
+	s.DatabaseURL = s.Servers.URL()
+}
+
+// failOver kills the primary and promotes the standby. In half of the runs the standby
+// stops first, so that each COMMIT waits for it when the primary is killed.
+func failOver(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	if random.IntN(2) == 0 {
+		s.Servers.StopStandby()
+	}
+	s.Servers.AwaitCommit(t)
+	s.promote(t)
+}
+
+// promote kills the primary, promotes the standby, and waits until the replicas work on it.
+func (s *System) promote(t testing.TB) {
+	t.Helper()
+	s.Servers.Promote(t)
+	s.DB.Reset() // its connections are broken
+	s.Counters.Add("failovers", 1)
+	for _, r := range s.Replicas {
+		r.awaitReady(t)
+	}
+}
+
+// failOverAsynchronously promotes a standby that lacks the last commits. A key that is lost
+// must run as new, and keep its new response.
+func failOverAsynchronously(t testing.TB, s *System, _ *rand.Rand) {
+	t.Helper()
+	s.Servers.StopStandby()
+	s.load.awaitDecided(pause)
+	c := s.newProbe()
+	lost := c.creditSome()
+	begun := s.History.Now()
+	s.promote(t)
+	s.History.Add(history.Attempt{Operation: history.Failover, Start: begun, End: s.History.Now()})
+	c.wantRunAsNew(lost)
+}
+
+// creditSome credits a customer a few times, and returns the commands.
+func (c *client) creditSome() []operation {
+	var finished []operation
+	for range 5 {
+		op := c.changeBalanceOf(oneOf(c.random, savers), "credit", 100)
+		c.finish(op)
+		finished = append(finished, op)
+	}
+	return finished
+}
+
+// wantRunAsNew sends commands again that the database has lost. Each runs as new, once.
+func (c *client) wantRunAsNew(lost []operation) {
+	for _, op := range lost {
+		first, second := c.finish(op), c.finish(op)
+		if first.Result != "created" || second.Result != "reused" || second.Response != first.Response {
+			c.t.Errorf("a lost key does not run as new once:\n%v\n%v", first, second)
+		}
+		c.Counters.Add("lost keys that ran as new", 1)
+	}
+}
+
+// stopStandby stops the standby until a command has given up its wait, and starts it
+// again. Reads go on meanwhile.
+func stopStandby(t testing.TB, s *System, _ *rand.Rand) {
+	t.Helper()
+	s.Servers.StopStandby()
+	s.Counters.Add("standbys stopped", 1)
+	s.Servers.AwaitCommit(t)
+	s.Counters.untilMore(t, unknownOutcomes, func() {
+		for _, r := range s.Replicas {
+			s.wantRead(t, r)
+		}
+	})
+	s.Servers.StartStandby(t)
+}
+
+// wantRead checks that a replica answers a read.
+func (s *System) wantRead(t testing.TB, r *Replica) {
+	t.Helper()
+	client := http.Client{Timeout: 5 * time.Second}
+	service := e2e.Service{Env: s.Env, URL: r.URL, Client: &client}
+	if got := service.Send(t, e2e.Get(s.SellerToken(t), "/orders")); got.Status != http.StatusOK {
+		t.Errorf("a read without the standby: %s", got.Verdict())
+	}
+	s.Counters.Add("reads without the standby", 1)
+}
