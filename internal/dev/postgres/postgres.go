@@ -43,6 +43,9 @@ type Config struct {
 	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
 	// DataDir is a symbolic link to it.
 	DataDir string
+	// WALDir is where the first start places the write-ahead log, on another disk for
+	// example. Empty means in DataDir.
+	WALDir string
 	// Settings are parameters of postgresql.conf. Without any, commits are durable.
 	Settings map[string]string
 	// Port is the port on 127.0.0.1, where the server asks for no password. 0 means no
@@ -156,6 +159,9 @@ func (p *Server) initdb(ctx context.Context, dir string) error {
 	}
 	if p.cfg.DataDir == "" {
 		args = append(args, "--no-sync") // temporary data need not survive a power failure
+	}
+	if p.cfg.WALDir != "" {
+		args = append(args, "--waldir="+p.cfg.WALDir)
 	}
 	if out, err := p.Command(ctx, "initdb", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)

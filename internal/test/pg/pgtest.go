@@ -147,9 +147,16 @@ func clone(t testing.TB, source string) string {
 // or configure the server. settings are parameters of postgresql.conf and may be nil.
 func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 	t.Helper()
+	return StartCluster(t, devpostgres.Config{Settings: settings})
+}
+
+// StartCluster is [NewCluster] for tests that choose where the data is, or read the log.
+func StartCluster(t testing.TB, cfg devpostgres.Config) *devpostgres.Server {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	server, err := devpostgres.Start(ctx, devpostgres.Config{Settings: settings, Notices: os.Stderr})
+	cfg.Notices = os.Stderr
+	server, err := devpostgres.Start(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
