@@ -45,7 +45,7 @@ func (c *client) createOrder() operation {
 	}
 	op.call = e2e.Call{Method: http.MethodPost, Path: "/orders", Key: c.newKey(), Body: asJSON(body)}
 	op.referenced = body["reference"] != nil
-	body["items"] = []any{map[string]any{"sku": "cup", "quantity": 7}}
+	body["items"] = []any{map[string]any{"sku": map[string]string{e2e.Shop: "cup", e2e.Rival: "book"}[seller], "quantity": 7}}
 	op.other = asJSON(body)
 	op.learn = func(r e2e.Reply) {
 		var o e2e.Order
