@@ -56,6 +56,11 @@ func (l *Load) check(admitted []string) {
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(l.t.Context(), l.DB, snapshot, func(tx pgx.Tx) error {
 		f := l.facts(tx)
+		if f.lossy {
+			if err := f.admitLosses(l.t.Context(), &l.Counters); err != nil {
+				return err
+			}
+		}
 		for _, c := range checks {
 			if slices.Contains(admitted, c.name) {
 				continue

@@ -10,7 +10,7 @@ import (
 )
 
 // databaseFaults are faults of PostgreSQL and of the link to it.
-var databaseFaults = slices.Concat(serverFaults, linkFaults, failoverFaults)
+var databaseFaults = slices.Concat(serverFaults, linkFaults, failoverFaults, diskFaults, restoreFaults)
 
 // serverFaults are faults of one server.
 var serverFaults = []Fault{

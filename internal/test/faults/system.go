@@ -24,6 +24,8 @@ type System struct {
 	// are nil where it uses the shared server.
 	Server  *devpostgres.Server
 	Servers *pgtest.Replicated
+	// Disk is the disk of the server, if it is a small one.
+	Disk *smallDisk
 	// Links are the proxies between the replicas and PostgreSQL, for faults that need them.
 	Links    [replicas]*wire.Proxy
 	Provider *Provider

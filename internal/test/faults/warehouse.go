@@ -25,6 +25,8 @@ type warehouse struct {
 	mu sync.Mutex
 	// good is what messages announced, by their id. One may be sent twice.
 	good map[string]restocked
+	// acknowledged are those of them that were sent to a database that is lost.
+	acknowledged map[string]restocked
 	// broken are the messages that can never be processed.
 	broken map[string]bool
 }

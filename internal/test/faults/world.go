@@ -36,6 +36,8 @@ var products = []product{
 // world is what the clients of a run know in common.
 type world struct {
 	warehouse *warehouse
+	// lossy says that the database may have lost commits.
+	lossy bool
 
 	mu     sync.Mutex
 	orders []knownOrder
