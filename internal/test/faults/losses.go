@@ -32,13 +32,13 @@ func (l *Load) beginAgain(begun time.Duration) {
 	for action, acts := range w.administrator {
 		w.administrator[action] = sent{unknown: acts.acknowledged + acts.unknown}
 	}
-	for customer := range w.profiles {
+	for customer, p := range w.profiles {
 		var stored string
 		row := l.DB.QueryRow(l.t.Context(), `SELECT coalesce((SELECT email FROM customer_profile WHERE customer_id = $1), '')`, customer)
 		if err := row.Scan(&stored); err != nil {
 			l.t.Fatal(err)
 		}
-		w.profiles[customer] = append(w.profiles[customer], stored)
+		w.profiles[customer] = profile{acknowledged: stored, unknown: p.unknown}
 	}
 }
 
