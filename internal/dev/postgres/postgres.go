@@ -52,6 +52,8 @@ type Config struct {
 	// TCP: the server listens on a Unix socket that only its own user and root can
 	// open.
 	Port int
+	// Environ are further environment variables of the programs, "NAME=value" each.
+	Environ []string
 	// Log receives the server's log. May be nil.
 	Log io.Writer
 	// Notices receives the line that reports an installation of PostgreSQL. May be nil.

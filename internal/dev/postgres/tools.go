@@ -41,7 +41,7 @@ func (t tools) complete() bool {
 func (p *Server) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.tools.path(program), args...)
 	cmd.Dir = "/" // the server's user may be unable to enter the current directory
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, p.cfg.Environ...)
 	cmd.SysProcAttr = p.account.attributes()
 	return cmd
 }
