@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,6 +76,27 @@ func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Pause stops the process (SIGSTOP), and returns when all of its threads have stopped.
+func (p *Process) Pause(t testing.TB) {
+	t.Helper()
+	p.Signal(t, syscall.SIGSTOP)
+	Eventually(t, "the process is stopped", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("whether a process is stopped is known on Linux only: %v", err)
+		}
+		return !slices.ContainsFunc(threads, isRunning)
+	})
+}
+
+// isRunning reports whether the thread with this file of /proc is not stopped. A thread that
+// has ended has no file.
+func isRunning(stat string) bool {
+	text, err := os.ReadFile(stat)
+	_, state, _ := bytes.Cut(text, []byte(") "))
+	return err == nil && !bytes.HasPrefix(state, []byte("T"))
 }
 
 // Terminate asks the process to stop (SIGTERM), and returns where its end is reported.

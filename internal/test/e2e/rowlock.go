@@ -38,6 +38,18 @@ func (l RowLock) AwaitWaiter(t testing.TB) {
 	Eventually(t, "a statement waits for the locked rows", func() bool { return l.Waiters(t) > 0 })
 }
 
+// AwaitWaiters waits until n connections wait for the locked rows, or for others that do.
+func (l RowLock) AwaitWaiters(t testing.TB, n int) {
+	t.Helper()
+	Eventually(t, "statements wait for the locked rows", func() bool {
+		return l.env.Count(t, `
+			WITH RECURSIVE blocked AS (
+				SELECT $1::int AS pid UNION
+				SELECT a.pid FROM pg_stat_activity a JOIN blocked b ON b.pid = ANY(pg_blocking_pids(a.pid)))
+			SELECT count(*) - 1 FROM blocked`, l.conn.PgConn().PID()) >= n
+	})
+}
+
 // Waiters counts the connections that wait for the locked rows.
 func (l RowLock) Waiters(t testing.TB) int {
 	t.Helper()
