@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 )
@@ -18,6 +19,8 @@ import (
 type providerEvent struct {
 	id, kind     string
 	refundStatus string // of an event about a refund
+	// answer is set where the answer to a call of the service comes instead of an event.
+	answer *answer
 }
 
 var (
@@ -159,6 +162,27 @@ var webhookCases = map[string]webhookCase{
 		refunded: true, events: []providerEvent{attemptFailed, refundCreated, refundFailed, refundFailed, refundFailedOld},
 		want: refundedState("failed", 1, "200.00", "refund.failed"),
 	},
+	"captured, with our own answer": {
+		events: []providerEvent{created, processing, succeeded, succeeded, captureAnswered}, want: capturedState,
+	},
+	"captured after a failed attempt, with our own answer": {
+		events: []providerEvent{attemptFailed, attemptFailed, processing, succeeded, captureAnswered}, want: capturedState,
+	},
+	"declined, with our own answer": {
+		events: []providerEvent{created, attemptFailed, canceled, canceled, declineAnswered},
+		want: cardState{
+			Order: "pending_payment", Payment: "failed", Failure: "card_declined", External: true,
+			OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes("order.payment_failed", "payment.failed"),
+		},
+	},
+	"refunded, with our own answer": {
+		refunded: true, events: []providerEvent{processing, refundCreated, refundSucceeded, refundSucceeded, refundAnswered},
+		want: refundedState("succeeded", 2, "150.00", "refund.succeeded"),
+	},
+	"refund failed, with our own answer": {
+		refunded: true, events: []providerEvent{refundCreated, refundFailed, refundFailed, refundFailedOld, refusalAnswered},
+		want: refundedState("failed", 1, "200.00", "refund.failed"),
+	},
 	"refund succeeded and was reversed": {
 		refunded: true, events: []providerEvent{refundCreated, refundSucceeded, refundSucceeded, refundFailed, refundFailedOld},
 		want:               refundedState("failed", 1, "200.00", "refund.failed"),
@@ -173,16 +197,21 @@ func TestWebhooks_LeadToSameStateInAnyOrder(t *testing.T) {
 			t.Parallel()
 			settings := append(e2e.CardSettings(e2e.SilentProvider), "ORDERS_UNPAID_ORDERS=0") // payments fail
 			s := e2e.StartShop(t, nil, settings...)
-			for i, events := range permutations(c.events) {
-				c.check(t, s, fmt.Sprintf("tea-%d", i), events)
+			db := s.OpenStore(t)
+			orders := permutations(c.events)
+			for i, events := range orders {
+				c.check(t, s, db, i, events)
 			}
+			t.Logf("%d orders of %d events", len(orders), len(c.events))
 		})
 	}
 }
 
-// check sends the events in one order, for a payment of a product of their own.
-func (c webhookCase) check(t *testing.T, s *e2e.Service, sku string, events []providerEvent) {
+// check sends the events in one order, for a payment of a product of their own, and forged
+// ones before one of them.
+func (c webhookCase) check(t *testing.T, s *e2e.Service, db *postgres.DB, number int, events []providerEvent) {
 	t.Helper()
+	sku := fmt.Sprintf("tea-%d", number)
 	s.PutProduct(t, sku, 5)
 	o := s.MustCreateOrder(t, e2e.Alice, sku, 2)
 	p := s.MustPayByCard(t, o.ID, "pm_card_visa")
@@ -191,7 +220,14 @@ func (c webhookCase) check(t *testing.T, s *e2e.Service, sku string, events []pr
 		s.SendWebhook(t, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(t, s, p, 0))
 		r = e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
 	}
-	for _, e := range events {
+	for i, e := range events {
+		if i == number%len(events) {
+			sendForged(t, s, p)
+		}
+		if e.answer != nil {
+			e.answer.apply(t, db, p, r)
+			continue
+		}
 		s.SendWebhook(t, e.payload(t, s, p, r.ID))
 	}
 	want := c.want
