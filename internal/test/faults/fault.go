@@ -37,6 +37,10 @@ type Needs struct {
 	Link bool
 	// Connections is the size of the pool of each replica; 0 is its default.
 	Connections int
+	// BrokerLink lets the connections to the broker pass through a proxy.
+	BrokerLink bool
+	// OneWithoutCards lets only the first replica accept cards.
+	OneWithoutCards bool
 	// Settings are settings of all replicas, "NAME=value" each.
 	Settings []string
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -17,13 +18,24 @@ import (
 // replica, as the real one does.
 type Provider struct {
 	*fakestripe.Server
-	URL string
+	// URLs has a URL for each replica, so that a hook knows who calls.
+	URLs [replicas]string
 
-	hook atomic.Pointer[Hook]
+	hook   atomic.Pointer[Hook]
+	target atomic.Pointer[string]
 }
 
 // Hook handles a call of the service instead of the double.
 type Hook func(w http.ResponseWriter, r *http.Request, double http.Handler)
+
+// callerKey is the key of the caller's number in the context of a call.
+type callerKey struct{}
+
+// callerOf returns the number of the replica that makes a call.
+func callerOf(r *http.Request) int {
+	number, _ := r.Context().Value(callerKey{}).(int)
+	return number
+}
 
 // startProvider starts the double, and sends its webhooks, until the test ends.
 func startProvider(t testing.TB) *Provider {
@@ -39,18 +51,36 @@ func startProvider(t testing.TB) *Provider {
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e2e.BreakHangingCalls(w, r, double.Handler())
 	})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if hook := p.hook.Load(); hook != nil {
-			(*hook)(w, r, api)
-			return
-		}
-		api.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	p.URL = server.URL
+	for number := range p.URLs {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.serve(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, number)), api)
+		}))
+		t.Cleanup(server.Close)
+		p.URLs[number] = server.URL
+	}
 	natstest.Run(t, double.SendWebhooks)
 	return p
 }
+
+func (p *Provider) serve(w http.ResponseWriter, r *http.Request, double http.Handler) {
+	if hook := p.hook.Load(); hook != nil {
+		(*hook)(w, r, double)
+		return
+	}
+	double.ServeHTTP(w, r)
+}
+
+// SendTo sends webhooks to a URL from now on.
+func (p *Provider) SendTo(url string) {
+	p.target.Store(&url)
+	p.Server.SendTo(url)
+}
+
+// HoldWebhooks lets webhooks wait until ReleaseWebhooks.
+func (p *Provider) HoldWebhooks() { p.Server.SendTo("") }
+
+// ReleaseWebhooks sends webhooks again.
+func (p *Provider) ReleaseWebhooks() { p.Server.SendTo(*p.target.Load()) }
 
 // SetHook lets a hook handle all further calls; nil lets the double handle them again.
 func (p *Provider) SetHook(h Hook) {

@@ -42,10 +42,22 @@ func (r *Replica) Log() string {
 // Kill ends the process at once (SIGKILL).
 func (r *Replica) Kill() { r.process.Kill() }
 
+// Terminate asks the process to stop (SIGTERM), and returns where its end is reported.
+func (r *Replica) Terminate(t testing.TB) <-chan error {
+	t.Helper()
+	return r.process.Terminate(t)
+}
+
+// WantEnd waits for the end of a process that was asked to stop. It must be a success.
+func (r *Replica) WantEnd(t testing.TB, ended <-chan error) {
+	t.Helper()
+	r.process.WantEnd(t, ended, e2e.Patience)
+}
+
 // Pause stops the process (SIGSTOP) until Resume. It keeps its connections.
 func (r *Replica) Pause(t testing.TB) {
 	t.Helper()
-	r.process.Signal(t, syscall.SIGSTOP)
+	r.process.Pause(t)
 }
 
 // Resume continues a paused process.

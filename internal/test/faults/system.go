@@ -30,6 +30,12 @@ type System struct {
 	Links    [replicas]*wire.Proxy
 	Provider *Provider
 	Broker   *devbroker.Broker
+	// Clock is the clock of the server; nil where the fault does not move it.
+	Clock *Clock
+	// BrokerLink is between the replicas and the broker; nil where the fault does not need it.
+	BrokerLink *BrokerLink
+	// Keys serves the keys of the token issuer.
+	Keys     *KeyServer
 	Counters Counters
 	History  *history.Log
 
@@ -47,24 +53,44 @@ func start(t testing.TB, needs Needs) *System {
 		needs.Database(t, s)
 		s.Connect(t)
 	}
+	s.Keys = startKeyServer(t, s.Env)
 	s.Provider = startProvider(t)
 	s.Broker = natstest.New(t)
 	binary := e2e.BuildOrders(t)
 	for i := range s.Replicas {
-		s.Replicas[i] = &Replica{Number: i, env: s.Env, binary: binary, settings: s.settings(t, needs, i)}
+		s.Replicas[i] = s.newReplica(t, i, binary, needs)
 		s.Replicas[i].Start(t)
 	}
 	s.Provider.SendTo(s.Replicas[0].URL + "/webhooks/stripe")
 	return s
 }
 
-// settings returns the settings of one replica.
-func (s *System) settings(t testing.TB, needs Needs, replica int) []string {
+// newReplica returns a replica that has not been started.
+func (s *System) newReplica(t testing.TB, number int, binary string, needs Needs) *Replica {
 	t.Helper()
-	settings := append(e2e.CardSettings(s.Provider.URL), "ORDERS_DATABASE_URL="+s.databaseOf(t, needs, replica),
-		"ORDERS_ADDR="+e2e.FreeAddr(t), "ORDERS_ADMIN_ADDR="+e2e.FreeAddr(t), "ORDERS_NATS_URL="+s.Broker.URL(),
-		"ORDERS_UNPAID_ORDERS=0")
-	return append(settings, needs.Settings...)
+	r := &Replica{Number: number, env: s.Env, binary: binary}
+	r.settings = []string{
+		"ORDERS_DATABASE_URL=" + s.databaseOf(t, needs, number),
+		"ORDERS_ADDR=" + e2e.FreeAddr(t), "ORDERS_ADMIN_ADDR=" + e2e.FreeAddr(t), "ORDERS_NATS_URL=" + s.brokerURL(t, needs),
+		"ORDERS_UNPAID_ORDERS=0",
+	}
+	if number == 0 || !needs.OneWithoutCards {
+		r.settings = append(r.settings, e2e.CardSettings(s.Provider.URLs[number])...)
+	}
+	r.settings = append(r.settings, needs.Settings...)
+	return r
+}
+
+// brokerURL returns the URL at which the replicas reach the broker.
+func (s *System) brokerURL(t testing.TB, needs Needs) string {
+	t.Helper()
+	if !needs.BrokerLink {
+		return s.Broker.URL()
+	}
+	if s.BrokerLink == nil {
+		s.BrokerLink = startBrokerLink(t, s.Broker)
+	}
+	return s.BrokerLink.URL()
 }
 
 // databaseOf returns the URL at which a replica reaches the database.

@@ -1,0 +1,63 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	devpostgres "example.com/orders/internal/dev/postgres"
+)
+
+// fakeTimeLibrary is where Debian's package libfaketime is.
+const fakeTimeLibrary = "/usr/lib/*/faketime/libfaketime.so.1"
+
+// Clock is the clock of a PostgreSQL server. It does nothing to the replicas: programs in Go
+// do not ask the C library for the time. So it is the clock of the database that differs.
+type Clock struct{ file string }
+
+// startClockServer starts a server whose clock can be moved while it runs.
+func startClockServer(t testing.TB) (*devpostgres.Server, *Clock) {
+	t.Helper()
+	library, err := filepath.Glob(fakeTimeLibrary)
+	if err != nil || len(library) == 0 {
+		t.Skipf("NOT RUN: no %s: run: apt-get install -y faketime", fakeTimeLibrary)
+	}
+	// The user of the server reads the file, and cannot enter a directory of the test.
+	dir, err := os.MkdirTemp("/tmp", "orders-clock-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })  // a file left there does no harm
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the offset of a clock is no secret
+		t.Fatal(err)
+	}
+	clock := &Clock{filepath.Join(dir, "offset")}
+	clock.Move(t, 0)
+	server, err := devpostgres.Start(t.Context(), devpostgres.Config{Notices: os.Stderr, Environ: []string{
+		"LD_PRELOAD=" + library[0], "FAKETIME_TIMESTAMP_FILE=" + clock.file,
+		"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server, clock
+}
+
+// Move sets how far the server's clock is ahead of ours.
+func (c *Clock) Move(t testing.TB, ahead time.Duration) {
+	t.Helper()
+	next := c.file + ".next"
+	if err := os.WriteFile(next, []byte(fmt.Sprintf("%+ds\n", int(ahead.Seconds()))), 0o644); err != nil { //nolint:gosec // see startClockServer
+		t.Fatal(err)
+	}
+	if err := os.Rename(next, c.file); err != nil { // so that nobody reads half of it
+		t.Fatal(err)
+	}
+}
