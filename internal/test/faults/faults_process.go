@@ -17,7 +17,9 @@ import (
 )
 
 // processFaults are faults of replicas.
-var processFaults = slices.Concat(replicaFaults, stalledFaults)
+var processFaults = slices.Concat(
+	replicaFaults, clientFaults, clockFaults, tokenFaults, providerFaults, brokerFaults, upgradeFaults, cardlessFaults, stalledFaults,
+)
 
 // replicaFaults are replicas that end.
 var replicaFaults = []Fault{

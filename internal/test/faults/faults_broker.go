@@ -1,0 +1,136 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	outnats "example.com/orders/internal/adapters/out/nats"
+	"example.com/orders/internal/test/e2e"
+	natstest "example.com/orders/internal/test/nats"
+)
+
+// brokerFaults are faults of the broker and of the link to it.
+var brokerFaults = []Fault{
+	{
+		Name: "bad-broker", Number: "F14", Short: true, Strikes: 1,
+		Needs:  Needs{BrokerLink: true},
+		Strike: strikeBroker,
+		Proof: []string{
+			"events stored without an acknowledgement", "events that waited for the broker",
+			"acknowledgements sent twice", "events whose acknowledgement was late",
+		},
+	},
+}
+
+// strikeBroker breaks the broker in each way, in a drawn order.
+func strikeBroker(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	ways := []func(testing.TB, *System){loseAcknowledgements, haltBroker, repeatAcknowledgements, delayAcknowledgements}
+	random.Shuffle(len(ways), func(i, j int) { ways[i], ways[j] = ways[j], ways[i] })
+	for _, strike := range ways {
+		s.awaitRelayed(t)
+		strike(t, s)
+	}
+	s.awaitRelayed(t)
+}
+
+// awaitRelayed waits until the events that are there now are published: then the relay has
+// found its stream, and publishes without asking for it.
+func (s *System) awaitRelayed(t testing.TB) {
+	t.Helper()
+	newest := s.Count(t, `SELECT coalesce(max(id), 0) FROM outbox`)
+	e2e.Eventually(t, "events are published", func() bool {
+		return s.Count(t, `SELECT count(*) FROM outbox WHERE published_at IS NULL AND id <= $1`, newest) == 0
+	})
+}
+
+// loseAcknowledgements loses what the broker answers, and then breaks the connections, so
+// that events are in the stream that are not marked as published.
+func loseAcknowledgements(t testing.TB, s *System) {
+	t.Helper()
+	s.BrokerLink.set(loseAnswers)
+	stored := s.awaitStoredUnmarked(t)
+	s.BrokerLink.Cut()
+	s.BrokerLink.set(passAnswers)
+	s.Counters.Add("events stored without an acknowledgement", stored)
+}
+
+// delayAcknowledgements holds what the broker answers for a while.
+func delayAcknowledgements(t testing.TB, s *System) {
+	t.Helper()
+	s.BrokerLink.set(holdAnswers)
+	stored := s.awaitStoredUnmarked(t)
+	s.BrokerLink.set(passAnswers)
+	s.Counters.Add("events whose acknowledgement was late", stored)
+}
+
+// awaitStoredUnmarked waits until events are in the stream that are not marked as published,
+// and returns how many.
+func (s *System) awaitStoredUnmarked(t testing.TB) (n int) {
+	t.Helper()
+	js := natstest.JetStream(t, s.Broker)
+	next := lastSequence(t, js) + 1
+	e2e.Eventually(t, "the broker stores events that are not marked", func() bool {
+		var stored []string
+		for last := lastSequence(t, js); next <= last; next++ {
+			stored = append(stored, messageID(t, js, next))
+		}
+		n = s.Count(t, `SELECT count(*) FROM outbox WHERE published_at IS NULL AND event_id::text = ANY($1)`, stored)
+		return n > 0
+	})
+	return n
+}
+
+// lastSequence returns the number of the last event in the stream.
+func lastSequence(t testing.TB, js jetstream.JetStream) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), outnats.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
+
+// messageID returns the id of an event in the stream.
+func messageID(t testing.TB, js jetstream.JetStream, sequence uint64) string {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), outnats.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := stream.GetMsg(t.Context(), sequence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message.Header.Get(jetstream.MsgIDHeader)
+}
+
+// haltBroker stops the broker until clients have worked for a while.
+func haltBroker(t testing.TB, s *System) {
+	t.Helper()
+	s.Broker.Halt()
+	s.awaitAttempts(t, pause)
+	e2e.Eventually(t, "events wait", func() bool { return s.countUnpublished(t) > 0 })
+	s.Counters.Add("events that waited for the broker", s.countUnpublished(t))
+	if err := s.Broker.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// repeatAcknowledgements sends what the broker answers twice.
+func repeatAcknowledgements(t testing.TB, s *System) {
+	t.Helper()
+	before := s.BrokerLink.twice.Load()
+	s.BrokerLink.set(repeatAnswers)
+	e2e.Eventually(t, "answers come twice", func() bool { return s.BrokerLink.twice.Load() > before })
+	s.awaitAttempts(t, pause)
+	s.BrokerLink.set(passAnswers)
+	s.Counters.Add("acknowledgements sent twice", int(s.BrokerLink.twice.Load()-before))
+}
+
+func (s *System) countUnpublished(t testing.TB) int {
+	t.Helper()
+	return s.Count(t, `SELECT count(*) FROM outbox WHERE published_at IS NULL`)
+}

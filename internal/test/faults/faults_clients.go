@@ -1,0 +1,172 @@
+package faults
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// clientFaults are clients that send slowly, half, or go away, and those that send the same to
+// all replicas at once.
+var clientFaults = []Fault{
+	{
+		Name: "half-sent-requests", Number: "F11", Strikes: 1,
+		Strike: sendHalfRequests,
+		Proof: []string{
+			"half headers", "half bodies", "requests completed later", "requests whose client was gone",
+		},
+	},
+	{
+		Name: "two-replicas-one-key", Number: "F7", Strikes: 1,
+		Strike: sendToBothReplicas,
+		Proof:  []string{"keys sent to both replicas at once", "answers of the other replica's record"},
+	},
+}
+
+// halfSent is how many clients behave badly in each way.
+const halfSent = 16
+
+// sendHalfRequests connects clients that stop in the middle of a request.
+func sendHalfRequests(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	r := s.draw(random)
+	goroutines := e2e.Goroutines.Read(t, r.adminAddr())
+	for range halfSent {
+		dial(t, r).send(t, "POST /orders HTTP/1.1\r\nHost: orders\r\nAuthor")
+		s.Counters.Add("half headers", 1)
+	}
+	var began string
+	if err := s.DB.QueryRow(t.Context(), `SELECT clock_timestamp()::text`).Scan(&began); err != nil {
+		t.Fatal(err)
+	}
+	var stalled []*halfRequest
+	for range halfSent {
+		h := &halfRequest{rawConn: dial(t, r), call: s.CreditCall(t, s.UniqueName("bystander"), "1.00")}
+		h.text = raw(h.call)
+		h.sent = len(h.text) - 1 - random.IntN(len(h.call.Body)-1)
+		h.send(t, h.text[:h.sent])
+		stalled = append(stalled, h)
+		s.Counters.Add("half bodies", 1)
+	}
+	s.awaitAttempts(t, pause) // others are served
+	e2e.Eventually(t, "no transaction is older than the half requests", func() bool {
+		return s.Count(t, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'orders' AND xact_start < $1::timestamptz`, began) == 0
+	})
+	for i, h := range stalled {
+		if s.Count(t, `SELECT count(*) FROM ledger_entry WHERE idempotency_key = $1`, h.call.Key) != 0 {
+			t.Errorf("%s took effect before it was sent", h.call.Key)
+		}
+		s.completeOrAbort(t, h, i%2 == 0)
+		s.wantCredited(t, s.other(r), h.call)
+	}
+	e2e.Eventually(t, "the goroutines of these clients have ended", func() bool {
+		return e2e.Goroutines.Read(t, r.adminAddr()) < goroutines+halfSent
+	})
+}
+
+// halfRequest is a request of which a part has been sent.
+type halfRequest struct {
+	rawConn
+
+	call e2e.Call
+	text string
+	sent int
+}
+
+// completeOrAbort sends the other part of a request, and reads the answer or goes away at
+// once.
+func (s *System) completeOrAbort(t testing.TB, h *halfRequest, complete bool) {
+	t.Helper()
+	if !h.send(t, h.text[h.sent:]) {
+		return // the service has given up on this client
+	}
+	if !complete {
+		_ = h.conn.(*net.TCPConn).SetLinger(0) // Close resets the connection
+		_ = h.conn.Close()
+		s.Counters.Add("requests whose client was gone", 1)
+		return
+	}
+	response, err := http.ReadResponse(bufio.NewReader(h.conn), nil)
+	if err != nil {
+		return // the service has given up on this client
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated && response.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("%s: a request that was completed later got %s", h.call.Key, response.Status)
+	}
+	s.Counters.Add("requests completed later", 1)
+}
+
+// raw returns a call as it is sent.
+func raw(c e2e.Call) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: orders\r\nAuthorization: Bearer %s\r\nIdempotency-Key: %s\r\n"+
+		"Content-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		c.Method, c.Path, c.Token, c.Key, len(c.Body), c.Body)
+}
+
+// rawConn is a connection of a client that is no HTTP client.
+type rawConn struct{ conn net.Conn }
+
+// dial connects to a replica until the test ends.
+func dial(t testing.TB, r *Replica) rawConn {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(r.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return rawConn{conn}
+}
+
+// send sends some text, and reports whether the connection was open.
+func (c rawConn) send(t testing.TB, text string) bool {
+	t.Helper()
+	_, err := c.conn.Write([]byte(text))
+	return err == nil
+}
+
+// sendToBothReplicas sends each command of the contract to all replicas at the same moment,
+// several times each.
+func sendToBothReplicas(t testing.TB, s *System, _ *rand.Rand) {
+	t.Helper()
+	const copies = 3
+	for _, route := range e2e.GuardedRoutes() {
+		command := s.service(s.Replicas[0]).Prepare(t, route)
+		call := command.WithKey(s.NewKey())
+		endings := make([]<-chan ending, 0, copies*replicas)
+		for range copies {
+			for _, r := range s.Replicas {
+				endings = append(endings, s.sendAside(t, r, call))
+			}
+		}
+		s.Counters.Add("keys sent to both replicas at once", 1)
+		s.checkCopies(t, command, call, endings)
+	}
+}
+
+// checkCopies checks that one of the requests took effect, and that all got its answer.
+func (s *System) checkCopies(t testing.TB, command e2e.Command, call e2e.Call, endings []<-chan ending) {
+	t.Helper()
+	first := s.decide(t, s.Replicas[0], call)
+	if first.Status != command.Status {
+		t.Errorf("%s: %d %s, want %d", command.Operation.ID, first.Status, first.Body, command.Status)
+	}
+	for _, end := range endings {
+		got := e2e.Receive(t, end, "a request ends")
+		if got.err != nil || !got.reply.SameAs(first) && got.reply.Code() != "idempotency_in_progress" {
+			t.Errorf("%s: %d %s, %v; another request got %d %s",
+				command.Operation.ID, got.reply.Status, got.reply.Body, got.err, first.Status, first.Body)
+		}
+		if got.reply.Replayed() {
+			s.Counters.Add("answers of the other replica's record", 1)
+		}
+	}
+	command.WantEffects(t, 1)
+}

@@ -1,0 +1,123 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	devissuer "example.com/orders/internal/dev/issuer"
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/history"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+// clockFaults are clocks that differ.
+var clockFaults = []Fault{
+	{
+		Name: "moved-clock", Number: "F8", Strikes: 1,
+		Needs:  Needs{Database: onMovableClock},
+		Strike: moveClock,
+		Proof: []string{
+			"replays two clocks apart", "records expired by the database's clock", "reservations expired by the database's clock",
+			"payments while the clock was ahead", "payments while the clock was behind",
+		},
+	},
+}
+
+// onMovableClock moves the system to a server whose clock the fault can move.
+func onMovableClock(t testing.TB, s *System) {
+	t.Helper()
+	s.Server, s.Clock = startClockServer(t)
+	s.DatabaseURL = pgtest.NewOn(t, s.Server)
+}
+
+// ttl is how long a response is stored, by default.
+const ttl = 72 * time.Hour
+
+// moveClock moves the clock of the database. What expires in the database follows it. Tokens,
+// which the replicas check, do not.
+func moveClock(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	call := s.CreditCall(t, s.UniqueName("bystander"), "1.00")
+	first := s.decide(t, s.draw(random), call)
+	s.replayEverywhere(t, call, first)
+	order := s.newOrder(t, s.draw(random))
+
+	s.move(t, ttl-time.Hour)
+	s.replayEverywhere(t, call, first)
+	s.pay(t, random, "payments while the clock was ahead")
+	e2e.Eventually(t, "the reservation is released", func() bool {
+		return s.Count(t, `SELECT count(*) FROM orders WHERE id = $1 AND reserved_until IS NULL`, order.ID) == 1
+	})
+	s.Counters.Add("reservations expired by the database's clock", 1)
+
+	s.move(t, ttl+time.Hour)
+	for _, r := range s.Replicas {
+		s.service(r).WantProblem(t, http.StatusNotFound, "not_found", e2e.LookupCall(call.Token, call.Key))
+		s.Counters.Add("records expired by the database's clock", 1)
+	}
+	s.wantCredited(t, s.draw(random), call) // the second line of defence
+
+	s.move(t, -3*time.Hour)
+	s.pay(t, random, "payments while the clock was behind")
+	order = s.newOrder(t, s.draw(random))
+	s.awaitAttempts(t, pause)
+	s.service(s.draw(random)).WantOrderStatus(t, order.ID, "pending_payment")
+
+	s.move(t, 0)
+	// What was due by the clock that was ahead would wait until it is that late again.
+	s.Exec(t, `UPDATE river.river_job SET state = 'available', scheduled_at = now()
+		WHERE state IN ('available', 'running', 'retryable') AND greatest(scheduled_at, attempted_at) > now() + interval '10 minutes'`)
+}
+
+// replayEverywhere wants the stored response of each replica.
+func (s *System) replayEverywhere(t testing.TB, c e2e.Call, first e2e.Reply) {
+	t.Helper()
+	for _, r := range s.Replicas {
+		if got := s.decide(t, r, c); !got.SameAs(first) || !got.Replayed() {
+			t.Errorf("replica %d: %d %s %v, want the replay of %s", r.Number, got.Status, got.Body, got.Header, first.Body)
+		}
+		s.Counters.Add("replays two clocks apart", 1)
+	}
+}
+
+// pay pays an order by card.
+func (s *System) pay(t testing.TB, random *rand.Rand, counter string) {
+	t.Helper()
+	p := s.service(s.draw(random)).MustPayByCard(t, s.newOrder(t, s.draw(random)).ID, "pm_card_visa")
+	s.awaitPayment(t, p, "captured")
+	s.wantCharges(t, p, 1)
+	s.Counters.Add(counter, 1)
+}
+
+// move moves the database's clock, and lets the clients work. Records that expire by that are
+// in the history.
+func (s *System) move(t testing.TB, ahead time.Duration) {
+	t.Helper()
+	began := s.History.Now()
+	s.noteExpiry(t, began, `SELECT scope, key FROM idempotency_record`)
+	s.Clock.Move(t, ahead)
+	s.noteExpiry(t, began, `SELECT scope, key FROM idempotency_record WHERE expires_at < now()`)
+	s.awaitAttempts(t, pause)
+}
+
+// noteExpiry adds records that may have expired to the history.
+func (s *System) noteExpiry(t testing.TB, began time.Duration, records string) {
+	t.Helper()
+	rows, _ := s.DB.Query(t.Context(), records)
+	type id struct{ Scope, Key string }
+	ids, err := pgx.CollectRows(rows, pgx.RowToStructByPos[id])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range ids {
+		s.History.Add(history.Attempt{
+			Client: clients + 1, Scope: strings.TrimPrefix(i.Scope, devissuer.Name+" "), Key: i.Key, Operation: history.Expiry,
+			Start: began, End: s.History.Now(), Outcome: history.Unknown,
+		})
+	}
+}

@@ -1,0 +1,288 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// providerFaults are faults of the card provider.
+var providerFaults = []Fault{
+	{
+		Name: "bad-provider", Number: "F13", Short: true, Strikes: 1,
+		Strike: func(t testing.TB, s *System, random *rand.Rand) { strikeProvider(t, s, random, "pm_card_visa") },
+		Proof:  misbehaviourCounters(),
+	},
+	{
+		Name: "bad-provider-every-card", Number: "F13", Strikes: 1,
+		Strike: func(t testing.TB, s *System, random *rand.Rand) {
+			for _, card := range cardsInOrder {
+				strikeProvider(t, s, random, card)
+			}
+		},
+		Proof: misbehaviourCounters(),
+	},
+}
+
+// cards is how a payment with each kind of card ends.
+var cards = map[string]string{
+	"pm_card_visa": "captured", "pm_card_declined": "failed", "pm_insufficient": "failed", "pm_500_before": "captured",
+	"pm_500": "captured", "pm_drop": "captured", "pm_late": "captured", "pm_late_declined": "failed", "pm_twice": "captured",
+}
+
+var cardsInOrder = []string{
+	"pm_card_visa", "pm_card_declined", "pm_insufficient", "pm_500_before", "pm_500", "pm_drop", "pm_late",
+	"pm_late_declined", "pm_twice",
+}
+
+// misbehaviour is what the provider does with the first call about an order, instead of
+// answering it properly.
+type misbehaviour struct {
+	name string
+	do   Hook
+	// undecided says that the answer is about something else, so that it must not decide
+	// the payment.
+	undecided bool
+	// forgets says that the provider forgets all keys afterwards, and that a new job takes
+	// the place of the one that called.
+	forgets bool
+}
+
+var misbehaviours = []misbehaviour{
+	{name: "answers of 429", do: answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}), undecided: true},
+	{name: "answers of 500 before the work", do: answer(http.StatusInternalServerError, nil), undecided: true},
+	{name: "answers of 500 after the work", do: afterWork(answer(http.StatusInternalServerError, nil)), undecided: true},
+	{name: "answers that are lost", do: afterWork(breakOff), undecided: true},
+	{name: "answers that are lost, and keys forgotten", do: afterWork(breakOff), undecided: true, forgets: true},
+	{name: "half answers", do: halfAnswer, undecided: true},
+	{name: "answers that come twice", do: answerTwice},
+	{name: "answers with another amount", do: alter("amount", func(v any) any { return v.(float64) + 1 }), undecided: true},
+	{name: "answers with another currency", do: alter("currency", func(any) any { return "usd" }), undecided: true},
+	{name: "answers about another payment", do: alter("metadata", otherPayment), undecided: true},
+	{name: "answers with an unknown status", do: alter("status", func(any) any { return "on_its_way" }), undecided: true},
+}
+
+func misbehaviourCounters() []string {
+	var names []string
+	for _, m := range misbehaviours {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+func answer(status int, header http.Header) Hook {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(`{"error": {"type": "api_error", "message": "An error occurred"}}`)) // the caller may be gone
+	}
+}
+
+// breakOff breaks the connection.
+func breakOff(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+
+// afterWork lets the double work before a hook answers.
+func afterWork(then Hook) Hook {
+	return func(w http.ResponseWriter, r *http.Request, double http.Handler) {
+		work(r, double)
+		then(w, r, double)
+	}
+}
+
+// record returns what the double answers.
+func record(r *http.Request, double http.Handler) *httptest.ResponseRecorder {
+	response := httptest.NewRecorder()
+	double.ServeHTTP(response, r)
+	return response
+}
+
+// halfAnswer breaks the connection in the middle of the answer.
+func halfAnswer(w http.ResponseWriter, r *http.Request, double http.Handler) {
+	response := record(r, double)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", fmt.Sprint(response.Body.Len()))
+	w.WriteHeader(response.Code)
+	_, _ = w.Write(response.Body.Bytes()[:response.Body.Len()/2])
+	_ = http.NewResponseController(w).Flush() // the caller gets this half
+	panic(http.ErrAbortHandler)
+}
+
+// answerTwice sends the whole response two times on the connection.
+func answerTwice(w http.ResponseWriter, r *http.Request, double http.Handler) {
+	response := record(r, double)
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err) // the server speaks HTTP/1.1
+	}
+	defer conn.Close()
+	var text bytes.Buffer
+	_ = response.Result().Write(&text) // a buffer takes everything
+	_, _ = conn.Write(bytes.Repeat(text.Bytes(), 2))
+}
+
+// alter changes a member of what the double answers.
+func alter(member string, change func(any) any) Hook {
+	return func(w http.ResponseWriter, r *http.Request, double http.Handler) {
+		response := record(r, double)
+		var body map[string]any
+		if json.Unmarshal(response.Body.Bytes(), &body) == nil {
+			object := body
+			if failure, refused := body["error"].(map[string]any); refused {
+				object, _ = failure["payment_intent"].(map[string]any)
+			}
+			if value, found := object[member]; found {
+				object[member] = change(value)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(response.Code)
+		_ = json.NewEncoder(w).Encode(body) // the caller may be gone
+	}
+}
+
+func otherPayment(any) any {
+	return map[string]any{"orders_payment": "payment-00000000-0000-4000-8000-000000000000", "order_id": "1", "payment_id": "1"}
+}
+
+// struck is a card payment whose first call to the provider is answered badly.
+type struck struct {
+	misbehaviour
+	order   e2e.Order
+	payment e2e.Payment
+
+	mu     sync.Mutex
+	key    string // of the payment at the provider; empty before the first call
+	healed bool
+}
+
+// isAbout reports whether a call is about the payment.
+func (p *struck) isAbout(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return isAbout(r, p.order) || p.key != "" && strings.Contains(r.URL.Query().Get("query"), p.key)
+}
+
+// takes reports whether this call is the one to answer badly. Until the strike heals the
+// payment, all further calls about it are refused, so that only the bad answer can have
+// decided it.
+func (p *struck) takes(r *http.Request) (first, refuse bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.key == "" {
+		p.key = r.PostForm.Get("metadata[orders_payment]")
+		return true, false
+	}
+	return false, !p.healed
+}
+
+func (p *struck) isCalled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.key != ""
+}
+
+func (p *struck) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.healed = true
+}
+
+// strikeProvider pays an order with the card for each misbehaviour, and checks that the bad
+// answer decides nothing, and that the payment has one outcome and one charge in the end.
+func strikeProvider(t testing.TB, s *System, random *rand.Rand, card string) {
+	t.Helper()
+	var payments []*struck
+	for _, m := range misbehaviours {
+		payments = append(payments, &struck{misbehaviour: m, order: s.newOrder(t, s.draw(random))})
+	}
+	s.Provider.HoldWebhooks() // so that only an answer can decide
+	s.Provider.SetHook(misbehaveOnce(payments))
+	for _, p := range payments {
+		p.payment = s.service(s.draw(random)).MustPayByCard(t, p.order.ID, card)
+	}
+	for _, p := range payments {
+		s.checkMisbehaviour(t, p)
+	}
+	for _, p := range payments {
+		p.heal()
+		s.hurrySettlement(t, p.payment)
+	}
+	for _, p := range payments {
+		status := cards[card]
+		s.awaitPayment(t, p.payment, status)
+		s.wantCharges(t, p.payment, map[string]int{"captured": 1, "failed": 0}[status])
+	}
+	s.Provider.SetHook(nil)
+	s.Provider.ReleaseWebhooks()
+}
+
+// misbehaveOnce answers the first call about each of the payments badly.
+func misbehaveOnce(payments []*struck) Hook {
+	return func(w http.ResponseWriter, r *http.Request, double http.Handler) {
+		i := slices.IndexFunc(payments, func(p *struck) bool { return p.isAbout(r) })
+		if i < 0 {
+			double.ServeHTTP(w, r)
+			return
+		}
+		switch first, refuse := payments[i].takes(r); {
+		case first:
+			payments[i].do(w, r, double)
+		case refuse:
+			answer(http.StatusServiceUnavailable, nil)(w, r, double)
+		default:
+			double.ServeHTTP(w, r)
+		}
+	}
+}
+
+// checkMisbehaviour waits until the answer has been dealt with.
+func (s *System) checkMisbehaviour(t testing.TB, p *struck) {
+	t.Helper()
+	e2e.Eventually(t, "the provider is called", p.isCalled)
+	s.Counters.Add(p.name, 1)
+	if !p.undecided {
+		return
+	}
+	e2e.Eventually(t, p.name+": an attempt has failed", func() bool {
+		return s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment' AND args->>'id' = $1
+			AND cardinality(errors) > 0`, fmt.Sprint(p.payment.ID)) == 1
+	})
+	if got := s.paymentStatus(t, p.payment); got != "processing" {
+		t.Errorf("%s: payment %d is %s, want processing", p.name, p.payment.ID, got)
+	}
+	if p.forgets {
+		s.forget(t, p.payment)
+	}
+}
+
+// forget makes the provider forget all keys, and puts a job that has not run in the place
+// of the one that settles the payment.
+func (s *System) forget(t testing.TB, p e2e.Payment) {
+	t.Helper()
+	if err := s.Provider.ForgetKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Exec(t, `WITH lost AS (DELETE FROM river.river_job WHERE kind = 'settle_payment' AND args->>'id' = $1
+			RETURNING kind, args, max_attempts, priority, queue)
+		INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state) SELECT lost.*, 'available' FROM lost`,
+		fmt.Sprint(p.ID))
+}
+
+// hurrySettlement lets the job of a payment run now instead of some seconds later.
+func (s *System) hurrySettlement(t testing.TB, p e2e.Payment) {
+	t.Helper()
+	s.Exec(t, `UPDATE river.river_job SET state = 'available', scheduled_at = now()
+		WHERE kind = 'settle_payment' AND args->>'id' = $1 AND state IN ('retryable', 'scheduled')`, fmt.Sprint(p.ID))
+}

@@ -1,0 +1,137 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/orders/migrations"
+)
+
+// upgradeFaults replace the service while it works.
+var upgradeFaults = []Fault{
+	{
+		Name: "upgrade", Number: "F16", Strikes: 1,
+		Strike: upgrade,
+		Proof: []string{
+			"starts refused on an old schema", "migrations under load", "keys decided by both versions", "replicas replaced",
+		},
+	},
+}
+
+// The migration of the next version: as each does, it leaves what the version before needs.
+const (
+	nextUp = `ALTER TABLE orders ADD COLUMN fault_run text NOT NULL DEFAULT '';
+ALTER TABLE idempotency_record ADD COLUMN fault_run text NOT NULL DEFAULT '';
+CREATE INDEX outbox_fault_run ON outbox (aggregate);
+CREATE TABLE fault_run (id bigint PRIMARY KEY);
+`
+	nextDown = `DROP TABLE fault_run;
+DROP INDEX outbox_fault_run;
+ALTER TABLE idempotency_record DROP COLUMN fault_run;
+ALTER TABLE orders DROP COLUMN fault_run;
+`
+)
+
+// upgrade migrates, replaces the replicas one by one, and goes all the way back. The next
+// version is this one with one more migration.
+func upgrade(t testing.TB, s *System, _ *rand.Rand) {
+	t.Helper()
+	before, next := s.Replicas[0].binary, buildNext(t)
+	s.wantStartRefused(t, next)
+	s.migrate(t, next, "up")
+	s.replaceEach(t, next)
+	s.replaceEach(t, before)
+	s.migrate(t, next, "down")
+	s.wantStartRefused(t, next)
+}
+
+// buildNext builds the service with one more migration and returns the path of the binary.
+func buildNext(t testing.TB) string {
+	t.Helper()
+	newest, err := migrations.Newest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, added := t.TempDir(), map[string]string{}
+	for direction, sql := range map[string]string{"up": nextUp, "down": nextDown} {
+		name := fmt.Sprintf("%04d_fault_run.%s.sql", newest+1, direction)
+		added[filepath.Join(strings.TrimSpace(string(root)), "migrations", name)] = filepath.Join(dir, name)
+		write(t, filepath.Join(dir, name), sql)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": added})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
+	binary := filepath.Join(dir, "orders-next")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "example.com/orders/cmd/orders")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	return binary
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantStartRefused checks that a version does not start on a schema that is older.
+func (s *System) wantStartRefused(t testing.TB, binary string) {
+	t.Helper()
+	serve := exec.CommandContext(t.Context(), binary, "serve")
+	serve.Env = s.Environ(t)
+	out, err := serve.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "schema") {
+		t.Errorf("the next version on the schema of this one: %v: %s", err, out)
+	}
+	s.Counters.Add("starts refused on an old schema", 1)
+}
+
+// migrate runs `orders migrate` while the clients work.
+func (s *System) migrate(t testing.TB, binary, direction string) {
+	t.Helper()
+	migrate := exec.CommandContext(t.Context(), binary, "migrate", direction)
+	migrate.Env = s.OwnerEnviron(t)
+	if out, err := migrate.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", migrate, err, out)
+	}
+	s.Counters.Add("migrations under load", 1)
+	s.awaitAttempts(t, pause)
+	for _, r := range s.Replicas {
+		if !r.isReady() {
+			t.Errorf("replica %d is not ready after migrate %s", r.Number, direction)
+		}
+	}
+}
+
+// replaceEach replaces the replicas one after the other. Meanwhile both versions decide the
+// same keys.
+func (s *System) replaceEach(t testing.TB, binary string) {
+	t.Helper()
+	for _, r := range s.Replicas {
+		call := s.CreditCall(t, s.UniqueName("bystander"), "1.00")
+		s.wantCredited(t, s.other(r), call)
+		r.WantEnd(t, r.Terminate(t))
+		r.binary = binary
+		r.Start(t)
+		for _, to := range s.Replicas {
+			s.wantCredited(t, to, call)
+		}
+		s.Counters.Add("keys decided by both versions", 1)
+		s.Counters.Add("replicas replaced", 1)
+		s.awaitAttempts(t, pause)
+	}
+}
