@@ -1,9 +1,12 @@
 package faults
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,12 +20,33 @@ const fakeTimeLibrary = "/usr/lib/*/faketime/libfaketime.so.1"
 // do not ask the C library for the time. So it is the clock of the database that differs.
 type Clock struct{ file string }
 
+// fakeTime returns the path of the library. It installs Debian's package.
+var fakeTime = sync.OnceValues(func() (string, error) {
+	if found, err := filepath.Glob(fakeTimeLibrary); err == nil && len(found) > 0 {
+		return found[0], nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return "", errors.New("libfaketime is not installed (Debian: sudo apt-get install faketime)")
+	}
+	_, _ = fmt.Fprintln(os.Stderr, "libfaketime is not installed: running apt-get install -y faketime")
+	install := exec.Command("apt-get", "install", "-y", "faketime") //nolint:noctx // all runs wait for it
+	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("apt-get install faketime: %w: %s", err, out)
+	}
+	found, err := filepath.Glob(fakeTimeLibrary)
+	if err != nil || len(found) == 0 {
+		return "", fmt.Errorf("no %s", fakeTimeLibrary)
+	}
+	return found[0], nil
+})
+
 // startClockServer starts a server whose clock can be moved while it runs.
 func startClockServer(t testing.TB) (*devpostgres.Server, *Clock) {
 	t.Helper()
-	library, err := filepath.Glob(fakeTimeLibrary)
-	if err != nil || len(library) == 0 {
-		t.Skipf("NOT RUN: no %s: run: apt-get install -y faketime", fakeTimeLibrary)
+	library, err := fakeTime()
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
 	}
 	// The user of the server reads the file, and cannot enter a directory of the test.
 	dir, err := os.MkdirTemp("/tmp", "orders-clock-") //nolint:usetesting // see above
@@ -36,7 +60,7 @@ func startClockServer(t testing.TB) (*devpostgres.Server, *Clock) {
 	clock := &Clock{filepath.Join(dir, "offset")}
 	clock.Move(t, 0)
 	server, err := devpostgres.Start(t.Context(), devpostgres.Config{Notices: os.Stderr, Environ: []string{
-		"LD_PRELOAD=" + library[0], "FAKETIME_TIMESTAMP_FILE=" + clock.file,
+		"LD_PRELOAD=" + library, "FAKETIME_TIMESTAMP_FILE=" + clock.file,
 		"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1",
 	}})
 	if err != nil {

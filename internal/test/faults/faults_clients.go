@@ -54,7 +54,7 @@ func sendHalfRequests(t testing.TB, s *System, random *rand.Rand) {
 		stalled = append(stalled, h)
 		s.Counters.Add("half bodies", 1)
 	}
-	s.awaitAttempts(t, pause) // others are served
+	s.awaitAttempts(t, pause/2) // others are served
 	e2e.Eventually(t, "no transaction is older than the half requests", func() bool {
 		return s.Count(t, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'orders' AND xact_start < $1::timestamptz`, began) == 0

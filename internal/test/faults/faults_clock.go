@@ -35,32 +35,39 @@ func onMovableClock(t testing.TB, s *System) {
 	s.DatabaseURL = pgtest.NewOn(t, s.Server)
 }
 
-// ttl is how long a response is stored, by default.
-const ttl = 72 * time.Hour
+// refusalTTL is how long a refusal is stored, by default. The clock stays within a day, after
+// which published events are deleted.
+const refusalTTL = 6 * time.Hour
 
 // moveClock moves the clock of the database. What expires in the database follows it. Tokens,
 // which the replicas check, do not.
 func moveClock(t testing.TB, s *System, random *rand.Rand) {
 	t.Helper()
-	call := s.CreditCall(t, s.UniqueName("bystander"), "1.00")
-	first := s.decide(t, s.draw(random), call)
-	s.replayEverywhere(t, call, first)
+	customer := s.newCustomer(t, s.draw(random))
+	credit, charge := s.CreditCall(t, customer, "1.00"), s.ChargeCall(t, customer, "10.00")
+	credited, refused := s.decide(t, s.draw(random), credit), s.decide(t, s.draw(random), charge)
+	if credited.Verdict() != "201" || refused.Verdict() != "402 insufficient_funds" {
+		t.Errorf("a credit and a charge: %s and %s, want 201 and 402", credited.Verdict(), refused.Verdict())
+	}
+	s.replayEverywhere(t, charge, refused)
 	order := s.newOrder(t, s.draw(random))
 
-	s.move(t, ttl-time.Hour)
-	s.replayEverywhere(t, call, first)
+	s.move(t, refusalTTL-time.Hour)
+	s.replayEverywhere(t, charge, refused)
 	s.pay(t, random, "payments while the clock was ahead")
 	e2e.Eventually(t, "the reservation is released", func() bool {
 		return s.Count(t, `SELECT count(*) FROM orders WHERE id = $1 AND reserved_until IS NULL`, order.ID) == 1
 	})
 	s.Counters.Add("reservations expired by the database's clock", 1)
 
-	s.move(t, ttl+time.Hour)
+	s.move(t, refusalTTL+time.Hour)
 	for _, r := range s.Replicas {
-		s.service(r).WantProblem(t, http.StatusNotFound, "not_found", e2e.LookupCall(call.Token, call.Key))
+		s.service(r).WantProblem(t, http.StatusNotFound, "not_found", e2e.LookupCall(charge.Token, charge.Key))
 		s.Counters.Add("records expired by the database's clock", 1)
 	}
-	s.wantCredited(t, s.draw(random), call) // the second line of defence
+	s.replayEverywhere(t, credit, credited)
+	s.wantCredited(t, s.draw(random), s.CreditCall(t, customer, "20.00"))
+	s.wantCredited(t, s.draw(random), charge) // the refusal is forgotten
 
 	s.move(t, -3*time.Hour)
 	s.pay(t, random, "payments while the clock was behind")
@@ -79,7 +86,7 @@ func (s *System) replayEverywhere(t testing.TB, c e2e.Call, first e2e.Reply) {
 	t.Helper()
 	for _, r := range s.Replicas {
 		if got := s.decide(t, r, c); !got.SameAs(first) || !got.Replayed() {
-			t.Errorf("replica %d: %d %s %v, want the replay of %s", r.Number, got.Status, got.Body, got.Header, first.Body)
+			t.Errorf("replica %d: %d %s %v, want a replay of %s", r.Number, got.Status, got.Body, got.Header, first.Body)
 		}
 		s.Counters.Add("replays two clocks apart", 1)
 	}

@@ -64,7 +64,7 @@ func (s *System) decide(t testing.TB, to *Replica, c e2e.Call) e2e.Reply {
 	return reply
 }
 
-// wantCredited decides a credit and checks that it took effect once.
+// wantCredited decides a change of a balance and checks that it took effect once.
 func (s *System) wantCredited(t testing.TB, to *Replica, c e2e.Call) {
 	t.Helper()
 	if reply := s.decide(t, to, c); reply.Status != http.StatusCreated {
