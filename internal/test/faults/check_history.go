@@ -15,7 +15,7 @@ const sampled = 20
 // answers are right, and none may be in progress (I9).
 func (l *Load) lookUpAgain() {
 	l.t.Helper()
-	c := l.newClient(clients + 1)
+	c := l.newClient(checker)
 	commands := slices.DeleteFunc(l.History.Attempts(), func(a history.Attempt) bool { return effects[a.Operation] == "" })
 	for range sampled {
 		a := oneOf(c.random, commands)

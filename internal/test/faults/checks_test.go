@@ -114,7 +114,7 @@ func settledRun(t *testing.T) *Load {
 	t.Helper()
 	s := start(t, Needs{})
 	l := newLoad(t, s, 1, nil)
-	stop := l.start()
+	stop := l.start(mostClients)
 	l.awaitDecided(3 * pause)
 	stop()
 	l.settle()

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -15,10 +16,10 @@ type Fault struct {
 	Short bool
 	// Needs is what the fault needs to be able to strike.
 	Needs Needs
-	// Strikes is how often it strikes in a run.
+	// Strikes is how often it strikes in a run of this fault alone.
 	Strikes int
 	// Strike breaks something while clients work, and heals it. It runs in the goroutine of
-	// the test.
+	// the test. Nil breaks nothing.
 	Strike func(t testing.TB, s *System, random *rand.Rand)
 	// Verdicts are answers that only this fault may cause, such as "401 unauthenticated".
 	Verdicts []string
@@ -45,13 +46,35 @@ type Needs struct {
 	Settings []string
 }
 
-// All is every fault, in the order of their numbers.
-var All = joined(processFaults, databaseFaults)
-
-func joined(parts ...[]Fault) []Fault {
-	var all []Fault
-	for _, part := range parts {
-		all = append(all, part...)
+// with returns what a system must have for two faults, and reports whether one can have it.
+// Servers of the run's own are made for one fault, and are not behind a proxy.
+func (n Needs) with(other Needs) (both Needs, possible bool) {
+	both = Needs{
+		Database:        n.Database,
+		Link:            n.Link || other.Link,
+		Connections:     max(n.Connections, other.Connections),
+		BrokerLink:      n.BrokerLink || other.BrokerLink,
+		OneWithoutCards: n.OneWithoutCards || other.OneWithoutCards,
+		Settings:        slices.Concat(n.Settings, other.Settings),
 	}
-	return all
+	if n.Database == nil {
+		both.Database = other.Database
+	}
+	possible = (n.Database == nil || other.Database == nil) && (both.Database == nil || !both.Link)
+	return both, possible
+}
+
+// none is the run in which nothing breaks but the clients.
+var none = []Fault{{Name: "none", Number: "F0", Short: true, Strikes: 1}}
+
+// All is every fault, in the order of their numbers.
+var All = slices.Concat(none, processFaults, databaseFaults)
+
+// ByName returns the fault with a name.
+func ByName(name string) (Fault, bool) {
+	i := slices.IndexFunc(All, func(f Fault) bool { return f.Name == name })
+	if i < 0 {
+		return Fault{}, false
+	}
+	return All[i], true
 }

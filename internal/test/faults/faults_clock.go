@@ -123,7 +123,7 @@ func (s *System) noteExpiry(t testing.TB, began time.Duration, records string) {
 	}
 	for _, i := range ids {
 		s.History.Add(history.Attempt{
-			Client: clients + 1, Scope: strings.TrimPrefix(i.Scope, devissuer.Name+" "), Key: i.Key, Operation: history.Expiry,
+			Client: firstProbe, Scope: strings.TrimPrefix(i.Scope, devissuer.Name+" "), Key: i.Key, Operation: history.Expiry,
 			Start: began, End: s.History.Now(), Outcome: history.Unknown,
 		})
 	}

@@ -1,8 +1,12 @@
 package faults
 
 import (
+	"cmp"
+	"context"
 	"flag"
 	"fmt"
+	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -12,27 +16,74 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var (
-	only  = flag.String("fault", "", "the name of the only fault; default all of the short form")
-	seed  = flag.Uint64("seed", 0, "the seed of the first run; default another one each time")
+	fault = flag.String("fault", "", "the only fault; default all of the short form")
+	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "the seed of the first run; default another one each time")
 	seeds = flag.Int("seeds", 0, "run this many seeds of each fault, also of those outside the short form")
+	plan  = flag.String("plan", "", "the only plan, as a failed run prints it")
+	hours = flag.Float64("hours", 0, "search for a plan that fails, for so long")
 )
 
+// The short form runs one seed of some faults. `make faults` runs ten seeds of each.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	first := *seed
-	if first == 0 {
-		first = uint64(time.Now().UnixNano())
+	if *plan != "" || *hours > 0 {
+		t.Skip("another test was asked for")
+	}
+	if _, known := ByName(*fault); *fault != "" && !known {
+		t.Fatalf("there is no fault %q", *fault)
 	}
 	for _, f := range All {
-		if *only != "" && f.Name != *only || *only == "" && *seeds == 0 && !f.Short {
+		if *fault != "" && f.Name != *fault || *fault == "" && *seeds == 0 && !f.Short {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			for i := range max(*seeds, 1) {
-				n := first + uint64(i)
-				t.Run(fmt.Sprint(n), func(t *testing.T) { Run(t, f, n) })
+				n := *seed + uint64(i)
+				t.Run(fmt.Sprint(n), func(t *testing.T) { Run(t, PlanOf(f, n)) })
 			}
 		})
 	}
+}
+
+// TestPlan runs one plan.
+func TestPlan(t *testing.T) {
+	if *plan == "" {
+		t.Skip("no plan")
+	}
+	p, err := ParsePlan(*plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Run(t, p)
+}
+
+// TestSearch draws plans in which different faults strike, each in a process of its own,
+// until the time is over or one fails. It shrinks that plan, and prints the short one.
+func TestSearch(t *testing.T) {
+	if *hours == 0 {
+		t.Skip("no time")
+	}
+	end := time.Now().Add(time.Duration(*hours * float64(time.Hour)))
+	for n := *seed; time.Now().Before(end); n++ {
+		p := MixedPlan(n)
+		output, err := runPlan(t.Context(), p)
+		if err == nil {
+			t.Logf("passed: %s", p)
+			continue
+		}
+		t.Errorf("failed: %s\n%s", p, output)
+		shortest := Shrink(p, func(p Plan) bool {
+			_, err := runPlan(t.Context(), p)
+			return err != nil
+		})
+		t.Fatalf("the shortest plan that fails, too:\nmake faults PLAN='%s'", shortest)
+	}
+}
+
+// runPlan runs a plan in a process of its own, and returns what it prints.
+func runPlan(ctx context.Context, p Plan) (output string, err error) {
+	run := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestPlan$", "-test.v", "-test.timeout=10m", "-plan="+p.String())
+	printed, err := run.CombinedOutput()
+	return string(printed), cmp.Or(err, ctx.Err())
 }

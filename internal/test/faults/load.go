@@ -12,12 +12,8 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-const (
-	// clients work at the same time.
-	clients = 8
-	// patience is how long a client waits for one response.
-	patience = 15 * time.Second
-)
+// patience is how long a client waits for one response.
+const patience = 15 * time.Second
 
 // Load is the clients of a run, and the world that they work in.
 type Load struct {
@@ -48,6 +44,15 @@ func newLoad(t testing.TB, s *System, seed uint64, allowed []string) *Load {
 	return l
 }
 
+// Those who draw random numbers beside the clients of a plan, which have the numbers below.
+const (
+	stocker = 100 + iota
+	striker
+	deliverer
+	checker
+	firstProbe
+)
+
 // newClient returns a client. Every draw of it comes from the seed of the run.
 func (l *Load) newClient(number int) *client {
 	source := func(stream int) *rand.Rand { return rand.New(rand.NewPCG(l.seed, uint64(2*number+stream))) }
@@ -56,7 +61,7 @@ func (l *Load) newClient(number int) *client {
 
 // start lets clients work until stop is called. stop waits until each operation that was
 // begun is decided.
-func (l *Load) start() (stop func()) {
+func (l *Load) start(clients int) (stop func()) {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	var working sync.WaitGroup
 	for number := range clients {

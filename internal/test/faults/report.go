@@ -13,14 +13,14 @@ import (
 
 // reportAtEnd prints what the run was when the test ends. The history of a failed run is
 // kept in a file.
-func reportAtEnd(t testing.TB, f Fault, s *System, seed uint64) {
+func reportAtEnd(t testing.TB, p Plan, s *System) {
 	t.Helper()
 	t.Cleanup(func() {
-		t.Logf("%s (%s), seed %d: %s", f.Name, f.Number, seed, &s.Counters)
+		t.Logf("%s: %s", p, &s.Counters)
 		if !t.Failed() {
 			return
 		}
-		t.Logf("commit %s; run it again with: make faults FAULT=%s SEED=%d", commit(), f.Name, seed)
+		t.Logf("commit %s; run it again with: make faults PLAN='%s'", commit(), p)
 		if path, err := keepHistory(s.History.Attempts()); err != nil {
 			t.Errorf("the history is lost: %v", err)
 		} else {

@@ -5,22 +5,24 @@ import (
 	"testing"
 )
 
-// pause is how many operations are decided at least before the first strike, between two
-// strikes, and after the last.
-const pause = 30
-
-// Run runs the workload of a seed while the fault strikes, and checks every promise.
-func Run(t testing.TB, f Fault, seed uint64) {
+// Run runs the workload of a plan while its faults strike, and checks every promise.
+func Run(t testing.TB, p Plan) {
 	t.Helper()
-	s := start(t, f.Needs)
-	reportAtEnd(t, f, s, seed)
-	l := newLoad(t, s, seed, f.Verdicts)
+	all, err := p.union()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, all.Needs)
+	reportAtEnd(t, p, s)
+	l := newLoad(t, s, p.Seed, all.Verdicts)
 	before := l.footprint()
-	random := rand.New(rand.NewPCG(seed, 101))
-	stop := l.start()
-	for range max(f.Strikes, 1) {
-		l.awaitDecided(pause + random.Int64N(pause))
-		f.Strike(t, s, random)
+	random := rand.New(rand.NewPCG(p.Seed, 2*striker))
+	stop := l.start(p.Clients)
+	for _, strike := range p.Strikes {
+		l.awaitDecided(strike.After)
+		if f, _ := ByName(strike.Fault); f.Strike != nil {
+			f.Strike(t, s, random)
+		}
 		l.checkIntents()
 	}
 	l.awaitDecided(pause)
@@ -28,8 +30,8 @@ func Run(t testing.TB, f Fault, seed uint64) {
 	s.Counters.Add(unknownReplayed, replayedUnknowns(s.History.Attempts()))
 	l.settle()
 	l.lookUpAgain()
-	l.check(f.Admits)
+	l.check(all.Admits)
 	l.checkHistory()
 	l.awaitNoLeaks(before)
-	s.Counters.Require(t, f.Proof...)
+	s.Counters.Require(t, all.Proof...)
 }

@@ -126,5 +126,5 @@ func startLink(t testing.TB, databaseURL string) *wire.Proxy {
 // newProbe returns a client that a strike uses itself.
 func (s *System) newProbe() *client {
 	s.probes++
-	return s.load.newClient(100 + s.probes)
+	return s.load.newClient(firstProbe + s.probes)
 }

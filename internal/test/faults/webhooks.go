@@ -22,8 +22,7 @@ type webhookProxy struct {
 // startWebhookProxy starts a proxy and returns its URL.
 func startWebhookProxy(t testing.TB, s *System, seed uint64) string {
 	t.Helper()
-	const number = 100 // of the proxy's own draws
-	server := httptest.NewServer(&webhookProxy{System: s, random: rand.New(rand.NewPCG(seed, number))})
+	server := httptest.NewServer(&webhookProxy{System: s, random: rand.New(rand.NewPCG(seed, 2*deliverer))})
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -165,7 +165,7 @@ func (l *Load) stockUp() {
 	for _, p := range products {
 		s.MustSend(l.t, l.PutProductCall(l.t, p.sku, p.seller, e2e.Roubles(p.price), p.onHand))
 	}
-	c := l.newClient(clients)
+	c := l.newClient(stocker)
 	for _, customer := range customers {
 		c.finish(c.changeBalanceOf(customer, "credit", 50_000))
 	}
