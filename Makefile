@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
+.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants faults cuts sabotage bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,22 @@ fuzz: need-go ## fuzz each target for FUZZTIME=10s
 contract-fuzz: need-go ## send requests made from the contract for CONTRACTTIME=1m, SEED=random
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test -count=1 -timeout=2h -v ./internal/test/e2e/generated -for=$(CONTRACTTIME) -seed=$(or $(SEED),0)
+
+# The settings of a fault run: FAULT=killed-replica SEED=7, SEEDS=10, PLAN='…' or HOURS=8.
+FAULT_RUN = $(if $(FAULT),-fault=$(FAULT)) $(if $(SEED),-seed=$(SEED)) $(if $(PLAN),-plan='$(PLAN)') $(if $(HOURS),-hours=$(HOURS)) \
+	-seeds=$(or $(SEEDS),$(if $(SEED)$(PLAN)$(HOURS),1,10))
+
+faults: need-go ## break everything around the service, 10 seeds of each fault: FAULT=… SEED=7, PLAN='…', HOURS=8
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test -count=1 -parallel=2 -timeout=24h -v -run 'TestFaults|TestPlan$$|TestSearch' ./internal/test/faults $(FAULT_RUN)
+
+cuts: need-go ## cut the connection to PostgreSQL at every message of every command and job
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go test $(TESTFLAGS) -count=1 -v ./internal/test/e2e/cuts -all
+
+sabotage: need-go ## take protections away; the fault run must notice each of them
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go run ./internal/test/sabotage
 
 mutants: need-go ## take each protection away once; the test that stands for it must fail
 	go build -o bin/testcluster ./internal/test/pg/cluster
