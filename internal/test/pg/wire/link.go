@@ -118,7 +118,7 @@ func readMessage(from io.Reader, typeSize int) ([]byte, error) {
 	if length < 4 || length > maxMessage {
 		return nil, errors.New("not a PostgreSQL message")
 	}
-	raw := append(head, make([]byte, length-4)...)
-	_, err := io.ReadFull(from, raw[typeSize+4:])
+	raw := make([]byte, typeSize+int(length))
+	_, err := io.ReadFull(from, raw[copy(raw, head):])
 	return raw, err
 }
