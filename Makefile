@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants faults cuts sabotage bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
+.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,12 @@ mutants: need-go ## take each protection away once; the test that stands for it 
 
 model: need-go need-spin ## check the models of the guard, of cards and of the outbox with Spin
 	go run ./internal/test/spin
+
+defect: need-go ## show a repaired defect at the commit before its repair: D=name, see docs/defects.md
+	@go run ./internal/test/defects -name "$(D)"
+
+defects: need-go ## show every repaired defect that can be shown, an hour or more
+	@go run ./internal/test/defects -all
 
 bench: need-go ## compare the service with a pgbench baseline, about 12 minutes
 	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md

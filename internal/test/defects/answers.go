@@ -1,0 +1,23 @@
+package main
+
+// answerDefects told clients what was not so.
+var answerDefects = []defect{
+	{
+		name:    "commit-answered-by-a-pooler",
+		symptom: "An error that a pooler sent in reply to COMMIT was taken for a rollback, although the server may have committed.",
+		found:   byAttack, repair: "0315fc7c17", pkg: "internal/adapters/out/postgres", test: "TestCommit_IsUnknownWhenAPoolerAnswersForTheServer",
+		prints: "want one, of unknown outcome",
+	},
+	{
+		name:    "errors-in-another-language",
+		symptom: "A server that speaks another language made every error look fatal, and its outcome unknown.",
+		found:   inReview, repair: "0315fc7c17", pkg: "internal/adapters/out/postgres", test: "TestServerErrors_AreClassifiedInEveryLanguage",
+		prints: "got outcome of the commit unknown",
+	},
+	{
+		name:    "defect-told-as-unavailable",
+		symptom: "A row that could not be scanned was answered 503, and clients retried what could not succeed.",
+		found:   inReview, repair: "b10a0206f1", pkg: "internal/adapters/out/postgres", test: "TestDefects_AreNotUnavailable",
+		prints: "can't scan",
+	},
+}

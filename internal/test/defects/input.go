@@ -1,0 +1,12 @@
+package main
+
+// inputDefects treated what somebody sent in the wrong way.
+var inputDefects = []defect{
+	{
+		name:    "webhook-of-an-unexpected-shape",
+		symptom: "A signed event whose id is no text was answered 400, so that the provider sent it for three days.",
+		found:   byFuzzing, repair: "87e3f98ffa", pkg: "internal/adapters/out/stripe", test: "TestParse_RejectsUnreadableEvents",
+		prints: "parsed as {EventID:{Source: ID:}",
+		files:  []string{"internal/adapters/out/stripe/webhook_test.go"},
+	},
+}
