@@ -20,4 +20,10 @@ var answerDefects = []defect{
 		found:   inReview, repair: "b10a0206f1", pkg: "internal/adapters/out/postgres", test: "TestDefects_AreNotUnavailable",
 		prints: "can't scan",
 	},
+	{
+		name:    "payments-of-two-moments",
+		symptom: "Reading payments panicked when a refund was younger than the payments that were read with it.",
+		found:   byTest, repair: "3fc31fcb98", pkg: "internal/adapters/out/postgres", test: "TestPaymentsAndRefundsAreOfOneMoment",
+		prints: "tx_test.go:547", now: "internal/adapters/out/postgres.TestPayments_AreReadWithTheirRefunds",
+	},
 }

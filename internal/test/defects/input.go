@@ -9,4 +9,10 @@ var inputDefects = []defect{
 		prints: "parsed as {EventID:{Source: ID:}",
 		files:  []string{"internal/adapters/out/stripe/webhook_test.go"},
 	},
+	{
+		name:    "two-principals-one-scope",
+		symptom: "Scopes of two different principals could be equal where a part contains a space.",
+		found:   inReview, repair: "454d3637e6", pkg: "internal/idempotency", test: "TestNewScope_DiffersForDifferentParts",
+		prints: "are both the scope",
+	},
 }

@@ -1,4 +1,37 @@
 package main
 
 // livenessDefects kept the service from doing its work.
-var livenessDefects = []defect{}
+var livenessDefects = []defect{
+	{
+		name:    "strangers-wait-for-locks",
+		symptom: "A stranger's command waited ten seconds for the owner's lock before it was refused.",
+		found:   byAttack, repair: "872e11cd4e", pkg: "internal/adapters/out/postgres", test: "TestStranger_IsRefusedWithoutWaitingForLocks",
+		prints: "by a stranger: store unavailable",
+		files:  []string{"internal/adapters/out/postgres/grant_test.go"},
+	},
+	{
+		name:    "strangers-take-locks",
+		symptom: "A stranger's command took the owner's locks, and the owner waited.",
+		found:   byAttack, repair: "872e11cd4e", pkg: "internal/adapters/out/postgres", test: "TestStranger_TakesNoLocks",
+		prints: "could not obtain lock on row",
+		files:  []string{"internal/adapters/out/postgres/grant_test.go"},
+	},
+	{
+		name:    "ids-behind-a-stalled-connection",
+		symptom: "One connection that stalled while it drew ids stopped all commands of the process.",
+		found:   inReview, repair: "cd30f226f2", pkg: "internal/adapters/out/postgres", test: "TestIDs_AreDrawnByOthersWhileAConnectionStalls",
+		prints: "deadline exceeded",
+	},
+	{
+		name:    "dead-connections",
+		symptom: "After a failover each idle connection failed one command.",
+		found:   byFault, repair: "a02ee7084f", pkg: "internal/adapters/out/postgres", test: "TestDeadConnections_AreReplacedBeforeACommandBegins",
+		prints: "57P01",
+	},
+	{
+		name:    "dead-connection-before-it-began",
+		symptom: "A connection that broke before the first answer failed the command, although nothing was written.",
+		found:   byFault, repair: "a02ee7084f", pkg: "internal/adapters/out/postgres", test: "TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan",
+		prints: "unexpected EOF",
+	},
+}

@@ -96,7 +96,7 @@ func showAll(ctx context.Context, tree *tree, chosen []defect, out io.Writer) er
 // show runs the test before the repair, where it must fail, and at the repair, where it
 // must pass.
 func (d defect) show(ctx context.Context, tree *tree, out io.Writer) error {
-	if err := tree.checkOutBefore(ctx, d); err != nil {
+	if err := tree.moveBefore(ctx, d); err != nil {
 		return err
 	}
 	line, err := d.failure(tree.test(ctx, d.pkg, d.test))
@@ -105,7 +105,7 @@ func (d defect) show(ctx context.Context, tree *tree, out io.Writer) error {
 	}
 	say(out, "   before %s, %s fails: %s\n", d.repair, d.test, line)
 
-	if err := tree.checkOutRepair(ctx, d); err != nil {
+	if err := tree.moveToRepair(ctx, d); err != nil {
 		return err
 	}
 	if output, err := tree.test(ctx, d.pkg, d.test); err != nil || !reports("PASS", d.test, output) {

@@ -41,8 +41,10 @@ needs the commit of the repair, so it comes after it.
 const untriedPreface = `
 ## Not tried
 
-These have an entry that nobody has run yet.
+These have an entry that nobody has run yet. What the test prints is not known for all of them.
 
+| Defect | Found by | Repaired in | Test | ` + "`make defect`" + ` |
+|---|---|---|---|---|
 `
 
 const unshownPreface = `
@@ -67,7 +69,9 @@ func document() string {
 	text.WriteString(adding)
 	if len(untried) > 0 {
 		text.WriteString(untriedPreface)
-		writeTable(&text, untried)
+		for _, d := range untried {
+			fmt.Fprintf(&text, "| %s | %s | %s | %s | D=%s |\n", d.symptom, d.found, d.repair, where(d), d.name)
+		}
 	}
 	text.WriteString(unshownPreface)
 	for _, d := range unshown {
@@ -79,15 +83,17 @@ func document() string {
 func writeTable(text *strings.Builder, all []defect) {
 	text.WriteString("| Defect | Found by | Repaired in | Test | `make defect` | Printed before the repair |\n|---|---|---|---|---|---|\n")
 	for _, d := range all {
-		pkg, test := d.whereNow()
-		fmt.Fprintf(text, "| %s | %s | %s | `%s` in %s | D=%s | %s |\n",
-			d.symptom, d.found, d.repair, test, folder(pkg), d.name, quoted(d.prints))
+		fmt.Fprintf(text, "| %s | %s | %s | %s | D=%s | %s |\n",
+			d.symptom, d.found, d.repair, where(d), d.name, quoted(d.prints))
 	}
 	text.WriteString("\n")
 }
 
-// folder returns the link to a package.
-func folder(pkg string) string { return fmt.Sprintf("[%s](../%s)", pkg, pkg) }
+// where returns the test of today, with a link to its package.
+func where(d defect) string {
+	pkg, test := d.whereNow()
+	return fmt.Sprintf("`%s` in [%s](../%s)", test, pkg, pkg)
+}
 
 // quoted returns a text for a cell of a table. It is no code, because the words of an old
 // failure need not occur in the sources of today.

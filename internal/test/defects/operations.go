@@ -9,6 +9,17 @@ var operationDefects = []defect{
 		prints: "audit log: [], want 1 entries",
 	},
 	{
+		name:    "audit-entry-without-content",
+		symptom: "Audit entries about money, lists, products and profiles did not say whose they were or how much.",
+		found:   inReview, repair: "8ca02f8aa0", pkg: "internal/test/core", test: "TestAudit_SaysWhoseTheResourceIsAndWhatWasDone",
+		prints: "metadata (-want +got)",
+		files:  []string{"internal/test/core/audit_test.go", "internal/test/core/fixture.go", "internal/test/core/usecases_test.go"},
+		edits: []edit{
+			{"internal/core/metadata.go", "", "package core\n\ntype Metadata = map[string]string\n"},
+			{"internal/test/core/audit_test.go", "refundMetadata(\"80.00\").With(\"previous_status\", \"paid\")", "refundMetadata(\"80.00\")"},
+		},
+	},
+	{
 		name:    "audit-log-read-unseen",
 		symptom: "Reading the audit log left no audit entry.",
 		found:   inReview, repair: "833b6187ae", pkg: "internal/test/core", test: "TestListAuditLog_IsAudited",
@@ -25,6 +36,28 @@ var operationDefects = []defect{
 		found:   inReview, repair: "f0e793d450", pkg: "internal/adapters/in/http", test: "TestPanic_IsLoggedAndHiddenFromTheClient",
 		prints: "want one line",
 		files:  []string{"internal/adapters/in/http/recover_test.go"},
+	},
+	{
+		name:    "setting-named-by-a-field",
+		symptom: "A bad setting was reported by the name of a Go field, without what it must be.",
+		found:   inReview, repair: "a5c913422a", pkg: "internal/config", test: "TestRead_RejectsInvalidValues",
+		prints: "parse error on field",
+		files:  []string{"internal/config/config_test.go"},
+		edits:  withoutRules,
+	},
+	{
+		name:    "mistyped-setting",
+		symptom: "A mistyped variable left its default in force without a word.",
+		found:   inReview, repair: "a5c913422a", pkg: "internal/config", test: "TestRead_RefusesUnknownVariables",
+		prints: "err = <nil>",
+		files:  []string{"internal/config/config_test.go"},
+		edits:  withoutRules,
+	},
+	{
+		name:    "one-key-for-all-examples",
+		symptom: "The reference page filled every operation with one key, so that the second one tried was 409.",
+		found:   byAttack, repair: "c7a5ce06e3", pkg: "internal/test/contract", test: "TestExamples_NoTwoOperationsShareAKey",
+		prints: "share the example key",
 	},
 }
 

@@ -26,7 +26,7 @@ func newTree(ctx context.Context, repository, folder string) (*tree, error) {
 		return nil, fmt.Errorf("%s exists: wait until the other run ends, or remove the folder and run git worktree prune", folder)
 	}
 	t := &tree{repository: repository, folder: folder}
-	_, err := git(ctx, repository, "worktree", "add", "--detach", "--no-checkout", folder)
+	_, err := git(ctx, repository, "worktree", "add", "--quiet", "--detach", folder)
 	return t, err
 }
 
@@ -36,22 +36,22 @@ func (t *tree) remove() error {
 	return err
 }
 
-// checkOut makes the working tree that of a commit.
-func (t *tree) checkOut(ctx context.Context, commit string) error {
+// moveTo makes the working tree that of a commit.
+func (t *tree) moveTo(ctx context.Context, commit string) error {
 	if _, err := git(ctx, t.folder, "cat-file", "-e", commit+"^{commit}"); err != nil {
 		return fmt.Errorf("this clone has no commit %s; if it is shallow, run git fetch --unshallow", commit)
 	}
-	_, err := git(ctx, t.folder, "checkout", "--quiet", "--force", "--detach", commit)
-	if err == nil {
-		_, err = git(ctx, t.folder, "clean", "-fdxq")
+	if _, err := git(ctx, t.folder, "clean", "-fdxq"); err != nil {
+		return err
 	}
+	_, err := git(ctx, t.folder, "switch", "--quiet", "--detach", "--discard-changes", commit)
 	return err
 }
 
-// checkOutBefore makes the working tree that of the commit before the repair, with the test
+// moveBefore makes the working tree that of the commit before the repair, with the test
 // of the defect.
-func (t *tree) checkOutBefore(ctx context.Context, d defect) error {
-	if err := t.checkOut(ctx, d.repair+"~1"); err != nil {
+func (t *tree) moveBefore(ctx context.Context, d defect) error {
+	if err := t.moveTo(ctx, d.repair+"~1"); err != nil {
 		return err
 	}
 	if err := t.takeTest(ctx, d); err != nil {
@@ -65,9 +65,9 @@ func (t *tree) checkOutBefore(ctx context.Context, d defect) error {
 	return nil
 }
 
-// checkOutRepair makes the working tree that of the repair, with the test of the defect.
-func (t *tree) checkOutRepair(ctx context.Context, d defect) error {
-	if err := t.checkOut(ctx, d.repair); err != nil {
+// moveToRepair makes the working tree that of the repair, with the test of the defect.
+func (t *tree) moveToRepair(ctx context.Context, d defect) error {
+	if err := t.moveTo(ctx, d.repair); err != nil {
 		return err
 	}
 	return t.takeTest(ctx, d)
@@ -96,7 +96,7 @@ func (t *tree) take(ctx context.Context, commit, file string) error {
 	if _, err := git(ctx, t.folder, "cat-file", "-e", commit+":"+file); err != nil {
 		return os.RemoveAll(filepath.Join(t.folder, file))
 	}
-	_, err := git(ctx, t.folder, "checkout", "--quiet", commit, "--", file)
+	_, err := git(ctx, t.folder, "restore", "--source="+commit, "--", file)
 	return err
 }
 

@@ -15,6 +15,14 @@ var trustDefects = []defect{
 		prints: "stripe: charge: status 403, Bearer",
 	},
 	{
+		name:    "unsafe-settings",
+		symptom: "An admin listener on all addresses, a database or a broker without TLS were accepted in silence.",
+		found:   byAttack, repair: "2c5b627e35", pkg: "internal/config", test: "TestRead_RefusesUnsafeSettings",
+		prints: "want one problem",
+		files:  []string{"internal/config/unsafe_test.go"},
+		edits:  []edit{{"internal/config/check.go", "", "package config\n\nfunc CheckDatabase([]string) error { return nil }\n"}},
+	},
+	{
 		name:    "scripts-of-others",
 		symptom: "The reference page would have run a script that somebody injects.",
 		found:   inReview, repair: "a20fc18d64", pkg: "internal/adapters/in/http", test: "TestDocs_RunOnlyTheirOwnScripts",

@@ -158,22 +158,10 @@ var untried = []defect{
 		files:  []string{"internal/test/e2e/commands/errorcodes_test.go", "internal/test/e2e/http.go"},
 	},
 	{
-		name:    "payments-of-two-moments",
-		symptom: "A list of payments was read together with refunds that are younger than it.",
-		found:   byTest, repair: "3fc31fcb98", pkg: "internal/adapters/out/postgres", test: "TestPaymentsAndRefundsAreOfOneMoment",
-		prints: "_test.go", now: "internal/adapters/out/postgres.TestPayments_AreReadWithTheirRefunds",
-	},
-	{
 		name:    "failed-commit-taken-for-unknown",
 		symptom: "A COMMIT that was never sent was reported as unknown, and its key stayed in doubt.",
 		found:   byTest, repair: "3fc31fcb98", pkg: "internal/adapters/out/postgres", test: "TestFailedCommitFreesTheKey",
 		prints: "_test.go", now: "internal/adapters/out/postgres.TestKey_IsFreeAfterAFailedCommit",
-	},
-	{
-		name:    "store-suite",
-		symptom: "?",
-		found:   byTest, repair: "3fc31fcb98", pkg: "internal/adapters/out/postgres", test: "TestStore",
-		prints: "_test.go",
 	},
 	{
 		name:    "reads-behind-waiting-commands",
@@ -181,20 +169,6 @@ var untried = []defect{
 		found:   byFault, repair: "2f97dbfa25", pkg: "internal/test/e2e/process", test: "TestReads_GoOnWhileCommandsWaitForTheStandby",
 		prints: "_test.go",
 		files:  []string{"internal/test/e2e/process/database_test.go"},
-	},
-	{
-		name:    "strangers-wait-for-locks",
-		symptom: "A stranger's command waited ten seconds for the owner's lock before it was refused.",
-		found:   byAttack, repair: "872e11cd4e", pkg: "internal/adapters/out/postgres", test: "TestStranger_IsRefusedWithoutWaitingForLocks",
-		prints: "_test.go",
-		files:  []string{"internal/adapters/out/postgres/grant_test.go"},
-	},
-	{
-		name:    "strangers-take-locks",
-		symptom: "A stranger's command took the owner's locks, and the owner waited.",
-		found:   byAttack, repair: "872e11cd4e", pkg: "internal/adapters/out/postgres", test: "TestStranger_TakesNoLocks",
-		prints: "_test.go",
-		files:  []string{"internal/adapters/out/postgres/grant_test.go"},
 	},
 	{
 		name:    "jobs-pile-up",
@@ -216,24 +190,6 @@ var untried = []defect{
 		found:   inReview, repair: "063332f26f", pkg: "internal/test/e2e/process", test: "TestJobs_BrokenOrdersDoNotFillTheBatches",
 		prints: "is released",
 		files:  []string{"internal/test/e2e/process/jobs_test.go", "internal/test/e2e/service.go"},
-	},
-	{
-		name:    "ids-behind-a-stalled-connection",
-		symptom: "One connection that stalled while it drew ids stopped all commands of the process.",
-		found:   inReview, repair: "cd30f226f2", pkg: "internal/adapters/out/postgres", test: "TestIDs_AreDrawnByOthersWhileAConnectionStalls",
-		prints: "deadline exceeded",
-	},
-	{
-		name:    "dead-connections",
-		symptom: "After a failover each idle connection failed one command.",
-		found:   byFault, repair: "a02ee7084f", pkg: "internal/adapters/out/postgres", test: "TestDeadConnections_AreReplacedBeforeACommandBegins",
-		prints: "57P01",
-	},
-	{
-		name:    "dead-connection-before-it-began",
-		symptom: "A connection that broke before the first answer failed the command, although nothing was written.",
-		found:   byFault, repair: "a02ee7084f", pkg: "internal/adapters/out/postgres", test: "TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan",
-		prints: "unexpected EOF",
 	},
 	{
 		name:    "pooler",
@@ -326,12 +282,6 @@ var untried = []defect{
 		prints: "_test.go",
 	},
 	{
-		name:    "two-principals-one-scope",
-		symptom: "Scopes of two different principals could be equal where a part contains a space.",
-		found:   inReview, repair: "454d3637e6", pkg: "internal/idempotency", test: "TestNewScope_DiffersForDifferentParts",
-		prints: "_test.go",
-	},
-	{
 		name:    "keys-behind-a-redirect",
 		symptom: "Whoever stood behind a redirect of the issuer could sign tokens of administrators.",
 		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_AreNotFetchedFromWhereTheIssuerRedirects",
@@ -358,13 +308,6 @@ var untried = []defect{
 		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_VerifyOnlyWhatTheyArePublishedFor",
 		prints: "_test.go",
 		files:  []string{"internal/test/e2e/auth/keyfaults_test.go", "internal/test/e2e/auth/keys_test.go"},
-	},
-	{
-		name:    "unsafe-settings",
-		symptom: "An admin listener on all addresses, a database or a broker without TLS were accepted in silence.",
-		found:   byAttack, repair: "2c5b627e35", pkg: "internal/config", test: "TestRead_RefusesUnsafeSettings",
-		prints: "_test.go",
-		files:  []string{"internal/config/unsafe_test.go"},
 	},
 	{
 		name:    "password-in-an-error",
@@ -414,17 +357,6 @@ var untried = []defect{
 		files:  []string{"internal/test/e2e/process/metrics_test.go"},
 	},
 	{
-		name:    "audit-entry-without-content",
-		symptom: "Audit entries about money, lists, products and profiles did not say whose they were or how much.",
-		found:   inReview, repair: "8ca02f8aa0", pkg: "internal/test/core", test: "TestAudit_SaysWhoseTheResourceIsAndWhatWasDone",
-		prints: "metadata (-want +got)",
-		files:  []string{"internal/test/core/audit_test.go", "internal/test/core/fixture.go", "internal/test/core/usecases_test.go"},
-		edits: []edit{
-			{"internal/core/metadata.go", "", "package core\n\ntype Metadata = map[string]string\n"},
-			{"internal/test/core/audit_test.go", "refundMetadata(\"80.00\").With(\"previous_status\", \"paid\")", "refundMetadata(\"80.00\")"},
-		},
-	},
-	{
 		name:    "panic-ends-the-relay",
 		symptom: "A panic while an event was published ended the process.",
 		found:   inReview, repair: "f0e793d450", pkg: "internal/outbox", test: "TestRelay_ContinuesAfterAPanic",
@@ -438,32 +370,10 @@ var untried = []defect{
 		prints: "_test.go",
 	},
 	{
-		name:    "setting-named-by-a-field",
-		symptom: "A bad setting was reported by the name of a Go field, without what it must be.",
-		found:   inReview, repair: "a5c913422a", pkg: "internal/config", test: "TestRead_RejectsInvalidValues",
-		prints: "parse error on field",
-		files:  []string{"internal/config/config_test.go"},
-		edits:  withoutRules,
-	},
-	{
-		name:    "mistyped-setting",
-		symptom: "A mistyped variable left its default in force without a word.",
-		found:   inReview, repair: "a5c913422a", pkg: "internal/config", test: "TestRead_RefusesUnknownVariables",
-		prints: "_test.go",
-		files:  []string{"internal/config/config_test.go"},
-		edits:  withoutRules,
-	},
-	{
 		name:    "database-url-of-one-command",
 		symptom: "`orders migrate` refused a database URL with the size of the pool, which `orders serve` accepted.",
 		found:   byAttack, repair: "710973498d", pkg: "internal/test/e2e/process", test: "TestDatabaseURL_WorksForEveryCommand",
 		prints: "migrate up",
-	},
-	{
-		name:    "one-key-for-all-examples",
-		symptom: "The reference page filled every operation with one key, so that the second one tried was 409.",
-		found:   byAttack, repair: "c7a5ce06e3", pkg: "internal/test/contract", test: "TestExamples_NoTwoOperationsShareAKey",
-		prints: "_test.go",
 	},
 	{
 		name:    "example-that-does-not-exist",
