@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -205,7 +204,7 @@ func show(t *testing.T, d defect, broken, repaired, test string) (printed string
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = showAll(context.WithoutCancel(t.Context()), tree, []defect{d}, &out)
+	err = showAll(t.Context(), tree, []defect{d}, &out)
 	if removed := tree.remove(); removed != nil {
 		t.Error(removed)
 	}

@@ -59,6 +59,13 @@ var operationDefects = []defect{
 		found:   byAttack, repair: "c7a5ce06e3", pkg: "internal/test/contract", test: "TestExamples_NoTwoOperationsShareAKey",
 		prints: "share the example key",
 	},
+	{
+		name:    "schema-from-before-the-first-release",
+		symptom: "Migrating a schema from before the first release failed halfway and left it dirty.",
+		found:   inReview, repair: "98b535e2e4", pkg: "migrations", test: "TestUp_RefusesASchemaFromBeforeTheFirstRelease",
+		prints: "err = <nil>, want",
+		edits:  []edit{{"migrations/refused.go", "", "package migrations\n\nimport \"errors\"\n\nvar ErrBeforeFirstRelease = errors.New(\"never returned\")\n"}},
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.

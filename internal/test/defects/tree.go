@@ -141,7 +141,7 @@ func git(ctx context.Context, folder string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = folder
 	output, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, exit.Stderr)
 	}
 	return string(output), err

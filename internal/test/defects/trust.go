@@ -36,6 +36,13 @@ var trustDefects = []defect{
 		files:  []string{"internal/adapters/in/http/cardnumber_test.go"},
 		edits:  fewCardNumbers,
 	},
+	{
+		name:    "profile-in-the-statistics",
+		symptom: "PostgreSQL's statistics kept names and addresses of deleted profiles.",
+		found:   byTest, repair: "dfa754f687", pkg: "migrations", test: "TestUp_ForgetsTheStatisticsOfProfiles",
+		prints: "columns have statistics after the migration",
+		files:  []string{"migrations/migrations_test.go"},
+	},
 }
 
 // fewCardNumbers lets the test of card numbers compile: other tests in its file call what

@@ -58,4 +58,11 @@ var unshown = []hidden{
 		reason: "Its test calls the function that came with the repair.",
 		today:  "`TestInstance_RepeatsOnlyPlainIDsOfKnownPaths`",
 	},
+	{
+		name:    "nightly-reindex",
+		symptom: "Every night River tried to rebuild its indexes, which the role of the service may not do.",
+		found:   byTest, repair: "784cad4745",
+		reason: "Its test calls the function that came with the repair.",
+		today:  "`TestClient_RebuildsNoIndexes`",
+	},
 }

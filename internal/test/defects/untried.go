@@ -228,12 +228,6 @@ var untried = []defect{
 		prints: "_test.go", from: "d443c6385b",
 	},
 	{
-		name:    "nightly-reindex",
-		symptom: "Every night River tried to rebuild its indexes, which the role of the service may not, and failed.",
-		found:   byTest, repair: "784cad4745", pkg: "internal/adapters/in/jobs", test: "TestClient_RebuildsNoIndexes",
-		prints: "_test.go",
-	},
-	{
 		name:    "webhook-retried-for-ever",
 		symptom: "Signed webhooks that nobody can take were answered 500 or 503, so that the provider sent them for ever.",
 		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatNobodyCanTakeIsAcknowledged",
@@ -324,13 +318,6 @@ var untried = []defect{
 		edits:  []edit{{"internal/adapters/in/http/principal.go", "", "package httpapi\n\nfunc loggedPrincipal(subject string) string { return subject }\n"}},
 	},
 	{
-		name:    "profile-in-the-statistics",
-		symptom: "PostgreSQL's statistics kept names and addresses of deleted profiles.",
-		found:   byTest, repair: "dfa754f687", pkg: "migrations", test: "TestUp_ForgetsTheStatisticsOfProfiles",
-		prints: "_test.go",
-		files:  []string{"migrations/migrations_test.go"},
-	},
-	{
 		name:    "connections-without-a-bound",
 		symptom: "Whoever opened connections without end used up the files of the process.",
 		found:   byAttack, repair: "57ff8d85d4", pkg: "internal/test/e2e/limits", test: "TestConnections_BeyondTheLimitWait",
@@ -386,12 +373,5 @@ var untried = []defect{
 		symptom: "`orders serve` ignored arguments that it does not take, so a misplaced flag went unnoticed.",
 		found:   inReview, repair: "ac0105dd2e", pkg: "cmd/orders", test: "TestRun_ReportsWrongArgumentsInOneLine",
 		prints: "_test.go",
-	},
-	{
-		name:    "schema-from-before-the-first-release",
-		symptom: "Migrating a schema from before the first release failed halfway and left it dirty.",
-		found:   inReview, repair: "98b535e2e4", pkg: "migrations", test: "TestUp_RefusesASchemaFromBeforeTheFirstRelease",
-		prints: "_test.go",
-		edits:  []edit{{"migrations/refused.go", "", "package migrations\n\nimport \"errors\"\n\nvar ErrBeforeFirstRelease = errors.New(\"never returned\")\n"}},
 	},
 }
