@@ -17,6 +17,13 @@ var livenessDefects = []defect{
 		files:  []string{"internal/adapters/out/postgres/grant_test.go"},
 	},
 	{
+		name:    "jobs-pile-up",
+		symptom: "Scheduled jobs piled up behind one that hung.",
+		found:   byFault, repair: "b8a4c70a92", pkg: "internal/adapters/in/jobs", test: "TestSchedule_DoesNotPileUpBehindAJobThatHangs",
+		prints: "jobs wait",
+		files:  []string{"internal/adapters/in/jobs/jobs_test.go"},
+	},
+	{
 		name:    "ids-behind-a-stalled-connection",
 		symptom: "One connection that stalled while it drew ids stopped all commands of the process.",
 		found:   inReview, repair: "cd30f226f2", pkg: "internal/adapters/out/postgres", test: "TestIDs_AreDrawnByOthersWhileAConnectionStalls",

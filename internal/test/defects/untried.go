@@ -171,13 +171,6 @@ var untried = []defect{
 		files:  []string{"internal/test/e2e/process/database_test.go"},
 	},
 	{
-		name:    "jobs-pile-up",
-		symptom: "Scheduled jobs piled up behind one that hung.",
-		found:   byFault, repair: "b8a4c70a92", pkg: "internal/adapters/in/jobs", test: "TestSchedule_DoesNotPileUpBehindAJobThatHangs",
-		prints: "jobs wait",
-		files:  []string{"internal/adapters/in/jobs/jobs_test.go"},
-	},
-	{
 		name:    "reservations-behind-other-jobs",
 		symptom: "Reservations expired and stayed, because other jobs had all workers.",
 		found:   byFault, repair: "b8a4c70a92", pkg: "internal/adapters/in/jobs", test: "TestSchedule_ReleasesReservationsWhileOtherJobsRun",
