@@ -256,8 +256,8 @@ func (s *System) checkMisbehaviour(t testing.TB, p *struck) {
 		return
 	}
 	e2e.Eventually(t, p.name+": an attempt has failed", func() bool {
-		return s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment' AND args->>'id' = $1
-			AND cardinality(errors) > 0`, fmt.Sprint(p.payment.ID)) == 1
+		return s.paymentStatus(t, p.payment) != "processing" || s.Count(t, `SELECT count(*) FROM river.river_job
+			WHERE kind = 'settle_payment' AND args->>'id' = $1 AND cardinality(errors) > 0`, fmt.Sprint(p.payment.ID)) == 1
 	})
 	if got := s.paymentStatus(t, p.payment); got != "processing" {
 		t.Errorf("%s: payment %d is %s, want processing", p.name, p.payment.ID, got)
