@@ -23,7 +23,7 @@ type BrokerLink struct {
 
 	mu    sync.Mutex
 	open  map[net.Conn]bool
-	freed *sync.Cond // is told when the mode changes
+	freed *sync.Cond // is signalled when the mode changes
 }
 
 // What a link does with the answers of the broker.
