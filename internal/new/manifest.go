@@ -33,7 +33,7 @@ var dropped = []string{
 	"cmd/orders/app/cards.go", "internal/dev/fakestripe/",
 	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
 	// tests that are about the business
-	"internal/test/browser/", "internal/test/core/", "internal/test/memory/", "internal/test/model/", "internal/test/mutants/", "internal/test/spin/", "internal/test/defects/",
+	"internal/test/browser/", "internal/test/core/", "internal/test/memory/", "internal/test/model/", "internal/test/mutants/", "internal/test/spin/", "internal/test/defects/", "internal/test/faults/", "internal/test/history/", "internal/test/sabotage/", "internal/test/overlay/",
 	"internal/test/lossy/", "internal/test/store/",
 	"internal/adapters/out/postgres/bounds_test.go", "internal/adapters/out/postgres/locks_test.go",
 	"internal/adapters/out/postgres/roundtrips_test.go", "internal/adapters/out/postgres/tx_test.go",
@@ -45,7 +45,7 @@ var dropped = []string{
 	"internal/test/e2e/load.go",
 	"internal/test/e2e/canaries/", "internal/test/e2e/cards/", "internal/test/e2e/commands/", "internal/test/e2e/cuts/", "internal/test/e2e/failover/",
 	"internal/test/e2e/generated/", "internal/test/e2e/limits/", "internal/test/e2e/process/",
-	"internal/test/e2e/client/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
+	"internal/test/e2e/client/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/guard/history_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
 	"internal/test/e2e/auth/key*_test.go", "internal/test/e2e/auth/tokens_test.go",
 	"internal/adapters/in/jobs/jobs_test.go", "migrations/constraints_test.go",
 	"internal/adapters/in/http/bounds_test.go", "internal/adapters/in/http/decode_test.go", "internal/adapters/in/http/fuzz_test.go",
