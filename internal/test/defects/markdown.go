@@ -92,7 +92,7 @@ func writeTable(text *strings.Builder, all []defect) {
 // where returns the test of today, with a link to its package.
 func where(d defect) string {
 	pkg, test := d.whereNow()
-	return fmt.Sprintf("`%s` in [%s](../%s)", test, pkg, pkg)
+	return "`" + test + "` in [" + pkg + "](../" + pkg + ")"
 }
 
 // quoted returns a text for a cell of a table. It is no code, because the words of an old

@@ -101,8 +101,8 @@ func (l *BrokerLink) serve(replica net.Conn) {
 }
 
 func (l *BrokerLink) copy(to, from net.Conn, change func([]byte) []byte) {
-	defer to.Close()
-	defer from.Close()
+	defer to.Close()   //nolint:errcheck // both ends see that it is closed
+	defer from.Close() //nolint:errcheck // as above
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -65,12 +65,8 @@ func (l *Load) check(admitted []string) {
 			if slices.Contains(admitted, c.name) {
 				continue
 			}
-			found, err := c.find(l.t.Context(), f)
-			if err != nil {
+			if err := l.report(c, f); err != nil {
 				return err
-			}
-			for _, contradiction := range found {
-				l.t.Errorf("%s (%s), but: %s", c.name, c.invariants, contradiction)
 			}
 		}
 		return nil
@@ -78,6 +74,16 @@ func (l *Load) check(admitted []string) {
 	if err != nil {
 		l.t.Errorf("check: %v", err)
 	}
+}
+
+// report reports what contradicts one promise.
+func (l *Load) report(c check, f *facts) error {
+	l.t.Helper()
+	found, err := c.find(l.t.Context(), f)
+	for _, contradiction := range found {
+		l.t.Errorf("%s (%s), but: %s", c.name, c.invariants, contradiction)
+	}
+	return err
 }
 
 // facts reads what the checks need. Nothing changes any more.

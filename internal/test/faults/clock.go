@@ -29,7 +29,7 @@ var fakeTime = sync.OnceValues(func() (string, error) {
 		return "", errors.New("libfaketime is not installed (Debian: sudo apt-get install faketime)")
 	}
 	_, _ = fmt.Fprintln(os.Stderr, "libfaketime is not installed: running apt-get install -y faketime")
-	install := exec.Command("apt-get", "install", "-y", "faketime") //nolint:noctx // all runs wait for it
+	install := exec.Command("apt-get", "install", "-y", "faketime")
 	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("apt-get install faketime: %w: %s", err, out)
@@ -78,7 +78,7 @@ func startClockServer(t testing.TB) (*devpostgres.Server, *Clock) {
 func (c *Clock) Move(t testing.TB, ahead time.Duration) {
 	t.Helper()
 	next := c.file + ".next"
-	if err := os.WriteFile(next, []byte(fmt.Sprintf("%+ds\n", int(ahead.Seconds()))), 0o644); err != nil { //nolint:gosec // see startClockServer
+	if err := os.WriteFile(next, []byte(fmt.Sprintf("%+ds\n", int(ahead.Seconds()))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(next, c.file); err != nil { // so that nobody reads half of it

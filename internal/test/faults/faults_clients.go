@@ -80,6 +80,17 @@ type halfRequest struct {
 	sent int
 }
 
+// reset closes the connection so that the service reads an error, and not an end.
+func (h *halfRequest) reset(t testing.TB) {
+	t.Helper()
+	tcp, ok := h.conn.(*net.TCPConn)
+	if !ok {
+		t.Fatalf("%T is no TCP connection", h.conn)
+	}
+	_ = tcp.SetLinger(0) // the service may have closed it
+	_ = tcp.Close()
+}
+
 // completeOrAbort sends the other part of a request, and reads the answer or goes away at
 // once.
 func (s *System) completeOrAbort(t testing.TB, h *halfRequest, complete bool) {
@@ -88,8 +99,7 @@ func (s *System) completeOrAbort(t testing.TB, h *halfRequest, complete bool) {
 		return // the service has given up on this client
 	}
 	if !complete {
-		_ = h.conn.(*net.TCPConn).SetLinger(0) // Close resets the connection
-		_ = h.conn.Close()
+		h.reset(t)
 		s.Counters.Add("requests whose client was gone", 1)
 		return
 	}

@@ -85,8 +85,8 @@ func reachableDir(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a file left in the temporary directory does no harm
-	if err := os.Chmod(dir, 0o777); err != nil {
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })  // a file left in the temporary directory does no harm
+	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // the user of the server has another name on each system
 		t.Fatal(err)
 	}
 	return dir

@@ -21,6 +21,7 @@ var providerFaults = []Fault{
 	{
 		Name: "bad-provider", Number: "F13", Short: true, Strikes: 1,
 		Strike: func(t testing.TB, s *System, _ *rand.Rand) {
+			t.Helper()
 			strikeProvider(t, s, func() string { return "pm_card_visa" })
 		},
 		Proof: misbehaviourCounters(),
@@ -28,6 +29,7 @@ var providerFaults = []Fault{
 	{
 		Name: "bad-provider-any-card", Number: "F13", Strikes: 2,
 		Strike: func(t testing.TB, s *System, random *rand.Rand) {
+			t.Helper()
 			strikeProvider(t, s, func() string { return oneOf(random, slices.Sorted(maps.Keys(cards))) })
 		},
 		Proof: misbehaviourCounters(),
@@ -63,7 +65,7 @@ var misbehaviours = []misbehaviour{
 	{name: "answers that are lost, and keys forgotten", do: afterWork(breakOff), undecided: true, forgets: true},
 	{name: "half answers", do: halfAnswer, undecided: true},
 	{name: "answers that come twice", do: answerTwice},
-	{name: "answers with another amount", do: alter("amount", func(v any) any { return v.(float64) + 1 }), undecided: true, alters: true},
+	{name: "answers with another amount", do: alter("amount", oneMore), undecided: true, alters: true},
 	{name: "answers with another currency", do: alter("currency", func(any) any { return "usd" }), undecided: true, alters: true},
 	{name: "answers about another payment", do: alter("metadata", otherPayment), undecided: true, alters: true},
 	{name: "answers with an unknown status", do: alter("status", func(any) any { return "on_its_way" }), undecided: true, alters: true},
@@ -79,9 +81,7 @@ func misbehaviourCounters() []string {
 
 func answer(status int, header http.Header) Hook {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), header)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(`{"error": {"type": "api_error", "message": "An error occurred"}}`)) // the caller may be gone
@@ -124,10 +124,19 @@ func answerTwice(w http.ResponseWriter, r *http.Request, double http.Handler) {
 	if err != nil {
 		panic(err) // the server speaks HTTP/1.1
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // the caller may be gone
 	var text bytes.Buffer
 	_ = response.Result().Write(&text) // a buffer takes everything
 	_, _ = conn.Write(bytes.Repeat(text.Bytes(), 2))
+}
+
+// oneMore returns a number of JSON plus one.
+func oneMore(number any) any {
+	n, ok := number.(float64)
+	if !ok {
+		panic(fmt.Sprintf("%v is no number", number))
+	}
+	return n + 1
 }
 
 // alter changes a member of what the double answers.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -198,9 +199,7 @@ func (c *client) try(ctx context.Context, to *Replica, op operation) (e2e.Reply,
 	if op.call.Key != "" {
 		req.Header.Set("Idempotency-Key", op.call.Key)
 	}
-	for name, values := range op.call.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, op.call.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return e2e.Reply{}, err

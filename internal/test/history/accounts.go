@@ -14,12 +14,7 @@ import (
 // happened in some order, and in that of the ledger if it is known.
 func checkAccounts(attempts []Attempt, opt Options) []Violation {
 	f := failoversOf(attempts)
-	expired := map[ID]bool{}
-	for _, a := range attempts {
-		if a.Operation == Expiry {
-			expired[a.ID()] = true
-		}
-	}
+	expired := expiredKeys(attempts)
 	onAccount := filter(attempts, func(a Attempt) bool { return a.Account != "" })
 	accounts, ofAccount := groupBy(onAccount, func(a Attempt) string { return a.Account }, strings.Compare)
 	_, ledger := groupBy(opt.Ledger, func(e Entry) string { return e.Account }, strings.Compare)
@@ -44,6 +39,17 @@ func checkAccounts(attempts []Attempt, opt Options) []Violation {
 		}
 	}
 	return found
+}
+
+// expiredKeys returns the keys whose record expired or may have.
+func expiredKeys(attempts []Attempt) map[ID]bool {
+	expired := map[ID]bool{}
+	for _, a := range attempts {
+		if a.Operation == Expiry {
+			expired[a.ID()] = true
+		}
+	}
+	return expired
 }
 
 // begin returns what is known of an account at the start of a database that is checked

@@ -8,6 +8,7 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -137,7 +138,7 @@ func Read(r io.Reader) ([]Attempt, error) {
 	for lines := json.NewDecoder(r); ; {
 		var a Attempt
 		switch err := lines.Decode(&a); {
-		case err == io.EOF: //nolint:errorlint // Decode returns it bare
+		case errors.Is(err, io.EOF):
 			return attempts, nil
 		case err != nil:
 			return nil, fmt.Errorf("read attempt %d of a history: %w", len(attempts)+1, err)

@@ -73,7 +73,8 @@ func keyOperations(attempts []Attempt) []porcupine.Operation {
 		op := porcupine.Operation{Input: a, Call: int64(a.Start), Return: int64(a.End)}
 		switch {
 		case a.unknown():
-			if taken[a.Request]++; taken[a.Request] > free {
+			taken[a.Request]++
+			if taken[a.Request] > free {
 				continue
 			}
 			op.Return = math.MaxInt64

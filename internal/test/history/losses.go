@@ -93,7 +93,7 @@ func unexplainedLosses(f failovers, losses []Loss, kept []Attempt) []Violation {
 			era, last := f.span(a)
 			if era == last && a.End < kept[era].Start {
 				found = append(found, Violation{
-					Rule: LastCommitsLost, Subject: loss.ID.String(),
+					Rule: LastCommitsLost, Subject: loss.String(),
 					Detail:   fmt.Sprintf("lost, although %s began later and is kept", kept[era].ID()),
 					Attempts: append([]Attempt{kept[era]}, loss.Attempts...),
 				})

@@ -91,7 +91,7 @@ func (c check) run(ctx context.Context) (result, error) {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans its temporary folder
 	file := c.model + ".pml"
-	text, err := os.ReadFile(filepath.Join(folder, file)) //nolint:gosec // one of our models
+	text, err := os.ReadFile(filepath.Join(folder, file))
 	if err != nil {
 		return result{}, err
 	}
@@ -126,7 +126,7 @@ func (c check) defines() []string {
 }
 
 func inFolder(ctx context.Context, dir string, command []string) (string, error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // from our list
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir
 	output, err := cmd.CombinedOutput()
 	if err != nil {
@@ -167,7 +167,7 @@ func read(output string, lines []string) result {
 	r := result{states: first(statesOf, output), depth: first(depthOf, output), violation: first(violationOf, output)}
 	r.violation = strings.Join(strings.Fields(r.violation), " ")
 	ended := depthOf.FindStringSubmatch(output)
-	r.complete = ended != nil && ended[2] == "0" && strings.Contains(output, "Full statespace search") &&
+	r.complete = len(ended) > 0 && ended[2] == "0" && strings.Contains(output, "Full statespace search") &&
 		!slices.ContainsFunc(truncated, func(sign string) bool { return strings.Contains(output, sign) })
 	for _, match := range unreachedOf.FindAllStringSubmatch(output, -1) {
 		var number int

@@ -158,11 +158,12 @@ func (r replicas) wantOneEffect(t *testing.T, c e2e.Command, key string, first e
 // again by then: no answer may be lost more than once.
 func (r replicas) retry(t *testing.T, c e2e.Command, key string) e2e.Reply {
 	t.Helper()
+	var reply e2e.Reply
 	for range 3 {
-		if reply := c.Send(t, c.WithKey(key)); reply.Status != http.StatusServiceUnavailable {
+		if reply = c.Send(t, c.WithKey(key)); reply.Status != http.StatusServiceUnavailable {
 			return reply
 		}
 	}
-	t.Fatal("three retries were answered 503")
-	panic("unreachable")
+	t.Fatalf("three retries were answered 503, the last %s", reply.Body)
+	return reply
 }

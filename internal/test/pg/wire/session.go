@@ -51,7 +51,8 @@ func (s *session) read(side Side, raw []byte, typeSize int) (Message, error) {
 	if side == Client {
 		return m, s.readRequest(&m, body)
 	}
-	return m, s.readAnswer(&m, body)
+	s.readAnswer(&m, body)
+	return m, nil
 }
 
 func (s *session) readRequest(m *Message, body []byte) (err error) {
@@ -109,10 +110,10 @@ func (s *session) named(objectType byte, name string) string {
 }
 
 // readAnswer finds the request that a message of the server answers.
-func (s *session) readAnswer(m *Message, body []byte) error {
+func (s *session) readAnswer(m *Message, body []byte) {
 	switch m.Kind {
 	case "NoticeResponse", "NotificationResponse", "ParameterStatus", "Authentication", "BackendKeyData":
-		return nil // they answer no request
+		return // they answer no request
 	}
 	var asked request
 	if len(s.requests) > 0 {
@@ -127,12 +128,11 @@ func (s *session) readAnswer(m *Message, body []byte) error {
 		s.status = m.Status
 	case "ErrorResponse":
 		s.skip() // the server ignores what follows until Sync
-		return nil
+		return
 	}
 	if ends(m.Kind, asked.kind) {
 		s.requests = s.requests[1:]
 	}
-	return nil
 }
 
 // skip drops the requests before the next one that ends with ReadyForQuery.
