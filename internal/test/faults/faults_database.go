@@ -15,7 +15,7 @@ var databaseFaults = slices.Concat(serverFaults, linkFaults, failoverFaults, dis
 // serverFaults are faults of one server.
 var serverFaults = []Fault{
 	{
-		Name: "killed-backends", Number: "F2", Short: true, Strikes: 6,
+		Name: "killed-backends", Number: "F2", Short: true, Strikes: 3,
 		Strike: killBackends, Proof: []string{"backends killed", "statements cancelled", unknownOutcomes, unavailableResponses},
 	},
 	{
@@ -36,14 +36,18 @@ func ownServer(t testing.TB, s *System) {
 	s.DatabaseURL = pgtest.NewOn(t, s.Server)
 }
 
-// killBackends ends or cancels transactions that have written and not committed, until a
-// client has noticed.
-func killBackends(t testing.TB, s *System, random *rand.Rand) {
+// killBackends ends transactions that have written and not committed, until a client has
+// noticed, and cancels others.
+func killBackends(t testing.TB, s *System, _ *rand.Rand) {
 	t.Helper()
-	signal, counter, noticed := "pg_terminate_backend", "backends killed", unknownOutcomes
-	if random.IntN(2) == 0 {
-		signal, counter, noticed = "pg_cancel_backend", "statements cancelled", unavailableResponses
-	}
+	s.signalWriters(t, "pg_terminate_backend", "backends killed", unknownOutcomes)
+	s.signalWriters(t, "pg_cancel_backend", "statements cancelled", unavailableResponses)
+}
+
+// signalWriters calls a function of PostgreSQL for each backend that has written and not
+// committed, until clients have noticed.
+func (s *System) signalWriters(t testing.TB, signal, counter, noticed string) {
+	t.Helper()
 	s.Counters.untilMore(t, noticed, func() {
 		s.Counters.Add(counter, s.Count(t, `SELECT count(*) FILTER (WHERE `+signal+`(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'orders' AND backend_xid IS NOT NULL`))
