@@ -12,8 +12,10 @@ import (
 	"sync"
 
 	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -41,6 +43,9 @@ var ErrBeforeFirstRelease = errors.New(
 // card provider is asked about them under their old names. It would then charge twice.
 var ErrUnsettledCards = errors.New("card payments are processing or refunds are pending, and this migration changes " +
 	"their names at the card provider: let the version that is installed settle them, stop it, and migrate then")
+
+// maxRuns bounds how often a migration is run that deadlocks with commands.
+const maxRuns = 5
 
 // poolConns is how many connections Up may use: one keeps the lock.
 const poolConns = 4
@@ -87,7 +92,7 @@ func Up(ctx context.Context, databaseURL string) error {
 	if err := refuseUnsettledCards(ctx, conn); err != nil {
 		return err
 	}
-	if err := run(ctx, databaseURL, (*migrate.Migrate).Up); err != nil {
+	if err := run(ctx, databaseURL, up); err != nil {
 		return err
 	}
 	return riverUp(ctx, pool)
@@ -142,7 +147,7 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 // Down reverts our newest migration and drops the data that it introduced. Reverting
 // the migration that creates River's schema drops all of River's tables.
 func Down(ctx context.Context, databaseURL string) error {
-	return run(ctx, databaseURL, func(m *migrate.Migrate) error { return m.Steps(-1) })
+	return run(ctx, databaseURL, func(_ context.Context, m *migrate.Migrate) error { return step(m, -1) })
 }
 
 // Version returns the version of the schema, 0 for an empty database. Dirty means that
@@ -182,22 +187,64 @@ func newest() (uint, error) {
 	return newest, nil
 }
 
-func run(ctx context.Context, databaseURL string, step func(*migrate.Migrate) error) error {
+func run(ctx context.Context, databaseURL string, migrateIt func(context.Context, *migrate.Migrate) error) error {
 	m, err := open(databaseURL)
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { m.GracefulStop <- true })
 	defer stop()
-	err = step(m)
-	if errors.Is(err, migrate.ErrNoChange) {
-		err = nil
-	}
+	err = migrateIt(ctx, m)
 	sourceErr, databaseErr := m.Close()
 	if err := errors.Join(err, sourceErr, databaseErr); err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	return ctx.Err()
+}
+
+// up runs the migrations that are missing, one after the other.
+func up(ctx context.Context, m *migrate.Migrate) error {
+	for ctx.Err() == nil {
+		err := step(m, 1)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // that was the newest
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs one migration up (1) or down (-1). A migration locks tables in another order than
+// commands do. When the two deadlock, PostgreSQL ends one of them. It has rolled back all
+// that the file did, and only golang-migrate's mark of a failure is left: step removes it,
+// and runs the migration again.
+func step(m *migrate.Migrate, n int) error {
+	for run := 1; ; run++ {
+		before, _, err := m.Version()
+		version := int(before)
+		if errors.Is(err, migrate.ErrNilVersion) {
+			version, err = database.NilVersion, nil
+		}
+		if err != nil {
+			return err
+		}
+		err = m.Steps(n)
+		if !deadlocked(err) || run == maxRuns {
+			return err
+		}
+		if err := m.Force(version); err != nil {
+			return err
+		}
+	}
+}
+
+// deadlocked reports whether PostgreSQL ended a migration because of a deadlock.
+func deadlocked(err error) bool {
+	var failed database.Error
+	var server *pgconn.PgError
+	return errors.As(err, &failed) && errors.As(failed.OrigErr, &server) && server.Code == "40P01" // deadlock_detected
 }
 
 func open(databaseURL string) (*migrate.Migrate, error) {

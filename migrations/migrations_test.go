@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	pgtest "example.com/orders/internal/test/pg"
+	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
 )
 
@@ -262,4 +263,57 @@ func count(t *testing.T, url, query string) (n int) {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return n
+}
+
+// A command holds the table that the migration locks last, and wants the one that it has
+// locked first. PostgreSQL ends the migration, because the command never looks for deadlocks.
+func TestUp_RunsAMigrationAgainThatDeadlocksWithACommand(t *testing.T) {
+	t.Parallel()
+	url := pgtest.New(t)
+	downTo(t, url, 16) // migration 16 locks orders, then customer_profile
+	// The migration has to be ended while it waits; so long it waits for the command.
+	execute(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''3s''', current_database()); END $$")
+	command := begin(t, url, "SET LOCAL deadlock_timeout = '1h'", "LOCK TABLE customer_profile IN ROW EXCLUSIVE MODE")
+	migrated := make(chan error, 1)
+	go func() { migrated <- migrations.Up(t.Context(), url) }()
+	testwait.Until(t, "the migration waits for the command", func() bool {
+		return count(t, url, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'customer_profile'::regclass") == 1
+	})
+
+	if _, err := command.Exec(t.Context(), "LOCK TABLE orders IN ROW EXCLUSIVE MODE"); err != nil {
+		t.Fatalf("the command was ended: %v", err)
+	}
+	if err := command.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := <-migrated; err != nil {
+		t.Errorf("the migration ended with %v", err)
+	}
+	if version, dirty, err := migrations.Version(url); version != 16 || dirty || err != nil {
+		t.Errorf("version = %d, dirty = %v, err = %v; want 16", version, dirty, err)
+	}
+	testwait.Until(t, "the server counts the deadlock", func() bool {
+		return count(t, url, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") > 0
+	})
+}
+
+// begin begins a transaction that lasts until the test ends it, or ends itself.
+func begin(t *testing.T, url string, statements ...string) pgx.Tx {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range statements {
+		if _, err := tx.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	return tx
 }
