@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -58,13 +59,26 @@ func resetLink(t testing.TB, s *System, random *rand.Rand) {
 }
 
 // stallLink lets nothing pass between a replica and PostgreSQL until commands have given up.
+// It begins when a command has sent its COMMIT together with its record.
 func stallLink(t testing.TB, s *System, random *rand.Rand) {
 	t.Helper()
 	replica, link := s.drawLink(random)
-	link.Stall()
-	s.awaitNoDatabase(t, replica)
+	resumed, resume := e2e.NewSignal()
+	defer resume()
+	var stalled atomic.Bool
+	link.SetHook(func(m wire.Message) wire.Verdict {
+		if m.Kind == "CommandComplete" && strings.Contains(m.Statement, "INSERT INTO idempotency_record") {
+			stalled.Store(true)
+		}
+		if stalled.Load() {
+			<-resumed
+		}
+		return wire.Forward
+	})
 	s.Counters.awaitMore(t, unknownOutcomes, 1)
-	link.Resume()
+	s.awaitNoDatabase(t, replica)
+	resume()
+	link.SetHook(nil)
 	replica.awaitReady(t)
 }
 
