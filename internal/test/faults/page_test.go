@@ -15,7 +15,7 @@ func TestPage_ListsEachFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range All {
-		row := fmt.Sprintf("\n| %s | `%s` | ", f.Number, f.Name)
+		row := fmt.Sprintf("\n| %s | %#q | ", f.Number, f.Name)
 		_, rest, found := strings.Cut(string(text), row)
 		if !found {
 			t.Errorf("the page has no row %q", row)
