@@ -67,7 +67,10 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	if l.ended.Load() {
 		return nil
 	}
-	l.ended.Store(verdict != Forward)
+	if verdict != Forward {
+		l.ended.Store(true)
+		l.proxy.cuts.Add(1) // before anybody can see the cut
+	}
 	switch verdict {
 	case CutBefore:
 		raw = nil
@@ -81,7 +84,6 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	if verdict == Forward {
 		return nil
 	}
-	l.proxy.cuts.Add(1)
 	if m.From == Client {
 		reset(l.client)
 	}
