@@ -85,8 +85,16 @@ func (s *Service) complete(t testing.TB, route string, c Command) Command {
 		c.Call.Token = s.Token(t, c.Subject, c.Role)
 	}
 	if c.Operation.Idempotent {
-		c.effectsBefore, c.recordsBefore = c.countEffects(t), c.countRecords(t)
+		c = c.CountedAnew(t)
 	}
+	return c
+}
+
+// CountedAnew returns the command as if it were prepared now: earlier effects and records
+// do not count.
+func (c Command) CountedAnew(t testing.TB) Command {
+	t.Helper()
+	c.effectsBefore, c.recordsBefore = c.countEffects(t), c.countRecords(t)
 	return c
 }
 
