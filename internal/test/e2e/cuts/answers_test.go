@@ -7,9 +7,10 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// A replay writes nothing. Whatever its cut loses, a retry returns the stored response.
-func TestReplay_ReturnsTheStoredResponseWhereverItIsCut(t *testing.T) {
-	t.Parallel()
+// cutReplay cuts a replay, which writes nothing. Whatever the cut loses, a retry returns
+// the stored response.
+func cutReplay(t *testing.T) {
+	t.Helper()
 	r := startReplicas(t)
 	r.cutEverywhere(t, func() attempt {
 		r.replay(t) // warms the replica up
@@ -49,36 +50,31 @@ func wantAnyOf(t *testing.T, got string, want ...string) {
 	}
 }
 
-// A look-up says what became of a key, or that it could not be read.
-func TestLookup_SaysTheTruthWhereverItIsCut(t *testing.T) {
-	t.Parallel()
-	for _, name := range draw(t, []string{"of a used key", "of an unused key"}) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := startReplicas(t)
-			used := name == "of a used key"
-			want, state := "200", "completed"
-			if !used {
-				want, state = "404 not_found", ""
-			}
-			r.cutEverywhere(t, func() attempt {
-				c, key, _ := r.done(t)
-				if !used {
-					key = r.direct.NewKey()
-				}
-				call := e2e.LookupCall(c.Call.Token, key)
-				r.cut.Send(t, call) // warms the replica up
-				r.awaitIdle(t)
-				return attempt{
-					run: func() string { return r.cut.Send(t, call).Verdict() },
-					resolve: func(_ cut, learned string) {
-						wantAnyOf(t, learned, "503 unavailable", want)
-						if again := r.cut.Send(t, call); again.Verdict() != want || stateOf(t, again) != state {
-							t.Errorf("the repeated look-up says %d %s, want %s %s", again.Status, again.Body, want, state)
-						}
-					},
-				}
-			})
-		})
+// cutLookup cuts a look-up of a key. It says what became of the key, or that it could not
+// be read.
+func cutLookup(t *testing.T, used bool) {
+	t.Helper()
+	r := startReplicas(t)
+	want, state := "200", "completed"
+	if !used {
+		want, state = "404 not_found", ""
 	}
+	r.cutEverywhere(t, func() attempt {
+		c, key, _ := r.done(t)
+		if !used {
+			key = r.direct.NewKey()
+		}
+		call := e2e.LookupCall(c.Call.Token, key)
+		r.cut.Send(t, call) // warms the replica up
+		r.awaitIdle(t)
+		return attempt{
+			run: func() string { return r.cut.Send(t, call).Verdict() },
+			resolve: func(_ cut, learned string) {
+				wantAnyOf(t, learned, "503 unavailable", want)
+				if again := r.cut.Send(t, call); again.Verdict() != want || stateOf(t, again) != state {
+					t.Errorf("the repeated look-up says %d %s, want %s %s", again.Status, again.Body, want, state)
+				}
+			},
+		}
+	})
 }

@@ -2,10 +2,15 @@ package cuts_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/config"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/pg/wire"
 )
@@ -16,43 +21,56 @@ type replicas struct {
 	cut, direct *e2e.Service
 }
 
+// startReplicas starts both on a database of their own. They do not log: each cut is an
+// error.
 func startReplicas(t *testing.T, settings ...string) replicas {
 	t.Helper()
-	direct := e2e.StartShop(t, nil, settings...)
+	quiet := func(config.Config) zerolog.Logger { return zerolog.Nop() }
+	direct := e2e.NewEnv(t).StartReplicaWithLog(t, quiet, settings...)
+	direct.StockUp(t, nil)
 	c := newCutter(t, direct.Env)
 	url := e2e.WithParameter(t, c.URL(), "pool_max_conns", "1")
-	return replicas{c, direct.StartReplica(t, append(settings, "ORDERS_DATABASE_URL="+url)...), direct}
+	return replicas{c, direct.StartReplicaWithLog(t, quiet, append(settings, "ORDERS_DATABASE_URL="+url)...), direct}
 }
 
-// prepare prepares a command and warms the replica up, so that only the messages of the
-// command itself remain.
-func (r replicas) prepare(t *testing.T, route string) e2e.Command {
+// command is a guarded command with what it must come to.
+type command struct {
+	e2e.Command
+	// answer is the verdict of the response once the command is decided.
+	answer string
+	// effects is how often it takes effect: once, or never if it is refused.
+	effects int
+	// cure removes the reason of a refusal; nil where there is none.
+	cure func()
+}
+
+func effective(c e2e.Command) command {
+	return command{Command: c, answer: strconv.Itoa(c.Status), effects: 1}
+}
+
+func refused(r e2e.Refusal) command {
+	return command{Command: r.Command, answer: fmt.Sprintf("%d %s", r.RefusedStatus, r.Code), cure: r.Cure}
+}
+
+// cutCommand cuts the commands that prepare prepares, and retries them.
+func (r replicas) cutCommand(t *testing.T, prepare func() command) {
 	t.Helper()
-	r.direct.Prepare(t, route).On(r.cut).MustRun(t, r.direct.NewKey())
-	c := r.direct.Prepare(t, route).On(r.cut)
-	r.awaitIdle(t)
-	return c
-}
-
-func TestCommand_TakesEffectOnceWhereverItIsCut(t *testing.T) {
-	t.Parallel()
-	names := draw(t, e2e.GuardedRoutes())
-	if !slices.Contains(names, "creditBalance") {
-		names = append(names, "creditBalance")
-	}
-	for _, route := range names {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			r := startReplicas(t)
-			r.cutEverywhere(t, func() attempt { return r.attempt(t, route) })
-		})
-	}
+	r.cutEverywhere(t, func() attempt {
+		warm := prepare() // only the messages of the command itself remain
+		if reply := r.cut.Send(t, warm.WithKey(r.direct.NewKey())); reply.Verdict() != warm.answer {
+			t.Fatalf("the response is %s, want %s: %s", reply.Verdict(), warm.answer, reply.Body)
+		}
+		c := prepare()
+		r.awaitIdle(t)
+		return r.attempt(t, c)
+	})
 }
 
 // attempt is a command and its retries.
-func (r replicas) attempt(t *testing.T, route string) attempt {
+func (r replicas) attempt(t *testing.T, c command) attempt {
 	t.Helper()
-	c, key := r.prepare(t, route), r.direct.NewKey()
+	key := r.direct.NewKey()
+	c.Command = c.On(r.cut)
 	var first e2e.Reply
 	return attempt{
 		run: func() string {
@@ -60,9 +78,9 @@ func (r replicas) attempt(t *testing.T, route string) attempt {
 			return first.Verdict()
 		},
 		resolve: func(at cut, _ string) {
-			r.wantOutcome(t, at, first)
-			r.wantKnown(t, c, key, first.Status == c.Status || at.passed() > at.sendsCommit())
-			r.wantOneEffect(t, c, key, first)
+			wantOutcome(t, at, first, c.answer)
+			r.wantKnown(t, c, key, first.Verdict() == c.answer || at.passed() > at.sendsCommit())
+			r.wantDecidedOnce(t, c, key, first)
 		},
 	}
 }
@@ -84,31 +102,29 @@ func (c cut) commitTrip() (first, last int) {
 // wantOutcome checks the first response: before COMMIT leaves the service, nothing was
 // done or the service did it after all; from then until the whole answer is there, the
 // outcome is unknown; and it is known after that.
-func (r replicas) wantOutcome(t *testing.T, at cut, first e2e.Reply) {
+func wantOutcome(t *testing.T, at cut, first e2e.Reply, answer string) {
 	t.Helper()
 	var want []string
 	begins, ends := at.commitTrip()
 	switch passed := at.passed(); {
 	case passed < begins:
-		want = []string{"503 unavailable", "200", "201"}
+		want = []string{"503 unavailable", answer}
 	case passed == begins && at.verdict == wire.CutAfter:
 		want = []string{"503 unavailable", "503 outcome_unknown"} // COMMIT may have been on its way
 	case passed <= ends:
 		want = []string{"503 outcome_unknown"}
 	default:
-		want = []string{"200", "201"}
+		want = []string{answer}
 	}
-	if !slices.Contains(want, first.Verdict()) {
-		t.Errorf("the response is %s, want one of %q: %s", first.Verdict(), want, first.Body)
-	}
+	wantAnyOf(t, first.Verdict(), want...)
 	if first.Status == http.StatusServiceUnavailable && first.Header.Get("Retry-After") == "" {
 		t.Error("the response has no Retry-After")
 	}
 }
 
-// wantKnown checks that a look-up reports whether the command took effect, when the
+// wantKnown checks that a look-up reports whether the command was decided, when the
 // server has ended what was cut.
-func (r replicas) wantKnown(t *testing.T, c e2e.Command, key string, done bool) {
+func (r replicas) wantKnown(t *testing.T, c command, key string, done bool) {
 	t.Helper()
 	var reply e2e.Reply
 	var state string
@@ -118,11 +134,11 @@ func (r replicas) wantKnown(t *testing.T, c e2e.Command, key string, done bool) 
 		return state != "in_progress"
 	})
 	if (reply.Status == http.StatusOK && state == "completed") != done || !done && reply.Status != http.StatusNotFound {
-		t.Errorf("the look-up says %d %s; the command took effect: %v", reply.Status, state, done)
+		t.Errorf("the look-up says %d %s; the command was decided: %v", reply.Status, state, done)
 	}
 	n := 0
 	if done {
-		n = 1
+		n = c.effects
 	}
 	c.WantEffects(t, n)
 }
@@ -136,22 +152,24 @@ func stateOf(t *testing.T, r e2e.Reply) string {
 	return key.State
 }
 
-// wantOneEffect retries a command with its key until it is answered, as clients do.
-func (r replicas) wantOneEffect(t *testing.T, c e2e.Command, key string, first e2e.Reply) {
+// wantDecidedOnce retries a command with its key until it is answered, as clients do.
+func (r replicas) wantDecidedOnce(t *testing.T, c command, key string, first e2e.Reply) {
 	t.Helper()
-	answer := r.retry(t, c, key)
-	if answer.Status != c.Status {
-		t.Fatalf("the retry is answered %d %s, want %d", answer.Status, answer.Body, c.Status)
+	answer := r.retry(t, c.Command, key)
+	if answer.Verdict() != c.answer {
+		t.Fatalf("the retry is answered %d %s, want %s", answer.Status, answer.Body, c.answer)
 	}
-	if first.Status == c.Status {
+	if first.Verdict() == c.answer {
 		c.WantReplay(t, first, answer)
 	}
+	if c.cure != nil {
+		c.cure() // what was decided remains
+	}
 	c.WantReplay(t, answer, r.direct.Send(t, c.WithKey(key)))
-	c.WantEffects(t, 1)
+	r.wantKnown(t, c, key, true)
 	if n := c.RecordsSince(t); n != 1 {
 		t.Errorf("the guard stored %d records, want 1", n)
 	}
-	r.wantKnown(t, c, key, true)
 }
 
 // retry sends a command until it is answered. The connections of a replica are whole

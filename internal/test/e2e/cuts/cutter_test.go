@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -24,17 +23,20 @@ import (
 )
 
 var (
-	all  = flag.Bool("all", false, "cut every guarded route and job, not only some")
+	all  = flag.Bool("all", false, "cut everything at every message, not only some")
 	seed = flag.Uint64("seed", 0, "draws what is cut without -all; 0 draws a seed")
 )
 
-// draw returns one of the names, or all of them with -all.
-func draw(t *testing.T, names []string) []string {
+// draw returns n of the values, or all of them with -all.
+func draw[T any](t *testing.T, n int, values []T) []T {
 	t.Helper()
 	if *all {
-		return names
+		return values
 	}
-	return []string{names[rand.New(rand.NewPCG(drawnSeed(t), 0)).IntN(len(names))]}
+	drawn := slices.Clone(values)
+	random := rand.New(rand.NewPCG(drawnSeed(t), 0))
+	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	return drawn[:n]
 }
 
 // drawnSeed returns the seed of this run.
@@ -117,9 +119,6 @@ func cutsOf(script []wire.Message) []cut {
 	return cuts
 }
 
-// total counts the cuts of all tests of this package.
-var total atomic.Int64
-
 // cutEverywhere cuts the conversation of an attempt at each place, in an attempt of its
 // own.
 func (c *cutter) cutEverywhere(t *testing.T, prepare func() attempt) {
@@ -129,13 +128,13 @@ func (c *cutter) cutEverywhere(t *testing.T, prepare func() attempt) {
 	for _, at := range cuts {
 		c.cutAt(t, at, prepare)
 		if t.Failed() {
-			t.Fatalf("cut %s", at)
+			return
 		}
 	}
 	if c.Cuts() != len(cuts) || len(cuts) == 0 {
 		t.Errorf("the proxy made %d cuts, want %d", c.Cuts(), len(cuts))
 	}
-	t.Logf("%d messages, %d cuts; %d in all so far", len(script), len(cuts), total.Add(int64(len(cuts))))
+	done.add(t, len(script), len(cuts))
 }
 
 // recordTwice returns the conversation of attempts that are not cut: the first one that
@@ -182,6 +181,11 @@ const maxDetours = 5
 // cutAt cuts one attempt. One that takes another course is not cut, and repeated.
 func (c *cutter) cutAt(t *testing.T, at cut, prepare func() attempt) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("cut %s", at)
+		}
+	}()
 	var l *listener
 	for range maxDetours {
 		a := prepare()

@@ -46,10 +46,8 @@ func newJobFixture(t *testing.T) *jobFixture {
 	f := &jobFixture{}
 	f.startProvider(t)
 	settings := e2e.CardSettings(f.providerURL)
-	f.Service = e2e.StartShop(t, nil, settings...)
-	f.cutter = newCutter(t, f.Env)
-	proxied := "ORDERS_DATABASE_URL=" + e2e.WithParameter(t, f.cutter.URL(), "pool_max_conns", "1")
-	f.cutReplica = f.StartReplica(t, append(settings, proxied)...)
+	r := startReplicas(t, settings...)
+	f.cutter, f.cutReplica, f.Service = r.cutter, r.cut, r.direct
 	var err error
 	if f.cutDB, err = postgres.Open(t.Context(), postgres.Config{URL: f.cutter.URL(), MaxConns: 1}); err != nil {
 		t.Fatal(err)

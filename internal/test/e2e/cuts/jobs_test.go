@@ -3,15 +3,12 @@ package cuts_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 )
@@ -34,21 +31,18 @@ var jobsByName = map[string]func(t *testing.T, f *jobFixture) work{
 	"clean_idempotency_records":     cleanRecords,
 	"clean_outbox":                  cleanOutbox,
 	"clean_processed_messages":      cleanMessages,
+	"reconcile":                     reconcilePage,
 	"reconcile with a late capture": reconcileLateCapture,
 	"relay":                         relay,
 	"restock":                       restock,
 	"webhook":                       webhook,
 }
 
-func TestJob_IsDoneOnceWhereverItIsCut(t *testing.T) {
-	t.Parallel()
-	for _, name := range draw(t, slices.Sorted(maps.Keys(jobsByName))) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newJobFixture(t)
-			f.cutEverywhere(t, func() attempt { return f.attempt(t, jobsByName[name]) })
-		})
-	}
+// cutJob cuts a job, and lets River run it again.
+func cutJob(t *testing.T, prepare func(t *testing.T, f *jobFixture) work) {
+	t.Helper()
+	f := newJobFixture(t)
+	f.cutEverywhere(t, func() attempt { return f.attempt(t, prepare) })
 }
 
 // attempt warms the connection up with one run of the job, and prepares another.
@@ -206,56 +200,12 @@ func cleanMessages(t *testing.T, f *jobFixture) work {
 	}
 }
 
-// reconcileLateCapture is a pass of the reconciliation, which gives back what the
-// provider captured for a payment that has failed here.
-func reconcileLateCapture(t *testing.T, f *jobFixture) work {
-	t.Helper()
-	f.foldRows = true
-	f.forgetPayments(t)
-	p := f.askToPay(t, "pm_card_declined")
-	f.settle(t, p)
-	f.captureLate(t, p)
-	reconciliation := f.reconciliation(t, p)
-	return work{
-		run: func(ctx context.Context) error {
-			for more := 1; more > 0; {
-				var err error
-				if more, err = reconciliation.Step(ctx, 100_000); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		check: func() {
-			f.wantCount(t, 1, "a refund", `SELECT count(*) FROM refund WHERE payment_id = $1`, p.ID)
-			f.wantCount(t, 1, "an event for operators", `SELECT count(*) FROM outbox WHERE type = 'payment.captured_late' AND aggregate = 'payment/' || $1::bigint`, p.ID)
-			f.settleRefunds(t)
-			if charge := f.chargeOf(t, p); charge.Count != 1 || charge.Refunded != 20000 {
-				t.Errorf("the provider has %+v, want 200.00 captured and refunded once", charge)
-			}
-		},
-	}
-}
-
-// reconciliation compares in an hour, when nothing is recent any more. It may find only
-// that the refund of the late capture, which it has just made, is still pending.
-func (f *jobFixture) reconciliation(t *testing.T, late e2e.Payment) *payment.Reconciliation {
-	t.Helper()
-	return &payment.Reconciliation{
-		Store: f.cutDB, Progress: f.cutDB, Payments: f.cutPayments, Gateway: f.cutPayments.Gateway,
-		Report: func(m payment.Mismatch) {
-			if m.Resource != fmt.Sprintf("payment/%d", late.ID) {
-				t.Errorf("reconciliation mismatch: %s: %s", m.Resource, m.Detail)
-			}
-		},
-		Now: func() time.Time { return time.Now().Add(time.Hour) },
-	}
-}
-
-// restock processes a message of the warehouse.
+// restock processes a message of the warehouse. Its product is not among those whose
+// stock may only be sold.
 func restock(t *testing.T, f *jobFixture) work {
 	t.Helper()
-	sku, message := f.newProduct(t), f.UniqueName("message")
+	sku, message := f.UniqueName("tea"), f.UniqueName("message")
+	f.MustSend(t, f.PutProductCall(t, sku, e2e.Shop, e2e.Roubles("100.00"), stockOfProduct))
 	orders := e2e.OrderService(f.cutDB)
 	return work{
 		run: func(ctx context.Context) error {

@@ -1,7 +1,6 @@
 package cuts_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -10,40 +9,44 @@ import (
 	"example.com/orders/internal/test/pg/wire"
 )
 
-// killsByDefault is how many places are drawn without -all. Each needs a process.
-const killsByDefault = 1
-
 // Nothing of the service survives. The borders of the card jobs are in the package cards,
 // that of the relay is in the package process.
 func TestCommand_TakesEffectOnceWhereverItsProcessIsKilled(t *testing.T) {
 	t.Parallel()
+	for _, route := range draw(t, 1, []string{"creditBalance", "confirmPayment"}) {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			killEverywhere(t, route)
+		})
+	}
+}
+
+// killEverywhere kills a process at each message of a command, or at one of them without
+// -all.
+func killEverywhere(t *testing.T, route string) {
+	t.Helper()
 	direct := e2e.StartShop(t, nil)
-	k := &killer{replicas: replicas{cutter: newCutter(t, direct.Env), direct: direct}, binary: e2e.BuildOrders(t)}
+	k := &killer{replicas: replicas{cutter: newCutter(t, direct.Env), direct: direct}, route: route, binary: e2e.BuildOrders(t)}
 	k.start(t)
 	script := k.recordTwice(t, func() attempt {
 		c := k.next(t)
 		return attempt{run: func() string { return k.cut.Send(t, c.WithKey(k.direct.NewKey())).Verdict() }}
 	})
-	places := cutsOf(script)
-	if !*all {
-		random := rand.New(rand.NewPCG(drawnSeed(t), 0))
-		random.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
-		places = places[:killsByDefault]
-	}
+	places := draw(t, 1, cutsOf(script))
 	for _, at := range places {
 		k.killAt(t, at)
 		if t.Failed() {
 			t.Fatalf("killed %s", at)
 		}
 	}
-	t.Logf("%d messages, %d kills", len(script), len(places))
+	t.Logf("%s: %d messages, %d kills", route, len(script), len(places))
 }
 
 // killer kills processes that run a command behind the proxy.
 type killer struct {
 	replicas
-	binary  string
-	process *e2e.Process
+	route, binary string
+	process       *e2e.Process
 }
 
 // start starts a process and finds the connection of its commands: its jobs have others.
@@ -54,7 +57,7 @@ func (k *killer) start(t *testing.T) {
 	k.cut = k.direct.ServiceOf(k.process)
 	l := &listener{}
 	k.SetHook(l.hear)
-	k.next(t).On(k.cut).MustRun(t, k.direct.NewKey())
+	k.next(t).MustRun(t, k.direct.NewKey())
 	k.SetHook(nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,16 +68,18 @@ func (k *killer) start(t *testing.T) {
 	k.conn = l.messages[i].Conn
 }
 
-func (k *killer) next(t *testing.T) e2e.Command {
+func (k *killer) next(t *testing.T) command {
 	t.Helper()
-	return k.direct.Prepare(t, "creditBalance")
+	c := effective(k.direct.Prepare(t, k.route))
+	c.Command = c.On(k.cut)
+	return c
 }
 
 // killAt kills the process of one command. The next process answers the same key.
 func (k *killer) killAt(t *testing.T, at cut) {
 	t.Helper()
 	for range maxDetours {
-		c, key := k.next(t).On(k.cut), k.direct.NewKey()
+		c, key := k.next(t), k.direct.NewKey()
 		killed := false
 		l := &listener{conn: k.conn, at: &at, kill: func() { killed = true; k.process.Kill() }}
 		k.SetHook(l.hear)
@@ -91,7 +96,8 @@ func (k *killer) killAt(t *testing.T, at cut) {
 		}
 		k.wantKnown(t, c, key, at.passed() > at.sendsCommit())
 		k.start(t)
-		k.wantOneEffect(t, c.On(k.cut), key, e2e.Reply{})
+		c.Command = c.On(k.cut)
+		k.wantDecidedOnce(t, c, key, e2e.Reply{})
 		return
 	}
 	t.Fatalf("no command was killed %s", at)
