@@ -117,7 +117,7 @@ faults: need-go ## break everything around the service, 10 seeds of each fault: 
 
 cuts: need-go ## cut the connection to PostgreSQL at every message of every command and job
 	@go build -o bin/testcluster ./internal/test/pg/cluster
-	bin/testcluster go test $(TESTFLAGS) -count=1 -v ./internal/test/e2e/cuts -all
+	bin/testcluster go test $(TESTFLAGS) -count=1 -timeout=1h -v ./internal/test/e2e/cuts -all
 
 sabotage: need-go ## take protections away; the fault run must notice each of them
 	@go build -o bin/testcluster ./internal/test/pg/cluster

@@ -11,7 +11,7 @@ import (
 // the stored response.
 func cutReplay(t *testing.T) {
 	t.Helper()
-	r := startReplicas(t)
+	r := startShop(t)
 	r.cutEverywhere(t, func() attempt {
 		r.replay(t) // warms the replica up
 		c, key, first := r.done(t)
@@ -54,7 +54,7 @@ func wantAnyOf(t *testing.T, got string, want ...string) {
 // be read.
 func cutLookup(t *testing.T, used bool) {
 	t.Helper()
-	r := startReplicas(t)
+	r := startShop(t)
 	want, state := "200", "completed"
 	if !used {
 		want, state = "404 not_found", ""

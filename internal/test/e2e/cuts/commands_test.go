@@ -21,16 +21,27 @@ type replicas struct {
 	cut, direct *e2e.Service
 }
 
-// startReplicas starts both on a database of their own. They do not log: each cut is an
-// error.
+// startReplicas starts both on a database of their own.
 func startReplicas(t *testing.T, settings ...string) replicas {
 	t.Helper()
-	quiet := func(config.Config) zerolog.Logger { return zerolog.Nop() }
-	direct := e2e.NewEnv(t).StartReplicaWithLog(t, quiet, settings...)
-	direct.StockUp(t, nil)
+	direct := startQuiet(t, e2e.NewEnv(t), settings...)
 	c := newCutter(t, direct.Env)
 	url := e2e.WithParameter(t, c.URL(), "pool_max_conns", "1")
-	return replicas{c, direct.StartReplicaWithLog(t, quiet, append(settings, "ORDERS_DATABASE_URL="+url)...), direct}
+	return replicas{c, startQuiet(t, direct.Env, append(settings, "ORDERS_DATABASE_URL="+url)...), direct}
+}
+
+// startQuiet starts a replica without a log, to which each cut would add an error.
+func startQuiet(t *testing.T, env *e2e.Env, settings ...string) *e2e.Service {
+	t.Helper()
+	return env.StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.Nop() }, settings...)
+}
+
+// startShop is startReplicas with a check of the invariants when the test ends.
+func startShop(t *testing.T, settings ...string) replicas {
+	t.Helper()
+	r := startReplicas(t, settings...)
+	r.direct.StockUp(t, nil)
+	return r
 }
 
 // command is a guarded command with what it must come to.
@@ -162,14 +173,14 @@ func (r replicas) wantDecidedOnce(t *testing.T, c command, key string, first e2e
 	if first.Verdict() == c.answer {
 		c.WantReplay(t, first, answer)
 	}
+	if n := c.RecordsSince(t); n != 1 {
+		t.Errorf("the guard stored %d records, want 1", n)
+	}
 	if c.cure != nil {
 		c.cure() // what was decided remains
 	}
 	c.WantReplay(t, answer, r.direct.Send(t, c.WithKey(key)))
 	r.wantKnown(t, c, key, true)
-	if n := c.RecordsSince(t); n != 1 {
-		t.Errorf("the guard stored %d records, want 1", n)
-	}
 }
 
 // retry sends a command until it is answered. The connections of a replica are whole

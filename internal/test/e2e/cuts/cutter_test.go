@@ -1,6 +1,6 @@
 // Package cuts_test cuts the connection to PostgreSQL at every message of a command, a
-// look-up or a job: before it, and after it, in both directions. Whatever is lost, a
-// retry must find one effect.
+// replay, a look-up or a job: before it, and after it, in both directions. Whatever is
+// lost, a retry must find one effect. Without -all, it draws what is cut, and where.
 //
 // The conversation is recorded first, so that the number of cuts grows when a command
 // gains a message. It is stable, because the replica behind the proxy has one connection
@@ -27,7 +27,7 @@ var (
 	seed = flag.Uint64("seed", 0, "draws what is cut without -all; 0 draws a seed")
 )
 
-// draw returns n of the values, or all of them with -all.
+// draw returns at most n of the values, or all of them with -all.
 func draw[T any](t *testing.T, n int, values []T) []T {
 	t.Helper()
 	if *all {
@@ -36,7 +36,7 @@ func draw[T any](t *testing.T, n int, values []T) []T {
 	drawn := slices.Clone(values)
 	random := rand.New(rand.NewPCG(drawnSeed(t), 0))
 	random.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
-	return drawn[:n]
+	return drawn[:min(n, len(drawn))]
 }
 
 // drawnSeed returns the seed of this run.
@@ -119,12 +119,15 @@ func cutsOf(script []wire.Message) []cut {
 	return cuts
 }
 
+// placesByDefault is at how many places a conversation is cut without -all.
+const placesByDefault = 30
+
 // cutEverywhere cuts the conversation of an attempt at each place, in an attempt of its
 // own.
 func (c *cutter) cutEverywhere(t *testing.T, prepare func() attempt) {
 	t.Helper()
 	script := c.recordTwice(t, prepare)
-	cuts := cutsOf(script)
+	cuts := draw(t, placesByDefault, cutsOf(script))
 	for _, at := range cuts {
 		c.cutAt(t, at, prepare)
 		if t.Failed() {
@@ -181,11 +184,7 @@ const maxDetours = 5
 // cutAt cuts one attempt. One that takes another course is not cut, and repeated.
 func (c *cutter) cutAt(t *testing.T, at cut, prepare func() attempt) {
 	t.Helper()
-	defer func() {
-		if t.Failed() {
-			t.Logf("cut %s", at)
-		}
-	}()
+	defer logFailed(t, at)
 	var l *listener
 	for range maxDetours {
 		a := prepare()
@@ -203,6 +202,14 @@ func (c *cutter) cutAt(t *testing.T, at cut, prepare func() attempt) {
 		}
 	}
 	t.Fatalf("cut %s: the attempt took another course:\n%s", at, gocmp.Diff(texts(at.script), texts(l.messages)))
+}
+
+// logFailed logs the place at which a test has failed.
+func logFailed(t *testing.T, at cut) {
+	t.Helper()
+	if t.Failed() {
+		t.Logf("cut %s", at)
+	}
 }
 
 // listener records a conversation, and cuts it.

@@ -46,7 +46,7 @@ func newJobFixture(t *testing.T) *jobFixture {
 	f := &jobFixture{}
 	f.startProvider(t)
 	settings := e2e.CardSettings(f.providerURL)
-	r := startReplicas(t, settings...)
+	r := startShop(t, settings...)
 	f.cutter, f.cutReplica, f.Service = r.cutter, r.cut, r.direct
 	var err error
 	if f.cutDB, err = postgres.Open(t.Context(), postgres.Config{URL: f.cutter.URL(), MaxConns: 1}); err != nil {

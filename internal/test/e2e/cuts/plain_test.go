@@ -33,7 +33,7 @@ var plainCommands = map[string]func(t *testing.T, s *e2e.Service) plainCommand{
 // cutPlain cuts a command without a key, and repeats it.
 func cutPlain(t *testing.T, prepare func(t *testing.T, s *e2e.Service) plainCommand) {
 	t.Helper()
-	r := startReplicas(t)
+	r := startShop(t)
 	r.cutEverywhere(t, func() attempt {
 		warm := prepare(t, r.direct)
 		wantAnyOf(t, r.cut.Send(t, warm.call).Verdict(), warm.answer)
