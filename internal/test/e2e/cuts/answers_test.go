@@ -50,6 +50,16 @@ func wantAnyOf(t *testing.T, got string, want ...string) {
 	}
 }
 
+func cutUsedKey(t *testing.T) {
+	t.Helper()
+	cutLookup(t, true)
+}
+
+func cutUnusedKey(t *testing.T) {
+	t.Helper()
+	cutLookup(t, false)
+}
+
 // cutLookup cuts a look-up of a key. It says what became of the key, or that it could not
 // be read.
 func cutLookup(t *testing.T, used bool) {

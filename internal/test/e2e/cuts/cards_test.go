@@ -42,9 +42,11 @@ func (f *jobFixture) onCardPayment(t *testing.T, path, body string) e2e.Command 
 	return c.CountedAnew(t)
 }
 
-func cutCardCommand(t *testing.T, prepare func(t *testing.T, f *jobFixture) e2e.Command) {
-	t.Helper()
-	f := newJobFixture(t)
-	r := replicas{f.cutter, f.cutReplica, f.Service}
-	r.cutCommand(t, func() command { return effective(prepare(t, f)) })
+func cutCardCommand(prepare func(t *testing.T, f *jobFixture) e2e.Command) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		f := newJobFixture(t)
+		r := replicas{f.cutter, f.cutReplica, f.Service}
+		r.cutCommand(t, func() command { return effective(prepare(t, f)) })
+	}
 }

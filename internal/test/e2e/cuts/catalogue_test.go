@@ -29,31 +29,43 @@ func TestEveryCut_LeavesOneEffect(t *testing.T) {
 func catalogue() map[string]func(t *testing.T) {
 	tests := map[string]func(t *testing.T){
 		"replay":                   cutReplay,
-		"look-up of a used key":    func(t *testing.T) { cutLookup(t, true) },
-		"look-up of an unused key": func(t *testing.T) { cutLookup(t, false) },
+		"look-up of a used key":    cutUsedKey,
+		"look-up of an unused key": cutUnusedKey,
 	}
 	for _, route := range e2e.GuardedRoutes() {
-		tests["command "+route] = func(t *testing.T) {
-			r := startShop(t)
-			r.cutCommand(t, func() command { return effective(r.direct.Prepare(t, route)) })
-		}
+		tests["command "+route] = cutRoute(route)
 	}
 	for _, refusal := range e2e.GuardedRefusals() {
-		tests["refusal "+refusal.String()] = func(t *testing.T) {
-			r := startReplicas(t) // refusals are prepared by SQL, which breaks invariants
-			r.cutCommand(t, func() command { return refused(r.direct.PrepareRefusal(t, refusal)) })
-		}
+		tests["refusal "+refusal.String()] = cutRefusal(refusal)
 	}
 	for name, prepare := range cardCommands {
-		tests["command "+name] = func(t *testing.T) { cutCardCommand(t, prepare) }
+		tests["command "+name] = cutCardCommand(prepare)
 	}
 	for name, prepare := range plainCommands {
-		tests["command without a key "+name] = func(t *testing.T) { cutPlain(t, prepare) }
+		tests["command without a key "+name] = cutPlain(prepare)
 	}
 	for name, prepare := range jobsByName {
-		tests["job "+name] = func(t *testing.T) { cutJob(t, prepare) }
+		tests["job "+name] = cutJob(prepare)
 	}
 	return tests
+}
+
+func cutRoute(route string) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		r := startShop(t)
+		r.cutCommand(t, func() command { return effective(r.direct.Prepare(t, route)) })
+	}
+}
+
+// cutRefusal does not check the invariants: the SQL that prepares some refusals breaks
+// them.
+func cutRefusal(refusal e2e.RefusalName) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		r := startReplicas(t)
+		r.cutCommand(t, func() command { return refused(r.direct.PrepareRefusal(t, refusal)) })
+	}
 }
 
 // done is what the tests have cut.

@@ -39,10 +39,12 @@ var jobsByName = map[string]func(t *testing.T, f *jobFixture) work{
 }
 
 // cutJob cuts a job, and lets River run it again.
-func cutJob(t *testing.T, prepare func(t *testing.T, f *jobFixture) work) {
-	t.Helper()
-	f := newJobFixture(t)
-	f.cutEverywhere(t, func() attempt { return f.attempt(t, prepare) })
+func cutJob(prepare func(t *testing.T, f *jobFixture) work) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		f := newJobFixture(t)
+		f.cutEverywhere(t, func() attempt { return f.attempt(t, prepare) })
+	}
 }
 
 // attempt warms the connection up with one run of the job, and prepares another.

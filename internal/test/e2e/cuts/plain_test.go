@@ -31,26 +31,34 @@ var plainCommands = map[string]func(t *testing.T, s *e2e.Service) plainCommand{
 }
 
 // cutPlain cuts a command without a key, and repeats it.
-func cutPlain(t *testing.T, prepare func(t *testing.T, s *e2e.Service) plainCommand) {
+func cutPlain(prepare func(t *testing.T, s *e2e.Service) plainCommand) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		r := startShop(t)
+		r.cutEverywhere(t, func() attempt {
+			warm := prepare(t, r.direct)
+			wantAnyOf(t, r.cut.Send(t, warm.call).Verdict(), warm.answer)
+			c := prepare(t, r.direct)
+			r.awaitIdle(t)
+			return r.plainAttempt(t, c)
+		})
+	}
+}
+
+// plainAttempt is a command and its repetitions.
+func (r replicas) plainAttempt(t *testing.T, c plainCommand) attempt {
 	t.Helper()
-	r := startShop(t)
-	r.cutEverywhere(t, func() attempt {
-		warm := prepare(t, r.direct)
-		wantAnyOf(t, r.cut.Send(t, warm.call).Verdict(), warm.answer)
-		c := prepare(t, r.direct)
-		r.awaitIdle(t)
-		var first e2e.Reply
-		return attempt{
-			run: func() string {
-				first = r.cut.Send(t, c.call)
-				return first.Verdict()
-			},
-			resolve: func(at cut, _ string) {
-				wantOutcome(t, at, first, c.answer)
-				r.wantRepeatable(t, c, first.Verdict() == c.answer || at.passed() > at.sendsCommit())
-			},
-		}
-	})
+	var first e2e.Reply
+	return attempt{
+		run: func() string {
+			first = r.cut.Send(t, c.call)
+			return first.Verdict()
+		},
+		resolve: func(at cut, _ string) {
+			wantOutcome(t, at, first, c.answer)
+			r.wantRepeatable(t, c, first.Verdict() == c.answer || at.passed() > at.sendsCommit())
+		},
+	}
 }
 
 // wantRepeatable repeats a command, and checks that it took effect once.

@@ -22,7 +22,8 @@ func reconcilePage(t *testing.T, f *jobFixture) work {
 	reconciliation := &payment.Reconciliation{
 		Store: f.cutDB, Progress: f.cutDB, Payments: f.cutPayments, Now: time.Now,
 		Report: func(m payment.Mismatch) {
-			if reports++; m.Resource != "product/"+sku {
+			reports++
+			if m.Resource != "product/"+sku {
 				t.Errorf("reconciliation mismatch: %s: %s", m.Resource, m.Detail)
 			}
 		},

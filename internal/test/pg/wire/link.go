@@ -26,14 +26,27 @@ type link struct {
 func (l *link) forward() {
 	var directions sync.WaitGroup
 	directions.Go(func() {
-		defer l.close()
-		_ = l.forwardFrom(Client, l.client, l.server) // an error ends the link, as its end does
+		if err := l.forwardFrom(Client, l.client, l.server); errors.Is(err, errCut) {
+			l.endRequests()
+			return
+		}
+		l.close() // an error ends the link, as its end does
 	})
 	directions.Go(func() {
 		defer l.close()
 		_ = l.forwardFrom(Server, l.server, l.client)
 	})
 	directions.Wait()
+}
+
+// endRequests ends what the server receives. The link stays until the server has ended,
+// too: to close it before would be a reset, which discards what the server has not read.
+func (l *link) endRequests() {
+	if half, ok := l.server.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // the server has ended already
+		return
+	}
+	l.close()
 }
 
 func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
@@ -78,7 +91,7 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 		raw = raw[:len(raw)/2]
 	case Forward, CutAfter:
 	}
-	if _, err := to.Write(raw); err != nil {
+	if _, err := to.Write(raw); err != nil && !l.ended.Load() {
 		return err
 	}
 	if verdict == Forward {
@@ -87,7 +100,6 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	if m.From == Client {
 		reset(l.client)
 	}
-	l.close()
 	return errCut
 }
 
