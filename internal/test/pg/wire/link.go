@@ -20,33 +20,26 @@ type link struct {
 	client, server net.Conn
 	session        *session
 	ended          atomic.Bool // by a cut: nothing passes after its message, either way
+	reset          atomic.Bool // the client was sending then, and is reset
 }
 
 // forward forwards messages in both directions until one side ends.
 func (l *link) forward() {
 	var directions sync.WaitGroup
 	directions.Go(func() {
-		if err := l.forwardFrom(Client, l.client, l.server); errors.Is(err, errCut) {
-			l.endRequests()
-			return
+		_ = l.forwardFrom(Client, l.client, l.server) // an error ends the link, as its end does
+		if !l.ended.Load() {
+			l.close()
 		}
-		l.close() // an error ends the link, as its end does
 	})
 	directions.Go(func() {
-		defer l.close()
 		_ = l.forwardFrom(Server, l.server, l.client)
+		if l.reset.Load() {
+			reset(l.client)
+		}
+		l.close()
 	})
 	directions.Wait()
-}
-
-// endRequests ends what the server receives. The link stays until the server has ended,
-// too: to close it before would be a reset, which discards what the server has not read.
-func (l *link) endRequests() {
-	if half, ok := l.server.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // the server has ended already
-		return
-	}
-	l.close()
 }
 
 func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
@@ -74,7 +67,7 @@ func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
 var errCut = errors.New("cut")
 
 // pass forwards a message as the hook says. After a cut, only a client that was sending
-// is reset: a reset discards what the other side has received and not yet read.
+// is reset: a reset discards what the client has received and not yet read.
 func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	verdict := l.proxy.judge(m)
 	if l.ended.Load() {
@@ -97,10 +90,21 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	if verdict == Forward {
 		return nil
 	}
-	if m.From == Client {
-		reset(l.client)
+	return l.cut(m.From)
+}
+
+// cut ends the link at a message of one side. The server reads what has reached it, does it
+// and ends. Only then does the client see the cut: what it finds in the database from then
+// on does not change by itself.
+func (l *link) cut(from Side) error {
+	l.reset.Store(from == Client)
+	if server, ok := l.server.(interface{ CloseWrite() error }); ok {
+		_ = server.CloseWrite() // whoever still uses a side sees the error
 	}
-	return errCut
+	if from == Client {
+		return errCut
+	}
+	return nil // read on, until the server has ended
 }
 
 func (l *link) close() {
@@ -108,8 +112,8 @@ func (l *link) close() {
 	_ = l.server.Close()
 }
 
-// reset ends both sides with a reset instead of an orderly end.
-func (l *link) reset() {
+// resetBoth ends both sides with a reset instead of an orderly end.
+func (l *link) resetBoth() {
 	reset(l.client)
 	reset(l.server)
 }

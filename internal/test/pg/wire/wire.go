@@ -102,7 +102,7 @@ func (p *Proxy) Cuts() int { return int(p.cuts.Load()) }
 func (p *Proxy) CutAll() int {
 	links := p.links()
 	for _, l := range links {
-		l.reset()
+		l.resetBoth()
 	}
 	return len(links)
 }
@@ -186,7 +186,7 @@ func (p *Proxy) connect(client net.Conn) {
 	}
 	l := &link{proxy: p, client: client, server: server}
 	if !p.keep(l) {
-		l.reset()
+		l.resetBoth()
 		return
 	}
 	l.forward()
