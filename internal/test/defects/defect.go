@@ -16,7 +16,7 @@ type defect struct {
 	// repair is the commit that repaired it.
 	repair string
 	// pkg and test are the regression test at the repair, and prints is a part of the line
-	// that it prints before.
+	// that it prints before. Where only one subtest shows the defect soon, test is its name.
 	pkg, test, prints string
 	// now is the package and the name of the test today, "package.Test", if they changed.
 	now string
@@ -62,10 +62,11 @@ func defects() []defect {
 	return all
 }
 
-// whereNow returns the package and the name of the test today.
+// whereNow returns the package and the name of the test today, without the subtest.
 func (d defect) whereNow() (pkg, test string) {
 	if d.now == "" {
-		return d.pkg, d.test
+		test, _, _ = strings.Cut(d.test, "/")
+		return d.pkg, test
 	}
 	pkg, test, _ = strings.Cut(d.now, ".")
 	return pkg, test

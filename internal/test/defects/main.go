@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // page is what -markdown writes.
@@ -131,9 +132,10 @@ func (d defect) failure(output string, err error) (string, error) {
 	return trimmed(line), nil
 }
 
-// reports reports whether the output of go test -v has the verdict on a test.
+// reports reports whether the output of go test -v has the verdict on a test or a subtest.
 func reports(verdict, test, output string) bool {
-	return regexp.MustCompile(`(?m)^--- ` + verdict + `: ` + test + ` \(`).MatchString(output)
+	indented := strings.Repeat("    ", strings.Count(test, "/"))
+	return regexp.MustCompile(`(?m)^` + indented + `--- ` + verdict + `: ` + regexp.QuoteMeta(test) + ` \(`).MatchString(output)
 }
 
 // say prints progress. Nobody reads an error of the terminal.

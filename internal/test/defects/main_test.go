@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // root is where the repository begins.
@@ -19,7 +20,7 @@ const root = "../../.."
 
 func TestPage_IsWhatTheTablesSay(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(document(), string(mustRead(t, filepath.Join(root, page)))); diff != "" {
+	if diff := gocmp.Diff(document(), string(mustRead(t, filepath.Join(root, page)))); diff != "" {
 		t.Errorf("%s is out of date: run go run ./internal/test/defects -markdown (-tables +page):\n%s", page, diff)
 	}
 }
@@ -116,6 +117,17 @@ func TestShow_ShowsADefect(t *testing.T) {
 	}
 }
 
+func TestShow_RunsASubtestAlone(t *testing.T) {
+	t.Parallel()
+	const subtests = "package double\n\nimport \"testing\"\n\nfunc TestDouble(t *testing.T) {\n" +
+		"\tt.Run(\"two\", func(t *testing.T) {\n\t\tif got := Double(2); got != 4 {\n\t\t\tt.Errorf(\"doubled: %d\", got)\n\t\t}\n\t})\n" +
+		"\tt.Run(\"two again\", func(*testing.T) { panic(\"not asked for\") })\n}\n"
+	printed, err := show(t, defect{test: "TestDouble/two", prints: "doubled: 2"}, broken, repaired, subtests)
+	if err != nil || strings.Contains(printed, "not asked for") {
+		t.Errorf("error %v, printed:\n%s", err, printed)
+	}
+}
+
 func TestShow_AcceptsOnlyWhatShowsTheDefect(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -195,7 +207,7 @@ func show(t *testing.T, d defect, broken, repaired, test string) (printed string
 	commit(map[string]string{"go.mod": "module example.com/double\n\ngo 1.26\n", "double.go": broken})
 	commit(map[string]string{"double.go": repaired, "double_test.go": test})
 
-	d.name, d.pkg, d.test = "doubled", ".", "TestDouble"
+	d.name, d.pkg, d.test = "doubled", ".", cmp.Or(d.test, "TestDouble")
 	if d.repair == "" {
 		d.repair = strings.TrimSpace(mustGit(t, repository, "rev-parse", "HEAD"))
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -111,9 +112,10 @@ func testFiles(files []string) []string {
 	return found
 }
 
-// test runs one test of a package and returns what it prints.
+// test runs one test or subtest of a package and returns what it prints.
 func (t *tree) test(ctx context.Context, pkg, name string) (output string, err error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-v", "-parallel=4", "-timeout="+testTimeout, "-run=^"+name+"$", "./"+pkg)
+	only := "^" + strings.ReplaceAll(regexp.QuoteMeta(name), "/", "$/^") + "$"
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-v", "-parallel=4", "-timeout="+testTimeout, "-run="+only, "./"+pkg)
 	cmd.Dir = t.folder
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that go test ends the test, too
 	printed, err := cmd.CombinedOutput()
