@@ -31,6 +31,27 @@ var moneyDefects = []defect{
 		files: []string{"internal/core/payment/reconcile_test.go"},
 		edits: []edit{{"internal/core/payment/reconcile_test.go", "captured, listed, settled)", "captured, settled)"}},
 	},
+	{
+		name:    "charge-of-a-lost-row",
+		symptom: "After a restore, an order was paid with the charge that the provider had made for another customer.",
+		found:   inReview, repair: "7af313ec32", pkg: "internal/test/e2e/cards", test: "TestCardPayment_IsChargedWhenALostRowHadItsNumber/of_the_same_amount",
+		prints: "captured [20000], want [20000 20000]",
+		files:  []string{"internal/test/e2e/cards/restore_test.go"}, edits: readProvider,
+	},
+	{
+		name:    "refund-of-a-lost-row",
+		symptom: "After a restore, a refund counted as made because an earlier one had had its number.",
+		found:   inReview, repair: "7af313ec32", pkg: "internal/test/e2e/cards", test: "TestCardRefund_IsMadeWhenALostRowHadItsNumber",
+		prints: "refunded [5000], want 5000 twice",
+		files:  []string{"internal/test/e2e/cards/restore_test.go"}, edits: readProvider,
+	},
+	{
+		name:    "webhook-of-a-lost-row",
+		symptom: "A webhook about a payment that a restore had lost settled another one with the same number.",
+		found:   inReview, repair: "7af313ec32", pkg: "internal/test/e2e/cards", test: "TestWebhook_AboutALostRowIsIgnored",
+		prints: "order 1 is paid, want payment_processing",
+		files:  []string{"internal/test/e2e/cards/restore_test.go"}, edits: readProvider,
+	},
 }
 
 // readProvider adds what the tests of restored databases ask the double of the provider.

@@ -66,6 +66,12 @@ var operationDefects = []defect{
 		prints: "err = <nil>, want",
 		edits:  []edit{{"migrations/refused.go", "", "package migrations\n\nimport \"errors\"\n\nvar ErrBeforeFirstRelease = errors.New(\"never returned\")\n"}},
 	},
+	{
+		name:    "migration-that-deadlocks",
+		symptom: "Under load, `orders migrate up` could deadlock with commands, which left the schema dirty and every replica unready.",
+		found:   byFault, repair: "923bc4054f", pkg: "migrations", test: "TestUp_RunsAMigrationAgainThatDeadlocksWithACommand",
+		prints: "migration failed: deadlock detected",
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.
