@@ -52,6 +52,28 @@ var moneyDefects = []defect{
 		prints: "order 1 is paid, want payment_processing",
 		files:  []string{"internal/test/e2e/cards/restore_test.go"}, edits: readProvider,
 	},
+	{
+		name:    "payment-charged-twice",
+		symptom: "A settlement job that was put back charged the card a second time.",
+		found:   inReview, repair: "79df001335", pkg: "internal/test/e2e/cards", test: "TestCardPayment_IsChargedOnceWhenItsJobIsPutBack/marked_as_asked",
+		prints: "captured [20000 20000], want 20000 once",
+		files:  []string{"internal/test/e2e/cards/lostjob_test.go", "internal/dev/fakestripe/behaviour.go"},
+	},
+	{
+		name:    "refund-made-twice",
+		symptom: "A refund job that was put back refunded the card a second time.",
+		found:   inReview, repair: "79df001335", pkg: "internal/test/e2e/cards", test: "TestCardRefund_IsMadeOnceWhenItsJobIsPutBack",
+		prints: "refunded [5000 5000], want 5000 once",
+		files:  []string{"internal/test/e2e/cards/lostjob_test.go", "internal/dev/fakestripe/behaviour.go"},
+	},
+	{
+		name:    "event-of-a-restored-database",
+		symptom: "The stream dropped events of a restored database as duplicates of lost ones.",
+		found:   inReview, repair: "03e029f49d", pkg: "internal/outbox", test: "TestRelay_PublishesWhatARestoredDatabaseWrites",
+		prints: "events of 2 aggregates arrived, want 3",
+		files:  []string{"internal/outbox/restored_test.go", "internal/test/pg/pgtest.go"},
+		edits:  []edit{{"internal/outbox/restored_test.go", "db.RenewIncarnation(t.Context())", "error(nil)"}},
+	},
 }
 
 // readProvider adds what the tests of restored databases ask the double of the provider.

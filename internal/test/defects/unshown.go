@@ -65,4 +65,11 @@ var unshown = []hidden{
 		reason: "Its test calls the function that came with the repair.",
 		today:  "`TestClient_RebuildsNoIndexes`",
 	},
+	{
+		name:    "readiness-costs-connections",
+		symptom: "Whoever called the anonymous readiness route often slowed all reads down.",
+		found:   byAttack, repair: "bc5d7d678c",
+		reason: "Its test calls the type that came with the repair.",
+		today:  "`TestReadiness_IsCheckedOnceASecondWhateverTheLoad`",
+	},
 }

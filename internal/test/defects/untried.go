@@ -4,28 +4,6 @@ package main
 // to the table of its area.
 var untried = []defect{
 	{
-		name:    "event-of-a-restored-database",
-		symptom: "The stream dropped events of a restored database as duplicates of lost ones.",
-		found:   inReview, repair: "03e029f49d", pkg: "internal/outbox", test: "TestRelay_PublishesWhatARestoredDatabaseWrites",
-		prints: "want 3",
-		files:  []string{"internal/outbox/restored_test.go", "internal/test/pg/pgtest.go"},
-		edits:  []edit{{"internal/outbox/restored_test.go", "db.RenewIncarnation(t.Context())", "error(nil)"}},
-	},
-	{
-		name:    "payment-charged-twice",
-		symptom: "A settlement job that was put back charged the card a second time.",
-		found:   inReview, repair: "79df001335", pkg: "internal/test/e2e/cards", test: "TestCardPayment_IsChargedOnceWhenItsJobIsPutBack/marked_as_asked",
-		prints: "captured [20000 20000]",
-		files:  []string{"internal/test/e2e/cards/lostjob_test.go", "internal/dev/fakestripe/behaviour.go"},
-	},
-	{
-		name:    "refund-made-twice",
-		symptom: "A refund job that was put back refunded the card a second time.",
-		found:   inReview, repair: "79df001335", pkg: "internal/test/e2e/cards", test: "TestCardRefund_IsMadeOnceWhenItsJobIsPutBack",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/cards/lostjob_test.go", "internal/dev/fakestripe/behaviour.go"},
-	},
-	{
 		name:    "webhook-of-another-amount",
 		symptom: "A signed webhook of 1.00 USD about another order captured a payment of 200.00 RUB.",
 		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatDiffersFromThePaymentIsNotApplied",
@@ -132,7 +110,7 @@ var untried = []defect{
 	{
 		name:    "next-key-unknown",
 		symptom: "A problem did not say whether another attempt needs the same key or a new one.",
-		found:   inReview, repair: "c7ed2146b1", pkg: "internal/test/e2e/commands", test: "TestErrorCodes_CanAllBeReached",
+		found:   inReview, repair: "c7ed2146b1", pkg: "internal/test/e2e/commands", test: "TestErrorCodes_CanAllBeReached/out_of_stock",
 		prints: "next_key",
 		files:  []string{"internal/test/e2e/commands/errorcodes_test.go", "internal/test/e2e/http.go"},
 	},
@@ -161,19 +139,19 @@ var untried = []defect{
 		symptom: "500 orders that could not be released kept the stock of all younger ones reserved.",
 		found:   inReview, repair: "063332f26f", pkg: "internal/test/e2e/process", test: "TestJobs_BrokenOrdersDoNotFillTheBatches",
 		prints: "is released",
-		files:  []string{"internal/test/e2e/process/jobs_test.go", "internal/test/e2e/service.go"},
+		files:  []string{"internal/test/e2e/process/jobs_test.go"},
+		edits: []edit{
+			{"internal/test/e2e/process/jobs_test.go", "jobs.InOrder(e2e.OrderService(db).ReleaseExpiredReservations)", "e2e.OrderService(db).ReleaseExpiredReservations"},
+			{"internal/test/e2e/process/jobs_test.go", "_, n, err := e2e.OrderService(s.OpenStore(t)).ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10)", "n, err := e2e.OrderService(s.OpenStore(t)).ReleaseExpiredReservations(t.Context(), 10)"},
+			{"internal/test/e2e/process/jobs_test.go", "\t\"example.com/orders/internal/core/order\"\n", ""},
+		},
 	},
 	{
 		name:    "pooler",
 		symptom: "The service did not work behind pgbouncer in transaction mode.",
 		found:   byAttack, repair: "a15ac16a94", pkg: "internal/test/e2e/cards", test: "TestService_WorksBehindATransactionPooler",
 		prints: "_test.go",
-	},
-	{
-		name:    "readiness-costs-connections",
-		symptom: "Whoever called the anonymous readiness route often slowed all reads down.",
-		found:   byAttack, repair: "bc5d7d678c", pkg: "cmd/orders/app", test: "TestReadiness_IsCheckedOnceASecondWhateverTheLoad",
-		prints: "checks",
+		edits:  []edit{{"internal/test/e2e/cards/pooler_test.go", `"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")`, `"ORDERS_DATABASE_URL="+pooledURL)`}},
 	},
 	{
 		name:    "one-principal-takes-all-connections",
