@@ -15,4 +15,11 @@ var inputDefects = []defect{
 		found:   inReview, repair: "454d3637e6", pkg: "internal/idempotency", test: "TestNewScope_DiffersForDifferentParts",
 		prints: "are both the scope",
 	},
+	{
+		name:    "decline-code-too-long",
+		symptom: "A long decline code of the provider was kept as it was, and responses with it contradicted the contract.",
+		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_WithALongReasonFailsThePayment",
+		prints: "want failed because of unknown_reason",
+		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
+	},
 }

@@ -74,6 +74,20 @@ var moneyDefects = []defect{
 		files:  []string{"internal/outbox/restored_test.go", "internal/test/pg/pgtest.go"},
 		edits:  []edit{{"internal/outbox/restored_test.go", "db.RenewIncarnation(t.Context())", "error(nil)"}},
 	},
+	{
+		name:    "webhook-of-another-amount",
+		symptom: "A signed webhook of 1.00 USD about another order captured a payment of 200.00 RUB.",
+		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatDiffersFromThePaymentIsNotApplied",
+		prints: "(-before +after)",
+		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
+	},
+	{
+		name:    "refund-webhook-of-another-amount",
+		symptom: "A signed webhook about a refund of another amount decided our refund.",
+		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatDiffersFromTheRefundIsNotApplied",
+		prints: "(-before +after)",
+		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
+	},
 }
 
 // readProvider adds what the tests of restored databases ask the double of the provider.

@@ -4,20 +4,6 @@ package main
 // to the table of its area.
 var untried = []defect{
 	{
-		name:    "webhook-of-another-amount",
-		symptom: "A signed webhook of 1.00 USD about another order captured a payment of 200.00 RUB.",
-		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatDiffersFromThePaymentIsNotApplied",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
-	},
-	{
-		name:    "refund-webhook-of-another-amount",
-		symptom: "A signed webhook about a refund of another amount decided our refund.",
-		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatDiffersFromTheRefundIsNotApplied",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
-	},
-	{
 		name:    "sold-stock-brought-back",
 		symptom: "The same PUT of a product, sent again, offered ten units for sale that had been sold.",
 		found:   inReview, repair: "ebc2f25b4a", pkg: "internal/test/e2e/commands", test: "TestPutProduct_RepeatedPutNeverBringsSoldStockBack",
@@ -181,15 +167,9 @@ var untried = []defect{
 		name:    "webhook-retried-for-ever",
 		symptom: "Signed webhooks that nobody can take were answered 500 or 503, so that the provider sent them for ever.",
 		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatNobodyCanTakeIsAcknowledged",
-		prints: "want 200",
+		prints: "status 50",
 		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
-	},
-	{
-		name:    "decline-code-too-long",
-		symptom: "A long decline code of the provider broke the constraint of a column, and the payment stayed processing.",
-		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_WithALongReasonFailsThePayment",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
+		edits:  []edit{{"internal/test/e2e/webhooks/rejected_test.go", "\t\t\"no event\":                       `{\"type\": \"payment_intent.succeeded\"}`,\n", ""}}, // was 400
 	},
 	{
 		name:    "zero-refused",
@@ -235,7 +215,7 @@ var untried = []defect{
 	{
 		name:    "keys-wiped-by-an-empty-set",
 		symptom: "An empty answer of the issuer wiped good keys.",
-		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_SurviveOutageOfIssuer",
+		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_SurviveOutageOfIssuer/no_keys",
 		prints: "_test.go",
 		files:  []string{"internal/test/e2e/auth/keyfaults_test.go", "internal/test/e2e/auth/keys_test.go"},
 	},
@@ -316,7 +296,9 @@ var untried = []defect{
 		name:    "example-that-does-not-exist",
 		symptom: "The product of the examples did not exist after `make run`.",
 		found:   byAttack, repair: "c7a5ce06e3", pkg: "cmd/orders-dev", test: "TestSeed_HasWhatTheContractNames",
-		prints: "_test.go",
+		prints: "has the sku tea-earl-grey; orders-dev knows tea",
+		files:  []string{"cmd/orders-dev/seed_test.go"},
+		edits:  []edit{{"cmd/orders-dev/names.go", "", "package main\n\n// What the session that orders-dev prints names.\nconst seedCustomer, seedSeller, seedSKU = \"sber-42\", \"tea-shop\", \"tea\"\n"}},
 	},
 	{
 		name:    "arguments-ignored",
