@@ -34,7 +34,7 @@ func main() {
 	case *list:
 		listAll(os.Stdout)
 	case *all:
-		err = run(ctx, defects(), os.Stdout)
+		err = runAll(ctx, os.Stdout)
 	default:
 		err = runOne(ctx, *name, os.Stdout)
 	}
@@ -64,6 +64,23 @@ func runOne(ctx context.Context, name string, out io.Writer) error {
 		}
 	}
 	return fmt.Errorf("no defect is called %q: go run ./internal/test/defects -list names them", name)
+}
+
+// runAll shows every defect, in the order of the repairs: the compiler's cache has most
+// packages of the commit before.
+func runAll(ctx context.Context, out io.Writer) error {
+	history, err := git(ctx, ".", "rev-list", "HEAD")
+	if err != nil {
+		return err
+	}
+	return run(ctx, inOrder(defects(), history), out)
+}
+
+// inOrder returns defects in the order in which a list of commits has their repairs.
+func inOrder(all []defect, history string) []defect {
+	return slices.SortedStableFunc(slices.Values(all), func(a, b defect) int {
+		return strings.Index(history, a.repair) - strings.Index(history, b.repair)
+	})
 }
 
 // run shows defects of the repository in the working directory. It uses the same folder

@@ -183,6 +183,18 @@ func TestShow_MakesTheTestCompileBeforeTheRepair(t *testing.T) {
 	}
 }
 
+func TestInOrder_IsTheOrderOfTheRepairs(t *testing.T) {
+	t.Parallel()
+	all := []defect{{name: "old", repair: "bb"}, {name: "new", repair: "cc"}, {name: "as old", repair: "bb"}}
+	var names []string
+	for _, d := range inOrder(all, "dd00\ncc00\nbb00\naa00\n") {
+		names = append(names, d.name)
+	}
+	if want := []string{"new", "old", "as old"}; !slices.Equal(names, want) {
+		t.Errorf("the order is %q, want %q", names, want)
+	}
+}
+
 func TestNewTree_RefusesAFolderInUse(t *testing.T) {
 	t.Parallel()
 	if _, err := newTree(t.Context(), root, t.TempDir()); err == nil {
