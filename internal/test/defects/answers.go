@@ -26,4 +26,11 @@ var answerDefects = []defect{
 		found:   byTest, repair: "3fc31fcb98", pkg: "internal/adapters/out/postgres", test: "TestPaymentsAndRefundsAreOfOneMoment",
 		prints: "tx_test.go:547", now: "internal/adapters/out/postgres.TestPayments_AreReadWithTheirRefunds",
 	},
+	{
+		name:    "oldest-payment-first",
+		symptom: "Lists of payments and ledger entries did not begin with the newest, and the newest entry showed another balance than the account.",
+		found:   inReview, repair: "2a79cb9304", pkg: "internal/test/e2e/commands", test: "TestListBalanceTransactions_BeginsWithTheLastChangeOfABalance",
+		prints: "the list begins with a credit, want the payment",
+		files:  []string{"internal/test/e2e/commands/lists_test.go"},
+	},
 }

@@ -22,4 +22,17 @@ var inputDefects = []defect{
 		prints: "want failed because of unknown_reason",
 		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
 	},
+	{
+		name:    "webhook-retried-for-ever",
+		symptom: "Signed webhooks that nobody can take were refused, so that the provider sent them for ever.",
+		found:   byAttack, repair: "835d1242a0", pkg: "internal/test/e2e/webhooks", test: "TestWebhook_ThatNobodyCanTakeIsAcknowledged",
+		prints: "want 200",
+		files:  []string{"internal/test/e2e/webhooks/rejected_test.go"},
+	},
+	{
+		name:    "zero-refused",
+		symptom: "0e-1 was refused as a number that is too precise.",
+		found:   byFuzzing, repair: "ecce35278e", pkg: "internal/adapters/in/http", test: "TestCheck_ReadsEveryNotationOfZero",
+		prints: "0E-1: got , malformed_request",
+	},
 }
