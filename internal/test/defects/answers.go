@@ -33,4 +33,24 @@ var answerDefects = []defect{
 		prints: "the list begins with a credit, want the payment",
 		files:  []string{"internal/test/e2e/commands/lists_test.go"},
 	},
+	{
+		name:    "commands-on-a-standby",
+		symptom: "A service whose address led to a read-only database answered 500 and was ready.",
+		found:   byFault, repair: "9a95372fb1", pkg: "internal/test/e2e/process", test: "TestService_OnStandbyIsUnavailableAndNotReady",
+		prints: "cancelOrder: 500 internal, want 503 unavailable",
+		files:  []string{"internal/test/e2e/process/database_test.go"},
+	},
+	{
+		name:    "commands-on-a-read-only-database",
+		symptom: "A service on a database with read-only transactions answered 500 and was ready.",
+		found:   byFault, repair: "9a95372fb1", pkg: "internal/test/e2e/process", test: "TestService_WithReadOnlyTransactionsIsUnavailableAndNotReady",
+		prints: "cancelOrder: 500 internal, want 503 unavailable",
+		files:  []string{"internal/test/e2e/process/database_test.go"},
+	},
+	{
+		name:    "look-up-before-the-standby",
+		symptom: "The look-up of a key reported 201 for a command that a failover then lost.",
+		found:   byFault, repair: "1f63373f2e", pkg: "internal/test/e2e/failover", test: "TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses",
+		prints: `200 "", want 503 "outcome_unknown"`,
+	},
 }

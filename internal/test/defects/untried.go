@@ -19,12 +19,6 @@ var untried = []defect{
 		edits:  []edit{{"internal/test/e2e/commands/hoarding_test.go", "if a.Config.UnpaidOrders != limit {\n\t\tt.Fatalf(\"the default is %d, want %d\", a.Config.UnpaidOrders, limit)\n\t}\n", ""}},
 	},
 	{
-		name:    "look-up-before-the-standby",
-		symptom: "The look-up of a key reported 201 for a command that a failover then lost.",
-		found:   byFault, repair: "1f63373f2e", pkg: "internal/test/e2e/failover", test: "TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses",
-		prints: `200 "", want 503 "outcome_unknown"`,
-	},
-	{
 		name:    "look-up-of-a-running-request",
 		symptom: "The look-up of a key answered 404 while its command ran, which invited a new key and a second payment.",
 		found:   byAttack, repair: "37c0a02452", pkg: "internal/test/e2e/guard", test: "TestGetIdempotencyKey_ReportsARunningRequest/confirmPayment",
@@ -44,20 +38,6 @@ var untried = []defect{
 		found:   byFault, repair: "bec812770d", pkg: "internal/test/e2e/failover", test: "TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled",
 		prints: "want 503 outcome_unknown",
 		files:  []string{"internal/test/e2e/failover/asynchronous_test.go", "internal/test/e2e/failover/main_test.go", "internal/test/e2e/failover/synchronous_test.go"},
-	},
-	{
-		name:    "commands-on-a-standby",
-		symptom: "A service whose address led to a read-only database answered 500 and was ready.",
-		found:   byFault, repair: "9a95372fb1", pkg: "internal/test/e2e/process", test: "TestService_OnStandbyIsUnavailableAndNotReady",
-		prints: "500",
-		files:  []string{"internal/test/e2e/process/database_test.go"},
-	},
-	{
-		name:    "commands-on-a-read-only-database",
-		symptom: "A service on a database with read-only transactions answered 500 and was ready.",
-		found:   byFault, repair: "9a95372fb1", pkg: "internal/test/e2e/process", test: "TestService_WithReadOnlyTransactionsIsUnavailableAndNotReady",
-		prints: "500",
-		files:  []string{"internal/test/e2e/process/database_test.go"},
 	},
 	{
 		name:    "duplicate-without-a-share",
