@@ -94,10 +94,11 @@ func TestDocs_RunOnlyTheirOwnScripts(t *testing.T) {
 	}
 }
 
-// The library would answer 412 without a body, and 206 with a part of it.
+// The library would answer 412 without a body, and 206 with a part of it. It does so for
+// compressed files only.
 func TestDocs_LeaveConditionsAlone(t *testing.T) {
 	for name, value := range map[string]string{"If-Match": `"1"`, "Range": "bytes=0-1", "If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"} {
-		asset := get(t, newPublicAPI(t), "/docs/swagger-ui.css", http.Header{name: {value}})
+		asset := get(t, newPublicAPI(t), "/docs/swagger-ui.css", http.Header{name: {value}, "Accept-Encoding": {"gzip"}})
 		if asset.Code != http.StatusOK || asset.Body.Len() < 1000 {
 			t.Errorf("%s: status %d and %d bytes", name, asset.Code, asset.Body.Len())
 		}
