@@ -35,4 +35,19 @@ var inputDefects = []defect{
 		found:   byFuzzing, repair: "ecce35278e", pkg: "internal/adapters/in/http", test: "TestCheck_ReadsEveryNotationOfZero",
 		prints: "0E-1: got , malformed_request",
 	},
+	{
+		name:    "many-texts-of-one-cursor",
+		symptom: "Sixteen texts, and any number with line breaks, were one cursor.",
+		found:   byFuzzing, repair: "38e68cced3", pkg: "internal/adapters/in/http", test: "FuzzCursor",
+		prints: `"AAAAAAAAAAAAAAAAAAAAAB" is read as the cursor`,
+		files:  []string{"internal/adapters/in/http/fuzz_test.go"},
+	},
+	{
+		name:    "costly-body",
+		symptom: "A body of 10 000 empty objects took 47 ms to refuse.",
+		found:   byAttack, repair: "4dac6f5933", pkg: "internal/adapters/in/http", test: "TestCheck_RefusesMalformedAndAmbiguousJSON",
+		prints: "FAIL: TestCheck_RefusesMalformedAndAmbiguousJSON/10000_empty_objects",
+		files:  []string{"internal/adapters/in/http/contract_test.go"},
+		edits:  []edit{{"internal/adapters/in/http/contract_test.go", "maxValues - 1", "499"}},
+	},
 }

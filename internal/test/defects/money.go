@@ -109,6 +109,13 @@ var moneyDefects = []defect{
 		prints: "the second delivery: <nil>, want that the outcome is unknown",
 		files:  []string{"internal/test/e2e/failover/inbox_test.go"},
 	},
+	{
+		name:    "one-intent-under-two-keys",
+		symptom: "One intent that was sent under eight keys took effect eight times, and nothing in the API could prevent it.",
+		found:   inReview, repair: "53aadcd4ad", pkg: "internal/test/e2e/commands", test: "TestReference_OneOfManyKeysTakesEffect/chargeBalance_with_a_reference",
+		prints: "chargeBalance with a reference took effect 8 times, want 1",
+		files:  []string{"internal/test/e2e/commands/references_test.go", "internal/test/e2e/routes_money.go", "internal/test/e2e/routes_orders.go"},
+	},
 }
 
 // readProvider adds what the tests of restored databases ask the double of the provider.

@@ -72,6 +72,12 @@ var operationDefects = []defect{
 		found:   byFault, repair: "923bc4054f", pkg: "migrations", test: "TestUp_RunsAMigrationAgainThatDeadlocksWithACommand",
 		prints: "migration failed: deadlock detected",
 	},
+	{
+		name:    "metrics-read-the-backlog",
+		symptom: "Each scrape of the metrics read the whole backlog of events.",
+		found:   inReview, repair: "b3abd355a9", pkg: "internal/adapters/out/postgres", test: "TestOutboxBacklog_CountsALongBacklogInPart",
+		prints: "10001 events",
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.

@@ -72,4 +72,11 @@ var unshown = []hidden{
 		reason: "Its test calls the type that came with the repair.",
 		today:  "`TestReadiness_IsCheckedOnceASecondWhateverTheLoad`",
 	},
+	{
+		name:    "conditional-request-for-the-page",
+		symptom: "The reference page answered If-Match with 412, a length and no body, which broke the connection.",
+		found:   byFuzzing, repair: "81d6316d97",
+		reason: "The test of the repair asked for files that are not compressed, which have no conditions. The test of today asks for compressed ones.",
+		today:  "`TestDocs_LeaveConditionsAlone`",
+	},
 }

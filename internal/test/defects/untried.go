@@ -4,13 +4,6 @@ package main
 // to the table of its area.
 var untried = []defect{
 	{
-		name:    "one-intent-under-two-keys",
-		symptom: "One intent that was sent under eight keys took effect eight times, and nothing in the API could prevent it.",
-		found:   inReview, repair: "53aadcd4ad", pkg: "internal/test/e2e/commands", test: "TestReference_OneOfManyKeysTakesEffect/chargeBalance_with_a_reference",
-		prints: "took effect 8 times",
-		files:  []string{"internal/test/e2e/commands/references_test.go", "internal/test/e2e/routes_money.go", "internal/test/e2e/routes_orders.go"},
-	},
-	{
 		name:    "stock-held-without-money",
 		symptom: "A customer without money held all stock, and extended the reservations for ever.",
 		found:   byAttack, repair: "054bfa1385", pkg: "internal/test/e2e/commands", test: "TestHoarding_IsBounded",
@@ -116,32 +109,11 @@ var untried = []defect{
 		prints: "_test.go", from: "d443c6385b",
 	},
 	{
-		name:    "many-texts-of-one-cursor",
-		symptom: "Sixteen texts, and any number with line breaks, were one cursor.",
-		found:   byFuzzing, repair: "38e68cced3", pkg: "internal/adapters/in/http", test: "FuzzCursor",
-		prints: "_test.go",
-		files:  []string{"internal/adapters/in/http/fuzz_test.go"},
-	},
-	{
-		name:    "costly-body",
-		symptom: "A body of 10 000 empty objects took 47 ms to refuse.",
-		found:   byAttack, repair: "4dac6f5933", pkg: "internal/adapters/in/http", test: "TestCheck_RefusesMalformedAndAmbiguousJSON",
-		prints: "FAIL: TestCheck_RefusesMalformedAndAmbiguousJSON/501_values",
-		files:  []string{"internal/adapters/in/http/contract_test.go"},
-		edits:  []edit{{"internal/adapters/in/http/contract_test.go", "maxValues - 1", "499"}},
-	},
-	{
 		name:    "unknown-query-parameter",
 		symptom: "A misspelled filter was ignored and showed everything; of two values the service chose one.",
 		found:   inReview, repair: "8fdfba1fff", pkg: "internal/test/e2e/guard", test: "TestGuard_RefusesAQueryUnderTheKey",
 		prints: "_test.go",
 		files:  []string{"internal/test/e2e/guard/reuse_test.go"},
-	},
-	{
-		name:    "conditional-request-for-the-page",
-		symptom: "The reference page answered If-Match with 412, a length and no body, which broke the connection.",
-		found:   byFuzzing, repair: "81d6316d97", pkg: "internal/adapters/in/http", test: "TestDocs_LeaveConditionsAlone",
-		prints: "_test.go",
 	},
 	{
 		name:    "keys-behind-a-redirect",
@@ -178,14 +150,6 @@ var untried = []defect{
 		prints: "_test.go",
 	},
 	{
-		name:    "personal-data-in-the-log",
-		symptom: "The log repeated methods, subjects and request ids with personal data.",
-		found:   byAttack, repair: "e4c10b9342", pkg: "internal/adapters/in/http", test: "TestLog_RepeatsNoRequestIDWithACardNumber",
-		prints: "_test.go",
-		files:  []string{"internal/adapters/in/http/log_test.go"},
-		edits:  []edit{{"internal/adapters/in/http/principal.go", "", "package httpapi\n\nfunc loggedPrincipal(subject string) string { return subject }\n"}},
-	},
-	{
 		name:    "connections-without-a-bound",
 		symptom: "Whoever opened connections without end used up the files of the process.",
 		found:   byAttack, repair: "57ff8d85d4", pkg: "internal/test/e2e/limits", test: "TestConnections_BeyondTheLimitWait",
@@ -197,12 +161,6 @@ var untried = []defect{
 		found:   byFault, repair: "6ae26f49f6", pkg: "internal/test/e2e/process", test: "TestMetrics_SurviveTheDatabase",
 		prints: "500",
 		files:  []string{"internal/test/e2e/process/metrics_test.go"},
-	},
-	{
-		name:    "metrics-read-the-backlog",
-		symptom: "Each scrape of the metrics read the whole backlog of events.",
-		found:   inReview, repair: "b3abd355a9", pkg: "internal/adapters/out/postgres", test: "TestOutboxBacklog_CountsALongBacklogInPart",
-		prints: "10001",
 	},
 	{
 		name:    "reconciliation-of-one-replica",
