@@ -41,4 +41,11 @@ var livenessDefects = []defect{
 		found:   byFault, repair: "a02ee7084f", pkg: "internal/adapters/out/postgres", test: "TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan",
 		prints: "unexpected EOF",
 	},
+	{
+		name:    "reservations-behind-other-jobs",
+		symptom: "Reservations expired and stayed, because other jobs had all workers.",
+		found:   byFault, repair: "b8a4c70a92", pkg: "internal/adapters/in/jobs", test: "TestSchedule_ReleasesReservationsWhileOtherJobsRun",
+		prints: "not within 1m0s: reservations are released",
+		files:  []string{"internal/adapters/in/jobs/jobs_test.go"},
+	},
 }

@@ -46,24 +46,11 @@ var untried = []defect{
 		files:  []string{"internal/test/e2e/commands/errorcodes_test.go", "internal/test/e2e/http.go"},
 	},
 	{
-		name:    "failed-commit-taken-for-unknown",
-		symptom: "A COMMIT that was never sent was reported as unknown, and its key stayed in doubt.",
-		found:   byTest, repair: "3fc31fcb98", pkg: "internal/adapters/out/postgres", test: "TestFailedCommitFreesTheKey",
-		prints: "_test.go", now: "internal/adapters/out/postgres.TestKey_IsFreeAfterAFailedCommit",
-	},
-	{
 		name:    "reads-behind-waiting-commands",
 		symptom: "While commands waited for a standby that was gone, reads got no connection and every replica became unready.",
 		found:   byFault, repair: "2f97dbfa25", pkg: "internal/test/e2e/process", test: "TestReads_GoOnWhileCommandsWaitForTheStandby",
 		prints: "_test.go",
 		files:  []string{"internal/test/e2e/process/database_test.go"},
-	},
-	{
-		name:    "reservations-behind-other-jobs",
-		symptom: "Reservations expired and stayed, because other jobs had all workers.",
-		found:   byFault, repair: "b8a4c70a92", pkg: "internal/adapters/in/jobs", test: "TestSchedule_ReleasesReservationsWhileOtherJobsRun",
-		prints: "_test.go",
-		files:  []string{"internal/adapters/in/jobs/jobs_test.go"},
 	},
 	{
 		name:    "reservations-behind-broken-orders",
