@@ -40,7 +40,7 @@ var damages = map[string]damage{
 	"a key is in a column of texts":    {"no secret is in a log or a column where it does not belong", "UPDATE product SET name = '" + canary + "'", nil},
 	"a secret is in a stored body":     {"no secret is in a log or a column where it does not belong", "UPDATE idempotency_record SET body = 'sk_test_double'", nil},
 	"an act was not audited":           {"the audit log has each act of the administrator", "DELETE FROM audit_log", actAsAdministrator},
-	"an entry of what nobody has done": {"the audit log has each act of the administrator", actsOfNobody, nil},
+	"an entry of what nobody has done": {"the audit log has each act of the administrator", actsOfNobody, knowListOrders},
 }
 
 const (
@@ -77,6 +77,9 @@ func chargeAtProvider(f *facts) {
 	f.charges = maps.Clone(f.charges)
 	f.charges["payment-of-nobody"] = fakestripe.Charge{Payment: "payment-of-nobody", Count: 1, Amount: 100, Currency: "rub"}
 }
+
+// knowListOrders lets the check count the entries, although the run may have had none.
+func knowListOrders(f *facts) { f.administrator["ListOrders"] = sent{} }
 
 func actAsAdministrator(f *facts) { f.administrator["ListOrders"] = sent{acknowledged: 1} }
 
