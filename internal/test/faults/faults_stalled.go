@@ -50,7 +50,7 @@ func startStall(t testing.TB, s *System, stopped *Replica) *stall {
 	st.ended = s.sendAside(t, stopped, st.call)
 	balance.AwaitWaiter(t)
 	stopped.Pause(t)
-	balance.Release() // the server gives the row to the stopped replica, which does not notice
+	balance.Release() // the server grants the lock to the stopped replica, which does not notice
 	e2e.Eventually(t, "the stopped replica holds the row", func() bool { return st.holds(t) })
 	s.Counters.Add("stalls in a transaction", 1)
 	return st

@@ -41,7 +41,7 @@ var habits = []choice[func(*client, operation)]{
 // command draws a command, and how the client behaves.
 func (c *client) command() { draw(c.random, habits)(c, draw(c.random, commands)(c)) }
 
-// sendPatiently does what AUTH-19 tells clients to do.
+// sendPatiently retries with the same key, as AUTH-19 asks of clients.
 func (c *client) sendPatiently(op operation) { c.finish(op) }
 
 // hangUp gives up at once, and retries.

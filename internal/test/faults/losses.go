@@ -14,8 +14,8 @@ import (
 	"example.com/orders/internal/test/history"
 )
 
-// beginAgain tells the history and the clients that another database has taken the place of
-// the one that they knew since begun, and lacks its last commits. What was acknowledged
+// beginAgain records that another database has taken the place of the one before, since
+// begun, and lacks its last commits. What was acknowledged
 // until now may be lost, and nothing else.
 func (l *Load) beginAgain(begun time.Duration) {
 	l.t.Helper()

@@ -7,8 +7,8 @@ type Options struct {
 	// Balances are those of the accounts when the history began, in the smallest unit.
 	// Missing ones are 0. They are not needed if the ledger is known.
 	Balances map[string]int64
-	// Ledger are the entries at the end of the run, as [LoadLedger] returns them. It gives
-	// the changes of each account their order, and settles which unknown operations took
+	// Ledger are the entries at the end of the run, as [LoadLedger] returns them. It has
+	// the order of the changes of each account, and settles which unknown operations took
 	// effect. Without it, the checker searches for an order, and every change of an
 	// account has to be in the history. Empty is not nil: there are no entries.
 	Ledger []Entry

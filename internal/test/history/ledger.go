@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// place gives the operations of an account their entries. The ledger is the final
+// place assigns the entries of an account to its operations. The ledger is the final
 // truth: an unknown operation with an entry has happened, and one without never did. So
 // the search has nothing left to guess but where refusals and reads belong.
 func place(operations []accountOperation, entries []Entry) ([]accountOperation, []Violation) {

@@ -44,7 +44,7 @@ func startShop(t *testing.T, settings ...string) replicas {
 	return r
 }
 
-// command is a guarded command with what it must come to.
+// command is a guarded command with the outcome that it must have.
 type command struct {
 	e2e.Command
 	// answer is the verdict of the response once the command is decided.

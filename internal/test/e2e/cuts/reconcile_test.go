@@ -52,7 +52,7 @@ func (f *jobFixture) beginPassAt(t *testing.T, check string) {
 	f.Exec(t, `UPDATE reconciliation SET position = jsonb_build_object('check', $1::text)::text, found = 0, mismatches = 0`, check)
 }
 
-// reconcileLateCapture is the last step of a pass, which gives back what the provider
+// reconcileLateCapture is the last step of a pass, which refunds what the provider
 // captured for a payment that has failed here.
 func reconcileLateCapture(t *testing.T, f *jobFixture) work {
 	t.Helper()
