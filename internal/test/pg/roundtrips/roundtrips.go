@@ -4,15 +4,11 @@
 package roundtrips
 
 import (
-	"errors"
-	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // Trip is one round trip: the statements that were sent together.
@@ -35,15 +31,11 @@ func (t Trip) Housekeeping() bool {
 
 // Proxy forwards connections to a server and records their round trips.
 type Proxy struct {
-	listener         net.Listener
-	url              string
-	network, address string // of the server
+	*pgproxy.Proxy
 
 	mu      sync.Mutex
 	trips   []Trip
 	barrier *barrier
-	open    map[net.Conn]bool // nil when the proxy is closed
-	work    sync.WaitGroup
 }
 
 // barrier lets a number of trips pass and delays later ones until it is released.
@@ -53,40 +45,11 @@ type barrier struct {
 }
 
 // Start starts a proxy on loopback for the server of databaseURL.
-func Start(databaseURL string) (*Proxy, error) {
-	cfg, err := pgx.ParseConfig(databaseURL)
-	if err != nil {
-		return nil, errors.New("the database URL cannot be read") // err may contain the password
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Listen does not wait
-	if err != nil {
-		return nil, fmt.Errorf("start the proxy: %w", err)
-	}
-	p := &Proxy{listener: listener, open: map[net.Conn]bool{}}
-	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
-	if p.url, err = redirect(databaseURL, listener.Addr().String()); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	p.work.Go(p.accept)
-	return p, nil
+func Start(databaseURL string) (_ *Proxy, err error) {
+	p := &Proxy{}
+	p.Proxy, err = pgproxy.Start(databaseURL, func(client, server net.Conn) { forward(client, server, p.record) })
+	return p, err
 }
-
-// redirect returns databaseURL with another address.
-func redirect(databaseURL, address string) (string, error) {
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		return "", errors.New("the database URL cannot be read")
-	}
-	query := u.Query()
-	query.Del("host")
-	query.Del("port")
-	query.Set("sslmode", "disable")
-	u.Host, u.RawQuery = address, query.Encode()
-	return u.String(), nil
-}
-
-// URL returns the URL that leads to the database through the proxy.
-func (p *Proxy) URL() string { return p.url }
 
 // Take returns the round trips since the last Take, without housekeeping.
 func (p *Proxy) Take() []Trip {
@@ -127,62 +90,5 @@ func (p *Proxy) record(t Trip) {
 	p.mu.Unlock()
 	if b != nil {
 		<-b.released
-	}
-}
-
-// Close ends all connections.
-func (p *Proxy) Close() error {
-	err := p.listener.Close()
-	p.mu.Lock()
-	open := p.open
-	p.open = nil
-	p.mu.Unlock()
-	for conn := range open {
-		_ = conn.Close() // ends both directions
-	}
-	p.work.Wait()
-	return err
-}
-
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		p.work.Go(func() { p.connect(client) })
-	}
-}
-
-func (p *Proxy) connect(client net.Conn) {
-	defer client.Close()                          //nolint:errcheck // the client sees the error
-	server, err := net.Dial(p.network, p.address) //nolint:noctx // the server is on this machine
-	if err != nil {
-		return
-	}
-	defer server.Close() //nolint:errcheck // as above
-	if !p.keep(client) || !p.keep(server) {
-		return
-	}
-	forward(client, server, p.record)
-	p.forget(client, server)
-}
-
-// keep adds a connection to those that Close closes. It returns false after Close.
-func (p *Proxy) keep(conn net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.open == nil {
-		return false
-	}
-	p.open[conn] = true
-	return true
-}
-
-func (p *Proxy) forget(conns ...net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, conn := range conns {
-		delete(p.open, conn)
 	}
 }

@@ -1,17 +1,13 @@
 // Package wire is a proxy for PostgreSQL that knows the messages which it forwards.
-// Tests cut a connection at any message of a conversation, stall the link, or reset it.
+// Tests cut a connection at any message of a conversation, hold messages back, or reset it.
 package wire
 
 import (
-	"errors"
-	"fmt"
 	"net"
-	"net/url"
 	"sync"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // Verdict is what the proxy does with a message.
@@ -37,56 +33,24 @@ type Hook func(Message) Verdict
 
 // Proxy forwards connections to a server.
 type Proxy struct {
-	listener         net.Listener
-	url              string
-	network, address string // of the server
-	cuts             atomic.Int64
-	work             sync.WaitGroup
+	*pgproxy.Proxy
+
+	cuts atomic.Int64
 
 	mu      sync.Mutex
 	hook    Hook
-	numbers int            // of connections so far
-	open    map[*link]bool // nil when the proxy is closed
+	numbers int // of connections so far
+	open    map[*link]bool
 	refuse  bool
-	stalled chan struct{} // closed by Resume; nil when the link is not stalled
 }
 
 // Start starts a proxy on loopback for the server of databaseURL, the first one if it
-// names several.
-func Start(databaseURL string) (*Proxy, error) {
-	cfg, err := pgx.ParseConfig(databaseURL)
-	if err != nil {
-		return nil, errors.New("the database URL cannot be read") // err may contain the password
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // Listen does not wait
-	if err != nil {
-		return nil, fmt.Errorf("start the proxy: %w", err)
-	}
-	p := &Proxy{listener: listener, open: map[*link]bool{}}
-	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
-	if p.url, err = redirect(databaseURL, listener.Addr().String()); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	p.work.Go(p.accept)
-	return p, nil
+// names several. Hooks must not block any more when it is closed.
+func Start(databaseURL string) (_ *Proxy, err error) {
+	p := &Proxy{open: map[*link]bool{}}
+	p.Proxy, err = pgproxy.Start(databaseURL, p.connect)
+	return p, err
 }
-
-// redirect returns databaseURL with another address.
-func redirect(databaseURL, address string) (string, error) {
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		return "", errors.New("the database URL cannot be read")
-	}
-	query := u.Query()
-	query.Del("host")
-	query.Del("port")
-	query.Set("sslmode", "disable")
-	u.Host, u.RawQuery = address, query.Encode()
-	return u.String(), nil
-}
-
-// URL returns the URL that leads to the database through the proxy.
-func (p *Proxy) URL() string { return p.url }
 
 // SetHook sets the hook for the messages from now on. Nil forwards all.
 func (p *Proxy) SetHook(hook Hook) {
@@ -114,25 +78,6 @@ func (p *Proxy) Refuse(refuse bool) {
 	p.refuse = refuse
 }
 
-// Stall lets no message pass until Resume, in either direction.
-func (p *Proxy) Stall() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stalled == nil {
-		p.stalled = make(chan struct{})
-	}
-}
-
-// Resume ends Stall.
-func (p *Proxy) Resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stalled != nil {
-		close(p.stalled)
-		p.stalled = nil
-	}
-}
-
 // Idle reports whether no connection waits for the server or is inside a transaction.
 func (p *Proxy) Idle() bool {
 	for _, l := range p.links() {
@@ -141,21 +86,6 @@ func (p *Proxy) Idle() bool {
 		}
 	}
 	return true
-}
-
-// Close ends all connections. Hooks must not block any more.
-func (p *Proxy) Close() error {
-	err := p.listener.Close()
-	p.Resume()
-	links := p.links()
-	p.mu.Lock()
-	p.open = nil
-	p.mu.Unlock()
-	for _, l := range links {
-		l.close()
-	}
-	p.work.Wait()
-	return err
 }
 
 func (p *Proxy) links() []*link {
@@ -168,22 +98,7 @@ func (p *Proxy) links() []*link {
 	return links
 }
 
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		p.work.Go(func() { p.connect(client) })
-	}
-}
-
-func (p *Proxy) connect(client net.Conn) {
-	server, err := net.Dial(p.network, p.address) //nolint:noctx // the server is on this machine
-	if err != nil {
-		reset(client)
-		return
-	}
+func (p *Proxy) connect(client, server net.Conn) {
 	l := &link{proxy: p, client: client, server: server}
 	if !p.keep(l) {
 		l.resetBoth()
@@ -200,7 +115,7 @@ func (p *Proxy) connect(client net.Conn) {
 func (p *Proxy) keep(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open == nil || p.refuse {
+	if p.refuse {
 		return false
 	}
 	p.numbers++
@@ -209,14 +124,8 @@ func (p *Proxy) keep(l *link) bool {
 	return true
 }
 
-// judge waits while the link is stalled, and asks the hook.
+// judge asks the hook.
 func (p *Proxy) judge(m Message) Verdict {
-	p.mu.Lock()
-	stalled := p.stalled
-	p.mu.Unlock()
-	if stalled != nil {
-		<-stalled
-	}
 	p.mu.Lock()
 	hook := p.hook
 	p.mu.Unlock()

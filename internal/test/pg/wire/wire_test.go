@@ -219,17 +219,21 @@ func TestRefuse_ResetsNewConnections(t *testing.T) {
 	exec(t, connect(t, f.URL()), "select 1")
 }
 
-func TestStall_LetsNothingPassUntilResume(t *testing.T) {
+func TestHook_ThatBlocksLetsNothingPass(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.Stall()
+	released := make(chan struct{})
+	f.SetHook(func(wire.Message) wire.Verdict {
+		<-released
+		return wire.Forward
+	})
 	ended := make(chan error, 1)
 	go func() { ended <- write(t, f.conn) }()
 	exec(t, f.direct, "select pg_sleep(0.05)") // what is not stalled ends within that time
 	if len(ended) > 0 || f.effects(t) > 0 {
 		t.Error("messages passed a stalled link")
 	}
-	f.Resume()
+	close(released)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
