@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/dev/fakestripe"
+	"example.com/orders/internal/test/e2e"
 )
 
 // damage is a change of what a settled run left behind, in SQL or among the other facts.
@@ -36,7 +37,7 @@ var damages = map[string]damage{
 	"a job was given up":               {"no job was given up", jobGivenUp, nil},
 	"a key is still locked":            {"no key is locked and no transaction left open", "SELECT pg_advisory_xact_lock(1)", nil},
 	"a key is in a log":                {"no secret is in a log or a column where it does not belong", "", func(f *facts) { f.logs += canary + "-1-1" }},
-	"a card number is in a column":     {"no secret is in a log or a column where it does not belong", "UPDATE refund SET reason = '" + cardNumber + "'", nil},
+	"a card number is in a column":     {"no secret is in a log or a column where it does not belong", "UPDATE product SET name = '" + cardNumber + "'", nil},
 	"a key is in a column of texts":    {"no secret is in a log or a column where it does not belong", "UPDATE product SET name = '" + canary + "'", nil},
 	"a secret is in a stored body":     {"no secret is in a log or a column where it does not belong", "UPDATE idempotency_record SET body = 'sk_test_double'", nil},
 	"an act was not audited":           {"the audit log has each act of the administrator", "DELETE FROM audit_log", actAsAdministrator},
@@ -119,6 +120,9 @@ func settledRun(t *testing.T) *Load {
 	l := newLoad(t, s, 1, nil)
 	stop := l.start(mostClients)
 	l.awaitDecided(3 * pause)
+	e2e.Eventually(t, "a payment is captured, which damages change", func() bool {
+		return l.Count(t, `SELECT count(*) FROM payment WHERE status = 'captured'`) > 0
+	})
 	stop()
 	l.settle()
 	return l
@@ -135,8 +139,8 @@ func (l *Load) contradictionsAfter(t *testing.T, d damage) []string {
 	defer tx.Rollback(t.Context()) //nolint:errcheck // the damage is rolled back in any case
 	f := l.facts(tx)
 	f.world = f.another()
-	if _, err := tx.Exec(t.Context(), d.sql); err != nil {
-		t.Fatal(err)
+	if tag, err := tx.Exec(t.Context(), d.sql); err != nil || d.sql != "" && tag.RowsAffected() == 0 {
+		t.Fatalf("the damage is not done: %s, %v", tag, err)
 	}
 	if d.change != nil {
 		d.change(f)
