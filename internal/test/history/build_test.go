@@ -35,6 +35,13 @@ func created(start, end int) history.Attempt { return success(start, end, "creat
 
 func reused(start, end int) history.Attempt { return success(start, end, "reused") }
 
+// bySecondLine is a success that the second line of defence reports.
+func bySecondLine(start, end int) history.Attempt {
+	a := reused(start, end)
+	a.SecondLine = true
+	return a
+}
+
 // refused is a stored refusal that says created or reused.
 func refused(start, end int, result string) history.Attempt {
 	a := at(start, end)

@@ -52,6 +52,9 @@ type Attempt struct {
 	Status  int           `json:"status,omitempty"` // 0 without a response
 	Code    string        `json:"code,omitempty"`   // of a problem document
 	Result  string        `json:"result,omitempty"` // the header Idempotency-Result
+	// SecondLine says that the response is no replay of a record, and reports the effect of
+	// an earlier attempt: the second line of defence found it.
+	SecondLine bool `json:"second_line,omitempty"`
 	// Response is a hash of what a replay repeats: status, body, Location, Content-Type.
 	Response string `json:"response,omitempty"`
 	// Effect names the resource in the body of a success, such as "order 17". It is the

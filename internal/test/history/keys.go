@@ -18,7 +18,7 @@ func checkKeys(attempts []Attempt, limit time.Duration) []Violation {
 	ids, ofKey := groupBy(keyed, Attempt.ID, ID.compare)
 	for _, id := range ids {
 		eras := f.split(ofKey[id])
-		wrong := checkAnswers(ofKey[id])
+		wrong := append(checkAnswers(ofKey[id]), checkRecord(ofKey[id])...)
 		for _, era := range eras {
 			wrong = append(wrong, checkEra(era)...)
 		}
@@ -59,6 +59,19 @@ func checkOthers(attempts []Attempt) []Violation {
 		if a.inProgress() && !slices.ContainsFunc(attempts, holder) {
 			found = append(found, Violation{Rule: ProgressOfAnother, Detail: fmt.Sprintf("nothing runs between %s and %s",
 				rounded(a.Start), rounded(a.End))})
+		}
+	}
+	return found
+}
+
+// checkRecord checks that the second line of defence answers no attempt that ended before
+// a record of the key could expire.
+func checkRecord(attempts []Attempt) []Violation {
+	var found []Violation
+	for _, a := range filter(attempts, func(a Attempt) bool { return a.SecondLine && a.took() }) {
+		expired := func(b Attempt) bool { return b.Operation == Expiry && b.Start <= a.End }
+		if !slices.ContainsFunc(attempts, expired) {
+			found = append(found, Violation{Rule: RecordKept, Detail: "the second line of defence answers before it expired"})
 		}
 	}
 	return found

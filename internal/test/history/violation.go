@@ -19,6 +19,9 @@ const (
 	OneCreation Rule = "one creation of a key"
 	// OneResponse (I3): all stored responses of a key are equal until the record expires.
 	OneResponse Rule = "one response of a key"
+	// RecordKept (I3): an effect has its record, committed with it, until the record expires.
+	// Before, the second line of defence has nothing to answer.
+	RecordKept Rule = "an effect has its record"
 	// OneOwner (I11): an effect belongs to one key of one principal, and two principals
 	// never get one response.
 	OneOwner Rule = "one owner of an effect"
@@ -99,6 +102,9 @@ func (a Attempt) String() string {
 	}
 	add("", a.Code)
 	add("", a.Result)
+	if a.SecondLine {
+		add("", "by the second line")
+	}
 	add("response ", a.Response)
 	add("of ", a.Effect)
 	if a.Record != nil {
