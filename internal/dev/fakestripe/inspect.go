@@ -43,6 +43,24 @@ func (s *Server) Charges(ctx context.Context) (map[string]Charge, error) {
 	return byPayment, nil
 }
 
+// Intents returns how many intents were created for each payment, by its reference. A
+// second one is a second charge, or will be one when both are decided.
+func (s *Server) Intents(ctx context.Context) (map[string]int, error) {
+	rows, _ := s.pool.Query(ctx, `
+		SELECT metadata->>'orders_payment', count(*) FROM fakestripe.intent WHERE metadata ? 'orders_payment' GROUP BY 1`)
+	intents := map[string]int{}
+	var payment string
+	var n int
+	_, err := pgx.ForEachRow(rows, []any{&payment, &n}, func() error {
+		intents[payment] = n
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the intents of fakestripe: %w", err)
+	}
+	return intents, nil
+}
+
 // Webhook is one delivery of an event. An event that is sent twice has two.
 type Webhook struct {
 	EventID   string

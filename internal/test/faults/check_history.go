@@ -3,8 +3,6 @@ package faults
 import (
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/orders/internal/test/history"
 )
 
@@ -51,18 +49,4 @@ func (l *Load) checkHistory() {
 	}
 	l.Counters.Add("effects lost by a failover", len(losses))
 	l.Counters.Add("histories checked", 1)
-}
-
-// checkIntents reports payments and refunds that wait for nobody, while the jobs run (I8).
-// When the database cannot answer, the next look does.
-func (l *Load) checkIntents() {
-	l.t.Helper()
-	rows, _ := l.DB.Query(l.t.Context(), lostIntents) // CollectRows returns the error
-	lost, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err == nil {
-		l.Counters.Add("looks for lost jobs", 1)
-	}
-	for _, intent := range lost {
-		l.t.Errorf("each intent has a job (I8), but: %s has none", intent)
-	}
 }

@@ -14,7 +14,7 @@ import (
 // brokerFaults are faults of the broker and of the link to it.
 var brokerFaults = []Fault{
 	{
-		Name: "bad-broker", Number: "F14", Short: true, Strikes: 1,
+		Name: "bad-broker", Number: "F14", Short: true,
 		Needs:  Needs{BrokerLink: true},
 		Strike: strikeBroker,
 		Proof: []string{

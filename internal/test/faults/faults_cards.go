@@ -12,7 +12,7 @@ import (
 // cardlessFaults are replicas with different settings.
 var cardlessFaults = []Fault{
 	{
-		Name: "one-replica-without-cards", Number: "F16", Strikes: 1,
+		Name: "one-replica-without-cards", Number: "F16",
 		Needs:    Needs{OneWithoutCards: true},
 		Verdicts: []string{"422 payment_method_unavailable"},
 		Strike:   leaveCardsToOther,

@@ -16,14 +16,14 @@ import (
 // all replicas at once.
 var clientFaults = []Fault{
 	{
-		Name: "half-sent-requests", Number: "F11", Strikes: 1,
+		Name: "half-sent-requests", Number: "F11",
 		Strike: sendHalfRequests,
 		Proof: []string{
 			"half headers", "half bodies", "requests completed later", "requests whose client was gone",
 		},
 	},
 	{
-		Name: "two-replicas-one-key", Number: "F7", Strikes: 1,
+		Name: "two-replicas-one-key", Number: "F7",
 		Strike: sendToBothReplicas,
 		Proof:  []string{"keys sent to both replicas at once", "answers of the other replica's record"},
 	},

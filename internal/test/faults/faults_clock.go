@@ -18,7 +18,7 @@ import (
 // clockFaults are clocks that differ.
 var clockFaults = []Fault{
 	{
-		Name: "moved-clock", Number: "F8", Strikes: 1,
+		Name: "moved-clock", Number: "F8",
 		Needs:  Needs{Database: onMovableClock},
 		Strike: moveClock,
 		Proof: []string{

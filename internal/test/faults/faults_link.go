@@ -17,7 +17,7 @@ var linkFaults = []Fault{
 		Strike: resetLink, Proof: []string{"conversations cut", "connections reset", "replicas without a database", unavailableResponses},
 	},
 	{
-		Name: "link-stall", Number: "F3", Strikes: 1, Needs: Needs{Link: true},
+		Name: "link-stall", Number: "F3", Needs: Needs{Link: true},
 		Strike: stallLink, Proof: []string{"replicas without a database", unknownOutcomes},
 	},
 	{

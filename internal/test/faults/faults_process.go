@@ -24,7 +24,7 @@ var processFaults = slices.Concat(
 // replicaFaults are replicas that end.
 var replicaFaults = []Fault{
 	{
-		Name: "killed-replica", Number: "F1", Short: true, Strikes: 1,
+		Name: "killed-replica", Number: "F1", Short: true,
 		Strike: killAtEachCrashPoint,
 		Proof: []string{
 			"kills in a transaction", "kills before the provider worked", "kills after the provider worked",

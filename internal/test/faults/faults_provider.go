@@ -19,7 +19,7 @@ import (
 // providerFaults are faults of the card provider.
 var providerFaults = []Fault{
 	{
-		Name: "bad-provider", Number: "F13", Short: true, Strikes: 1,
+		Name: "bad-provider", Number: "F13", Short: true,
 		Strike: func(t testing.TB, s *System, _ *rand.Rand) {
 			t.Helper()
 			strikeProvider(t, s, func() string { return "pm_card_visa" })

@@ -11,7 +11,7 @@ import (
 // stalledFaults are replicas that stop for a while and go on as if nothing had happened.
 var stalledFaults = []Fault{
 	{
-		Name: "stalled-replica", Number: "F18", Short: true, Strikes: 1,
+		Name: "stalled-replica", Number: "F18", Short: true,
 		Needs:  Needs{Settings: []string{"ORDERS_IDEMPOTENCY_WAIT=1s"}},
 		Strike: stallInTransaction,
 		Proof: []string{
@@ -20,7 +20,7 @@ var stalledFaults = []Fault{
 		},
 	},
 	{
-		Name: "long-stalled-replica", Number: "F18", Strikes: 1,
+		Name: "long-stalled-replica", Number: "F18",
 		Needs:  Needs{Settings: []string{"ORDERS_IDEMPOTENCY_WAIT=1s"}},
 		Strike: stallEachForLong,
 		Proof:  []string{"transactions of a stalled replica that ended", "leases that moved", "rows that a stalled replica locked"},

@@ -17,7 +17,7 @@ import (
 // tokenFaults are faults of the issuer of tokens.
 var tokenFaults = []Fault{
 	{
-		Name: "bad-issuer", Number: "F12", Strikes: 1,
+		Name: "bad-issuer", Number: "F12",
 		Strike: strikeIssuer,
 		Proof:  []string{"bad answers of the issuer", "tokens refused meanwhile", "new keys found", "withdrawn keys refused"},
 	},

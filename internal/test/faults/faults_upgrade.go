@@ -16,7 +16,7 @@ import (
 // upgradeFaults replace the service while it works.
 var upgradeFaults = []Fault{
 	{
-		Name: "upgrade", Number: "F16", Strikes: 1,
+		Name: "upgrade", Number: "F16",
 		Strike: upgrade,
 		Proof: []string{
 			"starts refused on an old schema", "migrations under load", "keys decided by both versions", "replicas replaced",

@@ -32,7 +32,7 @@ const (
 func PlanOf(f Fault, seed uint64) Plan {
 	random := rand.New(rand.NewPCG(seed, 1))
 	p := Plan{Seed: seed, Clients: mostClients}
-	for range f.Strikes {
+	for range max(f.Strikes, 1) {
 		p.Strikes = append(p.Strikes, PlannedStrike{f.Name, pause + random.Int64N(pause)})
 	}
 	return p

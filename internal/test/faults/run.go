@@ -17,21 +17,22 @@ func Run(t testing.TB, p Plan) {
 	l := newLoad(t, s, p.Seed, all.Verdicts)
 	before := l.footprint()
 	random := rand.New(rand.NewPCG(p.Seed, 2*striker))
+	stopWatch := l.watch()
 	stop := l.start(p.Clients)
 	for _, strike := range p.Strikes {
 		l.awaitDecided(strike.After)
 		if f, _ := ByName(strike.Fault); f.Strike != nil {
 			f.Strike(t, s, random)
 		}
-		l.checkIntents()
 	}
 	l.awaitDecided(pause)
 	stop()
 	s.Counters.Add(unknownReplayed, replayedUnknowns(s.History.Attempts()))
 	l.settle()
+	stopWatch()
 	l.lookUpAgain()
 	l.check(all.Admits)
 	l.checkHistory()
 	l.awaitNoLeaks(before)
-	s.Counters.Require(t, all.Proof...)
+	s.Counters.Require(t, append(all.Proof, looks)...)
 }

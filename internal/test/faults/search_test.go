@@ -6,6 +6,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A plan without strikes asks for no proof, and passes whatever the fault does.
+func TestPlanOf_StrikesWithEachFault(t *testing.T) {
+	t.Parallel()
+	for _, f := range All {
+		p := PlanOf(f, 7)
+		all, err := p.union()
+		if err != nil || len(p.Strikes) == 0 || len(all.Proof) != len(f.Proof) {
+			t.Errorf("%s: the plan %s proves %q, %v", f.Name, p, all.Proof, err)
+		}
+		if f.Strike != nil && len(f.Proof) == 0 {
+			t.Errorf("%s: nothing proves that it happened", f.Name)
+		}
+	}
+}
+
 func TestShrink_KeepsWhatFails(t *testing.T) {
 	t.Parallel()
 	long := Plan{Seed: 7, Clients: 8, Strikes: []PlannedStrike{

@@ -105,6 +105,7 @@ func (c *client) send(ctx context.Context, to *Replica, op operation) history.At
 		a.Error = err.Error()
 	} else {
 		a.Status, a.Code, a.Result = reply.Status, reply.Code(), reply.Header.Get("Idempotency-Result")
+		a.SecondLine = a.Result == "reused" && !reply.Replayed()
 		a.Response = hash(http.StatusText(reply.Status), string(reply.Body), reply.Header.Get("Location"), reply.Header.Get("Content-Type"))
 		c.checkVerdict(op, reply)
 	}
@@ -175,7 +176,7 @@ func (l *Load) count(a history.Attempt, r e2e.Reply) {
 		l.Counters.Add("responses "+a.Code, 1)
 	case r.Replayed():
 		l.Counters.Add("replays", 1)
-	case a.Result == "reused":
+	case a.SecondLine:
 		l.Counters.Add("second-line answers", 1)
 	}
 }

@@ -13,13 +13,17 @@ const Patience = time.Minute
 const pause = 5 * time.Millisecond
 
 // Until waits until the condition holds. It ends the test if it has to wait for longer
-// than Patience. It counts checks and not time, so that a pause of the whole machine
+// than Patience, or when something beside it has failed meanwhile. It counts checks and not time, so that a pause of the whole machine
 // does no harm.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
+	failed := t.Failed()
 	for range Patience / pause {
 		if condition() {
 			return
+		}
+		if t.Failed() && !failed {
+			t.FailNow()
 		}
 		time.Sleep(pause)
 	}

@@ -1,0 +1,124 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
+
+	outnats "example.com/orders/internal/adapters/out/nats"
+	natstest "example.com/orders/internal/test/nats"
+)
+
+const (
+	// lookPause is the time between two looks, and lookLimit bounds one.
+	lookPause = 200 * time.Millisecond
+	lookLimit = 2 * time.Second
+	// looks counts the looks that something answered.
+	looks = "looks at what must always hold"
+)
+
+// watcher looks at what must hold at every moment, whatever breaks. Its first report ends
+// the waits of the test: a run of a broken service need not wait for what never happens.
+type watcher struct {
+	*Load
+	js jetstream.JetStream
+	// stored are the ids of the events in the stream before the sequence number next.
+	stored map[string]bool
+	next   uint64
+}
+
+// watch looks until stop is called.
+func (l *Load) watch() (stop func()) {
+	l.t.Helper()
+	w := &watcher{Load: l, js: natstest.JetStream(l.t, l.Broker), stored: map[string]bool{}, next: 1}
+	ctx, cancel := context.WithCancel(l.t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil && !w.t.Failed() {
+			w.look(ctx)
+			time.Sleep(lookPause)
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// look reports what must never be. What cannot answer now does so at a later look.
+func (w *watcher) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	for promise, find := range map[string]func(context.Context) ([]string, error){
+		"each intent has a job (I8)":                    w.lostIntents,
+		"an event is marked when it is published (I6)":  w.markedTooEarly,
+		"a payment has one intent at the provider (I7)": w.askedTwice,
+	} {
+		found, err := find(ctx)
+		if err != nil {
+			continue
+		}
+		w.Counters.Add(looks, 1)
+		for _, contradiction := range found {
+			w.t.Errorf("%s, but: %s", promise, contradiction)
+		}
+	}
+}
+
+// lostIntents returns payments and refunds that wait for nobody.
+func (w *watcher) lostIntents(ctx context.Context) ([]string, error) {
+	rows, _ := w.DB.Query(ctx, lostIntents) // CollectRows returns the error
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// markedTooEarly returns events that are marked as published and not in the stream.
+func (w *watcher) markedTooEarly(ctx context.Context) ([]string, error) {
+	rows, _ := w.DB.Query(ctx, `SELECT event_id::text FROM outbox WHERE published_at IS NOT NULL`) // as above
+	marked, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	if err := w.readStream(ctx); err != nil {
+		return nil, err
+	}
+	var early []string
+	for _, id := range marked {
+		if !w.stored[id] {
+			early = append(early, id)
+		}
+	}
+	return early, nil
+}
+
+// readStream reads the events that are new in the stream.
+func (w *watcher) readStream(ctx context.Context) error {
+	stream, err := w.js.Stream(ctx, outnats.Stream)
+	if err != nil {
+		return err
+	}
+	for last := stream.CachedInfo().State.LastSeq; w.next <= last; w.next++ {
+		message, err := stream.GetMsg(ctx, w.next)
+		if err != nil {
+			return err
+		}
+		w.stored[message.Header.Get(jetstream.MsgIDHeader)] = true
+	}
+	return nil
+}
+
+// askedTwice returns payments for which the provider has more than one intent. Two that are
+// still undecided count: both may capture.
+func (w *watcher) askedTwice(ctx context.Context) ([]string, error) {
+	intents, err := w.Provider.Intents(ctx)
+	var twice []string
+	for payment, n := range intents {
+		if n > 1 {
+			twice = append(twice, fmt.Sprintf("%s has %d", payment, n))
+		}
+	}
+	return twice, err
+}
