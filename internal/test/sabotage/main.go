@@ -15,11 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"example.com/orders/internal/test/faults"
 	"example.com/orders/internal/test/overlay"
 )
 
 // seed makes the runs of a sabotage and of the sound service alike.
-const seed = "1"
+const seed = 1
 
 // limit bounds one run, without the time that the build takes.
 const limit = time.Minute
@@ -76,20 +77,27 @@ func (s sabotage) check(ctx context.Context) (verdict string, err error) {
 	if err != nil {
 		return "", err
 	}
-	output, err := runFault(ctx, overlay.Environ(description), s.fault)
+	output, err := runPlan(ctx, overlay.Environ(description), s.plan())
 	switch {
 	case err == nil:
 		return "", errors.New("the fault run accepts it")
-	case !strings.Contains(output, "--- FAIL: TestFaults/"+s.fault):
+	case !strings.Contains(output, "--- FAIL: TestPlan"):
 		return "", fmt.Errorf("the fault run does not run: %w\n%s", err, output)
 	}
 	return firstReport(output), nil
 }
 
-// runFault builds the fault run and runs it. It returns what it prints.
-func runFault(ctx context.Context, environ []string, fault string) (output string, err error) {
+// plan returns the plan of the run. Its fault may strike more often than in a usual run.
+func (s sabotage) plan() faults.Plan {
+	fault, _ := faults.ByName(s.fault) // a test checks the names
+	fault.Strikes = max(fault.Strikes, s.strikes)
+	return faults.PlanOf(fault, seed)
+}
+
+// runPlan builds the fault run and runs a plan. It returns what it prints.
+func runPlan(ctx context.Context, environ []string, plan faults.Plan) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-v", "-timeout="+limit.String(),
-		"-run=^TestFaults$", "./internal/test/faults", "-fault="+fault, "-seed="+seed)
+		"-run=^TestPlan$", "./internal/test/faults", "-plan="+plan.String())
 	cmd.Env = environ
 	printed, err := cmd.CombinedOutput()
 	return string(printed), err

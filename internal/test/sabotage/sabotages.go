@@ -6,16 +6,98 @@ import "example.com/orders/internal/test/overlay"
 type sabotage struct {
 	name  string
 	fault string
-	edits []overlay.Edit
+	// strikes is how often the fault strikes; 0 as often as usual.
+	strikes int
+	edits   []overlay.Edit
 }
 
 const (
-	settle     = "internal/core/payment/settle_payment.go"
-	difference = "internal/core/payment/difference.go"
-	jobs       = "internal/adapters/in/jobs/settle.go"
+	keys         = "internal/adapters/out/postgres/keys.go"
+	recent       = "internal/adapters/out/postgres/recent.go"
+	productSQL   = "internal/adapters/out/postgres/dbsqlc/product.sql.go"
+	changes      = "internal/core/payment/change_balance.go"
+	settle       = "internal/core/payment/settle_payment.go"
+	difference   = "internal/core/payment/difference.go"
+	charge       = "internal/adapters/out/stripe/charge.go"
+	relay        = "internal/outbox/relay.go"
+	jobs         = "internal/adapters/in/jobs/settle.go"
+	firstRecord  = "migrations/0001_idempotency.up.sql"
+	firstPayment = "migrations/0003_payments.up.sql"
 )
 
 var sabotages = []sabotage{
+	{
+		// The index alone is not missed: the look-up of the operation comes before it.
+		name: "no unique index", fault: "none", strikes: 15,
+		edits: []overlay.Edit{
+			{File: firstPayment, Before: "UNIQUE (customer_id, created_by, idempotency_key)", After: "UNIQUE (id, created_by, idempotency_key)"},
+			{File: changes, Before: `locked.Prior != nil; repeated {`, After: `false; repeated {`},
+		},
+	},
+	{
+		name: "response stored after commit", fault: "lost-commit-answer",
+		edits: []overlay.Edit{
+			{File: keys, Before: `return t.insertRecord(ctx, rec, stored != nil)`, After: `return nil`},
+			{File: keys, Before: `	if err == nil {
+		k.recent.put(`, After: `	if err == nil && !replayed {
+		err = k.db.transact(ctx, func(ctx context.Context, t *tx) error {
+			if _, _, err := t.claimKey(ctx, c.ID); err != nil {
+				return err
+			}
+			return t.insertRecord(ctx, rec, true)
+		})
+	}
+	if err == nil {
+		k.recent.put(`},
+		},
+	},
+	{
+		name: "no provider key", fault: "bad-provider",
+		edits: []overlay.Edit{{File: charge, Before: "	params.SetIdempotencyKey(c.Payment)\n", After: ""}},
+	},
+	{
+		// A balance would not show it: the place in its ledger is unique.
+		name: "no row lock", fault: "none", strikes: 5,
+		edits: []overlay.Edit{{File: productSQL, Before: "AND ($2::bool OR seller_id = $3)\nORDER BY sku\nFOR UPDATE", After: "AND ($2::bool OR seller_id = $3)\nORDER BY sku"}},
+	},
+	{
+		// Two records of one key would not be stored: the primary key is behind the lock.
+		name: "look-up before the lock", fault: "two-replicas-one-key", strikes: 10,
+		edits: []overlay.Edit{
+			{File: firstRecord, Before: "PRIMARY KEY (scope, key)", After: "CHECK (true)"},
+			{File: keys, Before: `	err := t.load(ctx,
+		func(q *dbsqlc.Queries) (err error) {
+			locked, err = q.TryLockKey(ctx, lockID(id))
+			return err
+		},
+		findRecord(ctx, id, &stored))
+	t.now`, After: `	if err := t.load(ctx, findRecord(ctx, id, &stored)); err != nil {
+		return locked, stored, err
+	}
+	err := t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+		locked, err = q.TryLockKey(ctx, lockID(id))
+		return err
+	})
+	t.now`},
+		},
+	},
+	{
+		name: "memory never forgotten", fault: "failover-asynchronous",
+		edits: []overlay.Edit{{File: recent, Before: `found.generation == r.generation && time.Since(r.seen) < trustFor`, After: `(true || time.Since(r.seen) < trustFor)`}},
+	},
+	{
+		name: "relay marks first", fault: "bad-broker",
+		edits: []overlay.Edit{{File: relay, Before: `	acked, err := r.Publisher.Publish(leased, events)
+	return len(events), errors.Join(err, r.mark(ctx, acked))`, After: `	var ids []uuid.UUID
+	for _, e := range events {
+		ids = append(ids, e.ID)
+	}
+	if err := r.mark(ctx, ids); err != nil {
+		return 0, err
+	}
+	_, err = r.Publisher.Publish(leased, events)
+	return len(events), errors.Join(err)`}},
+	},
 	{
 		name: "asked before by the attempt", fault: "bad-provider",
 		edits: []overlay.Edit{
