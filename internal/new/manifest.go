@@ -41,7 +41,7 @@ var dropped = []string{
 	"internal/adapters/out/postgres/recent_test.go",
 	"internal/test/contract/*_test.go", "internal/test/contract/asyncapi.go",
 	"internal/test/e2e/routes_money.go", "internal/test/e2e/routes_orders.go", "internal/test/e2e/routes_products.go",
-	"internal/test/e2e/shop.go", "internal/test/e2e/calls.go", "internal/test/e2e/cards.go", "internal/test/e2e/bodies.go", "internal/test/e2e/invariants*.go",
+	"internal/test/e2e/shop.go", "internal/test/e2e/calls.go", "internal/test/e2e/cards.go", "internal/test/e2e/cardprovider.go", "internal/test/e2e/bodies.go", "internal/test/e2e/invariants*.go",
 	"internal/test/e2e/load.go", "internal/test/e2e/stream.go",
 	"internal/test/e2e/canaries/", "internal/test/e2e/cards/", "internal/test/e2e/commands/", "internal/test/e2e/cuts/", "internal/test/e2e/failover/",
 	"internal/test/e2e/generated/", "internal/test/e2e/limits/", "internal/test/e2e/process/",

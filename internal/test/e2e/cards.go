@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -34,16 +33,8 @@ const SilentProvider = "http://127.0.0.1:1"
 // jobs that charge cards.
 func StartCardShop(t testing.TB, stock Stock) *Service {
 	t.Helper()
-	provider, err := fakestripe.Open(t.Context(), fakestripe.Config{
-		DatabaseURL: pgtest.New(t), Key: StripeKey, WebhookSecret: WebhookSecret,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(provider.Close)
-	server := httptest.NewServer(provider.Handler())
-	t.Cleanup(server.Close)
-	s := StartShop(t, stock, CardSettings(server.URL)...)
+	provider := StartCardProvider(t, pgtest.New(t))
+	s := StartShop(t, stock, CardSettings(provider.URL)...)
 	s.Run(t)
 	return s
 }
@@ -68,24 +59,6 @@ func (e *Env) PaymentKey(t testing.TB, id int) string {
 func (e *Env) RefundKey(t testing.TB, id int) string {
 	t.Helper()
 	return e.text(t, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, id)
-}
-
-// BreakHangingCalls lets a provider handle a call, and breaks the connection of one that
-// hangs: the timeout of the service is longer than a test should take.
-func BreakHangingCalls(w http.ResponseWriter, r *http.Request, provider http.Handler) {
-	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
-		provider.ServeHTTP(w, r)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
-	defer cancel()
-	response := httptest.NewRecorder()
-	provider.ServeHTTP(response, r.WithContext(ctx))
-	if ctx.Err() != nil {
-		panic(http.ErrAbortHandler) // breaks the connection
-	}
-	w.WriteHeader(response.Code)
-	_, _ = w.Write(response.Body.Bytes()) // a caller that is gone calls another time
 }
 
 // CapturedByCard returns what was captured by card, as the card provider reports it: by our

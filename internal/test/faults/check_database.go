@@ -115,17 +115,25 @@ func openTransactions(ctx context.Context, f *facts) ([]string, error) {
 }
 
 // unauditedActs returns acts of the administrator without a key whose entries are fewer than
-// were acknowledged, or more than were sent.
+// were acknowledged, or more than were sent. [e2e.Violations] counts those with a key.
 func unauditedActs(ctx context.Context, f *facts) ([]string, error) {
+	entries := map[string]int{}
+	for action := range f.administrator {
+		entries[action] = 0
+	}
+	rows, _ := f.db.Query(ctx, `SELECT action, count(*) FROM audit_log WHERE actor = $1
+		AND action NOT IN ('RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance', 'AdjustStock') GROUP BY 1`, e2e.Root)
+	var action string
+	var n int
+	_, err := pgx.ForEachRow(rows, []any{&action, &n}, func() error {
+		entries[action] = n
+		return nil
+	})
 	var found []string
-	for action, acts := range f.administrator {
-		entries, err := f.texts(ctx, `SELECT id::text FROM audit_log WHERE actor = $1 AND action = $2`, e2e.Root, action)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(entries); n < acts.acknowledged || n > acts.acknowledged+acts.unknown {
+	for action, n := range entries {
+		if acts := f.administrator[action]; n < acts.acknowledged || n > acts.acknowledged+acts.unknown {
 			found = append(found, fmt.Sprintf("%s: %d entries, %d acknowledged and %d of unknown outcome", action, n, acts.acknowledged, acts.unknown))
 		}
 	}
-	return found, nil
+	return found, err
 }

@@ -41,7 +41,7 @@ var damages = map[string]damage{
 	"a key is in a column of texts":    {"no secret is in a log or a column where it does not belong", "UPDATE product SET name = '" + canary + "'", nil},
 	"a secret is in a stored body":     {"no secret is in a log or a column where it does not belong", "UPDATE idempotency_record SET body = 'sk_test_double'", nil},
 	"an act was not audited":           {"the audit log has each act of the administrator", "DELETE FROM audit_log", actAsAdministrator},
-	"an entry of what nobody has done": {"the audit log has each act of the administrator", actsOfNobody, knowListOrders},
+	"an entry of what nobody has done": {"the audit log has each act of the administrator", actsOfNobody, nil},
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 	paidByCard      = `UPDATE payment SET method = 'card', card_token = 'pm_card_visa', provider = 'stripe', status = 'captured'`
 	jobGivenUp      = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, finalized_at)
 		VALUES ('settle_payment', '{"id": 1}', 1, 1, 'payments', 'discarded', now())`
-	actsOfNobody = `INSERT INTO audit_log (actor, at, action, resource) SELECT 'root', now(), 'ListOrders', 'orders' FROM generate_series(1, 1000)`
+	actsOfNobody = `INSERT INTO audit_log (actor, at, action, resource) VALUES ('root', now(), 'GetRefund', 'order/1')`
 )
 
 // another returns the world of a run, for a test to change.
@@ -78,9 +78,6 @@ func chargeAtProvider(f *facts) {
 	f.charges = maps.Clone(f.charges)
 	f.charges["payment-of-nobody"] = fakestripe.Charge{Payment: "payment-of-nobody", Count: 1, Amount: 100, Currency: "rub"}
 }
-
-// knowListOrders lets the check count the entries, although the run may have had none.
-func knowListOrders(f *facts) { f.administrator["ListOrders"] = sent{} }
 
 func actAsAdministrator(f *facts) { f.administrator["ListOrders"] = sent{acknowledged: 1} }
 

@@ -42,6 +42,8 @@ type Needs struct {
 	BrokerLink bool
 	// OneWithoutCards lets only the first replica accept cards.
 	OneWithoutCards bool
+	// Next builds the next version of the service before the clients start.
+	Next bool
 	// Settings are settings of all replicas, "NAME=value" each.
 	Settings []string
 }
@@ -55,6 +57,7 @@ func (n Needs) with(other Needs) (both Needs, possible bool) {
 		Connections:     max(n.Connections, other.Connections),
 		BrokerLink:      n.BrokerLink || other.BrokerLink,
 		OneWithoutCards: n.OneWithoutCards || other.OneWithoutCards,
+		Next:            n.Next || other.Next,
 		Settings:        slices.Concat(n.Settings, other.Settings),
 	}
 	if n.Database == nil {

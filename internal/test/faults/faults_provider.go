@@ -46,7 +46,7 @@ var cards = map[string]string{
 // answering it properly.
 type misbehaviour struct {
 	name string
-	do   Hook
+	do   e2e.ProviderHook
 	// undecided says that the answer is about something else, so that it must not decide
 	// the payment.
 	undecided bool
@@ -79,7 +79,7 @@ func misbehaviourCounters() []string {
 	return names
 }
 
-func answer(status int, header http.Header) Hook {
+func answer(status int, header http.Header) e2e.ProviderHook {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		maps.Copy(w.Header(), header)
 		w.Header().Set("Content-Type", "application/json")
@@ -92,7 +92,7 @@ func answer(status int, header http.Header) Hook {
 func breakOff(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 
 // afterWork lets the double work before a hook answers.
-func afterWork(then Hook) Hook {
+func afterWork(then e2e.ProviderHook) e2e.ProviderHook {
 	return func(w http.ResponseWriter, r *http.Request, double http.Handler) {
 		work(r, double)
 		then(w, r, double)
@@ -140,7 +140,7 @@ func oneMore(number any) any {
 }
 
 // alter changes a member of what the double answers.
-func alter(member string, change func(any) any) Hook {
+func alter(member string, change func(any) any) e2e.ProviderHook {
 	return func(w http.ResponseWriter, r *http.Request, double http.Handler) {
 		response := record(r, double)
 		var body map[string]any
@@ -238,7 +238,7 @@ func strikeProvider(t testing.TB, s *System, drawCard func() string) {
 }
 
 // misbehaveOnce answers the first call about each of the payments badly.
-func misbehaveOnce(payments []*struck) Hook {
+func misbehaveOnce(payments []*struck) e2e.ProviderHook {
 	return func(w http.ResponseWriter, r *http.Request, double http.Handler) {
 		i := slices.IndexFunc(payments, func(p *struck) bool { return p.isAbout(r) })
 		if i < 0 {

@@ -1,22 +1,21 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"example.com/orders/internal/test/overlay"
 	"example.com/orders/migrations"
 )
 
 // upgradeFaults replace the service while it works.
 var upgradeFaults = []Fault{
 	{
-		Name: "upgrade", Number: "F16",
+		Name: "upgrade", Number: "F16", Needs: Needs{Next: true},
 		Strike: upgrade,
 		Proof: []string{
 			"starts refused on an old schema", "migrations under load", "keys decided by both versions", "replicas replaced",
@@ -39,7 +38,7 @@ ALTER TABLE orders DROP COLUMN fault_run;
 // version is this one with one more migration.
 func upgrade(t testing.TB, s *System, _ *rand.Rand) {
 	t.Helper()
-	before, next := s.Replicas[0].binary, buildNext(t)
+	before, next := s.Replicas[0].binary, s.Next
 	s.wantStartRefused(t, next)
 	s.migrate(t, next, "up")
 	s.replaceEach(t, next)
@@ -55,34 +54,21 @@ func buildNext(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	dir := t.TempDir()
+	added := func(direction, sql string) overlay.Edit {
+		return overlay.Edit{File: fmt.Sprintf("../../../migrations/%04d_fault_run.%s.sql", newest+1, direction), After: sql}
+	}
+	description, err := overlay.Write(dir, added("up", nextUp), added("down", nextDown))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, added := t.TempDir(), map[string]string{}
-	for direction, sql := range map[string]string{"up": nextUp, "down": nextDown} {
-		name := fmt.Sprintf("%04d_fault_run.%s.sql", newest+1, direction)
-		added[filepath.Join(strings.TrimSpace(string(root)), "migrations", name)] = filepath.Join(dir, name)
-		write(t, filepath.Join(dir, name), sql)
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": added})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
 	binary := filepath.Join(dir, "orders-next")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "example.com/orders/cmd/orders")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "example.com/orders/cmd/orders")
+	build.Env = overlay.Environ(description)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}
 	return binary
-}
-
-func write(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // wantStartRefused checks that a version does not start on a schema that is older.

@@ -34,6 +34,8 @@ type System struct {
 	Clock *Clock
 	// BrokerLink is between the replicas and the broker; nil where the fault does not need it.
 	BrokerLink *BrokerLink
+	// Next is the binary of the next version; empty where the fault does not need it.
+	Next string
 	// Keys serves the keys of the token issuer.
 	Keys     *KeyServer
 	Counters Counters
@@ -57,6 +59,9 @@ func start(t testing.TB, needs Needs) *System {
 	s.Provider = startProvider(t)
 	s.Broker = natstest.New(t)
 	binary := e2e.BuildOrders(t)
+	if needs.Next {
+		s.Next = buildNext(t)
+	}
 	for i := range s.Replicas {
 		s.Replicas[i] = s.newReplica(t, i, binary, needs)
 		s.Replicas[i].Start(t)

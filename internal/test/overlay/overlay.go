@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Edit replaces a text that occurs once in a file.
+// Edit replaces a text that occurs once in a file, or adds a file.
 type Edit struct {
-	// File is relative to the root of the repository.
+	// File is relative to the working directory. Before is empty for a file that is added.
 	File, Before, After string
 }
 
@@ -50,6 +50,10 @@ func writeDescription(path string, replace map[string]string) (string, error) {
 // apply changes the text of a file, which may have been changed already.
 func (e Edit) apply(changed map[string]string) error {
 	text, known := changed[e.File]
+	if !known && e.Before == "" {
+		changed[e.File] = e.After
+		return nil
+	}
 	if !known {
 		read, err := os.ReadFile(e.File)
 		if err != nil {

@@ -55,7 +55,7 @@ func (p *provider) holdResponses(t testing.TB) (done <-chan struct{}, release fu
 	t.Helper()
 	done, isDone := e2e.NewSignal()
 	released, release := e2e.NewSignal()
-	p.setHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+	p.SetHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
 		response := httptest.NewRecorder()
 		stub.ServeHTTP(response, r)
 		isDone()
@@ -102,7 +102,7 @@ func (p *provider) holdCalls(t testing.TB, n int64) (allOpen <-chan struct{}, re
 	allOpen, areOpen := e2e.NewSignal()
 	released, release := e2e.NewSignal()
 	var open atomic.Int64
-	p.setHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+	p.SetHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
 		defer open.Add(-1)
 		if open.Add(1) == n {
 			areOpen()

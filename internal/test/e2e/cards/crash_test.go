@@ -8,18 +8,10 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// startCrashShop starts a card shop whose jobs run in processes of their own.
-func startCrashShop(t testing.TB, stock e2e.Stock) cardShop {
-	t.Helper()
-	c := startCardShop(t, stock)
-	c.provider.setHook(e2e.BreakHangingCalls)
-	return c
-}
-
 // startCardProcess starts a process that works on the jobs of the shop.
 func (c cardShop) startCardProcess(t testing.TB, binary string) *e2e.Process {
 	t.Helper()
-	return c.StartProcess(t, binary, e2e.CardSettings(c.provider.url)...)
+	return c.StartProcess(t, binary, e2e.CardSettings(c.provider.URL)...)
 }
 
 // takeOver kills a process and starts another one. River would wait minutes before it
@@ -83,14 +75,14 @@ func (p *provider) breakCalls(t testing.TB, work func(*http.Request, http.Handle
 	t.Helper()
 	called, isCalled := e2e.NewSignal()
 	released, releaseCalls := e2e.NewSignal()
-	p.setHook(func(_ http.ResponseWriter, r *http.Request, stub http.Handler) {
+	p.SetHook(func(_ http.ResponseWriter, r *http.Request, stub http.Handler) {
 		work(r, stub)
 		isCalled()
 		waitFor(t, released)
 		panic(http.ErrAbortHandler)
 	})
 	return func() { e2e.Receive(t, called, "the provider is called") }, func() {
-		p.setHook(e2e.BreakHangingCalls)
+		p.SetHook(nil)
 		releaseCalls()
 	}
 }
@@ -101,7 +93,7 @@ func afterWrite(t testing.TB, c cardShop, s settlement) (reached, release func()
 	var job e2e.RowLock
 	called, isCalled := e2e.NewSignal()
 	locked, isLocked := e2e.NewSignal()
-	c.provider.setHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+	c.provider.SetHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
 		isCalled()
 		waitFor(t, locked)
 		stub.ServeHTTP(w, r)
@@ -116,7 +108,7 @@ func afterWrite(t testing.TB, c cardShop, s settlement) (reached, release func()
 	return reached, func() {
 		job.KillWaiters(t) // PostgreSQL would finish the statement of a client that is gone
 		job.Release()
-		c.provider.setHook(e2e.BreakHangingCalls)
+		c.provider.SetHook(nil)
 	}
 }
 
@@ -153,7 +145,7 @@ func TestCardPayment_IsChargedOnceWhenProcessIsKilled(t *testing.T) {
 		for cardToken, status := range map[string]string{"pm_card_visa": "captured", "pm_card_declined": "failed"} {
 			t.Run(name+" with "+cardToken, func(t *testing.T) {
 				t.Parallel()
-				c := startCrashShop(t, e2e.Stock{"tea": 5})
+				c := startCardShop(t, e2e.Stock{"tea": 5})
 				o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
 				p := c.MustPayByCard(t, o.ID, cardToken)
 				s := settlement{"settle_payment", o.ID, func() string { return awaitSettled(t, c.Service, p).Status }}
@@ -171,7 +163,7 @@ func TestCardRefund_IsMadeOnceWhenProcessIsKilled(t *testing.T) {
 		for cardToken, status := range map[string]string{"pm_card_visa": "succeeded", "pm_refund_fail": "failed"} {
 			t.Run(name+" with "+cardToken, func(t *testing.T) {
 				t.Parallel()
-				c := startCrashShop(t, e2e.Stock{"tea": 5})
+				c := startCardShop(t, e2e.Stock{"tea": 5})
 				payer := c.startCardProcess(t, binary)
 				o, _ := mustBuyByCard(t, c.Service, "tea", 2, cardToken)
 				payer.Kill()

@@ -29,18 +29,18 @@ func TestSettlement_TakesItsKeyNowhereElse(t *testing.T) {
 	t.Parallel()
 	c := startCardShop(t, e2e.Stock{"tea": 5})
 	thief, stolen := startThief(t)
-	c.provider.setHook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+	c.provider.SetHook(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		http.Redirect(w, r, thief+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	p := c.MustPayByCard(t, c.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
-	log := c.runWithLog(t, c.provider.url)
+	log := c.runWithLog(t, c.provider.URL)
 	c.awaitFailedAttempt(t, p)
 	if n := stolen.Load(); n != 0 {
 		t.Errorf("%d requests followed the redirect", n)
 	}
 	c.wantHidden(t, log, thief)
 
-	c.provider.hook.Store(nil) // the provider answers itself
+	c.provider.SetHook(nil) // the provider answers itself
 	if got := awaitSettled(t, c.Service, p).Status; got != "captured" {
 		t.Errorf("after the redirects the payment is %s, want captured", got)
 	}
@@ -93,7 +93,7 @@ func (c cardShop) wantHidden(t testing.TB, log *e2e.Buffer, address string) {
 	}
 	host := strings.TrimPrefix(address, "http://")
 	for place, text := range places {
-		for _, secret := range []string{host, c.provider.url, "://", "/v1/", e2e.StripeKey, e2e.WebhookSecret} {
+		for _, secret := range []string{host, c.provider.URL, "://", "/v1/", e2e.StripeKey, e2e.WebhookSecret} {
 			if strings.Contains(text, secret) {
 				t.Errorf("%q is in %s: %s", secret, place, text)
 			}

@@ -39,7 +39,7 @@ func TestCardPayment_CapturedAfterItFailedIsGivenBackOnce(t *testing.T) {
 			c.Run(t)
 			o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
 			failed := awaitSettled(t, c.Service, c.MustPayByCard(t, o.ID, "pm_card_declined"))
-			c.provider.charge(t, failed, c.PaymentKey(t, failed.ID), 20000, c.NewKey())
+			c.provider.Capture(t, failed, c.PaymentKey(t, failed.ID), 20000, c.NewKey())
 
 			learn(t, c)
 

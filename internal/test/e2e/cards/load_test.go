@@ -103,7 +103,7 @@ func TestCardPayments_SurviveKillsUnderLoad(t *testing.T) {
 	t.Parallel()
 	const payments, kills = 60, 3
 	binary := e2e.BuildOrders(t)
-	c := startCrashShop(t, e2e.Stock{"tea": payments})
+	c := startCardShop(t, e2e.Stock{"tea": payments})
 	var cardTokens []string
 	for i := range payments {
 		cardTokens = append(cardTokens, fakestripe.Tokens()[i%len(fakestripe.Tokens())])
@@ -128,13 +128,13 @@ func TestCardPayments_SurviveKillsUnderLoad(t *testing.T) {
 func (p *provider) fifthCallDone() <-chan struct{} {
 	done := make(chan struct{})
 	var calls atomic.Int64
-	p.setHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
+	p.SetHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
 		defer func() {
 			if calls.Add(1) == 5 {
 				close(done)
 			}
 		}()
-		e2e.BreakHangingCalls(w, r, stub)
+		stub.ServeHTTP(w, r)
 	})
 	return done
 }
@@ -148,7 +148,7 @@ func TestCardPayments_AreReconciledAfterRandomMix(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	c := startCrashShop(t, e2e.Stock{"tea": payments})
+	c := startCardShop(t, e2e.Stock{"tea": payments})
 	c.Run(t)
 	c.provider.sendWebhooks(t, c.Service)
 	var cardTokens []string

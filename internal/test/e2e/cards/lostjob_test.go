@@ -12,7 +12,7 @@ import (
 // returns a channel that is closed when the first one is lost.
 func (p *provider) dropResponses() <-chan struct{} {
 	dropped, isDropped := e2e.NewSignal()
-	p.setHook(func(_ http.ResponseWriter, r *http.Request, stub http.Handler) {
+	p.SetHook(func(_ http.ResponseWriter, r *http.Request, stub http.Handler) {
 		stub.ServeHTTP(httptest.NewRecorder(), r)
 		isDropped()
 		panic(http.ErrAbortHandler) // breaks the connection
@@ -25,11 +25,11 @@ func (p *provider) dropResponses() <-chan struct{} {
 func (c cardShop) runUntilLost(t *testing.T) {
 	t.Helper()
 	dropped := c.provider.dropResponses()
-	replica := c.StartReplica(t, e2e.CardSettings(c.provider.url)...)
+	replica := c.StartReplica(t, e2e.CardSettings(c.provider.URL)...)
 	stop := replica.Run(t)
 	e2e.Receive(t, dropped, "the provider has worked")
 	stop()
-	c.provider.hook.Store(nil)
+	c.provider.SetHook(nil)
 }
 
 // loseJob replaces a job by one that has not run. The provider has forgotten its keys
@@ -72,7 +72,7 @@ func TestCardPayment_IsChargedOnceWhenItsJobIsPutBack(t *testing.T) {
 func TestCardRefund_IsMadeOnceWhenItsJobIsPutBack(t *testing.T) {
 	t.Parallel()
 	c := startCardShop(t, e2e.Stock{"tea": 5})
-	stop := c.StartReplica(t, e2e.CardSettings(c.provider.url)...).Run(t)
+	stop := c.StartReplica(t, e2e.CardSettings(c.provider.URL)...).Run(t)
 	o, _ := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
 	stop()
 	r := e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "50.00"))

@@ -21,7 +21,7 @@ func TestService_WorksBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	c := startCardShop(t, e2e.Stock{"tea": 20})
 	pooledURL := pgbouncertest.Start(t, c.ServiceURL(t), serverConnections)
-	process := c.StartProcess(t, e2e.BuildOrders(t), append(e2e.CardSettings(c.provider.url),
+	process := c.StartProcess(t, e2e.BuildOrders(t), append(e2e.CardSettings(c.provider.URL),
 		"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")...)
 	pooled := c.ServiceOf(process)
 

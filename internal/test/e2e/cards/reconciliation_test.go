@@ -28,10 +28,10 @@ func TestReconciliation_FindsMismatches(t *testing.T) {
 	}
 
 	for _, p := range []e2e.Payment{chargedTwice, declined} {
-		c.provider.charge(t, p, c.PaymentKey(t, p.ID), 10000, c.NewKey())
+		c.provider.Capture(t, p, c.PaymentKey(t, p.ID), 10000, c.NewKey())
 	}
 	// The number of a payment of ours, in another database.
-	c.provider.charge(t, chargedTwice, anotherDatabases, 10000, c.NewKey())
+	c.provider.Capture(t, chargedTwice, anotherDatabases, 10000, c.NewKey())
 	c.changeAtProvider(t, otherAmount, `UPDATE fakestripe.intent SET amount = amount + 1 WHERE metadata->>'orders_payment' = $1`)
 	c.changeAtProvider(t, notCaptured, `UPDATE fakestripe.intent SET status = 'canceled' WHERE metadata->>'orders_payment' = $1`)
 	c.changeAtProvider(t, refunded, `INSERT INTO fakestripe.refund (id, intent, amount, status, failure, metadata)
@@ -73,7 +73,7 @@ const anotherDatabases = "payment-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b"
 // changeAtProvider changes the provider's database. $1 is the key of our payment.
 func (c cardShop) changeAtProvider(t testing.TB, p e2e.Payment, sql string) {
 	t.Helper()
-	if _, err := c.provider.db.Exec(t.Context(), sql, c.PaymentKey(t, p.ID)); err != nil {
+	if _, err := c.provider.DB.Exec(t.Context(), sql, c.PaymentKey(t, p.ID)); err != nil {
 		t.Fatal(err)
 	}
 }

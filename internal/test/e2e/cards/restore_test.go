@@ -13,7 +13,7 @@ import (
 func startTwoIncarnations(t *testing.T) (lost, restored cardShop) {
 	t.Helper()
 	lost = startCardShop(t, e2e.Stock{"tea": 10})
-	restored = cardShop{e2e.Start(t, e2e.CardSettings(lost.provider.url)...), lost.provider}
+	restored = cardShop{e2e.Start(t, e2e.CardSettings(lost.provider.URL)...), lost.provider}
 	restored.StockUp(t, e2e.Stock{"tea": 10})
 	lost.Run(t)
 	restored.Run(t)

@@ -52,7 +52,7 @@ func TestSettlement_ContinuesWhenItsJobIsGone(t *testing.T) {
 	c.Exec(t, `UPDATE refund SET created_at = created_at - interval '1 hour' WHERE id = $1`, r.ID)
 
 	log := &e2e.Buffer{}
-	c.StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) }, e2e.CardSettings(c.provider.url)...).Run(t)
+	c.StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) }, e2e.CardSettings(c.provider.URL)...).Run(t)
 
 	if got := awaitSettled(t, c.Service, p).Status; got != "captured" {
 		t.Errorf("the payment is %s, want captured", got)

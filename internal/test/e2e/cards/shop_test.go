@@ -28,9 +28,9 @@ type cardShop struct {
 // yet.
 func startCardShop(t testing.TB, stock e2e.Stock) cardShop {
 	t.Helper()
-	p := startProvider(t, pgtest.New(t))
+	p := &provider{e2e.StartCardProvider(t, pgtest.New(t))}
 	// Alice has more unpaid orders at once than customers may have by default.
-	s := e2e.Start(t, append(e2e.CardSettings(p.url), "ORDERS_UNPAID_ORDERS=0")...)
+	s := e2e.Start(t, append(e2e.CardSettings(p.URL), "ORDERS_UNPAID_ORDERS=0")...)
 	s.StockUp(t, stock)
 	return cardShop{s, p}
 }
@@ -93,7 +93,7 @@ func (c cardShop) wantSameMoney(t testing.TB) {
 	if diff := cmp.Diff(c.provider.chargesByPayment(t), ours); diff != "" {
 		t.Errorf("captured payments (-the provider's +ours):\n%s", diff)
 	}
-	theirRefunds := refundsByID(t, c.provider.db, `SELECT id, amount FROM fakestripe.refund WHERE status = 'succeeded' ORDER BY id`)
+	theirRefunds := refundsByID(t, c.provider.DB, `SELECT id, amount FROM fakestripe.refund WHERE status = 'succeeded' ORDER BY id`)
 	ourRefunds := refundsByID(t, c.DB, `
 		SELECT coalesce(r.external_refund_id, ''), (r.amount * 100)::bigint
 		FROM refund r JOIN payment p ON p.id = r.payment_id
@@ -133,7 +133,7 @@ func (c cardShop) reconcile(t testing.TB) []payment.Mismatch {
 		Progress: &ownPass{},
 		Report:   func(m payment.Mismatch) { found = append(found, m) },
 		Payments: &payment.Service{Store: store.Payments()},
-		Gateway:  stripe.New(stripe.Config{Key: e2e.StripeKey, URL: c.provider.url, Timeout: 4 * time.Second}),
+		Gateway:  stripe.New(stripe.Config{Key: e2e.StripeKey, URL: c.provider.URL, Timeout: 4 * time.Second}),
 		Now:      func() time.Time { return time.Now().Add(time.Hour) },
 	}
 	for more := 1; more > 0; {

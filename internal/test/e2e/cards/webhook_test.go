@@ -13,7 +13,7 @@ func TestWebhook_ThatDiffersLetsTheJobDecide(t *testing.T) {
 	c := startCardShop(t, e2e.Stock{"tea": 5})
 	answer := c.provider.refuseCalls()
 	admin := e2e.FreeAddr(t)
-	settings := append(e2e.CardSettings(c.provider.url), "ORDERS_ADMIN_ADDR="+admin)
+	settings := append(e2e.CardSettings(c.provider.URL), "ORDERS_ADMIN_ADDR="+admin)
 	process := c.ServiceOf(c.StartProcess(t, e2e.BuildOrders(t), settings...))
 	p := c.MustPayByCard(t, c.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
 

@@ -3,15 +3,11 @@ package cuts_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	outnats "example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/adapters/out/postgres"
@@ -34,18 +30,15 @@ type jobFixture struct {
 	cutDB                 *postgres.DB
 	cutPayments, payments *payment.Service
 
-	provider    *fakestripe.Server
-	providerURL string
-	providerDB  *pgxpool.Pool
-	broker      *devbroker.Broker
-	publisher   *outnats.Publisher
+	provider  *e2e.CardProvider
+	broker    *devbroker.Broker
+	publisher *outnats.Publisher
 }
 
 func newJobFixture(t *testing.T) *jobFixture {
 	t.Helper()
-	f := &jobFixture{}
-	f.startProvider(t)
-	settings := e2e.CardSettings(f.providerURL)
+	f := &jobFixture{provider: e2e.StartCardProvider(t, pgtest.New(t))}
+	settings := e2e.CardSettings(f.provider.URL)
 	r := startShop(t, settings...)
 	f.cutter, f.cutReplica, f.Service = r.cutter, r.cut, r.direct
 	var err error
@@ -53,27 +46,10 @@ func newJobFixture(t *testing.T) *jobFixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.cutDB.Close)
-	gateway := stripe.New(stripe.Config{Key: e2e.StripeKey, URL: f.providerURL, Timeout: e2e.Patience})
+	gateway := stripe.New(stripe.Config{Key: e2e.StripeKey, URL: f.provider.URL, Timeout: e2e.Patience})
 	f.cutPayments = &payment.Service{Store: f.cutDB.Payments(), Gateway: gateway}
 	f.payments = &payment.Service{Store: f.OpenStore(t).Payments(), Gateway: gateway}
 	return f
-}
-
-func (f *jobFixture) startProvider(t *testing.T) {
-	t.Helper()
-	cfg := fakestripe.Config{DatabaseURL: pgtest.New(t), Key: e2e.StripeKey, WebhookSecret: e2e.WebhookSecret}
-	var err error
-	if f.provider, err = fakestripe.Open(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.provider.Close)
-	if f.providerDB, err = pgxpool.New(t.Context(), cfg.DatabaseURL); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.providerDB.Close)
-	server := httptest.NewServer(f.provider.Handler())
-	t.Cleanup(server.Close)
-	f.providerURL = server.URL
 }
 
 // wantCount checks a number in the database.
@@ -159,25 +135,7 @@ func (f *jobFixture) chargeOf(t *testing.T, p e2e.Payment) fakestripe.Charge {
 // captureLate lets the provider capture a payment under another key than ours.
 func (f *jobFixture) captureLate(t *testing.T, p e2e.Payment) {
 	t.Helper()
-	form := url.Values{
-		"amount": {"20000"}, "currency": {"rub"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"},
-		"metadata[orders_payment]": {f.PaymentKey(t, p.ID)}, "metadata[order_id]": {strconv.Itoa(p.OrderID)},
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.providerURL+"/v1/payment_intents", strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+e2e.StripeKey)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Idempotency-Key", f.NewKey())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the provider answered %s", resp.Status)
-	}
+	f.provider.Capture(t, p, f.PaymentKey(t, p.ID), 20000, f.NewKey())
 }
 
 // charge lets the provider charge a payment, and returns the event that reports it.
@@ -203,7 +161,7 @@ func (f *jobFixture) forgetPayments(t *testing.T) {
 	t.Helper()
 	f.settleRefunds(t)
 	f.Exec(t, `UPDATE payment SET created_at = created_at - interval '100 days'`)
-	if _, err := f.providerDB.Exec(t.Context(), `TRUNCATE fakestripe.intent CASCADE`); err != nil {
+	if _, err := f.provider.DB.Exec(t.Context(), `TRUNCATE fakestripe.intent CASCADE`); err != nil {
 		t.Fatal(err)
 	}
 }
