@@ -32,7 +32,7 @@ var damages = map[string]damage{
 	"a dead letter came twice":         {"each broken message is a dead letter once", "", func(f *facts) { f.deadLetters = append(f.deadLetters, []byte("{")) }},
 	"a broken message disappeared":     {"each broken message is a dead letter once", "", breakMessage},
 	"a charge of nobody":               {"the provider charged what we captured", "", chargeAtProvider},
-	"a payment without a charge":       {"the provider charged what we captured", paidByCard, nil},
+	"a payment without a charge":       {"the provider charged what we captured", unknownCharge, nil},
 	"a payment lost its job":           {"no job was given up", "UPDATE payment SET status = 'processing' WHERE status = 'captured'", nil},
 	"a job was given up":               {"no job was given up", jobGivenUp, nil},
 	"a key is still locked":            {"no key is locked and no transaction left open", "SELECT pg_advisory_xact_lock(1)", nil},
@@ -49,7 +49,7 @@ const (
 		INSERT INTO audit_log (actor, at, action, resource, metadata)
 		VALUES ('root', now(), 'PutProduct', 'product/cup', '{"on_hand": "9", "previous_on_hand": "8"}')`
 	messageOfNobody = `INSERT INTO processed_message (source, message_id, processed_at) VALUES ('events ` + source + `', 'x', now())`
-	paidByCard      = `UPDATE payment SET method = 'card', card_token = 'pm_card_visa', provider = 'stripe', status = 'captured'`
+	unknownCharge   = `UPDATE payment SET uuid = gen_random_uuid() WHERE method = 'card' AND status = 'captured'`
 	jobGivenUp      = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, finalized_at)
 		VALUES ('settle_payment', '{"id": 1}', 1, 1, 'payments', 'discarded', now())`
 	actsOfNobody = `INSERT INTO audit_log (actor, at, action, resource) VALUES ('root', now(), 'GetRefund', 'order/1')`
@@ -117,8 +117,8 @@ func settledRun(t *testing.T) *Load {
 	l := newLoad(t, s, 1, nil)
 	stop := l.start(mostClients)
 	l.awaitDecided(3 * pause)
-	e2e.Eventually(t, "a payment is captured, which damages change", func() bool {
-		return l.Count(t, `SELECT count(*) FROM payment WHERE status = 'captured'`) > 0
+	e2e.Eventually(t, "a payment is captured by card, which damages change", func() bool {
+		return l.Count(t, `SELECT count(*) FROM payment WHERE method = 'card' AND status = 'captured'`) > 0
 	})
 	stop()
 	l.settle()
