@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	devpostgres "example.com/orders/internal/dev/postgres"
 )
@@ -131,12 +132,12 @@ func clone(t testing.TB, source string) string {
 		t.Fatal(err)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	create := "CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(source)
-	if err := administer(server, create); err != nil {
+	// A copy of the files takes half of the time of one through the log.
+	if err := administer("CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(source) + " STRATEGY file_copy"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := administer(server, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
+		if err := administer("DROP DATABASE " + quote(name) + " WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -208,17 +209,26 @@ func serverURL() (string, error) {
 	return own.server.URL("postgres"), nil
 }
 
+// administration keeps connections to the maintenance database: a new one for each statement
+// takes as long as the statement.
+var administration = sync.OnceValues(func() (*pgxpool.Pool, error) {
+	server, err := serverURL()
+	if err != nil {
+		return nil, err
+	}
+	return pgxpool.New(context.Background(), server)
+})
+
 // administer executes one statement. It does not use the context of a test, which has
 // ended when its clean-up runs.
-func administer(server, statement string) error {
+func administer(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, server)
+	pool, err := administration()
 	if err != nil {
 		return fmt.Errorf("connect to the test cluster: %w", err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // the statement has committed by itself
-	if _, err := conn.Exec(ctx, statement); err != nil {
+	if _, err := pool.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("%s: %w", statement, err)
 	}
 	return nil
