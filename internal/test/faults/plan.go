@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Plan is what a run does. It follows from a fault and a seed, or from a seed alone.
@@ -24,8 +25,10 @@ const (
 	mostClients = 8
 	// pause is how many operations are decided at least before a strike.
 	pause = 30
-	// mostMixed bounds the strikes of a plan with different faults.
+	// mostMixed bounds the strikes of a drawn plan with different faults.
 	mostMixed = 6
+	// mostShort bounds the faults of a plan of the short form: two plans run at a time.
+	mostShort = 4
 )
 
 // PlanOf returns the plan in which one fault strikes.
@@ -36,6 +39,35 @@ func PlanOf(f Fault, seed uint64) Plan {
 		p.Strikes = append(p.Strikes, PlannedStrike{f.Name, pause + random.Int64N(pause)})
 	}
 	return p
+}
+
+// ShortPlans returns the plans of the short form. Its faults strike in few systems, because
+// most of the time goes into starting one and settling its work.
+func ShortPlans(seed uint64) []Plan {
+	random := rand.New(rand.NewPCG(seed, 3))
+	var plans []Plan
+	for _, f := range All {
+		if !f.Short {
+			continue
+		}
+		i := slices.IndexFunc(plans, func(p Plan) bool { return len(p.Strikes) < mostShort && p.canHave(f) })
+		if i < 0 {
+			i = len(plans)
+			plans = append(plans, Plan{Seed: seed, Clients: mostClients})
+		}
+		plans[i].Strikes = append(plans[i].Strikes, PlannedStrike{f.Name, pause + random.Int64N(pause)})
+	}
+	return plans
+}
+
+// canHave reports whether one more fault can strike in the system of the plan.
+func (p Plan) canHave(f Fault) bool {
+	all, err := p.union()
+	if err != nil {
+		return false
+	}
+	_, possible := all.Needs.with(f.Needs)
+	return possible
 }
 
 // MixedPlan returns a plan in which different faults strike that can do so in one system.

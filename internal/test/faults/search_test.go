@@ -21,6 +21,24 @@ func TestPlanOf_StrikesWithEachFault(t *testing.T) {
 	}
 }
 
+func TestShortPlans_HaveEachFaultOfTheShortFormOnce(t *testing.T) {
+	t.Parallel()
+	strikes := map[string]int{}
+	for _, p := range ShortPlans(7) {
+		if _, err := p.union(); err != nil {
+			t.Error(err)
+		}
+		for _, s := range p.Strikes {
+			strikes[s.Fault]++
+		}
+	}
+	for _, f := range All {
+		if want := map[bool]int{true: 1}[f.Short]; strikes[f.Name] != want {
+			t.Errorf("%s strikes %d times in the short form, want %d", f.Name, strikes[f.Name], want)
+		}
+	}
+}
+
 func TestShrink_KeepsWhatFails(t *testing.T) {
 	t.Parallel()
 	long := Plan{Seed: 7, Clients: 8, Strikes: []PlannedStrike{

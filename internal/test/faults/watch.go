@@ -43,10 +43,12 @@ func (l *Load) watch() (stop func()) {
 			time.Sleep(lookPause)
 		}
 	})
-	return func() {
+	stop = func() {
 		cancel()
 		watching.Wait()
 	}
+	l.t.Cleanup(stop) // a strike may have ended the test
+	return stop
 }
 
 // look reports what must never be. What cannot answer now does so at a later look.
