@@ -48,4 +48,14 @@ var livenessDefects = []defect{
 		prints: "not within 1m0s: reservations are released",
 		files:  []string{"internal/adapters/in/jobs/jobs_test.go"},
 	},
+	{
+		name:    "connections-without-a-bound",
+		symptom: "Whoever opened connections without end used up the files of the process.",
+		found:   byAttack, repair: "57ff8d85d4", pkg: "internal/test/e2e/limits", test: "TestConnections_BeyondTheLimitWait",
+		prints: "a connection beyond the limit is served",
+		edits: []edit{ // no setting bounds connections, and the admin listener serves no health
+			{"internal/test/e2e/limits/connections_test.go", `"ORDERS_MAX_CONNECTIONS=2", `, ""},
+			{"internal/test/e2e/limits/connections_test.go", `"http://" + admin}`, "p.URL}"},
+		},
+	},
 }

@@ -78,6 +78,13 @@ var operationDefects = []defect{
 		found:   inReview, repair: "b3abd355a9", pkg: "internal/adapters/out/postgres", test: "TestOutboxBacklog_CountsALongBacklogInPart",
 		prints: "10001 events",
 	},
+	{
+		name:    "metrics-without-a-database",
+		symptom: "The metrics answered 500 and nothing else while the database was down.",
+		found:   byFault, repair: "6ae26f49f6", pkg: "internal/test/e2e/process", test: "TestMetrics_SurviveTheDatabase",
+		prints: "metrics: status 500",
+		files:  []string{"internal/test/e2e/process/metrics_test.go"},
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.

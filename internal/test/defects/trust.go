@@ -51,6 +51,33 @@ var trustDefects = []defect{
 		files:  []string{"internal/adapters/in/http/log_test.go"},
 		edits:  []edit{{"internal/adapters/in/http/principal.go", "", "package httpapi\n\nfunc loggedPrincipal(subject string) string { return subject }\n"}},
 	},
+	{
+		name:    "keys-behind-a-redirect",
+		symptom: "Whoever stood behind a redirect of the issuer could sign tokens of administrators.",
+		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_AreNotFetchedFromWhereTheIssuerRedirects",
+		prints: `GET /admin/audit-log: 200 "", want 401`,
+		files:  []string{"internal/test/e2e/auth/keyfaults_test.go", "internal/test/e2e/auth/keys_test.go"},
+	},
+	{
+		name:    "keys-wiped-by-an-empty-set",
+		symptom: "An empty answer of the issuer wiped good keys.",
+		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_SurviveOutageOfIssuer/no_keys",
+		prints: "a known key: status 503",
+		files:  []string{"internal/test/e2e/auth/keyfaults_test.go", "internal/test/e2e/auth/keys_test.go"},
+	},
+	{
+		name:    "keys-for-another-purpose",
+		symptom: "Tokens were accepted whose key was a short RSA key, was published with its private half, or was not published to verify.",
+		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_VerifyOnlyWhatTheyArePublishedFor",
+		prints: "FAIL: TestKeys_VerifyOnlyWhatTheyArePublishedFor/RSA_of_1024_bits",
+		files:  []string{"internal/test/e2e/auth/keyfaults_test.go", "internal/test/e2e/auth/keys_test.go"},
+	},
+	{
+		name:    "password-in-an-error",
+		symptom: "A mistyped database URL printed its password.",
+		found:   byAttack, repair: "291954bd4b", pkg: "cmd/orders", test: "TestRun_PrintsNoPassword",
+		prints: "prints open the database for migration: failed to connect",
+	},
 }
 
 // fewCardNumbers lets the test of card numbers compile: other tests in its file call what
