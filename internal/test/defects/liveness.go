@@ -58,4 +58,11 @@ var livenessDefects = []defect{
 			{"internal/test/e2e/limits/connections_test.go", `"http://" + admin}`, "p.URL}"},
 		},
 	},
+	{
+		name:    "panic-ends-the-relay",
+		symptom: "A panic while an event was published ended the process.",
+		found:   inReview, repair: "f0e793d450", pkg: "internal/outbox", test: "TestRelay_ContinuesAfterAPanic",
+		prints: "panic: no such event",
+		files:  []string{"internal/outbox/relay_test.go", "internal/outbox/fixture_test.go"},
+	},
 }

@@ -85,6 +85,26 @@ var operationDefects = []defect{
 		prints: "metrics: status 500",
 		files:  []string{"internal/test/e2e/process/metrics_test.go"},
 	},
+	{
+		name:    "reconciliation-of-one-replica",
+		symptom: "Only the replica that ran the reconciliation reported its mismatches; all others reported 0.",
+		found:   inReview, repair: "ad2f408819", pkg: "internal/test/e2e/process", test: "TestMetrics_ReportReconciliationOnEveryReplica",
+		prints: "FAIL: TestMetrics_ReportReconciliationOnEveryReplica/replica#01",
+		files:  []string{"internal/test/e2e/process/metrics_test.go"},
+		edits: []edit{{ // the second replica, under the old name of the metric
+			file:   "internal/test/e2e/process/metrics_test.go",
+			before: `awaitMetric(t, admin, "orders_reconciliation_mismatches 1")`,
+			after: `if !t.Run("replica", func(t *testing.T) { awaitMetric(t, admin, "orders_reconciliation_differences 1") }) {
+			return
+		}`,
+		}},
+	},
+	{
+		name:    "plain-text-in-the-log",
+		symptom: "Libraries wrote plain text between the JSON lines of the log.",
+		found:   inReview, repair: "3fda15bc1d", pkg: "internal/test/e2e/process", test: "TestLog_HasOnlyLinesOfJSON",
+		prints: "invalid character '/' after top-level value in the line",
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.

@@ -114,31 +114,6 @@ var untried = []defect{
 		},
 	},
 	{
-		name:    "reconciliation-of-one-replica",
-		symptom: "Only the replica that ran the reconciliation reported its mismatches; all others reported 0.",
-		found:   inReview, repair: "ad2f408819", pkg: "internal/test/e2e/process", test: "TestMetrics_ReportReconciliationOnEveryReplica",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/process/metrics_test.go"},
-		edits: []edit{
-			{"internal/test/e2e/process/metrics_test.go", `awaitMetric(t, admin, "orders_reconciliation_mismatches 1")`, `if !t.Run("replica", func(t *testing.T) { awaitMetric(t, admin, "orders_reconciliation_differences 1") }) {
-			return
-		}`},
-		},
-	},
-	{
-		name:    "panic-ends-the-relay",
-		symptom: "A panic while an event was published ended the process.",
-		found:   inReview, repair: "f0e793d450", pkg: "internal/outbox", test: "TestRelay_ContinuesAfterAPanic",
-		prints: "panic",
-		files:  []string{"internal/outbox/relay_test.go", "internal/outbox/fixture_test.go"},
-	},
-	{
-		name:    "plain-text-in-the-log",
-		symptom: "Libraries wrote plain text between the JSON lines of the log.",
-		found:   inReview, repair: "3fda15bc1d", pkg: "internal/test/e2e/process", test: "TestLog_HasOnlyLinesOfJSON",
-		prints: "_test.go",
-	},
-	{
 		name:    "database-url-of-one-command",
 		symptom: "`orders migrate` refused a database URL with the size of the pool, which `orders serve` accepted.",
 		found:   byAttack, repair: "710973498d", pkg: "internal/test/e2e/process", test: "TestDatabaseURL_WorksForEveryCommand",
