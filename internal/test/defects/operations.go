@@ -105,6 +105,27 @@ var operationDefects = []defect{
 		found:   inReview, repair: "3fda15bc1d", pkg: "internal/test/e2e/process", test: "TestLog_HasOnlyLinesOfJSON",
 		prints: "invalid character '/' after top-level value in the line",
 	},
+	{
+		name:    "database-url-of-one-command",
+		symptom: "`orders migrate` refused a database URL with the size of the pool, which `orders serve` accepted.",
+		found:   byAttack, repair: "710973498d", pkg: "internal/test/e2e/process", test: "TestDatabaseURL_WorksForEveryCommand",
+		prints: `unrecognized configuration parameter "pool_`,
+		edits:  []edit{{"internal/test/e2e/process/command_test.go", "cmd.Output()\n\tif err != nil {\n\t\tt.Fatalf(\"%s: %v\", cmd, err)", "cmd.CombinedOutput()\n\tif err != nil {\n\t\tt.Fatalf(\"%s: %v: %s\", cmd, err, out)"}},
+	},
+	{
+		name:    "example-that-does-not-exist",
+		symptom: "The product of the examples did not exist after `make run`.",
+		found:   byAttack, repair: "c7a5ce06e3", pkg: "cmd/orders-dev", test: "TestDev_RunsTheServiceTwiceOnTheSameData",
+		prints: "status 404 for the product of the session",
+		files:  []string{"cmd/orders-dev/dev_test.go"},
+		edits:  []edit{{"cmd/orders-dev/names.go", "", "package main\n\n// seedSKU is the product of the examples.\nconst seedSKU = \"tea-earl-grey\"\n"}},
+	},
+	{
+		name:    "arguments-ignored",
+		symptom: "`orders serve` ignored arguments that it does not take, so a misplaced flag went unnoticed.",
+		found:   inReview, repair: "ac0105dd2e", pkg: "cmd/orders", test: "TestRun_ReportsWrongArgumentsInOneLine/serve_--dir_x",
+		prints: "err = the configuration has problems",
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.

@@ -102,35 +102,4 @@ var untried = []defect{
 		prints: "_test.go",
 		files:  []string{"internal/test/e2e/guard/reuse_test.go"},
 	},
-	{
-		name:    "keys-spoiled-by-one",
-		symptom: "One malformed key of the issuer spoiled all others.",
-		found:   byAttack, repair: "865db3fcae", pkg: "internal/test/e2e/auth", test: "TestKeys_AreUsedBesideUnusableOnesAndWithAnyMediaType",
-		prints: `status 503: {"code":"unavailable"`,
-		files:  []string{"internal/test/e2e/auth/keyfaults_test.go", "internal/test/e2e/auth/keys_test.go"},
-		edits: []edit{ // leave one malformed key beside a good one
-			{"internal/test/e2e/auth/keyfaults_test.go", `jwkset.JWKMarshal{KTY: "LWE", KID: "of the future"}, `, ""},
-			{"internal/test/e2e/auth/keyfaults_test.go", `"text/html"`, `"application/json"`},
-		},
-	},
-	{
-		name:    "database-url-of-one-command",
-		symptom: "`orders migrate` refused a database URL with the size of the pool, which `orders serve` accepted.",
-		found:   byAttack, repair: "710973498d", pkg: "internal/test/e2e/process", test: "TestDatabaseURL_WorksForEveryCommand",
-		prints: "migrate up",
-	},
-	{
-		name:    "example-that-does-not-exist",
-		symptom: "The product of the examples did not exist after `make run`.",
-		found:   byAttack, repair: "c7a5ce06e3", pkg: "cmd/orders-dev", test: "TestSeed_HasWhatTheContractNames",
-		prints: "has the sku tea-earl-grey; orders-dev knows tea",
-		files:  []string{"cmd/orders-dev/seed_test.go"},
-		edits:  []edit{{"cmd/orders-dev/names.go", "", "package main\n\n// What the session that orders-dev prints names.\nconst seedCustomer, seedSeller, seedSKU = \"sber-42\", \"tea-shop\", \"tea\"\n"}},
-	},
-	{
-		name:    "arguments-ignored",
-		symptom: "`orders serve` ignored arguments that it does not take, so a misplaced flag went unnoticed.",
-		found:   inReview, repair: "ac0105dd2e", pkg: "cmd/orders", test: "TestRun_ReportsWrongArgumentsInOneLine",
-		prints: "_test.go",
-	},
 }
