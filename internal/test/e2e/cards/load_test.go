@@ -140,7 +140,7 @@ func (p *provider) fifthCallDone() <-chan struct{} {
 }
 
 // mixed is the number of payments of the random mix. `make test-cards` makes a thousand.
-var mixed = flag.Int("payments", 200, "the number of payments of the random mix")
+var mixed = flag.Int("payments", 60, "the number of payments of the random mix")
 
 func TestCardPayments_AreReconciledAfterRandomMix(t *testing.T) {
 	t.Parallel()
