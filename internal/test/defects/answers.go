@@ -53,4 +53,31 @@ var answerDefects = []defect{
 		found:   byFault, repair: "1f63373f2e", pkg: "internal/test/e2e/failover", test: "TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses",
 		prints: `200 "", want 503 "outcome_unknown"`,
 	},
+	{
+		name:    "commit-without-the-standby",
+		symptom: "A COMMIT whose wait for the standby was cancelled was answered 201, although a failover could lose it.",
+		found:   byFault, repair: "bec812770d", pkg: "internal/test/e2e/failover", test: "TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled",
+		prints: "POST: 201, want 503 outcome_unknown",
+		files:  []string{"internal/test/e2e/failover/asynchronous_test.go", "internal/test/e2e/failover/main_test.go", "internal/test/e2e/failover/synchronous_test.go"},
+	},
+	{
+		name:    "duplicate-without-a-share",
+		symptom: "While all of a principal's share was in use, a duplicate of a running command got 503 after ten seconds and not 409.",
+		found:   byTest, repair: "e7b7121165", pkg: "internal/test/e2e/limits", test: "TestDuplicates_NeedNoShare",
+		prints: "the command that waits: 503 unavailable, want 409",
+	},
+	{
+		name:    "next-key-unknown",
+		symptom: "A problem did not say whether another attempt needs the same key or a new one.",
+		found:   inReview, repair: "c7ed2146b1", pkg: "internal/test/e2e/commands", test: "TestErrorCodes_CanAllBeReached/out_of_stock",
+		prints: `next_key is "", want "new"`,
+		files:  []string{"internal/test/e2e/commands/errorcodes_test.go", "internal/test/e2e/http.go"},
+	},
+	{
+		name:    "look-up-of-a-running-request",
+		symptom: "The look-up of a key answered 404 while its command ran, which invited a new key and a second payment.",
+		found:   byAttack, repair: "37c0a02452", pkg: "internal/test/e2e/guard", test: "TestGetIdempotencyKey_ReportsARunningRequest/confirmPayment",
+		prints: `"detail":"there is no such idempotency key"`,
+		files:  []string{"internal/test/e2e/guard/lookup_test.go"},
+	},
 }

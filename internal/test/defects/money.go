@@ -116,6 +116,21 @@ var moneyDefects = []defect{
 		prints: "chargeBalance with a reference took effect 8 times, want 1",
 		files:  []string{"internal/test/e2e/commands/references_test.go", "internal/test/e2e/routes_money.go", "internal/test/e2e/routes_orders.go"},
 	},
+	{
+		name:    "stock-held-without-money",
+		symptom: "A customer without money held all stock, and extended the reservations for ever.",
+		found:   byAttack, repair: "054bfa1385", pkg: "internal/test/e2e/commands", test: "TestHoarding_IsBounded",
+		prints: `POST /orders: 201 "", want 409 "unpaid_orders_limit"`,
+		files:  []string{"internal/test/e2e/commands/hoarding_test.go"},
+		edits:  []edit{{"internal/test/e2e/commands/hoarding_test.go", "if a.Config.UnpaidOrders != limit {\n\t\tt.Fatalf(\"the default is %d, want %d\", a.Config.UnpaidOrders, limit)\n\t}\n", ""}},
+	},
+	{
+		name:    "replay-from-a-lost-database",
+		symptom: "After a failover one replica replayed 201 from its memory with nothing behind it.",
+		found:   byFault, repair: "bec812770d", pkg: "internal/test/e2e/failover", test: "TestReplay_ComesFromNoMemoryOfALostDatabase",
+		prints: "after the failover 201",
+		files:  []string{"internal/test/e2e/failover/asynchronous_test.go", "internal/test/e2e/failover/main_test.go", "internal/test/e2e/failover/synchronous_test.go"},
+	},
 }
 
 // readProvider adds what the tests of restored databases ask the double of the provider.

@@ -4,48 +4,6 @@ package main
 // to the table of its area.
 var untried = []defect{
 	{
-		name:    "stock-held-without-money",
-		symptom: "A customer without money held all stock, and extended the reservations for ever.",
-		found:   byAttack, repair: "054bfa1385", pkg: "internal/test/e2e/commands", test: "TestHoarding_IsBounded",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/commands/hoarding_test.go"},
-		edits:  []edit{{"internal/test/e2e/commands/hoarding_test.go", "if a.Config.UnpaidOrders != limit {\n\t\tt.Fatalf(\"the default is %d, want %d\", a.Config.UnpaidOrders, limit)\n\t}\n", ""}},
-	},
-	{
-		name:    "look-up-of-a-running-request",
-		symptom: "The look-up of a key answered 404 while its command ran, which invited a new key and a second payment.",
-		found:   byAttack, repair: "37c0a02452", pkg: "internal/test/e2e/guard", test: "TestGetIdempotencyKey_ReportsARunningRequest/confirmPayment",
-		prints: "404",
-		files:  []string{"internal/test/e2e/guard/lookup_test.go"},
-	},
-	{
-		name:    "replay-from-a-lost-database",
-		symptom: "After a failover one replica replayed 201 from its memory with nothing behind it.",
-		found:   byFault, repair: "bec812770d", pkg: "internal/test/e2e/failover", test: "TestReplay_ComesFromNoMemoryOfALostDatabase",
-		prints: "_test.go",
-		files:  []string{"internal/test/e2e/failover/asynchronous_test.go", "internal/test/e2e/failover/main_test.go", "internal/test/e2e/failover/synchronous_test.go"},
-	},
-	{
-		name:    "commit-without-the-standby",
-		symptom: "A COMMIT whose wait for the standby was cancelled was answered 201, although a failover could lose it.",
-		found:   byFault, repair: "bec812770d", pkg: "internal/test/e2e/failover", test: "TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled",
-		prints: "want 503 outcome_unknown",
-		files:  []string{"internal/test/e2e/failover/asynchronous_test.go", "internal/test/e2e/failover/main_test.go", "internal/test/e2e/failover/synchronous_test.go"},
-	},
-	{
-		name:    "duplicate-without-a-share",
-		symptom: "While all of a principal's share was in use, a duplicate of a running command got 503 after ten seconds and not 409.",
-		found:   byTest, repair: "e7b7121165", pkg: "internal/test/e2e/limits", test: "TestDuplicates_NeedNoShare",
-		prints: "503",
-	},
-	{
-		name:    "next-key-unknown",
-		symptom: "A problem did not say whether another attempt needs the same key or a new one.",
-		found:   inReview, repair: "c7ed2146b1", pkg: "internal/test/e2e/commands", test: "TestErrorCodes_CanAllBeReached/out_of_stock",
-		prints: "next_key",
-		files:  []string{"internal/test/e2e/commands/errorcodes_test.go", "internal/test/e2e/http.go"},
-	},
-	{
 		name:    "reads-behind-waiting-commands",
 		symptom: "While commands waited for a standby that was gone, reads got no connection and every replica became unready.",
 		found:   byFault, repair: "2f97dbfa25", pkg: "internal/test/e2e/process", test: "TestReads_GoOnWhileCommandsWaitForTheStandby",
