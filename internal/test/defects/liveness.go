@@ -65,4 +65,55 @@ var livenessDefects = []defect{
 		prints: "panic: no such event",
 		files:  []string{"internal/outbox/relay_test.go", "internal/outbox/fixture_test.go"},
 	},
+	{
+		name:    "reads-behind-waiting-commands",
+		symptom: "While commands waited for a standby that was gone, reads got no connection and every replica became unready.",
+		found:   byFault, repair: "2f97dbfa25", pkg: "internal/test/e2e/process", test: "TestReads_GoOnWhileCommandsWaitForTheStandby",
+		prints: ": 503 unavailable, want 200",
+		files:  []string{"internal/test/e2e/process/database_test.go"},
+	},
+	{
+		name:    "reservations-behind-broken-orders",
+		symptom: "500 orders that could not be released kept the stock of all younger ones reserved.",
+		found:   inReview, repair: "063332f26f", pkg: "internal/test/e2e/process", test: "TestJobs_BrokenOrdersDoNotFillTheBatches",
+		prints: "not within 1m0s: the intact order is released",
+		files:  []string{"internal/test/e2e/process/jobs_test.go"},
+		edits: []edit{
+			{"internal/test/e2e/process/jobs_test.go", "jobs.InOrder(e2e.OrderService(db).ReleaseExpiredReservations)", "e2e.OrderService(db).ReleaseExpiredReservations"},
+			{"internal/test/e2e/process/jobs_test.go", "_, n, err := e2e.OrderService(s.OpenStore(t)).ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10)", "n, err := e2e.OrderService(s.OpenStore(t)).ReleaseExpiredReservations(t.Context(), 10)"},
+			{"internal/test/e2e/process/jobs_test.go", "\t\"example.com/orders/internal/core/order\"\n", ""},
+		},
+	},
+	{
+		name:    "one-principal-takes-all-connections",
+		symptom: "Beside 200 clients of one principal on one order, the look-up of a key by somebody else took 500 times as long.",
+		found:   byAttack, repair: "4037ef49b5", pkg: "internal/test/e2e/limits", test: "TestCommands_OfOnePrincipalLeaveConnectionsToOthers",
+		prints: "POST /orders: status 503, want 201",
+	},
+	{
+		name:    "plans-of-empty-tables",
+		symptom: "Plans that were made for an empty table read all of it when it had grown.",
+		found:   inReview, repair: "75d6de4754", pkg: "internal/adapters/out/postgres", test: "TestAKeyIsFoundByIndexInATableThatWasEmpty",
+		prints: "'idempotency_record_pkey' did not come to 2", now: "internal/adapters/out/postgres.TestEveryQueryReadsLittleOfLargeTables",
+	},
+	{
+		name:    "clean-up-reads-the-table",
+		symptom: "Clean-up read the whole table for each batch and cost a third of the throughput.",
+		found:   byTest, repair: "b0af9f6400", pkg: "internal/adapters/out/postgres", test: "TestCleanUpReadsOnlyWhatItRemoves",
+		prints: "rows were read to remove 10",
+	},
+	{
+		name:    "pages-read-the-table",
+		symptom: "A page of products or of the audit log read everything before it.",
+		found:   inReview, repair: "f523551ed1", pkg: "internal/adapters/out/postgres", test: "TestEveryQueryReadsLittleOfLargeTables",
+		prints: "ListProducts('2026-01-01 03:00:00+00', 0, 21) read 9222 rows",
+		files:  []string{"internal/adapters/out/postgres/queryplan_cases_test.go", "internal/adapters/out/postgres/queryplan_test.go"},
+		from:   "f90f9c699e",
+		// It reads the plans of the two lists only, because the repair changed the
+		// parameters of other queries.
+		edits: []edit{{
+			"internal/adapters/out/postgres/queryplan_test.go", "checkThatEachHasACase(t, queries)\n\n",
+			"maps.DeleteFunc(queries, func(name, _ string) bool { return name != \"ListProducts\" && name != \"ListAuditEntries\" })\n\n",
+		}},
+	},
 }
