@@ -50,4 +50,11 @@ var inputDefects = []defect{
 		files:  []string{"internal/adapters/in/http/contract_test.go"},
 		edits:  []edit{{"internal/adapters/in/http/contract_test.go", "maxValues - 1", "499"}},
 	},
+	{
+		name:    "unknown-query-parameter",
+		symptom: "A misspelled filter was ignored and showed everything; of two values the service chose one.",
+		found:   inReview, repair: "8fdfba1fff", pkg: "internal/test/e2e/auth", test: "TestLog_ContainsNoSecrets/an_unknown_parameter",
+		prints: "status 200, want 422: {",
+		files:  []string{"internal/test/e2e/auth/log_test.go"},
+	},
 }

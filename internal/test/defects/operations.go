@@ -120,6 +120,13 @@ var operationDefects = []defect{
 		found:   inReview, repair: "ac0105dd2e", pkg: "cmd/orders", test: "TestRun_ReportsWrongArgumentsInOneLine/serve_--dir_x",
 		prints: "err = the configuration has problems",
 	},
+	{
+		name:    "pooler",
+		symptom: "The service did not work behind pgbouncer in transaction mode.",
+		found:   byAttack, repair: "a15ac16a94", pkg: "internal/test/e2e/cards", test: "TestService_WorksBehindATransactionPooler",
+		prints: "unsupported startup parameter",
+		edits:  []edit{{"internal/test/e2e/cards/pooler_test.go", `"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")`, `"ORDERS_DATABASE_URL="+pooledURL)`}},
+	},
 }
 
 // withoutRules is what the tests of settings call, and what settings had before: no rules.
