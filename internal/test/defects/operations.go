@@ -125,7 +125,10 @@ var operationDefects = []defect{
 		symptom: "The service did not work behind pgbouncer in transaction mode.",
 		found:   byAttack, repair: "a15ac16a94", pkg: "internal/test/e2e/cards", test: "TestService_WorksBehindATransactionPooler",
 		prints: "unsupported startup parameter",
-		edits:  []edit{{"internal/test/e2e/cards/pooler_test.go", `"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")`, `"ORDERS_DATABASE_URL="+pooledURL)`}},
+		edits: []edit{
+			shorterWait,
+			{"internal/test/e2e/cards/pooler_test.go", `"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")`, `"ORDERS_DATABASE_URL="+pooledURL)`},
+		},
 	},
 }
 
