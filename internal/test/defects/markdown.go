@@ -38,15 +38,6 @@ run ` + "`make defect`" + `, and write this page with ` + "`go run ./internal/te
 needs the commit of the repair, so it comes after it.
 `
 
-const untriedPreface = `
-## Not tried
-
-These have an entry that nobody has run yet. What the test prints is not known for all of them.
-
-| Defect | Found by | Repaired in | Test | ` + "`make defect`" + ` |
-|---|---|---|---|---|
-`
-
 const unshownPreface = `
 ## Not shown
 
@@ -67,12 +58,6 @@ func document() string {
 	}
 	text.WriteString(how)
 	text.WriteString(adding)
-	if len(untried) > 0 {
-		text.WriteString(untriedPreface)
-		for _, d := range untried {
-			fmt.Fprintf(&text, "| %s | %s | %s | %s | D=%s |\n", d.symptom, d.found, d.repair, where(d), d.name)
-		}
-	}
 	text.WriteString(unshownPreface)
 	for _, d := range unshown {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", d.symptom, d.found, d.repair, d.reason, d.today)
