@@ -85,6 +85,12 @@ func (s *Server) failFirst(ctx context.Context, key string, b behaviour) error {
 	return internalError()
 }
 
+// ForgetKey forgets one idempotency key.
+func (s *Server) ForgetKey(ctx context.Context, key string) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM fakestripe.response WHERE key = $1`, key)
+	return err
+}
+
 // ForgetKeys forgets all idempotency keys, as Stripe does some time after 24 hours.
 func (s *Server) ForgetKeys(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `DELETE FROM fakestripe.response`)

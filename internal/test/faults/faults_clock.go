@@ -120,12 +120,14 @@ func (s *System) move(t testing.TB, ahead time.Duration) {
 // noteExpiry adds records that may have expired to the history.
 func (s *System) noteExpiry(t testing.TB, began time.Duration, records string) {
 	t.Helper()
-	rows, _ := s.DB.Query(t.Context(), records)
 	type id struct{ Scope, Key string }
-	ids, err := pgx.CollectRows(rows, pgx.RowToStructByPos[id])
-	if err != nil {
-		t.Fatal(err)
-	}
+	var ids []id
+	e2e.Eventually(t, "the database answers", func() bool {
+		rows, _ := s.DB.Query(t.Context(), records) // CollectRows returns the error
+		var err error
+		ids, err = pgx.CollectRows(rows, pgx.RowToStructByPos[id])
+		return answered(t, err)
+	})
 	for _, i := range ids {
 		s.History.Add(history.Attempt{
 			Client: firstProbe, Scope: strings.TrimPrefix(i.Scope, devissuer.Name+" "), Key: i.Key, Operation: history.Expiry,

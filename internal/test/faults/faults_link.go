@@ -18,7 +18,7 @@ var linkFaults = []Fault{
 	},
 	{
 		Name: "link-stall", Number: "F3", Needs: Needs{Link: true},
-		Strike: stallLink, Proof: []string{"replicas without a database", unknownOutcomes},
+		Strike: stallLink, Proof: []string{"replicas without a database", unavailableResponses, unknownOutcomes},
 	},
 	{
 		Name: "lost-commit-answer", Number: "F3", Short: true, Strikes: 4, Needs: Needs{Link: true},
@@ -58,9 +58,16 @@ func resetLink(t testing.TB, s *System, random *rand.Rand) {
 	replica.awaitReady(t)
 }
 
-// stallLink lets nothing pass between a replica and PostgreSQL until commands have given up.
-// It begins when a command has sent its COMMIT together with its record.
+// stallLink stalls links until a command has given up whose COMMIT was on its way. The client
+// of the first one may have hung up before.
 func stallLink(t testing.TB, s *System, random *rand.Rand) {
+	t.Helper()
+	s.Counters.untilMore(t, unknownOutcomes, func() { s.stallOnce(t, random) })
+}
+
+// stallOnce lets nothing pass between a replica and PostgreSQL until commands have given up.
+// It begins when a command has sent its COMMIT together with its record.
+func (s *System) stallOnce(t testing.TB, random *rand.Rand) {
 	t.Helper()
 	replica, link := s.drawLink(random)
 	resumed, resume := e2e.NewSignal()
@@ -75,7 +82,9 @@ func stallLink(t testing.TB, s *System, random *rand.Rand) {
 		}
 		return wire.Forward
 	})
-	s.Counters.awaitMore(t, unknownOutcomes, 1)
+	// Each client has at most one request there, and each of these gives up after the same
+	// time: the first one is among those that have ended then.
+	s.Counters.awaitMore(t, unavailableResponses, mostClients)
 	s.awaitNoDatabase(t, replica)
 	resume()
 	link.SetHook(nil)

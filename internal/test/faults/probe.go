@@ -108,9 +108,7 @@ func (s *System) awaitPayment(t testing.TB, p e2e.Payment, status string) {
 
 func (s *System) paymentStatus(t testing.TB, p e2e.Payment) (status string) {
 	t.Helper()
-	if err := s.DB.QueryRow(t.Context(), `SELECT status FROM payment WHERE id = $1`, p.ID).Scan(&status); err != nil {
-		t.Fatal(err)
-	}
+	s.read(t, &status, `SELECT status FROM payment WHERE id = $1`, p.ID)
 	return status
 }
 
@@ -127,10 +125,7 @@ func (s *System) wantCharges(t testing.TB, p e2e.Payment, count int) {
 		t.Errorf("payment %d: %d charges of %d, want %d of 20000 each", p.ID, charge.Count, charge.Amount, count)
 	}
 	var reference string
-	err = s.DB.QueryRow(t.Context(), `SELECT coalesce(external_payment_id, '') FROM payment WHERE id = $1`, p.ID).Scan(&reference)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.read(t, &reference, `SELECT coalesce(external_payment_id, '') FROM payment WHERE id = $1`, p.ID)
 	if count == 1 && reference != charge.ID {
 		t.Errorf("payment %d has the reference %q, want %q", p.ID, reference, charge.ID)
 	}

@@ -1,0 +1,46 @@
+package faults
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// Count returns the number that a query returns. The database may be down for a while.
+func (s *System) Count(t testing.TB, query string, args ...any) (n int) {
+	t.Helper()
+	s.read(t, &n, query, args...)
+	return n
+}
+
+// read reads the only value that a query returns. The database may be down for a while.
+func (s *System) read(t testing.TB, value any, query string, args ...any) {
+	t.Helper()
+	e2e.Eventually(t, "the database answers", func() bool {
+		return answered(t, s.DB.QueryRow(t.Context(), query, args...).Scan(value))
+	})
+}
+
+// Exec executes a statement that may be executed twice. The database may be down for a while.
+func (s *System) Exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	e2e.Eventually(t, "the database answers", func() bool {
+		_, err := s.DB.Exec(t.Context(), statement, args...)
+		return answered(t, err)
+	})
+}
+
+// answered reports whether a database has answered that may be down for a while. An error of
+// another kind ends the test.
+func answered(t testing.TB, err error) bool {
+	t.Helper()
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && !strings.HasPrefix(refused.Code, "57P") { // admin_shutdown and the like
+		t.Fatal(err)
+	}
+	return err == nil
+}
