@@ -11,7 +11,7 @@ import (
 )
 
 // commitsInFlight counts the failovers for which a COMMIT waited for the standby. Its client
-// may have hung up, so that nobody is told that its outcome is unknown.
+// may have hung up: then nobody gets outcome_unknown.
 const commitsInFlight = "commits that waited when the primary was killed"
 
 // failoverFaults are faults of a primary with a standby.
