@@ -24,7 +24,8 @@ type CardProvider struct {
 	// DB is the database of the provider.
 	DB *pgxpool.Pool
 
-	hook atomic.Pointer[ProviderHook]
+	double http.Handler
+	hook   atomic.Pointer[ProviderHook]
 }
 
 // ProviderHook handles a call of the service instead of the double.
@@ -42,6 +43,7 @@ func StartCardProvider(t testing.TB, databaseURL string) *CardProvider {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
+	p.double = p.Handler()
 	if p.DB, err = pgxpool.New(t.Context(), databaseURL); err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +67,13 @@ func (p *CardProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // hangs: the timeout of the service is longer than a test should take.
 func (p *CardProvider) breakHangingCall(w http.ResponseWriter, r *http.Request) {
 	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
-		p.Handler().ServeHTTP(w, r)
+		p.double.ServeHTTP(w, r)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
 	defer cancel()
 	response := httptest.NewRecorder()
-	p.Handler().ServeHTTP(response, r.WithContext(ctx))
+	p.double.ServeHTTP(response, r.WithContext(ctx))
 	if ctx.Err() != nil {
 		panic(http.ErrAbortHandler) // breaks the connection
 	}

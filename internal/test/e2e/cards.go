@@ -61,6 +61,13 @@ func (e *Env) RefundKey(t testing.TB, id int) string {
 	return e.text(t, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, id)
 }
 
+// ReplaceJobs puts jobs that have not run in the place of those that a condition selects.
+func (e *Env) ReplaceJobs(t testing.TB, condition string, args ...any) {
+	t.Helper()
+	e.Exec(t, `WITH lost AS (DELETE FROM river.river_job WHERE `+condition+` RETURNING kind, args, max_attempts, priority, queue)
+		INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state) SELECT lost.*, 'available' FROM lost`, args...)
+}
+
 // CapturedByCard returns what was captured by card, as the card provider reports it: by our
 // reference, with amounts in the smallest unit. A payment that was captured after it had
 // failed is among them: it is given back.

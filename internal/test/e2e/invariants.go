@@ -36,6 +36,10 @@ const (
 	cancelledBy       = "a cancelled order names who cancelled it"
 )
 
+// AuditedCommands are the actions whose entries are counted against their effects, for IN in
+// SQL.
+const AuditedCommands = `'RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance', 'AdjustStock'`
+
 var invariants = []invariant{
 	{balanceIsSum, `
 		WITH entry AS (
@@ -159,7 +163,7 @@ var invariants = []invariant{
 			SELECT action, actor, resource, count(*) AS n FROM done GROUP BY 1, 2, 3
 		), entries AS (
 			SELECT action, actor, resource, count(*) AS n FROM audit_log
-			WHERE action IN ('RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance', 'AdjustStock') GROUP BY 1, 2, 3
+			WHERE action IN (` + AuditedCommands + `) GROUP BY 1, 2, 3
 		)
 		SELECT format('%s of %s by %s: %s effects, %s entries', action, resource, actor, coalesce(e.n, 0), coalesce(t.n, 0))
 		FROM effects e FULL JOIN entries t USING (action, actor, resource)

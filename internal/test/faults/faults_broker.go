@@ -4,11 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	outnats "example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/test/e2e"
-	natstest "example.com/orders/internal/test/nats"
 )
 
 // brokerFaults are faults of the broker and of the link to it.
@@ -70,41 +66,14 @@ func delayAcknowledgements(t testing.TB, s *System) {
 // and returns how many.
 func (s *System) awaitStoredUnmarked(t testing.TB) (n int) {
 	t.Helper()
-	js := natstest.JetStream(t, s.Broker)
-	next := lastSequence(t, js) + 1
+	events := s.newEventReader(t)
+	events.mustRead(t) // those before do not count
 	e2e.Eventually(t, "the broker stores events that are not marked", func() bool {
-		var stored []string
-		for last := lastSequence(t, js); next <= last; next++ {
-			stored = append(stored, messageID(t, js, next))
-		}
+		stored := events.mustRead(t)
 		n = s.Count(t, `SELECT count(*) FROM outbox WHERE published_at IS NULL AND event_id::text = ANY($1)`, stored)
 		return n > 0
 	})
 	return n
-}
-
-// lastSequence returns the number of the last event in the stream.
-func lastSequence(t testing.TB, js jetstream.JetStream) uint64 {
-	t.Helper()
-	stream, err := js.Stream(t.Context(), outnats.Stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stream.CachedInfo().State.LastSeq
-}
-
-// messageID returns the id of an event in the stream.
-func messageID(t testing.TB, js jetstream.JetStream, sequence uint64) string {
-	t.Helper()
-	stream, err := js.Stream(t.Context(), outnats.Stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	message, err := stream.GetMsg(t.Context(), sequence)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return message.Header.Get(jetstream.MsgIDHeader)
 }
 
 // haltBroker stops the broker until clients have worked for a while.

@@ -82,7 +82,7 @@ func (s *System) stallOnce(t testing.TB, random *rand.Rand) {
 		}
 		return wire.Forward
 	})
-	// Each client has at most one request there, and each of these gives up after the same
+	// Each client has at most one request there, and each of these ends after the same
 	// time: the first one is among those that have ended then.
 	s.Counters.awaitMore(t, unavailableResponses, mostClients)
 	s.awaitNoDatabase(t, replica)

@@ -284,10 +284,7 @@ func (s *System) forget(t testing.TB, p e2e.Payment) {
 	if err := s.Provider.ForgetKey(t.Context(), s.PaymentKey(t, p.ID)); err != nil {
 		t.Fatal(err)
 	}
-	s.Exec(t, `WITH lost AS (DELETE FROM river.river_job WHERE kind = 'settle_payment' AND args->>'id' = $1
-			RETURNING kind, args, max_attempts, priority, queue)
-		INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state) SELECT lost.*, 'available' FROM lost`,
-		fmt.Sprint(p.ID))
+	s.ReplaceJobs(t, `kind = 'settle_payment' AND args->>'id' = $1`, fmt.Sprint(p.ID))
 }
 
 // hurrySettlement lets the job of a payment run now instead of some seconds later.

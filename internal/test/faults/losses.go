@@ -15,8 +15,8 @@ import (
 )
 
 // beginAgain records that another database has taken the place of the one before, since
-// begun, and lacks its last commits. What was acknowledged
-// until now may be lost, and nothing else.
+// begun, and lacks its last commits. What was acknowledged until now may be lost, and
+// nothing else.
 func (l *Load) beginAgain(begun time.Duration) {
 	l.t.Helper()
 	l.DB.Reset() // its connections are broken

@@ -7,10 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/nats-io/nats.go/jetstream"
-
-	outnats "example.com/orders/internal/adapters/out/nats"
-	natstest "example.com/orders/internal/test/nats"
 )
 
 const (
@@ -25,16 +21,14 @@ const (
 // the waits of the test: a run of a broken service need not wait for what never happens.
 type watcher struct {
 	*Load
-	js jetstream.JetStream
-	// stored are the ids of the events in the stream before the sequence number next.
-	stored map[string]bool
-	next   uint64
+	events *eventReader
+	stored map[string]bool // the ids of the events that were read
 }
 
 // watch looks until stop is called.
 func (l *Load) watch() (stop func()) {
 	l.t.Helper()
-	w := &watcher{Load: l, js: natstest.JetStream(l.t, l.Broker), stored: map[string]bool{}, next: 1}
+	w := &watcher{Load: l, events: l.newEventReader(l.t), stored: map[string]bool{}}
 	ctx, cancel := context.WithCancel(l.t.Context())
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -84,7 +78,11 @@ func (w *watcher) markedTooEarly(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.readStream(ctx); err != nil {
+	read, err := w.events.read(ctx)
+	for _, id := range read {
+		w.stored[id] = true
+	}
+	if err != nil {
 		return nil, err
 	}
 	var early []string
@@ -94,22 +92,6 @@ func (w *watcher) markedTooEarly(ctx context.Context) ([]string, error) {
 		}
 	}
 	return early, nil
-}
-
-// readStream reads the events that are new in the stream.
-func (w *watcher) readStream(ctx context.Context) error {
-	stream, err := w.js.Stream(ctx, outnats.Stream)
-	if err != nil {
-		return err
-	}
-	for last := stream.CachedInfo().State.LastSeq; w.next <= last; w.next++ {
-		message, err := stream.GetMsg(ctx, w.next)
-		if err != nil {
-			return err
-		}
-		w.stored[message.Header.Get(jetstream.MsgIDHeader)] = true
-	}
-	return nil
 }
 
 // askedTwice returns payments for which the provider has more than one intent. Two that are

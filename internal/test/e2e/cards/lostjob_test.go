@@ -36,8 +36,7 @@ func (c cardShop) runUntilLost(t *testing.T) {
 // meanwhile.
 func (c cardShop) loseJob(t *testing.T, kind string) {
 	t.Helper()
-	c.Exec(t, `WITH lost AS (DELETE FROM river.river_job WHERE kind = $1 RETURNING kind, args, max_attempts, priority, queue)
-		INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state) SELECT lost.*, 'available' FROM lost`, kind)
+	c.ReplaceJobs(t, `kind = $1`, kind)
 	if err := c.provider.ForgetKeys(t.Context()); err != nil {
 		t.Fatal(err)
 	}

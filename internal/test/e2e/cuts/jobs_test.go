@@ -20,8 +20,9 @@ type work struct {
 	check func()
 }
 
-// jobsByName are the functions that River, the relay and the consumers call. Each begins where River's own statements end: a job whose row is not marked
-// as done runs again, which every cut here is followed by.
+// jobsByName are the functions that River, the relay and the consumers call. Each begins
+// where River's own statements end: a job whose row is not marked as done runs again, which
+// every cut here is followed by.
 var jobsByName = map[string]func(t *testing.T, f *jobFixture) work{
 	"settle_payment":                settlePayment,
 	"settle_refund":                 settleRefund,
