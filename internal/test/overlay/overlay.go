@@ -51,6 +51,9 @@ func writeDescription(path string, replace map[string]string) (string, error) {
 func (e Edit) apply(changed map[string]string) error {
 	text, known := changed[e.File]
 	if !known && e.Before == "" {
+		if _, err := os.Stat(e.File); err == nil {
+			return fmt.Errorf("%s cannot be added: it exists", e.File)
+		}
 		changed[e.File] = e.After
 		return nil
 	}

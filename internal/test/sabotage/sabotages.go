@@ -92,11 +92,9 @@ var sabotages = []sabotage{
 	for _, e := range events {
 		ids = append(ids, e.ID)
 	}
-	if err := r.mark(ctx, ids); err != nil {
-		return 0, err
-	}
+	marked := r.mark(ctx, ids)
 	_, err = r.Publisher.Publish(leased, events)
-	return len(events), errors.Join(err)`}},
+	return len(events), errors.Join(err, marked)`}},
 	},
 	{
 		name: "asked before by the attempt", fault: "bad-provider",

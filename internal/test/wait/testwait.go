@@ -13,8 +13,8 @@ const Patience = time.Minute
 const pause = 5 * time.Millisecond
 
 // Until waits until the condition holds. It ends the test if it has to wait for longer
-// than Patience, or when something beside it has failed meanwhile. It counts checks and not time, so that a pause of the whole machine
-// does no harm.
+// than Patience, or when something beside it has failed meanwhile. It counts checks and
+// not time, so that a pause of the whole machine does no harm.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	failed := t.Failed()
