@@ -80,7 +80,7 @@ func sign(t testing.TB, clock *testClock, kid string, method jwt.SigningMethod, 
 	t.Helper()
 	now := clock.now()
 	token := jwt.NewWithClaims(method, jwt.MapClaims{
-		"iss": "issuer", "aud": "orders", "sub": "ann", "iat": now.Unix(), "exp": now.Add(12 * time.Hour).Unix(),
+		"iss": "issuer", "aud": "orders", "sub": "ann", "roles": []string{"system"}, "iat": now.Unix(), "exp": now.Add(12 * time.Hour).Unix(),
 	})
 	token.Header["kid"] = kid
 	signed, err := token.SignedString(key)
