@@ -23,19 +23,19 @@ var inputMutants = []mutant{
 	{
 		"a body is JSON that every parser reads in the same way",
 		"internal/adapters/in/http/contract.go",
-		`if err := checkJSON(body); err != nil {`, `if err := checkJSON(body); false {`,
+		"readJSON(body)\n\tif err != nil {", "readJSON(body)\n\tif err != nil && false {",
 		httpAPI, "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
 		"nothing follows the JSON value",
 		"internal/adapters/in/http/json.go",
-		`if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {`, `if _, err := d.ReadToken(); !errors.Is(err, io.EOF) && false {`,
+		`if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {`, `if _, err := r.ReadToken(); !errors.Is(err, io.EOF) && false {`,
 		httpAPI, "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
 		"a body is not nested deeply",
 		"internal/adapters/in/http/json.go",
-		`if d.StackDepth() > maxDepth {`, `if false {`,
+		`if r.StackDepth() > maxDepth {`, `if false {`,
 		httpAPI, "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
@@ -47,7 +47,7 @@ var inputMutants = []mutant{
 	{
 		"a body follows the schema of the contract",
 		"internal/adapters/in/http/contract.go",
-		`if err := rule.validate(body); err != nil {`, `if err := rule.validate(body); false {`,
+		`if err := rule.validate(value); err != nil {`, `if err := rule.validate(value); false {`,
 		httpAPI, "TestCheck_NamesInvalidMembers",
 	},
 	{
@@ -57,9 +57,9 @@ var inputMutants = []mutant{
 		httpAPI, "TestCheck_BoundsTheNumberOfErrors",
 	},
 	{
-		"a card number is refused",
+		"a card number is refused as the name of a member",
 		"internal/adapters/in/http/json.go",
-		`if text := token.String(); hasCardNumber(text) {`, `if text := token.String(); false {`,
+		`if hasCardNumber(name) {`, `if false {`,
 		httpAPI, "TestCheck_RefusesCardNumbers",
 	},
 	{

@@ -5,33 +5,31 @@ var parsingMutants = []mutant{
 	{
 		"a body has a bounded number of values",
 		"internal/adapters/in/http/json.go",
-		`if values > maxValues {`, `if false {`,
+		`if r.values > maxValues {`, `if false {`,
 		"./internal/adapters/in/http", "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
 		"a body has a bounded number of levels",
 		"internal/adapters/in/http/json.go",
-		`if d.StackDepth() > maxDepth {`, `if false {`,
+		`if r.StackDepth() > maxDepth {`, `if false {`,
 		"./internal/adapters/in/http", "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
 		"a body has no duplicate member",
 		"internal/adapters/in/http/json.go",
-		`d := jsontext.NewDecoder(bytes.NewBuffer(body))`,
-		`d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))`,
+		`d.Reset(bytes.NewBuffer(body))`, `d.Reset(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))`,
 		"./internal/adapters/in/http", "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
 		"a body is UTF-8",
 		"internal/adapters/in/http/json.go",
-		`d := jsontext.NewDecoder(bytes.NewBuffer(body))`,
-		`d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))`,
+		`d.Reset(bytes.NewBuffer(body))`, `d.Reset(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))`,
 		"./internal/adapters/in/http", "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
 		"a body has no data after its value",
 		"internal/adapters/in/http/json.go",
-		`if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {`, `if _, err := d.ReadToken(); errors.Is(err, io.ErrNoProgress) {`,
+		`if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {`, `if _, err := r.ReadToken(); errors.Is(err, io.ErrNoProgress) {`,
 		"./internal/adapters/in/http", "TestCheck_RefusesMalformedAndAmbiguousJSON",
 	},
 	{
@@ -62,7 +60,7 @@ var parsingMutants = []mutant{
 	{
 		"a body follows its schema",
 		"internal/adapters/in/http/contract.go",
-		`if err := rule.validate(body); err != nil {`, `if err := rule.validate(body); err != nil && false {`,
+		`if err := rule.validate(value); err != nil {`, `if err := rule.validate(value); err != nil && false {`,
 		"./internal/test/e2e/generated", "TestContract_HoldsForGeneratedRequests",
 	},
 	{

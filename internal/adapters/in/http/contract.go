@@ -108,20 +108,17 @@ func (c *contract) check(operationID string, body []byte) ([]byte, error) {
 	if len(body) == 0 && !rule.required {
 		body = []byte("{}") // no body means a body without members
 	}
-	if err := checkJSON(body); err != nil {
+	value, err := readJSON(body)
+	if err != nil {
 		return nil, err
 	}
-	if err := rule.validate(body); err != nil {
+	if err := rule.validate(value); err != nil {
 		return nil, err
 	}
 	return canonicalJSON(body)
 }
 
-func (r bodyRule) validate(body []byte) error {
-	value, err := decodeJSON(body)
-	if err != nil {
-		return err
-	}
+func (r bodyRule) validate(value any) error {
 	if r.choice.member != "" {
 		return r.choice.validate(value)
 	}

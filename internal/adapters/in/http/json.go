@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +36,7 @@ const (
 // same way: no duplicate member, no invalid UTF-8.
 func isStrictJSON(text []byte) bool { return jsontext.Value(text).IsValid() }
 
-// canonicalJSON returns a value that checkJSON accepts in canonical form (RFC 8785).
+// canonicalJSON returns a value that readJSON accepts in canonical form (RFC 8785).
 func canonicalJSON(value []byte) ([]byte, error) {
 	canonical := jsontext.Value(value).Clone()
 	if err := canonical.Canonicalize(); err != nil {
@@ -44,89 +45,124 @@ func canonicalJSON(value []byte) ([]byte, error) {
 	return canonical, nil
 }
 
-// decodeJSON returns a value that checkJSON accepts as the maps, slices, strings and
-// numbers that a schema validates.
-func decodeJSON(value []byte) (any, error) {
-	var decoded any
-	if err := json.Unmarshal(value, &decoded); err != nil {
-		return nil, fmt.Errorf("decode a body: %w", err)
-	}
-	return decoded, nil
+// bodyOf decodes a body that has passed the schema of its operation.
+func bodyOf[T any](r *request) (T, error) {
+	var v T
+	err := json.Unmarshal(r.body, &v)
+	return v, err
 }
 
-// checkJSON refuses what JSON parsers disagree about, before a body is validated or
+// readJSON returns a body as the maps, slices, strings and numbers that a schema
+// validates. It refuses what JSON parsers disagree about, before a body is validated or
 // hashed: two readings of one body would be two requests with one fingerprint. It also
 // refuses card numbers, which must be neither hashed nor stored.
-func checkJSON(body []byte) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	values := 0
-	for more := true; more; more = d.StackDepth() > 0 {
-		token, err := d.ReadToken()
-		if err != nil {
-			return malformedJSON(err)
-		}
-		if isValue(d, token) {
-			values++
-		}
-		if values > maxValues {
-			return malformed(fmt.Sprintf("the body must not have more than %d values", maxValues))
-		}
-		if err := checkToken(d, token); err != nil {
-			return err
-		}
+func readJSON(body []byte) (any, error) {
+	d, _ := decoders.Get().(*jsontext.Decoder) // the pool has nothing else
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(body))
+	r := jsonReader{Decoder: d}
+	value, err := r.value()
+	if err != nil {
+		return nil, err
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return malformed("unexpected data after the JSON value")
+	if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, malformed("unexpected data after the JSON value")
 	}
-	return nil
+	return value, nil
 }
 
-// isValue reports whether the token that was just read is, or begins, a value.
-func isValue(d *jsontext.Decoder, token jsontext.Token) bool {
-	switch token.Kind() {
-	case '}', ']':
-		return false
-	case '"':
-		return !isMemberName(d)
-	}
-	return true
+// decoders keeps decoders for other bodies, because a new one makes many allocations.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// jsonReader reads one body.
+type jsonReader struct {
+	*jsontext.Decoder
+	values int
 }
 
-func checkToken(d *jsontext.Decoder, token jsontext.Token) error {
+// value reads a value.
+func (r *jsonReader) value() (any, error) {
+	token, err := r.ReadToken()
+	if err != nil {
+		return nil, malformedJSON(err)
+	}
+	r.values++
+	if r.values > maxValues {
+		return nil, malformed(fmt.Sprintf("the body must not have more than %d values", maxValues))
+	}
 	switch token.Kind() {
 	case '{', '[':
-		if d.StackDepth() > maxDepth {
-			return malformed(fmt.Sprintf("the body must not be nested deeper than %d levels", maxDepth))
+		if r.StackDepth() > maxDepth {
+			return nil, malformed(fmt.Sprintf("the body must not be nested deeper than %d levels", maxDepth))
 		}
+		if token.Kind() == '{' {
+			return r.object()
+		}
+		return r.array()
+	case '"':
+		return r.text(token)
 	case '0':
 		if !isExact(token.String()) {
-			return malformed("the body contains a number that is too large or too precise")
+			return nil, malformed("the body contains a number that is too large or too precise")
 		}
-	case '"':
-		if text := token.String(); hasCardNumber(text) {
-			return checkCardNumber(d, text)
+		return token.Float()
+	case 't', 'f':
+		return token.Bool(), nil
+	}
+	return nil, nil // null
+}
+
+// object reads the members of an object.
+func (r *jsonReader) object() (map[string]any, error) {
+	object := map[string]any{}
+	for r.PeekKind() != '}' {
+		token, err := r.ReadToken()
+		if err != nil {
+			return nil, malformedJSON(err)
 		}
+		name := token.String()
+		if hasCardNumber(name) {
+			return nil, cardNumberRefused(string(r.StackPointer().Parent())) // the pointer would repeat the number
+		}
+		if object[name], err = r.value(); err != nil {
+			return nil, err
+		}
+	}
+	return object, r.end()
+}
+
+// array reads the elements of an array.
+func (r *jsonReader) array() ([]any, error) {
+	array := []any{}
+	for r.PeekKind() != ']' {
+		element, err := r.value()
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, element)
+	}
+	return array, r.end()
+}
+
+// end reads the end of an object or an array.
+func (r *jsonReader) end() error {
+	if _, err := r.ReadToken(); err != nil {
+		return malformedJSON(err)
 	}
 	return nil
 }
 
-// checkCardNumber refuses the string that was just read, unless it is the value of a member
-// that may look like a card number.
-func checkCardNumber(d *jsontext.Decoder, value string) error {
-	at := d.StackPointer()
-	if isMemberName(d) {
-		return cardNumberRefused(string(at.Parent())) // the pointer would repeat the number
+// text returns a text that was just read. It must not be a card number, unless it is the
+// value of a member that may look like one.
+func (r *jsonReader) text(token jsontext.Token) (string, error) {
+	text := token.String()
+	if !hasCardNumber(text) {
+		return text, nil
 	}
-	if !cardNumberIn(at.LastToken(), value) {
-		return nil
+	if at := r.StackPointer(); cardNumberIn(at.LastToken(), text) {
+		return "", cardNumberRefused(string(at))
 	}
-	return cardNumberRefused(string(at))
-}
-
-// isMemberName reports whether the string that was just read is the name of a member.
-func isMemberName(d *jsontext.Decoder) bool {
-	kind, length := d.StackIndex(d.StackDepth())
-	return kind == '{' && length%2 == 1
+	return text, nil
 }
 
 // malformedJSON translates an error of the decoder, whose own message would quote the

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -24,13 +23,6 @@ type request struct {
 	key string
 	// body is canonical JSON (RFC 8785), nil where the operation has no body.
 	body []byte
-}
-
-// bodyOf decodes a body that has passed the schema of its operation.
-func bodyOf[T any](r *request) (T, error) {
-	var v T
-	err := json.Unmarshal(r.body, &v)
-	return v, err
 }
 
 // param returns a path parameter, unescaped.
