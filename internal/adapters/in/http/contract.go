@@ -61,14 +61,47 @@ func parseContract(file []byte) (*contract, error) {
 // schemaCompiler returns a compiler that knows the whole file as one JSON Schema
 // resource, because its schemas refer to each other by their place in it.
 func schemaCompiler(file []byte) (*jsonschema.Compiler, error) {
-	var document any
+	var document map[string]any
 	if err := yaml.Unmarshal(file, &document); err != nil {
 		return nil, err
 	}
+	inlineReferences(document, document["components"])
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	return compiler, compiler.AddResource(contractURL, document)
+}
+
+// inlineReferences returns a node of a document. It replaces references to schemas by the
+// schemas, so that the validator need not follow them for each value.
+func inlineReferences(document map[string]any, node any) any {
+	switch node := node.(type) {
+	case map[string]any:
+		if schema := referenced(document, node); schema != nil {
+			return inlineReferences(document, schema)
+		}
+		for name, member := range node {
+			node[name] = inlineReferences(document, member)
+		}
+	case []any:
+		for i, element := range node {
+			node[i] = inlineReferences(document, element)
+		}
+	}
+	return node
+}
+
+// referenced returns the schema that a node stands for: one that is a reference and nothing
+// else.
+func referenced(document, node map[string]any) any {
+	ref, _ := node["$ref"].(string)
+	components, _ := document["components"].(map[string]any)
+	schemas, _ := components["schemas"].(map[string]any)
+	name, isSchema := strings.CutPrefix(ref, "#/components/schemas/")
+	if !isSchema || len(node) != 1 {
+		return nil
+	}
+	return schemas[name]
 }
 
 func (c *contract) addBody(compiler *jsonschema.Compiler, doc *openAPI, op *operationObject) error {
