@@ -61,6 +61,9 @@ func hasCardNumberOf(shortest int, s string) bool {
 		if !hasDigits(s, shortest) {
 			return false
 		}
+		if strings.Trim(s, "0123456789") == "" {
+			return isCardNumber(shortest, s) // most keys made of digits end here
+		}
 		for _, run := range digitRuns.FindAllString(plainDigits(s), -1) {
 			if hasCardGroups(shortest, separators.Split(run, -1)) {
 				return true
@@ -188,7 +191,7 @@ var issued = regexp.MustCompile(`^(?:` + strings.Join([]string{
 }, "|") + `)$`)
 
 func isCardNumber(shortest int, digits string) bool {
-	return len(digits) >= shortest && issued.MatchString(digits) && luhn(digits)
+	return len(digits) >= shortest && luhn(digits) && issued.MatchString(digits)
 }
 
 // luhn reports whether the check digit is right (ISO/IEC 7812).
