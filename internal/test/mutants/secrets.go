@@ -119,31 +119,31 @@ var secretsMutants = []mutant{
 	{
 		"no cache keeps a response",
 		"internal/adapters/in/http/headers.go",
-		`h.Set("Cache-Control", "no-store")`, ``,
+		`"Cache-Control":           {"no-store"},`, ``,
 		canaries, "TestHeaders_ProtectEveryResponse",
 	},
 	{
 		"no browser guesses a media type",
 		"internal/adapters/in/http/headers.go",
-		`h.Set("X-Content-Type-Options", "nosniff")`, ``,
+		`"X-Content-Type-Options":  {"nosniff"},`, ``,
 		canaries, "TestHeaders_ProtectEveryResponse",
 	},
 	{
 		"no browser runs a response",
 		"internal/adapters/in/http/headers.go",
-		`h.Set("Content-Security-Policy", apiPolicy)`, ``,
+		`"Content-Security-Policy": {apiPolicy},`, ``,
 		canaries, "TestHeaders_ProtectEveryResponse",
 	},
 	{
 		"no browser frames a response",
 		"internal/adapters/in/http/headers.go",
-		`h.Set("X-Frame-Options", "DENY")`, ``,
+		`"X-Frame-Options":         {"DENY"},`, ``,
 		canaries, "TestHeaders_ProtectEveryResponse",
 	},
 	{
 		"no browser sends an address to others",
 		"internal/adapters/in/http/headers.go",
-		`h.Set("Referrer-Policy", "no-referrer")`, ``,
+		`"Referrer-Policy":         {"no-referrer"},`, ``,
 		canaries, "TestHeaders_ProtectEveryResponse",
 	},
 	{

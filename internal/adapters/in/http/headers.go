@@ -1,21 +1,29 @@
 package httpapi
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+)
 
 // apiPolicy is the Content-Security-Policy of everything but the documentation page: a
 // browser that shows a response loads and runs nothing.
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'"
 
+// secureHeaders are the security headers. All responses share their values, which nobody
+// may change in place.
+var secureHeaders = http.Header{
+	"Cache-Control":           {"no-store"}, // a response is about one principal
+	"Content-Security-Policy": {apiPolicy},
+	"Referrer-Policy":         {"no-referrer"},
+	"X-Content-Type-Options":  {"nosniff"},
+	"X-Frame-Options":         {"DENY"},
+}
+
 // SecureHeaders sets the security headers of every response, replays and refusals
 // included. A route that may be cached, or is a page, replaces them.
 func SecureHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Cache-Control", "no-store") // a response is about one principal
-		h.Set("Content-Security-Policy", apiPolicy)
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("X-Frame-Options", "DENY")
+		maps.Copy(w.Header(), secureHeaders)
 		next.ServeHTTP(w, r)
 	})
 }
