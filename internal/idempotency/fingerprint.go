@@ -67,15 +67,22 @@ func (c Content) Matches(f Fingerprint) (bool, error) {
 	return hash(c) == f[1:], nil
 }
 
-// hashParts returns the SHA-256 of all parts of c. The length of each part precedes it, so
-// that no two contents are hashed as the same bytes.
+// hashParts returns the SHA-256 of all parts of c.
 func hashParts(c Content) Fingerprint {
-	parts := append([]string{c.Method, c.Path, c.Query, string(c.Body)}, c.Headers...)
-	var text []byte
-	for _, part := range parts {
-		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
-		text = append(text, part...)
+	text := make([]byte, 0, 512) // the stack has room for most requests
+	text = appendPart(text, c.Method)
+	text = appendPart(text, c.Path)
+	text = appendPart(text, c.Query)
+	text = appendPart(text, c.Body)
+	for _, header := range c.Headers {
+		text = appendPart(text, header)
 	}
 	hash := sha256.Sum256(text)
 	return Fingerprint(hash[:])
+}
+
+// appendPart appends a part after its length, so that no two contents become the same text.
+func appendPart[T string | []byte](text []byte, part T) []byte {
+	text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
+	return append(text, part...)
 }

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"encoding/hex"
 	"net/url"
 	"strings"
 	"testing"
@@ -29,6 +30,18 @@ func TestFingerprint_IsTheSameForTheSameRequest(t *testing.T) {
 		if same.Fingerprint() != base {
 			t.Errorf("%s: another fingerprint", name)
 		}
+	}
+}
+
+// Records of earlier releases hold such fingerprints. The hash is that of the parts, each
+// after its length in eight bytes.
+func TestFingerprint_IsThatOfEarlierReleases(t *testing.T) {
+	t.Parallel()
+	request := content(t, "POST", "/orders/1/cancel?a=1&b=2", `{"reason":"x"}`)
+	request.Headers = []string{"If-Match: 1"}
+	const want = "01d9638c5caecbf114f7956335c1c052b0aa08ef29eded85644e7a914bcb90b45e"
+	if got := hex.EncodeToString([]byte(request.Fingerprint())); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -37,31 +37,31 @@ var guardMutants = []mutant{
 	{
 		"the method is part of the fingerprint",
 		"internal/idempotency/fingerprint.go",
-		`[]string{c.Method, c.Path,`, `[]string{c.Path,`,
+		`text = appendPart(text, c.Method)`, ``,
 		engine, "TestFingerprint_DiffersForAnotherRequest",
 	},
 	{
 		"the path is part of the fingerprint",
 		"internal/idempotency/fingerprint.go",
-		`c.Method, c.Path, c.Query,`, `c.Method, c.Query,`,
+		`text = appendPart(text, c.Path)`, ``,
 		engine, "TestFingerprint_DiffersForAnotherRequest",
 	},
 	{
 		"the query is part of the fingerprint",
 		"internal/idempotency/fingerprint.go",
-		`c.Path, c.Query, string(c.Body)`, `c.Path, string(c.Body)`,
+		`text = appendPart(text, c.Query)`, ``,
 		engine, "TestFingerprint_DiffersForAnotherRequest",
 	},
 	{
 		"the body is part of the fingerprint",
 		"internal/idempotency/fingerprint.go",
-		`c.Query, string(c.Body)}`, `c.Query}`,
+		`text = appendPart(text, c.Body)`, ``,
 		engine, "TestFingerprint_DiffersForAnotherRequest",
 	},
 	{
 		"headers that count are part of the fingerprint",
 		"internal/idempotency/fingerprint.go",
-		`string(c.Body)}, c.Headers...)`, `string(c.Body)})`,
+		`range c.Headers {`, `range c.Headers[:0] {`,
 		engine, "TestFingerprint_DiffersForAnotherRequest",
 	},
 	{

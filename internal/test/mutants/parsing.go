@@ -114,8 +114,7 @@ var parsingMutants = []mutant{
 	{
 		"a fingerprint depends on the query",
 		"internal/idempotency/fingerprint.go",
-		`parts := append([]string{c.Method, c.Path, c.Query, string(c.Body)}, c.Headers...)`,
-		`parts := append([]string{c.Method, c.Path, string(c.Body)}, c.Headers...)`,
+		`text = appendPart(text, c.Query)`, ``,
 		"./internal/adapters/in/http", "TestFingerprint_IsEqualExactlyForEqualRequests",
 	},
 }
