@@ -98,7 +98,7 @@ var claimMutants = []mutant{
 	}
 `, authPkg, badToken},
 	{"a request has one token", auth, `len(headers) != 1`, `len(headers) == 0`, authPkg, badToken},
-	{"a token in the query is refused", auth, ` || r.URL.Query().Has("access_token")`, ``, authPkg, badToken},
+	{"a token in the query is refused", auth, ` || r.URL.RawQuery != "" && r.URL.Query().Has("access_token")`, ``, authPkg, badToken},
 	{"the scheme is Bearer", auth, `!strings.EqualFold(scheme, "Bearer")`, `scheme == ""`, authPkg, badToken},
 	{"a large token is not parsed", auth, ` || len(token) > maxToken`, ``, authPkg, badToken},
 }

@@ -184,7 +184,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, error) {
 // in the query is refused, because URLs are logged.
 func bearer(r *http.Request) (string, error) {
 	headers := r.Header.Values("Authorization")
-	if len(headers) != 1 || r.URL.Query().Has("access_token") {
+	if len(headers) != 1 || r.URL.RawQuery != "" && r.URL.Query().Has("access_token") {
 		return "", errUnauthenticated()
 	}
 	scheme, token, _ := strings.Cut(headers[0], " ")

@@ -38,10 +38,14 @@ func errBodyCutShort() error {
 
 // isJSON reports whether the headers declare plain JSON in UTF-8.
 func isJSON(h http.Header) bool {
-	if len(h.Values("Content-Type")) != 1 || h.Get("Content-Encoding") != "" {
+	contentType := h.Values("Content-Type")
+	if len(contentType) != 1 || h.Get("Content-Encoding") != "" {
 		return false
 	}
-	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if contentType[0] == "application/json" {
+		return true // as most clients write it
+	}
+	mediaType, params, err := mime.ParseMediaType(contentType[0])
 	if err != nil || mediaType != "application/json" {
 		return false
 	}

@@ -136,9 +136,10 @@ func final(code wire.ProblemCode) bool {
 
 // responseOf returns the response of a record.
 func responseOf(record idempotency.Record, replayed bool, outcome string) *response {
-	header := http.Header{}
-	header.Set("Idempotency-Result", outcome)
-	header.Set("Idempotency-Expires", record.ExpiresAt.Format(time.RFC3339))
+	header := http.Header{
+		"Idempotency-Result":  {outcome},
+		"Idempotency-Expires": {record.ExpiresAt.Format(time.RFC3339)},
+	}
 	if replayed {
 		header.Set("Idempotent-Replayed", "true")
 	}

@@ -13,6 +13,9 @@ import (
 // that is repeated, and with a card number. No parameter has several values: whoever sends
 // two would not know which one counts, and a misspelled filter would show everything.
 func checkQuery(rawQuery string, known []string) error {
+	if rawQuery == "" {
+		return nil
+	}
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		return validationFailed([]wire.FieldError{{Pointer: "#", Detail: "the query must be name=value pairs, percent-encoded, with & between them"}})
