@@ -37,6 +37,9 @@ type Config struct {
 	// DatabasePooler is what the URL leads to: the server itself, or a pooler that assigns a
 	// connection to another client after each transaction.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
+	// CommandLanes is how many commands run at the same time before others wait and share a
+	// transaction. Zero lets each run in a transaction of its own.
+	CommandLanes int `env:"ORDERS_COMMAND_LANES" envDefault:"2"`
 	// DatabaseRole is the role that migrations grant the privileges of the service to.
 	DatabaseRole string `env:"ORDERS_DATABASE_ROLE" envDefault:"orders_service"`
 

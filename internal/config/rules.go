@@ -54,6 +54,7 @@ var rules = map[string]rule{
 		func(c Config) bool { return within(c.IdempotencyWait, 0, 30*time.Second) }},
 	"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE": {mustCount, func(c Config) bool { return isCount(c.KeysPerMinute) }},
 	"ORDERS_REQUESTS_PER_MINUTE":         {mustCount, func(c Config) bool { return isCount(c.RequestsPerMinute) }},
+	"ORDERS_COMMAND_LANES":               {mustCount, func(c Config) bool { return isCount(c.CommandLanes) }},
 	"ORDERS_IN_FLIGHT":                   {mustCount, func(c Config) bool { return isCount(c.InFlight) }},
 	"ORDERS_UNLIMITED_ROLES": {"be none, or roles out of customer, seller, admin and system, separated by commas",
 		func(Config) bool { return true }}, // what cannot be parsed is no role

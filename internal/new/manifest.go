@@ -20,6 +20,8 @@ var dropped = []string{
 	"internal/adapters/in/http/products.go", "internal/adapters/in/http/webhooks.go",
 	// adapters: what goes out
 	"internal/adapters/out/stripe/", "internal/adapters/out/postgres/balance.go", "internal/adapters/out/postgres/grant*.go",
+	"internal/adapters/out/postgres/group_load.go", "internal/adapters/out/postgres/group_state.go",
+	"internal/adapters/out/postgres/group_rows.go", "internal/adapters/out/postgres/group*_test.go",
 	"internal/adapters/out/postgres/intents*.go", "internal/adapters/out/postgres/ledger.go",
 	"internal/adapters/out/postgres/order*.go", "internal/adapters/out/postgres/payment.go",
 	"internal/adapters/out/postgres/product.go", "internal/adapters/out/postgres/profile.go",
@@ -125,7 +127,7 @@ var edits = []edit{
 	{"internal/telemetry/telemetry.go", `(?s)\t\twebhooks: prometheus.*?\}\),\n`, ""},
 	{"internal/telemetry/telemetry.go", `\twebhooks +prometheus.*\n`, ""},
 	{"internal/telemetry/telemetry.go", `m\.webhooks, `, ""},
-	{"internal/telemetry/telemetry.go", `, of limits and of webhooks`, " and of limits"},
+	{"internal/telemetry/telemetry.go", `of limits, of webhooks and of\n// groups of commands`, "of limits and of\n// groups of commands"},
 	{"internal/telemetry/telemetry.go", `// WebhookRejected.*\n.*\n\n`, ""},
 	{"internal/config/config.go", `(?s)\t// ReservationTTL is.*?(\t// NATSURL)`, "$1"},
 	{"internal/config/rules.go", `(?s)\t"ORDERS_RESERVATION_TTL.*?(\t"ORDERS_NATS_URL)`, "$1"},

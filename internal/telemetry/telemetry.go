@@ -17,10 +17,12 @@ type Metrics struct {
 	registry *prometheus.Registry
 	webhooks prometheus.Counter
 	limited  *prometheus.CounterVec
+	groups   groups
 	log      zerolog.Logger
 }
 
-// New returns the metrics of the Go runtime, of the process, of limits and of webhooks.
+// New returns the metrics of the Go runtime, of the process, of limits, of webhooks and of
+// groups of commands.
 func New(log zerolog.Logger) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -32,12 +34,13 @@ func New(log zerolog.Logger) *Metrics {
 			Name: "orders_limited_requests_total",
 			Help: "Requests that were refused with 429, by the limit that their principal exceeded.",
 		}, []string{"limit"}),
-		log: log,
+		groups: newGroups(),
+		log:    log,
 	}
 	for _, limit := range []string{"requests", "keys", "in_flight"} {
 		m.limited.WithLabelValues(limit) // 0 before the first refusal
 	}
-	m.registry.MustRegister(m.webhooks, m.limited, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.webhooks, m.limited, m.groups.sizes, m.groups.split, m.groups.queued, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -51,6 +51,18 @@ func TestHandler_ReportsTheDatabase(t *testing.T) {
 		"orders_database_excess_privileges 2")
 }
 
+func TestHandler_ReportsGroupsOfCommands(t *testing.T) {
+	t.Parallel()
+	m := telemetry.New(zerolog.Nop())
+	m.GroupRan(3)
+	m.GroupRan(64)
+	m.GroupSplit()
+	m.CommandQueued(2 * time.Millisecond)
+	wantMetrics(t, scrape(t, m), "orders_command_group_size_count 2", "orders_command_group_size_sum 67",
+		`orders_command_group_size_bucket{le="4"} 1`, "orders_command_groups_split_total 1",
+		"orders_command_queue_seconds_count 1", `orders_command_queue_seconds_bucket{le="0.0025"} 1`)
+}
+
 // A database that is down costs its own metrics only, and one line in the log.
 func TestHandler_SurvivesTheDatabase(t *testing.T) {
 	t.Parallel()

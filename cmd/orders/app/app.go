@@ -96,7 +96,10 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	if err = a.readyDB.RenewIncarnation(ctx); err != nil {
 		return err
 	}
-	if a.db, err = open(0); err != nil {
+	a.db, err = postgres.Open(ctx, postgres.Config{
+		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes, Observe: a.metrics,
+	})
+	if err != nil {
 		return err
 	}
 	a.jobDB, err = open(jobConns)

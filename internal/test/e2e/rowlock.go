@@ -32,10 +32,13 @@ func (e *Env) LockRows(t testing.TB, sql string, args ...any) RowLock {
 	return l
 }
 
-// AwaitWaiter waits until a statement of the service waits for the locked rows.
+// AwaitWaiter waits until a statement of the service waits for the locked rows, and will do
+// so until Release: a group of commands gives up sooner, and lets each of them wait alone.
 func (l RowLock) AwaitWaiter(t testing.TB) {
 	t.Helper()
-	Eventually(t, "a statement waits for the locked rows", func() bool { return l.Waiters(t) > 0 })
+	Eventually(t, "a statement waits for the locked rows", func() bool {
+		return l.countBlocked(t, "count(*) FILTER (WHERE clock_timestamp() - query_start > interval '200 milliseconds')") > 0
+	})
 }
 
 // AwaitWaiters waits until n connections wait for the locked rows, or for others that do.

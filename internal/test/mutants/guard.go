@@ -151,7 +151,7 @@ var guardMutants = []mutant{
 	{
 		"the response is stored",
 		"internal/adapters/out/postgres/keys.go",
-		`return t.insertRecord(ctx, rec, stored != nil)`, `return nil`,
+		`return t.storeRecord(ctx, rec, stored != nil)`, `return nil`,
 		"./internal/test/e2e/guard", "TestGuard_ReplaysFirstResponseByteForByte",
 	},
 	{

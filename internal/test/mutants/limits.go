@@ -87,9 +87,7 @@ var limitsMutants = []mutant{
 	},
 	{
 		"guarded commands of one principal leave connections to others",
-		"internal/adapters/in/http/guard.go",
-		`	g.Store = sharedStore{g.keys, req.admission.shareFor(rt)}
-`, ``,
+		"internal/adapters/out/postgres/keys.go", `shares{size: int64(db.share)}`, `shares{size: 1000}`,
 		limitsPkg, "TestCommands_OfOnePrincipalLeaveConnectionsToOthers",
 	},
 	{
@@ -105,8 +103,14 @@ var limitsMutants = []mutant{
 	},
 	{
 		"duplicates need no share",
-		shareFile, `if !s.share.TryAcquire(1) && !s.waitsShortly(ctx) {`, `if s.share.wait(ctx) != nil {`,
-		limitsPkg, "TestDuplicates_NeedNoShare",
+		"internal/adapters/out/postgres/share.go", `	p, ok := k.placeSoon(ctx, a.claim.Scope)
+`, `	p, err := k.place(ctx, a.claim.Scope)
+	if err != nil {
+		return idempotency.Record{}, false, err
+	}
+	ok := true
+`,
+		store, "TestKeys_DuplicatesNeedNoPlace",
 	},
 	{
 		"reads do not wait behind commands",

@@ -59,7 +59,7 @@ var messageMutants = []mutant{
 	{
 		"an event commits with its change",
 		"internal/adapters/out/postgres/outbox.go",
-		`return s.t.writes().InsertEvent(`, `return dbsqlc.New(s.t.db.pool).InsertEvent(`,
+		`return s.t.write(ctx, addedEvent{`, `return dbsqlc.New(s.t.db.pool).InsertEvent(ctx, dbsqlc.InsertEventParams{`,
 		store, "TestStore",
 	},
 	{

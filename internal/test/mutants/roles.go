@@ -189,7 +189,7 @@ var roleMutants = []mutant{
 	{
 		"an audit entry commits with what it is about",
 		"internal/adapters/out/postgres/audit.go",
-		`return s.t.writes().InsertAuditEntry(`, `return dbsqlc.New(s.t.db.pool).InsertAuditEntry(`,
+		`return s.t.write(ctx, addedAuditEntry{`, `return dbsqlc.New(s.t.db.pool).InsertAuditEntry(ctx, dbsqlc.InsertAuditEntryParams{`,
 		store, "TestStore",
 	},
 }

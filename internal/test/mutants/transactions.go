@@ -102,13 +102,13 @@ var transactionMutants = []mutant{
 	{
 		"an order is locked",
 		"internal/adapters/out/postgres/dbsqlc/order.sql.go",
-		`FOR UPDATE OF o`, ``,
+		"OR o.seller_id = $4)\nORDER BY i.line\nFOR UPDATE OF o", "OR o.seller_id = $4)\nORDER BY i.line",
 		store, "TestLock_LastsAsLongAsTheTransaction",
 	},
 	{
 		"the stock of an order is locked",
 		"internal/adapters/out/postgres/dbsqlc/product.sql.go",
-		"))\nORDER BY sku\nFOR UPDATE", "))\nORDER BY sku",
+		"OR o.seller_id = $4)\n))\nORDER BY sku\nFOR UPDATE", "OR o.seller_id = $4)\n))\nORDER BY sku",
 		store, "TestLock_LastsAsLongAsTheTransaction",
 	},
 	{

@@ -25,6 +25,12 @@ const (
 	firstPayment = "migrations/0003_payments.up.sql"
 )
 
+// everyCommandAlone lets no commands share a transaction. The sabotages that need it break
+// the path of a command that runs alone.
+var everyCommandAlone = overlay.Edit{
+	File: "internal/config/config.go", Before: `"ORDERS_COMMAND_LANES" envDefault:"2"`, After: `"ORDERS_COMMAND_LANES" envDefault:"0"`,
+}
+
 var sabotages = []sabotage{
 	{
 		// The index alone is not missed: the look-up of the operation comes before it.
@@ -37,14 +43,15 @@ var sabotages = []sabotage{
 	{
 		name: "response stored after commit", fault: "lost-commit-answer",
 		edits: []overlay.Edit{
-			{File: keys, Before: `return t.insertRecord(ctx, rec, stored != nil)`, After: `return nil`},
+			everyCommandAlone,
+			{File: keys, Before: `return t.storeRecord(ctx, rec, stored != nil)`, After: `return nil`},
 			{File: keys, Before: `	if err == nil {
 		k.recent.put(`, After: `	if err == nil && !replayed {
 		err = k.db.transact(ctx, func(ctx context.Context, t *tx) error {
-			if _, _, err := t.claimKey(ctx, c.ID); err != nil {
+			if _, _, err := t.claimKey(ctx, a.claim.ID, false); err != nil {
 				return err
 			}
-			return t.insertRecord(ctx, rec, true)
+			return t.storeRecord(ctx, rec, true)
 		})
 	}
 	if err == nil {
@@ -58,12 +65,16 @@ var sabotages = []sabotage{
 	{
 		// A balance would not show it: the place in its ledger is unique.
 		name: "no row lock", fault: "none", strikes: 5,
-		edits: []overlay.Edit{{File: productSQL, Before: "AND ($2::bool OR seller_id = $3)\nORDER BY sku\nFOR UPDATE", After: "AND ($2::bool OR seller_id = $3)\nORDER BY sku"}},
+		edits: []overlay.Edit{
+			everyCommandAlone,
+			{File: productSQL, Before: "AND ($2::bool OR seller_id = $3)\nORDER BY sku\nFOR UPDATE", After: "AND ($2::bool OR seller_id = $3)\nORDER BY sku"},
+		},
 	},
 	{
 		// Two records of one key would not be stored: the primary key is behind the lock.
 		name: "look-up before the lock", fault: "two-replicas-one-key", strikes: 10,
 		edits: []overlay.Edit{
+			everyCommandAlone,
 			{File: firstRecord, Before: "PRIMARY KEY (scope, key)", After: "CHECK (true)"},
 			{File: keys, Before: `	err := t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) {

@@ -68,7 +68,6 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 func (g guard) protect(rt route, req *request, call useCase) (*response, error) {
 	entry := entryOf(req.http.Context())
 	entry.key = req.key
-	g.Store = sharedStore{g.keys, req.admission.shareFor(rt)}
 	repeated, newKey := false, sync.OnceValue(req.admission.takeKey)
 	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
 		repeated, entry.code = false, "" // of an earlier run that was rolled back

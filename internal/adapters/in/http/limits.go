@@ -40,8 +40,9 @@ type LimitsConfig struct {
 	InFlight int
 	// UnlimitedRoles free a principal that has one of them from all limits above.
 	UnlimitedRoles []core.Role
-	// Share bounds the commands that run at the same time, and the reads. More of them
-	// wait. Nobody is free from it.
+	// Share bounds the commands without a key that run at the same time, and the reads. More
+	// of them wait. Nobody is free from it. The store of the guard shares out those with a
+	// key.
 	Share int
 	// Now is the clock.
 	Now func() time.Time

@@ -21,9 +21,28 @@ func (s auditLog) Add(ctx context.Context, e core.AuditEntry) error {
 			return fmt.Errorf("encode the metadata of %s: %w", e.Action, err)
 		}
 	}
-	return s.t.writes().InsertAuditEntry(ctx, dbsqlc.InsertAuditEntryParams{
+	return s.t.write(ctx, addedAuditEntry{
 		Actor: e.Actor, At: s.t.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
 	})
+}
+
+// addedAuditEntry is an entry that a command has added.
+type addedAuditEntry dbsqlc.InsertAuditEntryParams
+
+func (e addedAuditEntry) alone(ctx context.Context, q *dbsqlc.Queries) error {
+	return q.InsertAuditEntry(ctx, dbsqlc.InsertAuditEntryParams(e))
+}
+
+func (e addedAuditEntry) join(g *group) { g.audited = append(g.audited, e) }
+
+// auditParams takes the time from the first entry: a group has one.
+func auditParams(entries []addedAuditEntry) dbsqlc.InsertAuditEntriesParams {
+	p := dbsqlc.InsertAuditEntriesParams{At: entries[0].At}
+	for _, e := range entries {
+		p.Actors, p.Actions = append(p.Actors, e.Actor), append(p.Actions, e.Action)
+		p.Resources, p.Metadata = append(p.Resources, e.Resource), append(p.Metadata, string(e.Metadata))
+	}
+	return p
 }
 
 // auditEntries implements [audit.Entries].

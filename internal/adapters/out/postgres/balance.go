@@ -17,6 +17,9 @@ type balances struct{ t *tx }
 // of the reference comes after the lock, so that it sees the entry of a transaction that
 // held it.
 func (s balances) Lock(ctx context.Context, query payment.BalanceQuery) (payment.LockedBalance, error) {
+	if s.t.member != nil {
+		return ask(s.t.member, balanceWant(query), s.t.group.lockedBalance)
+	}
 	var rows []dbsqlc.Balance
 	var prior []dbsqlc.LedgerEntry
 	var referred []int64
@@ -73,17 +76,47 @@ func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance
 
 // Save inserts or updates a balance.
 func (s balances) Save(ctx context.Context, b *payment.Balance) error {
+	return s.t.write(ctx, savedBalance{b})
+}
+
+// savedBalance is a balance that a command has changed.
+type savedBalance struct{ *payment.Balance }
+
+func (b savedBalance) alone(ctx context.Context, q *dbsqlc.Queries) error {
 	currency, amount := string(b.Amount.Currency()), b.Amount.Decimal()
 	if b.New {
-		return s.t.writes().InsertBalance(ctx, dbsqlc.InsertBalanceParams{
+		return q.InsertBalance(ctx, dbsqlc.InsertBalanceParams{
 			CustomerID: b.CustomerID, Currency: currency, Amount: amount,
 			Position: b.Position, ChangedAt: b.ChangedAt,
 		})
 	}
-	return s.t.writes().UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{
+	return q.UpdateBalance(ctx, dbsqlc.UpdateBalanceParams{
 		CustomerID: b.CustomerID, Currency: currency, Amount: amount,
 		Position: b.Position, ChangedAt: b.ChangedAt,
 	})
+}
+
+// join lets later members change the balance further. Its row is written once.
+func (b savedBalance) join(g *group) {
+	key := balanceKey{b.CustomerID, b.Amount.Currency()}
+	if b.New {
+		g.newBalances.add(key)
+	} else if !g.newBalances.set[key] {
+		g.oldBalances.add(key)
+	}
+	later := copyOf(b.Balance)
+	later.New = false
+	g.balances[key] = later
+}
+
+func balancesParams(changed []*payment.Balance) dbsqlc.UpdateBalancesParams {
+	var p dbsqlc.UpdateBalancesParams
+	for _, b := range changed {
+		p.CustomerIds, p.Currencies = append(p.CustomerIds, b.CustomerID), append(p.Currencies, string(b.Amount.Currency()))
+		p.Amounts, p.Positions = append(p.Amounts, b.Amount.Decimal()), append(p.Positions, b.Position)
+		p.ChangedAt = append(p.ChangedAt, b.ChangedAt)
+	}
+	return p
 }
 
 // balanceOf converts the row of a balance. Without a row the balance is new.

@@ -31,6 +31,11 @@ type Config struct {
 	// Pooled reports whether the URL leads to a pooler, which assigns the connection of the
 	// server to another client after each transaction, and refuses settings of the session.
 	Pooled bool
+	// Lanes is how many transactions run before commands with an idempotency key wait and
+	// share a transaction. Zero lets each run in a transaction of its own.
+	Lanes int
+	// Observe observes how they share; nil for nobody.
+	Observe GroupObserver
 	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
 	RecentBytes uint64
 }
@@ -38,8 +43,9 @@ type Config struct {
 // DB is a pool of connections to one database.
 type DB struct {
 	pool *pgxpool.Pool
-	// writers bounds the transactions that may write; see transact.
-	writers *semaphore.Weighted
+	// writers bounds the transactions that may write, and alone those of them that are no
+	// groups; see transact.
+	writers, alone *semaphore.Weighted
 	// share is how many of these one principal may have.
 	share int
 	// begin holds the statements that begin a transaction.
@@ -76,14 +82,22 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
 	writers := maxWriters(pc.MaxConns)
-	db := &DB{pool: pool, writers: semaphore.NewWeighted(writers), share: maxShare(writers), begin: begin}
-	db.keys = &Keys{db: db, recent: recent}
+	alone := maxAlone(writers, cfg.Lanes)
+	db := &DB{
+		pool: pool, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
+		share: maxShare(alone), begin: begin,
+	}
+	db.keys = newKeys(db, cfg, recent)
 	return db, nil
 }
 
 // maxWriters returns how many connections of a pool may be used to write. It keeps a
 // quarter for reads, two at least, as far as there are as many.
 func maxWriters(conns int32) int64 { return int64(max(1, conns-max(2, conns/4))) }
+
+// maxAlone returns how many of the writers need not be groups. It keeps one for the group
+// of each lane, as far as there are as many.
+func maxAlone(writers int64, lanes int) int64 { return max(1, writers-int64(lanes)) }
 
 // maxShare returns how many of the writers may belong to one principal. It keeps a quarter
 // for others, and one at least, unless there is only one.

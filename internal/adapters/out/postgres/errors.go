@@ -108,10 +108,27 @@ func unreachable(err error) bool {
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 
+// stateOf returns the SQLSTATE of an error of the server, or "".
+func stateOf(err error) string {
+	if e, ok := errors.AsType[*serverError](err); ok {
+		return e.state
+	}
+	return ""
+}
+
+// lockNotAvailable is the SQLSTATE of a lock that was waited for too long.
+const lockNotAvailable = "55P03"
+
+// temporaryForAll reports whether a SQLSTATE that passes by itself fails all commands
+// alike, and not only the one that waited for a row or took too long.
+func temporaryForAll(state string) bool {
+	return temporary(state) && state != lockNotAvailable && state != "57014" // query_canceled
+}
+
 // temporary reports whether a SQLSTATE passes by itself: connection exceptions (08),
 // insufficient resources (53), operator intervention (57), lock_not_available, and
 // read_only_sql_transaction, which every write meets on a server that is no primary.
 func temporary(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") ||
-		strings.HasPrefix(state, "57") || state == "55P03" || state == "25006"
+		strings.HasPrefix(state, "57") || state == lockNotAvailable || state == "25006"
 }

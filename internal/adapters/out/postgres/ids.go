@@ -56,6 +56,17 @@ func (p *idPool) take() (int64, bool) {
 	return id, true
 }
 
+// count returns how many ids are unused.
+func (p *idPool) count() int {
+	p.Lock()
+	defer p.Unlock()
+	n := int64(0)
+	for _, b := range p.blocks {
+		n += b.end - b.next
+	}
+	return int(n)
+}
+
 func (p *idPool) add(b idBlock) {
 	p.Lock()
 	defer p.Unlock()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
@@ -25,9 +26,32 @@ import (
 // The primary key of idempotency_record decides if two transactions should ever claim one
 // key. A crash at any moment leaves nothing to clean up: the server releases the lock and
 // rolls back.
+//
+// Commands that have to wait anyway share a transaction; see lanes and group.
 type Keys struct {
-	db     *DB
-	recent *recentRecords
+	db       *DB
+	recent   *recentRecords
+	inFlight keysInFlight
+	shares   shares
+	lanes    *lanes // nil if every command runs alone
+	held     heldRows
+	breaker  breaker
+	pace     pace
+	replays  replays
+	// unsuited are the operations whose commands cannot be joined with others.
+	unsuited sync.Map
+	observe  GroupObserver
+}
+
+func newKeys(db *DB, cfg Config, recent *recentRecords) *Keys {
+	k := &Keys{db: db, recent: recent, shares: shares{size: int64(db.share)}, observe: cfg.Observe}
+	if k.observe == nil {
+		k.observe = ignored{}
+	}
+	if cfg.Lanes > 0 {
+		k.lanes = &lanes{free: cfg.Lanes, lead: k.lead}
+	}
+	return k
 }
 
 // Keys returns the store of the guard.
@@ -35,6 +59,10 @@ func (db *DB) Keys() *Keys { return db.keys }
 
 // Execute claims the key, runs the command and stores its result; see
 // [idempotency.Store].
+//
+// A command that finds a lane free runs alone and at once. If all lanes are taken, it
+// waits and joins a group. A key that this process is working on is in progress: nothing
+// about it need be asked of the database, and no group has it twice.
 func (k *Keys) Execute(
 	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
@@ -42,14 +70,57 @@ func (k *Keys) Execute(
 	if replayed {
 		return rec, true, nil
 	}
+	if !k.inFlight.enter(c.ID) {
+		return idempotency.Record{}, false, idempotency.ErrInProgress
+	}
+	defer k.inFlight.leave(c.ID)
+	a := attempt{claim: c, run: run, generation: generation}
+	if !k.joins(c.Operation) {
+		return k.alone(ctx, a)
+	}
+	m := &member{ctx: ctx, attempt: a, queued: time.Now(), settled: make(chan struct{})}
+	if l := k.lanes.enter(m); l != nil {
+		if place, ok := k.placeToRunAlone(c.Scope); ok {
+			defer place.release()
+			defer l.leave()
+			return k.executeAlone(ctx, a)
+		}
+		go k.lead(l, []*member{m}) // groups have connections of their own
+	}
+	m.wait()
+	if m.fate.alone {
+		defer k.held.remove(m.fate.held)
+		return k.alone(ctx, m.attempt)
+	}
+	return m.fate.rec, m.fate.replayed, m.fate.err
+}
+
+// attempt is a command with its key, on its way to a transaction.
+type attempt struct {
+	claim      idempotency.Claim
+	run        idempotency.Command
+	generation uint64 // of the recent records, when the command arrived
+	// hadKey reports that the command had its key in a group and lost it there.
+	hadKey bool
+}
+
+// joins reports whether commands of an operation may share a transaction now.
+func (k *Keys) joins(operation string) bool {
+	_, unsuited := k.unsuited.Load(operation)
+	return k.lanes != nil && !unsuited && !k.breaker.isOpen()
+}
+
+// executeAlone claims the key and runs the command in a transaction of its own.
+func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Record, replayed bool, err error) {
 	var expires time.Time // on the local clock; the remaining lifetime is the database's
-	err := k.db.transact(ctx, func(ctx context.Context, t *tx) error {
+	err = k.db.transactAlone(ctx, func(ctx context.Context, t *tx) error {
 		started := time.Now()
-		locked, stored, err := t.claimKey(ctx, c.ID)
+		locked, stored, err := t.claimKey(ctx, a.claim.ID, a.hadKey)
 		if err != nil {
 			return err
 		}
 		k.recent.verify(locked.ServerStarted, started)
+		k.replays.record(stored != nil && !stored.Expired)
 		defer func() { expires = started.Add(rec.ExpiresAt.Sub(t.now)) }()
 		if stored != nil && !stored.Expired {
 			rec, replayed = recordOf(stored.IdempotencyRecord), true
@@ -58,23 +129,40 @@ func (k *Keys) Execute(
 		if !locked.Locked {
 			return idempotency.ErrInProgress
 		}
-		rec, err = t.runCommand(ctx, c, run)
+		rec, err = t.runCommand(ctx, a)
 		if err != nil {
 			return err
 		}
-		return t.insertRecord(ctx, rec, stored != nil)
+		return t.storeRecord(ctx, rec, stored != nil)
 	})
 	if err == nil {
-		k.recent.put(rec, time.Until(expires), generation)
+		k.recent.put(rec, time.Until(expires), a.generation)
 	}
 	return rec, replayed, err
 }
 
+// awaitKey lets the claim wait for the lock of a key, for a second at most. A command that
+// had the key in a group lost it when the group failed. Without the wait, it would take
+// any duplicate that tries the key for the first request, and that one this one.
+func (t *tx) awaitKey(ctx context.Context, id idempotency.ID) error {
+	t.queued = append(t.queued, statement{sql: "set local lock_timeout = '1s'"})
+	err := t.writes().AwaitKey(ctx, lockID(id))
+	t.queued = append(t.queued, statement{sql: "set local lock_timeout to default"})
+	return err
+}
+
 // claimKey tries to lock a key and looks it up. The look-up is a statement of its own: its
 // snapshot is younger than the lock, so it sees what the last holder has committed.
-func (t *tx) claimKey(ctx context.Context, id idempotency.ID) (dbsqlc.TryLockKeyRow, *dbsqlc.FindRecordRow, error) {
+//
+// A command that had the key in a group waits for it; see awaitKey.
+func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsqlc.TryLockKeyRow, *dbsqlc.FindRecordRow, error) {
 	var locked dbsqlc.TryLockKeyRow
 	var stored *dbsqlc.FindRecordRow
+	if hadKey {
+		if err := t.awaitKey(ctx, id); err != nil {
+			return locked, stored, err
+		}
+	}
 	err := t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) {
 			locked, err = q.TryLockKey(ctx, lockID(id))
@@ -82,6 +170,9 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID) (dbsqlc.TryLockKey
 		},
 		findRecord(ctx, id, &stored))
 	t.now = locked.Now.UTC()
+	if hadKey && stateOf(err) == lockNotAvailable {
+		err = idempotency.ErrInProgress
+	}
 	return locked, stored, err
 }
 
@@ -99,8 +190,8 @@ func findRecord(ctx context.Context, id idempotency.ID, stored **dbsqlc.FindReco
 
 // runCommand runs the command, and returns the record of its result. The writes of a
 // command that refused are dropped.
-func (t *tx) runCommand(ctx context.Context, c idempotency.Claim, run idempotency.Command) (idempotency.Record, error) {
-	result, err := run(ctx)
+func (t *tx) runCommand(ctx context.Context, a attempt) (idempotency.Record, error) {
+	result, err := a.run(ctx)
 	if err != nil {
 		return idempotency.Record{}, err
 	}
@@ -108,7 +199,7 @@ func (t *tx) runCommand(ctx context.Context, c idempotency.Claim, run idempotenc
 		t.discard()
 	}
 	return idempotency.Record{
-		Claim: c, Response: result.Response,
+		Claim: a.claim, Response: result.Response,
 		CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),
 	}, nil
 }
@@ -123,21 +214,44 @@ func (t *tx) endReplay(ctx context.Context, synchronous bool) error {
 	return t.writes().AwaitReplication(ctx)
 }
 
-// insertRecord adds the record to the writes of the command. An expired record of the same
+// storeRecord adds the record to the writes of the command. An expired record of the same
 // key makes room.
-func (t *tx) insertRecord(ctx context.Context, rec idempotency.Record, replace bool) error {
+func (t *tx) storeRecord(ctx context.Context, rec idempotency.Record, replace bool) error {
 	if replace {
-		err := t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: string(rec.Scope), Key: rec.Key})
-		if err != nil {
+		if err := t.deleteExpired(ctx, rec.ID); err != nil {
 			return err
 		}
 	}
+	return t.insertRecord(ctx, rec)
+}
+
+// deleteExpired lets an expired record make room for the new one of its key.
+func (t *tx) deleteExpired(ctx context.Context, id idempotency.ID) error {
+	return t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: string(id.Scope), Key: id.Key})
+}
+
+// insertRecord adds the record to the writes of the command.
+func (t *tx) insertRecord(ctx context.Context, rec idempotency.Record) error {
 	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
 		Scope: string(rec.Scope), Key: rec.Key,
 		Fingerprint: []byte(rec.Fingerprint), Operation: rec.Operation,
 		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
 		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
 	})
+}
+
+// recordsParams takes the time of creation from the first record: a group has one.
+func recordsParams(members []*member) dbsqlc.InsertRecordsParams {
+	p := dbsqlc.InsertRecordsParams{CreatedAt: members[0].draft.rec.CreatedAt}
+	for _, m := range members {
+		rec := m.draft.rec
+		p.Scopes, p.Keys = append(p.Scopes, string(rec.Scope)), append(p.Keys, rec.Key)
+		p.Fingerprints, p.Operations = append(p.Fingerprints, []byte(rec.Fingerprint)), append(p.Operations, rec.Operation)
+		p.Statuses, p.ContentTypes = append(p.Statuses, int16(rec.Status)), append(p.ContentTypes, rec.ContentType)
+		p.Locations, p.Bodies = append(p.Locations, rec.Location), append(p.Bodies, notNull(rec.Body))
+		p.ExpiresAt = append(p.ExpiresAt, rec.ExpiresAt)
+	}
+	return p
 }
 
 // notNull returns an empty slice for nil: a response without a body is not NULL.
@@ -151,8 +265,20 @@ func notNull(body []byte) []byte {
 // Lookup returns the record of a key; see [idempotency.LookupStore]. A command whose COMMIT waits
 // for the standby still holds its key. Its lock is released after its record is visible, so
 // that the second statement finds what the holder committed.
+//
+// A command that waits in this process counts as running: it may have no lock yet.
 func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
-	err = k.db.transact(ctx, func(ctx context.Context, t *tx) error {
+	working := k.inFlight.has(id)
+	rec, found, err = k.lookup(ctx, id)
+	if err == nil && !found && working {
+		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", idempotency.ErrInProgress)
+	}
+	return rec, found, err
+}
+
+// lookup is [Keys.Lookup] without regard to this process.
+func (k *Keys) lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
+	err = k.db.look(ctx, func(ctx context.Context, t *tx) error {
 		var key dbsqlc.LookAtKeyRow
 		var stored *dbsqlc.FindRecordRow
 		err := t.load(ctx,

@@ -13,7 +13,23 @@ type ledger struct{ t *tx }
 
 // Append inserts an entry.
 func (s ledger) Append(ctx context.Context, e *payment.LedgerEntry) error {
-	return s.t.writes().InsertLedgerEntry(ctx, entryParams(e))
+	return s.t.write(ctx, appendedEntry{e})
+}
+
+// appendedEntry is an entry that a command has appended.
+type appendedEntry struct{ *payment.LedgerEntry }
+
+func (e appendedEntry) alone(ctx context.Context, q *dbsqlc.Queries) error {
+	return q.InsertLedgerEntry(ctx, entryParams(e.LedgerEntry))
+}
+
+// join lets later members find the entry by its operation and by its reference.
+func (e appendedEntry) join(g *group) {
+	g.entries = append(g.entries, e)
+	g.entriesBy[operationOf{e.CustomerID, e.By}] = e.LedgerEntry
+	if e.Reference != "" {
+		g.entryRefs[entryRef{e.CustomerID, e.Kind, e.Reference}] = true
+	}
 }
 
 // List returns a page of entries and one more, newest first.
@@ -61,6 +77,23 @@ func entryParams(e *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {
 		Description: e.Description, Reference: e.Reference,
 		CreatedBy: optional(e.By.Actor), IdempotencyKey: optional(e.By.Key), CreatedAt: e.CreatedAt,
 	}
+}
+
+func entriesParams(entries []appendedEntry) dbsqlc.InsertLedgerEntriesParams {
+	var p dbsqlc.InsertLedgerEntriesParams
+	for _, e := range entries {
+		one := entryParams(e.LedgerEntry)
+		p.Ids, p.Kinds = append(p.Ids, one.ID), append(p.Kinds, one.Kind)
+		p.Debits, p.Credits = append(p.Debits, one.Debit), append(p.Credits, one.Credit)
+		p.Amounts, p.Currencies = append(p.Amounts, one.Amount), append(p.Currencies, one.Currency)
+		p.CustomerIds, p.BalancesAfter = append(p.CustomerIds, e.CustomerID), append(p.BalancesAfter, valueOf(one.BalanceAfter))
+		p.Positions = append(p.Positions, one.Position)
+		p.PaymentIds, p.RefundIds = append(p.PaymentIds, e.PaymentID), append(p.RefundIds, e.RefundID)
+		p.Descriptions, p.Refs = append(p.Descriptions, one.Description), append(p.Refs, one.Reference)
+		p.CreatedBy, p.IdempotencyKeys = append(p.CreatedBy, e.By.Actor), append(p.IdempotencyKeys, e.By.Key)
+		p.CreatedAt = append(p.CreatedAt, one.CreatedAt)
+	}
+	return p
 }
 
 func entryOf(row dbsqlc.LedgerEntry) (*payment.LedgerEntry, error) {

@@ -18,6 +18,9 @@ type orders struct{ t *tx }
 // operation created before. The look-up of the reference comes after the locks, so that
 // it sees the order of a transaction that held them.
 func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Basket, error) {
+	if s.t.member != nil {
+		return ask(s.t.member, basketWant(query), s.t.group.basket)
+	}
 	var prior []dbsqlc.OrderByOperationRow
 	var others, locked []dbsqlc.Product
 	var referred []int64
@@ -74,10 +77,7 @@ func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Bask
 // CreateOrder takes it, when it holds no row, so it is part of no deadlock. It cannot meet
 // the locks of keys: advisory locks of two integers are other locks than those of one.
 func countUnpaid(ctx context.Context, query order.BasketQuery, n *int64) []read {
-	sum := sha256.Sum256([]byte(query.CustomerID + "\x00" + query.By.Actor))
-	lock := dbsqlc.LockCreatorParams{
-		First: int32(binary.BigEndian.Uint32(sum[0:])), Second: int32(binary.BigEndian.Uint32(sum[4:])),
-	}
+	lock := lockOfCreator(query.CustomerID, query.By.Actor)
 	return []read{
 		func(q *dbsqlc.Queries) error { return q.LockCreator(ctx, lock) },
 		func(q *dbsqlc.Queries) (err error) {
@@ -86,6 +86,14 @@ func countUnpaid(ctx context.Context, query order.BasketQuery, n *int64) []read 
 			})
 			return err
 		},
+	}
+}
+
+// lockOfCreator returns the advisory lock of a pair of customer and actor.
+func lockOfCreator(customer, actor string) dbsqlc.LockCreatorParams {
+	sum := sha256.Sum256([]byte(customer + "\x00" + actor))
+	return dbsqlc.LockCreatorParams{
+		First: int32(binary.BigEndian.Uint32(sum[0:])), Second: int32(binary.BigEndian.Uint32(sum[4:])),
 	}
 }
 
@@ -192,14 +200,17 @@ func statusesOf(f order.Filter) []string {
 // Save inserts or updates an order. The lines never change, so only a new order has
 // lines to write.
 func (s orders) Save(ctx context.Context, o *order.Order) error {
-	if o.New {
-		return s.insert(ctx, o)
-	}
-	return s.t.writes().UpdateOrder(ctx, updateOrderParams(o))
+	return s.t.write(ctx, savedOrder{o})
 }
 
-func (s orders) insert(ctx context.Context, o *order.Order) error {
-	err := s.t.writes().InsertOrder(ctx, dbsqlc.InsertOrderParams{
+// savedOrder is an order that a command has created or changed.
+type savedOrder struct{ *order.Order }
+
+func (o savedOrder) alone(ctx context.Context, q *dbsqlc.Queries) error {
+	if !o.New {
+		return q.UpdateOrder(ctx, updateOrderParams(o.Order))
+	}
+	err := q.InsertOrder(ctx, dbsqlc.InsertOrderParams{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
 		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),
 		ReservedUntil: optionalTime(o.ReservedUntil), Version: int64(o.Version),
@@ -216,7 +227,52 @@ func (s orders) insert(ctx context.Context, o *order.Order) error {
 		items.Quantities = append(items.Quantities, int32(l.Quantity))
 		items.UnitPrices = append(items.UnitPrices, l.UnitPrice.Decimal())
 	}
-	return s.t.writes().InsertOrderItems(ctx, items)
+	return q.InsertOrderItems(ctx, items)
+}
+
+// join lets later members find the order, and counts it among those of its creator while it
+// is unpaid.
+func (o savedOrder) join(g *group) {
+	by := creator{o.CustomerID, o.CreatedBy.Actor}
+	if o.New {
+		g.newOrders = append(g.newOrders, o)
+		g.unpaidOrders[by]++
+		g.ordersBy[operationOf{o.CustomerID, o.CreatedBy}] = o.Order
+		if o.Reference != "" {
+			g.orderRefs[orderRef{o.CustomerID, o.Reference}] = true
+		}
+		return
+	}
+	if unpaid(g.orders[o.ID]) && !unpaid(o.Order) {
+		g.unpaidOrders[by]--
+	}
+	g.oldOrders.add(o.ID)
+	g.orders[o.ID] = o.Order
+}
+
+// unpaid reports whether an order counts among the unpaid ones of its creator.
+func unpaid(o *order.Order) bool {
+	return o.Status == order.PendingPayment || o.Status == order.PaymentProcessing
+}
+
+func newOrdersParams(created []savedOrder) (dbsqlc.InsertOrdersParams, dbsqlc.InsertItemsOfOrdersParams) {
+	var p dbsqlc.InsertOrdersParams
+	var items dbsqlc.InsertItemsOfOrdersParams
+	for _, o := range created {
+		p.Ids, p.CustomerIds = append(p.Ids, o.ID), append(p.CustomerIds, o.CustomerID)
+		p.SellerIds, p.Statuses = append(p.SellerIds, o.SellerID), append(p.Statuses, string(o.Status))
+		p.Totals, p.Currencies = append(p.Totals, o.Total.Decimal()), append(p.Currencies, string(o.Total.Currency()))
+		p.ReservedUntil, p.Versions = append(p.ReservedUntil, o.ReservedUntil), append(p.Versions, int64(o.Version))
+		p.CreatedBy, p.IdempotencyKeys = append(p.CreatedBy, o.CreatedBy.Actor), append(p.IdempotencyKeys, o.CreatedBy.Key)
+		p.CreatedAt, p.UpdatedAt = append(p.CreatedAt, o.CreatedAt), append(p.UpdatedAt, o.UpdatedAt)
+		p.Refs = append(p.Refs, o.Reference)
+		for i, l := range o.Lines {
+			items.OrderIds, items.Lines = append(items.OrderIds, o.ID), append(items.Lines, int32(i+1))
+			items.Skus, items.Quantities = append(items.Skus, l.SKU), append(items.Quantities, int32(l.Quantity))
+			items.UnitPrices = append(items.UnitPrices, l.UnitPrice.Decimal())
+		}
+	}
+	return p, items
 }
 
 func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
@@ -234,7 +290,8 @@ func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
 type orderLine = dbsqlc.OrderByIDRow
 
 // linesOf converts the rows of all queries that read orders to one type.
-func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.OrderByOperationRow |
+func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.LockOrdersRow |
+	dbsqlc.OrderByOperationRow | dbsqlc.OrdersByOperationRow |
 	dbsqlc.ListOrdersRow | dbsqlc.ListOrdersOfRow | dbsqlc.ListOrdersBetweenRow | dbsqlc.ListOrdersByReferenceRow](rows []R) []orderLine {
 	lines := make([]orderLine, len(rows))
 	for i, r := range rows {

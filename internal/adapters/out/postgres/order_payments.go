@@ -25,6 +25,9 @@ type orderPaymentsRows struct {
 // Payments and refunds need no lock of their own: they change only under the lock of
 // the order.
 func (s orderPaymentsStore) Lock(ctx context.Context, orderID int64, g core.Grant) (*payment.OrderPayments, error) {
+	if s.t.member != nil {
+		return ask(s.t.member, orderWant{orderID, g}, s.t.group.orderPayments)
+	}
 	var rows orderPaymentsRows
 	err := s.t.load(ctx,
 		orderExists(ctx, orderID, &rows.exists),

@@ -28,9 +28,28 @@ func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
 	if err != nil {
 		return fmt.Errorf("make the id of event %s: %w", e.Type, err)
 	}
-	return s.t.writes().InsertEvent(ctx, dbsqlc.InsertEventParams{
+	return s.t.write(ctx, addedEvent{
 		EventID: id, Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.t.now,
 	})
+}
+
+// addedEvent is an event that a command has added.
+type addedEvent dbsqlc.InsertEventParams
+
+func (e addedEvent) alone(ctx context.Context, q *dbsqlc.Queries) error {
+	return q.InsertEvent(ctx, dbsqlc.InsertEventParams(e))
+}
+
+func (e addedEvent) join(g *group) { g.events = append(g.events, e) }
+
+// eventsParams takes the time from the first event: a group has one.
+func eventsParams(events []addedEvent) dbsqlc.InsertEventsParams {
+	p := dbsqlc.InsertEventsParams{CreatedAt: events[0].CreatedAt}
+	for _, e := range events {
+		p.EventIds, p.Types = append(p.EventIds, e.EventID), append(p.Types, e.Type)
+		p.Aggregates, p.Data = append(p.Aggregates, e.Aggregate), append(p.Data, string(e.Data))
+	}
+	return p
 }
 
 // sourcePrefix and the name of an incarnation make the source of an event.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
@@ -55,12 +56,38 @@ func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 			AskedAt: optionalTime(p.Card.AskedAt),
 		})
 	}
-	return s.t.writes().InsertPayment(ctx, dbsqlc.InsertPaymentParams{
+	return s.t.write(ctx, savedPayment{p})
+}
+
+// savedPayment is a payment that a command has made.
+type savedPayment struct{ *payment.Payment }
+
+func (p savedPayment) alone(ctx context.Context, q *dbsqlc.Queries) error {
+	return q.InsertPayment(ctx, dbsqlc.InsertPaymentParams{
 		ID: p.ID, OrderID: p.OrderID, IdempotencyKey: p.By.Key,
 		Amount: p.Amount.Decimal(), Currency: string(p.Amount.Currency()),
 		Method: string(p.Method), Status: string(p.Status), CreatedBy: p.By.Actor, CreatedAt: p.CreatedAt,
-		Provider: provider(p), CardToken: optional(p.Card.Token),
+		Provider: optional(provider(p.Payment)), CardToken: optional(p.Card.Token),
 	})
+}
+
+// join lets later members find the payment, the newest first.
+func (p savedPayment) join(g *group) {
+	g.newPayments = append(g.newPayments, p)
+	g.payments[p.OrderID] = slices.Insert(g.payments[p.OrderID], 0, p.Payment)
+}
+
+func newPaymentsParams(made []savedPayment) dbsqlc.InsertPaymentsParams {
+	var all dbsqlc.InsertPaymentsParams
+	for _, p := range made {
+		all.Ids, all.OrderIds = append(all.Ids, p.ID), append(all.OrderIds, p.OrderID)
+		all.IdempotencyKeys, all.CreatedBy = append(all.IdempotencyKeys, p.By.Key), append(all.CreatedBy, p.By.Actor)
+		all.Amounts, all.Currencies = append(all.Amounts, p.Amount.Decimal()), append(all.Currencies, string(p.Amount.Currency()))
+		all.Methods, all.Statuses = append(all.Methods, string(p.Method)), append(all.Statuses, string(p.Status))
+		all.Providers, all.CardTokens = append(all.Providers, provider(p.Payment)), append(all.CardTokens, p.Card.Token)
+		all.CreatedAt = append(all.CreatedAt, p.CreatedAt)
+	}
+	return all
 }
 
 // OfCharge returns the id of the payment that has a charge of the provider, or 0.
@@ -69,11 +96,11 @@ func (s payments) OfCharge(ctx context.Context, externalID string) (int64, error
 }
 
 // provider returns the name of the provider of a card payment. There is only one.
-func provider(p *payment.Payment) *string {
+func provider(p *payment.Payment) string {
 	if p.Method != payment.ByCard {
-		return nil
+		return ""
 	}
-	return optional("stripe")
+	return "stripe"
 }
 
 // paymentsOf converts payments and assigns their refunds to them.

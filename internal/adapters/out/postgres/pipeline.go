@@ -32,6 +32,10 @@ func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandT
 	if q.t.released {
 		return pgconn.CommandTag{}, errReleased
 	}
+	if m := q.t.member; m != nil {
+		m.changes = append(m.changes, statement{sql, args})
+		return pgconn.CommandTag{}, nil
+	}
 	q.t.queued = append(q.t.queued, statement{sql, args})
 	return pgconn.CommandTag{}, nil
 }

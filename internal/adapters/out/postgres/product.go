@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
@@ -99,14 +101,33 @@ func (s products) Save(ctx context.Context, p *order.Product) error {
 // SaveStock writes the quantities and versions of several locked products in one
 // statement.
 func (s products) SaveStock(ctx context.Context, stock order.Stock) error {
+	return s.t.write(ctx, savedStock(stock))
+}
+
+// savedStock is the stock that a command has changed.
+type savedStock order.Stock
+
+func (s savedStock) alone(ctx context.Context, q *dbsqlc.Queries) error {
+	return q.UpdateStock(ctx, stockParams(slices.Collect(maps.Values(s))))
+}
+
+// join lets later members change the stock further. Each row is written once.
+func (s savedStock) join(g *group) {
+	for sku, p := range s {
+		g.stock.add(sku)
+		g.products[sku] = p
+	}
+}
+
+func stockParams(changed []*order.Product) dbsqlc.UpdateStockParams {
 	var counts dbsqlc.UpdateStockParams
-	for _, p := range stock {
+	for _, p := range changed {
 		counts.Skus = append(counts.Skus, p.SKU)
 		counts.OnHand = append(counts.OnHand, p.OnHand)
 		counts.Reserved = append(counts.Reserved, p.Reserved)
 		counts.Versions = append(counts.Versions, p.Version)
 	}
-	return s.t.writes().UpdateStock(ctx, counts)
+	return counts
 }
 
 func stockOf(rows []dbsqlc.Product) (order.Stock, error) {

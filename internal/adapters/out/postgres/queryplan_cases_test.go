@@ -1,5 +1,7 @@
 package postgres_test
 
+import "maps"
+
 // planCase is one call of a query, and what it may cost.
 type planCase struct {
 	args string // parameters in order, as EXECUTE takes them
@@ -10,11 +12,18 @@ type planCase struct {
 	scanned int // most rows that sequential scans may read
 }
 
-// planCases holds the bounds of every query of this package. tableFills says what the
-// tables contain: "hot" is a customer with most of the orders, entries and keys, and
-// "hot-seller" a seller with most of the orders, "debtor" a customer with most of the
+// planCases holds the bounds of every query of this package.
+var planCases = func() map[string][]planCase {
+	all := maps.Clone(singlePlanCases)
+	maps.Copy(all, groupPlanCases)
+	return all
+}()
+
+// singlePlanCases holds the bounds of the queries that belong to no group. tableFills says
+// what the tables contain: "hot" is a customer with most of the orders, entries and keys,
+// and "hot-seller" a seller with most of the orders, "debtor" a customer with most of the
 // unpaid ones.
-var planCases = map[string][]planCase{
+var singlePlanCases = map[string][]planCase{
 	// Idempotency records.
 	"TryLockKey":           {{args: "7"}},
 	"LookAtKey":            {{args: "7", rows: allLocks, buffers: 6}},

@@ -20,10 +20,24 @@ const maxRoundTrips = 3
 // counted is a store with one connection through a proxy that counts round trips.
 func (d *database) counted(t *testing.T) (*postgres.DB, *roundtrips.Proxy) {
 	t.Helper()
+	proxy, address := d.counting(t)
+	return open(t, address), proxy
+}
+
+// counting starts a proxy that counts round trips, and returns the URL of the database
+// behind it, for one connection. The store is closed before the proxy, which waits for its
+// connections.
+func (d *database) counting(t *testing.T) (*roundtrips.Proxy, string) {
+	t.Helper()
 	proxy, err := roundtrips.Start(d.url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	u, err := url.Parse(proxy.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -31,14 +45,7 @@ func (d *database) counted(t *testing.T) (*postgres.DB, *roundtrips.Proxy) {
 	query := u.Query()
 	query.Set("pool_max_conns", "1")
 	u.RawQuery = query.Encode()
-	db := open(t, u.String())
-	t.Cleanup(func() {
-		db.Close() // before the proxy, which waits for its connections
-		if err := proxy.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db, proxy
+	return proxy, u.String()
 }
 
 // The life of an order: each command by whoever may run it.

@@ -44,6 +44,10 @@ type tx struct {
 	answered bool
 	// flushed reports that writes were sent before COMMIT, after a savepoint.
 	flushed bool
+	// member is the command that the transaction is bound to, and group its group. They are
+	// nil for a command that runs alone.
+	member *member
+	group  *group
 	// released reports that the connection is back in the pool. Another transaction may
 	// use it, so this one must not.
 	released bool
@@ -74,9 +78,14 @@ func (db *DB) read(ctx context.Context, fn func(context.Context, *tx) error) err
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, t)
 	}
-	err := db.repeat(ctx, begin(fn))
+	return db.look(ctx, begin(fn))
+}
+
+// look runs fn in a new transaction that needs no place among the writers; see read.
+func (db *DB) look(ctx context.Context, fn func(context.Context, *tx) error) error {
+	err := db.repeat(ctx, fn)
 	if errors.Is(err, errNoPlace) {
-		err = db.transact(ctx, begin(fn))
+		err = db.transact(ctx, fn)
 	}
 	if errors.Is(err, core.ErrOutcomeUnknown) {
 		return fmt.Errorf("%w: %s", core.ErrUnavailable, err.Error())
@@ -104,11 +113,22 @@ func (t *tx) readNow(ctx context.Context) read {
 }
 
 // transact runs fn in a new transaction that may write, and commits it. It waits for a
-// place among the writers before it takes a connection.
+// place among the writers that belong to no group before it takes a connection.
+func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if err := db.alone.Acquire(ctx, 1); err != nil {
+		return unavailable(fmt.Errorf("wait for other commands: %w", err))
+	}
+	defer db.alone.Release(1)
+	return db.transactAlone(ctx, fn)
+}
+
+// transactAlone is transact for a caller that has a place among those that belong to no
+// group. The places of groups are left to them: transactions that wait for a row can take
+// all others.
 //
 // A COMMIT can take as long as its caller waits: when a synchronous standby is gone, all
 // of them do. The bound of writers leaves connections to those who only read.
-func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+func (db *DB) transactAlone(ctx context.Context, fn func(context.Context, *tx) error) error {
 	if err := db.writers.Acquire(ctx, 1); err != nil {
 		return unavailable(fmt.Errorf("wait for other commands: %w", err))
 	}
@@ -202,8 +222,11 @@ type read func(q *dbsqlc.Queries) error
 // twice: the first time its query is recorded in the batch, the second time it receives
 // the result. So a read must do nothing but run one query and keep its result.
 func (t *tx) load(ctx context.Context, reads ...read) error {
-	if t.released {
+	switch {
+	case t.released:
 		return errReleased
+	case t.member != nil:
+		return errNotJoined
 	}
 	batch := t.flush(t.begun() && !t.flushed)
 	for _, r := range reads {

@@ -8,10 +8,11 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// With ten connections, eight may be used by commands, and six by those of one principal.
+// With ten connections, eight may be used by commands, six of them by those that share no
+// transaction, and five by those of one principal.
 const (
 	connections = "10"
-	share       = 6
+	share       = 5
 	clients     = 20
 )
 
@@ -116,14 +117,14 @@ func TestDuplicates_NeedNoShare(t *testing.T) {
 	env := e2e.NewEnv(t)
 	s := env.StartReplica(t, env.DatabaseSetting(t, "pool_max_conns", connections), "ORDERS_IDEMPOTENCY_WAIT=50ms")
 	s.PutProduct(t, "tea", 10)
-	ended := s.CancelCall(s.CustomerToken(t), s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID)
+	ended := s.ReserveCall(s.CustomerToken(t), s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID)
 	s.MustSend(t, ended)
 	order := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
-	running := s.CancelCall(s.CustomerToken(t), order.ID)
+	running := s.ReserveCall(s.CustomerToken(t), order.ID)
 	row := s.LockRows(t, "SELECT FROM orders WHERE id = $1 FOR UPDATE", order.ID)
 	first := sendAll(t, s, 1, func() e2e.Call { return running })
 	s.AwaitBlocked(t, 1)
-	others := sendAll(t, s, share-1, func() e2e.Call { return s.CancelCall(s.CustomerToken(t), order.ID) })
+	others := sendAll(t, s, share-1, func() e2e.Call { return s.ReserveCall(s.CustomerToken(t), order.ID) })
 	s.AwaitBlocked(t, share)
 
 	replay, duplicate := s.Send(t, ended), s.Send(t, running)

@@ -205,10 +205,10 @@ func TestGuard_StopsWaitingWhenClientOfDuplicateHangsUp(t *testing.T) {
 	}
 }
 
-// Duplicates of a slow command wait without a connection: the command has one of the
-// four connections, and fifty duplicates leave the others to everybody else. The order
-// of events proves it: other requests are answered while the command and its duplicates
-// wait.
+// Duplicates of a slow command wait without a connection, in its own replica and in another
+// one: the command has one of the four connections of its replica, and fifty duplicates
+// leave the others to everybody else. The order of events proves it: other requests are
+// answered while the command and its duplicates wait.
 func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 	t.Parallel()
 	const connections, duplicates, others = 4, 50, 8
@@ -216,20 +216,22 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
 			env := e2e.NewEnv(t)
-			s := env.StartReplica(t, env.DatabaseSetting(t, "pool_max_conns", fmt.Sprint(connections)), patientDuplicates)
+			settings := []string{env.DatabaseSetting(t, "pool_max_conns", fmt.Sprint(connections)), patientDuplicates}
+			s, other := env.StartReplica(t, settings...), env.StartReplica(t, settings...)
 			c := s.Prepare(t, route)
 			row := c.LockRow(t)
 			call := c.WithKey(c.NewKey())
 			first := sendAll(t, []e2e.Call{call}, s)
 			row.AwaitWaiter(t)
 			p := &proxy{}
-			waiting := sendAll(t, slices.Repeat([]e2e.Call{call}, duplicates), behind(t, s, p))
+			waiting := sendAll(t, slices.Repeat([]e2e.Call{call}, duplicates), behind(t, s, p), behind(t, other, p))
 			e2e.Eventually(t, "duplicates have given their connections back", func() bool {
 				return p.arrived.Load() == duplicates && countConnections(t, env, "query = 'rollback'") > 0
 			})
 
 			for range others {
 				s.Credit(t, s.UniqueName("customer"), "1.00")
+				other.Credit(t, s.UniqueName("customer"), "1.00")
 			}
 
 			if n := p.finished.Load(); n != 0 {
@@ -238,7 +240,7 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 			if row.Waiters(t) != 1 {
 				t.Error("the slow command ended before the other requests")
 			}
-			wantOnlyConnectionsInUse(t, env, connections)
+			wantOnlyConnectionsInUse(t, env, 2*connections)
 			row.Release()
 			response := first.await(t)[0]
 			c.WantFirst(t, response, c.Status)

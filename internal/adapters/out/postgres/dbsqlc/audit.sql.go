@@ -10,6 +10,30 @@ import (
 	"time"
 )
 
+const insertAuditEntries = `-- name: InsertAuditEntries :exec
+INSERT INTO audit_log (actor, at, action, resource, metadata)
+SELECT unnest($1::text[]), $2, unnest($3::text[]), unnest($4::text[]), unnest($5::text[])::jsonb
+`
+
+type InsertAuditEntriesParams struct {
+	Actors    []string
+	At        time.Time
+	Actions   []string
+	Resources []string
+	Metadata  []string
+}
+
+func (q *Queries) InsertAuditEntries(ctx context.Context, arg InsertAuditEntriesParams) error {
+	_, err := q.db.Exec(ctx, insertAuditEntries,
+		arg.Actors,
+		arg.At,
+		arg.Actions,
+		arg.Resources,
+		arg.Metadata,
+	)
+	return err
+}
+
 const insertAuditEntry = `-- name: InsertAuditEntry :exec
 INSERT INTO audit_log (actor, at, action, resource, metadata) VALUES ($1, $2, $3, $4, $5)
 `

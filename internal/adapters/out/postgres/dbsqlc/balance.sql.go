@@ -64,6 +64,89 @@ func (q *Queries) InsertBalance(ctx context.Context, arg InsertBalanceParams) er
 	return err
 }
 
+const insertBalances = `-- name: InsertBalances :exec
+INSERT INTO balance (customer_id, currency, amount, position, changed_at)
+SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::text[])::numeric,
+       unnest($4::bigint[]), unnest($5::timestamptz[])
+`
+
+type InsertBalancesParams struct {
+	CustomerIds []string
+	Currencies  []string
+	Amounts     []string
+	Positions   []int64
+	ChangedAt   []time.Time
+}
+
+func (q *Queries) InsertBalances(ctx context.Context, arg InsertBalancesParams) error {
+	_, err := q.db.Exec(ctx, insertBalances,
+		arg.CustomerIds,
+		arg.Currencies,
+		arg.Amounts,
+		arg.Positions,
+		arg.ChangedAt,
+	)
+	return err
+}
+
+const insertLedgerEntries = `-- name: InsertLedgerEntries :exec
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
+                      description, reference, created_by, idempotency_key, created_at)
+OVERRIDING SYSTEM VALUE
+SELECT w.id, w.kind, w.debit, w.credit, w.amount::numeric, w.currency, NULLIF(w.customer_id, ''), NULLIF(w.balance_after, '')::numeric, w.position,
+       NULLIF(w.payment_id, 0), NULLIF(w.refund_id, 0), w.description, w.reference,
+       NULLIF(w.created_by, ''), NULLIF(w.key, ''), w.created_at
+FROM (SELECT unnest($1::bigint[]) AS id, unnest($2::text[]) AS kind, unnest($3::text[]) AS debit, unnest($4::text[]) AS credit,
+             unnest($5::text[]) AS amount, unnest($6::text[]) AS currency, unnest($7::text[]) AS customer_id,
+             unnest($8::text[]) AS balance_after, unnest($9::bigint[]) AS position,
+             unnest($10::bigint[]) AS payment_id, unnest($11::bigint[]) AS refund_id,
+             unnest($12::text[]) AS description, unnest($13::text[]) AS reference,
+             unnest($14::text[]) AS created_by, unnest($15::text[]) AS key,
+             unnest($16::timestamptz[]) AS created_at) w
+`
+
+type InsertLedgerEntriesParams struct {
+	Ids             []int64
+	Kinds           []string
+	Debits          []string
+	Credits         []string
+	Amounts         []string
+	Currencies      []string
+	CustomerIds     []string
+	BalancesAfter   []string
+	Positions       []int64
+	PaymentIds      []int64
+	RefundIds       []int64
+	Descriptions    []string
+	Refs            []string
+	CreatedBy       []string
+	IdempotencyKeys []string
+	CreatedAt       []time.Time
+}
+
+// The zero of an id and an empty text stand for NULL.
+func (q *Queries) InsertLedgerEntries(ctx context.Context, arg InsertLedgerEntriesParams) error {
+	_, err := q.db.Exec(ctx, insertLedgerEntries,
+		arg.Ids,
+		arg.Kinds,
+		arg.Debits,
+		arg.Credits,
+		arg.Amounts,
+		arg.Currencies,
+		arg.CustomerIds,
+		arg.BalancesAfter,
+		arg.Positions,
+		arg.PaymentIds,
+		arg.RefundIds,
+		arg.Descriptions,
+		arg.Refs,
+		arg.CreatedBy,
+		arg.IdempotencyKeys,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const insertLedgerEntry = `-- name: InsertLedgerEntry :exec
 INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
                       description, reference, created_by, idempotency_key, created_at)
@@ -111,6 +194,101 @@ func (q *Queries) InsertLedgerEntry(ctx context.Context, arg InsertLedgerEntryPa
 		arg.CreatedAt,
 	)
 	return err
+}
+
+const ledgerEntriesByOperation = `-- name: LedgerEntriesByOperation :many
+SELECT e.id, e.kind, e.debit, e.credit, e.amount, e.currency, e.customer_id, e.balance_after, e.payment_id, e.refund_id, e.description, e.reference, e.created_by, e.idempotency_key, e.created_at, e.position
+FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS created_by, unnest($3::text[]) AS key) w,
+LATERAL (
+    SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry x
+    WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by AND x.idempotency_key = w.key
+    OFFSET 0
+) e
+`
+
+type LedgerEntriesByOperationParams struct {
+	CustomerIds     []string
+	CreatedBy       []string
+	IdempotencyKeys []string
+}
+
+func (q *Queries) LedgerEntriesByOperation(ctx context.Context, arg LedgerEntriesByOperationParams) ([]LedgerEntry, error) {
+	rows, err := q.db.Query(ctx, ledgerEntriesByOperation, arg.CustomerIds, arg.CreatedBy, arg.IdempotencyKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LedgerEntry
+	for rows.Next() {
+		var i LedgerEntry
+		if err := rows.Scan(
+			&i.ID,
+			&i.Kind,
+			&i.Debit,
+			&i.Credit,
+			&i.Amount,
+			&i.Currency,
+			&i.CustomerID,
+			&i.BalanceAfter,
+			&i.PaymentID,
+			&i.RefundID,
+			&i.Description,
+			&i.Reference,
+			&i.CreatedBy,
+			&i.IdempotencyKey,
+			&i.CreatedAt,
+			&i.Position,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ledgerEntriesByReference = `-- name: LedgerEntriesByReference :many
+SELECT w.customer_id::text AS customer_id, w.kind::text AS kind, w.reference::text AS reference
+FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS kind, unnest($3::text[]) AS reference) w,
+LATERAL (
+    SELECT x.id FROM ledger_entry x
+    WHERE x.customer_id = w.customer_id AND x.kind = w.kind AND x.reference = w.reference AND x.reference <> ''
+    OFFSET 0
+) e
+`
+
+type LedgerEntriesByReferenceParams struct {
+	CustomerIds []string
+	Kinds       []string
+	Refs        []string
+}
+
+type LedgerEntriesByReferenceRow struct {
+	CustomerID string
+	Kind       string
+	Reference  string
+}
+
+func (q *Queries) LedgerEntriesByReference(ctx context.Context, arg LedgerEntriesByReferenceParams) ([]LedgerEntriesByReferenceRow, error) {
+	rows, err := q.db.Query(ctx, ledgerEntriesByReference, arg.CustomerIds, arg.Kinds, arg.Refs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LedgerEntriesByReferenceRow
+	for rows.Next() {
+		var i LedgerEntriesByReferenceRow
+		if err := rows.Scan(&i.CustomerID, &i.Kind, &i.Reference); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const ledgerEntryByOperation = `-- name: LedgerEntryByOperation :many
@@ -405,6 +583,66 @@ func (q *Queries) LockBalanceOfOrder(ctx context.Context, arg LockBalanceOfOrder
 	return items, nil
 }
 
+const lockBalances = `-- name: LockBalances :many
+SELECT b.customer_id, b.currency, b.amount, b.position, b.changed_at
+FROM (
+    SELECT n.customer_id, n.currency FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS currency) n
+    UNION
+    SELECT o.customer_id, o.currency
+    FROM (SELECT unnest($3::bigint[]) AS id, unnest($4::bool[]) AS everybody,
+                 unnest($5::text[]) AS as_customer, unnest($6::text[]) AS as_seller) a,
+    LATERAL (SELECT x.customer_id, x.seller_id, x.currency FROM orders x WHERE x.id = a.id OFFSET 0) o
+    WHERE a.everybody OR o.customer_id = a.as_customer OR o.seller_id = a.as_seller
+    ORDER BY customer_id, currency
+) w,
+LATERAL (SELECT customer_id, currency, amount, position, changed_at FROM balance x WHERE x.customer_id = w.customer_id AND x.currency = w.currency FOR UPDATE) b
+`
+
+type LockBalancesParams struct {
+	CustomerIds []string
+	Currencies  []string
+	OrderIds    []int64
+	Everybody   []bool
+	AsCustomers []string
+	AsSellers   []string
+}
+
+// Locks the balances of a group in their order: those that are named, and those of the
+// customers of the orders that somebody may lock. A row is locked when the join reaches it,
+// so the sequence of the outer side is the sequence of the locks.
+func (q *Queries) LockBalances(ctx context.Context, arg LockBalancesParams) ([]Balance, error) {
+	rows, err := q.db.Query(ctx, lockBalances,
+		arg.CustomerIds,
+		arg.Currencies,
+		arg.OrderIds,
+		arg.Everybody,
+		arg.AsCustomers,
+		arg.AsSellers,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Balance
+	for rows.Next() {
+		var i Balance
+		if err := rows.Scan(
+			&i.CustomerID,
+			&i.Currency,
+			&i.Amount,
+			&i.Position,
+			&i.ChangedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateBalance = `-- name: UpdateBalance :exec
 UPDATE balance SET amount = ($1::text)::numeric, position = $2, changed_at = $3
 WHERE customer_id = $4 AND currency = $5
@@ -425,6 +663,33 @@ func (q *Queries) UpdateBalance(ctx context.Context, arg UpdateBalanceParams) er
 		arg.ChangedAt,
 		arg.CustomerID,
 		arg.Currency,
+	)
+	return err
+}
+
+const updateBalances = `-- name: UpdateBalances :exec
+UPDATE balance b SET amount = w.amount::numeric, position = w.position, changed_at = w.changed_at
+FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS currency, unnest($3::text[]) AS amount,
+             unnest($4::bigint[]) AS position, unnest($5::timestamptz[]) AS changed_at) w
+WHERE b.customer_id = ANY($1::text[]) AND b.customer_id = w.customer_id AND b.currency = w.currency
+`
+
+type UpdateBalancesParams struct {
+	CustomerIds []string
+	Currencies  []string
+	Amounts     []string
+	Positions   []int64
+	ChangedAt   []time.Time
+}
+
+// The first condition lets the rows be found by index, whatever the join is planned to be.
+func (q *Queries) UpdateBalances(ctx context.Context, arg UpdateBalancesParams) error {
+	_, err := q.db.Exec(ctx, updateBalances,
+		arg.CustomerIds,
+		arg.Currencies,
+		arg.Amounts,
+		arg.Positions,
+		arg.ChangedAt,
 	)
 	return err
 }

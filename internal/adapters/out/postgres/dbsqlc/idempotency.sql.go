@@ -10,6 +10,17 @@ import (
 	"time"
 )
 
+const awaitKey = `-- name: AwaitKey :exec
+SELECT pg_advisory_xact_lock($1)
+`
+
+// For a command that had the key in a group that failed: the server hands the lock to who
+// waits before it lets anybody try.
+func (q *Queries) AwaitKey(ctx context.Context, id int64) error {
+	_, err := q.db.Exec(ctx, awaitKey, id)
+	return err
+}
+
 const awaitReplication = `-- name: AwaitReplication :exec
 SELECT pg_logical_emit_message(true, 'orders', '')
 `
@@ -19,6 +30,32 @@ SELECT pg_logical_emit_message(true, 'orders', '')
 func (q *Queries) AwaitReplication(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, awaitReplication)
 	return err
+}
+
+const beginGroup = `-- name: BeginGroup :one
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
+       set_config('lock_timeout', $1, true) AS lock_timeout
+`
+
+type BeginGroupRow struct {
+	Now           time.Time
+	ServerStarted time.Time
+	Synchronous   bool
+	LockTimeout   string
+}
+
+// A group waits for a row no longer than the timeout, because many commands wait with it.
+func (q *Queries) BeginGroup(ctx context.Context, lockTimeout string) (BeginGroupRow, error) {
+	row := q.db.QueryRow(ctx, beginGroup, lockTimeout)
+	var i BeginGroupRow
+	err := row.Scan(
+		&i.Now,
+		&i.ServerStarted,
+		&i.Synchronous,
+		&i.LockTimeout,
+	)
+	return i, err
 }
 
 const deleteExpiredRecord = `-- name: DeleteExpiredRecord :exec
@@ -106,6 +143,73 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 	return items, nil
 }
 
+const findRecords = `-- name: FindRecords :many
+SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
+       r.expires_at <= clock_timestamp() AS expired, now()::timestamptz AS now,
+       pg_postmaster_start_time()::timestamptz AS server_started,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS key) w,
+LATERAL (SELECT scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
+`
+
+type FindRecordsParams struct {
+	Scopes []string
+	Keys   []string
+}
+
+type FindRecordsRow struct {
+	Scope         string
+	Key           string
+	Fingerprint   []byte
+	Operation     string
+	Status        int16
+	ContentType   string
+	Location      string
+	Body          []byte
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
+	Expired       bool
+	Now           time.Time
+	ServerStarted time.Time
+	Synchronous   bool
+}
+
+// FindRecord for many keys. It has all that a replay needs, without a transaction, too.
+func (q *Queries) FindRecords(ctx context.Context, arg FindRecordsParams) ([]FindRecordsRow, error) {
+	rows, err := q.db.Query(ctx, findRecords, arg.Scopes, arg.Keys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FindRecordsRow
+	for rows.Next() {
+		var i FindRecordsRow
+		if err := rows.Scan(
+			&i.Scope,
+			&i.Key,
+			&i.Fingerprint,
+			&i.Operation,
+			&i.Status,
+			&i.ContentType,
+			&i.Location,
+			&i.Body,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.Expired,
+			&i.Now,
+			&i.ServerStarted,
+			&i.Synchronous,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const insertRecord = `-- name: InsertRecord :exec
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -134,6 +238,42 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) erro
 		arg.ContentType,
 		arg.Location,
 		arg.Body,
+		arg.CreatedAt,
+		arg.ExpiresAt,
+	)
+	return err
+}
+
+const insertRecords = `-- name: InsertRecords :exec
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
+SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::bytea[]), unnest($4::text[]),
+       unnest($5::smallint[]), unnest($6::text[]), unnest($7::text[]), unnest($8::bytea[]),
+       $9, unnest($10::timestamptz[])
+`
+
+type InsertRecordsParams struct {
+	Scopes       []string
+	Keys         []string
+	Fingerprints [][]byte
+	Operations   []string
+	Statuses     []int16
+	ContentTypes []string
+	Locations    []string
+	Bodies       [][]byte
+	CreatedAt    time.Time
+	ExpiresAt    []time.Time
+}
+
+func (q *Queries) InsertRecords(ctx context.Context, arg InsertRecordsParams) error {
+	_, err := q.db.Exec(ctx, insertRecords,
+		arg.Scopes,
+		arg.Keys,
+		arg.Fingerprints,
+		arg.Operations,
+		arg.Statuses,
+		arg.ContentTypes,
+		arg.Locations,
+		arg.Bodies,
 		arg.CreatedAt,
 		arg.ExpiresAt,
 	)
@@ -187,4 +327,29 @@ func (q *Queries) TryLockKey(ctx context.Context, id int64) (TryLockKeyRow, erro
 		&i.Synchronous,
 	)
 	return i, err
+}
+
+const tryLockKeys = `-- name: TryLockKeys :many
+SELECT pg_try_advisory_xact_lock(w.id) AS locked FROM (SELECT unnest($1::bigint[]) AS id) w
+`
+
+// TryLockKey for many keys, one row for each, in their sequence.
+func (q *Queries) TryLockKeys(ctx context.Context, ids []int64) ([]bool, error) {
+	rows, err := q.db.Query(ctx, tryLockKeys, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []bool
+	for rows.Next() {
+		var locked bool
+		if err := rows.Scan(&locked); err != nil {
+			return nil, err
+		}
+		items = append(items, locked)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

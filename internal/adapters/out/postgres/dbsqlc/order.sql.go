@@ -49,6 +49,52 @@ func (q *Queries) CountUnpaidOrders(ctx context.Context, arg CountUnpaidOrdersPa
 	return count, err
 }
 
+const countUnpaidOrdersOf = `-- name: CountUnpaidOrdersOf :many
+SELECT w.customer_id::text AS customer_id, w.created_by::text AS created_by, unpaid.orders
+FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS created_by) w,
+LATERAL (
+    SELECT count(*) AS orders FROM (
+        SELECT FROM orders x
+        WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by
+          AND x.status IN ('pending_payment', 'payment_processing') AND x.created_by >= ''
+        LIMIT $3
+    ) counted
+) unpaid
+`
+
+type CountUnpaidOrdersOfParams struct {
+	CustomerIds []string
+	Creators    []string
+	AtMost      int32
+}
+
+type CountUnpaidOrdersOfRow struct {
+	CustomerID string
+	CreatedBy  string
+	Orders     int64
+}
+
+// CountUnpaidOrders for many pairs.
+func (q *Queries) CountUnpaidOrdersOf(ctx context.Context, arg CountUnpaidOrdersOfParams) ([]CountUnpaidOrdersOfRow, error) {
+	rows, err := q.db.Query(ctx, countUnpaidOrdersOf, arg.CustomerIds, arg.Creators, arg.AtMost)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CountUnpaidOrdersOfRow
+	for rows.Next() {
+		var i CountUnpaidOrdersOfRow
+		if err := rows.Scan(&i.CustomerID, &i.CreatedBy, &i.Orders); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const expiredReservations = `-- name: ExpiredReservations :many
 SELECT id, reserved_until::timestamptz AS reserved_until FROM orders
 WHERE reserved_until <= statement_timestamp() AND status = 'pending_payment'
@@ -143,6 +189,31 @@ func (q *Queries) InsertExtension(ctx context.Context, arg InsertExtensionParams
 	return err
 }
 
+const insertItemsOfOrders = `-- name: InsertItemsOfOrders :exec
+INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
+SELECT unnest($1::bigint[]), unnest($2::int[]), unnest($3::text[]), unnest($4::int[]),
+       unnest($5::text[])::numeric
+`
+
+type InsertItemsOfOrdersParams struct {
+	OrderIds   []int64
+	Lines      []int32
+	Skus       []string
+	Quantities []int32
+	UnitPrices []string
+}
+
+func (q *Queries) InsertItemsOfOrders(ctx context.Context, arg InsertItemsOfOrdersParams) error {
+	_, err := q.db.Exec(ctx, insertItemsOfOrders,
+		arg.OrderIds,
+		arg.Lines,
+		arg.Skus,
+		arg.Quantities,
+		arg.UnitPrices,
+	)
+	return err
+}
+
 const insertOrder = `-- name: InsertOrder :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
                     created_by, idempotency_key, created_at, updated_at, reference)
@@ -207,6 +278,53 @@ func (q *Queries) InsertOrderItems(ctx context.Context, arg InsertOrderItemsPara
 		arg.Skus,
 		arg.Quantities,
 		arg.UnitPrices,
+	)
+	return err
+}
+
+const insertOrders = `-- name: InsertOrders :exec
+INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
+                    created_by, idempotency_key, created_at, updated_at, reference)
+OVERRIDING SYSTEM VALUE
+SELECT unnest($1::bigint[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[]),
+       unnest($5::text[])::numeric, unnest($6::text[]),
+       NULLIF(unnest($7::timestamptz[]), '0001-01-01 00:00:00+00'), unnest($8::bigint[]),
+       unnest($9::text[]), unnest($10::text[]),
+       unnest($11::timestamptz[]), unnest($12::timestamptz[]), unnest($13::text[])
+`
+
+type InsertOrdersParams struct {
+	Ids             []int64
+	CustomerIds     []string
+	SellerIds       []string
+	Statuses        []string
+	Totals          []string
+	Currencies      []string
+	ReservedUntil   []time.Time
+	Versions        []int64
+	CreatedBy       []string
+	IdempotencyKeys []string
+	CreatedAt       []time.Time
+	UpdatedAt       []time.Time
+	Refs            []string
+}
+
+// The zero time stands for NULL.
+func (q *Queries) InsertOrders(ctx context.Context, arg InsertOrdersParams) error {
+	_, err := q.db.Exec(ctx, insertOrders,
+		arg.Ids,
+		arg.CustomerIds,
+		arg.SellerIds,
+		arg.Statuses,
+		arg.Totals,
+		arg.Currencies,
+		arg.ReservedUntil,
+		arg.Versions,
+		arg.CreatedBy,
+		arg.IdempotencyKeys,
+		arg.CreatedAt,
+		arg.UpdatedAt,
+		arg.Refs,
 	)
 	return err
 }
@@ -601,6 +719,22 @@ func (q *Queries) LockCreator(ctx context.Context, arg LockCreatorParams) error 
 	return err
 }
 
+const lockCreators = `-- name: LockCreators :exec
+SELECT pg_advisory_xact_lock(w.first, w.second)
+FROM (SELECT DISTINCT unnest($1::int[]) AS first, unnest($2::int[]) AS second ORDER BY first, second) w
+`
+
+type LockCreatorsParams struct {
+	Firsts  []int32
+	Seconds []int32
+}
+
+// LockCreator for many pairs, in the sequence of their numbers.
+func (q *Queries) LockCreators(ctx context.Context, arg LockCreatorsParams) error {
+	_, err := q.db.Exec(ctx, lockCreators, arg.Firsts, arg.Seconds)
+	return err
+}
+
 const lockOrder = `-- name: LockOrder :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
@@ -637,6 +771,80 @@ func (q *Queries) LockOrder(ctx context.Context, arg LockOrderParams) ([]LockOrd
 	var items []LockOrderRow
 	for rows.Next() {
 		var i LockOrderRow
+		if err := rows.Scan(
+			&i.Order.ID,
+			&i.Order.CustomerID,
+			&i.Order.SellerID,
+			&i.Order.Status,
+			&i.Order.Total,
+			&i.Order.Currency,
+			&i.Order.ReservedUntil,
+			&i.Order.Version,
+			&i.Order.CreatedBy,
+			&i.Order.IdempotencyKey,
+			&i.Order.CancelledBy,
+			&i.Order.CancelKey,
+			&i.Order.CancelReason,
+			&i.Order.CreatedAt,
+			&i.Order.UpdatedAt,
+			&i.Order.Reference,
+			&i.OrderItem.OrderID,
+			&i.OrderItem.Line,
+			&i.OrderItem.Sku,
+			&i.OrderItem.Quantity,
+			&i.OrderItem.UnitPrice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockOrders = `-- name: LockOrders :many
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT g.id
+    FROM (SELECT unnest($1::bigint[]) AS id, unnest($2::bool[]) AS everybody,
+                 unnest($3::text[]) AS as_customer, unnest($4::text[]) AS as_seller) a,
+    LATERAL (SELECT x.id, x.customer_id, x.seller_id FROM orders x WHERE x.id = a.id OFFSET 0) g
+    WHERE a.everybody OR g.customer_id = a.as_customer OR g.seller_id = a.as_seller
+))
+ORDER BY o.id, i.line
+FOR UPDATE OF o
+`
+
+type LockOrdersParams struct {
+	Ids         []int64
+	Everybody   []bool
+	AsCustomers []string
+	AsSellers   []string
+}
+
+type LockOrdersRow struct {
+	Order     Order
+	OrderItem OrderItem
+}
+
+// Locks orders by id, each only for those who may: its customer, its seller, or everybody.
+func (q *Queries) LockOrders(ctx context.Context, arg LockOrdersParams) ([]LockOrdersRow, error) {
+	rows, err := q.db.Query(ctx, lockOrders,
+		arg.Ids,
+		arg.Everybody,
+		arg.AsCustomers,
+		arg.AsSellers,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LockOrdersRow
+	for rows.Next() {
+		var i LockOrdersRow
 		if err := rows.Scan(
 			&i.Order.ID,
 			&i.Order.CustomerID,
@@ -828,6 +1036,134 @@ func (q *Queries) OrderExists(ctx context.Context, id int64) (bool, error) {
 	return exists, err
 }
 
+const ordersByOperation = `-- name: OrdersByOperation :many
+SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id
+    FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS created_by, unnest($3::text[]) AS key) w,
+    LATERAL (
+        SELECT x.id FROM orders x
+        WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by AND x.idempotency_key = w.key
+        OFFSET 0
+    ) p
+))
+ORDER BY o.id, i.line
+`
+
+type OrdersByOperationParams struct {
+	CustomerIds     []string
+	CreatedBy       []string
+	IdempotencyKeys []string
+}
+
+type OrdersByOperationRow struct {
+	Order     Order
+	OrderItem OrderItem
+}
+
+func (q *Queries) OrdersByOperation(ctx context.Context, arg OrdersByOperationParams) ([]OrdersByOperationRow, error) {
+	rows, err := q.db.Query(ctx, ordersByOperation, arg.CustomerIds, arg.CreatedBy, arg.IdempotencyKeys)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OrdersByOperationRow
+	for rows.Next() {
+		var i OrdersByOperationRow
+		if err := rows.Scan(
+			&i.Order.ID,
+			&i.Order.CustomerID,
+			&i.Order.SellerID,
+			&i.Order.Status,
+			&i.Order.Total,
+			&i.Order.Currency,
+			&i.Order.ReservedUntil,
+			&i.Order.Version,
+			&i.Order.CreatedBy,
+			&i.Order.IdempotencyKey,
+			&i.Order.CancelledBy,
+			&i.Order.CancelKey,
+			&i.Order.CancelReason,
+			&i.Order.CreatedAt,
+			&i.Order.UpdatedAt,
+			&i.Order.Reference,
+			&i.OrderItem.OrderID,
+			&i.OrderItem.Line,
+			&i.OrderItem.Sku,
+			&i.OrderItem.Quantity,
+			&i.OrderItem.UnitPrice,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ordersByReference = `-- name: OrdersByReference :many
+SELECT w.customer_id::text AS customer_id, w.reference::text AS reference
+FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS reference) w,
+LATERAL (SELECT x.id FROM orders x WHERE x.customer_id = w.customer_id AND x.reference = w.reference AND x.reference <> '' OFFSET 0) o
+`
+
+type OrdersByReferenceParams struct {
+	CustomerIds []string
+	Refs        []string
+}
+
+type OrdersByReferenceRow struct {
+	CustomerID string
+	Reference  string
+}
+
+func (q *Queries) OrdersByReference(ctx context.Context, arg OrdersByReferenceParams) ([]OrdersByReferenceRow, error) {
+	rows, err := q.db.Query(ctx, ordersByReference, arg.CustomerIds, arg.Refs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OrdersByReferenceRow
+	for rows.Next() {
+		var i OrdersByReferenceRow
+		if err := rows.Scan(&i.CustomerID, &i.Reference); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const ordersExist = `-- name: OrdersExist :many
+SELECT id FROM orders WHERE id = ANY($1::bigint[])
+`
+
+func (q *Queries) OrdersExist(ctx context.Context, ids []int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, ordersExist, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateOrder = `-- name: UpdateOrder :exec
 UPDATE orders
 SET status = $1, reserved_until = $2, version = $3, updated_at = $4,
@@ -857,6 +1193,34 @@ func (q *Queries) UpdateOrder(ctx context.Context, arg UpdateOrderParams) error 
 		arg.CancelKey,
 		arg.CancelReason,
 		arg.ID,
+	)
+	return err
+}
+
+const updateOrders = `-- name: UpdateOrders :exec
+UPDATE orders o
+SET status = w.status, reserved_until = NULLIF(w.reserved_until, '0001-01-01 00:00:00+00'), version = w.version, updated_at = w.updated_at
+FROM (SELECT unnest($1::bigint[]) AS id, unnest($2::text[]) AS status, unnest($3::timestamptz[]) AS reserved_until,
+             unnest($4::bigint[]) AS version, unnest($5::timestamptz[]) AS updated_at) w
+WHERE o.id = ANY($1::bigint[]) AND o.id = w.id
+`
+
+type UpdateOrdersParams struct {
+	Ids           []int64
+	Statuses      []string
+	ReservedUntil []time.Time
+	Versions      []int64
+	UpdatedAt     []time.Time
+}
+
+// UpdateOrder for many orders that are not cancelled. The zero time stands for NULL.
+func (q *Queries) UpdateOrders(ctx context.Context, arg UpdateOrdersParams) error {
+	_, err := q.db.Exec(ctx, updateOrders,
+		arg.Ids,
+		arg.Statuses,
+		arg.ReservedUntil,
+		arg.Versions,
+		arg.UpdatedAt,
 	)
 	return err
 }

@@ -63,6 +63,33 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error 
 	return err
 }
 
+const insertEvents = `-- name: InsertEvents :exec
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, $1
+FROM (SELECT unnest($2::uuid[]) AS event_id, unnest($3::text[]) AS type, unnest($4::text[]) AS aggregate,
+             unnest($5::text[]) AS data) w
+`
+
+type InsertEventsParams struct {
+	CreatedAt  time.Time
+	EventIds   []uuid.UUID
+	Types      []string
+	Aggregates []string
+	Data       []string
+}
+
+// InsertEvent for many events. The column id numbers them in their sequence.
+func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) error {
+	_, err := q.db.Exec(ctx, insertEvents,
+		arg.CreatedAt,
+		arg.EventIds,
+		arg.Types,
+		arg.Aggregates,
+		arg.Data,
+	)
+	return err
+}
+
 const markPublished = `-- name: MarkPublished :exec
 UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY($1::uuid[])
 `

@@ -47,6 +47,47 @@ func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) er
 	return err
 }
 
+const insertPayments = `-- name: InsertPayments :exec
+INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
+OVERRIDING SYSTEM VALUE
+SELECT unnest($1::bigint[]), unnest($2::bigint[]), unnest($3::text[]), unnest($4::text[])::numeric,
+       unnest($5::text[]), unnest($6::text[]), unnest($7::text[]),
+       NULLIF(unnest($8::text[]), ''), NULLIF(unnest($9::text[]), ''),
+       unnest($10::text[]), unnest($11::timestamptz[])
+`
+
+type InsertPaymentsParams struct {
+	Ids             []int64
+	OrderIds        []int64
+	IdempotencyKeys []string
+	Amounts         []string
+	Currencies      []string
+	Methods         []string
+	Statuses        []string
+	Providers       []string
+	CardTokens      []string
+	CreatedBy       []string
+	CreatedAt       []time.Time
+}
+
+// An empty text stands for NULL.
+func (q *Queries) InsertPayments(ctx context.Context, arg InsertPaymentsParams) error {
+	_, err := q.db.Exec(ctx, insertPayments,
+		arg.Ids,
+		arg.OrderIds,
+		arg.IdempotencyKeys,
+		arg.Amounts,
+		arg.Currencies,
+		arg.Methods,
+		arg.Statuses,
+		arg.Providers,
+		arg.CardTokens,
+		arg.CreatedBy,
+		arg.CreatedAt,
+	)
+	return err
+}
+
 const insertRefund = `-- name: InsertRefund :exec
 INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, created_by, created_at)
 OVERRIDING SYSTEM VALUE
@@ -296,6 +337,47 @@ func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment
 	return items, nil
 }
 
+const paymentsOfOrders = `-- name: PaymentsOfOrders :many
+SELECT p.id, p.order_id, p.idempotency_key, p.amount, p.currency, p.method, p.status, p.created_by, p.created_at, p.provider, p.external_payment_id, p.card_token, p.failure, p.uuid, p.asked_at FROM (SELECT unnest($1::bigint[]) AS id) w,
+LATERAL (SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) p
+`
+
+func (q *Queries) PaymentsOfOrders(ctx context.Context, orderIds []int64) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, paymentsOfOrders, orderIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const refundByID = `-- name: RefundByID :many
 SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, o.customer_id, o.seller_id
 FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
@@ -375,6 +457,46 @@ SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reas
 
 func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
 	rows, err := q.db.Query(ctx, refundsOfOrder, orderID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Refund
+	for rows.Next() {
+		var i Refund
+		if err := rows.Scan(
+			&i.ID,
+			&i.PaymentID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Status,
+			&i.Reason,
+			&i.FullRefund,
+			&i.ExternalRefundID,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const refundsOfOrders = `-- name: RefundsOfOrders :many
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at FROM (SELECT unnest($1::bigint[]) AS id) w,
+LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
+`
+
+func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refund, error) {
+	rows, err := q.db.Query(ctx, refundsOfOrders, orderIds)
 	if err != nil {
 		return nil, err
 	}

@@ -213,6 +213,78 @@ func (q *Queries) LockProducts(ctx context.Context, arg LockProductsParams) ([]P
 	return items, nil
 }
 
+const lockStock = `-- name: LockStock :many
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
+WHERE sku = ANY(ARRAY(
+    SELECT unnest($1::text[])
+    UNION ALL
+    SELECT p.sku FROM (SELECT unnest($2::text[]) AS sku, unnest($3::text[]) AS seller) s,
+    LATERAL (SELECT x.sku, x.seller_id FROM product x WHERE x.sku = s.sku OFFSET 0) p
+    WHERE p.seller_id = s.seller
+    UNION ALL
+    SELECT i.sku
+    FROM (SELECT unnest($4::bigint[]) AS id, unnest($5::bool[]) AS everybody,
+                 unnest($6::text[]) AS as_customer, unnest($7::text[]) AS as_seller) a,
+    LATERAL (SELECT x.id, x.customer_id, x.seller_id FROM orders x WHERE x.id = a.id OFFSET 0) o,
+    LATERAL (SELECT x.sku FROM order_item x WHERE x.order_id = o.id OFFSET 0) i
+    WHERE a.everybody OR o.customer_id = a.as_customer OR o.seller_id = a.as_seller
+))
+ORDER BY sku
+FOR UPDATE
+`
+
+type LockStockParams struct {
+	Skus          []string
+	SkusOfSellers []string
+	Sellers       []string
+	OrderIds      []int64
+	Everybody     []bool
+	AsCustomers   []string
+	AsSellers     []string
+}
+
+// Locks the products of a group by SKU: those that everybody may use, those that a seller
+// names, if they are the seller's, and those of the orders that somebody may lock.
+func (q *Queries) LockStock(ctx context.Context, arg LockStockParams) ([]Product, error) {
+	rows, err := q.db.Query(ctx, lockStock,
+		arg.Skus,
+		arg.SkusOfSellers,
+		arg.Sellers,
+		arg.OrderIds,
+		arg.Everybody,
+		arg.AsCustomers,
+		arg.AsSellers,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Product
+	for rows.Next() {
+		var i Product
+		if err := rows.Scan(
+			&i.Sku,
+			&i.ID,
+			&i.SellerID,
+			&i.Name,
+			&i.Price,
+			&i.Currency,
+			&i.OnHand,
+			&i.Reserved,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Version,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockStockOfOrder = `-- name: LockStockOfOrder :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE sku = ANY(ARRAY(
@@ -314,6 +386,42 @@ func (q *Queries) ProductExists(ctx context.Context, sku string) (bool, error) {
 	var exists bool
 	err := row.Scan(&exists)
 	return exists, err
+}
+
+const productsBySKU = `-- name: ProductsBySKU :many
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product WHERE sku = ANY($1::text[])
+`
+
+func (q *Queries) ProductsBySKU(ctx context.Context, skus []string) ([]Product, error) {
+	rows, err := q.db.Query(ctx, productsBySKU, skus)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Product
+	for rows.Next() {
+		var i Product
+		if err := rows.Scan(
+			&i.Sku,
+			&i.ID,
+			&i.SellerID,
+			&i.Name,
+			&i.Price,
+			&i.Currency,
+			&i.OnHand,
+			&i.Reserved,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.Version,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const productsOfOthers = `-- name: ProductsOfOthers :many
@@ -449,6 +557,32 @@ func (q *Queries) UpdateStock(ctx context.Context, arg UpdateStockParams) error 
 	_, err := q.db.Exec(ctx, updateStock,
 		arg.OnHand,
 		arg.Skus,
+		arg.Reserved,
+		arg.Versions,
+	)
+	return err
+}
+
+const updateStockOfMany = `-- name: UpdateStockOfMany :exec
+UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved, version = w.version
+FROM (SELECT unnest($1::text[]) AS sku, unnest($2::bigint[]) AS on_hand, unnest($3::bigint[]) AS reserved,
+             unnest($4::bigint[]) AS version) w
+WHERE p.sku = ANY($1::text[]) AND p.sku = w.sku
+`
+
+type UpdateStockOfManyParams struct {
+	Skus     []string
+	OnHand   []int64
+	Reserved []int64
+	Versions []int64
+}
+
+// UpdateStock for many products: it looks no position up. The first condition lets the rows
+// be found by index, whatever the join is planned to be.
+func (q *Queries) UpdateStockOfMany(ctx context.Context, arg UpdateStockOfManyParams) error {
+	_, err := q.db.Exec(ctx, updateStockOfMany,
+		arg.Skus,
+		arg.OnHand,
 		arg.Reserved,
 		arg.Versions,
 	)

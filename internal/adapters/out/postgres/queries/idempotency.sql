@@ -4,6 +4,11 @@ SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
+-- name: AwaitKey :exec
+-- For a command that had the key in a group that failed: the server hands the lock to who
+-- waits before it lets anybody try.
+SELECT pg_advisory_xact_lock(@id);
+
 -- name: LookAtKey :one
 -- Whether a transaction holds the lock of a key. The lock is read and not tried: a first
 -- request that came meanwhile would find it taken, and be told that it is second.
@@ -44,3 +49,28 @@ DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
     LIMIT @max_records
     FOR UPDATE SKIP LOCKED
 ));
+
+-- name: BeginGroup :one
+-- A group waits for a row no longer than the timeout, because many commands wait with it.
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
+       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout;
+
+-- name: TryLockKeys :many
+-- TryLockKey for many keys, one row for each, in their sequence.
+SELECT pg_try_advisory_xact_lock(w.id) AS locked FROM (SELECT unnest(@ids::bigint[]) AS id) w;
+
+-- name: FindRecords :many
+-- FindRecord for many keys. It has all that a replay needs, without a transaction, too.
+SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
+       r.expires_at <= clock_timestamp() AS expired, now()::timestamptz AS now,
+       pg_postmaster_start_time()::timestamptz AS server_started,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@keys::text[]) AS key) w,
+LATERAL (SELECT * FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r;
+
+-- name: InsertRecords :exec
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
+SELECT unnest(@scopes::text[]), unnest(@keys::text[]), unnest(@fingerprints::bytea[]), unnest(@operations::text[]),
+       unnest(@statuses::smallint[]), unnest(@content_types::text[]), unnest(@locations::text[]), unnest(@bodies::bytea[]),
+       @created_at, unnest(@expires_at::timestamptz[]);

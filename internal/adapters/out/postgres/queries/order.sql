@@ -187,3 +187,81 @@ SELECT count(*) FROM (SELECT FROM reservation_extension WHERE order_id = @order_
 -- name: InsertExtension :exec
 INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
 VALUES (@order_id, @created_by, @idempotency_key, @reserved_until, @created_at);
+
+-- name: OrdersExist :many
+SELECT id FROM orders WHERE id = ANY(@ids::bigint[]);
+
+-- name: LockOrders :many
+-- Locks orders by id, each only for those who may: its customer, its seller, or everybody.
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT g.id
+    FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@everybody::bool[]) AS everybody,
+                 unnest(@as_customers::text[]) AS as_customer, unnest(@as_sellers::text[]) AS as_seller) a,
+    LATERAL (SELECT x.id, x.customer_id, x.seller_id FROM orders x WHERE x.id = a.id OFFSET 0) g
+    WHERE a.everybody OR g.customer_id = a.as_customer OR g.seller_id = a.as_seller
+))
+ORDER BY o.id, i.line
+FOR UPDATE OF o;
+
+-- name: OrdersByOperation :many
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
+WHERE o.id = ANY(ARRAY(
+    SELECT p.id
+    FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@created_by::text[]) AS created_by, unnest(@idempotency_keys::text[]) AS key) w,
+    LATERAL (
+        SELECT x.id FROM orders x
+        WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by AND x.idempotency_key = w.key
+        OFFSET 0
+    ) p
+))
+ORDER BY o.id, i.line;
+
+-- name: OrdersByReference :many
+SELECT w.customer_id::text AS customer_id, w.reference::text AS reference
+FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@refs::text[]) AS reference) w,
+LATERAL (SELECT x.id FROM orders x WHERE x.customer_id = w.customer_id AND x.reference = w.reference AND x.reference <> '' OFFSET 0) o;
+
+-- name: LockCreators :exec
+-- LockCreator for many pairs, in the sequence of their numbers.
+SELECT pg_advisory_xact_lock(w.first, w.second)
+FROM (SELECT DISTINCT unnest(@firsts::int[]) AS first, unnest(@seconds::int[]) AS second ORDER BY first, second) w;
+
+-- name: CountUnpaidOrdersOf :many
+-- CountUnpaidOrders for many pairs.
+SELECT w.customer_id::text AS customer_id, w.created_by::text AS created_by, unpaid.orders
+FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@creators::text[]) AS created_by) w,
+LATERAL (
+    SELECT count(*) AS orders FROM (
+        SELECT FROM orders x
+        WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by
+          AND x.status IN ('pending_payment', 'payment_processing') AND x.created_by >= ''
+        LIMIT @at_most
+    ) counted
+) unpaid;
+
+-- name: InsertOrders :exec
+-- The zero time stands for NULL.
+INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
+                    created_by, idempotency_key, created_at, updated_at, reference)
+OVERRIDING SYSTEM VALUE
+SELECT unnest(@ids::bigint[]), unnest(@customer_ids::text[]), unnest(@seller_ids::text[]), unnest(@statuses::text[]),
+       unnest(@totals::text[])::numeric, unnest(@currencies::text[]),
+       NULLIF(unnest(@reserved_until::timestamptz[]), '0001-01-01 00:00:00+00'), unnest(@versions::bigint[]),
+       unnest(@created_by::text[]), unnest(@idempotency_keys::text[]),
+       unnest(@created_at::timestamptz[]), unnest(@updated_at::timestamptz[]), unnest(@refs::text[]);
+
+-- name: InsertItemsOfOrders :exec
+INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
+SELECT unnest(@order_ids::bigint[]), unnest(@lines::int[]), unnest(@skus::text[]), unnest(@quantities::int[]),
+       unnest(@unit_prices::text[])::numeric;
+
+-- name: UpdateOrders :exec
+-- UpdateOrder for many orders that are not cancelled. The zero time stands for NULL.
+UPDATE orders o
+SET status = w.status, reserved_until = NULLIF(w.reserved_until, '0001-01-01 00:00:00+00'), version = w.version, updated_at = w.updated_at
+FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@statuses::text[]) AS status, unnest(@reserved_until::timestamptz[]) AS reserved_until,
+             unnest(@versions::bigint[]) AS version, unnest(@updated_at::timestamptz[]) AS updated_at) w
+WHERE o.id = ANY(@ids::bigint[]) AND o.id = w.id;

@@ -50,3 +50,10 @@ SELECT (SELECT count(*) FROM (
             SELECT o.id FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT @max_events) waiting) AS events,
        COALESCE(EXTRACT(EPOCH FROM clock_timestamp() - (
            SELECT o.created_at FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT 1)), 0)::float8 AS oldest_seconds;
+
+-- name: InsertEvents :exec
+-- InsertEvent for many events. The column id numbers them in their sequence.
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
+SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, @created_at
+FROM (SELECT unnest(@event_ids::uuid[]) AS event_id, unnest(@types::text[]) AS type, unnest(@aggregates::text[]) AS aggregate,
+             unnest(@data::text[]) AS data) w;

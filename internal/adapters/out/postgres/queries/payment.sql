@@ -67,3 +67,20 @@ WHERE status = 'pending' AND created_at <= statement_timestamp() - interval '1 m
   AND (created_at, id) > (@after_time, @after_id::bigint)
 ORDER BY created_at, id
 LIMIT @max_refunds;
+
+-- name: PaymentsOfOrders :many
+SELECT p.* FROM (SELECT unnest(@order_ids::bigint[]) AS id) w,
+LATERAL (SELECT * FROM payment x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) p;
+
+-- name: RefundsOfOrders :many
+SELECT r.* FROM (SELECT unnest(@order_ids::bigint[]) AS id) w,
+LATERAL (SELECT * FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r;
+
+-- name: InsertPayments :exec
+-- An empty text stands for NULL.
+INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
+OVERRIDING SYSTEM VALUE
+SELECT unnest(@ids::bigint[]), unnest(@order_ids::bigint[]), unnest(@idempotency_keys::text[]), unnest(@amounts::text[])::numeric,
+       unnest(@currencies::text[]), unnest(@methods::text[]), unnest(@statuses::text[]),
+       NULLIF(unnest(@providers::text[]), ''), NULLIF(unnest(@card_tokens::text[]), ''),
+       unnest(@created_by::text[]), unnest(@created_at::timestamptz[]);

@@ -67,3 +67,35 @@ WHERE sku = @sku AND created_by = @created_by AND idempotency_key = @idempotency
 INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
 VALUES (@id, @sku, @change, @on_hand, @reason, @created_by, @idempotency_key, @created_at);
+
+-- name: LockStock :many
+-- Locks the products of a group by SKU: those that everybody may use, those that a seller
+-- names, if they are the seller's, and those of the orders that somebody may lock.
+SELECT * FROM product
+WHERE sku = ANY(ARRAY(
+    SELECT unnest(@skus::text[])
+    UNION ALL
+    SELECT p.sku FROM (SELECT unnest(@skus_of_sellers::text[]) AS sku, unnest(@sellers::text[]) AS seller) s,
+    LATERAL (SELECT x.sku, x.seller_id FROM product x WHERE x.sku = s.sku OFFSET 0) p
+    WHERE p.seller_id = s.seller
+    UNION ALL
+    SELECT i.sku
+    FROM (SELECT unnest(@order_ids::bigint[]) AS id, unnest(@everybody::bool[]) AS everybody,
+                 unnest(@as_customers::text[]) AS as_customer, unnest(@as_sellers::text[]) AS as_seller) a,
+    LATERAL (SELECT x.id, x.customer_id, x.seller_id FROM orders x WHERE x.id = a.id OFFSET 0) o,
+    LATERAL (SELECT x.sku FROM order_item x WHERE x.order_id = o.id OFFSET 0) i
+    WHERE a.everybody OR o.customer_id = a.as_customer OR o.seller_id = a.as_seller
+))
+ORDER BY sku
+FOR UPDATE;
+
+-- name: ProductsBySKU :many
+SELECT * FROM product WHERE sku = ANY(@skus::text[]);
+
+-- name: UpdateStockOfMany :exec
+-- UpdateStock for many products: it looks no position up. The first condition lets the rows
+-- be found by index, whatever the join is planned to be.
+UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved, version = w.version
+FROM (SELECT unnest(@skus::text[]) AS sku, unnest(@on_hand::bigint[]) AS on_hand, unnest(@reserved::bigint[]) AS reserved,
+             unnest(@versions::bigint[]) AS version) w
+WHERE p.sku = ANY(@skus::text[]) AND p.sku = w.sku;

@@ -1,0 +1,220 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+// expect compares the outcomes of commands with what they should be.
+func expect(t *testing.T, answers []answer, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, outcomes(answers)); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+		for i, a := range answers {
+			t.Logf("command %d: %v", i, a.err)
+		}
+	}
+}
+
+// expectCount compares the number that a query returns.
+func (d *database) expectCount(t *testing.T, query string, want int) {
+	t.Helper()
+	if n := d.count(t, query); n != want {
+		t.Errorf("%s returned %d, want %d", query, n, want)
+	}
+}
+
+const records = "SELECT count(*) FROM idempotency_record"
+
+// A command that is refused after it has changed something leaves no change to the commands
+// after it, and its refusal is stored.
+func TestGroup_RefusedCommandLeavesNothing(t *testing.T) {
+	t.Parallel()
+	const invalid = "invalid_order_state"
+
+	t.Run("balance", func(t *testing.T) {
+		t.Parallel()
+		d := newDatabase(t)
+		g := grouped(t, d.url, 1)
+		refusedCredit := credit("ann", "10.00").then(refused)
+		expect(t, g.together(t, refusedCredit, charge("ann", "10.00"), credit("ann", "2.00"), charge("ann", "2.00")),
+			invalid, "insufficient_funds", done, done)
+		expect(t, []answer{g.execute(t.Context(), refusedCredit)}, "replayed: "+invalid)
+		d.expectCount(t, "SELECT amount::int FROM balance", 0)
+		d.expectCount(t, "SELECT count(*) FROM ledger_entry", 2)
+		d.expectCount(t, "SELECT count(*) FROM outbox", 2)
+		d.expectCount(t, records, 4)
+	})
+	t.Run("stock", func(t *testing.T) {
+		t.Parallel()
+		d := newDatabase(t)
+		g := grouped(t, d.url, 1)
+		g.stock(t, "tea", 10)
+		refusedOrder := buy("ann", "tea", 10).then(refused)
+		expect(t, g.together(t, refusedOrder, buy("bob", "tea", 10), buy("eve", "tea", 1)), invalid, done, "out_of_stock")
+		expect(t, []answer{g.execute(t.Context(), refusedOrder)}, "replayed: "+invalid)
+		d.expectCount(t, "SELECT reserved FROM product", 10)
+		d.expectCount(t, "SELECT count(*) FROM orders", 1)
+		d.expectCount(t, records, 3)
+	})
+	t.Run("order", func(t *testing.T) {
+		t.Parallel()
+		d := newDatabase(t)
+		g := grouped(t, d.url, 1)
+		g.stock(t, "tea", 10)
+		g.alone(t, credit("ann", "2.00"))
+		orderID := g.alone(t, buy("ann", "tea", 2))
+		refusedPayment := pay("ann", orderID).then(refused)
+		expect(t, g.together(t, refusedPayment, pay("ann", orderID)), invalid, done)
+		expect(t, []answer{g.execute(t.Context(), refusedPayment)}, "replayed: "+invalid)
+		d.expectCount(t, "SELECT count(*) FROM payment", 1)
+		d.expectCount(t, "SELECT amount::int FROM balance", 0)
+		d.expectCount(t, "SELECT on_hand - reserved FROM product", 8)
+	})
+}
+
+func TestGroup_NewBalanceIsFoundByLaterCommands(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	expect(t, g.together(t, credit("ann", "5.00"), charge("ann", "3.00"), charge("ann", "3.00"), credit("ann", "1.00")),
+		done, done, "insufficient_funds", done)
+	d.expectCount(t, "SELECT amount::int FROM balance", 3)
+	d.expectCount(t, "SELECT position FROM balance", 3)
+	d.expectCount(t, "SELECT sum(position * balance_after)::int FROM ledger_entry", 1*5+2*2+3*3)
+}
+
+func TestGroup_LastUnitsAreSoldOnce(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 3)
+	expect(t, g.together(t, buy("ann", "tea", 2), buy("bob", "tea", 2), buy("eve", "tea", 1)), done, "out_of_stock", done)
+	d.expectCount(t, "SELECT reserved FROM product", 3)
+	d.expectCount(t, "SELECT sum(quantity) FROM order_item", 3)
+}
+
+func TestGroup_OrderIsPaidOnce(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	g.alone(t, credit("ann", "9.00"))
+	orderID := g.alone(t, buy("ann", "tea", 2))
+	expect(t, g.together(t, pay("ann", orderID), pay("ann", orderID), charge("ann", "8.00")),
+		done, "invalid_order_state", "insufficient_funds")
+	d.expectCount(t, "SELECT amount::int FROM balance", 7)
+	d.expectCount(t, "SELECT count(*) FROM payment", 1)
+}
+
+// A refund has no form for many rows. The next command about its order runs after it, in a
+// transaction of its own.
+func TestGroup_OrderIsNotRefundedBeyondItsPayment(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	g.alone(t, credit("ann", "2.00"))
+	orderID := g.alone(t, buy("ann", "tea", 2))
+	g.alone(t, pay("ann", orderID))
+	expect(t, g.together(t, refund("ann", orderID, "1.50"), refund("ann", orderID, "1.00"), credit("ann", "1.00")),
+		done, "refund_exceeds_payment", done)
+	d.expectCount(t, "SELECT (sum(amount) * 100)::int FROM refund", 150)
+	d.expectCount(t, "SELECT (amount * 100)::int FROM balance", 250)
+}
+
+// Several commands of a group may want the payments and refunds of one order.
+func TestGroup_PriorRefundsCountOnce(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	g.alone(t, credit("ann", "2.00"))
+	orderID := g.alone(t, buy("ann", "tea", 2))
+	g.alone(t, pay("ann", orderID))
+	g.alone(t, refund("ann", orderID, "1.00"))
+	expect(t, g.together(t, refund("ann", orderID, "1.50"), refund("ann", orderID, "1.00")), "refund_exceeds_payment", done)
+	d.expectCount(t, "SELECT amount::int FROM balance", 2)
+}
+
+// A payment and what refunds it may meet in one group.
+func TestGroup_PaymentIsRefundedByLaterCommand(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	g.alone(t, credit("ann", "2.00"))
+	orderID := g.alone(t, buy("ann", "tea", 2))
+	expect(t, g.together(t, pay("ann", orderID), refund("ann", orderID, "2.00"), pay("ann", orderID)),
+		done, done, "invalid_order_state")
+	d.expectCount(t, "SELECT amount::int FROM balance", 2)
+	d.expectCount(t, "SELECT count(*) FROM orders WHERE status = 'cancelled'", 1)
+	d.expectCount(t, "SELECT reserved FROM product", 0)
+}
+
+func TestGroup_ReferencesAreUsedOnce(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	ordered := order.CreateOrder{Items: []order.Item{{SKU: "tea", Quantity: 1}}, Reference: "till-7"}
+	credited := payment.ChangeBalance{CustomerID: "ann", Amount: roubles("1.00"), Reference: "till-7"}
+	creditReferred := func() command {
+		return changeBalance("creditBalance", (*payment.Service).CreditBalance, credited)
+	}
+	expect(t, g.together(t,
+		createOrder("ann", ordered), createOrder("ann", ordered), createOrder("bob", ordered), creditReferred(), creditReferred()),
+		done, "reference_taken", done, done, "reference_taken")
+	g.expectNoSplit(t)
+	d.expectCount(t, "SELECT count(*) FROM orders", 2)
+	d.expectCount(t, "SELECT count(*) FROM ledger_entry", 1)
+}
+
+func TestGroup_CountsTheUnpaidOrdersOfItsCommands(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.orders.MaxUnpaidOrders = 2
+	g.stock(t, "tea", 10)
+	g.alone(t, credit("ann", "5.00"))
+	orderID := g.alone(t, buy("ann", "tea", 1))
+	limit := "unpaid_orders_limit"
+	expect(t, g.together(t,
+		buy("ann", "tea", 1), buy("ann", "tea", 1), buy("bob", "tea", 1), pay("ann", orderID), buy("ann", "tea", 1), buy("ann", "tea", 1)),
+		done, limit, done, done, done, limit)
+	d.expectCount(t, "SELECT count(*) FROM orders WHERE customer_id = 'ann' AND status = 'pending_payment'", 2)
+}
+
+// The second line of defence works within a group: an operation takes effect once, even
+// if it has two idempotency records.
+func TestGroup_OperationUnderTwoScopesTakesEffectOnce(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	g.alone(t, credit("bob", "5.00"))
+	orderID := g.alone(t, buy("bob", "tea", 1))
+	credited, bought, paid := credit("ann", "1.00"), buy("ann", "tea", 1), pay("bob", orderID)
+	answers := g.together(t, credited, credited.by("other issuer"), bought, bought.by("other issuer"), paid, paid.by("other issuer"))
+	expect(t, answers, done, done, done, done, done, done)
+	g.expectNoSplit(t)
+	for i := 0; i < len(answers); i += 2 {
+		if first, second := string(answers[i].rec.Body), string(answers[i+1].rec.Body); first != second {
+			t.Errorf("one operation has the ids %s and %s", first, second)
+		}
+	}
+	for query, want := range map[string]int{
+		"SELECT amount::int FROM balance WHERE customer_id = 'ann'":      1,
+		"SELECT count(*) FROM orders WHERE customer_id = 'ann'":          1,
+		"SELECT count(*) FROM payment":                                   1,
+		"SELECT amount::int FROM balance WHERE customer_id = 'bob'":      4,
+		fmt.Sprintf("SELECT version FROM orders WHERE id = %d", orderID): 2,
+	} {
+		d.expectCount(t, query, want)
+	}
+}

@@ -1,0 +1,307 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/panics"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+// grouping is a store whose commands share transactions, and what it reports about them.
+type grouping struct {
+	*postgres.DB
+	useCases
+	lanes int
+
+	mu     sync.Mutex
+	sizes  []int
+	splits int
+}
+
+// grouped opens a store with lanes.
+func grouped(t *testing.T, url string, lanes int) *grouping {
+	t.Helper()
+	g := &grouping{lanes: lanes}
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Lanes: lanes, Observe: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	g.DB, g.useCases = db, useCasesOn(db)
+	return g
+}
+
+// gather makes commands wait until release is called. A lane that was left a moment ago may
+// not be free yet.
+func (g *grouping) gather(t *testing.T) (release func()) {
+	t.Helper()
+	testwait.Until(t, "all lanes are free", func() (ok bool) {
+		release, ok = g.Keys().Gather(g.lanes)
+		return ok
+	})
+	return release
+}
+
+func (g *grouping) GroupRan(commands int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sizes = append(g.sizes, commands)
+}
+
+func (g *grouping) GroupSplit() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.splits++
+}
+
+func (g *grouping) CommandQueued(time.Duration) {}
+
+// expectNoSplit checks that no group failed: one that the database refuses is run again in
+// parts, so that its commands have the same outcomes in the end.
+func (g *grouping) expectNoSplit(t *testing.T) {
+	t.Helper()
+	if sizes, splits := g.groups(); splits > 0 {
+		t.Errorf("groups of %v, of which %d were split", sizes, splits)
+	}
+}
+
+// groups returns the sizes of the groups that ran, and how often one was split.
+func (g *grouping) groups() (sizes []int, splits int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.sizes), g.splits
+}
+
+// command is a command with an idempotency key.
+type command struct {
+	claim idempotency.Claim
+	run   func(ctx context.Context, u useCases, key string) (body string, err error)
+}
+
+var commandsMade atomic.Int64
+
+// newCommand returns a command with a key and a principal of its own.
+func newCommand(operation string, run func(ctx context.Context, u useCases, key string) (string, error)) command {
+	key := "key-" + strconv.FormatInt(commandsMade.Add(1), 10)
+	id := idempotency.ID{Scope: idempotency.Scope("principal of " + key), Key: key}
+	return command{idempotency.Claim{ID: id, Operation: operation, Fingerprint: "1"}, run}
+}
+
+// by returns the command of another principal.
+func (c command) by(scope idempotency.Scope) command {
+	c.claim.Scope = scope
+	return c
+}
+
+// then returns the command with something that follows, which is run once: the run that
+// ends at the first load does not come to it.
+func (c command) then(next func() error) command {
+	first := c.run
+	c.run = func(ctx context.Context, u useCases, key string) (string, error) {
+		body, err := first(ctx, u, key)
+		if err != nil {
+			return "", err
+		}
+		return body, next()
+	}
+	return c
+}
+
+// refused is what follows a command that is refused although it has changed something.
+func refused() error { return core.Refuse(core.CodeInvalidOrderState, "refused") }
+
+func credit(customer, amount string) command {
+	return changeBalance("creditBalance", (*payment.Service).CreditBalance, payment.ChangeBalance{CustomerID: customer, Amount: roubles(amount)})
+}
+
+func charge(customer, amount string) command {
+	return changeBalance("chargeBalance", (*payment.Service).ChargeBalance, payment.ChangeBalance{CustomerID: customer, Amount: roubles(amount)})
+}
+
+func changeBalance(
+	operation string,
+	change func(*payment.Service, context.Context, core.Actor, payment.ChangeBalance) (*payment.LedgerEntry, bool, error),
+	cmd payment.ChangeBalance,
+) command {
+	return newCommand(operation, func(ctx context.Context, u useCases, key string) (string, error) {
+		cmd := cmd
+		cmd.Key = key
+		e, _, err := change(u.payments, ctx, bank, cmd)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(e.ID), nil
+	})
+}
+
+func buy(customer, sku string, quantity int) command {
+	return createOrder(customer, order.CreateOrder{Items: []order.Item{{SKU: sku, Quantity: quantity}}})
+}
+
+func createOrder(customer string, cmd order.CreateOrder) command {
+	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+	return newCommand("createOrder", func(ctx context.Context, u useCases, key string) (string, error) {
+		cmd := cmd
+		cmd.Key = key
+		o, _, err := u.orders.CreateOrder(ctx, actor, cmd)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(o.ID), nil
+	})
+}
+
+func pay(customer string, orderID int64) command {
+	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+	return newCommand("confirmPayment", func(ctx context.Context, u useCases, key string) (string, error) {
+		p, _, err := u.payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: orderID, Method: payment.FromBalance, Key: key})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(p.ID), nil
+	})
+}
+
+func refund(customer string, orderID int64, amount string) command {
+	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+	return newCommand("refundPayment", func(ctx context.Context, u useCases, key string) (string, error) {
+		r, _, err := u.payments.RefundPayment(ctx, actor, payment.RefundPayment{OrderID: orderID, Amount: new(roubles(amount)), Key: key})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(r.ID), nil
+	})
+}
+
+// answer is what a command returned.
+type answer struct {
+	rec      idempotency.Record
+	replayed bool
+	err      error
+}
+
+// done is the outcome of a command that succeeded.
+const done = "done"
+
+// outcome returns done, the code of a refusal, or the kind of the error.
+func (a answer) outcome() string {
+	text := done
+	_, panicked := errors.AsType[*panics.Error](a.err)
+	switch {
+	case panicked:
+		text = "panic"
+	case errors.Is(a.err, idempotency.ErrInProgress):
+		text = "in progress"
+	case a.err != nil:
+		text = kindOf(a.err)
+	case a.rec.Status != 200:
+		text = string(a.rec.Body)
+	}
+	if a.replayed {
+		text = "replayed: " + text
+	}
+	return text
+}
+
+func outcomes(answers []answer) []string {
+	found := make([]string, len(answers))
+	for i, a := range answers {
+		found[i] = a.outcome()
+	}
+	return found
+}
+
+// execute runs a command as the guard does.
+func (g *grouping) execute(ctx context.Context, c command) answer {
+	var a answer
+	a.rec, a.replayed, a.err = g.Keys().Execute(ctx, c.claim, func(ctx context.Context) (idempotency.Result, error) {
+		body, err := c.run(ctx, g.useCases, c.claim.Key)
+		if fault, ok := errors.AsType[*core.Fault](err); ok {
+			response := idempotency.Response{Status: 409, Body: []byte(fault.Code)}
+			return idempotency.Result{Response: response, Refused: true, TTL: time.Hour}, nil
+		}
+		return idempotency.Result{Response: idempotency.Response{Status: 200, Body: []byte(body)}, TTL: time.Hour}, err
+	})
+	return a
+}
+
+// queue starts a command and waits until it is in the queue.
+func (g *grouping) queue(t *testing.T, ctx context.Context, c command) <-chan answer { //nolint:revive // t comes first
+	t.Helper()
+	before := g.Keys().Waiting()
+	answered := make(chan answer, 1)
+	go func() { answered <- g.execute(ctx, c) }()
+	testwait.Until(t, "the command is in the queue", func() bool { return g.Keys().Waiting() > before })
+	return answered
+}
+
+// together runs commands as one group, in their sequence.
+func (g *grouping) together(t *testing.T, commands ...command) []answer {
+	t.Helper()
+	release := g.gather(t)
+	defer release()
+	answered := make([]<-chan answer, len(commands))
+	for i, c := range commands {
+		answered[i] = g.queue(t, t.Context(), c)
+	}
+	release()
+	return collect(t, answered)
+}
+
+// collect waits for answers.
+func collect(t *testing.T, answered []<-chan answer) []answer {
+	t.Helper()
+	answers := make([]answer, len(answered))
+	for i, from := range answered {
+		answers[i] = receive(t, from)
+	}
+	return answers
+}
+
+func receive(t *testing.T, from <-chan answer) answer {
+	t.Helper()
+	select {
+	case a := <-from:
+		return a
+	case <-time.After(testwait.Patience):
+		t.Fatal("a command was not answered")
+		return answer{}
+	}
+}
+
+// alone runs a command that nothing else waits with, and expects it to succeed. It returns
+// the id in the response.
+func (g *grouping) alone(t *testing.T, c command) int64 {
+	t.Helper()
+	a := g.execute(t.Context(), c)
+	if a.outcome() != done {
+		t.Fatalf("%s: %s, %v", c.claim.Operation, a.outcome(), a.err)
+	}
+	id, err := strconv.ParseInt(string(a.rec.Body), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// stock creates a product of the shop, or sets its quantity.
+func (g *grouping) stock(t *testing.T, sku string, onHand int64) {
+	t.Helper()
+	cmd := order.PutProduct{SKU: sku, Name: "Tea", Price: roubles("1.00"), OnHand: &onHand}
+	if _, _, err := g.orders.PutProduct(t.Context(), shop, cmd); err != nil {
+		t.Fatal(err)
+	}
+}
