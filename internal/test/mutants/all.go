@@ -19,6 +19,7 @@ var areas = []area{
 	{"privacy", privacyMutants},
 	{"schema", schemaMutants},
 	{"transactions", transactionMutants},
+	{"groups", groupMutants},
 	{"business", businessMutants},
 	{"cards", cardMutants},
 	{"messages", messageMutants},
