@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
+.PHONY: help run new test test-new vet-new test-race test-grouped test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,14 @@ test-race: need-go ## run the tests of what is concurrent with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test $(RACE) -vet=off $(TESTFLAGS) $(RACE_PACKAGES)
+
+# Without this, few commands meet in a test, and those that find a lane free run alone.
+GROUPED_PACKAGES = ./internal/test/model ./internal/test/e2e/commands ./internal/test/e2e/cuts \
+	./internal/test/e2e/guard ./internal/test/e2e/races
+
+test-grouped: need-go ## run the tests of commands, all of which share transactions
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	bin/testcluster go run ./internal/test/grouped go test $(TESTFLAGS) $(GROUPED_PACKAGES)
 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
@@ -107,11 +115,12 @@ contract-fuzz: need-go ## send requests made from the contract for CONTRACTTIME=
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test -count=1 -timeout=2h -v ./internal/test/e2e/generated -for=$(CONTRACTTIME) -seed=$(or $(SEED),0)
 
-# The settings of a fault run: FAULT=killed-replica SEED=7, SEEDS=10, PLAN='…' or HOURS=8.
-FAULT_RUN = $(if $(FAULT),-fault=$(FAULT)) $(if $(SEED),-seed=$(SEED)) $(if $(PLAN),-plan='$(PLAN)') $(if $(HOURS),-hours=$(HOURS)) \
+# The settings of a fault run: FAULT=killed-replica SEED=7, SEEDS=10, PLAN='…' or HOURS=8,
+# and GROUPED=1 to make commands share transactions.
+FAULT_RUN = $(if $(FAULT),-fault=$(FAULT)) $(if $(SEED),-seed=$(SEED)) $(if $(PLAN),-plan='$(PLAN)') $(if $(HOURS),-hours=$(HOURS)) $(if $(GROUPED),-grouped) \
 	-seeds=$(or $(SEEDS),$(if $(SEED)$(PLAN)$(HOURS),1,10))
 
-faults: need-go ## break everything around the service, 10 seeds of each fault: FAULT=… SEED=7, PLAN='…', HOURS=8
+faults: need-go ## break everything around the service, 10 seeds of each fault: FAULT=… SEED=7, PLAN='…', HOURS=8, GROUPED=1
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go test -count=1 -parallel=2 -timeout=24h -v -run 'TestFaults|TestPlan$$|TestSearch' ./internal/test/faults $(FAULT_RUN)
 
@@ -136,7 +145,7 @@ defect: need-go ## show a repaired defect at the commit before its repair: D=nam
 defects: need-go ## show every repaired defect that can be shown, an hour or more
 	@go run ./internal/test/defects -all
 
-bench: need-go ## compare the service with a pgbench baseline, about 12 minutes
+bench: need-go ## compare the service with a pgbench baseline and with peers in Node.js, about 25 minutes
 	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md
 
 bench-growth: need-go ## measure the service on a large database and during clean-up

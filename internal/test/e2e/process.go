@@ -163,7 +163,18 @@ var (
 	RejectedWebhooks = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_webhooks_rejected_total ([0-9]+)`)}
 	// LimitedRequests is the number of requests beyond the limit of requests per minute.
 	LimitedRequests = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_limited_requests_total\{limit="requests"\} ([0-9]+)`)}
+	// commandGroups is the number of transactions for commands that had waited, and
+	// groupedCommands is how many commands ran in them.
+	commandGroups   = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_count ([0-9]+)`)}
+	groupedCommands = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_sum ([0-9]+)$`)}
 )
+
+// SharedTransactions counts the commands that ran in the transaction of another one, by the
+// admin listener of a process.
+func SharedTransactions(t testing.TB, adminAddr string) int {
+	t.Helper()
+	return groupedCommands.Read(t, adminAddr) - commandGroups.Read(t, adminAddr)
+}
 
 // Read asks the admin listener of a process for the figure.
 func (f Figure) Read(t testing.TB, adminAddr string) int {

@@ -44,6 +44,8 @@ type Needs struct {
 	OneWithoutCards bool
 	// Next builds the next version of the service before the clients start.
 	Next bool
+	// Grouped builds the service so that commands wait for others; see [overlay.Grouped].
+	Grouped bool
 	// Settings are settings of all replicas, "NAME=value" each.
 	Settings []string
 }
@@ -58,6 +60,7 @@ func (n Needs) with(other Needs) (both Needs, possible bool) {
 		BrokerLink:      n.BrokerLink || other.BrokerLink,
 		OneWithoutCards: n.OneWithoutCards || other.OneWithoutCards,
 		Next:            n.Next || other.Next,
+		Grouped:         n.Grouped || other.Grouped,
 		Settings:        slices.Concat(n.Settings, other.Settings),
 	}
 	if n.Database == nil {

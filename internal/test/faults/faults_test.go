@@ -16,11 +16,12 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var (
-	fault = flag.String("fault", "", "the only fault; default all of the short form")
-	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "the seed of the first run; default another one each time")
-	seeds = flag.Int("seeds", 0, "run this many seeds of each fault, also of those outside the short form")
-	plan  = flag.String("plan", "", "the only plan, as a failed run prints it")
-	hours = flag.Float64("hours", 0, "search for a plan that fails, for so long")
+	fault   = flag.String("fault", "", "the only fault; default all of the short form")
+	seed    = flag.Uint64("seed", uint64(time.Now().UnixNano()), "the seed of the first run; default another one each time")
+	seeds   = flag.Int("seeds", 0, "run this many seeds of each fault, also of those outside the short form")
+	grouped = flag.Bool("grouped", false, "make commands share transactions even under a light load")
+	plan    = flag.String("plan", "", "the only plan, as a failed run prints it")
+	hours   = flag.Float64("hours", 0, "search for a plan that fails, for so long")
 )
 
 // TestFaults runs the short form, or a number of seeds of each fault, or of one.
@@ -44,7 +45,9 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			for i := range max(*seeds, 1) {
 				n := *seed + uint64(i)
-				t.Run(fmt.Sprint(n), func(t *testing.T) { Run(t, PlanOf(f, n)) })
+				p := PlanOf(f, n)
+				p.Grouped = *grouped
+				t.Run(fmt.Sprint(n), func(t *testing.T) { Run(t, p) })
 			}
 		})
 	}
@@ -55,6 +58,7 @@ func runShortForm(t *testing.T) {
 	for i, p := range ShortPlans(*seed) {
 		t.Run(fmt.Sprintf("short form, part %d", i+1), func(t *testing.T) {
 			t.Parallel()
+			p.Grouped = p.Grouped || *grouped
 			Run(t, p)
 		})
 	}
@@ -81,6 +85,7 @@ func TestSearch(t *testing.T) {
 	end := time.Now().Add(time.Duration(*hours * float64(time.Hour)))
 	for n := *seed; time.Now().Before(end); n++ {
 		p := MixedPlan(n)
+		p.Grouped = p.Grouped || *grouped
 		output, err := runPlan(t.Context(), p)
 		if err == nil {
 			t.Logf("passed: %s", p)

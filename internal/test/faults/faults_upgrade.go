@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,28 +46,17 @@ func upgrade(t testing.TB, s *System, _ *rand.Rand) {
 	s.wantStartRefused(t, next)
 }
 
-// buildNext builds the service with one more migration and returns the path of the binary.
-func buildNext(t testing.TB) string {
+// nextMigration returns what the next version has more than this one.
+func nextMigration(t testing.TB) []overlay.Edit {
 	t.Helper()
 	newest, err := migrations.Newest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
 	added := func(direction, sql string) overlay.Edit {
-		return overlay.Edit{File: fmt.Sprintf("../../../migrations/%04d_fault_run.%s.sql", newest+1, direction), After: sql}
+		return overlay.Edit{File: fmt.Sprintf("%s/migrations/%04d_fault_run.%s.sql", root, newest+1, direction), After: sql}
 	}
-	description, err := overlay.Write(dir, added("up", nextUp), added("down", nextDown))
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(dir, "orders-next")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "example.com/orders/cmd/orders")
-	build.Env = overlay.Environ(description)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, out)
-	}
-	return binary
+	return []overlay.Edit{added("up", nextUp), added("down", nextDown)}
 }
 
 // wantStartRefused checks that a version does not start on a schema that is older.

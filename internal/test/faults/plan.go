@@ -12,6 +12,8 @@ type Plan struct {
 	Seed    uint64          `json:"seed"`
 	Clients int             `json:"clients"`
 	Strikes []PlannedStrike `json:"strikes"`
+	// Grouped makes commands wait until there are others to share a transaction with.
+	Grouped bool `json:"grouped,omitempty"`
 }
 
 // PlannedStrike is a fault that strikes when clients have decided some more operations.
@@ -42,7 +44,7 @@ func PlanOf(f Fault, seed uint64) Plan {
 }
 
 // ShortPlans returns the plans of the short form. Its faults strike in few systems, because
-// most of the time goes into starting one and settling its work.
+// most of the time goes into starting one and settling its work. The first is grouped.
 func ShortPlans(seed uint64) []Plan {
 	random := rand.New(rand.NewPCG(seed, 3))
 	var plans []Plan
@@ -53,7 +55,7 @@ func ShortPlans(seed uint64) []Plan {
 		i := slices.IndexFunc(plans, func(p Plan) bool { return len(p.Strikes) < mostShort && p.canHave(f) })
 		if i < 0 {
 			i = len(plans)
-			plans = append(plans, Plan{Seed: seed, Clients: mostClients})
+			plans = append(plans, Plan{Seed: seed, Clients: mostClients, Grouped: i == 0})
 		}
 		plans[i].Strikes = append(plans[i].Strikes, PlannedStrike{f.Name, pause + random.Int64N(pause)})
 	}
@@ -89,6 +91,7 @@ func MixedPlan(seed uint64) Plan {
 		}
 	}
 	random.Shuffle(len(p.Strikes), func(i, j int) { p.Strikes[i], p.Strikes[j] = p.Strikes[j], p.Strikes[i] })
+	p.Grouped = random.IntN(2) == 0
 	return p
 }
 
@@ -134,6 +137,10 @@ func (p Plan) union() (all Fault, err error) {
 		all.Verdicts = append(all.Verdicts, f.Verdicts...)
 		all.Admits = append(all.Admits, f.Admits...)
 		all.Proof = append(all.Proof, f.Proof...)
+	}
+	if p.Grouped {
+		all.Needs.Grouped = true
+		all.Proof = append(all.Proof, sharedTransactions)
 	}
 	return all, nil
 }

@@ -34,5 +34,6 @@ func Run(t testing.TB, p Plan) {
 	l.check(all.Admits)
 	l.checkHistory()
 	l.awaitNoLeaks(before)
+	s.countShared(t)
 	s.Counters.Require(t, append(all.Proof, looks)...)
 }

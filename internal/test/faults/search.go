@@ -7,7 +7,7 @@ import "slices"
 const attemptsToFail = 3
 
 // Shrink returns a plan that still fails and is short: without any of its strikes, with
-// half the pause before one, or with fewer clients, it passed.
+// half the pause before one, with fewer clients or ungrouped, it passed.
 func Shrink(p Plan, fails func(Plan) bool) Plan {
 	for shorter := true; shorter; {
 		shorter = false
@@ -44,6 +44,9 @@ func (p Plan) shorter() []Plan {
 	}
 	if p.Clients > 1 {
 		add(func(q *Plan) { q.Clients /= 2 })
+	}
+	if p.Grouped {
+		add(func(q *Plan) { q.Grouped = false })
 	}
 	for i, strike := range p.Strikes {
 		if strike.After > 1 {

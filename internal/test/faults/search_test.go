@@ -41,7 +41,7 @@ func TestShortPlans_HaveEachFaultOfTheShortFormOnce(t *testing.T) {
 
 func TestShrink_KeepsWhatFails(t *testing.T) {
 	t.Parallel()
-	long := Plan{Seed: 7, Clients: 8, Strikes: []PlannedStrike{
+	long := Plan{Seed: 7, Clients: 8, Grouped: true, Strikes: []PlannedStrike{
 		{"killed-backends", 40}, {"killed-replica", 33}, {"killed-backends", 51}, {"killed-replica", 38},
 	}}
 	runs := 0

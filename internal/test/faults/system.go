@@ -9,6 +9,7 @@ import (
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/history"
 	natstest "example.com/orders/internal/test/nats"
+	"example.com/orders/internal/test/overlay"
 	pgtest "example.com/orders/internal/test/pg"
 	"example.com/orders/internal/test/pg/wire"
 )
@@ -58,16 +59,29 @@ func start(t testing.TB, needs Needs) *System {
 	s.Keys = startKeyServer(t, s.Env)
 	s.Provider = startProvider(t)
 	s.Broker = natstest.New(t)
-	binary := e2e.BuildOrders(t)
-	if needs.Next {
-		s.Next = buildNext(t)
-	}
+	binary := s.build(t, needs)
 	for i := range s.Replicas {
 		s.Replicas[i] = s.newReplica(t, i, binary, needs)
 		s.Replicas[i].Start(t)
 	}
 	s.Provider.SendTo(s.Replicas[0].URL + "/webhooks/stripe")
 	return s
+}
+
+// build builds the service, and also its next version if the fault needs it.
+func (s *System) build(t testing.TB, needs Needs) (binary string) {
+	t.Helper()
+	var edits []overlay.Edit
+	if needs.Grouped {
+		edits = append(edits, overlay.Grouped(root))
+	}
+	if needs.Next {
+		s.Next = buildEdited(t, append(edits, nextMigration(t)...)...)
+	}
+	if needs.Grouped {
+		return buildEdited(t, edits...)
+	}
+	return e2e.BuildOrders(t)
 }
 
 // newReplica returns a replica that has not been started.
@@ -132,4 +146,13 @@ func startLink(t testing.TB, databaseURL string) *wire.Proxy {
 func (s *System) newProbe() *client {
 	s.probes++
 	return s.load.newClient(firstProbe + s.probes)
+}
+
+// countShared counts the commands of the running processes that did not need a transaction
+// of their own.
+func (s *System) countShared(t testing.TB) {
+	t.Helper()
+	for _, r := range s.Replicas {
+		s.Counters.Add(sharedTransactions, e2e.SharedTransactions(t, r.adminAddr()))
+	}
 }
