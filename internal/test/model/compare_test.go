@@ -88,6 +88,7 @@ func (m *machine) compareMoney(t *rapid.T) {
 
 func (m *machine) sumOfEntries(t *rapid.T, customer core.Actor) core.Money {
 	in, out := roubles(0), roubles(0)
+	var newer *payment.LedgerEntry
 	page := core.Page{Limit: 100}
 	for next := &page.After; next != nil; {
 		var entries []*payment.LedgerEntry
@@ -100,12 +101,19 @@ func (m *machine) sumOfEntries(t *rapid.T, customer core.Actor) core.Money {
 			if e.Debit == e.Credit {
 				t.Fatalf("entry %d goes from %s to itself", e.ID, e.Debit)
 			}
+			if newer != nil && e.Position != newer.Position-1 {
+				t.Fatalf("the entries %d and %d have the positions %d and %d", e.ID, newer.ID, e.Position, newer.Position)
+			}
+			newer = e
 			if e.Kind == payment.EntryCredit || e.Kind == payment.EntryRefund {
 				in = sum(t, in, e.Amount)
 			} else {
 				out = sum(t, out, e.Amount)
 			}
 		}
+	}
+	if newer != nil && newer.Position != 1 {
+		t.Fatalf("the oldest entry %d has position %d", newer.ID, newer.Position)
 	}
 	balance, err := in.Sub(out)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/memory"
 	pgtest "example.com/orders/internal/test/pg"
 )
@@ -28,15 +29,18 @@ const reservationTTL = time.Hour
 type service struct {
 	orders   *order.Service
 	payments *payment.Service
+	keys     idempotency.LookupStore
 	// expire makes the reservations of the customers expire.
 	expire func(customers []string) error
 }
 
-func newService(orders order.Store, payments payment.Store, expire func([]string) error) service {
+func newService(
+	orders order.Store, payments payment.Store, keys idempotency.LookupStore, expire func([]string) error,
+) service {
 	bounded := &order.Service{
 		Store: orders, ReservationTTL: reservationTTL, MaxExtensions: maxExtensions, MaxUnpaidOrders: maxUnpaidOrders,
 	}
-	return service{bounded, &payment.Service{Store: payments}, expire}
+	return service{bounded, &payment.Service{Store: payments}, keys, expire}
 }
 
 func TestModelOnMemory(t *testing.T) {
@@ -44,7 +48,7 @@ func TestModelOnMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		store := memory.New(func() time.Time { return now })
-		run(t, newService(store.Orders(), store.Payments(), func([]string) error {
+		run(t, newService(store.Orders(), store.Payments(), store.Keys(), func([]string) error {
 			now = now.Add(2 * reservationTTL)
 			return nil
 		}))
@@ -54,7 +58,8 @@ func TestModelOnMemory(t *testing.T) {
 func TestModelOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url)})
+	groups := &groupSizes{}
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url), Lanes: 2, Observe: groups})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +74,8 @@ func TestModelOnPostgreSQL(t *testing.T) {
 			WHERE reserved_until IS NOT NULL AND customer_id = ANY($1)`, customers)
 		return err
 	}
-	rapid.Check(t, func(t *rapid.T) { run(t, newService(db.Orders(), db.Payments(), expire)) })
+	rapid.Check(t, func(t *rapid.T) { run(t, newService(db.Orders(), db.Payments(), db.Keys(), expire)) })
+	groups.wantShared(t)
 }
 
 // machine drives the model and the real service with the same commands.
@@ -80,7 +86,7 @@ type machine struct {
 	customers []string
 	skus      []string
 	keys      int
-	last      func() (bool, core.Code)
+	last      *command
 }
 
 var runs atomic.Int64
@@ -93,10 +99,10 @@ var (
 
 // run runs one random sequence of commands.
 func run(t *rapid.T, r service) {
-	m := &machine{real: r, run: strconv.FormatInt(runs.Add(1), 10), model: model{stock: map[string]*product{}, balances: map[string]int{}}}
+	m := &machine{real: r, run: strconv.FormatInt(runs.Add(1), 10), model: newModel()}
 	for _, name := range []string{"ann", "bob"} {
 		m.customers = append(m.customers, name+m.run)
-		m.creditCustomer(t, name+m.run, 300) // enough for some orders, but not for all
+		m.do(t, m.credits(balanceChange{name + m.run, 300, ""})) // enough for some orders, but not for all
 	}
 	for i, price := range []int{10, 25} {
 		sku := fmt.Sprintf("sku%d-%s", i, m.run)
@@ -105,15 +111,16 @@ func run(t *rapid.T, r service) {
 		m.put(t, sku, 6)
 	}
 	t.Repeat(map[string]func(*rapid.T){
-		"credit":  m.changeBalance("credit", m.credit, payment.EntryCredit),
-		"charge":  m.changeBalance("charge", m.charge, payment.EntryCharge),
+		"credit":  func(t *rapid.T) { m.do(t, m.credits(m.drawChange(t))) },
+		"charge":  func(t *rapid.T) { m.do(t, m.charges(m.drawChange(t))) },
 		"stock":   func(t *rapid.T) { m.put(t, m.sku(t), rapid.IntRange(0, 9).Draw(t, "on hand")) },
-		"adjust":  m.adjustStock,
-		"order":   m.placeOrder,
-		"confirm": m.confirmOrder,
-		"extend":  m.extendReservation,
-		"refund":  m.refundOrder,
-		"cancel":  m.cancelOrder,
+		"adjust":  func(t *rapid.T) { m.do(t, m.adjustStock(t)) },
+		"order":   func(t *rapid.T) { m.do(t, m.placeOrder(t)) },
+		"confirm": func(t *rapid.T) { m.do(t, m.confirmOrder(t)) },
+		"extend":  func(t *rapid.T) { m.do(t, m.extendReservation(t)) },
+		"refund":  func(t *rapid.T) { m.do(t, m.refundOrder(t)) },
+		"cancel":  func(t *rapid.T) { m.do(t, m.cancelOrder(t)) },
+		"group":   m.sendTogether,
 		"advance": m.advanceOrder,
 		"reservations expire": func(t *rapid.T) {
 			m.expireReservations()
@@ -140,6 +147,11 @@ func (m *machine) customer(t *rapid.T) string {
 
 func (m *machine) sku(t *rapid.T) string { return rapid.SampledFrom(m.skus).Draw(t, "sku") }
 
+// reference draws a reference, mostly none.
+func (m *machine) reference(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "", "", "first", "second"}).Draw(t, "reference")
+}
+
 // someOrder draws an existing order, or skips the command.
 func (m *machine) someOrder(t *rapid.T) *orderState {
 	if len(m.orders) == 0 {
@@ -155,28 +167,32 @@ func (m *machine) newKey() string {
 
 // do runs a command and compares its result with the expected one. The command
 // is remembered, so that it can be repeated with its key.
-func (m *machine) do(t *rapid.T, what string, want core.Code, command func() (bool, error)) {
-	repeated, err := command()
+func (m *machine) do(t *rapid.T, c *command) {
+	want := c.model()
+	repeated, err := c.send(ctx)
 	if got := codeOf(t, err); got != want || repeated {
-		t.Fatalf("%s: %q repeated=%v, the model says %q", what, got, repeated, want)
+		t.Fatalf("%s: %q repeated=%v, the model says %q", c.name, got, repeated, want)
 	}
 	m.last = nil
 	if want == done {
-		m.last = func() (bool, core.Code) {
-			repeated, err := command()
-			return repeated, codeOf(t, err)
-		}
+		m.last = c
 	}
 }
 
 func codeOf(t *rapid.T, err error) core.Code {
+	code, failure := resultOf(err)
+	if failure != nil {
+		t.Fatalf("a failure: %v", failure)
+	}
+	return code
+}
+
+// resultOf returns the result of a command, or why it has none.
+func resultOf(err error) (_ core.Code, failure error) {
 	if fault, ok := errors.AsType[*core.Fault](err); ok {
-		return fault.Code
+		return fault.Code, nil
 	}
-	if err != nil {
-		t.Fatalf("a failure: %v", err)
-	}
-	return done
+	return done, err
 }
 
 // repeat sends the last command that succeeded with its key: it must change nothing.
@@ -184,8 +200,8 @@ func (m *machine) repeat(t *rapid.T) {
 	if m.last == nil {
 		t.Skip("nothing to repeat")
 	}
-	if repeated, code := m.last(); !repeated || code != done {
-		t.Fatalf("the second line of defence failed: repeated=%v %q", repeated, code)
+	if repeated, err := m.last.send(ctx); !repeated || err != nil {
+		t.Fatalf("the second line of defence failed: repeated=%v %v", repeated, err)
 	}
 }
 
@@ -207,109 +223,6 @@ func (m *machine) put(t *rapid.T, sku string, onHand int) {
 	if got := codeOf(t, err); got != want {
 		t.Fatalf("put %d of %s: %q, the model says %q", onHand, sku, got, want)
 	}
-}
-
-func (m *machine) adjustStock(t *rapid.T) {
-	sku, change := m.sku(t), rapid.IntRange(-6, 6).Draw(t, "change")
-	cmd := order.AdjustStock{SKU: sku, Change: int64(change), Key: m.newKey()}
-	m.do(t, "adjust", m.adjust(sku, change), func() (bool, error) {
-		_, repeated, err := m.real.orders.AdjustStock(ctx, seller, cmd)
-		return repeated, err
-	})
-}
-
-func (m *machine) creditCustomer(t *rapid.T, customer string, amount int) {
-	cmd := payment.ChangeBalance{CustomerID: customer, Amount: roubles(amount), Key: m.newKey()}
-	m.do(t, "credit", m.credit(customer, amount), func() (bool, error) {
-		_, repeated, err := m.real.payments.CreditBalance(ctx, system, cmd)
-		return repeated, err
-	})
-}
-
-func (m *machine) changeBalance(what string, expect func(string, int) core.Code, kind payment.EntryKind) func(*rapid.T) {
-	return func(t *rapid.T) {
-		cmd := payment.ChangeBalance{CustomerID: m.customer(t), Key: m.newKey()}
-		amount := rapid.IntRange(1, 100).Draw(t, "amount")
-		cmd.Amount = roubles(amount)
-		move := m.real.payments.CreditBalance
-		if kind == payment.EntryCharge {
-			move = m.real.payments.ChargeBalance
-		}
-		m.do(t, what, expect(cmd.CustomerID, amount), func() (bool, error) {
-			_, repeated, err := move(ctx, system, cmd)
-			return repeated, err
-		})
-	}
-}
-
-func (m *machine) placeOrder(t *rapid.T) {
-	s := &orderState{customer: m.customer(t)}
-	for _, sku := range m.skus {
-		if n := rapid.IntRange(0, 4).Draw(t, sku); n > 0 {
-			s.items = append(s.items, order.Item{SKU: sku, Quantity: n})
-		}
-	}
-	if len(s.items) == 0 {
-		t.Skip("nothing in the basket")
-	}
-	cmd := order.CreateOrder{Items: s.items, Key: m.newKey()}
-	m.do(t, "order", m.order(s), func() (bool, error) {
-		o, repeated, err := m.real.orders.CreateOrder(ctx, buyer(s), cmd)
-		if err == nil {
-			s.id = o.ID
-		}
-		return repeated, err
-	})
-}
-
-func buyer(s *orderState) core.Actor {
-	return core.Actor{Subject: s.customer, Roles: []core.Role{core.Customer}}
-}
-
-func (m *machine) confirmOrder(t *rapid.T) {
-	s := m.someOrder(t)
-	cmd := payment.ConfirmPayment{OrderID: s.id, Method: payment.FromBalance, Key: m.newKey()}
-	m.do(t, "confirm", m.confirm(s), func() (bool, error) {
-		_, repeated, err := m.real.payments.ConfirmPayment(ctx, buyer(s), cmd)
-		return repeated, err
-	})
-}
-
-func (m *machine) extendReservation(t *rapid.T) {
-	s := m.someOrder(t)
-	cmd := order.ReserveInventory{OrderID: s.id, Key: m.newKey()}
-	m.do(t, "extend", m.extend(s), func() (bool, error) {
-		_, repeated, err := m.real.orders.ReserveInventory(ctx, buyer(s), cmd)
-		return repeated, err
-	})
-}
-
-func (m *machine) refundOrder(t *rapid.T) {
-	s := m.someOrder(t)
-	cmd := payment.RefundPayment{OrderID: s.id, Key: m.newKey()}
-	amount := s.captured - s.refunded
-	if rapid.Bool().Draw(t, "a part") {
-		amount = rapid.IntRange(1, 100).Draw(t, "amount")
-		money := roubles(amount)
-		cmd.Amount = &money
-	}
-	actor := buyer(s)
-	if rapid.Bool().Draw(t, "by an administrator") {
-		actor = admin
-	}
-	m.do(t, "refund", m.refund(s, amount, actor.Has(core.Admin)), func() (bool, error) {
-		_, repeated, err := m.real.payments.RefundPayment(ctx, actor, cmd)
-		return repeated, err
-	})
-}
-
-func (m *machine) cancelOrder(t *rapid.T) {
-	s := m.someOrder(t)
-	cmd := payment.CancelOrder{OrderID: s.id, Key: m.newKey()}
-	m.do(t, "cancel", m.cancel(s), func() (bool, error) {
-		_, repeated, err := m.real.payments.CancelOrder(ctx, seller, cmd)
-		return repeated, err
-	})
 }
 
 func (m *machine) advanceOrder(t *rapid.T) {

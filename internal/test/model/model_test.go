@@ -12,7 +12,25 @@ type model struct {
 	stock    map[string]*product
 	balances map[string]int
 	orders   []*orderState
+	// references are those that a customer has used for one kind of operation.
+	references map[reference]bool
 }
+
+func newModel() model {
+	return model{stock: map[string]*product{}, balances: map[string]int{}, references: map[reference]bool{}}
+}
+
+type reference struct{ kind, customer, name string }
+
+// balanceChange is what a credit or a charge asks for. Without a reference, it is "".
+type balanceChange struct {
+	customer  string
+	amount    int
+	reference string
+}
+
+// fullRefund is the amount of a refund of all that can be refunded.
+const fullRefund = 0
 
 // The bounds against hoarding, low enough that many runs reach them.
 const maxExtensions, maxUnpaidOrders = 2, 3
@@ -24,9 +42,11 @@ type product struct{ onHand, reserved, price int }
 type orderState struct {
 	id       int64
 	customer string
-	items    []order.Item
-	total    int
-	status   order.Status
+	// reference is "" for none.
+	reference string
+	items     []order.Item
+	total     int
+	status    order.Status
 	// reserved reports that the stock counts units reserved for the order, inForce that the
 	// reservation has not expired.
 	reserved, inForce  bool
@@ -45,6 +65,7 @@ const (
 	wrongState     = core.CodeInvalidOrderState
 	expired        = core.CodeReservationExpired
 	noFunds        = core.CodeInsufficientFunds
+	refTaken       = core.CodeReferenceTaken
 	refundsTooMuch = core.CodeRefundExceedsPayment
 )
 
@@ -68,27 +89,42 @@ func (m *model) adjust(sku string, change int) core.Code {
 	return done
 }
 
-func (m *model) credit(customer string, amount int) core.Code {
-	m.balances[customer] += amount
+func (m *model) credit(c balanceChange) core.Code {
+	ref := reference{"credit", c.customer, c.reference}
+	if m.references[ref] {
+		return refTaken
+	}
+	m.use(ref)
+	m.balances[c.customer] += c.amount
 	return done
 }
 
-func (m *model) charge(customer string, amount int) core.Code {
-	if m.balances[customer] < amount {
+func (m *model) charge(c balanceChange) core.Code {
+	ref := reference{"charge", c.customer, c.reference}
+	switch {
+	case m.references[ref]:
+		return refTaken
+	case m.balances[c.customer] < c.amount:
 		return noFunds
 	}
-	m.balances[customer] -= amount
+	m.use(ref)
+	m.balances[c.customer] -= c.amount
 	return done
+}
+
+// use remembers a reference, if there is one.
+func (m *model) use(ref reference) {
+	if ref.name != "" {
+		m.references[ref] = true
+	}
 }
 
 func (m *model) order(s *orderState) core.Code {
-	unpaid := 0
-	for _, other := range m.orders {
-		if other.customer == s.customer && other.status == order.PendingPayment {
-			unpaid++
-		}
+	ref := reference{"order", s.customer, s.reference}
+	if m.references[ref] {
+		return refTaken
 	}
-	if unpaid == maxUnpaidOrders {
+	if m.unpaid(s.customer) == maxUnpaidOrders {
 		return tooMany
 	}
 	if !m.reserve(s) {
@@ -98,8 +134,19 @@ func (m *model) order(s *orderState) core.Code {
 		s.total += item.Quantity * m.stock[item.SKU].price
 	}
 	s.status = order.PendingPayment
+	m.use(ref)
 	m.orders = append(m.orders, s)
 	return done
+}
+
+func (m *model) unpaid(customer string) int {
+	unpaid := 0
+	for _, s := range m.orders {
+		if s.customer == customer && s.status == order.PendingPayment {
+			unpaid++
+		}
+	}
+	return unpaid
 }
 
 // reserve takes every item of an order, or none.
@@ -158,6 +205,9 @@ func (m *model) confirm(s *orderState) core.Code {
 
 func (m *model) refund(s *orderState, amount int, admin bool) core.Code {
 	refundable := s.captured - s.refunded
+	if amount == fullRefund {
+		amount = refundable
+	}
 	switch {
 	case s.captured == 0:
 		return wrongState
