@@ -77,7 +77,7 @@ func (r *cleanUpRound) measureWith(ctx context.Context, t *target, c command) er
 	start, expired := time.Now(), before
 	for expired > 0 && time.Since(start) < cleanUpTimeout {
 		previous := expired
-		measured, err := c.measureService(ctx, t, hotConnections, timing{0, time.Second})
+		measured, err := c.measureService(ctx, t, someConnections, timing{0, time.Second})
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (r *cleanUpRound) measureWith(ctx context.Context, t *target, c command) er
 // measureWithout takes as many samples as measureWith, with nothing to clean up.
 func (r *cleanUpRound) measureWithout(ctx context.Context, t *target, c command) error {
 	for range r.with {
-		measured, err := c.measureService(ctx, t, hotConnections, timing{0, time.Second})
+		measured, err := c.measureService(ctx, t, someConnections, timing{0, time.Second})
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ var durableSettings = map[string]string{
 	"shared_buffers":     "1GB",   // the default is 128 MB
 	"max_wal_size":       "8GB",   // the default of 1 GB means a checkpoint every minute
 	"checkpoint_timeout": "15min", // for the same reason
+	"max_connections":    "400",   // 256 of pgbench and the pools of the servers
 }
 
 // loadingSettings make it fast to fill a database. Measurements run with

@@ -31,8 +31,11 @@ type command struct {
 	variables map[string]string
 }
 
-// hotConnections is the number of connections that contend for one row.
-const hotConnections = 16
+// someConnections is the number of connections where one number is enough.
+const someConnections = 16
+
+// hotConnections are the numbers of connections that contend for one row.
+var hotConnections = []int{someConnections, 64}
 
 func commands() []command {
 	return []command{
@@ -59,7 +62,7 @@ func commands() []command {
 		},
 		{
 			name: "Replay, unseen", description: "Each key is new to this service process",
-			script: "replay", connections: []int{hotConnections},
+			script: "replay", connections: []int{someConnections},
 			next: retryOfUnseen, status: http.StatusCreated, replayed: true,
 			variables: keyRange(firstUnseenKey, 100_000),
 			supply:    func(t *target) *supply { return t.unseen },
@@ -67,12 +70,12 @@ func commands() []command {
 		},
 		{
 			name: "Hot customer", description: "All credits go to one balance", script: "credit",
-			connections: []int{hotConnections},
+			connections: hotConnections,
 			next:        creditOf(1, 1), status: http.StatusCreated, variables: customerRange(1, 1),
 		},
 		{
 			name: "Hot product", description: "One product is in every order", script: "order",
-			connections: []int{hotConnections},
+			connections: hotConnections,
 			next:        orderOf(1, 1), status: http.StatusCreated, variables: productRange(1, 1),
 		},
 	}

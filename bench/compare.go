@@ -50,15 +50,18 @@ func (b *bench) selectCommands() []command {
 func (b *bench) plan(commands []command, probes map[string]probe) []*series {
 	var all []*series
 	for _, c := range commands {
-		connections := c.connections
-		if connections == nil {
-			connections = b.connections
-		}
-		for _, n := range connections {
+		for _, n := range b.connectionsOf(c) {
 			all = append(all, &series{command: c, connections: n, trips: probes[c.name].trips})
 		}
 	}
 	return all
+}
+
+func (b *bench) connectionsOf(c command) []int {
+	if c.connections != nil {
+		return c.connections
+	}
+	return b.connections
 }
 
 // warmUpAll runs every command on both sides for a second, at its highest number of
@@ -68,7 +71,7 @@ func (b *bench) warmUpAll(
 ) error {
 	b.progress("warming up")
 	for _, s := range all {
-		if s.command.connections == nil && s.connections != slices.Max(b.connections) {
+		if s.connections != slices.Max(b.connectionsOf(s.command)) {
 			continue
 		}
 		discarded := &series{command: s.command, connections: s.connections}
@@ -115,7 +118,7 @@ func (b *bench) saveProfiles(ctx context.Context, t *target, commands []command)
 		saved := make(chan error, 1)
 		go func() { saved <- t.service.saveProfile(ctx, b.length, file) }()
 		longer := timing{0, b.length + time.Second}
-		if _, err := c.measureService(ctx, t, hotConnections, longer); err != nil {
+		if _, err := c.measureService(ctx, t, someConnections, longer); err != nil {
 			return err
 		}
 		if err := <-saved; err != nil {

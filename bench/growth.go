@@ -139,7 +139,7 @@ func growthText(setup, content string, all []*growthSeries, cleanUps []cleanUpRo
 			s.command.name, s.connections, medianOf(s.empty, rateOf), medianOf(s.large, rateOf),
 			medianRatio(s.large, s.empty), medianOf(s.empty, p99Of), medianOf(s.large, p99Of))
 	}
-	fmt.Fprintf(out, cleanUpIntroduction, hotConnections)
+	fmt.Fprintf(out, cleanUpIntroduction, someConnections)
 	for i, round := range cleanUps {
 		with, without := round.rates()
 		fmt.Fprintf(out, "| %d | %.0f | %.0f | **%.2f** | %d | %.1f |\n", i+1,

@@ -1,7 +1,7 @@
 // Command bench compares the service with a baseline on the same machine. The baseline
 // is pgbench, which does the same database work without the service.
 //
-//	go run ./bench            compares the service with the baseline, about 12 minutes
+//	go run ./bench            compares the service with the baseline, about 17 minutes
 //	go run ./bench -quick     checks that the benchmark works, about a minute
 //	go run ./bench -growth    measures a large database, and clean-up under load
 //
@@ -59,7 +59,7 @@ func parseFlags(args []string) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false,
 		"run one round of one second, to check that the benchmark works")
-	connections := flags.String("connections", "1,16,64", "numbers of client connections")
+	connections := flags.String("connections", "1,16,64,256", "numbers of client connections")
 	o.register(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -73,8 +73,8 @@ type target struct {
 // newTarget creates a database with customers and products.
 func newTarget(ctx context.Context, c *cluster, database string, tok tokens) (*target, error) {
 	t := &target{cluster: c, database: database, tokens: tok}
-	t.orders = &supply{first: firstPending, perCore: 5_000, fill: t.fillOrders}
-	t.unseen = &supply{first: firstUnseenKey, perCore: 20_000, fill: t.fillUnseen}
+	t.orders = &supply{first: firstPending, perCore: 8_000, fill: t.fillOrders}
+	t.unseen = &supply{first: firstUnseenKey, perCore: 35_000, fill: t.fillUnseen}
 	if err := c.EnsureDatabase(ctx, database); err != nil {
 		return nil, err
 	}
