@@ -167,11 +167,17 @@ func (c command) check(res response) error {
 	return nil
 }
 
+func bindTarget(
+	t *target, next func(*target, *rand.Rand) (request, error),
+) func(*rand.Rand) (request, error) {
+	return func(r *rand.Rand) (request, error) { return next(t, r) }
+}
+
 // load returns the load that the command puts on the service.
 func (c command) load(t *target, connections int) load {
 	return load{
 		addr: t.service.addr, connections: connections, check: c.check,
-		next: func(r *rand.Rand) (request, error) { return c.next(t, r) },
+		next: bindTarget(t, c.next),
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -33,10 +34,14 @@ func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	if err := b.measureAll(ctx, t, all, probes); err != nil {
 		return err
 	}
+	locked, err := b.measureLocked(ctx, t)
+	if err != nil {
+		return err
+	}
 	if err := b.saveProfiles(ctx, t, commands); err != nil {
 		return err
 	}
-	return b.report(ctx, t, all, out)
+	return errors.Join(b.report(ctx, t, all, locked, out), failuresOf(locked))
 }
 
 // selectCommands returns the commands that the -only flag selects.

@@ -137,7 +137,7 @@ func growthText(setup, content string, all []*growthSeries, cleanUps []cleanUpRo
 	for _, s := range all {
 		fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | **%.2f** | %.2f | %.2f |\n",
 			s.command.name, s.connections, medianOf(s.empty, rateOf), medianOf(s.large, rateOf),
-			medianRatio(s.large, s.empty), medianOf(s.empty, p99Of), medianOf(s.large, p99Of))
+			medianRatio(s.large, s.empty, rateOf), medianOf(s.empty, p99Of), medianOf(s.large, p99Of))
 	}
 	fmt.Fprintf(out, cleanUpIntroduction, someConnections)
 	for i, round := range cleanUps {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +20,12 @@ type load struct {
 	next func(r *rand.Rand) (request, error)
 	// check returns an error for an unexpected response, which ends the run.
 	check func(response) error
+	// failed counts unexpected responses, if it is set. They do not end the run then.
+	failed *atomic.Int64
 }
+
+// errUnexpected is an unexpected response.
+var errUnexpected = errors.New("unexpected response")
 
 // outcome is what happened within the measured time.
 type outcome struct {
@@ -27,7 +34,12 @@ type outcome struct {
 	latencies *histogram
 }
 
-func (o outcome) rate() float64 { return float64(o.requests) / o.length.Seconds() }
+func (o outcome) sample() sample {
+	return sample{
+		rate: float64(o.requests) / o.length.Seconds(),
+		p50:  o.latencies.quantile(0.5), p99: o.latencies.quantile(0.99),
+	}
+}
 
 // run sends requests for the warm-up and the measurement. It counts the requests that
 // are answered during the measurement, and calls mark when the measurement begins and
@@ -74,7 +86,12 @@ func (l load) loop(ctx context.Context, from, to time.Time, latencies *histogram
 		if start.After(to) {
 			return nil
 		}
-		if err := l.sendOne(c, random); err != nil {
+		err := l.sendOne(c, random)
+		if l.failed != nil && errors.Is(err, errUnexpected) {
+			l.failed.Add(1)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if end := time.Now(); end.After(from) && !end.After(to) {
@@ -113,7 +130,7 @@ func (l load) sendOne(c *client, random *rand.Rand) error {
 		return fmt.Errorf("POST %s: %w", req.path, err)
 	}
 	if err := l.check(res); err != nil {
-		return fmt.Errorf("POST %s: %w", req.path, err)
+		return fmt.Errorf("POST %s: %w: %w", req.path, errUnexpected, err)
 	}
 	return nil
 }

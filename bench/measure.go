@@ -36,14 +36,14 @@ type series struct {
 	service     []sample
 }
 
-func (s *series) ratio() float64 { return medianRatio(s.service, s.baseline) }
+func (s *series) ratio() float64 { return medianRatio(s.service, s.baseline, rateOf) }
 
-// medianRatio returns the median of the rates' ratios of each round. What changes
+// medianRatio returns the median of the ratios of one figure of each round. What changes
 // between rounds, such as the speed of the machine, cancels out.
-func medianRatio(a, b []sample) float64 {
+func medianRatio(a, b []sample, figure func(sample) float64) float64 {
 	ratios := make([]float64, len(a))
 	for i := range ratios {
-		ratios[i] = a[i].rate / b[i].rate
+		ratios[i] = figure(a[i]) / figure(b[i])
 	}
 	return median(ratios)
 }
@@ -141,10 +141,7 @@ func (c command) measureService(
 	if err != nil {
 		return sample{}, fmt.Errorf("%s with %d connections: %w", c.name, connections, err)
 	}
-	measured := sample{
-		rate: counted.rate(),
-		p50:  counted.latencies.quantile(0.5), p99: counted.latencies.quantile(0.99),
-	}
+	measured := counted.sample()
 	measured.setUsage(marks[0], marks[1], counted.requests)
 	measured.memory, err = peakMemory(pid)
 	return measured, err

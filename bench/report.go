@@ -14,12 +14,14 @@ import (
 )
 
 // report writes the report of a comparison, and its diagrams if the -svg flag is set.
-func (b *bench) report(ctx context.Context, t *target, all []*series, out io.Writer) error {
+func (b *bench) report(
+	ctx context.Context, t *target, all []*series, locked []*lockedRound, out io.Writer,
+) error {
 	setup, err := b.setup(ctx, t)
 	if err != nil {
 		return err
 	}
-	text := reportText(setup, all)
+	text := reportText(setup, all) + lockedSection(locked, b.lockedTime().length)
 	if b.svg != "" {
 		text += fmt.Sprintf("\n![Throughput and latency by number of connections](%s)\n",
 			filepath.Base(b.svg))
@@ -84,7 +86,7 @@ statements, one round trip per statement and one transaction per request.
 
 The service runs as ` + "`orders serve`" + ` with everything enabled: authentication,
 idempotency guard, events, jobs and logging. Every request has its own key, except
-retries. Every request succeeded.
+retries. Every request succeeded, except those that a column counts as failed.
 
 Service and baseline alternate on one durable PostgreSQL cluster. The columns:
 
@@ -123,8 +125,7 @@ func (s *series) row() string {
 	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f "+
 		"| %.3f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f |",
 		s.connections, medianOf(s.baseline, rateOf), medianOf(s.service, rateOf), s.ratio(),
-		p50, p99, p99/p50,
-		medianOf(s.service, func(s sample) float64 { return s.cpuService }),
+		p50, p99, p99/p50, medianOf(s.service, cpuServiceOf),
 		medianOf(s.service, cpuPostgresOf), medianOf(s.baseline, cpuPostgresOf),
 		medianOf(s.service, func(s sample) float64 { return s.cpuLoad }),
 		medianOf(s.service, walOf), medianOf(s.baseline, walOf),
@@ -134,6 +135,7 @@ func (s *series) row() string {
 func rateOf(s sample) float64        { return s.rate }
 func p50Of(s sample) float64         { return milliseconds(s.p50) }
 func p99Of(s sample) float64         { return milliseconds(s.p99) }
+func cpuServiceOf(s sample) float64  { return s.cpuService }
 func cpuPostgresOf(s sample) float64 { return s.cpuPostgres }
 func walOf(s sample) float64         { return s.wal }
 
