@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// compare measures the service and the baseline, and reports both.
+// compare measures the service, the baseline and the rivals, and reports all of them.
 func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	t, err := b.newTarget(ctx, "orders")
 	if err != nil {
@@ -27,11 +27,14 @@ func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	if err := b.serve(ctx, t, t.serviceURL(), b.pool); err != nil {
 		return err
 	}
-	all := b.plan(commands, probes)
-	if err := b.warmUpAll(ctx, t, all, probes); err != nil {
+	if err := b.startRivals(ctx, t); err != nil {
 		return err
 	}
-	if err := b.measureAll(ctx, t, all, probes); err != nil {
+	all := b.plan(commands, probes)
+	if err := b.warmUpAll(ctx, t, all); err != nil {
+		return err
+	}
+	if err := b.measureAll(ctx, t, all); err != nil {
 		return err
 	}
 	locked, err := b.measureLocked(ctx, t)
@@ -56,7 +59,7 @@ func (b *bench) plan(commands []command, probes map[string]probe) []*series {
 	var all []*series
 	for _, c := range commands {
 		for _, n := range b.connectionsOf(c) {
-			all = append(all, &series{command: c, connections: n, trips: probes[c.name].trips})
+			all = append(all, b.newSeries(c, n, probes[c.name]))
 		}
 	}
 	return all
@@ -69,41 +72,32 @@ func (b *bench) connectionsOf(c command) []int {
 	return b.connections
 }
 
-// warmUpAll runs every command on both sides for a second, at its highest number of
+// warmUpAll runs every command on all sides for a second, at its highest number of
 // connections.
-func (b *bench) warmUpAll(
-	ctx context.Context, t *target, all []*series, probes map[string]probe,
-) error {
+func (b *bench) warmUpAll(ctx context.Context, t *target, all []*series) error {
 	b.progress("warming up")
 	for _, s := range all {
 		if s.connections != slices.Max(b.connectionsOf(s.command)) {
 			continue
 		}
-		discarded := &series{command: s.command, connections: s.connections}
-		payloads := probes[s.command.name].payloads
-		err := discarded.measureRound(ctx, t, payloads, timing{0, time.Second}, true)
-		if err != nil {
+		discarded := b.newSeries(s.command, s.connections, s.probe)
+		if err := discarded.measureRound(ctx, t, timing{0, time.Second}, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measureAll measures every series once per round. The sides swap their order each
+// measureAll measures every series once per round. The sides reverse their order each
 // round.
-func (b *bench) measureAll(
-	ctx context.Context, t *target, all []*series, probes map[string]probe,
-) error {
+func (b *bench) measureAll(ctx context.Context, t *target, all []*series) error {
 	for round := range b.rounds {
 		for _, s := range all {
-			payloads := probes[s.command.name].payloads
-			if err := s.measureRound(ctx, t, payloads, b.timing, round%2 == 0); err != nil {
+			if err := s.measureRound(ctx, t, b.timing, round%2 == 0); err != nil {
 				return err
 			}
-			baseline, service := s.baseline[round].rate, s.service[round].rate
-			b.progress("round %d of %d, %s, %d connections: "+
-				"baseline %.0f/s, service %.0f/s, ratio %.2f", round+1, b.rounds,
-				s.command.name, s.connections, baseline, service, service/baseline)
+			b.progress("round %d of %d, %s, %d connections: %s", round+1, b.rounds,
+				s.command.name, s.connections, s.lastRates())
 		}
 	}
 	return nil

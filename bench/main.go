@@ -1,9 +1,10 @@
 // Command bench compares the service with a baseline on the same machine. The baseline
 // is pgbench, which does the same database work without the service.
 //
-//	go run ./bench            compares the service with the baseline, about 17 minutes
-//	go run ./bench -quick     checks that the benchmark works, about a minute
-//	go run ./bench -growth    measures a large database, and clean-up under load
+//	go run ./bench                  compares the service with the baseline, about 17 minutes
+//	go run ./bench -quick           checks that the benchmark works, about two minutes
+//	go run ./bench -compare FILE    compares the service with another build of it, too
+//	go run ./bench -growth          measures a large database, and clean-up under load
 //
 // Service and baseline alternate within one run, on one durable PostgreSQL cluster.
 // Ratios within a run are meaningful; absolute figures of different runs are not
@@ -47,6 +48,7 @@ type options struct {
 	dir         string
 	svg, md     string
 	profiles    string
+	other       string // path of another build of the service
 	growth      bool
 	scale       float64
 }
@@ -87,6 +89,8 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.md, "md", "", "write the report to this file")
 	flags.StringVar(&o.profiles, "profiles", "",
 		"save a CPU profile of the service for each command in this directory")
+	flags.StringVar(&o.other, "compare", "",
+		"compare with another build of the service, too: the path of its binary")
 	flags.BoolVar(&o.growth, "growth", false, "measure the service on a large database instead")
 	flags.Float64Var(&o.scale, "scale", 1,
 		"size of the large database; 1 means 10 million records and 1 million orders")
@@ -128,6 +132,7 @@ type bench struct {
 	issuer  *issuer
 	tokens  tokens
 	targets []*target
+	rivals  []*rival
 	started time.Time
 }
 
@@ -157,6 +162,9 @@ func prepare(ctx context.Context, o options) (*bench, error) {
 // close stops all services and the cluster, and removes the data.
 func (b *bench) close() error {
 	var err error
+	for _, r := range b.rivals {
+		err = errors.Join(err, r.target.stopService())
+	}
 	for _, t := range b.targets {
 		err = errors.Join(err, t.stop())
 	}

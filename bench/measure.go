@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// sample is one measurement of one side.
+// sample is one measurement of one side. "Service" includes a rival in its place.
 type sample struct {
 	rate     float64 // requests per second
 	p50, p99 time.Duration
@@ -31,9 +32,38 @@ func (s *sample) setUsage(from, to usage, requests int64) {
 type series struct {
 	command     command
 	connections int
-	trips       int
+	probe       probe
 	baseline    []sample
 	service     []sample
+	rivals      []*rivalSamples
+}
+
+// rivalSamples is all samples of one rival in a series.
+type rivalSamples struct {
+	*rival
+	samples []sample
+}
+
+// newSeries returns a series without samples, with all rivals.
+func (b *bench) newSeries(c command, connections int, p probe) *series {
+	s := &series{command: c, connections: connections, probe: p}
+	for _, r := range b.rivals {
+		s.rivals = append(s.rivals, &rivalSamples{rival: r})
+	}
+	return s
+}
+
+// lastRates returns the rates of the last round, in words.
+func (s *series) lastRates() string {
+	last := func(samples []sample) float64 { return samples[len(samples)-1].rate }
+	baseline, service := last(s.baseline), last(s.service)
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "baseline %.0f/s, service %.0f/s, ratio %.2f",
+		baseline, service, service/baseline)
+	for _, r := range s.rivals {
+		fmt.Fprintf(text, ", %s %.0f/s", r.name, last(r.samples))
+	}
+	return text.String()
 }
 
 func (s *series) ratio() float64 { return medianRatio(s.service, s.baseline, rateOf) }
@@ -69,32 +99,51 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// measureRound takes one sample of each side. The payloads are for pgbench to write.
+// measureRound takes one sample of each side.
 func (s *series) measureRound(
-	ctx context.Context, t *target, payloads map[string]string, times timing, baselineFirst bool,
+	ctx context.Context, t *target, times timing, baselineFirst bool,
 ) error {
-	first := func() error {
-		measured, err := s.command.measureBaseline(ctx, t, s.connections, payloads, times)
-		s.baseline = append(s.baseline, measured)
-		return err
-	}
-	second := func() error {
-		measured, err := s.command.measureService(ctx, t, s.connections, times)
-		s.service = append(s.service, measured)
-		return err
-	}
+	sides := s.sides(ctx, t, times)
 	if !baselineFirst {
-		first, second = second, first
+		slices.Reverse(sides)
 	}
-	// Prepares rows for both sides, so that neither runs right after heavy writes.
-	both := timing{2 * times.warmUp, 2 * times.length}
-	if err := s.command.prepareSupply(ctx, t, both); err != nil {
+	// Prepares rows for all sides, so that none runs right after heavy writes.
+	all := timing{
+		time.Duration(len(sides)) * times.warmUp, time.Duration(len(sides)) * times.length,
+	}
+	if err := s.command.prepareSupply(ctx, t, all); err != nil {
 		return err
 	}
-	if err := first(); err != nil {
-		return err
+	for _, measure := range sides {
+		if err := measure(); err != nil {
+			return err
+		}
 	}
-	return second()
+	return nil
+}
+
+// sides returns what takes a sample of the baseline, the service and each rival.
+func (s *series) sides(ctx context.Context, t *target, times timing) []func() error {
+	sides := []func() error{
+		func() error {
+			measured, err := s.command.measureBaseline(ctx, t, s.connections, s.probe.payloads, times)
+			s.baseline = append(s.baseline, measured)
+			return err
+		},
+		func() error {
+			measured, err := s.command.measureService(ctx, t, s.connections, times)
+			s.service = append(s.service, measured)
+			return err
+		},
+	}
+	for _, r := range s.rivals {
+		sides = append(sides, func() error {
+			measured, err := s.command.measureService(ctx, r.target, s.connections, times)
+			r.samples = append(r.samples, measured)
+			return err
+		})
+	}
+	return sides
 }
 
 // measureBaseline takes one sample with pgbench.

@@ -21,7 +21,8 @@ func (b *bench) report(
 	if err != nil {
 		return err
 	}
-	text := reportText(setup, all) + lockedSection(locked, b.lockedTime().length)
+	text := reportText(setup, all) + lockedSection(locked, b.lockedTime().length) +
+		otherSection(all)
 	if b.svg != "" {
 		text += fmt.Sprintf("\n![Throughput and latency by number of connections](%s)\n",
 			filepath.Base(b.svg))
@@ -112,7 +113,7 @@ func reportText(setup string, all []*series) string {
 		if s.command.name != name {
 			name = s.command.name
 			fmt.Fprintf(out, "\n## %s\n\n%s. Round trips to PostgreSQL per request: %d.\n\n",
-				name, s.command.description, s.trips)
+				name, s.command.description, s.probe.trips)
 			fmt.Fprint(out, comparisonHeader, "|", strings.Repeat("---:|", 14), "\n")
 		}
 		fmt.Fprintln(out, s.row())

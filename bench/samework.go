@@ -105,19 +105,20 @@ func (t *target) tableSizes(ctx context.Context) (map[string]tableSize, error) {
 	return sizes, nil
 }
 
-// sameRows returns an error unless service and script have added the same number of
-// rows to every table, and the same number of bytes within 5 % and the padding of rows.
+// sameRows returns an error unless the service and then the other side have added the
+// same number of rows to every table, and the same number of bytes within 5 % and the
+// padding of rows.
 func sameRows(before, between, after map[string]tableSize) error {
 	var differences []error
 	for table := range before {
 		service := between[table].minus(before[table])
-		script := after[table].minus(between[table])
+		other := after[table].minus(between[table])
 		tolerance := 0.05*math.Abs(float64(service.bytes)) + probeRequests*padding
-		difference := math.Abs(float64(service.bytes - script.bytes))
-		if service.rows != script.rows || difference > tolerance {
+		difference := math.Abs(float64(service.bytes - other.bytes))
+		if service.rows != other.rows || difference > tolerance {
 			differences = append(differences, fmt.Errorf(
-				"%s: the service added %d rows of %d bytes in all, the script %d rows of %d bytes",
-				table, service.rows, service.bytes, script.rows, script.bytes))
+				"%s: the service added %d rows of %d bytes in all, the other side %d rows of %d bytes",
+				table, service.rows, service.bytes, other.rows, other.bytes))
 		}
 	}
 	return errors.Join(differences...)

@@ -59,7 +59,7 @@ func startIssuer(ctx context.Context) (*issuer, error) {
 	return &issuer{signer, jwks.String()}, nil
 }
 
-// service is a running process of the service.
+// service is a running process of the service, or of a rival in its place.
 type service struct {
 	addr, admin string
 	cmd         *exec.Cmd
@@ -71,36 +71,15 @@ type service struct {
 func startService(
 	ctx context.Context, binary, databaseURL string, pool int, iss *issuer, dir string,
 ) (*service, error) {
-	s := &service{}
-	var err error
-	if s.addr, err = freeAddr(ctx); err != nil {
+	databaseURL, err := withPool(databaseURL, pool)
+	if err != nil {
 		return nil, err
 	}
-	if s.admin, err = freeAddr(ctx); err != nil {
+	s, err := newService(ctx, dir)
+	if err != nil {
 		return nil, err
 	}
-	if databaseURL, err = withPool(databaseURL, pool); err != nil {
-		return nil, err
-	}
-	if s.log, err = os.CreateTemp(dir, "service-*.log"); err != nil {
-		return nil, err
-	}
-	s.cmd = s.command(ctx, binary, databaseURL, iss)
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the service: %w", err)
-	}
-	if err := s.waitReady(ctx); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return s, nil
-}
-
-func (s *service) command(ctx context.Context, binary, databaseURL string, iss *issuer) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary, "serve")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = stopTimeout
-	cmd.Stdout, cmd.Stderr = s.log, s.log
-	cmd.Env = []string{
+	return s, s.start(ctx, exec.CommandContext(ctx, binary, "serve"), []string{
 		"ORDERS_ADDR=" + s.addr, "ORDERS_ADMIN_ADDR=" + s.admin,
 		"ORDERS_DATABASE_URL=" + databaseURL,
 		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
@@ -110,8 +89,37 @@ func (s *service) command(ctx context.Context, binary, databaseURL string, iss *
 		"ORDERS_REQUESTS_PER_MINUTE=1000000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000000",
 		"ORDERS_RESERVATION_TTL=24h",                                            // no reservation expires during a long run
 		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000", // checked, and not reached
+	})
+}
+
+// newService chooses the addresses and the log file of a process.
+func newService(ctx context.Context, dir string) (*service, error) {
+	s := &service{}
+	var err error
+	if s.addr, err = freeAddr(ctx); err != nil {
+		return nil, err
 	}
-	return cmd
+	if s.admin, err = freeAddr(ctx); err != nil {
+		return nil, err
+	}
+	s.log, err = os.CreateTemp(dir, "service-*.log")
+	return s, err
+}
+
+// start starts the process and returns when it is ready.
+func (s *service) start(ctx context.Context, cmd *exec.Cmd, env []string) error {
+	s.cmd = cmd
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
+	cmd.Stdout, cmd.Stderr = s.log, s.log
+	cmd.Env = env
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	if err := s.waitReady(ctx); err != nil {
+		return errors.Join(err, s.stop())
+	}
+	return nil
 }
 
 // withPool sets the size of the connection pool. More connections than PostgreSQL can
@@ -133,7 +141,8 @@ func (s *service) waitReady(ctx context.Context) error {
 	for !s.ready(ctx) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("service not ready: %w; end of its log: %s", ctx.Err(), s.logTail())
+			return fmt.Errorf("%s not ready: %w; end of its log: %s",
+				s.cmd.Path, ctx.Err(), s.logTail())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
