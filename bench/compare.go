@@ -27,7 +27,7 @@ func (b *bench) compare(ctx context.Context, out io.Writer) error {
 	if err := b.serve(ctx, t, t.serviceURL(), b.pool); err != nil {
 		return err
 	}
-	if err := b.startRivals(ctx, t); err != nil {
+	if err := b.startRivals(ctx, t, commands); err != nil {
 		return err
 	}
 	all := b.plan(commands, probes)

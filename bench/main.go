@@ -4,6 +4,7 @@
 //	go run ./bench                  compares the service with the baseline, about 17 minutes
 //	go run ./bench -quick           checks that the benchmark works, about two minutes
 //	go run ./bench -compare FILE    compares the service with another build of it, too
+//	go run ./bench -peers           compares it with programs in Node.js, too
 //	go run ./bench -growth          measures a large database, and clean-up under load
 //
 // Service and baseline alternate within one run, on one durable PostgreSQL cluster.
@@ -49,6 +50,7 @@ type options struct {
 	svg, md     string
 	profiles    string
 	other       string // path of another build of the service
+	peers       bool
 	growth      bool
 	scale       float64
 }
@@ -91,6 +93,8 @@ func (o *options) register(flags *flag.FlagSet) {
 		"save a CPU profile of the service for each command in this directory")
 	flags.StringVar(&o.other, "compare", "",
 		"compare with another build of the service, too: the path of its binary")
+	flags.BoolVar(&o.peers, "peers", false,
+		"compare with the programs in bench/peers, too, which need Node.js and npm")
 	flags.BoolVar(&o.growth, "growth", false, "measure the service on a large database instead")
 	flags.Float64Var(&o.scale, "scale", 1,
 		"size of the large database; 1 means 10 million records and 1 million orders")

@@ -44,11 +44,13 @@ type rivalSamples struct {
 	samples []sample
 }
 
-// newSeries returns a series without samples, with all rivals.
+// newSeries returns a series without samples, with the rivals that run the command.
 func (b *bench) newSeries(c command, connections int, p probe) *series {
 	s := &series{command: c, connections: connections, probe: p}
 	for _, r := range b.rivals {
-		s.rivals = append(s.rivals, &rivalSamples{rival: r})
+		if r.runs(c) {
+			s.rivals = append(s.rivals, &rivalSamples{rival: r})
+		}
 	}
 	return s
 }

@@ -22,7 +22,7 @@ func (b *bench) report(
 		return err
 	}
 	text := reportText(setup, all) + lockedSection(locked, b.lockedTime().length) +
-		otherSection(all)
+		otherSection(all) + peersSection(all)
 	if b.svg != "" {
 		text += fmt.Sprintf("\n![Throughput and latency by number of connections](%s)\n",
 			filepath.Base(b.svg))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // rival is a server that is measured beside the service: the same requests, on the same
@@ -10,15 +11,24 @@ import (
 // service does.
 type rival struct {
 	name   string
+	peer   bool    // of bench/peers; otherwise another build of the service
 	target *target // the target of the service with this server in its place
 }
 
-// startRivals starts the server that the -compare flag asks for.
-func (b *bench) startRivals(ctx context.Context, t *target) error {
-	if b.other == "" {
-		return nil
+// runs reports whether the rival knows a command.
+func (r *rival) runs(c command) bool { return !r.peer || slices.Contains(peerCommands, c.name) }
+
+// startRivals starts the servers that the -compare and -peers flags ask for.
+func (b *bench) startRivals(ctx context.Context, t *target, commands []command) error {
+	if b.other != "" {
+		if err := b.startOther(ctx, t); err != nil {
+			return err
+		}
 	}
-	return b.startOther(ctx, t)
+	if b.peers {
+		return b.startPeers(ctx, t, commands)
+	}
+	return nil
 }
 
 func (b *bench) startOther(ctx context.Context, t *target) error {

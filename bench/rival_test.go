@@ -1,14 +1,41 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// benchWithRivals returns a benchmark with another build.
+// benchWithRivals returns a benchmark with another build and a peer.
 func benchWithRivals() *bench {
-	return &bench{rivals: []*rival{{name: "other build"}}}
+	return &bench{rivals: []*rival{{name: "other build"}, {name: "express", peer: true}}}
+}
+
+func TestNewSeries_HasTheRivalsThatRunTheCommand(t *testing.T) {
+	t.Parallel()
+	for _, c := range commands() {
+		var names []string
+		for _, r := range benchWithRivals().newSeries(c, 1, probe{}).rivals {
+			names = append(names, r.name)
+		}
+		want := []string{"other build"}
+		if slices.Contains(peerCommands, c.name) {
+			want = append(want, "express")
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("%s: rivals %v, want %v", c.name, names, want)
+		}
+	}
+}
+
+func TestPeerCommands_AreCommands(t *testing.T) {
+	t.Parallel()
+	for _, name := range peerCommands {
+		if !slices.ContainsFunc(commands(), func(c command) bool { return c.name == name }) {
+			t.Errorf("no command has the name %s", name)
+		}
+	}
 }
 
 // withSamples returns a series in which the rivals have half the rate of the service.
@@ -29,11 +56,16 @@ func TestRivalSections_HaveRowsOfTheirRivals(t *testing.T) {
 	if text := otherSection(all); !strings.HasSuffix(text, "---:|\n"+other) {
 		t.Errorf("want only the row %s in:\n%s", other, text)
 	}
+	const peers = "| CreditBalance | 64 | service | 4000 | **2.00** | 1.00 | 2.00 | 0.100 | 0.200 |\n" +
+		"| CreditBalance | 64 | express | 2000 | **1.00** | 2.00 | 8.00 | 0.400 | 0.400 |\n"
+	if text := peersSection(all); !strings.HasSuffix(text, "---:|\n"+peers) {
+		t.Errorf("want only the rows %s in:\n%s", peers, text)
+	}
 }
 
 func TestRivalSections_AreEmptyWithoutRivals(t *testing.T) {
 	t.Parallel()
-	if text := otherSection(twoCommands()); text != "" {
+	if text := otherSection(twoCommands()) + peersSection(twoCommands()); text != "" {
 		t.Errorf("sections without rivals: %s", text)
 	}
 }
