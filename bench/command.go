@@ -23,6 +23,8 @@ type command struct {
 	// status and replayed are what every response must have.
 	status   int
 	replayed bool
+	// prepare is called before each measurement. nil means that it needs no preparation.
+	prepare func(ctx context.Context, t *target) error
 	// supply returns the rows that requests use up. nil means that they use up none.
 	supply func(t *target) *supply
 	// skip updates the supply after pgbench has used rows of it.
@@ -47,7 +49,7 @@ func commands() []command {
 		{
 			name: "CreateOrder", description: "Two items from many products", script: "order",
 			next: orderOf(1, products/2), status: http.StatusCreated,
-			variables: productRange(1, products/2),
+			variables: productRange(1, products/2), prepare: deliverNewOrders,
 		},
 		{
 			name: "ConfirmPayment", script: "confirm",
@@ -77,6 +79,7 @@ func commands() []command {
 			name: "Hot product", description: "One product is in every order", script: "order",
 			connections: hotConnections,
 			next:        orderOf(1, 1), status: http.StatusCreated, variables: productRange(1, 1),
+			prepare: deliverNewOrders,
 		},
 	}
 }

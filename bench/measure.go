@@ -113,7 +113,7 @@ func (s *series) measureRound(
 	all := timing{
 		time.Duration(len(sides)) * times.warmUp, time.Duration(len(sides)) * times.length,
 	}
-	if err := s.command.prepareSupply(ctx, t, all); err != nil {
+	if err := s.command.prepareRows(ctx, t, all); err != nil {
 		return err
 	}
 	for _, measure := range sides {
@@ -152,7 +152,7 @@ func (s *series) sides(ctx context.Context, t *target, times timing) []func() er
 func (c command) measureBaseline(
 	ctx context.Context, t *target, connections int, payloads map[string]string, times timing,
 ) (sample, error) {
-	if err := c.prepareSupply(ctx, t, times); err != nil {
+	if err := c.prepareRows(ctx, t, times); err != nil {
 		return sample{}, err
 	}
 	from, err := t.usage(ctx)
@@ -176,7 +176,7 @@ func (c command) measureBaseline(
 func (c command) measureService(
 	ctx context.Context, t *target, connections int, times timing,
 ) (sample, error) {
-	if err := c.prepareSupply(ctx, t, times); err != nil {
+	if err := c.prepareRows(ctx, t, times); err != nil {
 		return sample{}, err
 	}
 	pid := t.service.cmd.Process.Pid
@@ -198,8 +198,12 @@ func (c command) measureService(
 	return measured, err
 }
 
-// prepareSupply inserts the rows that a measurement uses up.
-func (c command) prepareSupply(ctx context.Context, t *target, times timing) error {
+// prepareRows inserts the rows that a measurement uses up, or does what else the command
+// needs before it.
+func (c command) prepareRows(ctx context.Context, t *target, times timing) error {
+	if c.prepare != nil {
+		return c.prepare(ctx, t)
+	}
 	if c.supply == nil {
 		return nil
 	}

@@ -10,6 +10,10 @@ BEGIN;
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 -- name: FindRecord
 SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :issuer || ' ' || :customer AND r.key = :key;
+-- name: LockCreator
+SELECT pg_advisory_xact_lock(0, :customer);
+-- name: CountUnpaidOrders
+SELECT count(*) FROM (SELECT FROM orders WHERE customer_id = :customer AND created_by = :customer AND status IN ('pending_payment', 'payment_processing') AND created_by >= '' LIMIT 1000000) unpaid;
 -- name: OrderByOperation
 SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = (SELECT p.id FROM orders p WHERE p.customer_id = :customer AND p.created_by = :customer AND p.idempotency_key = :key) ORDER BY i.line;
 -- name: LockProducts
