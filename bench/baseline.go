@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -29,31 +30,37 @@ type baseline struct {
 	variables   map[string]string
 }
 
-// pgbenchResult is what pgbench reports.
+// pgbenchResult is what pgbench reports, without connecting and without the warm-up:
+// each new connection plans every statement several times.
 type pgbenchResult struct {
 	transactions int64
-	rate         float64 // per second, without connecting and without the warm-up
+	rate         float64 // per second
 }
 
-// run runs pgbench for the warm-up and the measurement, in whole seconds. The rate
-// leaves out the warm-up, because each new connection plans every statement several
-// times.
+// run runs pgbench for the warm-up and the measurement, in whole seconds. It calls mark
+// at the end of the warm-up, if there is one.
 func (b baseline) run(
-	ctx context.Context, c *cluster, database string, times timing,
+	ctx context.Context, c *cluster, database string, times timing, mark func() error,
 ) (pgbenchResult, error) {
-	seconds := int((times.warmUp + times.length).Round(time.Second).Seconds())
-	return b.pgbench(ctx, c, database, times.warmUp, "-T", strconv.Itoa(seconds), "-P", "1")
+	// The duration of pgbench begins before it connects, which takes time, too.
+	connecting := time.Duration(b.connections/100) * time.Second
+	seconds := int((connecting + times.warmUp + times.length).Round(time.Second).Seconds())
+	out := &pgbenchOutput{warmUp: times.warmUp}
+	if times.warmUp > 0 {
+		out.mark = mark
+	}
+	return b.pgbench(ctx, c, database, out, "-T", strconv.Itoa(seconds), "-P", "1")
 }
 
 // runTransactions runs n transactions on one connection.
 func (b baseline) runTransactions(ctx context.Context, c *cluster, database string, n int) error {
 	b.connections = 1
-	_, err := b.pgbench(ctx, c, database, 0, "-t", strconv.Itoa(n))
+	_, err := b.pgbench(ctx, c, database, &pgbenchOutput{}, "-t", strconv.Itoa(n))
 	return err
 }
 
 func (b baseline) pgbench(
-	ctx context.Context, c *cluster, database string, warmUp time.Duration, length ...string,
+	ctx context.Context, c *cluster, database string, out *pgbenchOutput, length ...string,
 ) (pgbenchResult, error) {
 	script, err := readScript(b.script)
 	if err != nil {
@@ -61,16 +68,45 @@ func (b baseline) pgbench(
 	}
 	args := append(b.args(), length...)
 	cmd := c.Command(ctx, "pgbench", append(args, c.URL(database))...)
-	var out bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(script), &out, &out
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(script), out, out
 	if err := cmd.Run(); err != nil {
-		return pgbenchResult{}, fmt.Errorf("pgbench %s: %w: %s", b.script, err, out.Bytes())
+		return pgbenchResult{}, fmt.Errorf("pgbench %s: %w: %s", b.script, err, &out.text)
 	}
-	result, err := parsePgbench(out.String(), warmUp)
+	result, err := parsePgbench(out.text.String(), out.warmUp)
+	if err == nil && out.mark != nil {
+		err = errors.New("it ended during the warm-up")
+	}
 	if err != nil {
-		return pgbenchResult{}, fmt.Errorf("pgbench %s: %w: %s", b.script, err, out.Bytes())
+		return pgbenchResult{}, fmt.Errorf("pgbench %s: %w: %s", b.script, err, &out.text)
 	}
 	return result, nil
+}
+
+// pgbenchOutput collects what pgbench prints, and calls mark when the warm-up has ended.
+type pgbenchOutput struct {
+	text   bytes.Buffer
+	warmUp time.Duration
+	mark   func() error // nil after the call
+}
+
+func (o *pgbenchOutput) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) {
+		var at float64
+		if o.mark == nil || !scan(string(line), "progress: %f s", &at) || isWarmUp(at+1, o.warmUp) {
+			continue
+		}
+		if err := o.mark(); err != nil {
+			return 0, err
+		}
+		o.mark = nil
+	}
+	return o.text.Write(text)
+}
+
+// isWarmUp reports whether the second that ends at this time is one of the warm-up.
+// Progress is reported once a second, though not on the second.
+func isWarmUp(at float64, warmUp time.Duration) bool {
+	return warmUp > 0 && at < warmUp.Seconds()+0.5
 }
 
 func (b baseline) args() []string {
@@ -88,25 +124,25 @@ func (b baseline) args() []string {
 // if a transaction failed.
 func parsePgbench(out string, warmUp time.Duration) (pgbenchResult, error) {
 	var r pgbenchResult
-	var total, early, earlySeconds float64 // early is what happened during the warm-up
+	var all, total, early, earlySeconds float64 // early is what happened during the warm-up
 	for line := range strings.Lines(out) {
 		var at, rate float64
 		var failed int64
 		switch {
-		case scan(line, "progress: %f s, %f tps", &at, &rate) && at < warmUp.Seconds()+0.5:
+		case scan(line, "progress: %f s, %f tps", &at, &rate) && isWarmUp(at, warmUp):
 			early += (at - earlySeconds) * rate
 			earlySeconds = at
-		case scan(line, "number of transactions actually processed: %d", &r.transactions):
+		case scan(line, "number of transactions actually processed: %f", &all):
 		case scan(line, "number of failed transactions: %d", &failed) && failed > 0:
 			return r, fmt.Errorf("%d transactions failed", failed)
 		case scan(line, "tps = %f", &total):
 		}
 	}
-	if r.transactions == 0 || total == 0 {
+	r.transactions = int64(math.Round(all - early))
+	if r.transactions <= 0 || total == 0 {
 		return r, errors.New("no result")
 	}
-	elapsed := float64(r.transactions) / total
-	r.rate = (float64(r.transactions) - early) / (elapsed - earlySeconds)
+	r.rate = (all - early) / (all/total - earlySeconds)
 	return r, nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,14 +24,36 @@ tps = 5333.333333 (without initial connection time)
 
 func TestParsePgbench_LeavesOutWarmUp(t *testing.T) {
 	t.Parallel()
-	for warmUp, wantRate := range map[time.Duration]float64{0: 5333, time.Second: 6000} {
-		result, err := parsePgbench(pgbenchReport, warmUp)
+	for warmUp, want := range map[time.Duration]pgbenchResult{
+		0: {16000, 5333}, time.Second: {12000, 6000},
+	} {
+		got, err := parsePgbench(pgbenchReport, warmUp)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.transactions != 16000 || math.Abs(result.rate-wantRate) > 0.5 {
-			t.Errorf("warm-up %v: got %+v, want 16000 transactions, %v per second",
-				warmUp, result, wantRate)
+		if got.transactions != want.transactions || math.Abs(got.rate-want.rate) > 0.5 {
+			t.Errorf("warm-up %v: got %+v, want %+v", warmUp, got, want)
+		}
+	}
+}
+
+func TestPgbenchOutput_MarksTheEndOfTheWarmUpOnce(t *testing.T) {
+	t.Parallel()
+	const first, rest = "progress: 0.7 s, 1 tps\n", "progress: 1.7 s, 1 tps\nprogress: 2.7 s, 1 tps\ntps = 1\n"
+	for warmUp, want := range map[time.Duration][]int{
+		time.Second: {1, 1}, 2 * time.Second: {0, 1}, 5 * time.Second: {0, 0},
+	} {
+		marks := 0
+		out := &pgbenchOutput{warmUp: warmUp, mark: func() error { marks++; return nil }}
+		var got []int
+		for _, text := range []string{first, rest} {
+			if _, err := out.Write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, marks)
+		}
+		if !slices.Equal(got, want) || out.text.String() != first+rest {
+			t.Errorf("warm-up %v: marks %v, want %v; text %q", warmUp, got, want, &out.text)
 		}
 	}
 }

@@ -155,11 +155,15 @@ func (c command) measureBaseline(
 	if err := c.prepareRows(ctx, t, times); err != nil {
 		return sample{}, err
 	}
-	from, err := t.usage(ctx)
+	from, err := t.usage(ctx) // without a warm-up, the measurement begins here
 	if err != nil {
 		return sample{}, err
 	}
-	result, err := c.baseline(t, connections, payloads).run(ctx, t.cluster, t.database, times)
+	mark := func() error {
+		from, err = t.usage(ctx)
+		return err
+	}
+	result, err := c.baseline(t, connections, payloads).run(ctx, t.cluster, t.database, times, mark)
 	if err != nil {
 		return sample{}, err
 	}
