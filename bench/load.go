@@ -52,8 +52,12 @@ func (l load) run(ctx context.Context, times timing, mark func() error) (outcome
 	for i := range l.connections {
 		group.Go(func() error { return l.loop(ctx, from, to, &latencies[i]) })
 	}
-	group.Go(func() error { return callAt(ctx, from, mark) })
-	group.Go(func() error { return callAt(ctx, to, mark) })
+	group.Go(func() error {
+		if err := callAt(ctx, from, mark); err != nil {
+			return err
+		}
+		return callAt(ctx, to, mark)
+	})
 	if err := group.Wait(); err != nil {
 		return outcome{}, err
 	}

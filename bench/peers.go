@@ -26,7 +26,7 @@ var peerFiles embed.FS
 var peerNames = []string{"express", "fastify"}
 
 // peerCommands are the names of the commands that the peers know.
-var peerCommands = []string{"CreditBalance", "Replay"}
+var peerCommands = []string{"CreditBalance", "CreateOrder", "Replay"}
 
 // startPeers installs and starts the peers, and checks that they do the same work as the
 // service. Without Node.js it leaves them out.

@@ -43,10 +43,10 @@ transaction, with named prepared statements of ` + "`pg`" + `. They verify every
 ` + "`jose`" + `, validate the request and write one log line per request with ` + "`pino`" + `.
 
 The peers run one Node.js process per core, with as many connections to PostgreSQL in all
-as the service. They leave the same rows as the service. They do less: two requests with
-one key at the same time both run, and the second gets 409 instead of the
-response of the first. They have no limits, no metrics, no audit log and no jobs.
-The service remembers verified tokens and recent responses. The peers do not.
+as the service. They leave the same rows as the service. They do less: of two
+requests with one key at the same time, both run, and the second gets 409 instead of the
+response of the first. They have no limits, no metrics, no audit log and no jobs. They
+look everything up each time: the service remembers verified tokens and recent responses.
 
 *Ratio* is the rate ÷ that of the baseline, *CPU* in seconds per 1 000 requests.
 
