@@ -37,6 +37,19 @@ func TestParsePgbench_LeavesOutWarmUp(t *testing.T) {
 	}
 }
 
+func TestIsWarmUp_RoundsToSeconds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		at     float64
+		warmUp time.Duration
+		want   bool
+	}{{0.4, 0, false}, {1.4, time.Second, true}, {1.6, time.Second, false}} {
+		if got := isWarmUp(c.at, c.warmUp); got != c.want {
+			t.Errorf("at %v s of a warm-up of %v: got %t, want %t", c.at, c.warmUp, got, c.want)
+		}
+	}
+}
+
 func TestPgbenchOutput_MarksTheEndOfTheWarmUpOnce(t *testing.T) {
 	t.Parallel()
 	const first, rest = "progress: 0.7 s, 1 tps\n", "progress: 1.7 s, 1 tps\nprogress: 2.7 s, 1 tps\ntps = 1\n"
