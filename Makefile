@@ -145,8 +145,8 @@ defect: need-go ## show a repaired defect at the commit before its repair: D=nam
 defects: need-go ## show every repaired defect that can be shown, an hour or more
 	@go run ./internal/test/defects -all
 
-bench: need-go ## compare the service with a pgbench baseline, about 17 minutes
-	go run ./bench -svg docs/benchmark.svg -md docs/benchmark.md
+bench: need-go ## compare the service with a pgbench baseline and with peers in Node.js, about 25 minutes
+	go run ./bench -peers -svg docs/benchmark.svg -md docs/benchmark.md
 
 bench-growth: need-go ## measure the service on a large database and during clean-up
 	go run ./bench -growth -md docs/growth.md

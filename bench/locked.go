@@ -31,10 +31,10 @@ type lockedRound struct {
 
 // measureLocked measures isolation once per round.
 func (b *bench) measureLocked(ctx context.Context, t *target) ([]*lockedRound, error) {
-	var rounds []*lockedRound
 	if !strings.Contains(lockedName, b.only) {
 		return nil, nil
 	}
+	var rounds []*lockedRound
 	for i := range b.rounds {
 		r := &lockedRound{}
 		if err := r.measure(ctx, t, b.lockedTime()); err != nil {
@@ -72,7 +72,8 @@ func (r *lockedRound) contend(
 	ctx context.Context, t *target, times timing, release func() error,
 ) (sample, error) {
 	row := load{
-		addr: t.service.addr, connections: lockedConnections, next: bindTarget(t, creditOf(lockedCustomer, lockedCustomer)),
+		addr: t.service.addr, connections: lockedConnections,
+		next:  bindTarget(t, creditOf(lockedCustomer, lockedCustomer)),
 		check: func(response) error { return nil }, // the service refuses them after a while
 	}
 	var measured sample
@@ -85,7 +86,8 @@ func (r *lockedRound) contend(
 		measured, err = r.creditOthers(ctx, t, times)
 		return errors.Join(err, release())
 	})
-	return measured, group.Wait()
+	err := group.Wait()
+	return measured, err
 }
 
 // creditOthers sends credits to all other customers, and counts those that fail.

@@ -62,6 +62,16 @@ func TestDrawAll_DrawsTwoPanelsPerCurve(t *testing.T) {
 	}
 }
 
+func TestDrawAll_LeavesOutOtherNumbersOfConnections(t *testing.T) {
+	t.Parallel()
+	for connections, want := range map[int]int{16: 2, 64: 0} {
+		image := string(drawAll(twoCommands()[3:], []int{connections}))
+		if panels := countElements(t, image, "g"); panels != want {
+			t.Errorf("measured at 16, drawn at %d: %d panels, want %d", connections, panels, want)
+		}
+	}
+}
+
 // countElements counts the elements of a name, and fails the test if the text is not
 // well-formed XML.
 func countElements(t *testing.T, text, name string) int {

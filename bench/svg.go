@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -44,7 +45,7 @@ type panel struct {
 // drawAll returns an SVG image of the commands that were measured at every number of
 // connections.
 func drawAll(all []*series, connections []int) []byte {
-	rows := rowsOf(all, len(connections))
+	rows := rowsOf(all, connections)
 	width := 2*marginX + 2*panelWidth + gapX
 	height := marginY + len(rows)*(panelHeight+gapY)
 	var b bytes.Buffer
@@ -62,15 +63,18 @@ func drawAll(all []*series, connections []int) []byte {
 }
 
 // rowsOf returns two panels for each of these commands.
-func rowsOf(all []*series, connections int) [][2]panel {
+func rowsOf(all []*series, connections []int) [][2]panel {
 	var rows [][2]panel
 	for len(all) > 0 {
 		name := all[0].command.name
-		n := 1
-		for n < len(all) && all[n].command.name == name {
-			n++
+		var measured []int
+		for _, s := range all {
+			if s.command.name == name {
+				measured = append(measured, s.connections)
+			}
 		}
-		if n == connections {
+		n := len(measured)
+		if slices.Equal(measured, connections) {
 			rows = append(rows, [2]panel{throughput(name, all[:n]), latency(name, all[:n])})
 		}
 		all = all[n:]
