@@ -137,6 +137,7 @@ type bench struct {
 	tokens  tokens
 	targets []*target
 	rivals  []*rival
+	node    string // version of Node.js, empty without peers
 	started time.Time
 }
 

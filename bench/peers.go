@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	devissuer "example.com/orders/internal/dev/issuer"
@@ -31,12 +32,12 @@ var peerCommands = []string{"CreditBalance", "CreateOrder", "Replay"}
 // startPeers installs and starts the peers, and checks that they do the same work as the
 // service. Without Node.js it leaves them out.
 func (b *bench) startPeers(ctx context.Context, t *target, commands []command) error {
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			b.progress("the peers are left out: %v", err)
-			return nil
-		}
+	version, err := exec.CommandContext(ctx, "node", "--version").Output()
+	if _, noNPM := exec.LookPath("npm"); err != nil || noNPM != nil {
+		b.progress("the peers are left out: %v", errors.Join(err, noNPM))
+		return nil
 	}
+	b.node = strings.TrimSpace(string(version))
 	dir := filepath.Join(b.cluster.dir, "peers")
 	if err := installPeers(ctx, dir); err != nil {
 		return err

@@ -65,9 +65,13 @@ func (b *bench) setup(ctx context.Context, t *target) (string, error) {
 		return "", err
 	}
 	version, _, _ = strings.Cut(version, " ")
+	runtimes := runtime.Version()
+	if b.node != "" {
+		runtimes += ", Node.js " + b.node
+	}
 	return fmt.Sprintf(setupText, time.Now().UTC().Format(time.DateOnly),
 		strings.Join(b.args, " "), runtime.NumCPU(), version, settingsText(), milliseconds(sync),
-		runtime.Version(), b.pool, b.rounds, b.length), nil
+		runtimes, b.pool, b.rounds, b.length), nil
 }
 
 func settingsText() string {

@@ -37,16 +37,17 @@ func (c command) sameQueries(requests [][]roundtrips.Trip) error {
 	}
 	want := queryNames(string(script))
 	slices.Sort(want)
-	same, last := 0, []string(nil)
+	same, different := 0, []string(nil)
 	for _, trips := range requests {
-		last = queriesOf(trips)
-		if slices.Equal(last, want) {
+		if got := queriesOf(trips); slices.Equal(got, want) {
 			same++
+		} else {
+			different = got
 		}
 	}
 	if same <= len(requests)/2 {
 		return fmt.Errorf("queries differ: only the service runs %v, only scripts/%s.sql runs %v",
-			without(last, want), c.script, without(want, last))
+			without(different, want), c.script, without(want, different))
 	}
 	return nil
 }
