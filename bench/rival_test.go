@@ -63,6 +63,19 @@ func TestRivalSections_HaveRowsOfTheirRivals(t *testing.T) {
 	}
 }
 
+func TestOtherSection_HasDashesWithoutRatios(t *testing.T) {
+	t.Parallel()
+	s := benchWithRivals().newSeries(commands()[0], 64, probe{})
+	s.baseline, s.service = samplesAt(1000), samplesAt(1000)
+	for _, r := range s.rivals {
+		r.samples = samplesAt(1000)
+	}
+	const row = "| CreditBalance | 64 | 1000 | 1000 | **1.00** | – | – | – | – |\n"
+	if text := otherSection([]*series{s}); !strings.HasSuffix(text, row) {
+		t.Errorf("no row %s in:\n%s", row, text)
+	}
+}
+
 func TestRivalSections_AreEmptyWithoutRivals(t *testing.T) {
 	t.Parallel()
 	if text := otherSection(twoCommands()) + peersSection(twoCommands()); text != "" {

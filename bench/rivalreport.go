@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -23,15 +24,24 @@ func otherSection(all []*series) string {
 			if r.peer {
 				continue
 			}
-			ratio := func(figure func(sample) float64) float64 {
-				return medianRatio(s.service, r.samples, figure)
+			ratio := func(figure func(sample) float64) string {
+				return ratioText(medianRatio(s.service, r.samples, figure))
 			}
-			fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.2f | %.2f |\n",
+			fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | **%s** | %s | %s | %s | %s |\n",
 				s.command.name, s.connections, medianOf(r.samples, rateOf), medianOf(s.service, rateOf),
 				ratio(rateOf), ratio(p50Of), ratio(p99Of), ratio(cpuServiceOf), ratio(cpuPostgresOf))
 		}
 	}
 	return withHeading(otherText, out)
+}
+
+// ratioText returns a dash if there is no ratio: replays from memory may use no measurable
+// CPU time of PostgreSQL.
+func ratioText(ratio float64) string {
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ratio)
 }
 
 const peersText = `
