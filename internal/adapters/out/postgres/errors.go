@@ -116,14 +116,10 @@ func stateOf(err error) string {
 	return ""
 }
 
-// lockNotAvailable is the SQLSTATE of a lock that was waited for too long.
-const lockNotAvailable = "55P03"
-
-// temporaryForAll reports whether a SQLSTATE that passes by itself fails all commands
-// alike, and not only the one that waited for a row or took too long.
-func temporaryForAll(state string) bool {
-	return temporary(state) && state != lockNotAvailable && state != "57014" // query_canceled
-}
+const (
+	lockNotAvailable = "55P03" // a lock was waited for too long
+	queryCanceled    = "57014" // a statement took too long
+)
 
 // temporary reports whether a SQLSTATE passes by itself: connection exceptions (08),
 // insufficient resources (53), operator intervention (57), lock_not_available, and

@@ -12,10 +12,8 @@ import (
 	"example.com/orders/internal/panics"
 )
 
-const (
-	// groupTimeout bounds the transaction of a group.
-	groupTimeout = 10 * time.Second
-)
+// groupTimeout bounds the transaction of a group.
+const groupTimeout = 10 * time.Second
 
 // group is one transaction for many commands. It has three round trips, as the transaction
 // of one command has:
@@ -151,11 +149,11 @@ func present(members []*member) []*member {
 }
 
 // separable reports whether a part of the group may succeed where the whole has failed:
-// the transaction was rolled back because of a row that somebody holds, a race that it
-// lost, or a value. A server that does not work fails all members alike.
+// because of a row that somebody holds, a race that it lost, or a value that nobody can
+// read. A database that does not work fails all members alike.
 func separable(err error) bool {
-	e, ok := errors.AsType[*serverError](err)
-	return ok && !e.fatal && rolledBackByServer(err) && !temporaryForAll(e.state)
+	state := stateOf(err)
+	return state == lockNotAvailable || state == queryCanceled || !errors.Is(err, core.ErrUnavailable)
 }
 
 // runGroup runs the transaction of a group. A connection that was dead before the

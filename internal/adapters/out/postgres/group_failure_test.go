@@ -292,3 +292,20 @@ func TestGroup_HasAKeyOnce(t *testing.T) {
 	expect(t, []answer{g.execute(t.Context(), twice)}, "replayed: done")
 	d.expectCount(t, "SELECT amount::int FROM balance", 1)
 }
+
+// A row that nobody can read fails the command that wants it, and no other of its group.
+func TestGroup_UnreadableRowFailsWhoWantsIt(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	g.stock(t, "cup", 10)
+	d.execute(t, "UPDATE product SET currency = 'ZZZ' WHERE sku = 'tea'")
+
+	answers := g.together(t, buy("ann", "tea", 1), buy("bob", "cup", 1), credit("eve", "1.00"))
+
+	if answers[0].err == nil {
+		t.Error("an order of a product in an unknown currency succeeded")
+	}
+	expect(t, answers[1:], done, done)
+}
