@@ -78,17 +78,19 @@ func (db *DB) read(ctx context.Context, fn func(context.Context, *tx) error) err
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, t)
 	}
-	return db.look(ctx, begin(fn))
+	err := db.look(ctx, begin(fn))
+	if errors.Is(err, core.ErrOutcomeUnknown) {
+		return fmt.Errorf("%w: %s", core.ErrUnavailable, err.Error())
+	}
+	return err
 }
 
-// look runs fn in a new transaction that needs no place among the writers; see read.
+// look runs fn in a new transaction that needs no place among the writers; see read. Its
+// outcome can be unknown: what it found may be lost in a failover.
 func (db *DB) look(ctx context.Context, fn func(context.Context, *tx) error) error {
 	err := db.repeat(ctx, fn)
 	if errors.Is(err, errNoPlace) {
-		err = db.transact(ctx, fn)
-	}
-	if errors.Is(err, core.ErrOutcomeUnknown) {
-		return fmt.Errorf("%w: %s", core.ErrUnavailable, err.Error())
+		return db.transact(ctx, fn)
 	}
 	return err
 }
