@@ -212,16 +212,16 @@ find: /* -> internal/adapters/out/postgres/keys.go: tx.claimKey: findRecord(ctx,
 #endif
     }
 
-check: /* -> internal/adapters/out/postgres/keys.go: Keys.Execute: k.recent.verify(locked.ServerStarted, started) */
+check: /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: k.recent.verify(locked.ServerStarted, started) */
     atomic {
         verify(at[me], on);
         if
-        :: stored != NONE && storedIn == life -> /* -> internal/adapters/out/postgres/keys.go: Keys.Execute: if stored != nil && !stored.Expired { */
+        :: stored != NONE && storedIn == life -> /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: if stored != nil && !stored.Expired { */
             result = stored;
             stored = 0;
             locked = false;
             goto replay
-        :: !(stored != NONE && storedIn == life) && !locked -> /* -> internal/adapters/out/postgres/keys.go: Keys.Execute: if !locked.Locked { */
+        :: !(stored != NONE && storedIn == life) && !locked -> /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: if !locked.Locked { */
             stored = 0;
             storedIn = 0;
             goto wait
@@ -231,7 +231,7 @@ check: /* -> internal/adapters/out/postgres/keys.go: Keys.Execute: k.recent.veri
         locked = false
     }
 
-command: /* -> internal/adapters/out/postgres/keys.go: Keys.Execute: rec, err = t.runCommand(ctx, c, run) */
+command: /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: rec, err = t.runCommand(ctx, a) */
     atomic {
         if
         :: on != server -> forget(at[me]); goto end
@@ -312,7 +312,7 @@ commit: /* -> internal/adapters/out/postgres/tx.go: tx.commit: batch.Queue("comm
     }
 #endif
 
-remember: /* -> internal/adapters/out/postgres/keys.go: Keys.Execute: k.recent.put(rec, time.Until(expires), generation) */
+remember: /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: k.recent.put(rec, time.Until(expires), a.generation) */
     atomic {
         if
 #ifdef MEMORY_NEVER_FORGOTTEN

@@ -142,7 +142,7 @@ forget:
 active proctype World() {
 end:
     do
-    :: atomic { written < EVENTS -> written++ } /* -> internal/adapters/out/postgres/outbox.go: outboxWriter.Add: s.t.writes().InsertEvent(ctx, dbsqlc.InsertEventParams{ */
+    :: atomic { written < EVENTS -> written++ } /* -> internal/adapters/out/postgres/outbox.go: outboxWriter.Add: return s.t.write(ctx, addedEvent{ */
     :: atomic { lease != NOBODY && fault -> lease = NOBODY } /* the lease ends while its holder stalls */
     :: atomic { remembered[0] -> remembered[0] = false }
     :: atomic { remembered[1] -> remembered[1] = false }

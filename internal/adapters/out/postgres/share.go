@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,10 +18,13 @@ import (
 func (k *Keys) alone(ctx context.Context, a attempt) (idempotency.Record, bool, error) {
 	p, ok := k.placeSoon(ctx, a.claim.Scope)
 	if !ok {
-		if rec, found, err := k.lookup(ctx, a.claim.ID); found || err != nil {
+		rec, found, err := k.lookup(ctx, a.claim.ID)
+		if a.hadKey && errors.Is(err, idempotency.ErrInProgress) {
+			err = nil // by a duplicate that tries it; this is the first request
+		}
+		if found || err != nil {
 			return rec, found, err
 		}
-		var err error
 		if p, err = k.place(ctx, a.claim.Scope); err != nil {
 			return idempotency.Record{}, false, err
 		}
