@@ -11,7 +11,7 @@ var groupMutants = []mutant{
 	{
 		"commands of a group work on copies of a balance",
 		"internal/adapters/out/postgres/group_state.go",
-		`copyOf(g.balances[balanceKey{w.CustomerID, w.Currency}])`, `g.balances[balanceKey{w.CustomerID, w.Currency}]`,
+		`return copyOf(b), nil`, `return b, nil`,
 		store, "TestGroup_RefusedCommandLeavesNothing",
 	},
 	{

@@ -175,7 +175,7 @@ var guardMutants = []mutant{
 	{
 		"records expire by the clock of the database",
 		"internal/adapters/out/postgres/keys.go",
-		`CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),`, `CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL / 2),`,
+		`CreatedAt: now, ExpiresAt: now.Add(result.TTL),`, `CreatedAt: now, ExpiresAt: now.Add(result.TTL / 2),`,
 		"./internal/test/e2e/guard", "TestGuard_ExpiresRecordsByClockOfDatabase",
 	},
 	{

@@ -112,7 +112,7 @@ func (g *group) load(ctx context.Context) error {
 	if err := g.tx.load(ctx, reads...); err != nil {
 		return err
 	}
-	return g.keep(w, rows)
+	return g.keep(rows)
 }
 
 // groupRows are the answers to the load of a group.
@@ -274,27 +274,20 @@ func (w wants) grants() (ids []int64, everybody []bool, customers, sellers []str
 	return ids, everybody, customers, sellers
 }
 
-// idReads draws ids ahead for the members, if the process has too few.
+// idReads draws a block of ids ahead for the members, if the process has too few.
 func (g *group) idReads(ctx context.Context, w wants) []read {
-	draws := []struct {
-		of   core.Sequence
-		need int
-		draw func(*dbsqlc.Queries, context.Context, int32) ([]int64, error)
-	}{
-		{core.OrderIDs, len(w.baskets), (*dbsqlc.Queries).DrawOrderIDs},
-		{core.PaymentIDs, len(w.orders), (*dbsqlc.Queries).DrawPaymentIDs},
-		{core.RefundIDs, len(w.orders), (*dbsqlc.Queries).DrawRefundIDs},
-		{core.LedgerEntryIDs, len(w.orders) + len(w.balances), (*dbsqlc.Queries).DrawLedgerEntryIDs},
-	}
 	var reads []read
-	for _, d := range draws {
-		pool := &g.tx.db.ids[d.of]
-		if d.need == 0 || pool.count() >= d.need {
+	for of, needed := range map[core.Sequence]int{
+		core.OrderIDs: len(w.baskets), core.PaymentIDs: len(w.orders), core.RefundIDs: len(w.orders),
+		core.LedgerEntryIDs: len(w.orders) + len(w.balances),
+	} {
+		pool := &g.tx.db.ids[of]
+		if pool.count() >= needed {
 			continue
 		}
 		reads = append(reads, func(q *dbsqlc.Queries) error {
-			firsts, err := d.draw(q, ctx, 1)
-			for _, first := range firsts {
+			first, err := draw(ctx, q, of)
+			if err == nil {
 				pool.add(idBlock{first, first + blockSize})
 			}
 			return err

@@ -162,7 +162,7 @@ func TestGroup_DrawsIDsWhereItLoads(t *testing.T) {
 			ids[string(a.rec.Body)] = true
 		}
 		trips := expectTrips(t, proxy, run, 3)
-		if drawn := strings.Contains(fmt.Sprint(trips), "DrawOrderIDs"); drawn != (run != "needs no more") {
+		if drawn := strings.Contains(fmt.Sprint(trips), "DrawOrderID"); drawn != (run != "needs no more") {
 			t.Errorf("%s: ids were drawn: %t", run, drawn)
 		}
 	}

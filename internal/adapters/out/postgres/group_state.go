@@ -49,7 +49,7 @@ type (
 )
 
 // keep converts the rows that the group has loaded.
-func (g *group) keep(w wants, rows *groupRows) error {
+func (g *group) keep(rows *groupRows) error {
 	g.loaded = loaded{
 		balances: map[balanceKey]*payment.Balance{}, products: map[string]*order.Product{},
 		orders: map[int64]*order.Order{}, exist: map[int64]bool{}, payments: map[int64][]*payment.Payment{},
@@ -63,7 +63,7 @@ func (g *group) keep(w wants, rows *groupRows) error {
 	if err := g.keepStock(rows); err != nil {
 		return err
 	}
-	if err := g.keepBalances(w, rows); err != nil {
+	if err := g.keepBalances(rows); err != nil {
 		return err
 	}
 	for _, r := range rows.entryRefs {
@@ -115,14 +115,7 @@ func (g *group) keepStock(rows *groupRows) error {
 	return nil
 }
 
-// keepBalances keeps a new balance for each that is wanted and does not exist.
-func (g *group) keepBalances(w wants, rows *groupRows) error {
-	for _, b := range w.balances {
-		g.newBalance(b.CustomerID, b.Currency)
-	}
-	for _, o := range g.orders {
-		g.newBalance(o.CustomerID, o.Total.Currency())
-	}
+func (g *group) keepBalances(rows *groupRows) error {
 	for i, row := range rows.balances {
 		b, err := balanceOf(rows.balances[i:i+1], row.CustomerID, core.Currency(row.Currency))
 		if err != nil {
@@ -140,17 +133,22 @@ func (g *group) keepBalances(w wants, rows *groupRows) error {
 	return nil
 }
 
-func (g *group) newBalance(customer string, currency core.Currency) {
-	g.balances[balanceKey{customer, currency}] = &payment.Balance{CustomerID: customer, Amount: core.Zero(currency), New: true}
+// balance returns a copy of a balance, or a new one if it does not exist.
+func (g *group) balance(customer string, currency core.Currency) (*payment.Balance, error) {
+	if b, exists := g.balances[balanceKey{customer, currency}]; exists {
+		return copyOf(b), nil
+	}
+	return balanceOf(nil, customer, currency)
 }
 
 // lockedBalance answers a [balanceWant].
 func (g *group) lockedBalance(w balanceWant) (payment.LockedBalance, error) {
+	b, err := g.balance(w.CustomerID, w.Currency)
 	return payment.LockedBalance{
-		Balance:        copyOf(g.balances[balanceKey{w.CustomerID, w.Currency}]),
+		Balance:        b,
 		Prior:          copyOf(g.entriesBy[operationOf{w.CustomerID, w.By}]),
 		ReferenceTaken: g.entryRefs[entryRef{w.CustomerID, w.Kind, w.Reference}],
-	}, nil
+	}, err
 }
 
 // basket answers a [basketWant].
@@ -180,10 +178,7 @@ func (g *group) orderPayments(w orderWant) (*payment.OrderPayments, error) {
 	case g.mixed[w.id]:
 		return nil, errMixed
 	}
-	op := &payment.OrderPayments{
-		Order: copyOf(o), Stock: order.Stock{},
-		Balance: copyOf(g.balances[balanceKey{o.CustomerID, o.Total.Currency()}]),
-	}
+	op := &payment.OrderPayments{Order: copyOf(o), Stock: order.Stock{}}
 	for _, l := range o.Lines {
 		op.Stock[l.SKU] = copyOf(g.products[l.SKU])
 	}
@@ -195,7 +190,9 @@ func (g *group) orderPayments(w orderWant) (*payment.OrderPayments, error) {
 		}
 		op.Payments = append(op.Payments, paid)
 	}
-	return op, nil
+	var err error
+	op.Balance, err = g.balance(o.CustomerID, o.Total.Currency())
+	return op, err
 }
 
 // copyOf returns a copy of an aggregate, or nil for nil.

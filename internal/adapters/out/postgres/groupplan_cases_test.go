@@ -81,8 +81,4 @@ var groupPlanCases = map[string][]planCase{
 	"InsertAuditEntries": {{args: "'{admin,root}', now(), '{GetOrder,GetOrder}', '{order/1,order/2}', ARRAY['{}', '{}']", buffers: 60}},
 
 	// Ids.
-	"DrawOrderIDs":       {{args: "2", buffers: 4}},
-	"DrawRefundIDs":      {{args: "2", buffers: 4}},
-	"DrawPaymentIDs":     {{args: "2", buffers: 4}},
-	"DrawLedgerEntryIDs": {{args: "2", buffers: 4}},
 }

@@ -198,10 +198,14 @@ func (t *tx) runCommand(ctx context.Context, a attempt) (idempotency.Record, err
 	if result.Refused {
 		t.discard()
 	}
+	return a.record(result, t.now), nil
+}
+
+// record returns the record of the result, which the transaction stores.
+func (a attempt) record(result idempotency.Result, now time.Time) idempotency.Record {
 	return idempotency.Record{
-		Claim: a.claim, Response: result.Response,
-		CreatedAt: t.now, ExpiresAt: t.now.Add(result.TTL),
-	}, nil
+		Claim: a.claim, Response: result.Response, CreatedAt: now, ExpiresAt: now.Add(result.TTL),
+	}
 }
 
 // endReplay ends the transaction of a replay or a look-up. It has written nothing, so it

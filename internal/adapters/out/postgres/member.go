@@ -162,10 +162,7 @@ func (m *member) finish(g *group, result idempotency.Result, err error) {
 	if err != nil {
 		return
 	}
-	m.draft.rec = idempotency.Record{
-		Claim: m.claim, Response: result.Response,
-		CreatedAt: g.tx.now, ExpiresAt: g.tx.now.Add(result.TTL),
-	}
+	m.draft.rec = m.record(result, g.tx.now)
 	if !result.Refused {
 		g.join(m)
 	}

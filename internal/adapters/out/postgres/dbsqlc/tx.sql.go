@@ -21,30 +21,6 @@ func (q *Queries) DrawLedgerEntryID(ctx context.Context) (int64, error) {
 	return nextval, err
 }
 
-const drawLedgerEntryIDs = `-- name: DrawLedgerEntryIDs :many
-SELECT nextval('ledger_entry_id_seq') FROM generate_series(1, $1::int)
-`
-
-func (q *Queries) DrawLedgerEntryIDs(ctx context.Context, blocks int32) ([]int64, error) {
-	rows, err := q.db.Query(ctx, drawLedgerEntryIDs, blocks)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var nextval int64
-		if err := rows.Scan(&nextval); err != nil {
-			return nil, err
-		}
-		items = append(items, nextval)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const drawOrderID = `-- name: DrawOrderID :one
 SELECT nextval('orders_id_seq')
 `
@@ -56,30 +32,6 @@ func (q *Queries) DrawOrderID(ctx context.Context) (int64, error) {
 	return nextval, err
 }
 
-const drawOrderIDs = `-- name: DrawOrderIDs :many
-SELECT nextval('orders_id_seq') FROM generate_series(1, $1::int)
-`
-
-func (q *Queries) DrawOrderIDs(ctx context.Context, blocks int32) ([]int64, error) {
-	rows, err := q.db.Query(ctx, drawOrderIDs, blocks)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var nextval int64
-		if err := rows.Scan(&nextval); err != nil {
-			return nil, err
-		}
-		items = append(items, nextval)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const drawPaymentID = `-- name: DrawPaymentID :one
 SELECT nextval('payment_id_seq')
 `
@@ -89,30 +41,6 @@ func (q *Queries) DrawPaymentID(ctx context.Context) (int64, error) {
 	var nextval int64
 	err := row.Scan(&nextval)
 	return nextval, err
-}
-
-const drawPaymentIDs = `-- name: DrawPaymentIDs :many
-SELECT nextval('payment_id_seq') FROM generate_series(1, $1::int)
-`
-
-func (q *Queries) DrawPaymentIDs(ctx context.Context, blocks int32) ([]int64, error) {
-	rows, err := q.db.Query(ctx, drawPaymentIDs, blocks)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var nextval int64
-		if err := rows.Scan(&nextval); err != nil {
-			return nil, err
-		}
-		items = append(items, nextval)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const drawProductID = `-- name: DrawProductID :one
@@ -135,30 +63,6 @@ func (q *Queries) DrawRefundID(ctx context.Context) (int64, error) {
 	var nextval int64
 	err := row.Scan(&nextval)
 	return nextval, err
-}
-
-const drawRefundIDs = `-- name: DrawRefundIDs :many
-SELECT nextval('refund_id_seq') FROM generate_series(1, $1::int)
-`
-
-func (q *Queries) DrawRefundIDs(ctx context.Context, blocks int32) ([]int64, error) {
-	rows, err := q.db.Query(ctx, drawRefundIDs, blocks)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var nextval int64
-		if err := rows.Scan(&nextval); err != nil {
-			return nil, err
-		}
-		items = append(items, nextval)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const drawStockAdjustmentID = `-- name: DrawStockAdjustmentID :one

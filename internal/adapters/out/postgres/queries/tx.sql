@@ -18,15 +18,3 @@ SELECT nextval('product_id_seq');
 
 -- name: DrawStockAdjustmentID :one
 SELECT nextval('stock_adjustment_id_seq');
-
--- name: DrawOrderIDs :many
-SELECT nextval('orders_id_seq') FROM generate_series(1, @blocks::int);
-
--- name: DrawPaymentIDs :many
-SELECT nextval('payment_id_seq') FROM generate_series(1, @blocks::int);
-
--- name: DrawRefundIDs :many
-SELECT nextval('refund_id_seq') FROM generate_series(1, @blocks::int);
-
--- name: DrawLedgerEntryIDs :many
-SELECT nextval('ledger_entry_id_seq') FROM generate_series(1, @blocks::int);
