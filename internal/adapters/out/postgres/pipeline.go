@@ -74,3 +74,22 @@ func (p player) QueryRow(context.Context, string, ...any) pgx.Row        { retur
 type failedRow struct{ err error }
 
 func (r failedRow) Scan(...any) error { return r.err }
+
+// skipResults reads the results of n statements that return no rows.
+func skipResults(results pgx.BatchResults, n int) error {
+	for range n {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeResults ends a batch and returns its first error. After an error, Close only
+// repeats it.
+func closeResults(results pgx.BatchResults, err error) error {
+	if closeErr := results.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

@@ -334,25 +334,6 @@ func (t *tx) rollback(ctx context.Context) {
 	_, _ = t.conn.Exec(ctx, "rollback")
 }
 
-// skipResults reads the results of n statements that return no rows.
-func skipResults(results pgx.BatchResults, n int) error {
-	for range n {
-		if _, err := results.Exec(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// closeResults ends a batch and returns its first error. After an error, Close only
-// repeats it.
-func closeResults(results pgx.BatchResults, err error) error {
-	if closeErr := results.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
 // pause waits for d, or until ctx is over.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
