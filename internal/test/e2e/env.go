@@ -176,7 +176,13 @@ func (e *Env) text(t testing.TB, query string, args ...any) string {
 func (e *Env) AwaitBlocked(t testing.TB, n int) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%d statements wait for a lock", n), func() bool {
-		return e.Count(t, `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= n
+		return e.Blocked(t) >= n
 	})
+}
+
+// Blocked returns how many statements of this database wait for a lock.
+func (e *Env) Blocked(t testing.TB) int {
+	t.Helper()
+	return e.Count(t, `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }

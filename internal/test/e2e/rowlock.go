@@ -33,7 +33,7 @@ func (e *Env) LockRows(t testing.TB, sql string, args ...any) RowLock {
 }
 
 // AwaitWaiter waits until a statement of the service waits for the locked rows, and will do
-// so until Release: a group of commands gives up sooner, and lets each of them wait alone.
+// so until Release: a group of commands ends sooner, and lets each of them wait alone.
 func (l RowLock) AwaitWaiter(t testing.TB) {
 	t.Helper()
 	Eventually(t, "a statement waits for the locked rows", func() bool {

@@ -107,7 +107,7 @@ func (c command) by(scope idempotency.Scope) command {
 }
 
 // then returns the command with something that follows, which is run once: the run that
-// ends at the first load does not come to it.
+// ends at the first load does not reach it.
 func (c command) then(next func() error) command {
 	first := c.run
 	c.run = func(ctx context.Context, u useCases, key string) (string, error) {

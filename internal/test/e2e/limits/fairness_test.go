@@ -71,8 +71,7 @@ func TestCommands_OfOnePrincipalLeaveConnectionsToOthers(t *testing.T) {
 
 			wantServed(t, s)
 			e2e.Eventually(t, "no more commands of the principal wait in the database", func() bool {
-				return env.Count(t, `SELECT count(*) FROM pg_stat_activity
-					WHERE datname = current_database() AND wait_event_type = 'Lock'`) == share
+				return env.Blocked(t) == share
 			})
 
 			row.Release()
