@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-grouped test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
+.PHONY: help run new test test-new vet-new test-race test-grouped test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth bench-sizes lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -150,6 +150,9 @@ bench: need-go ## compare the service with a pgbench baseline and with peers in 
 
 bench-growth: need-go ## measure the service on a large database and during clean-up
 	go run ./bench -growth -md docs/growth.md
+
+bench-sizes: need-go ## measure how much disk a request takes, less than a minute
+	go run ./bench -sizes -rounds 1 -md docs/sizes.md
 
 lint: need-go ## run the linters of .golangci.yml
 	$(TOOL) golangci-lint run ./...

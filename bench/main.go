@@ -6,6 +6,7 @@
 //	go run ./bench -compare FILE    compares the service with another build of it, too
 //	go run ./bench -peers           compares it with programs in Node.js, too
 //	go run ./bench -growth          measures a large database, and clean-up under load
+//	go run ./bench -sizes           measures how much disk a request takes
 //
 // Service and baseline alternate within one run, on one durable PostgreSQL cluster.
 // Ratios within a run are meaningful; absolute figures of different runs are not
@@ -52,6 +53,7 @@ type options struct {
 	other       string // path of another build of the service
 	peers       bool
 	growth      bool
+	sizes       bool
 	scale       float64
 }
 
@@ -96,6 +98,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.BoolVar(&o.peers, "peers", false,
 		"compare with the programs in bench/peers, too, which need Node.js and npm")
 	flags.BoolVar(&o.growth, "growth", false, "measure the service on a large database instead")
+	flags.BoolVar(&o.sizes, "sizes", false, "measure how much disk a request takes instead")
 	flags.Float64Var(&o.scale, "scale", 1,
 		"size of the large database; 1 means 10 million records and 1 million orders")
 }
@@ -124,6 +127,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, b.close()) }()
 	if o.growth {
 		return b.growth(ctx, out)
+	}
+	if o.sizes {
+		return b.sizes(ctx, out)
 	}
 	return b.compare(ctx, out)
 }
