@@ -43,7 +43,9 @@ func serve(ctx context.Context, s *servers, out io.Writer) error {
 	defer service.Close()
 	playground := s.newPlayground()
 	defer func() { _ = playground.Close() }() // its replicas have a log of their own
-	service.Wrap(func(api http.Handler) http.Handler { return withPages(api, playground, s.issuer) })
+	faults := newFaults(s)
+	defer func() { _ = faults.end(context.WithoutCancel(ctx)) }() // the next run ends those that remain
+	service.Wrap(func(api http.Handler) http.Handler { return withPages(api, playground, faults, s.issuer) })
 	events, err := logEvents(s.broker.URL(), log)
 	if err != nil {
 		return err

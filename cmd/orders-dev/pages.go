@@ -25,13 +25,15 @@ const pageTokenTTL = 5 * time.Minute
 var docsScript []byte
 
 // withPages serves the pages of orders-dev before the API of the service: the playground,
-// and what lets the reference page send requests with a token.
-func withPages(api http.Handler, playground *play.Playground, issuer *devissuer.Issuer) http.Handler {
-	plays, tokens := playground.Handler(), loopback.SameOrigin(serveToken(issuer))
+// the faults to practise with, and what lets the reference page send requests with a token.
+func withPages(api http.Handler, playground *play.Playground, faults *faults, issuer *devissuer.Issuer) http.Handler {
+	plays, breaks, tokens := playground.Handler(), faults.Handler(), loopback.SameOrigin(serveToken(issuer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case path == "/play", strings.HasPrefix(path, "/play/"):
 			plays.ServeHTTP(w, r)
+		case strings.HasPrefix(path, "/faults/"):
+			breaks.ServeHTTP(w, r)
 		case path == "/docs/token" && r.Method == http.MethodPost:
 			tokens.ServeHTTP(w, r)
 		case path == "/docs/orders.js" && r.Method == http.MethodGet:

@@ -128,7 +128,7 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return nil
+	return s.endFaultsOfKilledRun(ctx)
 }
 
 // migrate migrates the database, and lets the service use it with its own role.

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/dev/loopback"
+)
+
+// fault is something that a reader can break, to practise finding the cause with metrics and
+// the log (docs/operations.md, "Practise").
+type fault struct {
+	begin func(ctx context.Context) error
+	end   func(ctx context.Context) error
+}
+
+// faults serves PUT /faults/{name}, which begins a fault, and DELETE /faults/{name}, which
+// ends it.
+type faults struct {
+	mu    sync.Mutex
+	known map[string]fault
+	begun map[string]bool
+}
+
+func newFaults(s *servers) *faults {
+	client := &carelessClient{servers: s}
+	return &faults{begun: map[string]bool{}, known: map[string]fault{
+		"broker": {
+			begin: func(context.Context) error { s.broker.Halt(); return nil },
+			end:   s.broker.Restart,
+		},
+		// The double of the card provider keeps its state in a database.
+		"provider": {
+			begin: s.onPostgres("ALTER DATABASE "+stripeDatabase+" ALLOW_CONNECTIONS false", endSessions(stripeDatabase)),
+			end:   s.onPostgres(openProvider),
+		},
+		"database": {
+			begin: s.onPostgres("ALTER DATABASE "+ordersDatabase+" SET default_transaction_read_only = on", endSessions(ordersDatabase)),
+			end:   s.onPostgres(makeWritable, endSessions(ordersDatabase)),
+		},
+		"client": {begin: client.start, end: client.stop},
+	}}
+}
+
+const (
+	openProvider = "ALTER DATABASE " + stripeDatabase + " ALLOW_CONNECTIONS true"
+	makeWritable = "ALTER DATABASE " + ordersDatabase + " RESET default_transaction_read_only"
+)
+
+// endFaultsOfKilledRun ends the faults that PostgreSQL keeps, if the last run could not.
+func (s *servers) endFaultsOfKilledRun(ctx context.Context) error {
+	return s.onPostgres(openProvider, makeWritable)(ctx)
+}
+
+// endSessions returns the statement that makes a setting of a database hold at once: new
+// sessions have it.
+func endSessions(database string) string {
+	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database + "' AND pid <> pg_backend_pid()"
+}
+
+// onPostgres returns a function that executes statements as the superuser, who connects to a
+// database that no fault concerns.
+func (s *servers) onPostgres(statements ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		conn, err := pgx.Connect(ctx, s.postgres.URL("postgres"))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+		for _, statement := range statements {
+			if _, err := conn.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	}
+}
+
+// Handler serves the faults to this machine only. A page of another site can send neither
+// PUT nor DELETE, because a browser asks first, and nobody answers.
+func (f *faults) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /faults/{name}", f.serve)
+	mux.HandleFunc("DELETE /faults/{name}", f.serve)
+	return loopback.Only(mux)
+}
+
+func (f *faults) serve(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	known, ok := f.known[name]
+	if !ok {
+		http.Error(w, "the faults are broker, client, database and provider", http.StatusNotFound)
+		return
+	}
+	change, begin := known.end, r.Method == http.MethodPut
+	if begin {
+		change = known.begin
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.begun[name] != begin {
+		if err := change(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		f.begun[name] = begin
+	}
+	fmt.Fprintf(w, "fault %s: %t\n", name, begin)
+}
+
+// end ends all faults, so that the next run begins without any.
+func (f *faults) end(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var errs []error
+	for name := range f.begun {
+		if f.begun[name] {
+			errs = append(errs, f.known[name].end(ctx))
+			f.begun[name] = false
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// carelessClient uses one key for many credits. Only the first one takes effect.
+type carelessClient struct {
+	*servers
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func (c *carelessClient) start(context.Context) error {
+	token, err := c.issuer.Token("careless-billing", []string{"system"}, tokenTTL)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel, c.ended = cancel, make(chan struct{})
+	go func() {
+		defer close(c.ended)
+		for amount := 1; ctx.Err() == nil; amount++ {
+			c.credit(ctx, token, strconv.Itoa(amount))
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return nil
+}
+
+func (c *carelessClient) stop(context.Context) error {
+	c.cancel()
+	<-c.ended
+	return nil
+}
+
+func (c *carelessClient) credit(ctx context.Context, token, amount string) {
+	body := strings.NewReader(`{"amount": {"amount": "` + amount + `.00", "currency": "RUB"}, "description": "monthly fee"}`)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.serviceURL()+"/customers/"+seedCustomer+"/balance/credit", body)
+	if err != nil {
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", "monthly-fee")
+	if response, err := http.DefaultClient.Do(r); err == nil {
+		_ = response.Body.Close()
+	}
+}
