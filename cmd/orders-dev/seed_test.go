@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"example.com/orders/api"
 )

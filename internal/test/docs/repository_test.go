@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	openapi "example.com/orders/api"
 	"example.com/orders/internal/config"

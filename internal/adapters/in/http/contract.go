@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/wire"
