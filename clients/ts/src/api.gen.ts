@@ -202,7 +202,7 @@ export interface paths {
         };
         /**
          * Check liveness
-         * @description Reports whether the process is running. Does not use the database.
+         * @description Reports that the process is running, and its version. Does not use the database.
          */
         get: operations["getLiveness"];
         put?: never;
@@ -741,6 +741,15 @@ export interface components {
         IdempotencyResult: "created" | "reused" | (string & {});
         /** @description `in_progress` while the operation runs, `completed` when its response is stored. */
         IdempotencyState: "in_progress" | "completed" | (string & {});
+        /** @description The health of the process, and its version. */
+        Liveness: {
+            status: components["schemas"]["HealthStatus"];
+            /**
+             * @description The version of the release that the process was built from.
+             * @example 0.1.0
+             */
+            version: string;
+        };
         /** @description An amount in a currency. */
         Money: {
             amount: components["schemas"]["Amount"];
@@ -1699,7 +1708,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["Liveness"];
                 };
             };
             default: components["responses"]["InternalProblem"];

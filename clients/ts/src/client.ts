@@ -370,8 +370,8 @@ export class OrdersClient {
     });
   }
 
-  /** Gets whether the process is up. */
-  getLiveness(options?: CallOptions): Promise<Result<models.Health>> {
+  /** Gets whether the process is up, and its version. */
+  getLiveness(options?: CallOptions): Promise<Result<models.Liveness>> {
     return this.#transport.request('get', '/health/live', {}, options, { isPublic: true });
   }
 

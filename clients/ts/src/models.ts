@@ -25,5 +25,6 @@ export type AdjustStockRequest = Schemas['AdjustStockRequest'];
 export type AuditEntry = Schemas['AuditEntry'];
 export type IdempotencyRecord = Schemas['IdempotencyRecord'];
 export type Health = Schemas['Health'];
+export type Liveness = Schemas['Liveness'];
 export type WebhookEvent = Schemas['WebhookEvent'];
 export type WebhookReceipt = Schemas['WebhookReceipt'];

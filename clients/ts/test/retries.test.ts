@@ -248,7 +248,7 @@ test('a token source that hangs ends at the time-out', async () => {
 });
 
 test('operations without a token are sent without one', async () => {
-  const service = new FakeService(success({ status: 'live' }));
+  const service = new FakeService(success({ status: 'live', version: '0.1.0' }));
   await service.clock.run(
     service.client({ token: () => assert.fail('asked for a token') }).getLiveness(),
   );

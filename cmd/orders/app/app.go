@@ -19,6 +19,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/telemetry"
+	"example.com/orders/internal/version"
 )
 
 // App is the service with its adapters connected to its ports.
@@ -136,7 +137,7 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		Tokens:    a.tokens,
 		Limits:    a.limits,
 		Webhook:   webhook, WebhookRejected: a.metrics.WebhookRejected,
-		Ready: a.ready,
+		Ready: a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
 		},

@@ -48,7 +48,9 @@ type Config struct {
 	WebhookRejected func()
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
-	Guard GuardConfig
+	// Version is what the liveness check reports.
+	Version string
+	Guard   GuardConfig
 	// CORSOrigins are the origins whose pages may call the API.
 	CORSOrigins []string
 	Log         zerolog.Logger

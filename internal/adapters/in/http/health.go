@@ -8,10 +8,10 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// getLiveness reports that the process runs. It does not touch the database: restarting
-// the process does not repair a database.
+// getLiveness reports that the process runs, and its version. It does not touch the
+// database: restarting the process does not repair a database.
 func (a *api) getLiveness(http.ResponseWriter, *http.Request) (*response, error) {
-	return health(wire.HealthStatusLive)
+	return healthy(wire.Liveness{Status: wire.HealthStatusLive, Version: a.Version})
 }
 
 // getReadiness reports whether the process can serve requests. With 503 it leaves the
@@ -20,9 +20,9 @@ func (a *api) getReadiness(_ http.ResponseWriter, r *http.Request) (*response, e
 	if err := a.Ready(r.Context()); err != nil {
 		return nil, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}
-	return health(wire.HealthStatusReady)
+	return healthy(wire.Health{Status: wire.HealthStatusReady})
 }
 
-func health(status wire.HealthStatus) (*response, error) {
-	return (&success{status: http.StatusOK, body: wire.Health{Status: status}}).encode()
+func healthy(body any) (*response, error) {
+	return (&success{status: http.StatusOK, body: body}).encode()
 }

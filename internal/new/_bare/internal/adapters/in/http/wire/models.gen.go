@@ -169,6 +169,15 @@ type IdempotencyResult string
 // IdempotencyState `in_progress` while the operation runs, `completed` when its response is stored.
 type IdempotencyState string
 
+// Liveness The health of the process, and its version.
+type Liveness struct {
+	// Status The health of the process.
+	Status HealthStatus `json:"status"`
+
+	// Version The version of the release that the process was built from.
+	Version string `json:"version"`
+}
+
 // Money An amount in a currency.
 type Money struct {
 	// Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
