@@ -36,7 +36,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-grouped test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth bench-sizes lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin
+.PHONY: help run new test test-new vet-new test-race test-grouped test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth bench-sizes lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin compatible
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -170,7 +170,7 @@ generate: need-go ## generate code from api/openapi.yaml and from the SQL
 		echo "NOT CHECKED: generating clients/ts/src/api.gen.ts needs npm, which comes with Node.js"; \
 	fi
 
-check: secrets format-check vet lint architecture tidy-check vulnerabilities generated openapi ## check everything except the tests
+check: secrets format-check vet lint architecture tidy-check vulnerabilities generated openapi compatible ## check everything except the tests
 
 format-check: need-go ## check the format
 	$(TOOL) golangci-lint fmt --diff
@@ -199,6 +199,11 @@ openapi: ## lint api/openapi.yaml and api/asyncapi.yaml
 	else \
 		echo "NOT CHECKED: linting the files in api/ needs npx, which comes with Node.js"; \
 	fi
+
+# A release copies its contract to api/released. Pinned as gitleaks is.
+OASDIFF := CGO_ENABLED=0 go run github.com/oasdiff/oasdiff@v1.35.0
+compatible: need-go ## check that api/openapi.yaml breaks no client of the last release
+	$(OASDIFF) breaking --fail-on=WARN api/released/openapi.yaml api/openapi.yaml
 
 secrets: need-go ## search the files and the whole history for secrets
 	$(GITLEAKS) git --no-banner --redact --verbose --log-level=warn --config .gitleaks.toml .
