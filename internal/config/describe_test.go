@@ -1,0 +1,68 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// described returns the settings that Describe shows for an environment, as NAME=value.
+func described(t *testing.T, environ ...string) []string {
+	t.Helper()
+	cfg, err := Read(append(required(), environ...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, setting := range Describe(cfg) {
+		shown = append(shown, setting.Name+"="+setting.Value)
+	}
+	return shown
+}
+
+func TestDescribe_ShowsEverySetting(t *testing.T) {
+	t.Parallel()
+	shown := described(t, "ORDERS_UNLIMITED_ROLES=admin,system")
+	var names []string
+	for _, setting := range shown {
+		name, _, _ := strings.Cut(setting, "=")
+		names = append(names, name)
+	}
+	if !slices.Equal(names, variables()) {
+		t.Errorf("the settings are %v\nwant %v", names, variables())
+	}
+	for _, want := range []string{
+		"ORDERS_ADDR=127.0.0.1:8080", "ORDERS_JWT_TYPES=JWT,at+jwt", "ORDERS_UNLIMITED_ROLES=admin,system", "ORDERS_IN_FLIGHT=64",
+		"ORDERS_JWT_MAX_LIFETIME=24h0m0s", "ORDERS_STRIPE_KEY=", "ORDERS_NATS_URL=", "ORDERS_LOG_LEVEL=info",
+		"ORDERS_DATABASE_URL=postgres://xxxxx@db/orders?sslmode=verify-full", "ORDERS_JWKS_URL=https://issuer.example/keys",
+	} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("%s is missing in\n%s", want, strings.Join(shown, "\n"))
+		}
+	}
+}
+
+// People paste what they see into tickets.
+func TestDescribe_HidesSecrets(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"ORDERS_DATABASE_URL=postgres://orders:hunter2@db/orders?sslmode=verify-full": "postgres://xxxxx@db/orders?sslmode=verify-full",
+		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/pg&password=hunter2":        "postgres:///orders",
+		"ORDERS_DATABASE_URL=postgres://127.0.0.1/orders?options=-c%20x.y=hunter2":    "postgres://127.0.0.1/orders",
+		"ORDERS_NATS_URL=nats://hunter2@127.0.0.1":                                    "nats://xxxxx@127.0.0.1",
+		"ORDERS_NATS_URL=tls://orders:hunter2@broker:4222":                            "tls://xxxxx@broker:4222",
+		"ORDERS_JWKS_URL=https://orders:hunter2@issuer.example/keys":                  "https://xxxxx@issuer.example/keys",
+	} {
+		name, _, _ := strings.Cut(setting, "=")
+		shown := described(t, setting)
+		if !slices.Contains(shown, name+"="+want) || strings.Contains(strings.Join(shown, "\n"), "hunter2") {
+			t.Errorf("%s is shown in\n%s\nwant %s", setting, strings.Join(shown, "\n"), want)
+		}
+	}
+	shown := described(t, "ORDERS_STRIPE_KEY=sk_hunter2", "ORDERS_STRIPE_WEBHOOK_SECRET=whsec_hunter2")
+	for _, want := range []string{"ORDERS_STRIPE_KEY=xxxxx", "ORDERS_STRIPE_WEBHOOK_SECRET=xxxxx"} {
+		if !slices.Contains(shown, want) {
+			t.Errorf("%s is missing in\n%s", want, strings.Join(shown, "\n"))
+		}
+	}
+}
