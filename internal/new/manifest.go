@@ -153,6 +153,8 @@ var edits = []edit{
 	{"sqlc.yaml", `(?s)          - column: payment\.uuid.*?(          - db_type: timestamptz)`, "$1"},
 	{"internal/adapters/in/http/params.go", `\tskuPattern .*\n`, ""},
 	{"internal/adapters/in/http/instance.go", `"\{order_id\}": `, `"{entry_id}":`},
+	{"internal/adapters/in/http/subjects.go", `"/orders/", "order_id"`, `"/entries/", "entry_id"`},
+	{"internal/adapters/in/http/subjects.go", `There are three at most: a refund, its payment and\n// their order.`, "There are three at most."},
 	{"internal/adapters/in/http/instance.go", `\t"\{(sku|customer_id)\}": .*\n`, ""},
 	// the tests
 	{"cmd/orders/migrate_test.go", `'ledger_entry'`, "'audit_log'"},

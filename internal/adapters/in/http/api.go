@@ -163,6 +163,7 @@ func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
+	entryOf(ctx).about.add(done.about)
 	return done.encode()
 }
 

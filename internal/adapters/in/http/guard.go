@@ -68,9 +68,10 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 func (g guard) protect(rt route, req *request, call useCase) (*response, error) {
 	entry := entryOf(req.http.Context())
 	entry.key = req.key
+	var about subjects
 	repeated, newKey := false, sync.OnceValue(req.admission.takeKey)
 	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
-		repeated, entry.code = false, "" // of an earlier run that was rolled back
+		repeated, about, entry.code = false, subjects{}, "" // of an earlier run that was rolled back
 		if err := newKey(); err != nil {
 			return idempotency.Result{}, err
 		}
@@ -78,13 +79,15 @@ func (g guard) protect(rt route, req *request, call useCase) (*response, error) 
 		if err != nil {
 			return g.storeRefusal(req, err)
 		}
-		repeated = done.repeated
+		repeated, about = done.repeated, done.about
 		return g.storeSuccess(done)
 	})
 	if err != nil {
 		return nil, err
 	}
 	entry.outcome = outcomeOf(replayed || repeated)
+	entry.about.add(about)
+	entry.about.add(subjectOfLocation(record.Location))
 	return responseOf(record, replayed, entry.outcome), nil
 }
 

@@ -31,6 +31,7 @@ type logEntry struct {
 	guarded   bool
 	pattern   string
 	principal string
+	about     subjects
 	key       string
 	outcome   string
 	code      string
@@ -77,22 +78,31 @@ func requestID(r *http.Request) string {
 }
 
 func (l requestLog) write(e *logEntry, method string, status int, took time.Duration) {
-	level := zerolog.InfoLevel
-	if status >= http.StatusInternalServerError || e.cause != nil {
-		level = zerolog.ErrorLevel
-	}
-	event := l.WithLevel(level).
+	event := l.WithLevel(e.level(status)).
 		Str("request_id", e.requestID).Str("remote_addr", e.remote).
 		Str("method", loggedMethod(method)).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
 	optional(event, "principal", loggedPrincipal(e.principal))
+	e.about.log(event)
 	optional(event, "code", e.code)
 	optional(event, "idempotency", e.outcome)
 	if e.key != "" {
 		event.Str("key_sha256", shortHash(e.key))
 	}
 	optional(event, "stack", panics.StackOf(e.cause))
-	event.AnErr("cause", e.cause).Msg("request")
+	event.AnErr(zerolog.ErrorFieldName, e.cause).Msg("request")
+}
+
+// level returns the level of the event. Probes ask all the time, so that those which
+// succeed matter only to whoever debugs.
+func (e *logEntry) level(status int) zerolog.Level {
+	switch {
+	case status >= http.StatusInternalServerError || e.cause != nil:
+		return zerolog.ErrorLevel
+	case strings.HasPrefix(e.pattern, "/health/"):
+		return zerolog.DebugLevel
+	}
+	return zerolog.InfoLevel
 }
 
 // loggedMethod returns a method of HTTP as it is. Any other word may be a secret.

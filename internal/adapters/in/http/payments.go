@@ -25,7 +25,7 @@ func (a *api) confirmPayment(ctx context.Context, actor core.Actor, cmd payment.
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, body: paymentOut(p), repeated: repeated}, nil
+	return &success{status: http.StatusOK, body: paymentOut(p), about: aboutPayment(p), repeated: repeated}, nil
 }
 
 func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
@@ -51,7 +51,7 @@ func (a *api) refundPayment(ctx context.Context, actor core.Actor, cmd payment.R
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, body: refundOut(refund), repeated: repeated}, nil
+	return &success{status: http.StatusOK, body: refundOut(refund), about: aboutRefund(refund), repeated: repeated}, nil
 }
 
 func (a *api) listPayments(ctx context.Context, actor core.Actor, orderID int64) (*success, error) {
@@ -67,7 +67,7 @@ func (a *api) getPayment(ctx context.Context, actor core.Actor, id int64) (*succ
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, body: paymentOut(p)}, nil
+	return &success{status: http.StatusOK, body: paymentOut(p), about: aboutPayment(p)}, nil
 }
 
 func (a *api) getRefund(ctx context.Context, actor core.Actor, id int64) (*success, error) {
@@ -75,7 +75,15 @@ func (a *api) getRefund(ctx context.Context, actor core.Actor, id int64) (*succe
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, body: refundOut(r)}, nil
+	return &success{status: http.StatusOK, body: refundOut(r), about: aboutRefund(r)}, nil
+}
+
+func aboutPayment(p *payment.Payment) subjects {
+	return subjects{{"order_id", p.OrderID}, {"payment_id", p.ID}}
+}
+
+func aboutRefund(r *payment.Refund) subjects {
+	return subjects{{"order_id", r.OrderID}, {"payment_id", r.PaymentID}, {"refund_id", r.ID}}
 }
 
 func paymentOut(p *payment.Payment) wire.Payment {

@@ -41,14 +41,14 @@ func TestPanic_IsLoggedAndHiddenFromTheClient(t *testing.T) {
 		Level     string
 		RequestID string `json:"request_id"`
 		Route     string
-		Cause     string
+		Error     string
 		Stack     string
 	}
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 		t.Fatalf("%v in the log, want one line: %s", err, &log)
 	}
 	if line.Level != "error" || line.RequestID != "request-1" || line.Route != "/health/ready" ||
-		line.Cause != "panic: no connection is left" || !strings.Contains(line.Stack, "recover_test.go") {
+		line.Error != "panic: no connection is left" || !strings.Contains(line.Stack, "recover_test.go") {
 		t.Errorf("the line is %+v", line)
 	}
 }

@@ -16,6 +16,8 @@ type success struct {
 	body any
 	// header holds all other headers of an unguarded operation.
 	header http.Header
+	// about is what the result belongs to, besides what path and location name.
+	about subjects
 	// repeated reports that the operation had taken effect before (the second line of
 	// defence found it), so that this request had no effect of its own.
 	repeated bool

@@ -66,10 +66,11 @@ func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	return r
 }
 
-// named puts the pattern of a route into the log.
+// named puts the pattern of a route, and what the path names, into the log.
 func named(pattern string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		entryOf(r.Context()).pattern = pattern
+		entry := entryOf(r.Context())
+		entry.pattern, entry.about = pattern, subjectsOfPath(r)
 		next(w, r)
 	}
 }
