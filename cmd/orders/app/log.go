@@ -3,10 +3,8 @@ package app
 import (
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
@@ -30,8 +28,7 @@ func init() {
 // names. A line about an error that was a panic has its stack.
 func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "console" {
-		file, _ := out.(*os.File)
-		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd())}
+		out = newConsole(out, isTerminal(out))
 	}
 	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Stack().Logger()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -91,5 +92,32 @@ func TestNewLog_AddsTheStackOfAPanic(t *testing.T) {
 	}
 	if stack, _ := lines[1]["stack"].(string); !strings.Contains(stack, "log_test.go") || lines[1]["error"] != "panic: a bug" {
 		t.Errorf("the line of the panic is %v", lines[1])
+	}
+}
+
+func TestConsole_BeginsWithTheStatusAndEndsWithTheRequestID(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		colored    bool
+		line, want string
+	}{
+		{false, `"level":"info","request_id":"R1","method":"POST","route":"/orders","status":201,"duration_ms":3.14,"order_id":17,"message":"request"`,
+			"18:03:46 201 POST /orders 3.1ms order_id=17 request_id=R1"},
+		{false, `"level":"info","request_id":"R2","method":"GET","route":"","status":404,"duration_ms":12,"code":"not_found","message":"request"`,
+			"18:03:46 404 GET (no route) 12.0ms code=not_found request_id=R2"},
+		{false, `"level":"warn","error":"broken","message":"outbox publish failed"`, "18:03:46 WRN outbox publish failed error=broken"},
+		{true, `"method":"GET","route":"/orders","status":200,"duration_ms":1`, "\x1b[90m18:03:46\x1b[0m \x1b[32m200\x1b[0m GET /orders 1.0ms"},
+		{true, `"method":"GET","route":"/orders","status":409,"duration_ms":1`, "\x1b[90m18:03:46\x1b[0m \x1b[33m409\x1b[0m GET /orders 1.0ms"},
+		{true, `"method":"GET","route":"/orders","status":503,"duration_ms":1`, "\x1b[90m18:03:46\x1b[0m \x1b[31m503\x1b[0m GET /orders 1.0ms"},
+	} {
+		var out bytes.Buffer
+		w := newConsole(&out, c.colored)
+		w.TimeLocation = time.UTC
+		if _, err := io.WriteString(w, `{"time":"2026-11-22T18:03:46.05Z",`+c.line+"}"); err != nil {
+			t.Error(err)
+		}
+		if got := strings.TrimSuffix(out.String(), "\n"); got != c.want {
+			t.Errorf("the line is %q\nwant        %q", got, c.want)
+		}
 	}
 }
