@@ -42,7 +42,7 @@ func serve(ctx context.Context, args, environ []string, out io.Writer) error {
 		return err
 	}
 	defer a.Close()
-	log.Info().Str("addr", cfg.Addr).Str("admin_addr", cfg.AdminAddr).Msg("serving")
+	a.LogStart(cfg)
 	return a.Run(ctx, ln, drainDelay)
 }
 

@@ -38,6 +38,8 @@ type App struct {
 	granted   string // the role that migrations grant privileges to
 	log       zerolog.Logger
 	draining  atomic.Bool
+	inFlight  atomic.Int64 // requests of the public listener
+	schema    uint         // version of the schema at the start
 }
 
 // New puts the service together. It fails if the schema is older than the binary.
@@ -94,6 +96,7 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	if err = checkSchema(state); err != nil {
 		return err
 	}
+	a.schema = state.SchemaVersion
 	if err = a.readyDB.RenewIncarnation(ctx); err != nil {
 		return err
 	}

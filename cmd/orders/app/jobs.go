@@ -33,11 +33,11 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 	}
 	list := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
-		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(run.orders.ReleaseExpiredReservations)},
+		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(run.orders.ReleaseExpiredReservations), Removes: true},
 		RestoreIntents:             jobs.BatchJob{Run: a.restoreIntents(log)},
-		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired},
-		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages},
-		CleanOutbox: jobs.BatchJob{Run: func(ctx context.Context, limit int) (int, error) {
+		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired, Removes: true},
+		CleanProcessedMessages:     jobs.BatchJob{Run: db.DeleteOldMessages, Removes: true},
+		CleanOutbox: jobs.BatchJob{Removes: true, Run: func(ctx context.Context, limit int) (int, error) {
 			return db.Outbox().DeletePublished(ctx, keepPublished, limit)
 		}},
 		Reconcile: jobs.BatchJob{Run: reconciliation.Step},

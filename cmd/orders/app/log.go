@@ -9,6 +9,7 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/panics"
+	"example.com/orders/internal/version"
 )
 
 // zerolog has one time format and one source of stacks for the whole process. Our times
@@ -39,4 +40,16 @@ func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 func SetDefaultLog(log zerolog.Logger) {
 	slog.SetDefault(slog.New(zerolog.NewSlogHandler(log)))
 	slog.SetLogLoggerLevel(slog.LevelWarn) // the package log has no levels, and is used for problems
+}
+
+// LogStart writes the line that says what runs, and with which settings.
+func (a *App) LogStart(cfg config.Config) {
+	build, settings := version.Get(), zerolog.Dict()
+	for _, setting := range config.Describe(cfg) {
+		if setting.Value != "" {
+			settings.Str(setting.Name, setting.Value)
+		}
+	}
+	a.log.Info().Str("version", build.Number).Str("revision", build.Revision).Str("go", build.Go).
+		Uint("schema_version", a.schema).Dict("settings", settings).Msg("serving")
 }

@@ -76,7 +76,7 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	wait := a.broker.start(background)
 	defer wait()
 	defer stop()
-	public, admin := server(a.handler, a.log), server(a.adminHandler(), a.log)
+	public, admin := server(a.counted(a.handler), a.log), server(a.adminHandler(), a.log)
 	failed := make(chan error, 2)
 	go func() { failed <- a.certs.serve(public, ln.Public) }()
 	go func() { failed <- admin.Serve(ln.Admin) }()
@@ -89,7 +89,32 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	return errors.Join(err, public.Shutdown(stopping), a.jobs.Stop(stopping), admin.Close())
+	return errors.Join(err, a.drain(stopping, public), admin.Close())
+}
+
+// drain waits until every accepted request is answered and every job has ended. When ctx
+// ends first, those that are left are cut off. The log has a line of it.
+func (a *App) drain(ctx context.Context, public *http.Server) error {
+	start, requests, running := time.Now(), a.inFlight.Load(), a.jobs.Running()
+	shutdownErr := public.Shutdown(ctx)
+	requestsCut := a.inFlight.Load()
+	jobsCut, jobsErr := a.jobs.Stop(ctx)
+	level := zerolog.InfoLevel
+	if requestsCut > 0 || jobsCut > 0 {
+		level = zerolog.WarnLevel
+	}
+	a.log.WithLevel(level).Int64("requests", requests).Int("jobs", running).Dur("duration_ms", time.Since(start)).
+		Int64("requests_cut_off", requestsCut).Int("jobs_cut_off", jobsCut).Msg("drained")
+	return errors.Join(shutdownErr, jobsErr)
+}
+
+// counted counts the requests in flight.
+func (a *App) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.inFlight.Add(1)
+		defer a.inFlight.Add(-1)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // server returns a server with the limits that net/http leaves open, so that slow and

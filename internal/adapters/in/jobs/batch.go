@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/rs/zerolog"
 )
 
 // batchSize is how many rows one call of a [BatchJob] handles.
@@ -18,6 +19,9 @@ type BatchJob struct {
 	// Run handles at most limit rows and returns how many it found. It finds all that it
 	// was asked for also when some of them fail, so that the run goes on behind them.
 	Run func(ctx context.Context, limit int) (int, error)
+	// Removes reports that Run deletes or changes the rows that it finds. Each run that has
+	// done so writes one line with their number.
+	Removes bool
 	// Every replaces the default period of the job.
 	Every time.Duration
 }
@@ -88,7 +92,11 @@ func addBatchJob[A river.JobArgs](s *schedule, args A, job BatchJob, p pace) {
 	if job.Run == nil {
 		return
 	}
-	river.AddWorker(s.workers, &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping})
+	worker := &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping, log: zerolog.Nop()}
+	if job.Removes {
+		worker.log = s.log
+	}
+	river.AddWorker(s.workers, worker)
 	s.every(cmp.Or(job.Every, p.period), p.queue, args)
 }
 
@@ -99,6 +107,7 @@ type batchWorker[A river.JobArgs] struct {
 
 	run      func(ctx context.Context, limit int) (int, error)
 	stopping <-chan struct{}
+	log      zerolog.Logger
 }
 
 // Timeout returns when a run is cancelled.
@@ -109,16 +118,28 @@ func (w *batchWorker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout
 // process stops, it finishes its batch.
 func (w *batchWorker[A]) Work(ctx context.Context, _ *river.Job[A]) error {
 	var failed error
+	removed := 0
+	defer func() { w.logRemoved(removed) }()
 	for end := time.Now().Add(w.maxRun); w.goesOn(ctx, end); {
 		start := time.Now()
 		n, err := w.run(ctx, batchSize)
 		failed = errors.Join(failed, err)
+		if err == nil {
+			removed += n
+		}
 		if n < batchSize {
 			return failed
 		}
 		w.pause(ctx, min(time.Duration(w.pauseFactor)*time.Since(start), time.Until(end)))
 	}
 	return errors.Join(failed, ctx.Err())
+}
+
+func (w *batchWorker[A]) logRemoved(rows int) {
+	if rows > 0 {
+		var args A
+		w.log.Info().Str("job", args.Kind()).Int("rows", rows).Msg("rows removed")
+	}
 }
 
 func (w *batchWorker[A]) goesOn(ctx context.Context, end time.Time) bool {

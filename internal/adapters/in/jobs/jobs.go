@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -111,11 +112,12 @@ type Runner struct {
 	migrator *rivermigrate.Migrator[pgx.Tx]
 	// stopBatches lets batch jobs end after the batch that they are at.
 	stopBatches func()
+	running     *atomic.Int64
 }
 
 // New returns a runner of the jobs in cfg. Nothing runs yet.
 func New(cfg Config) (*Runner, error) {
-	stopping := make(chan struct{})
+	stopping, running := make(chan struct{}), new(atomic.Int64)
 	schedule := newSchedule(cfg, stopping)
 	driver := riverpgxv5.New(cfg.Pool)
 	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{
@@ -124,14 +126,14 @@ func New(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure the jobs: %w", err)
 	}
-	client, err := river.NewClient(driver, clientConfig(cfg, schedule))
+	client, err := river.NewClient(driver, clientConfig(cfg, schedule, running))
 	if err != nil {
 		return nil, fmt.Errorf("configure the jobs: %w", err)
 	}
-	return &Runner{client, migrator, sync.OnceFunc(func() { close(stopping) })}, nil
+	return &Runner{client, migrator, sync.OnceFunc(func() { close(stopping) }), running}, nil
 }
 
-func clientConfig(cfg Config, schedule *schedule) *river.Config {
+func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.Config {
 	return &river.Config{
 		Schema:                      cfg.Schema,
 		Workers:                     schedule.workers,
@@ -143,8 +145,8 @@ func clientConfig(cfg Config, schedule *schedule) *river.Config {
 		PollOnly:                    cfg.PollOnly,
 		ReindexerIndexNames:         []string{}, // none: only the owner of an index may rebuild it
 		ErrorHandler:                errorLog{cfg.Log},
-		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(recoverPanic)},
-		Logger:                      slog.New(zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))),
+		Middleware:                  []rivertype.Middleware{count(running), river.WorkerMiddlewareFunc(recoverPanic)},
+		Logger:                      slog.New(errorNames{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))}),
 	}
 }
 
@@ -154,6 +156,7 @@ type schedule struct {
 	queues   map[string]river.QueueConfig
 	periodic []*river.PeriodicJob
 	stopping <-chan struct{}
+	log      zerolog.Logger
 }
 
 func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
@@ -165,6 +168,7 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 			intentsQueue:       {MaxWorkers: 1},
 		},
 		stopping: stopping,
+		log:      cfg.Log,
 	}
 	addBatchJob(s, releaseExpiredReservations{}, cfg.ReleaseExpiredReservations, prompt(reservationsQueue, 5*time.Second))
 	addBatchJob(s, restoreIntents{}, cfg.RestoreIntents, prompt(intentsQueue, time.Minute))
@@ -212,33 +216,32 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
+// Running returns how many jobs run.
+func (r *Runner) Running() int { return int(r.running.Load()) }
+
 // Stop starts no more jobs and waits for those that run. If ctx ends first, it cancels
-// them.
-func (r *Runner) Stop(ctx context.Context) error {
+// them, and returns how many these were.
+func (r *Runner) Stop(ctx context.Context) (cancelled int, err error) {
 	r.stopBatches()
 	if err := r.client.Stop(ctx); err == nil {
-		return nil
+		return 0, nil
 	}
+	cancelled = r.Running()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := r.client.StopAndCancel(ctx); err != nil {
-		return fmt.Errorf("stop the jobs: %w", err)
+		return cancelled, fmt.Errorf("stop the jobs: %w", err)
 	}
-	return nil
+	return cancelled, nil
 }
 
-// errorLog logs jobs that failed. River does so too, but below the level that we log.
-type errorLog struct{ log zerolog.Logger }
-
-// HandleError logs the error and leaves the job's next attempt to River.
-func (l errorLog) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
-	l.log.Error().Err(err).Str("job", job.Kind).Msg("job failed")
-	return nil
-}
-
-// HandlePanic is never called: recoverPanic has turned each panic into an error.
-func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *river.ErrorHandlerResult {
-	return nil
+// count counts the jobs that run.
+func count(running *atomic.Int64) rivertype.Middleware {
+	return river.WorkerMiddlewareFunc(func(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) error {
+		running.Add(1)
+		defer running.Add(-1)
+		return work(ctx)
+	})
 }
 
 // recoverPanic turns the panic of a job into an error. River would write the whole value

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,8 +76,8 @@ func newRunner(
 	log := &logBuffer{}
 	runner, err := jobs.New(jobs.Config{
 		Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.New(log),
-		ReleaseExpiredReservations: jobs.BatchJob{Run: releaseReservations.handle, Every: every},
-		CleanIdempotencyRecords:    jobs.BatchJob{Run: cleanRecords.handle, Every: every},
+		ReleaseExpiredReservations: jobs.BatchJob{Run: releaseReservations.handle, Every: every, Removes: true},
+		CleanIdempotencyRecords:    jobs.BatchJob{Run: cleanRecords.handle, Every: every, Removes: true},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func start(t *testing.T, runner *jobs.Runner) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testwait.Patience)
 		defer cancel()
-		if err := runner.Stop(ctx); err != nil {
+		if _, err := runner.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -278,7 +279,13 @@ func TestStop_WaitsForARunningJob(t *testing.T) {
 
 	stopped, waiting := make(chan error, 1), make(chan struct{})
 	ctx := &watchedContext{Context: context.WithoutCancel(t.Context()), watched: sync.OnceFunc(func() { close(waiting) })}
-	go func() { stopped <- runner.Stop(ctx) }()
+	go func() {
+		cut, err := runner.Stop(ctx)
+		if cut > 0 {
+			err = fmt.Errorf("%d jobs were cancelled", cut)
+		}
+		stopped <- err
+	}()
 	select {
 	case err := <-stopped:
 		t.Fatalf("Stop did not wait for the job: %v", err)
@@ -322,10 +329,16 @@ func TestStop_CancelsAJobWhenItsOwnTimeIsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-running
+	if n := runner.Running(); n != 1 {
+		t.Errorf("%d jobs run, want 1", n)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := runner.Stop(ctx); err != nil {
-		t.Error(err)
+	if cut, err := runner.Stop(ctx); cut != 1 || err != nil {
+		t.Errorf("Stop cancelled %d jobs and returned %v, want 1", cut, err)
+	}
+	if n := runner.Running(); n != 0 {
+		t.Errorf("%d jobs run after Stop", n)
 	}
 	if !cancelled.Load() {
 		t.Error("the job still runs after Stop")
@@ -359,7 +372,7 @@ func TestSchedule_ContinuesWhenAProcessDied(t *testing.T) {
 		t.Fatal(err)
 	}
 	testwait.Until(t, "the job has run", func() bool { return countJobs(t, pool, reservations, "completed") == 1 })
-	if err := dead.Stop(t.Context()); err != nil {
+	if _, err := dead.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := pool.Exec(t.Context(), `UPDATE river.river_job
@@ -411,7 +424,7 @@ func TestRunner_TakesOverTheScheduleOfAStoppedReplica(t *testing.T) {
 	testwait.Until(t, "the first replica runs the job", func() bool { return first.calls.Load() > 0 })
 	successor, _ := newRunner(t, pool, second, &batches{}, often)
 	start(t, successor)
-	if err := leader.Stop(t.Context()); err != nil {
+	if _, err := leader.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	calls, before := first.calls.Load(), second.calls.Load()

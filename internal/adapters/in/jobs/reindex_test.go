@@ -6,7 +6,7 @@ import "testing"
 // service does not own them.
 func TestClient_RebuildsNoIndexes(t *testing.T) {
 	t.Parallel()
-	cfg := clientConfig(Config{}, newSchedule(Config{}, nil)).WithDefaults()
+	cfg := clientConfig(Config{}, newSchedule(Config{}, nil), nil).WithDefaults()
 	if len(cfg.ReindexerIndexNames) > 0 {
 		t.Errorf("River would rebuild %v", cfg.ReindexerIndexNames)
 	}

@@ -41,7 +41,7 @@ func runJobs(t testing.TB, s *e2e.Service) (stop func()) {
 		stopped = true
 		ctx, cancel := context.WithTimeout(context.Background(), e2e.Patience)
 		defer cancel()
-		if err := runner.Stop(ctx); err != nil {
+		if _, err := runner.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/version"
 )
 
 // chattyIssuer serves a key set on connections that it keeps open, and goes on to talk on
@@ -93,4 +94,42 @@ func TestLog_HasOnlyLinesOfJSON(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 	}
 	wantLine(t, p, "too many open files")
+}
+
+// lineAbout returns the line of a process with a message. There must be one.
+func lineAbout(t testing.TB, p *e2e.Process, message string) map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for written := range strings.Lines(p.Log()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(written), &line); err != nil {
+			t.Fatalf("%v in the line %s", err, written)
+		}
+		if line["message"] == message {
+			found = append(found, line)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d lines say %q, want 1:\n%s", len(found), message, p.Log())
+	}
+	return found[0]
+}
+
+func TestLog_SaysWhatStartsWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_STRIPE_KEY=sk_hunter2", "ORDERS_STRIPE_WEBHOOK_SECRET=whsec_hunter2",
+		env.DatabaseSetting(t, "password", "hunter2"))
+	line := lineAbout(t, p, "serving")
+	newest := env.Count(t, `SELECT version FROM schema_migrations`)
+	if line["version"] != version.Number || line["revision"] == "" || line["schema_version"] != float64(newest) {
+		t.Errorf("the line is %v, want version %s and schema version %d", line, version.Number, newest)
+	}
+	settings, _ := line["settings"].(map[string]any)
+	if settings["ORDERS_STRIPE_KEY"] != "xxxxx" || settings["ORDERS_IDEMPOTENCY_TTL"] != "72h0m0s" {
+		t.Errorf("the settings are %v", settings)
+	}
+	if strings.Contains(p.Log(), "hunter2") {
+		t.Errorf("a secret is in the log: %s", p.Log())
+	}
 }

@@ -63,6 +63,9 @@ func TestService_AnswersAcceptedRequestsWhenStopped(t *testing.T) {
 		}
 	}
 	p.WantEnd(t, ended, 10*time.Second)
+	if line := lineAbout(t, p, "drained"); line["requests"].(float64) < blocked || line["requests_cut_off"] != 0.0 {
+		t.Errorf("the line is %v, want %d requests and none cut off", line, blocked)
+	}
 	if l.Broken.Load()+l.Unsent.Load() > 0 {
 		t.Errorf("%d requests got no response, %d were not accepted", l.Broken.Load(), l.Unsent.Load())
 	}

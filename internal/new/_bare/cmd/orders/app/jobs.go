@@ -22,9 +22,9 @@ func (a *App) jobsConfig(cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
 	return jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
-		CleanIdempotencyRecords: jobs.BatchJob{Run: db.Keys().DeleteExpired},
-		CleanProcessedMessages:  jobs.BatchJob{Run: db.DeleteOldMessages},
-		CleanOutbox: jobs.BatchJob{Run: func(ctx context.Context, limit int) (int, error) {
+		CleanIdempotencyRecords: jobs.BatchJob{Run: db.Keys().DeleteExpired, Removes: true},
+		CleanProcessedMessages:  jobs.BatchJob{Run: db.DeleteOldMessages, Removes: true},
+		CleanOutbox: jobs.BatchJob{Removes: true, Run: func(ctx context.Context, limit int) (int, error) {
 			return db.Outbox().DeletePublished(ctx, keepPublished, limit)
 		}},
 	}

@@ -1,0 +1,90 @@
+package app
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/adapters/in/jobs"
+	"example.com/orders/migrations"
+)
+
+// newDraining returns an app without jobs, and its log.
+func newDraining(t *testing.T) (*App, *logBuffer) {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none") // connects to nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	runner, err := jobs.New(jobs.Config{Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logBuffer{}
+	return &App{jobs: runner, log: zerolog.New(log)}, log
+}
+
+// serveBlocked serves one request until release is closed.
+func serveBlocked(t *testing.T, a *App, release <-chan struct{}) *http.Server {
+	t.Helper()
+	arrived := make(chan struct{})
+	public := server(a.counted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+	})), zerolog.Nop())
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = public.Serve(ln) }()
+	go func() {
+		resp, err := http.Get("http://" + ln.Addr().String())
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-arrived
+	return public
+}
+
+func TestDrain_LogsWhatWasDrained(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		patience time.Duration
+		level    string
+		cut      float64
+	}{
+		"all ended": {time.Minute, "info", 0}, "one was cut off": {0, "warn", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, log := newDraining(t)
+			release := make(chan struct{})
+			public := serveBlocked(t, a, release)
+			public.RegisterOnShutdown(func() {
+				if c.cut == 0 {
+					close(release)
+				}
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
+			defer cancel()
+			if err := a.drain(ctx, public); (err != nil) != (c.cut > 0) {
+				t.Errorf("drain returned %v", err)
+			}
+			if c.cut > 0 {
+				close(release)
+			}
+			line := log.lines(t)[0]
+			if line["message"] != "drained" || line["level"] != c.level || line["requests"] != 1.0 || line["requests_cut_off"] != c.cut ||
+				line["jobs"] != 0.0 || line["jobs_cut_off"] != 0.0 || line["duration_ms"] == nil {
+				t.Errorf("the line is %v", line)
+			}
+		})
+	}
+}
