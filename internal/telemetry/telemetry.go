@@ -1,5 +1,5 @@
 // Package telemetry holds the metrics of the process. No metric has a label with a key,
-// a subject or an id.
+// a subject, an id or a path: each label has few values, and they are known.
 package telemetry
 
 import (
@@ -8,48 +8,53 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/version"
 )
 
 // Metrics are the metrics of a process.
 type Metrics struct {
 	registry *prometheus.Registry
-	webhooks prometheus.Counter
-	limited  *prometheus.CounterVec
-	groups   groups
 	log      zerolog.Logger
+
+	requests
+	cards
+	groups
 }
 
-// New returns the metrics of the Go runtime, of the process, of limits, of webhooks and of
-// groups of commands.
+// New returns the metrics of what the process does, of the Go runtime and of the build.
 func New(log zerolog.Logger) *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		webhooks: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "orders_webhooks_rejected_total",
-			Help: "Signed webhooks that were not applied: they cannot be read, or differ from our payment. Should be 0.",
-		}),
-		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "orders_limited_requests_total",
-			Help: "Requests that were refused with 429, by the limit that their principal exceeded.",
-		}, []string{"limit"}),
-		groups: newGroups(),
-		log:    log,
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	create := promauto.With(registry)
+	build := version.Get()
+	create.NewGauge(prometheus.GaugeOpts{
+		Name: "orders_build_info", Help: "1, with the version of the build.",
+		ConstLabels: prometheus.Labels{"version": build.Number, "revision": build.Revision, "go": build.Go},
+	}).Set(1)
+	return &Metrics{
+		registry: registry, log: log,
+		requests: newRequests(create),
+		cards:    newCards(create),
+		groups:   newGroups(create),
 	}
-	for _, limit := range []string{"requests", "keys", "in_flight"} {
-		m.limited.WithLabelValues(limit) // 0 before the first refusal
-	}
-	m.registry.MustRegister(m.webhooks, m.limited, m.groups.sizes, m.groups.split, m.groups.queued, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
 }
 
-// WebhookRejected counts a webhook that is signed and was not applied.
-func (m *Metrics) WebhookRejected() { m.webhooks.Inc() }
+// gauge adds a metric that is read when Prometheus asks.
+func (m *Metrics) gauge(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
 
-// RequestLimited counts a request that a limit refused.
-func (m *Metrics) RequestLimited(limit string) { m.limited.WithLabelValues(limit).Inc() }
+// number returns 1 for true and 0 for false.
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
 
 // Database adds the metrics of the database, which read reads.
 func (m *Metrics) Database(read ReadDatabase) {

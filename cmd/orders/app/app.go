@@ -139,8 +139,9 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
 		Limits:    a.limits,
-		Webhook:   webhook, WebhookRejected: a.metrics.WebhookRejected,
-		Ready: a.ready, Version: version.Number,
+		Webhook:   webhook, WebhookEnded: a.metrics.WebhookEnded,
+		Observe: a.metrics,
+		Ready:   a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
 		},

@@ -25,33 +25,52 @@ type ProviderEventID struct {
 // would not be readable if the provider sent it again.
 var ErrUnreadableEvent = errors.New("unreadable provider event")
 
+// EventOutcome is what became of a provider event.
+type EventOutcome string
+
+// The outcomes of provider events.
+const (
+	EventApplied EventOutcome = "applied"
+	// EventDuplicate: the event was applied before.
+	EventDuplicate EventOutcome = "duplicate"
+	// EventIgnored: the event concerns nothing that this database knows.
+	EventIgnored EventOutcome = "ignored"
+	// EventRejected: the event differs from our payment or refund.
+	EventRejected EventOutcome = "rejected"
+)
+
 // ApplyProviderEvent applies a provider event, once for each event id. Events and
 // answers to our own requests may arrive in any order. Events about payments that this
 // database does not know are ignored.
 //
-// An event that differs from our payment or refund is returned and not applied. What is
-// undecided is then decided by asking the provider.
-func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (*Mismatch, error) {
+// An event that differs from our payment or refund is not applied, and the mismatch is
+// returned. What is undecided is then decided by asking the provider.
+func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (EventOutcome, *Mismatch, error) {
 	if event.Result.Payment == "" {
-		return nil, nil
+		return EventIgnored, nil, nil
 	}
 	if !plainID.MatchString(event.EventID.ID) {
-		return &Mismatch{Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters"}, nil
+		return EventRejected, &Mismatch{Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters"}, nil
 	}
+	outcome := EventApplied
 	var mismatch *Mismatch
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		mismatch = nil
+		outcome, mismatch = EventApplied, nil
 		first, err := tx.Inbox.FirstTime(ctx, event.EventID.Source, event.EventID.ID)
 		if err != nil || !first {
+			outcome = EventDuplicate
 			return err
 		}
 		mismatch, err = tx.applyEvent(ctx, event.Result)
 		return err
 	})
-	if errors.Is(err, core.ErrNotFound) {
-		return nil, nil
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return EventIgnored, nil, nil
+	case mismatch != nil:
+		outcome = EventRejected
 	}
-	return mismatch, err
+	return outcome, mismatch, err
 }
 
 // applyEvent applies a result to the payment or the refund that it names. If it differs,

@@ -160,7 +160,7 @@ var (
 	// LiveHeap is the size of the heap in bytes, after a collection.
 	LiveHeap = Figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
 	// RejectedWebhooks is the number of signed webhooks that were not applied.
-	RejectedWebhooks = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_webhooks_rejected_total ([0-9]+)`)}
+	RejectedWebhooks = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_webhooks_total\{outcome="rejected"\} ([0-9]+)`)}
 	// LimitedRequests is the number of requests beyond the limit of requests per minute.
 	LimitedRequests = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_limited_requests_total\{limit="requests"\} ([0-9]+)`)}
 	// commandGroups is the number of transactions for commands that had waited, and

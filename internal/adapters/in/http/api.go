@@ -41,11 +41,12 @@ type Config struct {
 	// nil where the role system needs none.
 	ClientCertificate func(conn *tls.ConnectionState) bool
 	Limits            *Limits
+	// Observe observes the requests; nil for nobody.
+	Observe Observer
 	// Webhook is nil where card payments are not enabled.
 	Webhook ParseWebhook
-	// WebhookRejected counts a webhook that is signed and was not applied, because it
-	// cannot be read or differs from our payment.
-	WebhookRejected func()
+	// WebhookEnded is called with what became of a webhook.
+	WebhookEnded func(outcome string)
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
 	// Version is what the liveness check reports.
@@ -72,7 +73,13 @@ func newHandler(cfg Config, contract *contract) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs, log: requestLog{cfg.Log}}
+	if cfg.Observe == nil {
+		cfg.Observe = unobserved{}
+	}
+	a := &api{
+		Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs,
+		log: requestLog{cfg.Log, cfg.Observe},
+	}
 	routes, public := a.routes(), a.publicRoutes()
 	if err := checkRoutes(contract, routes, public); err != nil {
 		return nil, err

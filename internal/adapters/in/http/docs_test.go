@@ -23,7 +23,7 @@ func newPublicAPI(t *testing.T) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &api{Config: Config{Version: "1.2.3"}, docs: docs, log: requestLog{zerolog.Nop()}}
+	a := &api{Config: Config{Version: "1.2.3"}, docs: docs, log: requestLog{zerolog.Nop(), unobserved{}}}
 	return a.router(nil, a.publicRoutes())
 }
 

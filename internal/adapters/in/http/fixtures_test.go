@@ -71,7 +71,7 @@ func newTestAPI(t *testing.T, store idempotency.LookupStore) *api {
 	return &api{
 		contract: testContract(t),
 		guard:    newGuard(store, GuardConfig{TTL: 72 * time.Hour, RefusalTTL: 6 * time.Hour}),
-		log:      requestLog{zerolog.Nop()},
+		log:      requestLog{zerolog.Nop(), unobserved{}},
 		Config:   Config{Limits: newTestLimits(t, LimitsConfig{})},
 	}
 }

@@ -46,7 +46,7 @@ type GuardConfig struct {
 }
 
 func newGuard(keys idempotency.LookupStore, cfg GuardConfig) guard {
-	engine := idempotency.Guard{Store: keys, Wait: cfg.Wait, Timeout: commandTimeout}
+	engine := idempotency.Guard{Store: timedStore{keys}, Wait: cfg.Wait, Timeout: commandTimeout}
 	return guard{Guard: engine, keys: keys, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
 }
 
@@ -88,6 +88,9 @@ func (g guard) protect(rt route, req *request, call useCase) (*response, error) 
 	entry.outcome = outcomeOf(replayed || repeated)
 	entry.about.add(about)
 	entry.about.add(subjectOfLocation(record.Location))
+	if replayed {
+		entry.replayOf = record.CreatedAt
+	}
 	return responseOf(record, replayed, entry.outcome), nil
 }
 

@@ -18,8 +18,12 @@ import (
 )
 
 // requestLog writes one event per request. Its fields are listed here and nothing else
-// is logged: no token, no plain key, no body, no query (AUTH-16).
-type requestLog struct{ zerolog.Logger }
+// is logged: no token, no plain key, no body, no query (AUTH-16). It reports each request
+// to the observer, too.
+type requestLog struct {
+	zerolog.Logger
+	observe Observer
+}
 
 // logEntry collects the fields of the event while a request is served.
 type logEntry struct {
@@ -36,6 +40,12 @@ type logEntry struct {
 	outcome   string
 	code      string
 	cause     error
+
+	// waitsSince is when another request had the key, and waited how long that lasted.
+	waitsSince time.Time
+	waited     time.Duration
+	// replayOf is when the record was stored that was replayed.
+	replayOf time.Time
 }
 
 type logKey struct{}
@@ -52,11 +62,14 @@ var plainRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func (l requestLog) request(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
+		l.observe.RequestBegan()
 		entry := &logEntry{requestID: requestID(r), remote: hostOf(r.RemoteAddr)}
 		w.Header().Set("X-Request-Id", entry.requestID)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), logKey{}, entry)))
-		l.write(entry, r.Method, ww.Status(), time.Since(start))
+		took := time.Since(start)
+		entry.report(l.observe, r.Method, ww.Status(), took)
+		l.write(entry, r.Method, ww.Status(), took)
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 func logged(t *testing.T, method, requestID, remote string) map[string]any {
 	t.Helper()
 	var log bytes.Buffer
-	a := &api{log: requestLog{zerolog.New(&log)}}
+	a := &api{log: requestLog{zerolog.New(&log), unobserved{}}}
 	r := httptest.NewRequest("GET", "/anna@example.com?access_token=secret", nil)
 	r.Method, r.RemoteAddr = method, remote
 	r.Header.Set("X-Request-Id", requestID)
@@ -75,7 +75,7 @@ func TestLog_NamesWhatTheRequestWasAbout(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		a := newTestAPI(t, nil)
-		a.log = requestLog{zerolog.New(&log)}
+		a.log = requestLog{zerolog.New(&log), unobserved{}}
 		a.Tokens = new(Verifier) // the request has no token
 		a.router(a.routes(), nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
 		named := regexp.MustCompile(`"[a-z]+_id":[0-9]+`).FindString(log.String())
@@ -110,7 +110,7 @@ func TestLog_HasProbesThatSucceedAtDebug(t *testing.T) {
 		{"/openapi.yaml", nil, "info"},
 	} {
 		var log bytes.Buffer
-		a := &api{log: requestLog{zerolog.New(&log)}, Config: Config{Ready: func(context.Context) error { return c.ready }}}
+		a := &api{log: requestLog{zerolog.New(&log), unobserved{}}, Config: Config{Ready: func(context.Context) error { return c.ready }}}
 		a.router(nil, a.publicRoutes()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", c.path, nil))
 		if !strings.Contains(log.String(), `"level":"`+c.want+`"`) {
 			t.Errorf("%s, %v: the line is not at %s: %s", c.path, c.ready, c.want, &log)
@@ -121,7 +121,7 @@ func TestLog_HasProbesThatSucceedAtDebug(t *testing.T) {
 // Every line names an error as zerolog does.
 func TestLog_NamesErrorsAsAllLinesDo(t *testing.T) {
 	var log bytes.Buffer
-	a := &api{log: requestLog{zerolog.New(&log)}, Config: Config{Ready: func(context.Context) error { return errors.New("no database") }}}
+	a := &api{log: requestLog{zerolog.New(&log), unobserved{}}, Config: Config{Ready: func(context.Context) error { return errors.New("no database") }}}
 	a.router(nil, a.publicRoutes()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/health/ready", nil))
 	var line map[string]any
 	if err := json.Unmarshal(log.Bytes(), &line); err != nil {

@@ -22,40 +22,52 @@ type ParseWebhook func(payload []byte, signature string) (payment.ProviderEvent,
 // Stripe sends an event for three days until it gets 200, so an event that nobody can
 // take is acknowledged, too: it is logged as an error and counted.
 func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*response, error) {
+	if a.Webhook == nil {
+		return nil, newProblem(wire.ProblemCodeNotFound, "card payments are not enabled")
+	}
+	outcome := webhookUnsigned
 	event, err := a.decodeWebhook(w, r)
 	if err == nil {
-		err = a.applyProviderEvent(r.Context(), event)
+		outcome, err = a.applyProviderEvent(r.Context(), event)
 	}
 	if errors.Is(err, payment.ErrUnreadableEvent) || errors.Is(err, errEventDiffers) {
 		entryOf(r.Context()).cause = err
-		a.WebhookRejected()
-		err = nil
+		outcome, err = payment.EventRejected, nil
 	}
+	a.WebhookEnded(string(outcome))
 	if err != nil {
 		return nil, err
 	}
 	return (&success{status: http.StatusOK, body: struct{}{}}).encode()
 }
 
+// The outcomes of webhooks besides those of the core.
+const (
+	// webhookUnsigned: no signature of ours over the whole body could be verified.
+	webhookUnsigned payment.EventOutcome = "unsigned"
+	// webhookFailed: the event was not applied, and the provider sends it again.
+	webhookFailed payment.EventOutcome = "failed"
+)
+
 // errEventDiffers is the error of an event that was not applied because it differs from
 // our payment or refund.
 var errEventDiffers = errors.New("the provider event differs")
 
-func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) error {
+func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) (payment.EventOutcome, error) {
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	mismatch, err := a.Payments.ApplyProviderEvent(ctx, event)
+	outcome, mismatch, err := a.Payments.ApplyProviderEvent(ctx, event)
 	if err == nil && mismatch != nil {
-		return fmt.Errorf("%w: %.80q: %s: %s", errEventDiffers, event.EventID.ID, mismatch.Resource, mismatch.Detail)
+		err = fmt.Errorf("%w: %.80q: %s: %s", errEventDiffers, event.EventID.ID, mismatch.Resource, mismatch.Detail)
 	}
-	return err
+	if err != nil {
+		outcome = webhookFailed
+	}
+	return outcome, err
 }
 
 func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.ProviderEvent, error) {
 	var none payment.ProviderEvent
-	if a.Webhook == nil {
-		return none, newProblem(wire.ProblemCodeNotFound, "card payments are not enabled")
-	}
 	payload, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxWebhook))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return none, newProblem(wire.ProblemCodeBodyTooLarge, "the body must not exceed 256 KiB")
