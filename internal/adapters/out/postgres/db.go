@@ -36,6 +36,8 @@ type Config struct {
 	Lanes int
 	// Observe observes how they share; nil for nobody.
 	Observe GroupObserver
+	// ObserveTransactions observes all transactions; nil for nobody.
+	ObserveTransactions TransactionObserver
 	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
 	RecentBytes uint64
 }
@@ -50,6 +52,8 @@ type DB struct {
 	share int
 	// begin holds the statements that begin a transaction.
 	begin []statement
+	// observe is never nil.
+	observe TransactionObserver
 
 	ids  [core.StockAdjustmentIDs + 1]idPool
 	keys *Keys
@@ -85,7 +89,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	alone := maxAlone(writers, cfg.Lanes)
 	db := &DB{
 		pool: pool, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
-		share: maxShare(alone), begin: begin,
+		share: maxShare(alone), begin: begin, observe: cfg.ObserveTransactions,
+	}
+	if db.observe == nil {
+		db.observe = ignored{}
 	}
 	db.keys = newKeys(db, cfg, recent)
 	return db, nil

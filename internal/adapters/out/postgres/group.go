@@ -116,6 +116,7 @@ func (k *Keys) together(members []*member) (failed bool) {
 	switch {
 	case err == nil || errors.Is(err, errNobodyWrote):
 		k.pace.record(time.Since(g.sent))
+		k.db.observe.RecordsStored(len(g.records))
 		k.settle(g)
 	case errors.Is(err, core.ErrOutcomeUnknown):
 		g.settleUnknown(err)
@@ -166,10 +167,14 @@ func (k *Keys) runGroup(g *group) error {
 	}
 	defer k.db.writers.Release(1)
 	run := func(ctx context.Context, t *tx) error { return k.run(ctx, t, g) }
+	runs := 1
 	err := k.db.transactOnce(ctx, k.db.pool.Acquire, run)
 	if errors.Is(err, errDeadConnection) {
+		runs++
+		k.db.observe.TransactionRestarted(deadConnection)
 		err = k.db.transactOnce(ctx, k.db.acquireAlive, run)
 	}
+	k.db.observe.TransactionEnded(runs)
 	return err
 }
 

@@ -138,6 +138,9 @@ func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Rec
 	if err == nil {
 		k.recent.put(rec, time.Until(expires), a.generation)
 	}
+	if err == nil && !replayed {
+		k.db.observe.RecordsStored(1)
+	}
 	return rec, replayed, err
 }
 

@@ -43,13 +43,6 @@ type GroupObserver interface {
 	CommandQueued(d time.Duration)
 }
 
-// ignored is the observer of a store that nobody observes.
-type ignored struct{}
-
-func (ignored) GroupRan(int)                {}
-func (ignored) GroupSplit()                 {}
-func (ignored) CommandQueued(time.Duration) {}
-
 // lane is the right to run one transaction until it is left.
 type lane struct {
 	*lanes

@@ -31,6 +31,7 @@ var singlePlanCases = map[string][]planCase{
 	"InsertRecord":         {{args: `'hot', 'new', '\x00', 'creditBalance', 201, '', '', '', now(), now()`, buffers: 40}},
 	"DeleteExpiredRecord":  {{args: "'hot', 'key-3'", rows: 1, buffers: 8}},
 	"AwaitReplication":     {{}},
+	"CountExpiredRecords":  {{args: "5", rows: 10, buffers: 20}, {args: "10000", rows: 5000, buffers: 2000}},
 	"DeleteExpiredRecords": {{args: "5", rows: 10, buffers: 50}, {args: "500", rows: 1000, buffers: 4000}},
 
 	// Products.
@@ -246,13 +247,22 @@ var singlePlanCases = map[string][]planCase{
 	"ReconciliationResult":   {{rows: 1, buffers: 5, scanned: 1}},
 
 	// Written by hand.
-	insertJobsName: {{args: `'settle_payment', '{1}'`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}'`, buffers: 200}},
+	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
+	measureTablesName: {{rows: 800, buffers: 200}},
+	insertJobsName:    {{args: `'settle_payment', '{1}'`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}'`, buffers: 200}},
 	"SELECT version, dirty, current_setting('transaction_read_only')::boolean": {{rows: 1, buffers: 3, scanned: 1}},
 }
 
 // allLocks is more than the locks that the tests of the cluster hold at any time: PostgreSQL
 // has no index of them.
 const allLocks = 5000
+
+// countJobsName and measureTablesName are the first lines of the statements that count jobs
+// and measure tables.
+const (
+	countJobsName     = "WITH states AS ("
+	measureTablesName = "SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), greatest(c.reltuples, 0)::float8"
+)
 
 // insertJobsName is the first line of the statement that inserts jobs.
 const insertJobsName = "INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states)"

@@ -148,10 +148,13 @@ func (db *DB) transactAlone(ctx context.Context, fn func(context.Context, *tx) e
 // all not a commit whose outcome is unknown.
 func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) error {
 	acquire := db.pool.Acquire
-	for run := 1; ; run++ {
+	run := 1
+	defer func() { db.observe.TransactionEnded(run) }()
+	for ; ; run++ {
 		err := db.transactOnce(ctx, acquire, fn)
 		switch {
 		case run == 1 && errors.Is(err, errDeadConnection):
+			db.observe.TransactionRestarted(deadConnection)
 			acquire = db.acquireAlive
 			continue
 		case !lostRace(err):
@@ -159,6 +162,7 @@ func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) e
 		case run == maxRuns:
 			return fmt.Errorf("%w: %d attempts: %w", core.ErrUnavailable, run, err)
 		}
+		db.observe.TransactionRestarted(races[stateOf(err)])
 		if err := pause(ctx, time.Duration(rand.Int64N(int64(run)*int64(5*time.Millisecond)))); err != nil {
 			return err
 		}

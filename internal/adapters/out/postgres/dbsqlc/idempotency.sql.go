@@ -58,6 +58,19 @@ func (q *Queries) BeginGroup(ctx context.Context, lockTimeout string) (BeginGrou
 	return i, err
 }
 
+const countExpiredRecords = `-- name: CountExpiredRecords :one
+SELECT count(*) FROM (
+    SELECT FROM idempotency_record r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT $1) expired
+`
+
+// Counts @max_records at most: many of them must not slow down whoever counts.
+func (q *Queries) CountExpiredRecords(ctx context.Context, maxRecords int32) (int64, error) {
+	row := q.db.QueryRow(ctx, countExpiredRecords, maxRecords)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const deleteExpiredRecord = `-- name: DeleteExpiredRecord :exec
 DELETE FROM idempotency_record WHERE scope = $1 AND key = $2 AND expires_at <= clock_timestamp()
 `

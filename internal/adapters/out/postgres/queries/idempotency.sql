@@ -74,3 +74,8 @@ INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, cont
 SELECT unnest(@scopes::text[]), unnest(@keys::text[]), unnest(@fingerprints::bytea[]), unnest(@operations::text[]),
        unnest(@statuses::smallint[]), unnest(@content_types::text[]), unnest(@locations::text[]), unnest(@bodies::bytea[]),
        @created_at, unnest(@expires_at::timestamptz[]);
+
+-- name: CountExpiredRecords :one
+-- Counts @max_records at most: many of them must not slow down whoever counts.
+SELECT count(*) FROM (
+    SELECT FROM idempotency_record r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT @max_records) expired;
