@@ -101,7 +101,7 @@ var privacyMutants = []mutant{
 	{
 		"the panic of a job stays out of its row",
 		"internal/adapters/in/jobs/jobs.go",
-		`Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(recoverPanic)},`, ``,
+		`river.WorkerMiddlewareFunc(recoverPanic),`, ``,
 		"./internal/adapters/in/jobs", "TestRunner_KeepsTheDataOfAPanicOutOfLogAndTable",
 	},
 	{

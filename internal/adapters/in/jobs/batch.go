@@ -65,6 +65,18 @@ func (cleanOutbox) Kind() string                { return "clean_outbox" }
 func (cleanProcessedMessages) Kind() string     { return "clean_processed_messages" }
 func (reconcile) Kind() string                  { return "reconcile" }
 
+// Kinds are the kinds of all jobs.
+var Kinds = []string{
+	releaseExpiredReservations{}.Kind(),
+	restoreIntents{}.Kind(),
+	cleanIdempotencyRecords{}.Kind(),
+	cleanOutbox{}.Kind(),
+	cleanProcessedMessages{}.Kind(),
+	reconcile{}.Kind(),
+	settlePayment{}.Kind(),
+	settleRefund{}.Kind(),
+}
+
 // pace is how a batch job is run.
 type pace struct {
 	queue  string

@@ -75,6 +75,8 @@ type Config struct {
 	// PollOnly makes River look for changes instead of listening for notifications: behind
 	// a pooler, LISTEN would stay on a connection that others use.
 	PollOnly bool
+	// Worked is called after each run of a job; nil for nobody.
+	Worked func(kind string, failed bool, took time.Duration)
 
 	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
 	// Each order is locked, so a second run finds its reservation released already.
@@ -145,8 +147,12 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 		PollOnly:                    cfg.PollOnly,
 		ReindexerIndexNames:         []string{}, // none: only the owner of an index may rebuild it
 		ErrorHandler:                errorLog{cfg.Log},
-		Middleware:                  []rivertype.Middleware{count(running), river.WorkerMiddlewareFunc(recoverPanic)},
-		Logger:                      slog.New(errorNames{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))}),
+		Middleware: []rivertype.Middleware{
+			count(running),
+			river.WorkerMiddlewareFunc(cfg.measure),
+			river.WorkerMiddlewareFunc(recoverPanic),
+		},
+		Logger: slog.New(errorNames{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))}),
 	}
 }
 
@@ -242,6 +248,16 @@ func count(running *atomic.Int64) rivertype.Middleware {
 		defer running.Add(-1)
 		return work(ctx)
 	})
+}
+
+// measure reports a run of a job.
+func (cfg Config) measure(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
+	start := time.Now()
+	err := work(ctx)
+	if cfg.Worked != nil {
+		cfg.Worked(job.Kind, err != nil, time.Since(start))
+	}
+	return err
 }
 
 // recoverPanic turns the panic of a job into an error. River would write the whole value
