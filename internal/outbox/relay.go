@@ -85,6 +85,10 @@ type Relay struct {
 	// LeaseTTL defaults to 15 s.
 	LeaseTTL time.Duration
 	Log      zerolog.Logger
+	// Published is called with the number of events that the broker has acknowledged, and
+	// Failed after an attempt to publish that failed; nil for nobody.
+	Published func(events int)
+	Failed    func()
 
 	holder     string // identifies this relay in the lease
 	leaseUntil time.Time
@@ -148,6 +152,9 @@ func (r *Relay) mark(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	if r.Published != nil {
+		r.Published(len(ids))
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
 	return r.Store.MarkPublished(ctx, ids)
@@ -164,6 +171,9 @@ func (r *Relay) release(ctx context.Context) {
 func (r *Relay) logFailure(ctx context.Context, err error, attempt int) {
 	if ctx.Err() != nil {
 		return // the relay is stopping, and that is why the call failed
+	}
+	if r.Failed != nil {
+		r.Failed()
 	}
 	r.Log.Warn().Err(err).Int("attempt", attempt).Msg("outbox publish failed")
 }

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 
 	"example.com/orders/internal/core"
 )
@@ -16,7 +17,11 @@ type Restock struct {
 	MessageID string
 }
 
-// Restock adds units to the stock of a product, once for each message (R-DIST-IDEM-1).
+// ErrRestockedBefore means that a message has been processed before, and nothing was added.
+var ErrRestockedBefore = errors.New("the message has been processed before")
+
+// Restock adds units to the stock of a product, once for each message (R-DIST-IDEM-1); a
+// message that was processed before is [ErrRestockedBefore].
 // Refusals: not_found; validation_failed for a quantity that is not positive, or more
 // units than a product may have. A refused message is not recorded: the sender has to
 // correct it.
@@ -24,8 +29,9 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 	if cmd.Quantity < 1 {
 		return core.InvalidField("/quantity", "must be greater than zero")
 	}
-	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		first, err := tx.Inbox.FirstTime(ctx, cmd.Source, cmd.MessageID)
+	var first bool
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		first, err = tx.Inbox.FirstTime(ctx, cmd.Source, cmd.MessageID)
 		if err != nil || !first {
 			return err
 		}
@@ -38,4 +44,8 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 		}
 		return tx.Products.SaveStock(ctx, Stock{p.SKU: p})
 	})
+	if err == nil && !first { // committed: a failover cannot lose the first time
+		return ErrRestockedBefore
+	}
+	return err
 }

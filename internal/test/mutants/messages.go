@@ -71,7 +71,7 @@ var messageMutants = []mutant{
 	{
 		"a message takes effect once, whichever replica gets it",
 		"internal/core/order/restock.go",
-		`first, err := tx.Inbox.FirstTime(ctx, cmd.Source, cmd.MessageID)`, `first, err := true, error(nil)`,
+		`first, err = tx.Inbox.FirstTime(ctx, cmd.Source, cmd.MessageID)`, `first = true`,
 		consumer, "TestConsumer_CountsAMessageOnceOnTwoReplicas",
 	},
 	{
@@ -107,7 +107,7 @@ var messageMutants = []mutant{
 	{
 		"a message that can never be processed is dead-lettered",
 		"internal/adapters/in/events/handle.go",
-		`return c.deadLetter(ctx, msg, bad)`, `_ = bad; return msg.Ack()`,
+		`return "dead_letter", c.deadLetter(ctx, msg, bad)`, `_ = bad; return "dead_letter", msg.Ack()`,
 		consumer, "TestConsumer_DeadLettersWhatCanNeverBeProcessed",
 	},
 	{

@@ -52,12 +52,15 @@ const (
 // Config says what processes the messages.
 type Config struct {
 	Conn *nats.Conn
-	// Restock is the use case. A [core.Fault] means that the message can never be
-	// processed; after any other error it is delivered again.
+	// Restock is the use case. After [order.ErrRestockedBefore] the message is done, too. A
+	// [core.Fault] means that it can never be processed; after any other error it is
+	// delivered again.
 	Restock func(context.Context, order.Restock) error
 	// AckWait defaults to 30 s.
 	AckWait time.Duration
 	Log     zerolog.Logger
+	// Ended is called with what became of a delivery; nil for nobody.
+	Ended func(outcome string)
 }
 
 // Consumer processes messages while Run runs.
@@ -69,6 +72,9 @@ type Consumer struct {
 // New returns a consumer. It sends nothing to the broker yet.
 func New(cfg Config) (*Consumer, error) {
 	cfg.AckWait = cmp.Or(cfg.AckWait, ackWait)
+	if cfg.Ended == nil {
+		cfg.Ended = func(string) {}
+	}
 	js, err := jetstream.New(cfg.Conn)
 	if err != nil {
 		return nil, fmt.Errorf("open jetstream: %w", err)

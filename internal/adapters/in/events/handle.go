@@ -21,20 +21,27 @@ const maxRetryDelay = time.Minute
 func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), processTimeout)
 	defer cancel()
-	if err := c.finish(ctx, msg); err != nil {
+	outcome, err := c.finish(ctx, msg)
+	if err != nil {
+		outcome = "failed"
 		c.retryLater(msg, err)
 	}
+	c.cfg.Ended(outcome)
 }
 
 // finish processes or dead-letters a message. It turns a panic into an error: one
 // message must not end the process, and do so again with each delivery.
-func (c *Consumer) finish(ctx context.Context, msg jetstream.Msg) (err error) {
+func (c *Consumer) finish(ctx context.Context, msg jetstream.Msg) (outcome string, err error) {
 	defer panics.Catch(&err)
+	outcome = "processed"
 	err = c.process(ctx, msg)
-	if bad, ok := errors.AsType[*unprocessable](err); ok {
-		return c.deadLetter(ctx, msg, bad)
+	if errors.Is(err, order.ErrRestockedBefore) {
+		outcome, err = "duplicate", msg.Ack()
 	}
-	return err
+	if bad, ok := errors.AsType[*unprocessable](err); ok {
+		return "dead_letter", c.deadLetter(ctx, msg, bad)
+	}
+	return outcome, err
 }
 
 // process runs the use case and acknowledges the message.

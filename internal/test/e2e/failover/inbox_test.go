@@ -34,7 +34,9 @@ func TestRestock_AcknowledgesNoMessageThatAFailoverLoses(t *testing.T) {
 	}
 
 	servers.Promote(t)
-	e2e.Eventually(t, "the message is processed", func() bool { return orders.Restock(t.Context(), restock) == nil })
+	e2e.Eventually(t, "the message is processed", func() bool {
+		return errors.Is(orders.Restock(t.Context(), restock), order.ErrRestockedBefore)
+	})
 	env.Connect(t)
 	if n := env.Count(t, "SELECT on_hand FROM product WHERE sku = 'tea'"); n != 15 {
 		t.Errorf("%d on hand after the failover, want 15", n)
