@@ -35,7 +35,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api.PaymentIntent, error) {
 	query := fmt.Sprintf("metadata['%s']:'%s'", metaPayment, c.Payment)
 	params := &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}}
-	found, err := call(ctx, g, func(ctx context.Context) ([]*api.PaymentIntent, error) {
+	found, err := call(ctx, g, "search_charge", func(ctx context.Context) ([]*api.PaymentIntent, error) {
 		list := g.client.V1PaymentIntents.Search(ctx, params)
 		return list.Data(), list.Err()
 	})
@@ -54,7 +54,7 @@ func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api
 // createIntent creates and confirms an intent in one call.
 func (g *Gateway) createIntent(ctx context.Context, c payment.ChargeRequest, amount int64) (payment.ChargeResult, error) {
 	params := intentParams(c, amount)
-	intent, err := call(ctx, g, func(ctx context.Context) (*api.PaymentIntent, error) {
+	intent, err := call(ctx, g, "charge", func(ctx context.Context) (*api.PaymentIntent, error) {
 		return g.client.V1PaymentIntents.Create(ctx, params)
 	})
 	if err == nil {
@@ -130,7 +130,7 @@ func (g *Gateway) cancelIntent(
 		CancellationReason: new(string(api.PaymentIntentCancellationReasonAbandoned)),
 	}
 	params.SetIdempotencyKey(key + "-cancel")
-	cancelled, err := call(ctx, g, func(ctx context.Context) (*api.PaymentIntent, error) {
+	cancelled, err := call(ctx, g, "cancel_charge", func(ctx context.Context) (*api.PaymentIntent, error) {
 		return g.client.V1PaymentIntents.Cancel(ctx, intent.ID, params)
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.Provi
 	params.Limit = new(int64(pageSize))
 	var charges []payment.ProviderCharge
 	for {
-		page, err := callPage(ctx, g, func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
+		page, err := callPage(ctx, g, "list_charges", func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
 			return g.client.V1PaymentIntents.List(ctx, params)
 		})
 		if err != nil {

@@ -59,6 +59,17 @@ func classify(err error) class {
 	}
 }
 
+// outcomeOf names what became of a request.
+func outcomeOf(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case classify(err).refused:
+		return "declined"
+	}
+	return "failed"
+}
+
 // refusedAs returns the result of a request that was refused before Stripe stored
 // anything. It has the terms of the request.
 func refusedAs(terms payment.Terms, reason string) payment.ChargeResult {

@@ -62,12 +62,16 @@ type Config struct {
 	Timeout time.Duration
 	// HTTPClient is for tests. It defaults to a plain client.
 	HTTPClient *http.Client
+	// Answered is called after each request to Stripe, also one that failed; nil for nobody.
+	Answered func(operation, outcome string, took time.Duration)
 }
 
 // Gateway moves money through Stripe. It is safe for concurrent use.
 type Gateway struct {
 	client   *api.Client
 	policies failsafe.Executor[any]
+	breaker  circuitbreaker.CircuitBreaker[any]
+	answered func(operation, outcome string, took time.Duration)
 }
 
 var _ payment.Gateway = (*Gateway)(nil)
@@ -84,36 +88,50 @@ func New(cfg Config) *Gateway {
 		// The library logs responses, and a response may contain a client secret.
 		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull},
 	})
+	if cfg.Answered == nil {
+		cfg.Answered = func(string, string, time.Duration) {}
+	}
+	breaker := newBreaker()
 	return &Gateway{
 		client:   api.NewClient(cfg.Key, api.WithBackends(backends)),
-		policies: policies(cmp.Or(cfg.Timeout, defaultTimeout)),
+		policies: policies(breaker, cmp.Or(cfg.Timeout, defaultTimeout)),
+		breaker:  breaker, answered: cfg.Answered,
 	}
+}
+
+// CircuitOpen reports whether requests fail without being sent, because nearly all before
+// them failed.
+func (g *Gateway) CircuitOpen() bool { return g.breaker.IsOpen() }
+
+func newBreaker() circuitbreaker.CircuitBreaker[any] {
+	return circuitbreaker.NewBuilder[any]().
+		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).outage }).
+		WithFailureRateThreshold(breakerRate, breakerCalls, breakerPeriod).
+		WithDelay(breakerDelay).WithSuccessThreshold(breakerProbes).
+		Build()
 }
 
 // policies returns, from the outside in, retries, breaker and timeout. So each attempt
 // has the whole timeout, and the breaker counts attempts.
-func policies(limit time.Duration) failsafe.Executor[any] {
+func policies(breaker circuitbreaker.CircuitBreaker[any], limit time.Duration) failsafe.Executor[any] {
 	retries := retrypolicy.NewBuilder[any]().
 		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).retryable }).
 		AbortOnErrors(circuitbreaker.ErrOpen, context.Canceled).
 		WithMaxRetries(maxRetries).WithBackoff(minBackoff, maxBackoff).WithJitterFactor(0.25).
 		ReturnLastFailure().
 		Build()
-	breaker := circuitbreaker.NewBuilder[any]().
-		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).outage }).
-		WithFailureRateThreshold(breakerRate, breakerCalls, breakerPeriod).
-		WithDelay(breakerDelay).WithSuccessThreshold(breakerProbes).
-		Build()
 	return failsafe.With[any](retries).Compose(breaker).Compose(timeout.New[any](limit))
 }
 
-// call makes one call under the policies. It returns after its last attempt has ended,
-// so no attempt outlives it.
-func call[T any](ctx context.Context, g *Gateway, request func(context.Context) (T, error)) (T, error) {
+// call makes one call of an operation under the policies. It returns after its last attempt
+// has ended, so no attempt outlives it.
+func call[T any](ctx context.Context, g *Gateway, operation string, request func(context.Context) (T, error)) (T, error) {
 	var response T
 	err := g.policies.WithContext(ctx).RunWithExecution(func(attempt failsafe.Execution[any]) error {
 		var err error
+		start := time.Now()
 		response, err = request(attempt.Context())
+		g.answered(operation, outcomeOf(err), time.Since(start))
 		return err
 	})
 	return response, err
@@ -127,8 +145,8 @@ type page[T any] struct {
 
 // callPage loads one page. The library would load the next ones by itself, outside the
 // policies.
-func callPage[T any](ctx context.Context, g *Gateway, list func(context.Context) *api.V1List[T]) (page[T], error) {
-	return call(ctx, g, func(ctx context.Context) (page[T], error) {
+func callPage[T any](ctx context.Context, g *Gateway, operation string, list func(context.Context) *api.V1List[T]) (page[T], error) {
+	return call(ctx, g, operation, func(ctx context.Context) (page[T], error) {
 		l := list(ctx)
 		if err := l.Err(); err != nil {
 			return page[T]{}, err

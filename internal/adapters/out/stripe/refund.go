@@ -38,7 +38,7 @@ func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest) (*api
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
 	params.Limit = new(int64(pageSize))
 	for {
-		page, err := callPage(ctx, g, func(ctx context.Context) *api.V1List[*api.Refund] {
+		page, err := callPage(ctx, g, "list_refunds", func(ctx context.Context) *api.V1List[*api.Refund] {
 			return g.client.V1Refunds.List(ctx, params)
 		})
 		if err != nil {
@@ -69,7 +69,7 @@ func (g *Gateway) createRefund(ctx context.Context, r payment.RefundRequest, amo
 		},
 	}
 	params.SetIdempotencyKey(r.Refund)
-	refund, err := call(ctx, g, func(ctx context.Context) (*api.Refund, error) {
+	refund, err := call(ctx, g, "refund", func(ctx context.Context) (*api.Refund, error) {
 		return g.client.V1Refunds.Create(ctx, params)
 	})
 	switch {
