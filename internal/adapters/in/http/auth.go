@@ -113,6 +113,20 @@ func (v *Verifier) Ready(ctx context.Context) error {
 	return v.keys.distrust()
 }
 
+// Keys returns the number of the issuer's keys, and the time since they were fetched,
+// negative if they never were.
+func (v *Verifier) Keys() (keys int, age time.Duration) {
+	fetched := v.keys.fetched.Load()
+	if fetched == nil {
+		return 0, -1
+	}
+	all, err := v.keys.KeyReadAll(context.Background())
+	if err != nil {
+		panic("read keys from memory: " + err.Error())
+	}
+	return len(all), v.cfg.Now().Sub(*fetched)
+}
+
 // authenticate returns the identity of a request. A bad token is 401 without a reason;
 // it is 503 while there are no keys to verify it with.
 func (v *Verifier) authenticate(r *http.Request) (identity, error) {
