@@ -23,6 +23,8 @@ type Metrics struct {
 	requests
 	cards
 	groups
+	transactions
+	background
 }
 
 // New returns the metrics of what the process does, of the Go runtime and of the build.
@@ -40,6 +42,9 @@ func New(log zerolog.Logger) *Metrics {
 		requests: newRequests(create),
 		cards:    newCards(create),
 		groups:   newGroups(create),
+
+		transactions: newTransactions(create),
+		background:   newBackground(create),
 	}
 }
 

@@ -62,26 +62,26 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if a.certs, err = newCertificates(cfg, log); err != nil {
 		return err
 	}
-	if a.tokens, err = newVerifier(ctx, cfg, log); err != nil {
+	if a.tokens, err = newVerifier(ctx, cfg, a.metrics, log); err != nil {
 		return err
 	}
 	a.limits = a.newLimits(cfg)
-	gateway, parseWebhook := newGateway(cfg)
+	gateway, parseWebhook := newGateway(cfg, a.metrics)
 	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
 	if a.handler, err = httpapi.New(a.httpConfig(onRequest, parseWebhook, cfg, log)); err != nil {
 		return err
 	}
-	if a.broker, err = connectBroker(inBackground, a.jobDB, cfg, log); err != nil {
+	if a.broker, err = connectBroker(inBackground, a.jobDB, a.metrics, cfg, log); err != nil {
 		return err
 	}
-	a.metrics.Database(a.readMetrics)
+	a.measure()
 	a.jobs, err = jobs.New(a.jobsConfig(inBackground, gateway, cfg, log))
 	return err
 }
 
 func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) {
 	open := func(maxConns int32) (*postgres.DB, error) {
-		return postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns})
+		return postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, ObserveTransactions: a.metrics})
 	}
 	if a.readyDB, err = open(1); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 		return err
 	}
 	a.db, err = postgres.Open(ctx, postgres.Config{
-		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes, Observe: a.metrics,
+		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes, Observe: a.metrics, ObserveTransactions: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -162,12 +162,15 @@ func (a *App) newLimits(cfg config.Config) *httpapi.Limits {
 	})
 }
 
-func newVerifier(ctx context.Context, cfg config.Config, log zerolog.Logger) (*httpapi.Verifier, error) {
+func newVerifier(ctx context.Context, cfg config.Config, metrics *telemetry.Metrics, log zerolog.Logger) (*httpapi.Verifier, error) {
 	return httpapi.NewVerifier(ctx, httpapi.TokenConfig{
 		Issuer: cfg.JWTIssuer, Audience: cfg.JWTAudience, JWKSURL: cfg.JWKSURL, RolesClaim: cfg.RolesClaim,
 		Types: cfg.JWTTypes, MaxLifetime: cfg.JWTMaxLifetime, MaxKeyAge: cfg.JWKSMaxAge,
-		Now:            time.Now,
-		OnRefreshError: func(err error) { log.Warn().Err(err).Msg("jwks refresh failed") },
+		Now: time.Now,
+		OnRefreshError: func(err error) {
+			metrics.RefreshFailed()
+			log.Warn().Err(err).Msg("jwks refresh failed")
+		},
 	})
 }
 

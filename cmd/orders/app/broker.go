@@ -12,6 +12,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/outbox"
+	"example.com/orders/internal/telemetry"
 )
 
 // broker exchanges events with other services. It is nil where no broker is configured;
@@ -22,7 +23,7 @@ type broker struct {
 	consumer *events.Consumer
 }
 
-func connectBroker(core useCases, db *postgres.DB, cfg config.Config, log zerolog.Logger) (*broker, error) {
+func connectBroker(core useCases, db *postgres.DB, metrics *telemetry.Metrics, cfg config.Config, log zerolog.Logger) (*broker, error) {
 	if cfg.NATSURL == "" {
 		return nil, nil
 	}
@@ -35,12 +36,18 @@ func connectBroker(core useCases, db *postgres.DB, cfg config.Config, log zerolo
 		conn.Close()
 		return nil, err
 	}
-	consumer, err := events.New(events.Config{Conn: conn, Restock: core.orders.Restock, Log: log})
+	metrics.Broker(conn.IsConnected)
+	consumer, err := events.New(events.Config{
+		Conn: conn, Restock: core.orders.Restock, Ended: metrics.MessageEnded, Log: log,
+	})
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	relay := &outbox.Relay{Store: db.Outbox(), Publisher: publisher, Log: log}
+	relay := &outbox.Relay{
+		Store: db.Outbox(), Publisher: publisher, Log: log,
+		Published: metrics.EventsPublished, Failed: metrics.PublishFailed,
+	}
 	return &broker{conn, relay, consumer}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/telemetry"
 )
 
 // gatewayTimeout bounds each attempt of a call to the card provider. A call makes up to
@@ -15,11 +16,14 @@ const gatewayTimeout = 4 * time.Second
 
 // newGateway returns the gateway to the card provider and the parser of its webhooks.
 // Both are nil where cards are not accepted.
-func newGateway(cfg config.Config) (payment.Gateway, httpapi.ParseWebhook) {
+func newGateway(cfg config.Config, metrics *telemetry.Metrics) (payment.Gateway, httpapi.ParseWebhook) {
 	if cfg.StripeKey == "" {
 		return nil, nil
 	}
-	gateway := stripe.New(stripe.Config{Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: gatewayTimeout})
+	gateway := stripe.New(stripe.Config{
+		Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: gatewayTimeout, Answered: metrics.ProviderAnswered,
+	})
+	metrics.Circuit(gateway.CircuitOpen)
 	webhooks := stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Now: time.Now}
 	return gateway, webhooks.Parse
 }

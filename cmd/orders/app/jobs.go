@@ -33,6 +33,7 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 	}
 	list := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
+		Worked: a.metrics.JobWorked, Removed: a.metrics.RowsRemoved,
 		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(run.orders.ReleaseExpiredReservations), Removes: true},
 		RestoreIntents:             jobs.BatchJob{Run: a.restoreIntents(log)},
 		CleanIdempotencyRecords:    jobs.BatchJob{Run: db.Keys().DeleteExpired, Removes: true},
@@ -58,8 +59,8 @@ func logMismatch(log zerolog.Logger) func(payment.Mismatch) {
 // restoreIntents returns the job that inserts settlement jobs which are gone. It logs each,
 // because something threw it away.
 func (a *App) restoreIntents(log zerolog.Logger) func(context.Context, int) (int, error) {
-	payments := jobs.InOrder(logRestored(log, postgres.SettlePayment, a.jobDB.RestorePaymentJobs))
-	refunds := jobs.InOrder(logRestored(log, postgres.SettleRefund, a.jobDB.RestoreRefundJobs))
+	payments := jobs.InOrder(a.reportRestored(log, postgres.SettlePayment, a.jobDB.RestorePaymentJobs))
+	refunds := jobs.InOrder(a.reportRestored(log, postgres.SettleRefund, a.jobDB.RestoreRefundJobs))
 	return func(ctx context.Context, limit int) (int, error) {
 		p, paymentErr := payments(ctx, limit)
 		r, refundErr := refunds(ctx, limit)
@@ -67,11 +68,13 @@ func (a *App) restoreIntents(log zerolog.Logger) func(context.Context, int) (int
 	}
 }
 
-func logRestored(
+// reportRestored returns what restores jobs, and logs and counts them.
+func (a *App) reportRestored(
 	log zerolog.Logger, kind string, restore func(context.Context, core.Position, int) (postgres.Restored, error),
 ) func(context.Context, core.Position, int) (core.Position, int, error) {
 	return func(ctx context.Context, after core.Position, limit int) (core.Position, int, error) {
 		page, err := restore(ctx, after, limit)
+		a.metrics.RowsRemoved("restore_intents", len(page.IDs))
 		for _, id := range page.IDs {
 			log.Warn().Str("job", kind).Int64("id", id).Msg("settlement job restored")
 		}

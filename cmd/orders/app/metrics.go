@@ -3,14 +3,48 @@ package app
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/telemetry"
 	"example.com/orders/migrations"
 )
 
+// measure adds the metrics that are read when Prometheus asks.
+func (a *App) measure() {
+	a.metrics.Database(a.readMetrics)
+	a.metrics.Issuer(a.tokens.Keys)
+	a.metrics.Ready(func() bool { return a.ready(context.Background()) == nil })
+	a.metrics.Pool("requests", readPool(a.db.Pool()))
+	a.metrics.Pool("jobs", readPool(a.jobDB.Pool()))
+	a.metrics.Pool("readiness", readPool(a.readyDB.Pool()))
+	for _, kind := range jobs.Kinds {
+		a.metrics.Job(kind)
+	}
+}
+
+func readPool(pool *pgxpool.Pool) func() telemetry.Pool {
+	return func() telemetry.Pool {
+		s := pool.Stat()
+		return telemetry.Pool{
+			Idle: s.IdleConns(), Used: s.AcquiredConns(), Opening: s.ConstructingConns(), Max: s.MaxConns(),
+			Acquires: s.AcquireCount(), Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+		}
+	}
+}
+
 // readMetrics reads what the metrics report of the database, on a connection of the
 // jobs.
 func (a *App) readMetrics(ctx context.Context) (telemetry.Database, error) {
+	state, err := a.jobDB.State(ctx)
+	if err != nil {
+		return telemetry.Database{}, err
+	}
 	events, oldest, err := a.jobDB.Outbox().Backlog(ctx)
+	if err != nil {
+		return telemetry.Database{}, err
+	}
+	expired, err := a.jobDB.Keys().Expired(ctx)
 	if err != nil {
 		return telemetry.Database{}, err
 	}
@@ -18,9 +52,37 @@ func (a *App) readMetrics(ctx context.Context) (telemetry.Database, error) {
 	if err != nil {
 		return telemetry.Database{}, err
 	}
+	queued, err := a.readJobs(ctx)
+	if err != nil {
+		return telemetry.Database{}, err
+	}
+	tables, err := a.readTables(ctx)
+	if err != nil {
+		return telemetry.Database{}, err
+	}
 	role, err := migrations.CheckPrivileges(ctx, a.jobDB.Pool())
 	return telemetry.Database{
-		OutboxEvents: events, OutboxOldest: oldest, Mismatches: mismatches, ReconciliationAge: age,
+		Writable: !state.ReadOnly, OutboxEvents: events, OutboxOldest: oldest, ExpiredRecords: expired,
+		Jobs: queued, Tables: tables,
+		Mismatches: mismatches, ReconciliationAge: age,
 		ExcessPrivileges: len(role.Excess),
 	}, err
+}
+
+func (a *App) readJobs(ctx context.Context) ([]telemetry.Jobs, error) {
+	counted, err := a.jobDB.CountJobs(ctx, jobs.Kinds)
+	found := make([]telemetry.Jobs, len(counted))
+	for i, j := range counted {
+		found[i] = telemetry.Jobs(j)
+	}
+	return found, err
+}
+
+func (a *App) readTables(ctx context.Context) ([]telemetry.Table, error) {
+	measured, err := a.jobDB.Tables(ctx)
+	found := make([]telemetry.Table, len(measured))
+	for i, table := range measured {
+		found[i] = telemetry.Table(table)
+	}
+	return found, err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/rs/zerolog"
 )
 
 // batchSize is how many rows one call of a [BatchJob] handles.
@@ -104,9 +103,10 @@ func addBatchJob[A river.JobArgs](s *schedule, args A, job BatchJob, p pace) {
 	if job.Run == nil {
 		return
 	}
-	worker := &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping, log: zerolog.Nop()}
+	worker := &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping, removed: func(string, int) {}}
 	if job.Removes {
-		worker.log = s.log
+		worker.removed = s.removed
+		s.removed(args.Kind(), 0)
 	}
 	river.AddWorker(s.workers, worker)
 	s.every(cmp.Or(job.Every, p.period), p.queue, args)
@@ -119,7 +119,7 @@ type batchWorker[A river.JobArgs] struct {
 
 	run      func(ctx context.Context, limit int) (int, error)
 	stopping <-chan struct{}
-	log      zerolog.Logger
+	removed  func(kind string, rows int)
 }
 
 // Timeout returns when a run is cancelled.
@@ -128,10 +128,10 @@ func (w *batchWorker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout
 // Work handles batches until one is not full, which means that nothing more is due, or
 // until the time of the run is over. It returns the errors of all batches. When the
 // process stops, it finishes its batch.
-func (w *batchWorker[A]) Work(ctx context.Context, _ *river.Job[A]) error {
+func (w *batchWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	var failed error
 	removed := 0
-	defer func() { w.logRemoved(removed) }()
+	defer func() { w.removed(job.Kind, removed) }()
 	for end := time.Now().Add(w.maxRun); w.goesOn(ctx, end); {
 		start := time.Now()
 		n, err := w.run(ctx, batchSize)
@@ -145,13 +145,6 @@ func (w *batchWorker[A]) Work(ctx context.Context, _ *river.Job[A]) error {
 		w.pause(ctx, min(time.Duration(w.pauseFactor)*time.Since(start), time.Until(end)))
 	}
 	return errors.Join(failed, ctx.Err())
-}
-
-func (w *batchWorker[A]) logRemoved(rows int) {
-	if rows > 0 {
-		var args A
-		w.log.Info().Str("job", args.Kind()).Int("rows", rows).Msg("rows removed")
-	}
 }
 
 func (w *batchWorker[A]) goesOn(ctx context.Context, end time.Time) bool {

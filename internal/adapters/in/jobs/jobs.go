@@ -77,6 +77,9 @@ type Config struct {
 	PollOnly bool
 	// Worked is called after each run of a job; nil for nobody.
 	Worked func(kind string, failed bool, took time.Duration)
+	// Removed is called with the rows that a run deleted or changed, and once with 0 for each
+	// job that does so; nil for nobody.
+	Removed func(kind string, rows int)
 
 	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
 	// Each order is locked, so a second run finds its reservation released already.
@@ -162,7 +165,7 @@ type schedule struct {
 	queues   map[string]river.QueueConfig
 	periodic []*river.PeriodicJob
 	stopping <-chan struct{}
-	log      zerolog.Logger
+	removed  func(kind string, rows int)
 }
 
 func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
@@ -174,7 +177,7 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 			intentsQueue:       {MaxWorkers: 1},
 		},
 		stopping: stopping,
-		log:      cfg.Log,
+		removed:  cfg.reportRemoved,
 	}
 	addBatchJob(s, releaseExpiredReservations{}, cfg.ReleaseExpiredReservations, prompt(reservationsQueue, 5*time.Second))
 	addBatchJob(s, restoreIntents{}, cfg.RestoreIntents, prompt(intentsQueue, time.Minute))
@@ -258,6 +261,16 @@ func (cfg Config) measure(ctx context.Context, job *rivertype.JobRow, work func(
 		cfg.Worked(job.Kind, err != nil, time.Since(start))
 	}
 	return err
+}
+
+// reportRemoved reports the rows that a run deleted or changed.
+func (cfg Config) reportRemoved(kind string, rows int) {
+	if rows > 0 {
+		cfg.Log.Info().Str("job", kind).Int("rows", rows).Msg("rows removed")
+	}
+	if cfg.Removed != nil {
+		cfg.Removed(kind, rows)
+	}
 }
 
 // recoverPanic turns the panic of a job into an error. River would write the whole value
