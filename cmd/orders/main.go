@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,19 +20,47 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
 
   orders serve                       run the service
   orders migrate up|down|version     change or print the schema version
+  orders config                      print the settings in force, without secrets
+  orders health                      ask the running service whether it is ready
+  orders version                     print the version
+  orders COMMAND --help              describe a command
 
-Variables ORDERS_… configure both; docs/running.md describes them. To try the service
-without any configuration, run orders-dev (or: make run).
+Variables ORDERS_… configure the service; docs/running.md describes them. A command exits
+with 0, or with 1 and a message on the standard error. To try the service without any
+configuration, run orders-dev (or: make run).
 `
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout)
+	code := execute(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "orders:", err)
-		os.Exit(1)
+	os.Exit(code)
+}
+
+// execute runs one command, and returns the exit code of the process.
+func execute(ctx context.Context, args, environ []string, out, problems io.Writer) int {
+	if err := run(ctx, args, environ, out); err != nil {
+		_, _ = fmt.Fprintln(problems, "orders:", err) // nobody is left to tell
+		return 1
 	}
+	return 0
+}
+
+// command is what the first argument names.
+type command struct {
+	name  string
+	usage string
+	// takesArguments reports whether run checks arguments. Other commands take none.
+	takesArguments bool
+	run            func(ctx context.Context, args, environ []string, out io.Writer) error
+}
+
+var commands = []command{
+	{name: "serve", usage: serveUsage, run: serve},
+	{name: "migrate", usage: migrateUsage, takesArguments: true, run: migrate},
+	{name: "config", usage: configUsage, run: printConfig},
+	{name: "health", usage: healthUsage, run: checkHealth},
+	{name: "version", usage: versionUsage, run: printVersion},
 }
 
 // run executes one command. It takes everything from its arguments, so that tests can
@@ -40,16 +69,29 @@ func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("no command given: orders help lists the commands")
 	}
-	switch args[0] {
-	case "serve":
-		return serve(ctx, args[1:], environ, out)
-	case "migrate":
-		return migrate(ctx, args[1:], environ, out)
-	case "help", "-h", "--help":
-		_, err := io.WriteString(out, usage)
-		return err
+	name, args := args[0], args[1:]
+	if isHelp(name) {
+		return printUsage(out, usage)
 	}
-	return fmt.Errorf("unknown command %s: orders help lists the commands", quoted(args[0]))
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return fmt.Errorf("unknown command %s: orders help lists the commands", quoted(name))
+	}
+	c := commands[i]
+	switch {
+	case slices.ContainsFunc(args, isHelp):
+		return printUsage(out, c.usage)
+	case len(args) > 0 && !c.takesArguments:
+		return fmt.Errorf("unexpected argument %s: orders %s takes none", quoted(args[0]), name)
+	}
+	return c.run(ctx, args, environ, out)
+}
+
+func isHelp(arg string) bool { return arg == "help" || arg == "-h" || arg == "--help" }
+
+func printUsage(out io.Writer, usage string) error {
+	_, err := io.WriteString(out, usage)
+	return err
 }
 
 // quoted returns an argument in quotes, for an error. It leaves out what can be a database

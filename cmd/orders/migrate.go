@@ -13,6 +13,15 @@ import (
 	"example.com/orders/migrations"
 )
 
+const migrateUsage = `usage: orders migrate up|down|version
+
+  up        apply the migrations that are missing, and grant the service its privileges
+  down      revert one migration
+  version   print the schema version
+
+ORDERS_DATABASE_URL names the database. Its role must own the schema.
+`
+
 // migrate changes the schema of ORDERS_DATABASE_URL and prints its version.
 func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) != 1 {
@@ -40,7 +49,7 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if err := step(ctx, args[0], url, role, out); err != nil {
 		return err
 	}
-	return printVersion(url, out)
+	return printSchemaVersion(url, out)
 }
 
 func step(ctx context.Context, name, url, role string, out io.Writer) error {
@@ -92,7 +101,7 @@ func renewIncarnation(ctx context.Context, url string) error {
 	return db.RenewIncarnation(ctx)
 }
 
-func printVersion(url string, out io.Writer) error {
+func printSchemaVersion(url string, out io.Writer) error {
 	version, dirty, err := migrations.Version(url)
 	if err != nil {
 		return err

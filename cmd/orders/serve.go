@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"runtime/debug"
 	"time"
@@ -17,11 +16,14 @@ import (
 // that load balancers have time to send requests elsewhere.
 const drainDelay = time.Second
 
+const serveUsage = `usage: orders serve
+
+Runs the service until SIGINT or SIGTERM. Variables ORDERS_… configure it: orders config
+prints what is in force. The log goes to the standard output.
+`
+
 // serve runs the service until ctx ends.
-func serve(ctx context.Context, args, environ []string, out io.Writer) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %s: orders serve takes none, ORDERS_… variables configure it", quoted(args[0]))
-	}
+func serve(ctx context.Context, _, environ []string, out io.Writer) error {
 	cfg, err := config.Read(environ)
 	if err != nil {
 		return err

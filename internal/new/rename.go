@@ -52,7 +52,7 @@ func newRenamer(from, to name) renamer {
 		// commands, their folders and their data
 		`\b(?:cmd|bin)/‹›\b`, `commands \+ "/‹›/`, `-o ‹› `, `\bbuild\(t, "‹›"`, `Dir\(\), "‹›"`, `\(dir, "‹›"`,
 		`\b‹›-`, "(?:^|[ \"'`/])\\.‹›[ \"'`/.]",
-		`\b‹› (?:serve|migrate|help)\b`, `\b‹› is (?:an order|running|the order)`, `os\.Stderr, "‹›:`,
+		`\b‹› (?:serve|migrate|config|health|version|help|COMMAND)\b`, `\b‹› is (?:an order|running|the order)`, `Fprintln\((?:problems|out), "‹›`,
 		// what other systems know it by
 		`\b‹›\.(?:events|dlq|example|localhost)\b`, `\b‹›\\\.example`,
 		`[Aa]udience(?::| +=) *"?‹›\b`, `"aud": "‹›"`, `_AUDIENCE=‹›\b`, `audiences: \[‹›\]`, `domain: ‹›\b`,

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/version"
+)
+
+const (
+	versionUsage = `usage: orders version
+
+Prints the version of the release, the commit, and the version of Go.
+`
+	configUsage = `usage: orders config
+
+Prints the settings in force, one NAME=value a line. A secret is shown as xxxxx, and a URL
+without its user and its parameters. If a setting is wrong, it prints every problem
+instead, as orders serve does, and fails.
+`
+	healthUsage = `usage: orders health
+
+Asks the service of this configuration whether it is ready: GET /health/ready on
+ORDERS_ADMIN_ADDR. It fails if the service is not, or does not answer within 5 seconds.
+`
+)
+
+// healthTimeout is longer than a readiness check takes.
+const healthTimeout = 5 * time.Second
+
+func printVersion(_ context.Context, _, _ []string, out io.Writer) error {
+	_, err := fmt.Fprintln(out, "orders", version.Get())
+	return err
+}
+
+func printConfig(_ context.Context, _, environ []string, out io.Writer) error {
+	cfg, err := config.Read(environ)
+	if err != nil {
+		return err
+	}
+	for _, setting := range config.Describe(cfg) {
+		if _, err := fmt.Fprintf(out, "%s=%s\n", setting.Name, setting.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkHealth is the health check of an image that has no shell. To dial a wildcard
+// address, such as 0.0.0.0, is to dial this machine.
+func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error {
+	cfg, err := config.Read(environ)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cfg.AdminAddr+"/health/ready", nil)
+	if err != nil {
+		return err
+	}
+	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
+	response, err := direct.Do(request)
+	if err != nil {
+		return fmt.Errorf("no answer: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s answers %s", cfg.AdminAddr, response.Status)
+	}
+	_, err = fmt.Fprintln(out, "ready")
+	return err
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"example.com/orders/internal/version"
+)
+
+// complete is an environment that orders serve accepts.
+func complete(more ...string) []string {
+	return append([]string{
+		"ORDERS_DATABASE_URL=postgres://orders_app@127.0.0.1:1/orders",
+		"ORDERS_JWT_ISSUER=https://issuer.example.com", "ORDERS_JWT_AUDIENCE=orders",
+		"ORDERS_JWKS_URL=https://issuer.example.com/keys",
+	}, more...)
+}
+
+// outcome is what a process leaves behind.
+type outcome struct {
+	code          int
+	out, problems string
+}
+
+func executed(t *testing.T, args string, environ []string) outcome {
+	t.Helper()
+	var out, problems bytes.Buffer
+	code := execute(t.Context(), strings.Fields(args), environ, &out, &problems)
+	return outcome{code, out.String(), problems.String()}
+}
+
+func TestExecute_PrintsAndExits(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]outcome{
+		"help":                    {out: usage},
+		"-h":                      {out: usage},
+		"--help":                  {out: usage},
+		"help serve":              {out: usage},
+		"serve -h":                {out: serveUsage},
+		"serve --dir x --help":    {out: serveUsage},
+		"migrate help":            {out: migrateUsage},
+		"migrate up --help":       {out: migrateUsage},
+		"config --help":           {out: configUsage},
+		"health --help":           {out: healthUsage},
+		"version --help":          {out: versionUsage},
+		"version":                 {out: "orders " + version.Get().String() + "\n"},
+		"":                        {1, "", "orders: no command given: orders help lists the commands\n"},
+		"fly --help":              {1, "", "orders: unknown command \"fly\": orders help lists the commands\n"},
+		"serve --dir x":           {1, "", "orders: unexpected argument \"--dir\": orders serve takes none\n"},
+		"config ORDERS_ADDR":      {1, "", "orders: unexpected argument \"ORDERS_ADDR\": orders config takes none\n"},
+		"health 127.0.0.1:9090":   {1, "", "orders: unexpected argument \"…\": orders health takes none\n"},
+		"version -v":              {1, "", "orders: unexpected argument \"-v\": orders version takes none\n"},
+		"migrate up --to=1":       {1, "", "orders: usage: orders migrate up|down|version\n"},
+		"migrate postgres://u:p@": {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database to migrate\n"},
+	} {
+		if got := executed(t, args, nil); got != want {
+			t.Errorf("orders %s\ngot  %+v\nwant %+v", args, got, want)
+		}
+	}
+}
+
+// The lists in the usage and in the manual are written by hand.
+func TestUsage_ListsEveryCommand(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "running.md"))
+	if os.IsNotExist(err) {
+		t.Skip("a copy without the business has no manual")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		if !strings.Contains(usage, "\n  orders "+c.name+" ") || !strings.Contains(string(manual), "| `orders "+c.name) {
+			t.Errorf("the usage or docs/running.md do not list orders %s", c.name)
+		}
+		if !strings.HasPrefix(c.usage, "usage: orders "+c.name) {
+			t.Errorf("the usage of orders %s begins with %.30q", c.name, c.usage)
+		}
+	}
+}
+
+func TestConfig_PrintsWhatIsInForceWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	environ := complete(
+		"ORDERS_DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/orders?password=hunter2&sslmode=require", "ORDERS_NATS_URL=nats://u:hunter2@127.0.0.1:4222",
+		"ORDERS_JWKS_URL=https://u:hunter2@issuer.example.com/keys", "ORDERS_IN_FLIGHT=7",
+	)
+
+	got := executed(t, "config", environ)
+
+	if got.code != 0 || got.problems != "" {
+		t.Fatalf("it fails: %+v", got)
+	}
+	if strings.Contains(got.out, "hunter2") {
+		t.Errorf("it prints a secret:\n%s", got.out)
+	}
+	for _, line := range []string{
+		"ORDERS_ADDR=127.0.0.1:8080", "ORDERS_IN_FLIGHT=7", "ORDERS_LOG_LEVEL=info", "ORDERS_NATS_URL=nats://xxxxx@127.0.0.1:4222",
+	} {
+		if !strings.Contains("\n"+got.out, "\n"+line+"\n") {
+			t.Errorf("%s is missing in\n%s", line, got.out)
+		}
+	}
+}
+
+func TestConfig_PrintsEveryProblem(t *testing.T) {
+	t.Parallel()
+	environ := complete("ORDERS_IN_FLIGHT=many", "ORDERS_DATABSE_URL=x", "ORDERS_TLS_CERT=cert.pem")
+
+	got := executed(t, "config", environ)
+
+	if got.code != 1 || got.out != "" || got.problems != executed(t, "serve", environ).problems {
+		t.Errorf("got %+v, want what orders serve prints", got)
+	}
+	for _, problem := range []string{"ORDERS_IN_FLIGHT must", "ORDERS_DATABSE_URL is no setting", "ORDERS_TLS_CERT must"} {
+		if !strings.Contains(got.problems, problem) {
+			t.Errorf("%s is missing in %s", problem, got.problems)
+		}
+	}
+}
+
+func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int32
+	status.Store(http.StatusOK)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health/ready" {
+			t.Errorf("it asks for %s", r.URL.Path)
+		}
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer service.Close()
+	address, err := url.Parse(service.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ := func(host string) []string {
+		return complete("ORDERS_ADMIN_ADDR="+host+":"+address.Port(), "ORDERS_ALLOW_INSECURE=admin")
+	}
+
+	for _, host := range []string{"127.0.0.1", "0.0.0.0", ""} {
+		if got := executed(t, "health", environ(host)); got != (outcome{out: "ready\n"}) {
+			t.Errorf("on host %q: %+v", host, got)
+		}
+	}
+	status.Store(http.StatusServiceUnavailable)
+	want := outcome{1, "", "orders: not ready: " + address.Host + " answers 503 Service Unavailable\n"}
+	if got := executed(t, "health", environ("127.0.0.1")); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	service.Close()
+	if got := executed(t, "health", environ("127.0.0.1")); got.code != 1 || !strings.HasPrefix(got.problems, "orders: no answer: ") {
+		t.Errorf("without a service: %+v", got)
+	}
+	if got := executed(t, "health", nil); got.code != 1 || !strings.Contains(got.problems, "invalid configuration") {
+		t.Errorf("without a configuration: %+v", got)
+	}
+}
