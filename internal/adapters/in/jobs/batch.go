@@ -103,10 +103,10 @@ func addBatchJob[A river.JobArgs](s *schedule, args A, job BatchJob, p pace) {
 	if job.Run == nil {
 		return
 	}
-	worker := &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping, removed: func(string, int) {}}
+	worker := &batchWorker[A]{pace: p, run: job.Run, stopping: s.stopping}
 	if job.Removes {
-		worker.removed = s.removed
-		s.removed(args.Kind(), 0)
+		worker.removed = func(rows int) { s.removed(args.Kind(), rows) }
+		worker.removed(0)
 	}
 	river.AddWorker(s.workers, worker)
 	s.every(cmp.Or(job.Every, p.period), p.queue, args)
@@ -119,7 +119,7 @@ type batchWorker[A river.JobArgs] struct {
 
 	run      func(ctx context.Context, limit int) (int, error)
 	stopping <-chan struct{}
-	removed  func(kind string, rows int)
+	removed  func(rows int) // nil unless the job removes rows
 }
 
 // Timeout returns when a run is cancelled.
@@ -128,10 +128,12 @@ func (w *batchWorker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout
 // Work handles batches until one is not full, which means that nothing more is due, or
 // until the time of the run is over. It returns the errors of all batches. When the
 // process stops, it finishes its batch.
-func (w *batchWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
+func (w *batchWorker[A]) Work(ctx context.Context, _ *river.Job[A]) error {
 	var failed error
 	removed := 0
-	defer func() { w.removed(job.Kind, removed) }()
+	if w.removed != nil {
+		defer func() { w.removed(removed) }()
+	}
 	for end := time.Now().Add(w.maxRun); w.goesOn(ctx, end); {
 		start := time.Now()
 		n, err := w.run(ctx, batchSize)
