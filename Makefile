@@ -91,6 +91,10 @@ test-new: need-go ## make both copies of `make new`, vet them and run their test
 vet-new: need-go ## make both copies of `make new` and vet them
 	go test -count=1 ./internal/new -run TestCopies -build
 
+.PHONY: deploy-check
+deploy-check: need-go ## check the files in deploy/ for Compose and Kubernetes: no engine, no cluster
+	go test -count=1 -tags=deploy ./internal/test/deploy
+
 test-ts: need-go clients/ts/build ## run the tests of the TypeScript client in Node.js
 	npm test --prefix clients/ts --silent
 	@go build -o bin/testcluster ./internal/test/pg/cluster
@@ -207,7 +211,7 @@ compatible: need-go ## check that api/openapi.yaml breaks no client of the last 
 
 secrets: need-go ## search the files and the whole history for secrets
 	$(GITLEAKS) git --no-banner --redact --verbose --log-level=warn --config .gitleaks.toml .
-	@! git ls-files | grep --extended-regexp '\.(pem|key|p12|pfx|jks)$$|(^|/)\.env$$' || \
+	@! git ls-files | grep --extended-regexp '\.(pem|key|p12|pfx|jks|env)$$' || \
 		{ echo "files with these names contain secrets"; exit 1; }
 
 # Exit code 3 means that something was found.
