@@ -15,7 +15,7 @@ import (
 // does not fit.
 var checks = map[string]func(*cluster, facts) []string{
 	"settings": wrongSettings, "probes": wrongProbes, "ports": wrongPorts,
-	"selectors": wrongSelectors, "drain": shortDrain, "privileges": excessPrivileges,
+	"selectors": wrongSelectors, "steps": wrongSteps, "drain": shortDrain, "privileges": excessPrivileges,
 }
 
 func TestKubernetes_FitsTheService(t *testing.T) {
@@ -123,6 +123,27 @@ func (c *cluster) policiesOf(pod podTemplate) int {
 		}
 	}
 	return n
+}
+
+// wrongSteps returns what the migration needs and the label in docs/deploy.md does not
+// select.
+func wrongSteps(c *cluster, _ facts) []string {
+	needed := []string{"Job orders-migration"}
+	for _, source := range c.migration.Spec.Containers[0].EnvFrom {
+		needed = append(needed, "Secret "+source.SecretRef.Name)
+	}
+	for _, policy := range c.policies {
+		if selects(policy.Spec.PodSelector.MatchLabels, c.migration) {
+			needed = append(needed, "NetworkPolicy "+policy.Metadata.Name)
+		}
+	}
+	var found []string
+	for _, name := range needed {
+		if c.components[name] != "migration" {
+			found = append(found, "the migration does not apply "+name)
+		}
+	}
+	return found
 }
 
 func shortDrain(c *cluster, known facts) []string {

@@ -42,13 +42,15 @@ type cluster struct {
 	selectors map[string]map[string]string
 	service   service
 	policies  []networkPolicy
-	// data holds the ConfigMaps and Secrets by name.
-	data map[string]map[string]string
+	// data holds the ConfigMaps and Secrets, and components the label that says which step
+	// of docs/deploy.md applies an object, by kind and name.
+	data       map[string]map[string]string
+	components map[string]string
 }
 
 func mustParse(t *testing.T, manifests string) *cluster {
 	t.Helper()
-	c := &cluster{selectors: map[string]map[string]string{}, data: map[string]map[string]string{}}
+	c := &cluster{selectors: map[string]map[string]string{}, data: map[string]map[string]string{}, components: map[string]string{}}
 	decoder := yaml.NewDecoder(strings.NewReader(manifests))
 	for {
 		var node yaml.Node
@@ -66,11 +68,15 @@ func mustParse(t *testing.T, manifests string) *cluster {
 func (c *cluster) add(node *yaml.Node) error {
 	var head struct {
 		Kind     string
-		Metadata struct{ Name string }
+		Metadata struct {
+			Name   string
+			Labels map[string]string
+		}
 	}
 	if err := node.Decode(&head); err != nil {
 		return err
 	}
+	c.components[head.Kind+" "+head.Metadata.Name] = head.Metadata.Labels["app.kubernetes.io/component"]
 	switch head.Kind {
 	case "Deployment", "Job", "PodDisruptionBudget":
 		return c.addWorkload(node, head.Kind)

@@ -83,7 +83,8 @@ type service struct {
 }
 
 type networkPolicy struct {
-	Spec struct {
+	Metadata struct{ Name string }
+	Spec     struct {
 		PodSelector selector `yaml:"podSelector"`
 		PolicyTypes []string `yaml:"policyTypes"`
 		Ingress     []struct {
