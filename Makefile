@@ -91,9 +91,16 @@ test-new: need-go ## make both copies of `make new`, vet them and run their test
 vet-new: need-go ## make both copies of `make new` and vet them
 	go test -count=1 ./internal/new -run TestCopies -build
 
-.PHONY: deploy-check
+.PHONY: deploy-check image-check need-buildah
 deploy-check: need-go ## check the files in deploy/ for Compose and Kubernetes: no engine, no cluster
 	go test -count=1 -tags=deploy ./internal/test/deploy
+
+image-check: need-go ## build the image of deploy/Containerfile with buildah, and run it in a chroot
+	@if $(MAKE) --no-print-directory need-buildah; then \
+		echo "go test -count=1 -tags=image ./internal/test/image" && go test -count=1 -tags=image ./internal/test/image; \
+	else \
+		echo "NOT CHECKED: the image of deploy/Containerfile"; \
+	fi
 
 test-ts: need-go clients/ts/build ## run the tests of the TypeScript client in Node.js
 	npm test --prefix clients/ts --silent
@@ -243,6 +250,14 @@ need-chromium:
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium; } || \
 	{ echo "Chromium is not installed: run apt-get install chromium as root, or put chromium or google-chrome on the PATH"; exit 1; }
+
+# Only root may mount the files of an image and become its user.
+need-buildah:
+	@[ "$$(id -u)" = 0 ] && [ "$$(uname)" = Linux ] || { echo "Building and running the image takes root on Linux"; exit 1; }
+	@command -v buildah >/dev/null || \
+	{ command -v apt-get >/dev/null && apt-get update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends buildah; } || \
+	{ echo "buildah is not installed: run apt-get install buildah"; exit 1; }
 
 # Spin writes a C program for each check of a model.
 need-spin:
