@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,9 +16,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go"
 
+	"example.com/orders/cmd/orders-dev/play"
 	devpostgres "example.com/orders/internal/dev/postgres"
 	testwait "example.com/orders/internal/test/wait"
+	"example.com/orders/internal/version"
 )
 
 // anyPorts makes the service listen on ports that the system chooses.
@@ -26,12 +31,12 @@ func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const hint = "orders-dev help lists commands and flags"
-	const tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
 	for _, c := range []struct{ args, want string }{
 		{"fly", `unexpected argument "fly": ` + hint},
 		{"--fly", "flag provided but not defined: -fly: " + hint},
 		{"--dir", "flag needs an argument: -dir: " + hint},
 		{"--dir x more", `unexpected argument "more": ` + hint},
+		{"version now", `unexpected argument "now": usage: orders-dev version`},
 		{"token", tokenUsage},
 		{"token --sub alice", tokenUsage},
 		{"token --role customer", tokenUsage},
@@ -56,10 +61,57 @@ func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
 
 func TestHelp_PrintsTheUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"help", "-h", "--help", "token --help", "--dir x -h"} {
+	for args, want := range map[string]string{
+		"help": help, "-h": help, "--help": help, "--dir x -h": help, "version --help": help,
+		"token -h": tokenHelp, "token --sub alice --help": tokenHelp,
+		"version": "orders-dev " + version.Get().String() + "\n",
+	} {
 		var out bytes.Buffer
-		if err := run(t.Context(), strings.Fields(args), nil, &out); err != nil || out.String() != help {
+		if err := run(t.Context(), strings.Fields(args), nil, &out); err != nil || out.String() != want {
 			t.Errorf("orders-dev %s: err = %v, output %q", args, err, out.String())
+		}
+	}
+}
+
+func TestDev_PrintsWhereEverythingIs(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, newDir(t))
+	defer d.stop(t)
+	printed := func(pattern string) string {
+		found := regexp.MustCompile(pattern).FindStringSubmatch(d.printed)
+		if found == nil {
+			t.Fatalf("%s is not in\n%s", pattern, d.printed)
+		}
+		return found[1]
+	}
+
+	conn, err := pgx.Connect(t.Context(), printed(`psql '(.*)'`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), "SELECT FROM idempotency_record"); err != nil {
+		t.Error(err)
+	}
+	events, err := nats.Connect(printed(`Events: (\S+),`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	admin := &running{url: printed(`(http\S+)/metrics`)}
+	if status := admin.get(t, "/metrics", ""); status != http.StatusOK {
+		t.Errorf("metrics: status %d", status)
+	}
+}
+
+func TestDev_LeadsBrowsersToTheReference(t *testing.T) {
+	t.Parallel()
+	pages := withPages(http.NotFoundHandler(), play.New(play.Config{}), new(faults), nil)
+	for method, want := range map[string]string{http.MethodGet: "302 /docs", http.MethodPost: "404 "} {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(method, "/", nil))
+		if got := fmt.Sprint(w.Code, " ", w.Header().Get("Location")); got != want {
+			t.Errorf("%s / gets %q, want %q", method, got, want)
 		}
 	}
 }

@@ -16,13 +16,14 @@ import (
 // startFaults starts orders-dev, and returns the servers that its faults break.
 func startFaults(t *testing.T) (*servers, *running) {
 	t.Helper()
-	s, err := startServers(t.Context(), newDir(t), anyPorts, io.Discard)
+	s := &servers{dir: newDir(t), environ: anyPorts, out: io.Discard}
+	service, err := s.start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	d := &running{url: s.serviceURL(), cancel: cancel, ended: make(chan error, 1)}
-	go func() { d.ended <- serve(ctx, s, io.Discard) }()
+	go func() { d.ended <- service.Run(ctx, s.listeners, 0) }()
 	t.Cleanup(func() {
 		d.stop(t)
 		if err := s.stop(); err != nil {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"example.com/orders/internal/version"
 )
 
 const help = `orders-dev runs the order and payment service together with the servers that it needs
@@ -21,6 +23,8 @@ commands to try.
   orders-dev [--dir DIR]                     start everything; Ctrl-C stops it
   orders-dev token --sub ID --role ROLE      print a token that the running service accepts
              [--ttl 24h] [--dir DIR]
+  orders-dev version                         print the version
+  orders-dev token --help                    describe this command
 
 DIR keeps the data between runs; the default is .orders. ORDERS_… variables configure the
 service as docs/running.md describes.
@@ -55,10 +59,21 @@ func execute(ctx context.Context, args, environ []string, out io.Writer) error {
 		return token(args[1:], out)
 	case "replica": // how the playground starts this program
 		return replica(ctx, args[1:], environ, out)
+	case "version":
+		return printVersion(args[1:], out)
 	case "help":
 		return flag.ErrHelp
 	}
 	return dev(ctx, args, environ, out)
+}
+
+func printVersion(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("orders-dev version", flag.ContinueOnError)
+	if err := parse(flags, args, "usage: orders-dev version"); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, "orders-dev", version.Get())
+	return err
 }
 
 // parse parses flags and rejects other arguments. An error ends with usage, in one line.

@@ -26,10 +26,14 @@ var docsScript []byte
 
 // withPages serves the pages of orders-dev before the API of the service: the playground,
 // the faults to practise with, and what lets the reference page send requests with a token.
+// A browser at / is led to the reference. The service itself answers / with 404, so that a
+// client whose base URL is wrong learns it.
 func withPages(api http.Handler, playground *play.Playground, faults *faults, issuer *devissuer.Issuer) http.Handler {
 	plays, breaks, tokens := playground.Handler(), faults.Handler(), loopback.SameOrigin(serveToken(issuer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
+		case path == "/" && r.Method == http.MethodGet:
+			http.Redirect(w, r, "/docs", http.StatusFound)
 		case path == "/play", strings.HasPrefix(path, "/play/"):
 			plays.ServeHTTP(w, r)
 		case strings.HasPrefix(path, "/faults/"):

@@ -52,16 +52,15 @@ type servers struct {
 
 // startServers starts all servers. It opens the ports first, because a port in use is
 // the likeliest problem.
-func startServers(ctx context.Context, dir string, environ []string, out io.Writer) (*servers, error) {
-	s := &servers{dir: dir, environ: environ, out: out}
+func (s *servers) startServers(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		s.openPorts, s.startPostgres, s.migrate, s.seed, s.startStripe, s.startIssuer, s.startBroker,
 	} {
 		if err := step(ctx); err != nil {
-			return nil, errors.Join(err, s.stop())
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (s *servers) openPorts(ctx context.Context) (err error) {

@@ -13,20 +13,36 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
+const (
+	tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
+	tokenHelp  = tokenUsage + `
+
+Prints a token that the running service accepts.
+
+  --sub ID      subject of the token, such as sber-42
+  --role ROLE   customer, seller, admin or system; several with commas
+  --ttl 24h     lifetime; the service accepts 24h at most, unless ORDERS_JWT_MAX_LIFETIME
+                says otherwise
+  --dir DIR     folder where orders-dev keeps its data
+`
+)
+
 // token prints a token that orders-dev accepts, signed with the key that it keeps in
 // its folder.
 func token(args []string, out io.Writer) error {
-	const usage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
-	sub := flags.String("sub", "", "subject of the token, such as sber-42")
-	role := flags.String("role", "", "customer, seller, admin or system; several with commas")
-	ttl := flags.Duration("ttl", 24*time.Hour, "lifetime of the token; the service accepts 24h at most, unless ORDERS_JWT_MAX_LIFETIME says otherwise")
-	dir := flags.String("dir", defaultDir, "folder where orders-dev keeps its data")
-	if err := parse(flags, args, usage); err != nil {
+	sub := flags.String("sub", "", "")
+	role := flags.String("role", "", "")
+	ttl := flags.Duration("ttl", 24*time.Hour, "")
+	dir := flags.String("dir", defaultDir, "")
+	if err := parse(flags, args, tokenUsage); errors.Is(err, flag.ErrHelp) {
+		_, err = io.WriteString(out, tokenHelp)
+		return err
+	} else if err != nil {
 		return err
 	}
 	if *sub == "" || *role == "" {
-		return errors.New(usage)
+		return errors.New(tokenUsage)
 	}
 	roles, err := parseRoles(*role)
 	if err != nil {

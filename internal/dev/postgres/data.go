@@ -40,6 +40,9 @@ func placeData(ctx context.Context, wanted string, acc account) (string, error) 
 	if acc.reaches(ctx, filepath.Dir(wanted)) {
 		return wanted, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return "", err // the probe was stopped, which says nothing about the folder
+	}
 	return linkToShared(wanted, acc)
 }
 

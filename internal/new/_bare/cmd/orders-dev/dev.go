@@ -39,6 +39,7 @@ type servers struct {
 	postgres *devpostgres.Server
 	issuer   *devissuer.Issuer
 	broker   *devbroker.Broker
+	started  bool           // everything runs
 	stops    []func() error // what stop calls, last one first
 }
 
@@ -51,7 +52,14 @@ func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 		return err
 	}
 	s := &servers{dir: *dir, out: out}
-	return errors.Join(s.run(ctx, environ), s.stop())
+	err := s.run(ctx, environ)
+	if ctx.Err() != nil && !s.started {
+		err = nil // somebody pressed Ctrl-C during the start
+	}
+	if err = errors.Join(err, s.stop()); err != nil {
+		return err
+	}
+	return printGoodbye(out, *dir)
 }
 
 // run opens the ports first, because a port in use is the likeliest problem.
@@ -157,6 +165,7 @@ func (s *servers) serve(ctx context.Context, ln app.Listeners) error {
 	if err := printSession(s.out, "http://"+ln.Public.Addr().String(), s.issuer); err != nil {
 		return err
 	}
+	s.started = true
 	return service.Run(ctx, ln, 0)
 }
 

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// printGoodbye prints what is left in the folder of the data, and how to remove it.
+func printGoodbye(out io.Writer, dir string) error {
+	remove := "rm -r " + dir
+	// Where PostgreSQL's own user cannot reach the folder, the data is elsewhere.
+	if elsewhere, err := os.Readlink(filepath.Join(dir, "postgres")); err == nil {
+		remove += " " + elsewhere
+	}
+	_, err := fmt.Fprintf(out, "\nGood-bye. The data stays in %s for the next run; to delete it: %s\n", dir, remove)
+	return err
+}
