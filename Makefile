@@ -5,8 +5,9 @@
 TOOL := CGO_ENABLED=0 go tool -modfile=tools.mod
 REDOCLY := @redocly/cli@2.77.0
 
-# Pinned by its own module: next to golangci-lint in tools.mod it does not build.
+# Pinned by their own modules: next to golangci-lint in tools.mod the first does not build.
 GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
+ACTIONLINT := CGO_ENABLED=0 go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
@@ -165,8 +166,9 @@ bench-growth: need-go ## measure the service on a large database and during clea
 bench-sizes: need-go ## measure how much disk a request takes, less than a minute
 	go run ./bench -sizes -rounds 1 -md docs/sizes.md
 
-lint: need-go ## run the linters of .golangci.yml
+lint: need-go ## run the linters of .golangci.yml, and check the workflow of CI
 	$(TOOL) golangci-lint run ./...
+	$(ACTIONLINT) -shellcheck=
 
 format: need-go ## format the code
 	$(TOOL) golangci-lint fmt
