@@ -1,0 +1,220 @@
+package metrics_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"example.com/orders/internal/test/e2e"
+)
+
+// change is how the value of a series must change.
+type change struct {
+	says  string
+	holds func(before, after float64) bool
+}
+
+var grows = change{"grows", func(before, after float64) bool { return after > before }}
+
+func is(value float64) change {
+	return change{fmt.Sprintf("is %v", value), func(_, after float64) bool { return after == value }}
+}
+
+// move is something that happens to a replica, and the metrics that it moves.
+type move struct {
+	name string
+	// do returns what undoes it after the metrics were read; nil for nothing.
+	do   func(t testing.TB, f *fixture) (undo func())
+	want map[string]change
+}
+
+const credited = `route="/customers/{customer_id}/balance/credit"`
+
+// moves happen in this order: the last ones break what the others need.
+var moves = []move{
+	{"nothing", func(testing.TB, *fixture) func() { return nil }, map[string]change{
+		"orders_build_info":                             is(1),
+		"orders_ready":                                  is(1),
+		"orders_database_up":                            is(1),
+		"orders_database_writable":                      is(1),
+		"orders_broker_connected":                       is(1),
+		"orders_provider_circuit_open":                  is(0),
+		"orders_jwks_keys":                              is(1),
+		"orders_jwks_age_seconds":                       grows,
+		"orders_jwks_refresh_failures_total":            is(1),
+		"orders_reconciliation_mismatches":              is(1),
+		"orders_reconciliation_age_seconds":             grows,
+		`orders_pool_connections_max{pool="requests"}`:  is(5),
+		`orders_pool_connections_max{pool="jobs"}`:      is(4),
+		`orders_pool_connections_max{pool="readiness"}`: is(1),
+	}},
+	{"a command", credit, map[string]change{
+		`orders_http_requests_total{method="POST",` + credited + `,status="201"}`:             grows,
+		`orders_http_request_duration_seconds_count{method="POST",` + credited + `}`:          grows,
+		`orders_idempotency_outcomes_total{outcome="created"}`:                                grows,
+		"orders_idempotency_records_stored_total":                                             grows,
+		"orders_transaction_attempts_count":                                                   grows,
+		`orders_pool_acquires_total{pool="requests"}`:                                         grows,
+		"orders_events_published_total":                                                       grows,
+		`orders_http_request_duration_seconds_bucket{method="POST",` + credited + `,le="10"}`: grows,
+	}},
+	{"a replay", replay, map[string]change{
+		`orders_idempotency_outcomes_total{outcome="reused"}`:                     grows,
+		"orders_idempotency_replay_age_seconds_count":                             grows,
+		`orders_http_requests_total{method="POST",` + credited + `,status="201"}`: grows,
+	}},
+	{"a duplicate of a command that waits for a row", duplicate, map[string]change{
+		`orders_idempotency_outcomes_total{outcome="in_progress"}`: grows,
+		"orders_idempotency_wait_seconds_count":                    grows,
+		"orders_idempotency_wait_seconds_sum":                      grows,
+		"orders_http_requests_in_flight":                           grows,
+		`orders_pool_connections{pool="requests",state="used"}`:    grows,
+	}},
+	{"commands that are refused", refusals, map[string]change{
+		`orders_idempotency_outcomes_total{outcome="key_required"}`: grows,
+		`orders_idempotency_outcomes_total{outcome="key_invalid"}`:  grows,
+		`orders_idempotency_outcomes_total{outcome="key_reused"}`:   grows,
+		`orders_idempotency_outcomes_total{outcome="refused"}`:      grows,
+		`orders_idempotency_outcomes_total{outcome="failed"}`:       grows,
+	}},
+	{"a client beyond its limit", exceedLimit, map[string]change{
+		`orders_limited_requests_total{limit="requests"}`: grows,
+	}},
+	{"commands that share transactions, and one of them waits", shareTransactions, map[string]change{
+		"orders_command_group_size_count":    grows,
+		"orders_command_queue_seconds_count": grows,
+		"orders_command_groups_split_total":  grows,
+	}},
+	{"more readers than connections", readTogether, map[string]change{
+		`orders_pool_waits_total{pool="requests"}`:        grows,
+		`orders_pool_wait_seconds_total{pool="requests"}`: grows,
+	}},
+	{"a transaction that lost a race", loseRace, map[string]change{
+		`orders_transactions_restarted_total{reason="serialization_failure"}`: grows,
+		"orders_transaction_attempts_sum":                                     grows,
+	}},
+	{"a record that expires", expire, map[string]change{
+		"orders_idempotency_expired_records": grows,
+	}},
+	{"a clean-up", cleanUp, map[string]change{
+		`orders_rows_removed_total{job="clean_idempotency_records"}`:                grows,
+		`orders_jobs_worked_total{kind="clean_idempotency_records",outcome="done"}`: grows,
+		`orders_job_duration_seconds_count{kind="clean_idempotency_records"}`:       grows,
+	}},
+	{"jobs that are not done", leaveJobs, map[string]change{
+		`orders_jobs{kind="reconcile",state="discarded"}`:    grows,
+		`orders_jobs{kind="clean_outbox",state="retryable"}`: grows,
+		`orders_job_oldest_seconds{kind="clean_outbox"}`:     grows,
+	}},
+	{"many rows", growTable, map[string]change{
+		`orders_table_bytes{table="audit_log"}`: grows,
+		`orders_index_bytes{table="audit_log"}`: grows,
+		`orders_table_rows{table="audit_log"}`:  grows,
+	}},
+	{"a card payment", payByCard, map[string]change{
+		`orders_provider_requests_total{operation="charge",outcome="ok"}`:    grows,
+		`orders_provider_request_duration_seconds_count{operation="charge"}`: grows,
+	}},
+	{"a webhook without a signature", forgeWebhook, map[string]change{
+		`orders_webhooks_total{outcome="unsigned"}`: grows,
+	}},
+	{"a message that cannot be read", sendMessage, map[string]change{
+		`orders_events_consumed_total{outcome="dead_letter"}`: grows,
+	}},
+	{"a privilege that the service does not need", grantPrivilege, map[string]change{
+		"orders_database_excess_privileges": grows,
+	}},
+	{"a broker that is down", stopBroker, map[string]change{
+		"orders_broker_connected":            is(0),
+		"orders_events_publish_failed_total": grows,
+		"orders_outbox_events":               grows,
+		"orders_outbox_oldest_seconds":       grows,
+	}},
+	{"a card provider that is down", stopProvider, map[string]change{
+		"orders_provider_circuit_open":                                        is(1),
+		`orders_provider_requests_total{operation="charge",outcome="failed"}`: grows,
+	}},
+	{"a new key of the issuer", rotateKeys, map[string]change{
+		"orders_jwks_keys": is(2),
+	}},
+	{"a database that is read-only", makeReadOnly, map[string]change{
+		"orders_database_writable": is(0),
+		"orders_database_up":       is(1),
+		"orders_ready":             is(0),
+	}},
+	{"a database that is down", stopDatabase, map[string]change{
+		"orders_database_up": is(0),
+		"orders_ready":       is(0),
+	}},
+}
+
+func credit(t testing.TB, f *fixture) func() { f.Credit(t, "ann", "1.00"); return nil }
+
+func replay(t testing.TB, f *fixture) func() {
+	call := f.CreditCall(t, "ann", "1.00")
+	f.MustSend(t, call)
+	f.MustSend(t, call)
+	return nil
+}
+
+func duplicate(t testing.TB, f *fixture) func() {
+	lock := f.lockBalance(t, "ann")
+	call := f.CreditCall(t, "ann", "1.00")
+	wait := f.inBackground(t, call)
+	lock.AwaitWaiter(t)
+	f.WantProblem(t, http.StatusConflict, "idempotency_in_progress", call)
+	return func() { lock.Release(); wait() }
+}
+
+func refusals(t testing.TB, f *fixture) func() {
+	call := f.CreditCall(t, "ann", "1.00")
+	f.MustSend(t, call)
+	f.WantProblem(t, http.StatusConflict, "idempotency_key_reused", f.CreditCall(t, "ann", "2.00").WithKey(call.Key))
+	f.WantProblem(t, http.StatusBadRequest, "idempotency_key_required", call.WithKey(""))
+	f.WantProblem(t, http.StatusBadRequest, "idempotency_key_invalid", call.WithKey("a;b"))
+	f.WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", f.ChargeCall(t, "poor", "1.00"))
+	f.WantProblem(t, http.StatusNotFound, "not_found", f.ConfirmCall(t, e2e.Alice, 4711))
+	return nil
+}
+
+func exceedLimit(t testing.TB, f *fixture) func() {
+	greedy := e2e.Get(f.Token(t, "greedy", "customer"), "/products/tea")
+	e2e.Eventually(t, "the limit is exceeded", func() bool { return f.Send(t, greedy).Status == http.StatusTooManyRequests })
+	return nil
+}
+
+func shareTransactions(t testing.TB, f *fixture) func() {
+	lock := f.lockBalance(t, "ann")
+	var calls []e2e.Call
+	for i := range 12 {
+		customer := fmt.Sprintf("customer-%d", i)
+		if i%4 == 0 {
+			customer = "ann"
+		}
+		calls = append(calls, f.CreditCall(t, customer, "1.00"))
+	}
+	wait := f.inBackground(t, calls...)
+	lock.AwaitWaiter(t)
+	return func() { lock.Release(); wait() }
+}
+
+// readTogether reads as different people: one principal may not have all connections.
+func readTogether(t testing.TB, f *fixture) func() {
+	var calls []e2e.Call
+	for i := range 60 {
+		calls = append(calls, e2e.Get(f.Token(t, fmt.Sprintf("reader-%d", i), "customer"), "/products/tea"))
+	}
+	f.SendAllTogether(t, calls)
+	return nil
+}
+
+func loseRace(t testing.TB, f *fixture) func() {
+	f.Exec(t, `CREATE SEQUENCE races`)
+	f.Exec(t, `CREATE FUNCTION race() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+		IF nextval('races') = 1 THEN RAISE EXCEPTION 'a race' USING ERRCODE = '40001'; END IF;
+		RETURN NEW;
+	END $$`)
+	f.Exec(t, `CREATE TRIGGER race BEFORE INSERT ON product FOR EACH ROW EXECUTE FUNCTION race()`)
+	f.PutProduct(t, "cup", 1)
+	return nil
+}
