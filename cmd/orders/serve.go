@@ -31,9 +31,6 @@ func serve(ctx context.Context, _, environ []string, out io.Writer) error {
 	tuneMemory(environ)
 	log := app.NewLog(cfg, out)
 	app.SetDefaultLog(log)
-	for _, name := range config.Ineffective(environ) {
-		log.Warn().Str("variable", name).Msg("setting has no effect in this version")
-	}
 	ln, err := app.Listen(ctx, cfg)
 	if err != nil {
 		return err

@@ -86,6 +86,9 @@ type Config struct {
 	// outbox.
 	NATSURL string `env:"ORDERS_NATS_URL,unset"`
 
+	// OTLPEndpoint is the address of the collector of traces. Without one, nothing is traced.
+	OTLPEndpoint string `env:"ORDERS_OTLP_ENDPOINT"`
+
 	LogLevel  zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
 	LogFormat string        `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
 }

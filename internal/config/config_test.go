@@ -133,6 +133,15 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 	}
 }
 
+func TestRead_UsesCollectors(t *testing.T) {
+	t.Parallel()
+	for _, endpoint := range []string{"https://collector:4318", "https://collector/otlp", "http://127.0.0.1:4318", "http://localhost:4318"} {
+		if cfg, err := Read(append(required(), "ORDERS_OTLP_ENDPOINT="+endpoint)); err != nil || cfg.OTLPEndpoint != endpoint {
+			t.Errorf("%s: %q, %v", endpoint, cfg.OTLPEndpoint, err)
+		}
+	}
+}
+
 func TestRead_RejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
@@ -171,6 +180,7 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 			"http://shop.example.com", "http://localhost:80", "https://a.example,", "https://a.example, https://b.example", "https://a.example,*",
 			"file://shop", "https://shop.example.com:port", "https://shop.example.com#"},
 		"ORDERS_ALLOW_INSECURE": {"all", "admin,", "admin, broker", "true", "Admin"},
+		"ORDERS_OTLP_ENDPOINT":  {"collector:4318", "grpc://127.0.0.1:4317", "http://", "https://user:word@collector", "https://collector?key=word", "https://collector/#a"},
 		"ORDERS_LOG_LEVEL":      {"loud"},
 		"ORDERS_LOG_FORMAT":     {"xml", "JSON"},
 	} {
@@ -237,22 +247,6 @@ func TestRules_CoverEveryVariableThatIsParsed(t *testing.T) {
 	for name := range rules {
 		if !slices.Contains(variables(), name) {
 			t.Errorf("there is a rule for %s, and no such variable", name)
-		}
-	}
-}
-
-func TestIneffective_ReturnsWhatIsSetForLaterVersions(t *testing.T) {
-	t.Parallel()
-	environ := append(required(), "ORDERS_OTLP_ENDPOINT=http://127.0.0.1:4317", "ORDERS_LOG_LEVEL=info")
-	if _, err := Read(environ); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff([]string{"ORDERS_OTLP_ENDPOINT"}, Ineffective(environ)); diff != "" {
-		t.Errorf("variables (-want +got):\n%s", diff)
-	}
-	for _, name := range reserved {
-		if slices.Contains(variables(), name) {
-			t.Errorf("%s is a setting of this version", name)
 		}
 	}
 }

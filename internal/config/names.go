@@ -17,24 +17,12 @@ const prefix = "ORDERS_"
 // maxTypos is in how many characters a mistyped name differs from the intended one.
 const maxTypos = 2
 
-// reserved are the settings of later versions. They are accepted, so that an environment
-// can be prepared for the next version, and have no effect.
-var reserved = []string{
-	"ORDERS_OTLP_ENDPOINT",
-}
-
-// Ineffective returns the variables that are set and have no effect in this version.
-func Ineffective(environ []string) []string {
-	set := env.ToMap(environ)
-	return slices.DeleteFunc(slices.Clone(reserved), func(name string) bool { return set[name] == "" })
-}
-
 // CheckNames returns an error for each variable that has our prefix and is no setting: a
 // typing error would otherwise leave a default in force.
 func CheckNames(environ []string) error { return errors.Join(unknownNames(environ)...) }
 
 func unknownNames(environ []string) []error {
-	known := append(variables(), reserved...)
+	known := variables()
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(env.ToMap(environ))) {
 		if strings.HasPrefix(name, prefix) && !slices.Contains(known, name) {

@@ -30,7 +30,7 @@ var rules = map[string]rule{
 	"ORDERS_CORS_ORIGINS": {"be a list of origins as browsers send them, separated by commas, such as https://shop.example.com: " +
 		"https, or http on loopback; no wildcard, path or default port",
 		func(c Config) bool { return !slices.ContainsFunc(c.CORSOrigins, isNoOrigin) }},
-	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database and broker, separated by commas",
+	"ORDERS_ALLOW_INSECURE": {"be a list of admin, database, broker and traces, separated by commas",
 		func(c Config) bool { return areDangers(c.AllowInsecure) }},
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
 	"ORDERS_DATABASE_POOLER": {"be none or transaction",
@@ -70,6 +70,8 @@ var rules = map[string]rule{
 	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
 	"ORDERS_NATS_URL": {"be a nats:// or tls:// URL",
 		func(c Config) bool { return c.NATSURL == "" || isNATS(c.NATSURL) }},
+	"ORDERS_OTLP_ENDPOINT": {"be an http or https URL without credentials and parameters, such as https://collector:4318",
+		func(c Config) bool { return c.OTLPEndpoint == "" || isCollector(c.OTLPEndpoint) }},
 	"ORDERS_LOG_LEVEL": {"be trace, debug, info, warn, error, fatal, panic or disabled",
 		func(c Config) bool { return c.LogLevel >= zerolog.TraceLevel && c.LogLevel <= zerolog.Disabled }},
 	"ORDERS_LOG_FORMAT": {"be json or console",
@@ -121,6 +123,14 @@ func isRole(name string) bool {
 func isNATS(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "nats" || u.Scheme == "tls") && u.Hostname() != "" && !strings.Contains(s, ",")
+}
+
+// isCollector reports whether s is the address of a collector. Its credentials belong into
+// OTEL_EXPORTER_OTLP_HEADERS.
+func isCollector(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // isSafeURL reports whether nobody on the network can read or change what is sent.

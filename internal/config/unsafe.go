@@ -32,6 +32,9 @@ var dangers = []danger{
 	{"broker", "ORDERS_NATS_URL",
 		"be a tls:// URL with credentials, or lead to loopback",
 		func(c Config) bool { return c.NATSURL == "" || isProtectedBroker(c.NATSURL) }},
+	{"traces", "ORDERS_OTLP_ENDPOINT",
+		"be an https URL, or lead to loopback",
+		func(c Config) bool { return c.OTLPEndpoint == "" || isSafeURL(c.OTLPEndpoint) }},
 }
 
 // databaseVariable is the variable that [CheckDatabase] checks.

@@ -32,6 +32,7 @@ var unsafeSettings = map[string][]string{
 		"ORDERS_NATS_URL=nats://broker:4222", "ORDERS_NATS_URL=nats://orders:word@broker:4222", "ORDERS_NATS_URL=nats://10.0.0.7",
 		"ORDERS_NATS_URL=tls://broker:4222", "ORDERS_NATS_URL=tls://@broker:4222", "ORDERS_NATS_URL=nats://localhost.example",
 	},
+	"traces": {"ORDERS_OTLP_ENDPOINT=http://collector:4318", "ORDERS_OTLP_ENDPOINT=http://10.0.0.7:4318", "ORDERS_OTLP_ENDPOINT=http://localhost.example"},
 }
 
 func TestRead_RefusesUnsafeSettings(t *testing.T) {
@@ -62,10 +63,10 @@ func TestRead_AcceptsUnsafeSettingsThatAreAllowed(t *testing.T) {
 			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE="+name)); err != nil {
 				t.Errorf("%s, allowed by %s: %v", setting, name, err)
 			}
-			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE=admin,database,broker")); err != nil {
+			if _, err := Read(append(required(), setting, "ORDERS_ALLOW_INSECURE=admin,database,broker,traces")); err != nil {
 				t.Errorf("%s, all allowed: %v", setting, err)
 			}
-			others := strings.Replace("admin,database,broker", name, "admin", 1)
+			others := strings.Replace("admin,database,broker,traces", name, "admin", 1)
 			if name == "admin" {
 				others = "database,broker"
 			}

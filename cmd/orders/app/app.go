@@ -34,6 +34,7 @@ type App struct {
 	broker    *broker
 	jobs      *jobs.Runner
 	metrics   *telemetry.Metrics
+	traces    *telemetry.Traces // nil where nothing is traced
 	readiness *readiness
 	granted   string // the role that migrations grant privileges to
 	log       zerolog.Logger
@@ -56,6 +57,9 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, erro
 // build opens the databases first, so that a wrong schema is reported before anything
 // else is connected.
 func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
+	if a.traces, err = telemetry.NewTraces(ctx, cfg.OTLPEndpoint, log); err != nil {
+		return err
+	}
 	if err = a.openDatabases(ctx, cfg); err != nil {
 		return err
 	}
@@ -147,6 +151,7 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		},
 		CORSOrigins: cfg.CORSOrigins,
 		Log:         log,
+		Tracer:      a.traces.Tracer(),
 	}
 	if a.certs.needsClients() {
 		api.ClientCertificate = a.certs.admits
@@ -198,4 +203,5 @@ func (a *App) Close() {
 	if a.readyDB != nil {
 		a.readyDB.Close()
 	}
+	a.closeTraces()
 }

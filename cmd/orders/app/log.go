@@ -9,6 +9,7 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/panics"
+	"example.com/orders/internal/telemetry"
 	"example.com/orders/internal/version"
 )
 
@@ -35,9 +36,10 @@ func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 }
 
 // SetDefaultLog makes log the destination of what libraries log by themselves, with the
-// packages log and log/slog, for the whole process. Without it, they write plain text
-// between our lines.
+// packages log and log/slog or through OpenTelemetry, for the whole process. Without it,
+// they write plain text between our lines.
 func SetDefaultLog(log zerolog.Logger) {
+	telemetry.SetDefaultLog(log)
 	slog.SetDefault(slog.New(zerolog.NewSlogHandler(log)))
 	slog.SetLogLoggerLevel(slog.LevelWarn) // the package log has no levels, and is used for problems
 }

@@ -20,6 +20,9 @@ import (
 // drainTimeout bounds how long the process waits for accepted requests when it stops.
 const drainTimeout = 20 * time.Second
 
+// flushTimeout bounds how long the process waits for the collector of traces when it stops.
+const flushTimeout = 3 * time.Second
+
 // Listeners are the open ports of the process.
 type Listeners struct{ Public, Admin net.Listener }
 
@@ -74,6 +77,7 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	wait := a.broker.start(background)
+	defer a.closeTraces()
 	defer wait()
 	defer stop()
 	public, admin := server(a.counted(a.handler), a.log), server(a.adminHandler(), a.log)
@@ -106,6 +110,13 @@ func (a *App) drain(ctx context.Context, public *http.Server) error {
 	a.log.WithLevel(level).Int64("requests", requests).Int("jobs", running).Dur("duration_ms", time.Since(start)).
 		Int64("requests_cut_off", requestsCut).Int("jobs_cut_off", jobsCut).Msg("drained")
 	return errors.Join(shutdownErr, jobsErr)
+}
+
+// closeTraces sends the last spans, when nothing makes any more.
+func (a *App) closeTraces() {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	a.traces.Close(ctx)
 }
 
 // counted counts the requests in flight.

@@ -28,6 +28,7 @@ const (
 	idempotency = module + "internal/idempotency"
 	outbox      = module + "internal/outbox"
 	panics      = module + "internal/panics"
+	tracing     = module + "internal/tracing"
 	devServers  = module + "internal/dev"
 	testHelp    = module + "internal/test"
 	commands    = module + "cmd"
@@ -88,8 +89,16 @@ var rules = append(areaRules(), []rule{
 		name:     "adapters know the core, the guard, the outbox and the contract",
 		packages: adapters + "/...", forbidden: []string{module + "..."},
 		except: []string{
-			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, module + "api",
+			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, tracing, module + "api",
 		},
+	},
+	{
+		name:     "adapters do not know who gets their spans",
+		packages: adapters + "/...", forbidden: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/..."},
+	},
+	{
+		name:     "tracing knows its API and nothing of the service",
+		packages: tracing, forbidden: []string{module + "...", "go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/..."},
 	},
 	{
 		name:     "the client can be copied: it knows the standard library",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
@@ -55,6 +56,8 @@ type Config struct {
 	// CORSOrigins are the origins whose pages may call the API.
 	CORSOrigins []string
 	Log         zerolog.Logger
+	// Tracer is nil where nothing is traced.
+	Tracer trace.Tracer
 }
 
 // New returns the handler of the whole API. It fails when a route declares no roles

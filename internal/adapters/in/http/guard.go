@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/tracing"
 )
 
 // guard protects a command with the caller's Idempotency-Key (AUTH-19). The engine is
@@ -65,12 +68,14 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 
 // protect answers a guarded request: it calls the use case, or replays the response of
 // the first request with the key.
-func (g guard) protect(rt route, req *request, call useCase) (*response, error) {
-	entry := entryOf(req.http.Context())
+func (g guard) protect(rt route, req *request, call useCase) (resp *response, err error) {
+	ctx, span := tracing.Start(req.http.Context(), "idempotency guard", trace.SpanKindInternal)
+	entry := entryOf(ctx)
+	defer func() { endGuard(span, entry, err) }()
 	entry.key = req.key
 	var about subjects
 	repeated, newKey := false, sync.OnceValue(req.admission.takeKey)
-	record, replayed, err := g.Do(req.http.Context(), keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
+	record, replayed, err := g.Do(ctx, keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
 		repeated, about, entry.code = false, subjects{}, "" // of an earlier run that was rolled back
 		if err := newKey(); err != nil {
 			return idempotency.Result{}, err

@@ -28,6 +28,7 @@ type requestLog struct {
 // logEntry collects the fields of the event while a request is served.
 type logEntry struct {
 	requestID string
+	traceID   string // empty where nothing is traced
 	// remote is the host at the other end of the connection: the client or a proxy.
 	remote string
 	// guarded reports that the route takes an Idempotency-Key, so that its problems say
@@ -94,6 +95,7 @@ func (l requestLog) write(e *logEntry, method string, status int, took time.Dura
 		Str("request_id", e.requestID).Str("remote_addr", e.remote).
 		Str("method", loggedMethod(method)).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
+	optional(event, "trace_id", e.traceID)
 	optional(event, "principal", loggedPrincipal(e.principal))
 	e.about.log(event)
 	optional(event, "code", e.code)
@@ -117,13 +119,16 @@ func (e *logEntry) level(status int) zerolog.Level {
 	return zerolog.InfoLevel
 }
 
+// otherMethod stands for all words that are no methods of HTTP.
+const otherMethod = "other"
+
 // loggedMethod returns a method of HTTP as it is. Any other word may be a secret.
 func loggedMethod(method string) string {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE":
 		return method
 	}
-	return "other"
+	return otherMethod
 }
 
 // loggedPrincipal returns a subject as it is, or its hash if it looks like an e-mail address

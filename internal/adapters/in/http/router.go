@@ -53,7 +53,7 @@ func checkRoutes(contract *contract, routes []route, public []publicRoute) error
 // document, too.
 func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	r := chi.NewRouter()
-	r.Use(a.log.request, SecureHeaders, allowOrigins(a.CORSOrigins, routes), a.recoverPanic)
+	r.Use(a.log.request, a.traced, SecureHeaders, allowOrigins(a.CORSOrigins, routes), a.recoverPanic)
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed(r))
 	for _, rt := range routes {
