@@ -84,8 +84,11 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 }
 
 func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) {
+	traced := a.traces != nil
 	open := func(maxConns int32) (*postgres.DB, error) {
-		return postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, ObserveTransactions: a.metrics})
+		return postgres.Open(ctx, postgres.Config{
+			URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, ObserveTransactions: a.metrics, Traced: traced,
+		})
 	}
 	if a.readyDB, err = open(1); err != nil {
 		return err
@@ -105,7 +108,8 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 		return err
 	}
 	a.db, err = postgres.Open(ctx, postgres.Config{
-		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes, Observe: a.metrics, ObserveTransactions: a.metrics,
+		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes,
+		Observe: a.metrics, ObserveTransactions: a.metrics, Traced: traced,
 	})
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type Config struct {
 	Observe GroupObserver
 	// ObserveTransactions observes all transactions; nil for nobody.
 	ObserveTransactions TransactionObserver
+	// Traced makes a span of each round trip of what is traced.
+	Traced bool
 	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
 	RecentBytes uint64
 }
@@ -81,6 +83,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc.ConnConfig.ConnectTimeout = 5 * time.Second
 	recent := newRecentRecords(cfg.RecentBytes)
 	watch(pc, recent)
+	if cfg.Traced {
+		pc.ConnConfig.Tracer = roundTrips{}
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)

@@ -58,18 +58,20 @@ func (k *Keys) lead(l *lane, members []*member) {
 	for _, m := range members {
 		k.observe.CommandQueued(now.Sub(m.queued))
 	}
+	ctx, span := groupSpan(members)
+	defer span.End()
 	if k.replays.likely() {
-		k.replayStored(members)
+		k.replayStored(ctx, members)
 	}
-	failed := k.together(members)
+	failed := k.together(ctx, members)
 	k.breaker.record(failed)
 }
 
 // replayStored answers the members whose key is stored, with one look-up: no transaction, no
 // lock. Where a standby has to be waited for, that takes a transaction. If the look-up
 // fails, the group will find out why.
-func (k *Keys) replayStored(members []*member) {
-	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
+func (k *Keys) replayStored(ctx context.Context, members []*member) {
+	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	byID := make(map[idempotency.ID]*member, len(members))
 	for _, m := range members {
@@ -105,14 +107,14 @@ func keysOf(members []*member) dbsqlc.FindRecordsParams {
 // together runs members in one transaction, and reports whether that failed. An error of
 // the server does not name the member that caused it, so a group that fails for certain is
 // split in halves, down to the members that fail by themselves. These run alone.
-func (k *Keys) together(members []*member) (failed bool) {
+func (k *Keys) together(ctx context.Context, members []*member) (failed bool) {
 	members = present(members)
 	if len(members) == 0 {
 		return false
 	}
 	k.observe.GroupRan(len(members))
 	g := &group{members: members, sent: time.Now()}
-	err := k.runGroup(g)
+	err := k.runGroup(ctx, g)
 	switch {
 	case err == nil || errors.Is(err, errNobodyWrote):
 		k.pace.record(time.Since(g.sent))
@@ -130,8 +132,8 @@ func (k *Keys) together(members []*member) (failed bool) {
 	default:
 		k.observe.GroupSplit()
 		half := len(members) / 2
-		k.together(members[:half])
-		k.together(members[half:])
+		k.together(ctx, members[:half])
+		k.together(ctx, members[half:])
 		return true
 	}
 	return false
@@ -159,8 +161,8 @@ func separable(err error) bool {
 
 // runGroup runs the transaction of a group. A connection that was dead before the
 // transaction began is replaced once.
-func (k *Keys) runGroup(g *group) error {
-	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
+func (k *Keys) runGroup(ctx context.Context, g *group) error {
+	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	if err := k.db.writers.Acquire(ctx, 1); err != nil {
 		return unavailable(fmt.Errorf("wait for other groups: %w", err))

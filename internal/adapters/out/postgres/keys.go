@@ -8,8 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/tracing"
 )
 
 // Keys implements [idempotency.LookupStore]: it is the half of AUTH-19 that speaks SQL.
@@ -78,7 +81,8 @@ func (k *Keys) Execute(
 	if !k.joins(c.Operation) {
 		return k.alone(ctx, a)
 	}
-	m := &member{ctx: ctx, attempt: a, queued: time.Now(), settled: make(chan struct{})}
+	m := &member{attempt: a, queued: time.Now(), settled: make(chan struct{})}
+	m.ctx, m.span = tracing.Start(ctx, "group member", trace.SpanKindInternal) // sent only if it ends
 	if l := k.lanes.enter(m); l != nil {
 		if place, ok := k.placeToRunAlone(c.Scope); ok {
 			defer place.release()
@@ -88,6 +92,7 @@ func (k *Keys) Execute(
 		go k.lead(l, []*member{m}) // groups have connections of their own
 	}
 	m.wait()
+	m.span.End()
 	if m.fate.alone {
 		defer k.held.remove(m.fate.held)
 		return k.alone(ctx, m.attempt)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/panics"
@@ -21,6 +23,7 @@ type member struct {
 	attempt
 	ctx    context.Context //nolint:containedctx // of the request that the member is
 	queued time.Time
+	span   trace.Span // of the wait and of the group
 
 	// mu is held while the command runs, and while its fate is decided.
 	mu sync.Mutex
