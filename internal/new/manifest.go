@@ -30,7 +30,7 @@ var dropped = []string{
 	"internal/adapters/out/postgres/*/balance.sql*", "internal/adapters/out/postgres/*/order.sql*",
 	"internal/adapters/out/postgres/*/payment.sql*", "internal/adapters/out/postgres/*/product.sql*",
 	"internal/adapters/out/postgres/*/profile.sql*", "internal/adapters/out/postgres/*/reconcile.sql*",
-	"migrations/0002_*", "migrations/0003_*", "migrations/0004_*", "migrations/0008_*", "migrations/001*",
+	"migrations/0002_*", "migrations/0003_*", "migrations/0004_*", "migrations/0008_*", "migrations/001[0-6]_*",
 	// development servers
 	"cmd/orders/app/cards.go", "internal/dev/fakestripe/",
 	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
@@ -60,6 +60,7 @@ var dropped = []string{
 var moves = map[string]string{
 	"migrations/0005_": "migrations/0003_", "migrations/0006_": "migrations/0004_",
 	"migrations/0007_": "migrations/0005_", "migrations/0009_": "migrations/0006_",
+	"migrations/0017_": "migrations/0007_",
 }
 
 // keptTargets are the targets of the Makefile, and the stages of .ci/run, that are left.

@@ -23,4 +23,7 @@ type Event struct {
 	At time.Time
 	// Data is a JSON object.
 	Data []byte
+	// Traceparent names the trace in which the event was written (W3C Trace Context), and
+	// is empty if there was none.
+	Traceparent string
 }

@@ -77,7 +77,7 @@ var groupPlanCases = map[string][]planCase{
 
 	// The outbox and the audit log.
 	"InsertEvents": {{args: "now(), '{00000000-0000-7000-8000-000000000000,00000000-0000-7000-8000-000000000001}', '{order.paid,order.paid}', " +
-		"'{order/1,order/2}', ARRAY['{}', '{}']", rows: 1, buffers: 70, scanned: 1}},
+		"'{order/1,order/2}', ARRAY['{}', '{}'], ARRAY['', '']", rows: 1, buffers: 70, scanned: 1}},
 	"InsertAuditEntries": {{args: "'{admin,root}', now(), '{GetOrder,GetOrder}', '{order/1,order/2}', ARRAY['{}', '{}']", buffers: 60}},
 
 	// Ids.

@@ -7,6 +7,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/tracing"
 )
 
 // The kinds of River job that this adapter inserts. Their arguments are {"id": …}.
@@ -21,8 +22,11 @@ const (
 //
 // River's unique index admits one job for each payment or refund among those that are
 // available, pending, retryable, running or scheduled, which is what the bits say.
-const insertJobs = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states)
-SELECT $1::text, jsonb_build_object('id', id), 32000, 1, 'payments', 'available', convert_to($1::text || '/' || id, 'UTF8'), B'11110001'
+//
+// The metadata name the trace that a job belongs to, if there is one.
+const insertJobs = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states, metadata)
+SELECT $1::text, jsonb_build_object('id', id), 32000, 1, 'payments', 'available', convert_to($1::text || '/' || id, 'UTF8'), B'11110001',
+       jsonb_strip_nulls(jsonb_build_object('traceparent', NULLIF($3::text, '')))
 FROM unnest($2::bigint[]) id
 ON CONFLICT (unique_key)
     WHERE unique_key IS NOT NULL AND unique_states IS NOT NULL AND river.river_job_state_in_bitmask(unique_states, state)
@@ -43,7 +47,7 @@ func (s intents) SettleRefund(ctx context.Context, refundID int64) error {
 }
 
 func (s intents) insert(ctx context.Context, kind string, id int64) error {
-	_, err := queue(s).Exec(ctx, insertJobs, kind, []int64{id})
+	_, err := queue(s).Exec(ctx, insertJobs, kind, []int64{id}, tracing.Parent(ctx))
 	return err
 }
 
@@ -97,7 +101,7 @@ func (db *DB) restoreJobs(ctx context.Context, kind string, undecided []core.Pos
 	for i, u := range undecided {
 		ids[i] = u.ID
 	}
-	rows, _ := db.pool.Query(ctx, insertJobs, kind, ids) // CollectRows returns the error
+	rows, _ := db.pool.Query(ctx, insertJobs, kind, ids, "") // CollectRows returns the error
 	restored, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	return Restored{Last: undecided[len(undecided)-1], Found: len(undecided), IDs: restored}, failed("restore jobs", err)
 }

@@ -11,6 +11,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/outbox"
+	"example.com/orders/internal/tracing"
 )
 
 // outboxWriter implements [core.Outbox].
@@ -30,6 +31,7 @@ func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
 	}
 	return s.t.write(ctx, addedEvent{
 		EventID: id, Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.t.now,
+		Traceparent: tracing.Parent(ctx),
 	})
 }
 
@@ -48,6 +50,7 @@ func eventsParams(events []addedEvent) dbsqlc.InsertEventsParams {
 	for _, e := range events {
 		p.EventIds, p.Types = append(p.EventIds, e.EventID), append(p.Types, e.Type)
 		p.Aggregates, p.Data = append(p.Aggregates, e.Aggregate), append(p.Data, string(e.Data))
+		p.Traceparents = append(p.Traceparents, e.Traceparent)
 	}
 	return p
 }
@@ -92,6 +95,7 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 			ID: row.EventID, Source: sourcePrefix + row.Incarnation.String(),
 			Type: row.Type, Aggregate: row.Aggregate,
 			Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
+			Traceparent: row.Traceparent,
 		}
 	}
 	return events, nil

@@ -196,7 +196,7 @@ var singlePlanCases = map[string][]planCase{
 	},
 
 	// The outbox.
-	"InsertEvent": {{args: "'00000000-0000-7000-8000-000000000000', 'order.paid', 'order/1', '{}', now()",
+	"InsertEvent": {{args: "'00000000-0000-7000-8000-000000000000', 'order.paid', 'order/1', '{}', now(), ''",
 		rows: 1, buffers: 40, scanned: 1}},
 	// It may read all databases of the cluster, once when a process starts.
 	"RenewIncarnation": {{rows: 1000, buffers: 50, scanned: 1}},
@@ -249,7 +249,7 @@ var singlePlanCases = map[string][]planCase{
 	// Written by hand.
 	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
 	measureTablesName: {{rows: 800, buffers: 200}},
-	insertJobsName:    {{args: `'settle_payment', '{1}'`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}'`, buffers: 200}},
+	insertJobsName:    {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
 	"SELECT version, dirty, current_setting('transaction_read_only')::boolean": {{rows: 1, buffers: 3, scanned: 1}},
 }
 
@@ -265,7 +265,7 @@ const (
 )
 
 // insertJobsName is the first line of the statement that inserts jobs.
-const insertJobsName = "INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states)"
+const insertJobsName = "INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states, metadata)"
 
 const allStatuses = "'{pending_payment,payment_processing,paid,fulfilling,shipped,delivered,cancelled}'"
 

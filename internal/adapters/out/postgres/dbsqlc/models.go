@@ -112,6 +112,7 @@ type Outbox struct {
 	PublishedAt   *time.Time
 	EventID       uuid.UUID
 	Incarnation   uuid.UUID
+	Traceparent   *string
 }
 
 type Payment struct {

@@ -38,16 +38,18 @@ func (q *Queries) DeletePublishedEvents(ctx context.Context, arg DeletePublished
 }
 
 const insertEvent = `-- name: InsertEvent :exec
-INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
-VALUES ($1, (SELECT i.id FROM incarnation i WHERE i.singleton), $2, $3, $4, $5)
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
+VALUES ($1, (SELECT i.id FROM incarnation i WHERE i.singleton), $2, $3, $4, $5,
+        NULLIF($6::text, ''))
 `
 
 type InsertEventParams struct {
-	EventID   uuid.UUID
-	Type      string
-	Aggregate string
-	Data      []byte
-	CreatedAt time.Time
+	EventID     uuid.UUID
+	Type        string
+	Aggregate   string
+	Data        []byte
+	CreatedAt   time.Time
+	Traceparent string
 }
 
 // The incarnation is read where the event is written, so that all processes change to a
@@ -59,23 +61,26 @@ func (q *Queries) InsertEvent(ctx context.Context, arg InsertEventParams) error 
 		arg.Aggregate,
 		arg.Data,
 		arg.CreatedAt,
+		arg.Traceparent,
 	)
 	return err
 }
 
 const insertEvents = `-- name: InsertEvents :exec
-INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
-SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, $1
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
+SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, $1,
+       NULLIF(w.traceparent, '')
 FROM (SELECT unnest($2::uuid[]) AS event_id, unnest($3::text[]) AS type, unnest($4::text[]) AS aggregate,
-             unnest($5::text[]) AS data) w
+             unnest($5::text[]) AS data, unnest($6::text[]) AS traceparent) w
 `
 
 type InsertEventsParams struct {
-	CreatedAt  time.Time
-	EventIds   []uuid.UUID
-	Types      []string
-	Aggregates []string
-	Data       []string
+	CreatedAt    time.Time
+	EventIds     []uuid.UUID
+	Types        []string
+	Aggregates   []string
+	Data         []string
+	Traceparents []string
 }
 
 // InsertEvent for many events. The column id numbers them in their sequence.
@@ -86,6 +91,7 @@ func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) erro
 		arg.Types,
 		arg.Aggregates,
 		arg.Data,
+		arg.Traceparents,
 	)
 	return err
 }
@@ -166,7 +172,8 @@ func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, er
 }
 
 const unpublishedEvents = `-- name: UnpublishedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data FROM outbox
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent
+FROM outbox
 WHERE published_at IS NULL
 ORDER BY id
 LIMIT $1
@@ -180,6 +187,7 @@ type UnpublishedEventsRow struct {
 	SchemaVersion int16
 	CreatedAt     time.Time
 	Data          []byte
+	Traceparent   string
 }
 
 func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]UnpublishedEventsRow, error) {
@@ -199,6 +207,7 @@ func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]Unp
 			&i.SchemaVersion,
 			&i.CreatedAt,
 			&i.Data,
+			&i.Traceparent,
 		); err != nil {
 			return nil, err
 		}

@@ -1,8 +1,9 @@
 -- name: InsertEvent :exec
 -- The incarnation is read where the event is written, so that all processes change to a
 -- new one at the same moment.
-INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
-VALUES (@event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), @type, @aggregate, @data, @created_at);
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
+VALUES (@event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), @type, @aggregate, @data, @created_at,
+        NULLIF(@traceparent::text, ''));
 
 -- name: RenewIncarnation :exec
 -- A database with the same rows is another one if it was restored or copied into another
@@ -24,7 +25,8 @@ WHERE holder = @holder OR until <= clock_timestamp();
 UPDATE relay_lease SET until = '-infinity' WHERE holder = @holder;
 
 -- name: UnpublishedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data FROM outbox
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent
+FROM outbox
 WHERE published_at IS NULL
 ORDER BY id
 LIMIT @max_events;
@@ -53,7 +55,8 @@ SELECT (SELECT count(*) FROM (
 
 -- name: InsertEvents :exec
 -- InsertEvent for many events. The column id numbers them in their sequence.
-INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at)
-SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, @created_at
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
+SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, @created_at,
+       NULLIF(w.traceparent, '')
 FROM (SELECT unnest(@event_ids::uuid[]) AS event_id, unnest(@types::text[]) AS type, unnest(@aggregates::text[]) AS aggregate,
-             unnest(@data::text[]) AS data) w;
+             unnest(@data::text[]) AS data, unnest(@traceparents::text[]) AS traceparent) w;

@@ -59,6 +59,7 @@ type Outbox struct {
 	PublishedAt   *time.Time
 	EventID       uuid.UUID
 	Incarnation   uuid.UUID
+	Traceparent   *string
 }
 
 type ProcessedMessage struct {
