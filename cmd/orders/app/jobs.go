@@ -32,7 +32,7 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 		Payments: run.payments, Gateway: gateway, Now: time.Now,
 	}
 	list := jobs.Config{
-		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(),
+		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(), Tracer: a.traces.Tracer(),
 		Worked: a.metrics.JobWorked, Removed: a.metrics.RowsRemoved,
 		ReleaseExpiredReservations: jobs.BatchJob{Run: jobs.InOrder(run.orders.ReleaseExpiredReservations), Removes: true},
 		RestoreIntents:             jobs.BatchJob{Run: a.restoreIntents(log)},

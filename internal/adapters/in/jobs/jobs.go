@@ -27,6 +27,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/panics"
 )
@@ -72,6 +73,8 @@ type Config struct {
 	// Schema is where River keeps its tables.
 	Schema string
 	Log    zerolog.Logger
+	// Tracer is nil where nothing is traced.
+	Tracer trace.Tracer
 	// PollOnly makes River look for changes instead of listening for notifications: behind
 	// a pooler, LISTEN would stay on a connection that others use.
 	PollOnly bool
@@ -153,6 +156,7 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 		Middleware: []rivertype.Middleware{
 			count(running),
 			river.WorkerMiddlewareFunc(cfg.measure),
+			continueTraces(cfg.Tracer),
 			river.WorkerMiddlewareFunc(recoverPanic),
 		},
 		Logger: slog.New(errorNames{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))}),

@@ -7,6 +7,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/tracing"
 )
 
 // errorLog logs jobs that failed. River does so too, but below the level that we log.
@@ -14,8 +16,12 @@ type errorLog struct{ log zerolog.Logger }
 
 // HandleError logs the error and leaves the job's next attempt to River. The arguments of a
 // job are IDs.
-func (l errorLog) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
-	l.log.Error().Err(err).Str("job", job.Kind).RawJSON("args", job.EncodedArgs).Int("attempt", job.Attempt).Msg("job failed")
+func (l errorLog) HandleError(ctx context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	event := l.log.Error().Err(err).Str("job", job.Kind).RawJSON("args", job.EncodedArgs).Int("attempt", job.Attempt)
+	if id := tracing.ID(tracing.WithParent(ctx, traceparentOf(job))); id != "" {
+		event.Str("trace_id", id)
+	}
+	event.Msg("job failed")
 	return nil
 }
 
