@@ -75,7 +75,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	if a.handler, err = httpapi.New(a.httpConfig(onRequest, parseWebhook, cfg, log)); err != nil {
 		return err
 	}
-	if a.broker, err = connectBroker(inBackground, a.jobDB, a.metrics, cfg, log); err != nil {
+	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
 		return err
 	}
 	a.measure()

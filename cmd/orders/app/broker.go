@@ -5,14 +5,11 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
-	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/events"
 	outnats "example.com/orders/internal/adapters/out/nats"
-	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/outbox"
-	"example.com/orders/internal/telemetry"
 )
 
 // broker exchanges events with other services. It is nil where no broker is configured;
@@ -23,11 +20,11 @@ type broker struct {
 	consumer *events.Consumer
 }
 
-func connectBroker(core useCases, db *postgres.DB, metrics *telemetry.Metrics, cfg config.Config, log zerolog.Logger) (*broker, error) {
+func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
 	if cfg.NATSURL == "" {
 		return nil, nil
 	}
-	conn, err := outnats.Connect(cfg.NATSURL, log)
+	conn, err := outnats.Connect(cfg.NATSURL, a.log)
 	if err != nil {
 		return nil, err
 	}
@@ -36,17 +33,19 @@ func connectBroker(core useCases, db *postgres.DB, metrics *telemetry.Metrics, c
 		conn.Close()
 		return nil, err
 	}
-	metrics.Broker(conn.IsConnected)
+	a.metrics.Broker(conn.IsConnected)
+	publisher.Tracer = a.traces.Tracer()
 	consumer, err := events.New(events.Config{
-		Conn: conn, Restock: core.orders.Restock, Ended: metrics.MessageEnded, Log: log,
+		Conn: conn, Restock: core.orders.Restock, Log: a.log,
+		Ended: a.metrics.MessageEnded, Tracer: a.traces.Tracer(),
 	})
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
 	relay := &outbox.Relay{
-		Store: db.Outbox(), Publisher: publisher, Log: log,
-		Published: metrics.EventsPublished, Failed: metrics.PublishFailed,
+		Store: a.jobDB.Outbox(), Publisher: publisher, Log: a.log,
+		Published: a.metrics.EventsPublished, Failed: a.metrics.PublishFailed,
 	}
 	return &broker{conn, relay, consumer}, nil
 }

@@ -67,7 +67,7 @@ func (c *Consumer) deadLetter(ctx context.Context, msg jetstream.Msg, reason *un
 	if _, err := c.js.PublishMsg(ctx, letter, jetstream.WithMsgID(Stream+"-"+sequence)); err != nil {
 		return fmt.Errorf("publish a dead letter to %s: %w", DeadLetterStream, err)
 	}
-	c.cfg.Log.Error().Str("reason", reason.code).Str("detail", reason.detail).
+	inTrace(ctx, c.cfg.Log.Error()).Str("reason", reason.code).Str("detail", reason.detail).
 		Str("sequence", sequence).Msg("message dead-lettered")
 	return msg.TermWithReason(reason.code)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/orders/internal/core/order"
@@ -61,6 +62,8 @@ type Config struct {
 	Log     zerolog.Logger
 	// Ended is called with what became of a delivery; nil for nobody.
 	Ended func(outcome string)
+	// Tracer is nil where nothing is traced.
+	Tracer trace.Tracer
 }
 
 // Consumer processes messages while Run runs.

@@ -7,10 +7,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/panics"
+	"example.com/orders/internal/tracing"
 )
 
 // maxRetryDelay bounds the time between two deliveries of a message.
@@ -21,12 +25,34 @@ const maxRetryDelay = time.Minute
 func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), processTimeout)
 	defer cancel()
+	ctx, span := c.startSpan(ctx, msg)
 	outcome, err := c.finish(ctx, msg)
+	tracing.End(span, err)
 	if err != nil {
 		outcome = "failed"
-		c.retryLater(msg, err)
+		c.retryLater(ctx, msg, err)
 	}
 	c.cfg.Ended(outcome)
+}
+
+// startSpan starts the span of one delivery. It continues the trace of the message.
+func (c *Consumer) startSpan(ctx context.Context, msg jetstream.Msg) (context.Context, trace.Span) {
+	if c.cfg.Tracer == nil {
+		return ctx, trace.SpanFromContext(ctx)
+	}
+	ctx, span := tracing.Continue(ctx, c.cfg.Tracer, msg.Headers().Get(tracing.Header), "process "+restockedType, trace.SpanKindConsumer)
+	span.SetAttributes(
+		attribute.String("messaging.system", "nats"), attribute.String("messaging.operation.type", "process"),
+		attribute.String("messaging.destination.name", Subject))
+	return ctx, span
+}
+
+// inTrace adds the ID of the trace to a line about a message.
+func inTrace(ctx context.Context, line *zerolog.Event) *zerolog.Event {
+	if id := tracing.ID(ctx); id != "" {
+		line.Str("trace_id", id)
+	}
+	return line
 }
 
 // finish processes or dead-letters a message. It turns a panic into an error: one
@@ -88,13 +114,13 @@ func extendDeadline(msg jetstream.Msg, every time.Duration) (stop func()) {
 }
 
 // retryLater asks the broker to deliver a message again.
-func (c *Consumer) retryLater(msg jetstream.Msg, cause error) {
+func (c *Consumer) retryLater(ctx context.Context, msg jetstream.Msg, cause error) {
 	deliveries := uint64(1)
 	if meta, err := msg.Metadata(); err == nil {
 		deliveries = meta.NumDelivered
 	}
 	delay := retryDelay(deliveries)
-	c.cfg.Log.Warn().Err(cause).Uint64("deliveries", deliveries).Dur("delay", delay).Msg("message retried later")
+	inTrace(ctx, c.cfg.Log.Warn()).Err(cause).Uint64("deliveries", deliveries).Dur("delay", delay).Msg("message retried later")
 	_ = msg.NakWithDelay(delay) // if it fails, the broker delivers again after AckWait
 }
 

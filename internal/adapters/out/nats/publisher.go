@@ -10,8 +10,11 @@ import (
 	"github.com/google/uuid"
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/outbox"
+	"example.com/orders/internal/tracing"
 )
 
 const (
@@ -34,6 +37,9 @@ const (
 // Publisher publishes events to JetStream. It implements [outbox.Publisher]. One
 // goroutine at a time may use it.
 type Publisher struct {
+	// Tracer is nil where nothing is traced.
+	Tracer trace.Tracer
+
 	js          jetstream.JetStream
 	streamReady bool // the stream existed when we last looked
 }
@@ -112,7 +118,7 @@ func rounds(events []outbox.Event) [][]outbox.Event {
 
 // publishRound sends all events and then waits for all acknowledgements.
 func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
-	acks := make([]jetstream.PubAckFuture, len(events))
+	acks := make([]sent, len(events))
 	for i, e := range events {
 		ack, sendErr := p.send(e)
 		if sendErr != nil {
@@ -122,7 +128,9 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 		acks[i] = ack
 	}
 	for i, ack := range acks {
-		if ackErr := await(ctx, ack); ackErr != nil {
+		ackErr := await(ctx, ack)
+		tracing.End(ack.span, ackErr)
+		if ackErr != nil {
 			err = errors.Join(err, fmt.Errorf("publish event %s: %w", events[i].ID, ackErr))
 			continue
 		}
@@ -131,21 +139,46 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 	return acked, err
 }
 
-func (p *Publisher) send(e outbox.Event) (jetstream.PubAckFuture, error) {
+// sent is a message that the broker has to acknowledge.
+type sent struct {
+	jetstream.PubAckFuture
+	span trace.Span
+}
+
+// send sends an event. Its message continues the trace of the request that the event is of.
+func (p *Publisher) send(e outbox.Event) (sent, error) {
 	msg, err := encode(e)
 	if err != nil {
-		return nil, err
+		return sent{}, err
+	}
+	ctx, span := p.startSpan(e)
+	if parent := tracing.Parent(ctx); parent != "" {
+		msg.Header.Set(tracing.Header, parent)
 	}
 	ack, err := p.js.PublishMsgAsync(msg,
 		jetstream.WithMsgID(e.ID.String()), jetstream.WithExpectStream(Stream))
 	if err != nil {
-		return nil, fmt.Errorf("publish event %s: %w", e.ID, err)
+		tracing.End(span, err)
+		return sent{}, fmt.Errorf("publish event %s: %w", e.ID, err)
 	}
-	return ack, nil
+	return sent{ack, span}, nil
+}
+
+// startSpan starts the span of an event, if it belongs to a trace.
+func (p *Publisher) startSpan(e outbox.Event) (context.Context, trace.Span) {
+	ctx := tracing.WithParent(context.Background(), e.Traceparent)
+	if p.Tracer == nil || tracing.ID(ctx) == "" {
+		return ctx, trace.SpanFromContext(ctx)
+	}
+	ctx, span := tracing.Continue(ctx, p.Tracer, e.Traceparent, "publish "+e.Type, trace.SpanKindProducer)
+	span.SetAttributes(
+		attribute.String("messaging.system", "nats"), attribute.String("messaging.operation.type", "send"),
+		attribute.String("messaging.destination.name", SubjectPrefix+e.Type), attribute.String("messaging.message.id", e.ID.String()))
+	return ctx, span
 }
 
 // await waits for one acknowledgement. The broker acknowledges a duplicate as well.
-func await(ctx context.Context, ack jetstream.PubAckFuture) error {
+func await(ctx context.Context, ack sent) error {
 	select {
 	case <-ack.Ok():
 		return nil
