@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,8 @@ type renamer struct {
 	// names replaces the marks with the new name. It is a step of its own, because the new
 	// name may contain the old one.
 	names *strings.Replacer
+	// remaining is the old name wherever it is left in a file that is only about the service.
+	remaining mark
 }
 
 type mark struct {
@@ -62,12 +65,31 @@ func newRenamer(from, to name) renamer {
 		// headings
 		`^# ‹›$`, `^# Running ‹›$`, `\[Running ‹›\]`, "^`‹›`: set",
 	)
-	return renamer{marks, strings.NewReplacer(names...)}
+	// The mark that was added last is that of the name with hyphens.
+	remaining := mark{regexp.MustCompile(`\b` + regexp.QuoteMeta(from.kebab) + `\b`), names[len(names)-2]}
+	return renamer{marks, strings.NewReplacer(names...), remaining}
 }
 
-func (r renamer) rename(text string) string {
+// aboutTheService are the files in which the name never stands for the business.
+var aboutTheService = []string{
+	"deploy/Containerfile", "deploy/compose.yaml", "deploy/.env.example", "deploy/postgres/", "deploy/kubernetes/",
+	"docs/deploy.md", "internal/test/deploy/", "internal/test/image/",
+}
+
+// renameFile renames the service in the text of a file.
+func (r renamer) renameFile(path, text string) string {
+	if slices.ContainsFunc(aboutTheService, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+		return r.names.Replace(r.remaining.pattern.ReplaceAllString(r.mark(text), r.remaining.to))
+	}
+	return r.rename(text)
+}
+
+func (r renamer) rename(text string) string { return r.names.Replace(r.mark(text)) }
+
+// mark replaces the old name with marks, where it stands for the service.
+func (r renamer) mark(text string) string {
 	for _, m := range r.marks {
 		text = m.pattern.ReplaceAllString(text, m.to)
 	}
-	return r.names.Replace(text)
+	return text
 }

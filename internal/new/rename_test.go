@@ -30,6 +30,16 @@ func TestRename_RenamesServiceAndNotBusiness(t *testing.T) {
 	}
 }
 
+func TestRename_RenamesEverythingInFilesAboutTheService(t *testing.T) {
+	t.Parallel()
+	from, to := spell("example.com/books", "books"), spell("acme.io/gift-cards", "gift-cards")
+	const text = "name: books, user=books, postgres://books_app@db/books, books_database_up, BOOKS_ADDR, bookshop"
+	const want = "name: gift-cards, user=gift-cards, postgres://gift_cards_app@db/gift_cards, gift_cards_database_up, GIFT_CARDS_ADDR, bookshop"
+	if got := newRenamer(from, to).renameFile("deploy/compose.yaml", text); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func TestRename_NewNameMayContainOldOne(t *testing.T) {
 	t.Parallel()
 	from, to := spell("example.com/books", "books"), spell("example.com/books-books", "books-books")

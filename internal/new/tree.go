@@ -53,10 +53,10 @@ func readTree(root string) (tree, error) {
 func (t tree) rename(from, to name) (tree, error) {
 	names, renamed := newRenamer(from, to), tree{}
 	for path, f := range t {
-		path = names.rename(path)
 		if isText(f.data) {
-			f.data = []byte(names.rename(string(f.data)))
+			f.data = []byte(names.renameFile(path, string(f.data)))
 		}
+		path = names.rename(path)
 		if strings.HasSuffix(path, ".go") {
 			formatted, err := format.Source(f.data)
 			if err != nil {

@@ -27,6 +27,9 @@ import (
 // maxSize is far above what the image has, 36 MB, and far below one with a distribution.
 const maxSize = 60 << 20
 
+// database is the one of deploy/postgres/roles.sql.
+const database = "orders"
+
 // The image is built once, and its parts are tested with it.
 func TestImage(t *testing.T) {
 	authority := testcert.NewAuthority(t)
@@ -75,10 +78,10 @@ func checkConfiguration(t *testing.T, built image) {
 func checkRuns(t *testing.T, built image, authority *testcert.Authority) {
 	t.Helper()
 	pg := startPostgres(t)
-	built.mustRun(t, []string{"ORDERS_DATABASE_URL=" + pg.URLAs("orders_owner", "orders")}, "migrate", "up")
+	built.mustRun(t, []string{"ORDERS_DATABASE_URL=" + pg.URLAs("orders_owner", database)}, "migrate", "up")
 	public, admin := testport.Free(t), testport.Free(t)
 	environ := []string{
-		"ORDERS_DATABASE_URL=" + pg.URLAs("orders_app", "orders"),
+		"ORDERS_DATABASE_URL=" + pg.URLAs("orders_app", database),
 		fmt.Sprintf("ORDERS_ADDR=127.0.0.1:%d", public), fmt.Sprintf("ORDERS_ADMIN_ADDR=127.0.0.1:%d", admin),
 		"ORDERS_JWT_ISSUER=" + issuer.Name, "ORDERS_JWT_AUDIENCE=" + issuer.Audience,
 		"ORDERS_JWKS_URL=" + startIssuer(t, authority),
@@ -94,7 +97,7 @@ func checkRuns(t *testing.T, built image, authority *testcert.Authority) {
 
 	checkRestricted(t, server.Process.Pid)
 	built.mustRun(t, environ, built.Healthcheck.Test[2:]...)
-	if metrics := get(fmt.Sprintf("http://127.0.0.1:%d/metrics", admin)); !strings.Contains(metrics, "\norders_database_excess_privileges 0\n") {
+	if metrics := get(fmt.Sprintf("http://127.0.0.1:%d/metrics", admin)); !strings.Contains(metrics, "orders_database_excess_privileges 0\n") {
 		t.Error("the role of the service may do more than it needs")
 	}
 
@@ -115,7 +118,7 @@ func checkRestricted(t *testing.T, pid int) {
 	status := string(mustRead(t, fmt.Sprintf("/proc/%d/status", pid)))
 	for _, want := range []string{"\nUid:\t65532\t65532\t65532\t65532\n", "\nGid:\t65532\t65532\t65532\t65532\n", "\nCapEff:\t0000000000000000\n"} {
 		if !strings.Contains(status, want) {
-			t.Errorf("the process has %q", status)
+			t.Errorf("the status of the process has no line %q", want)
 		}
 	}
 	mounts := string(mustRead(t, fmt.Sprintf("/proc/%d/mountinfo", pid)))
