@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]"
+	tokenUsage = "usage: orders-dev token --sub ID --role ROLE [--ttl 24h] [--dir DIR]" //nolint:gosec // no credentials
 	tokenHelp  = tokenUsage + `
 
 Prints a token that the running service accepts.

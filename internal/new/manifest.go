@@ -10,7 +10,7 @@ import "strings"
 var dropped = []string{
 	// other ways to use the repository, and what describes the business
 	"bench/", "client/", "clients/", "docs/", "examples/", "internal/new/", "internal/test/docs/",
-	"README.md", "CONTRIBUTING.md", "SECURITY.md", "api/asyncapi.yaml", "api/released/",
+	"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "api/asyncapi.yaml", "api/released/",
 	// the core
 	"internal/core/order/", "internal/core/payment/", "internal/core/customer/", "internal/core/codes.go",
 	// adapters: what comes in
