@@ -25,11 +25,26 @@ type serverError struct {
 	fatal bool
 }
 
+// conditions are the names of the SQLSTATEs that operators meet, as PostgreSQL's manual
+// has them.
+var conditions = map[string]string{
+	"25006": "read_only_sql_transaction", "25P03": "idle_in_transaction_session_timeout",
+	"40001": "serialization_failure", "40P01": "deadlock_detected",
+	"42501": "insufficient_privilege", "42P01": "undefined_table",
+	"53100": "disk_full", "53200": "out_of_memory", "53300": "too_many_connections",
+	"55P03": "lock_not_available", "57014": "query_canceled",
+	"57P01": "admin_shutdown", "57P02": "crash_shutdown", "57P03": "cannot_connect_now",
+}
+
 func (e *serverError) Error() string {
-	if e.constraint != "" {
-		return fmt.Sprintf("SQLSTATE %s on %s", e.state, e.constraint)
+	text := "SQLSTATE " + e.state
+	if name := conditions[e.state]; name != "" {
+		text += " (" + name + ")"
 	}
-	return "SQLSTATE " + e.state
+	if e.constraint != "" {
+		text += " on " + e.constraint
+	}
+	return text
 }
 
 // safe replaces an error of the server, whose text can contain values of rows, by a
