@@ -34,6 +34,9 @@ const (
 	maxPending = 1000
 )
 
+// errNotConnected is what the library calls an exceeded buffer: we let it have none.
+var errNotConnected = errors.New("no connection to the broker")
+
 // Publisher publishes events to JetStream. It implements [outbox.Publisher]. One
 // goroutine at a time may use it.
 type Publisher struct {
@@ -63,6 +66,9 @@ func NewPublisher(conn *client.Conn) (*Publisher, error) {
 // Publish sends the next event of an aggregate only after the one before is
 // acknowledged. Events of different aggregates are sent together.
 func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
+	if !p.js.Conn().IsConnected() {
+		return nil, errNotConnected
+	}
 	if err := p.ensureStream(ctx); err != nil {
 		return nil, err
 	}
