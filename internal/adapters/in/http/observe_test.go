@@ -20,7 +20,6 @@ import (
 
 // observed records what an observer is called with.
 type observed struct {
-	unobserved
 	begun    int
 	requests []string
 	keys     []string
@@ -83,7 +82,7 @@ func TestObserve_ReportsWhatBecameOfKeys(t *testing.T) {
 	}{
 		"success and replay":     {call: succeed, keys: []string{"k", "k"}, want: []string{"created", "reused"}},
 		"repeated operation":     {call: repeat, keys: []string{"k"}, want: []string{"reused"}},
-		"refusal and its replay": {call: fail(core.Refuse(core.CodeOutOfStock, "d")), keys: []string{"k", "k"}, want: []string{"refused", "reused"}},
+		"refusal and its replay": {call: fail(core.InvalidField("/a", "d")), keys: []string{"k", "k"}, want: []string{"refused", "reused"}},
 		"nothing found":          {call: fail(core.NotFound("order")), keys: []string{"k"}, want: []string{"failed"}},
 		"defect":                 {call: fail(errors.New("a defect")), keys: []string{"k"}, want: []string{"failed"}},
 		"COMMIT not answered":    {refuse: core.ErrOutcomeUnknown, keys: []string{"k"}, want: []string{"unknown"}},
@@ -117,7 +116,7 @@ func TestObserve_ReportsNoKeyThatWasNotUsed(t *testing.T) {
 	var saw observed
 	handler := serveObserved(t, &saw, newMemoryStore(), nil)
 	post(handler, "/elsewhere", "k", `{}`)
-	post(handler, cancelPath, "k", `{"unknown_member":1}`)
+	post(handler, cancelPath+"?unknown=1", "k", `{}`)
 	if len(saw.keys) != 0 || len(saw.requests) != 2 {
 		t.Errorf("keys: %v of requests %v", saw.keys, saw.requests)
 	}

@@ -44,8 +44,6 @@ func (db *DB) ReconciliationResult(ctx context.Context) (mismatches int64, age t
 	return rows[0].Mismatches, seconds(rows[0].Age), nil
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // CardPayments returns the card payments to compare with the provider's; see
 // [payment.ReconciliationStore]. Each statement reads one page of them.
 func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error) {

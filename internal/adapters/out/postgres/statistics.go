@@ -54,6 +54,8 @@ func (db *DB) CountJobs(ctx context.Context, kinds []string) ([]Jobs, error) {
 	return counted, failed("count jobs", err)
 }
 
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
 // Table is the size of a table.
 type Table struct {
 	Name string

@@ -22,6 +22,7 @@ func (a *App) jobsConfig(cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
 	return jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(), Tracer: a.traces.Tracer(),
+		Worked: a.metrics.JobWorked, Removed: a.metrics.RowsRemoved,
 		CleanIdempotencyRecords: jobs.BatchJob{Run: db.Keys().DeleteExpired, Removes: true},
 		CleanProcessedMessages:  jobs.BatchJob{Run: db.DeleteOldMessages, Removes: true},
 		CleanOutbox: jobs.BatchJob{Removes: true, Run: func(ctx context.Context, limit int) (int, error) {
