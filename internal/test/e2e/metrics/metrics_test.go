@@ -26,11 +26,13 @@ func TestMetrics_EachIsMovedByWhatItMeasures(t *testing.T) {
 		ready, _ := scrape(t, f.admin).value("orders_ready")
 		return ready == 1
 	})
-	for family := range scrape(t, f.admin).types {
+	now := scrape(t, f.admin)
+	for family := range now.types {
 		if !moved[family] {
 			t.Errorf("no move moves %s", family)
 		}
 	}
+	wantDocumented(t, now)
 }
 
 // run makes the move and waits until all of its metrics have changed as they must.

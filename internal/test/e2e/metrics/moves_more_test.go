@@ -13,24 +13,28 @@ import (
 
 // expire lets a record expire that the clean-up cannot delete, because its row is locked.
 func expire(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.insertRecord(t, "expires", "200 milliseconds")
 	lock := f.LockRows(t, "SELECT FROM idempotency_record WHERE key = 'expires' FOR UPDATE")
 	return lock.Release
 }
 
 func cleanUp(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.insertRecord(t, "expired", "-1 hour")
 	f.insertJob(t, "clean_idempotency_records", "available")
 	return nil
 }
 
 func leaveJobs(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.insertJob(t, "reconcile", "discarded")
 	f.insertJob(t, "clean_outbox", "retryable")
 	return nil
 }
 
 func growTable(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.Exec(t, `INSERT INTO audit_log (actor, at, action, resource)
 		SELECT 'root', now(), 'getOrder', 'order/' || i FROM generate_series(1, 3000) i`)
 	f.Exec(t, "ANALYZE audit_log")
@@ -38,16 +42,19 @@ func growTable(t testing.TB, f *fixture) func() {
 }
 
 func payByCard(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.MustPayByCard(t, f.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_visa")
 	return nil
 }
 
 func forgeWebhook(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.WantProblem(t, http.StatusBadRequest, "malformed_request", e2e.WebhookCall(`{}`, "t=1,v1=00"))
 	return nil
 }
 
 func sendMessage(t testing.TB, f *fixture) func() {
+	t.Helper()
 	if _, err := natstest.JetStream(t, f.broker).Publish(t.Context(), events.Subject, []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +62,13 @@ func sendMessage(t testing.TB, f *fixture) func() {
 }
 
 func grantPrivilege(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.Exec(t, "GRANT TRUNCATE ON audit_log TO "+pgtest.ServiceRole)
 	return func() { f.Exec(t, "REVOKE TRUNCATE ON audit_log FROM "+pgtest.ServiceRole) }
 }
 
 func stopBroker(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.broker.Halt()
 	f.Credit(t, "ann", "1.00")
 	return func() {
@@ -70,6 +79,7 @@ func stopBroker(t testing.TB, f *fixture) func() {
 }
 
 func stopProvider(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.provider.SetHook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(http.StatusBadGateway)
 	})
@@ -82,6 +92,7 @@ func stopProvider(t testing.TB, f *fixture) func() {
 // rotateKeys sends a token with the new key until the service has fetched it: it does not
 // ask the issuer each time.
 func rotateKeys(t testing.TB, f *fixture) func() {
+	t.Helper()
 	if err := f.Issuer.Rotate(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +107,7 @@ func rotateKeys(t testing.TB, f *fixture) func() {
 }
 
 func makeReadOnly(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.alterService(t, "ALTER ROLE "+pgtest.ServiceRole+" IN DATABASE %I SET default_transaction_read_only = on")
 	return func() {
 		f.alterService(t, "ALTER ROLE "+pgtest.ServiceRole+" IN DATABASE %I RESET default_transaction_read_only")
@@ -103,6 +115,7 @@ func makeReadOnly(t testing.TB, f *fixture) func() {
 }
 
 func stopDatabase(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.alterService(t, "ALTER DATABASE %I CONNECTION LIMIT 0")
 	return func() { f.alterService(t, "ALTER DATABASE %I CONNECTION LIMIT -1") }
 }

@@ -148,9 +148,14 @@ var moves = []move{
 	}},
 }
 
-func credit(t testing.TB, f *fixture) func() { f.Credit(t, "ann", "1.00"); return nil }
+func credit(t testing.TB, f *fixture) func() {
+	t.Helper()
+	f.Credit(t, "ann", "1.00")
+	return nil
+}
 
 func replay(t testing.TB, f *fixture) func() {
+	t.Helper()
 	call := f.CreditCall(t, "ann", "1.00")
 	f.MustSend(t, call)
 	f.MustSend(t, call)
@@ -158,6 +163,7 @@ func replay(t testing.TB, f *fixture) func() {
 }
 
 func duplicate(t testing.TB, f *fixture) func() {
+	t.Helper()
 	lock := f.lockBalance(t, "ann")
 	call := f.CreditCall(t, "ann", "1.00")
 	wait := f.inBackground(t, call)
@@ -167,6 +173,7 @@ func duplicate(t testing.TB, f *fixture) func() {
 }
 
 func refusals(t testing.TB, f *fixture) func() {
+	t.Helper()
 	call := f.CreditCall(t, "ann", "1.00")
 	f.MustSend(t, call)
 	f.WantProblem(t, http.StatusConflict, "idempotency_key_reused", f.CreditCall(t, "ann", "2.00").WithKey(call.Key))
@@ -178,12 +185,14 @@ func refusals(t testing.TB, f *fixture) func() {
 }
 
 func exceedLimit(t testing.TB, f *fixture) func() {
+	t.Helper()
 	greedy := e2e.Get(f.Token(t, "greedy", "customer"), "/products/tea")
 	e2e.Eventually(t, "the limit is exceeded", func() bool { return f.Send(t, greedy).Status == http.StatusTooManyRequests })
 	return nil
 }
 
 func shareTransactions(t testing.TB, f *fixture) func() {
+	t.Helper()
 	lock := f.lockBalance(t, "ann")
 	var calls []e2e.Call
 	for i := range 12 {
@@ -200,6 +209,7 @@ func shareTransactions(t testing.TB, f *fixture) func() {
 
 // readTogether reads as different people: one principal may not have all connections.
 func readTogether(t testing.TB, f *fixture) func() {
+	t.Helper()
 	var calls []e2e.Call
 	for i := range 60 {
 		calls = append(calls, e2e.Get(f.Token(t, fmt.Sprintf("reader-%d", i), "customer"), "/products/tea"))
@@ -209,6 +219,7 @@ func readTogether(t testing.TB, f *fixture) func() {
 }
 
 func loseRace(t testing.TB, f *fixture) func() {
+	t.Helper()
 	f.Exec(t, `CREATE SEQUENCE races`)
 	f.Exec(t, `CREATE FUNCTION race() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
 		IF nextval('races') = 1 THEN RAISE EXCEPTION 'a race' USING ERRCODE = '40001'; END IF;
