@@ -49,7 +49,7 @@ var dropped = []string{
 	"internal/test/e2e/load.go", "internal/test/e2e/stream.go",
 	"internal/test/e2e/canaries/", "internal/test/e2e/cards/", "internal/test/e2e/commands/", "internal/test/e2e/cuts/", "internal/test/e2e/failover/",
 	"internal/test/e2e/generated/", "internal/test/e2e/limits/", "internal/test/e2e/metrics/", "internal/test/e2e/process/",
-	"internal/test/e2e/client/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/guard/history_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
+	"internal/test/e2e/client/", "internal/test/e2e/traces/", "internal/test/collector/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/guard/history_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
 	"internal/test/e2e/auth/key*_test.go", "internal/test/e2e/auth/tokens_test.go",
 	"internal/adapters/in/jobs/jobs_test.go", "migrations/constraints_test.go",
 	"internal/adapters/in/http/bounds_test.go", "internal/adapters/in/http/decode_test.go", "internal/adapters/in/http/fuzz_test.go",

@@ -56,18 +56,28 @@ func JetStream(t testing.TB, broker *devbroker.Broker) jetstream.JetStream {
 // Messages returns the bodies of all messages of a stream, in the order of the stream.
 func Messages(t testing.TB, broker *devbroker.Broker, stream string) [][]byte {
 	t.Helper()
+	var bodies [][]byte
+	for _, msg := range Read(t, broker, stream) {
+		bodies = append(bodies, msg.Data())
+	}
+	return bodies
+}
+
+// Read returns all messages of a stream, in the order of the stream.
+func Read(t testing.TB, broker *devbroker.Broker, stream string) []jetstream.Msg {
+	t.Helper()
 	consumer, err := JetStream(t, broker).OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all [][]byte
+	var all []jetstream.Msg
 	for pending := consumer.CachedInfo().NumPending; pending > 0; {
 		batch, err := consumer.Fetch(int(pending), jetstream.FetchMaxWait(fetchTimeout))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for msg := range batch.Messages() {
-			all = append(all, msg.Data())
+			all = append(all, msg)
 			pending--
 		}
 		if err := batch.Error(); err != nil {

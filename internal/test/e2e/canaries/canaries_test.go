@@ -12,6 +12,7 @@ import (
 	outnats "example.com/orders/internal/adapters/out/nats"
 	devbroker "example.com/orders/internal/dev/broker"
 	devpostgres "example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/test/collector"
 	"example.com/orders/internal/test/e2e"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
@@ -26,13 +27,14 @@ type aviary struct {
 	server   *devpostgres.Server
 	broker   *devbroker.Broker
 	provider *provider
+	traces   *collector.Collector
 }
 
 // startAviary starts a process with a database, a broker and a card provider. The log has
 // everything.
 func startAviary(t *testing.T, n *nest) *aviary {
 	t.Helper()
-	a := &aviary{env: e2e.NewEnv(t), admin: e2e.FreeAddr(t), server: pgtest.NewCluster(t, nil), broker: natstest.New(t)}
+	a := &aviary{env: e2e.NewEnv(t), admin: e2e.FreeAddr(t), server: pgtest.NewCluster(t, nil), broker: natstest.New(t), traces: collector.New(t)}
 	a.env.DatabaseURL = pgtest.NewOn(t, a.server)
 	a.env.Connect(t)
 	a.provider = startProvider(t)
@@ -42,7 +44,7 @@ func startAviary(t *testing.T, n *nest) *aviary {
 		"ORDERS_NATS_URL="+withPassword(t, a.broker.URL(), n.plant("broker password", "ORDERS_NATS_URL")),
 		"ORDERS_STRIPE_KEY="+n.plant("provider key", "ORDERS_STRIPE_KEY"),
 		"ORDERS_STRIPE_WEBHOOK_SECRET="+n.plant("webhook secret", "ORDERS_STRIPE_WEBHOOK_SECRET"),
-		"ORDERS_STRIPE_URL="+a.provider.URL)
+		"ORDERS_STRIPE_URL="+a.provider.URL, "ORDERS_OTLP_ENDPOINT="+a.traces.URL, "OTEL_BSP_SCHEDULE_DELAY=50")
 	a.planter = newPlanter(t, a.env.ServiceOf(a.process), n)
 	return a
 }
@@ -191,8 +193,10 @@ func TestCanaries_StayWhereTheyBelong(t *testing.T) {
 	e2e.Eventually(t, "all events are published", func() bool {
 		return a.env.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NULL") == 0
 	})
+	e2e.Eventually(t, "the spans have come", func() bool { return len(a.traces.Spans()) > a.sent })
 
 	s := &searcher{nest: n}
+	s.wantClean(t, "trace", a.traces.Text())
 	s.wantClean(t, "log", withoutMember(a.process.Log(), "request_id"))
 	s.searchAdmin(t, a.admin)
 	s.searchDatabase(t, a.env)
