@@ -73,25 +73,27 @@ func (g guard) protect(rt route, req *request, call useCase) (resp *response, er
 	entry := entryOf(ctx)
 	defer func() { endGuard(span, entry, err) }()
 	entry.key = req.key
-	var about subjects
-	repeated, newKey := false, sync.OnceValue(req.admission.takeKey)
+	var done *success // nil unless the use case succeeds
+	newKey := sync.OnceValue(req.admission.takeKey)
 	record, replayed, err := g.Do(ctx, keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
-		repeated, about, entry.code = false, subjects{}, "" // of an earlier run that was rolled back
+		done, entry.code = nil, "" // of an earlier run that was rolled back
 		if err := newKey(); err != nil {
 			return idempotency.Result{}, err
 		}
-		done, err := call(ctx)
+		result, err := call(ctx)
 		if err != nil {
 			return g.storeRefusal(req, err)
 		}
-		repeated, about = done.repeated, done.about
+		done = result
 		return g.storeSuccess(done)
 	})
 	if err != nil {
 		return nil, err
 	}
-	entry.outcome = outcomeOf(replayed || repeated)
-	entry.about.add(about)
+	if done != nil {
+		entry.about.add(done.about)
+	}
+	entry.outcome = outcomeOf(replayed || done != nil && done.repeated)
 	entry.about.add(subjectOfLocation(record.Location))
 	if replayed {
 		entry.replayOf = record.CreatedAt
