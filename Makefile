@@ -37,7 +37,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-new vet-new test-race test-grouped test-cards test-browser fuzz contract-fuzz mutants defect defects faults cuts sabotage bench bench-growth bench-sizes lint format generate check format-check vet architecture generated openapi secrets vulnerabilities tidy-check need-go need-node need-chromium test-ts screenshot model need-spin compatible
+.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,22 @@ test-browser: need-go need-chromium internal/test/browser/node_modules clients/t
 screenshot: need-go need-chromium ## renew the pictures of /play in docs/
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	SCREENSHOTS=$(CURDIR)/docs bin/testcluster go test -count=1 -tags=browser -run Screenshot ./internal/test/browser
+
+# Where Debian's Prometheus is unpacked if it is not installed: a package that is installed
+# starts a service.
+PROMETHEUS = $(CURDIR)/bin/prometheus
+WITH_PROMETHEUS = PATH="$(PROMETHEUS)/usr/bin:$$PATH"
+
+test-alerts: need-go need-prometheus ## test the alerts and the dashboard with a real Prometheus, about three minutes
+	$(WITH_PROMETHEUS) promtool check rules deploy/prometheus/alerts.yaml
+	$(WITH_PROMETHEUS) promtool check config deploy/prometheus/prometheus.yaml
+	$(WITH_PROMETHEUS) promtool test rules deploy/prometheus/tests.yaml
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	$(WITH_PROMETHEUS) bin/testcluster go test -count=1 -timeout=15m -tags=prometheus ./internal/test/alerts
+
+dashboard-pictures: need-go need-prometheus ## renew the pictures of the dashboard in docs/, about five minutes
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	$(WITH_PROMETHEUS) PICTURES=$(CURDIR)/docs bin/testcluster go test -count=1 -tags=prometheus -run Pictures ./internal/test/alerts
 
 test-new: need-go ## make both copies of `make new`, vet them and run their tests, about six minutes
 	go test -count=1 -timeout=30m -v ./internal/new -run TestCopies -build -full
@@ -260,6 +276,13 @@ need-buildah:
 	{ command -v apt-get >/dev/null && apt-get update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends buildah; } || \
 	{ echo "buildah is not installed: run apt-get install buildah"; exit 1; }
+
+# Debian's package is unpacked, because one that is installed starts a service.
+need-prometheus:
+	@{ $(WITH_PROMETHEUS) command -v prometheus && $(WITH_PROMETHEUS) command -v promtool; } >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && mkdir -p $(PROMETHEUS) && cd $(PROMETHEUS) && \
+		apt-get download -q prometheus && dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb; } || \
+	{ echo "Prometheus is not installed: put prometheus and promtool on the PATH, https://prometheus.io/download"; exit 1; }
 
 # Spin writes a C program for each check of a model.
 need-spin:

@@ -1,0 +1,104 @@
+//go:build prometheus
+
+package alerts
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	devbroker "example.com/orders/internal/dev/broker"
+	devissuer "example.com/orders/internal/dev/issuer"
+	devpostgres "example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/test/e2e"
+	natstest "example.com/orders/internal/test/nats"
+	pgtest "example.com/orders/internal/test/pg"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// system is two replicas of the service with everything that they need, and a Prometheus that
+// scrapes them.
+type system struct {
+	*e2e.Service
+	replicas   []*e2e.Process
+	admin      []string
+	server     *devpostgres.Server
+	broker     *devbroker.Broker
+	provider   *e2e.CardProvider
+	issuer     *issuer
+	prometheus prometheus
+}
+
+// issuer serves the keys of the token issuer, or fails.
+type issuer struct {
+	handler http.Handler
+	silent  atomic.Bool
+}
+
+// ServeHTTP serves the keys.
+func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if i.silent.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	i.handler.ServeHTTP(w, r)
+}
+
+// startSystem starts a system. prepare changes the database before the service starts; nil
+// leaves it alone.
+func startSystem(t testing.TB, rules string, prepare func(*e2e.Env), settings ...string) *system {
+	t.Helper()
+	env := e2e.NewEnv(t)
+	s := &system{server: pgtest.NewCluster(t, nil), broker: natstest.New(t), issuer: &issuer{handler: env.Issuer.Handler()}}
+	env.DatabaseURL = pgtest.NewOn(t, s.server)
+	env.Connect(t)
+	if prepare != nil {
+		prepare(env)
+	}
+	keys := httptest.NewServer(s.issuer)
+	t.Cleanup(keys.Close)
+	env.JWKSURL = keys.URL + devissuer.JWKSPath
+	s.provider = e2e.StartCardProvider(t, pgtest.New(t))
+	binary := e2e.BuildOrders(t)
+	settings = append(append(e2e.CardSettings(s.provider.URL), "ORDERS_NATS_URL="+s.broker.URL()), settings...)
+	for range 2 {
+		admin := e2e.FreeAddr(t)
+		s.admin = append(s.admin, admin)
+		s.replicas = append(s.replicas, env.StartProcess(t, binary, append(settings, "ORDERS_ADMIN_ADDR="+admin)...))
+	}
+	s.Service = env.ServiceOf(s.replicas[0])
+	s.provider.SendTo(s.URL + "/webhooks/stripe")
+	natstest.Run(t, s.provider.SendWebhooks)
+	s.prometheus = startPrometheus(t, rules, s.admin)
+	return s
+}
+
+// plant lets a trigger do something for each row, until repair is called. The trigger is
+// "TRIGGER BEFORE UPDATE ON orders", and what it does is PL/pgSQL.
+func (s *system) plant(t testing.TB, trigger, does string) (repair func(testing.TB)) {
+	t.Helper()
+	kind, when, _ := strings.Cut(trigger, "TRIGGER")
+	name := `"` + s.UniqueName("planted") + `"`
+	s.Exec(t, `CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+		$$ BEGIN `+does+`; RETURN coalesce(NEW, OLD); END $$`)
+	s.Exec(t, `CREATE `+kind+`TRIGGER `+name+when+` FOR EACH ROW EXECUTE FUNCTION `+name+`()`)
+	return func(t testing.TB) {
+		t.Helper()
+		s.Exec(t, `DROP FUNCTION `+name+` CASCADE`)
+	}
+}
+
+// keepSending sends calls of a client one after the other until the test ends. What becomes
+// of each is up to the fault.
+func (s *system) keepSending(t testing.TB, next func() e2e.Call) {
+	t.Helper()
+	natstest.Run(t, func(ctx context.Context) {
+		for ctx.Err() == nil {
+			_, _ = s.Try(ctx, t, next())
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/go-analyze/charts"
+)
+
+// picture is what is drawn: panels on a grid of 24 columns, as in Grafana.
+type picture struct {
+	Title  string
+	Times  []string // of the values
+	Panels []panel
+}
+
+// panel is a panel of the dashboard with its data. A row has a title only.
+type panel struct {
+	Title, Type, Unit string
+	GridPos           struct{ X, Y, W, H int }
+	Stacked           bool
+	Series            []line
+}
+
+// line is a series of a panel. A null is a gap.
+type line struct {
+	Name   string
+	Values []*float64
+}
+
+const (
+	column, rowHeight = 62, 27 // pixels of a cell of the grid
+	header            = 30     // pixels of the title of the picture
+	maxLines          = 12     // lines of a panel; the rest is left out, and the legend says so
+)
+
+// draw draws the panels of a file into a PNG.
+func draw(file, data string) error {
+	var p picture
+	if err := readJSON(data, &p); err != nil {
+		return err
+	}
+	height := 0
+	for _, one := range p.Panels {
+		height = max(height, one.GridPos.Y+one.GridPos.H)
+	}
+	canvas := charts.NewPainter(charts.PainterOptions{
+		Width: 24 * column, Height: header + height*rowHeight, Theme: charts.GetTheme(charts.ThemeVividLight),
+	})
+	canvas.FilledRect(0, 0, canvas.Width(), canvas.Height(), charts.ColorWhite, charts.ColorWhite, 0)
+	canvas.Text(p.Title, 10, 20, 0, charts.FontStyle{FontSize: 12, FontColor: charts.ColorBlack})
+	for _, one := range p.Panels {
+		g := one.GridPos
+		box := charts.NewBox(g.X*column, header+g.Y*rowHeight, (g.X+g.W)*column, header+(g.Y+g.H)*rowHeight)
+		if err := one.draw(canvas.Child(charts.PainterBoxOption(box)), p.Times); err != nil {
+			return fmt.Errorf("%s: %w", one.Title, err)
+		}
+	}
+	image, err := canvas.Bytes()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, image, 0o644) //nolint:gosec // a picture of the documents is no secret
+}
+
+func (p panel) draw(canvas *charts.Painter, times []string) error {
+	grey := charts.ColorRGB(200, 200, 200)
+	if p.Type == "row" {
+		canvas.Text(p.Title, 6, 19, 0, charts.FontStyle{FontSize: 12, FontColor: charts.ColorBlack})
+		return nil
+	}
+	canvas.FilledRect(3, 3, canvas.Width()-3, canvas.Height()-3, charts.ColorWhite, grey, 1)
+	canvas.Text(p.Title, 12, 20, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorBlack})
+	inner := canvas.Child(charts.PainterBoxOption(charts.NewBox(8, 26, canvas.Width()-8, canvas.Height()-6)))
+	switch {
+	case len(p.Series) == 0:
+		inner.Text("no data", 10, 30, 0, charts.FontStyle{FontSize: 12, FontColor: grey})
+		return nil
+	case p.Type == "stat":
+		p.drawStat(inner)
+		return nil
+	default:
+		return p.drawLines(inner, times)
+	}
+}
+
+// drawStat writes the last value of each series.
+func (p panel) drawStat(canvas *charts.Painter) {
+	for i, s := range p.Series {
+		text := format(p.Unit)(last(s.Values))
+		if s.Name != "" {
+			text += "  " + s.Name
+		}
+		canvas.Text(text, 10, 40+26*i, 0, charts.FontStyle{FontSize: 17, FontColor: charts.ColorRGB(30, 90, 160)})
+	}
+}
+
+func last(values []*float64) float64 {
+	for i := len(values) - 1; i >= 0; i-- {
+		if values[i] != nil {
+			return *values[i]
+		}
+	}
+	return math.NaN()
+}
+
+func (p panel) drawLines(canvas *charts.Painter, times []string) error {
+	var values [][]float64
+	var names []string
+	for i, s := range p.Series {
+		if i == maxLines {
+			names[i-1] += fmt.Sprintf(" (%d more are not drawn)", len(p.Series)-maxLines)
+			break
+		}
+		points := make([]float64, len(s.Values))
+		for j, v := range s.Values {
+			points[j] = charts.GetNullValue()
+			if v != nil {
+				points[j] = *v
+			} else if p.Stacked {
+				points[j] = 0
+			}
+		}
+		values, names = append(values, points), append(names, s.Name)
+	}
+	small := charts.FontStyle{FontSize: 7.5}
+	opt := charts.NewLineChartOptionWithData(values)
+	opt.Padding = charts.NewBox(4, 2, 10, 2)
+	opt.Symbol.Shape = charts.SymbolNone
+	opt.LineStrokeWidth = 1.4
+	opt.StackSeries = charts.Ptr(p.Stacked)
+	opt.XAxis = charts.XAxisOption{Labels: times, LabelCount: 5, LabelFontStyle: small, BoundaryGap: charts.Ptr(false)}
+	opt.YAxis = []charts.YAxisOption{{
+		Min: charts.Ptr(0.0), LabelCount: 4, LabelFontStyle: small, ValueFormatter: format(p.Unit),
+	}}
+	opt.Legend = charts.LegendOption{
+		SeriesNames: names, FontStyle: small, Symbol: charts.SymbolSquare, Padding: charts.NewBox(0, 0, 0, 4),
+		Offset: charts.OffsetStr{Left: charts.PositionLeft, Top: charts.PositionTop},
+	}
+	return canvas.LineChart(opt)
+}
+
+// format returns how Grafana writes numbers of a unit, about.
+func format(unit string) func(float64) string {
+	scale := func(v float64, step float64, suffixes ...string) string {
+		i := 0
+		for ; v >= step && i < len(suffixes)-1; i++ {
+			v /= step
+		}
+		return short(v) + suffixes[i]
+	}
+	return func(v float64) string {
+		switch {
+		case math.IsNaN(v):
+			return "no data"
+		case unit == "s" && v >= 60:
+			return short(v/60) + " min"
+		case unit == "s" && v < 1:
+			return short(v*1000) + " ms"
+		case unit == "s":
+			return short(v) + " s"
+		case unit == "percentunit":
+			return short(v*100) + " %"
+		case unit == "bytes":
+			return scale(v, 1024, " B", " KiB", " MiB", " GiB")
+		case unit == "reqps" || unit == "ops":
+			return scale(v, 1000, "/s", "k/s")
+		default:
+			return scale(v, 1000, "", "k", "M")
+		}
+	}
+}
+
+// short writes a number with three digits.
+func short(v float64) string {
+	text := fmt.Sprintf("%.3g", v)
+	if strings.Contains(text, "e") {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return text
+}
