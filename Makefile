@@ -86,10 +86,9 @@ screenshot: need-go need-chromium ## renew the pictures of /play in docs/
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	SCREENSHOTS=$(CURDIR)/docs bin/testcluster go test -count=1 -tags=browser -run Screenshot ./internal/test/browser
 
-# Where Debian's Prometheus is unpacked if it is not installed: a package that is installed
-# starts a service.
+# Where the programs of Debian's package are if it is not installed.
 PROMETHEUS = $(CURDIR)/bin/prometheus
-WITH_PROMETHEUS = PATH="$(PROMETHEUS)/usr/bin:$$PATH"
+WITH_PROMETHEUS = PATH="$(PROMETHEUS):$$PATH"
 
 test-alerts: need-go need-prometheus ## test the alerts and the dashboard with a real Prometheus, about three minutes
 	$(WITH_PROMETHEUS) promtool check rules deploy/prometheus/alerts.yaml
@@ -108,7 +107,6 @@ test-new: need-go ## make both copies of `make new`, vet them and run their test
 vet-new: need-go ## make both copies of `make new` and vet them
 	go test -count=1 ./internal/new -run TestCopies -build
 
-.PHONY: deploy-check image-check need-buildah
 deploy-check: need-go ## check the files in deploy/ for Compose and Kubernetes: no engine, no cluster
 	go test -count=1 -tags=deploy ./internal/test/deploy
 
@@ -277,11 +275,12 @@ need-buildah:
 		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends buildah; } || \
 	{ echo "buildah is not installed: run apt-get install buildah"; exit 1; }
 
-# Debian's package is unpacked, because one that is installed starts a service.
+# Debian's package is fetched and not installed, because it would start a service.
 need-prometheus:
 	@{ $(WITH_PROMETHEUS) command -v prometheus && $(WITH_PROMETHEUS) command -v promtool; } >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && mkdir -p $(PROMETHEUS) && cd $(PROMETHEUS) && \
-		apt-get download -q prometheus && dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb; } || \
+		apt-get download -q prometheus && \
+		dpkg-deb --fsys-tarfile prometheus_*.deb | tar --extract --strip-components=3 ./usr/bin && rm prometheus_*.deb; } || \
 	{ echo "Prometheus is not installed: put prometheus and promtool on the PATH, https://prometheus.io/download"; exit 1; }
 
 # Spin writes a C program for each check of a model.

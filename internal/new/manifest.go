@@ -11,6 +11,7 @@ var dropped = []string{
 	// other ways to use the repository, and what describes the business
 	"bench/", "client/", "clients/", "docs/", "examples/", "internal/new/", "internal/test/docs/",
 	"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "api/asyncapi.yaml", "api/released/",
+	"internal/test/alerts/",
 	// the core
 	"internal/core/order/", "internal/core/payment/", "internal/core/customer/", "internal/core/codes.go",
 	// adapters: what comes in

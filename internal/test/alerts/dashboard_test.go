@@ -36,8 +36,11 @@ type panel struct {
 	GridPos     struct{ X, Y, W, H int }
 	FieldConfig struct {
 		Defaults struct {
-			Unit   string
-			Custom struct{ Stacking struct{ Mode string } }
+			Unit     string
+			Custom   struct{ Stacking struct{ Mode string } }
+			Mappings []struct {
+				Options map[string]struct{ Text string }
+			}
 		}
 	}
 	Targets []target

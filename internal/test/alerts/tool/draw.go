@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/go-analyze/charts"
@@ -21,7 +23,9 @@ type panel struct {
 	Title, Type, Unit string
 	GridPos           struct{ X, Y, W, H int }
 	Stacked           bool
-	Series            []line
+	// Texts are written instead of these values.
+	Texts  map[string]string
+	Series []line
 }
 
 // line is a series of a panel. A null is a gap.
@@ -33,7 +37,7 @@ type line struct {
 const (
 	column, rowHeight = 62, 27 // pixels of a cell of the grid
 	header            = 30     // pixels of the title of the picture
-	maxLines          = 12     // lines of a panel; the rest is left out, and the legend says so
+	maxLines          = 12     // lines of a panel; smaller ones are left out, and the legend says so
 )
 
 // draw draws the panels of a file into a PNG.
@@ -52,9 +56,7 @@ func draw(file, data string) error {
 	canvas.FilledRect(0, 0, canvas.Width(), canvas.Height(), charts.ColorWhite, charts.ColorWhite, 0)
 	canvas.Text(p.Title, 10, 20, 0, charts.FontStyle{FontSize: 12, FontColor: charts.ColorBlack})
 	for _, one := range p.Panels {
-		g := one.GridPos
-		box := charts.NewBox(g.X*column, header+g.Y*rowHeight, (g.X+g.W)*column, header+(g.Y+g.H)*rowHeight)
-		if err := one.draw(canvas.Child(charts.PainterBoxOption(box)), p.Times); err != nil {
+		if err := one.draw(canvas, p.Times); err != nil {
 			return fmt.Errorf("%s: %w", one.Title, err)
 		}
 	}
@@ -66,17 +68,18 @@ func draw(file, data string) error {
 }
 
 func (p panel) draw(canvas *charts.Painter, times []string) error {
-	grey := charts.ColorRGB(200, 200, 200)
+	left, top := p.GridPos.X*column, header+p.GridPos.Y*rowHeight
+	right, bottom := left+p.GridPos.W*column, top+p.GridPos.H*rowHeight
 	if p.Type == "row" {
-		canvas.Text(p.Title, 6, 19, 0, charts.FontStyle{FontSize: 12, FontColor: charts.ColorBlack})
+		canvas.Text(p.Title, left+6, top+19, 0, charts.FontStyle{FontSize: 12, FontColor: charts.ColorBlack})
 		return nil
 	}
-	canvas.FilledRect(3, 3, canvas.Width()-3, canvas.Height()-3, charts.ColorWhite, grey, 1)
-	canvas.Text(p.Title, 12, 20, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorBlack})
-	inner := canvas.Child(charts.PainterBoxOption(charts.NewBox(8, 26, canvas.Width()-8, canvas.Height()-6)))
+	canvas.FilledRect(left+3, top+3, right-3, bottom-3, charts.ColorWhite, charts.ColorRGB(200, 200, 200), 1)
+	canvas.Text(p.Title, left+12, top+20, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorBlack})
+	inner := canvas.Child(charts.PainterBoxOption(charts.NewBox(left+10, top+26, right-10, bottom-6)))
 	switch {
 	case len(p.Series) == 0:
-		inner.Text("no data", 10, 30, 0, charts.FontStyle{FontSize: 12, FontColor: grey})
+		inner.Text("no data", 4, 30, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorRGB(150, 150, 150)})
 		return nil
 	case p.Type == "stat":
 		p.drawStat(inner)
@@ -90,6 +93,9 @@ func (p panel) draw(canvas *charts.Painter, times []string) error {
 func (p panel) drawStat(canvas *charts.Painter) {
 	for i, s := range p.Series {
 		text := format(p.Unit)(last(s.Values))
+		if instead := p.Texts[text]; instead != "" {
+			text = instead
+		}
 		if s.Name != "" {
 			text += "  " + s.Name
 		}
@@ -109,11 +115,13 @@ func last(values []*float64) float64 {
 func (p panel) drawLines(canvas *charts.Painter, times []string) error {
 	var values [][]float64
 	var names []string
-	for i, s := range p.Series {
-		if i == maxLines {
-			names[i-1] += fmt.Sprintf(" (%d more are not drawn)", len(p.Series)-maxLines)
-			break
-		}
+	drawn := p.Series
+	if len(drawn) > maxLines {
+		slices.SortStableFunc(drawn, func(a, b line) int { return cmp.Compare(last(b.Values), last(a.Values)) })
+		drawn = drawn[:maxLines]
+		drawn[maxLines-1].Name += fmt.Sprintf(" (%d smaller ones are not drawn)", len(p.Series)-maxLines)
+	}
+	for _, s := range drawn {
 		points := make([]float64, len(s.Values))
 		for j, v := range s.Values {
 			points[j] = charts.GetNullValue()
