@@ -113,7 +113,7 @@ func (f *faults) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		f.begun[name] = begin
 	}
-	fmt.Fprintf(w, "fault %s: %t\n", name, begin)
+	_, _ = fmt.Fprintf(w, "fault %s: %t\n", name, begin)
 }
 
 // end ends all faults, so that the next run begins without any.

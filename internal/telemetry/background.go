@@ -32,7 +32,7 @@ func newBackground(create promauto.Factory) background {
 		}, []string{"kind"}),
 		removed: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "orders_rows_removed_total", Help: "Rows that clean-ups and sweeps removed or changed, by the kind of job.",
-		}, []string{"job"}),
+		}, []string{"kind"}),
 		published: create.NewCounter(prometheus.CounterOpts{
 			Name: "orders_events_published_total", Help: "Events of the outbox that the broker acknowledged.",
 		}),
@@ -68,8 +68,8 @@ func (b *background) JobWorked(kind string, failed bool, took time.Duration) {
 }
 
 // RowsRemoved counts rows that a job removed or changed.
-func (b *background) RowsRemoved(job string, rows int) {
-	b.removed.WithLabelValues(job).Add(float64(rows))
+func (b *background) RowsRemoved(kind string, rows int) {
+	b.removed.WithLabelValues(kind).Add(float64(rows))
 }
 
 // EventsPublished counts events that the broker acknowledged.

@@ -97,7 +97,7 @@ var moves = []move{
 		"orders_idempotency_expired_records": grows,
 	}},
 	{"a clean-up", cleanUp, map[string]change{
-		`orders_rows_removed_total{job="clean_idempotency_records"}`:                grows,
+		`orders_rows_removed_total{kind="clean_idempotency_records"}`:               grows,
 		`orders_jobs_worked_total{kind="clean_idempotency_records",outcome="done"}`: grows,
 		`orders_job_duration_seconds_count{kind="clean_idempotency_records"}`:       grows,
 	}},
