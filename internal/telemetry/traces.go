@@ -94,14 +94,18 @@ type loggedExporter struct {
 	failing atomic.Bool
 }
 
-// ExportSpans implements [sdktrace.SpanExporter].
+// ExportSpans implements [sdktrace.SpanExporter]. The SDK would log each error that it
+// returned.
 func (e *loggedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
+	e.logChange(e.SpanExporter.ExportSpans(ctx, spans))
+	return nil
+}
+
+func (e *loggedExporter) logChange(err error) {
 	switch failed := err != nil; {
 	case failed && e.failing.CompareAndSwap(false, true):
 		e.log.Warn().Err(err).Msg("trace export failed")
 	case !failed && e.failing.CompareAndSwap(true, false):
 		e.log.Info().Msg("trace export works again")
 	}
-	return nil
 }
