@@ -162,7 +162,9 @@ const shoppers = 6
 func (s *system) work(t testing.TB) {
 	t.Helper()
 	for n := range shoppers {
-		natstest.Run(t, func(ctx context.Context) { s.shop(ctx, t, fmt.Sprint("customer-", n)) })
+		near := *s
+		near.Service = s.ServiceOf(s.replicas[n%len(s.replicas)])
+		natstest.Run(t, func(ctx context.Context) { near.shop(ctx, t, fmt.Sprint("customer-", n)) })
 	}
 	js := natstest.JetStream(t, s.broker)
 	natstest.Run(t, func(ctx context.Context) {

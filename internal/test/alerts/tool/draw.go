@@ -64,7 +64,7 @@ func draw(file, data string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, image, 0o644) //nolint:gosec // a picture of the documents is no secret
+	return os.WriteFile(file, image, 0o644)
 }
 
 func (p panel) draw(canvas *charts.Painter, times []string) error {
@@ -104,9 +104,9 @@ func (p panel) drawStat(canvas *charts.Painter) {
 }
 
 func last(values []*float64) float64 {
-	for i := len(values) - 1; i >= 0; i-- {
-		if values[i] != nil {
-			return *values[i]
+	for _, v := range slices.Backward(values) {
+		if v != nil {
+			return *v
 		}
 	}
 	return math.NaN()
@@ -138,16 +138,36 @@ func (p panel) drawLines(canvas *charts.Painter, times []string) error {
 	opt.Padding = charts.NewBox(4, 2, 10, 2)
 	opt.Symbol.Shape = charts.SymbolNone
 	opt.LineStrokeWidth = 1.4
-	opt.StackSeries = charts.Ptr(p.Stacked)
-	opt.XAxis = charts.XAxisOption{Labels: times, LabelCount: 5, LabelFontStyle: small, BoundaryGap: charts.Ptr(false)}
+	opt.StackSeries = new(p.Stacked)
+	opt.XAxis = charts.XAxisOption{Labels: times, LabelCount: 5, LabelFontStyle: small, BoundaryGap: new(false)}
 	opt.YAxis = []charts.YAxisOption{{
-		Min: charts.Ptr(0.0), LabelCount: 4, LabelFontStyle: small, ValueFormatter: format(p.Unit),
+		Min: new(0.0), Max: highest(values, p.Stacked), LabelCount: 4, LabelFontStyle: small, ValueFormatter: format(p.Unit),
 	}}
 	opt.Legend = charts.LegendOption{
-		SeriesNames: names, FontStyle: small, Symbol: charts.SymbolSquare, Padding: charts.NewBox(0, 0, 0, 4),
+		SeriesNames: names, FontStyle: small, Symbol: charts.SymbolDot, Padding: charts.NewBox(0, 0, 0, 4),
 		Offset: charts.OffsetStr{Left: charts.PositionLeft, Top: charts.PositionTop},
 	}
 	return canvas.LineChart(opt)
+}
+
+// highest returns the end of the axis for values, nil if they are all 0.
+func highest(values [][]float64, stacked bool) *float64 {
+	most := 0.0
+	for i := range values[0] {
+		sum := 0.0
+		for _, points := range values {
+			if points[i] != charts.GetNullValue() {
+				most, sum = max(most, points[i]), sum+points[i]
+			}
+		}
+		if stacked {
+			most = max(most, sum)
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	return new(most * 1.1)
 }
 
 // format returns how Grafana writes numbers of a unit, about.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -49,7 +50,7 @@ func selectorsOf(query string, node parser.Node, grouping []string) []selector {
 		s := selector{Query: query, Values: map[string]string{}, Labels: grouping}
 		for _, m := range n.LabelMatchers {
 			switch {
-			case m.Name == labels.MetricName:
+			case m.Name == model.MetricNameLabel:
 				s.Metric = m.Value
 			case m.Type == labels.MatchEqual:
 				s.Values[m.Name] = m.Value
