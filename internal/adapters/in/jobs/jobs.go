@@ -159,7 +159,7 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 			continueTraces(cfg.Tracer),
 			river.WorkerMiddlewareFunc(recoverPanic),
 		},
-		Logger: slog.New(errorNames{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel))}),
+		Logger: slog.New(riverLog{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel)), schedule.stopping}),
 	}
 }
 

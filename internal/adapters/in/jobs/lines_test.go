@@ -2,8 +2,10 @@ package jobs
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -44,15 +46,38 @@ func TestErrorLog_NamesJobArgumentsAndTrace(t *testing.T) {
 }
 
 // River calls an error err.
-func TestErrorNames_NamesErrorsAsWeDo(t *testing.T) {
+func TestRiverLog_NamesErrorsAsWeDo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	river := slog.New(errorNames{zerolog.NewSlogHandler(zerolog.New(&log))}).With("queue", "payments")
+	river := slog.New(riverLog{zerolog.NewSlogHandler(zerolog.New(&log)), nil}).With("queue", "payments")
 	river.Error("producer: Error fetching jobs", "err", errors.New("no connection"))
 	want := map[string]any{"message": "producer: Error fetching jobs", "queue": "payments", "error": "no connection"}
 	got := lineOf(t, &log)
 	delete(got, "level")
+	delete(got, "time")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the line (-want +got):\n%s", diff)
+	}
+}
+
+// Whoever presses Ctrl-C must not see an error that this caused.
+func TestRiverLog_LeavesOutWhatTheStopCaused(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	stopping := make(chan struct{})
+	river := slog.New(riverLog{zerolog.NewSlogHandler(zerolog.New(&log)), stopping})
+	cancelled, refused := fmt.Errorf("begin: %w", context.Canceled), errors.New("no connection")
+	for _, c := range []struct {
+		stop  bool
+		err   error
+		lines int
+	}{{false, cancelled, 1}, {true, cancelled, 1}, {false, refused, 2}} {
+		if c.stop {
+			close(stopping)
+		}
+		river.Error("Error starting transaction", "err", c.err)
+		if n := bytes.Count(log.Bytes(), []byte("\n")); n != c.lines {
+			t.Errorf("stop %t, %v: %d lines, want %d", c.stop, c.err, n, c.lines)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -30,26 +31,46 @@ func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *ri
 	return nil
 }
 
-// errorNames names the errors in River's lines as ours do.
-type errorNames struct{ slog.Handler }
+// riverLog writes the lines of River. It names errors as ours do, and leaves out what River
+// reports because it was stopped.
+type riverLog struct {
+	slog.Handler
+	stopping <-chan struct{}
+}
 
 // Handle implements [slog.Handler].
-func (h errorNames) Handle(ctx context.Context, line slog.Record) error {
+func (h riverLog) Handle(ctx context.Context, line slog.Record) error {
 	renamed := slog.NewRecord(line.Time, line.Level, line.Message, line.PC)
+	stopped := false
 	line.Attrs(func(a slog.Attr) bool {
 		if a.Key == "err" {
 			a.Key = zerolog.ErrorFieldName
+			stopped = strings.HasSuffix(a.Value.String(), context.Canceled.Error()) && h.isStopping()
 		}
 		renamed.AddAttrs(a)
 		return true
 	})
+	if stopped {
+		return nil
+	}
 	return h.Handler.Handle(ctx, renamed)
 }
 
+func (h riverLog) isStopping() bool {
+	select {
+	case <-h.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
 // WithAttrs implements [slog.Handler].
-func (h errorNames) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return errorNames{h.Handler.WithAttrs(attrs)}
+func (h riverLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return riverLog{h.Handler.WithAttrs(attrs), h.stopping}
 }
 
 // WithGroup implements [slog.Handler].
-func (h errorNames) WithGroup(name string) slog.Handler { return errorNames{h.Handler.WithGroup(name)} }
+func (h riverLog) WithGroup(name string) slog.Handler {
+	return riverLog{h.Handler.WithGroup(name), h.stopping}
+}
