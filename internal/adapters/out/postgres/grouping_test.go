@@ -29,13 +29,15 @@ type grouping struct {
 	mu     sync.Mutex
 	sizes  []int
 	splits int
+
+	transactions transactions
 }
 
 // grouped opens a store with lanes.
 func grouped(t *testing.T, url string, lanes int) *grouping {
 	t.Helper()
 	g := &grouping{lanes: lanes}
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Lanes: lanes, Observe: g})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Lanes: lanes, Observe: g, ObserveTransactions: &g.transactions})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,3 +105,22 @@ func TestTransactions_ReportTheRecordsThatTheyStore(t *testing.T) {
 		}
 	}
 }
+
+func TestTransactions_ReportTheRecordsOfAGroup(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	release := g.gather(t)
+	defer release()
+	first, second := g.queue(t, t.Context(), credit("ann", "1.00")), g.queue(t, t.Context(), credit("bob", "1.00"))
+	release()
+	expect(t, collect(t, []<-chan answer{first, second}), done, done)
+	g.transactions.mu.Lock()
+	defer g.transactions.mu.Unlock()
+	if n := g.transactions.records; n != 2 {
+		t.Errorf("%d records were stored, want 2", n)
+	}
+	if diff := cmp.Diff([]int{1}, g.transactions.runs); diff != "" {
+		t.Error(diff)
+	}
+}
