@@ -128,7 +128,7 @@ var (
 
 // foreign are words of other programs, which our sources do not contain.
 var foreign = []string{
-	"PGSERVICE", "taskset", "orders_owner", "clientAuth", // an environment, a command, an example, a configuration
+	"PGSERVICE", "taskset", "pg_dump", "orders_owner", "clientAuth", // an environment, a command, an example, a configuration
 	"decodeX",                                                // a placeholder
 	"SERIALIZABLE", "pg_try_advisory_lock", "db.Transaction", // PostgreSQL, an ORM
 	// The service that docs/new.md makes.

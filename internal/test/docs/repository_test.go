@@ -85,7 +85,21 @@ func (r *repository) readFiles() error {
 	})
 	r.source = source.String()
 	r.words.add(word.FindAllString(r.source, -1)...)
+	for _, handled := range handled.FindAllStringSubmatch(r.source, -1) {
+		r.routes = append(r.routes, route{handled[1], pathExpression(handled[2])})
+	}
 	return err
+}
+
+// handled are the routes of listeners other than the public one, which have no contract. One
+// without a method serves all.
+var handled = regexp.MustCompile(`Handle(?:Func)?\("(?:([A-Z]+) )?(/[^"]*)"`)
+
+var parameter = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
+
+// pathExpression returns what the paths of a pattern match.
+func pathExpression(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$")
 }
 
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
@@ -222,11 +236,9 @@ func (r *repository) readContract() error {
 	if err := yaml.Unmarshal(openapi.OpenAPI, &contract); err != nil {
 		return err
 	}
-	parameter := regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 	for pattern, operations := range contract.Paths {
-		expression := regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$")
 		for method := range maps.Keys(operations) {
-			r.routes = append(r.routes, route{strings.ToUpper(method), expression})
+			r.routes = append(r.routes, route{strings.ToUpper(method), pathExpression(pattern)})
 		}
 	}
 	for _, example := range contract.Components.Examples {
@@ -237,15 +249,10 @@ func (r *repository) readContract() error {
 	return nil
 }
 
-// serves reports whether the contract has a path, with the method if that is not empty.
-// Listeners other than the public one have no contract: the sources name their routes.
+// serves reports whether something serves a path, with the method if that is not empty.
 func (r *repository) serves(method, target string) bool {
-	handled := regexp.MustCompile(`Handle(Func)?\("([A-Z]+ )?` + regexp.QuoteMeta(target) + `"`)
-	if handled.MatchString(r.source) {
-		return true
-	}
 	return slices.ContainsFunc(r.routes, func(rt route) bool {
-		return (method == "" || rt.method == method) && rt.path.MatchString(target)
+		return (method == "" || rt.method == "" || rt.method == method) && rt.path.MatchString(target)
 	})
 }
 
