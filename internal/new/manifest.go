@@ -52,7 +52,7 @@ var dropped = []string{
 	"internal/test/e2e/generated/", "internal/test/e2e/limits/", "internal/test/e2e/metrics/", "internal/test/e2e/process/",
 	"internal/test/e2e/client/", "internal/test/e2e/traces/", "internal/test/collector/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/guard/history_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
 	"internal/test/e2e/auth/key*_test.go", "internal/test/e2e/auth/tokens_test.go",
-	"internal/adapters/in/jobs/jobs_test.go", "migrations/constraints_test.go",
+	"internal/adapters/in/jobs/jobs_test.go", "internal/adapters/in/jobs/log_test.go", "migrations/constraints_test.go", "internal/config/describe_test.go",
 	"internal/adapters/in/http/bounds_test.go", "internal/adapters/in/http/subjects_test.go", "internal/adapters/in/http/decode_test.go", "internal/adapters/in/http/fuzz_test.go",
 	"internal/adapters/in/http/instance_test.go", "internal/adapters/in/http/query_test.go", "internal/adapters/in/http/problems.txt", "internal/adapters/in/http/problems_test.go",
 }
