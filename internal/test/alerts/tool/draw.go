@@ -51,7 +51,7 @@ func draw(file, data string) error {
 		height = max(height, one.GridPos.Y+one.GridPos.H)
 	}
 	canvas := charts.NewPainter(charts.PainterOptions{
-		Width: 24 * column, Height: header + height*rowHeight, Theme: charts.GetTheme(charts.ThemeVividLight),
+		Width: 24 * column, Height: header + height*rowHeight, Theme: charts.GetTheme(charts.ThemeLight),
 	})
 	canvas.FilledRect(0, 0, canvas.Width(), canvas.Height(), charts.ColorWhite, charts.ColorWhite, 0)
 	canvas.Text(p.Title, 10, 20, 0, charts.FontStyle{FontSize: 12, FontColor: charts.ColorBlack})
@@ -76,7 +76,8 @@ func (p panel) draw(canvas *charts.Painter, times []string) error {
 	}
 	canvas.FilledRect(left+3, top+3, right-3, bottom-3, charts.ColorWhite, charts.ColorRGB(200, 200, 200), 1)
 	canvas.Text(p.Title, left+12, top+20, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorBlack})
-	inner := canvas.Child(charts.PainterBoxOption(charts.NewBox(left+10, top+26, right-10, bottom-6)))
+	box := charts.NewBox(left+10, top+26, right-10, bottom-6)
+	inner := canvas.Child(charts.PainterBoxOption(box))
 	switch {
 	case len(p.Series) == 0:
 		inner.Text("no data", 4, 30, 0, charts.FontStyle{FontSize: 10, FontColor: charts.ColorRGB(150, 150, 150)})
@@ -85,7 +86,7 @@ func (p panel) draw(canvas *charts.Painter, times []string) error {
 		p.drawStat(inner)
 		return nil
 	default:
-		return p.drawLines(inner, times)
+		return p.drawLines(canvas, box, times)
 	}
 }
 
@@ -112,7 +113,8 @@ func last(values []*float64) float64 {
 	return math.NaN()
 }
 
-func (p panel) drawLines(canvas *charts.Painter, times []string) error {
+// drawLines draws a legend in a part of the canvas, and below it the series.
+func (p panel) drawLines(canvas *charts.Painter, box charts.Box, times []string) error {
 	var values [][]float64
 	var names []string
 	drawn := p.Series
@@ -135,7 +137,8 @@ func (p panel) drawLines(canvas *charts.Painter, times []string) error {
 	}
 	small := charts.FontStyle{FontSize: 7.5}
 	opt := charts.NewLineChartOptionWithData(values)
-	opt.Padding = charts.NewBox(4, 2, 10, 2)
+	opt.Theme = charts.GetTheme(charts.ThemeLight)
+	opt.Padding = charts.NewBox(4, 8, 10, 2)
 	opt.Symbol.Shape = charts.SymbolNone
 	opt.LineStrokeWidth = 1.4
 	opt.StackSeries = new(p.Stacked)
@@ -143,11 +146,27 @@ func (p panel) drawLines(canvas *charts.Painter, times []string) error {
 	opt.YAxis = []charts.YAxisOption{{
 		Min: new(0.0), Max: highest(values, p.Stacked), LabelCount: 4, LabelFontStyle: small, ValueFormatter: format(p.Unit),
 	}}
-	opt.Legend = charts.LegendOption{
-		SeriesNames: names, FontStyle: small, Symbol: charts.SymbolDot, Padding: charts.NewBox(0, 0, 0, 4),
-		Offset: charts.OffsetStr{Left: charts.PositionLeft, Top: charts.PositionTop},
+	opt.Legend.Show = new(false)
+	box.Top += drawLegend(canvas.Child(charts.PainterBoxOption(box)), opt.Theme, names)
+	return canvas.Child(charts.PainterBoxOption(box)).LineChart(opt)
+}
+
+// drawLegend writes the names of lines in their colours, and returns how high that is.
+func drawLegend(canvas *charts.Painter, theme charts.ColorPalette, names []string) (height int) {
+	const lineHeight, gap = 13, 26 // pixels
+	x, y := 4, lineHeight
+	for i, name := range names {
+		style := charts.FontStyle{FontSize: 7.5, FontColor: charts.ColorRGB(70, 70, 70)}
+		width := canvas.MeasureText(name, 0, style).Width()
+		if x > 4 && x+14+width > canvas.Width() {
+			x, y = 4, y+lineHeight
+		}
+		color := theme.GetSeriesColor(i)
+		canvas.FilledRect(x, y-8, x+10, y, color, color, 0)
+		canvas.Text(name, x+14, y, 0, style)
+		x += width + gap
 	}
-	return canvas.LineChart(opt)
+	return y + 6
 }
 
 // highest returns the end of the axis for values, nil if they are all 0.
