@@ -99,7 +99,6 @@ var cuts = map[string]string{
 		"TestCheck_ReadsEveryNotationOfZero TestCheck_TreatsAbsentOptionalBodyAsEmptyObject TestCheck_RefusesMalformedAndAmbiguousJSON " +
 		"TestCheck_NamesInvalidMembers TestCheck_BoundsTheNumberOfErrors TestCheck_NeverEchoesValues TestCheck_RefusesCardNumbers",
 	"internal/adapters/in/http/routes_test.go": "TestCheckRoutes_RefusesOtherRoutes TestCheckRoutes_RefusesOperationWithoutRoute TestNew_RefusesOtherContract",
-	"internal/adapters/in/http/log_test.go":    "TestLog_NamesWhatTheRequestWasAbout TestLog_NamesWhatTheResultBelongsTo",
 	"internal/adapters/in/http/guard_test.go":  "TestGuard_RefusesKeyOfAnotherRequest",
 	"internal/core/audit.go":                   "WithAmount",
 	"internal/config/rules.go":                 "isBound",
