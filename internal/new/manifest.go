@@ -34,7 +34,7 @@ var dropped = []string{
 	"migrations/0002_*", "migrations/0003_*", "migrations/0004_*", "migrations/0008_*", "migrations/001[0-6]_*",
 	// development servers
 	"cmd/orders/app/cards.go", "internal/telemetry/cards.go", "internal/dev/fakestripe/",
-	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
+	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/faults*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
 	// tests that are about the business
 	"internal/test/browser/", "internal/test/core/", "internal/test/memory/", "internal/test/model/", "internal/test/mutants/", "internal/test/spin/", "internal/test/defects/", "internal/test/faults/", "internal/test/history/", "internal/test/sabotage/", "internal/test/grouped/", "internal/test/e2e/races/crowd_test.go", "internal/test/overlay/",
 	"internal/test/lossy/", "internal/test/store/",
