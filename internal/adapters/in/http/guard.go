@@ -90,14 +90,7 @@ func (g guard) protect(rt route, req *request, call useCase) (resp *response, er
 	if err != nil {
 		return nil, err
 	}
-	if done != nil {
-		entry.about.add(done.about)
-	}
-	entry.outcome = outcomeOf(replayed || done != nil && done.repeated)
-	entry.about.add(subjectOfLocation(record.Location))
-	if replayed {
-		entry.replayOf = record.CreatedAt
-	}
+	entry.completed(record, replayed, done)
 	return responseOf(record, replayed, entry.outcome), nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/panics"
 )
 
@@ -47,6 +48,19 @@ type logEntry struct {
 	waited     time.Duration
 	// replayOf is when the record was stored that was replayed.
 	replayOf time.Time
+}
+
+// completed notes how a guarded request ended: with a record that was replayed, or that done
+// made now.
+func (e *logEntry) completed(record idempotency.Record, replayed bool, done *success) {
+	e.outcome = outcomeOf(replayed || done != nil && done.repeated)
+	if done != nil {
+		e.about.add(done.about)
+	}
+	e.about.add(subjectOfLocation(record.Location))
+	if replayed {
+		e.replayOf = record.CreatedAt
+	}
 }
 
 type logKey struct{}
