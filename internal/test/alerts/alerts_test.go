@@ -13,9 +13,6 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// poolSize is the number of connections of a replica for requests.
-const poolSize = 8
-
 // TestAlerts_FireForRealFaults breaks one thing after the other. Prometheus must raise the
 // alerts of each. How long an alert stays pending before it fires is up to promtool's tests.
 func TestAlerts_FireForRealFaults(t *testing.T) {
@@ -24,7 +21,7 @@ func TestAlerts_FireForRealFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startSystem(t, shortened(t, string(rules)), func(env *e2e.Env) { plantMismatch(t, env) },
-		"ORDERS_REQUESTS_PER_MINUTE=600", "ORDERS_UNLIMITED_ROLES=system,seller")
+		"ORDERS_REQUESTS_PER_MINUTE=120", "ORDERS_UNLIMITED_ROLES=system,seller")
 	s.PutProduct(t, "tea", 1000)
 	s.refreshKeys(t)
 	start, raised := time.Now(), map[string]bool{}

@@ -224,9 +224,13 @@ func (s *system) refreshKeys(t testing.TB) {
 		t.Fatal(err)
 	}
 	for _, replica := range s.replicas {
-		other := *s
-		other.Service = s.ServiceOf(replica)
-		other.keepSending(t, func() e2e.Call { return e2e.Get(token, "/products/tea") })
+		near := s.ServiceOf(replica)
+		natstest.Run(t, func(ctx context.Context) {
+			for ctx.Err() == nil {
+				_, _ = near.Try(ctx, t, e2e.Get(token, "/products/tea")) // refused
+				rest(ctx, 500)
+			}
+		})
 	}
 }
 

@@ -218,7 +218,7 @@ func (s *system) sendOften(ctx context.Context, t testing.TB, c e2e.Call) e2e.Re
 	return r
 }
 
-// rest waits for a while, as people do.
+// rest waits for about a time, or until the test ends.
 func rest(ctx context.Context, milliseconds int) {
 	select {
 	case <-time.After(time.Duration(rand.IntN(2*milliseconds)) * time.Millisecond):

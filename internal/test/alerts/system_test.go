@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,9 @@ import (
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// poolSize is the number of connections of a replica for requests.
+const poolSize = 8
 
 // system is two replicas of the service with everything that they need, and a Prometheus that
 // scrapes them.
@@ -64,7 +68,8 @@ func startSystem(t testing.TB, rules string, prepare func(*e2e.Env), settings ..
 	env.JWKSURL = keys.URL + devissuer.JWKSPath
 	s.provider = e2e.StartCardProvider(t, pgtest.New(t))
 	binary := e2e.BuildOrders(t)
-	settings = append(append(e2e.CardSettings(s.provider.URL), "ORDERS_NATS_URL="+s.broker.URL()), settings...)
+	settings = append(append(e2e.CardSettings(s.provider.URL), "ORDERS_NATS_URL="+s.broker.URL(),
+		env.DatabaseSetting(t, "pool_max_conns", strconv.Itoa(poolSize))), settings...)
 	for range 2 {
 		admin := e2e.FreeAddr(t)
 		s.admin = append(s.admin, admin)
