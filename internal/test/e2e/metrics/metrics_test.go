@@ -22,11 +22,13 @@ func TestMetrics_EachIsMovedByWhatItMeasures(t *testing.T) {
 			moved[after.family(series)] = true
 		}
 	}
+	var now scraped
 	e2e.Eventually(t, "the replica has recovered", func() bool {
-		ready, _ := scrape(t, f.admin).value("orders_ready")
-		return ready == 1
+		now = scrape(t, f.admin)
+		ready, _ := now.value("orders_ready")
+		up, _ := now.value("orders_database_up")
+		return ready == 1 && up == 1
 	})
-	now := scrape(t, f.admin)
 	for family := range now.types {
 		if !moved[family] {
 			t.Errorf("no move moves %s", family)
