@@ -248,7 +248,7 @@ var singlePlanCases = map[string][]planCase{
 
 	// Written by hand.
 	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
-	measureTablesName: {{rows: 800, buffers: 200}},
+	measureTablesName: {{rows: 800, buffers: 400}},
 	insertJobsName:    {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
 	"SELECT version, dirty, current_setting('transaction_read_only')::boolean": {{rows: 1, buffers: 3, scanned: 1}},
 }
