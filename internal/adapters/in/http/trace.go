@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-chi/chi/v5/middleware"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -29,17 +28,15 @@ func (a *api) traced(next http.Handler) http.Handler {
 		defer span.End()
 		entry := entryOf(ctx)
 		entry.traceID = tracing.ID(ctx)
-		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		next.ServeHTTP(ww, r.WithContext(ctx))
-		describeRequest(span, r, entry, ww.Status())
+		next.ServeHTTP(w, r.WithContext(ctx))
+		if span.IsRecording() {
+			describeRequest(span, r, entry, statusOf(w))
+		}
 	})
 }
 
 // describeRequest adds to a span what is known when the request has been answered.
 func describeRequest(span trace.Span, r *http.Request, entry *logEntry, status int) {
-	if !span.IsRecording() {
-		return
-	}
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
@@ -55,6 +52,15 @@ func describeRequest(span trace.Span, r *http.Request, entry *logEntry, status i
 		span.SetAttributes(attribute.String("error.type", entry.code))
 		span.SetStatus(codes.Error, "")
 	}
+}
+
+// statusOf returns the status that was sent, which the writer of the log has noted.
+func statusOf(w http.ResponseWriter) int {
+	noted, _ := w.(interface{ Status() int })
+	if noted == nil {
+		return 0
+	}
+	return noted.Status()
 }
 
 // tracedMethod returns the method as the semantic conventions write it.
