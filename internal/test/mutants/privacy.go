@@ -11,13 +11,13 @@ var privacyMutants = []mutant{
 	{
 		"the log has no path and no query",
 		"internal/adapters/in/http/log.go",
-		`l.write(entry, r.Method, ww`, `l.write(entry, r.Method+" "+r.URL.String(), ww`,
+		`l.write(entry, r.Method, ww`, `entry.pattern += r.URL.String(); l.write(entry, r.Method, ww`,
 		authPkg, "TestLog_ContainsNoSecrets",
 	},
 	{
 		"the log has no token",
 		"internal/adapters/in/http/log.go",
-		`l.write(entry, r.Method, ww`, `l.write(entry, r.Method+r.Header.Get("Authorization"), ww`,
+		`l.write(entry, r.Method, ww`, `entry.code += r.Header.Get("Authorization"); l.write(entry, r.Method, ww`,
 		authPkg, "TestLog_ContainsNoSecrets",
 	},
 	{
