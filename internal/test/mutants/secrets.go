@@ -112,8 +112,8 @@ var secretsMutants = []mutant{
 	{
 		"the log has no path",
 		"internal/adapters/in/http/log.go",
-		`l.write(entry, r.Method, ww.Status(), time.Since(start))`,
-		`entry.pattern += r.URL.Path; l.write(entry, r.Method, ww.Status(), time.Since(start))`,
+		`l.write(entry, r.Method, ww.Status(), took)`,
+		`entry.pattern += r.URL.Path; l.write(entry, r.Method, ww.Status(), took)`,
 		canaries, "TestCanaries_StayWhereTheyBelong",
 	},
 	{

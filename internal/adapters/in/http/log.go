@@ -82,8 +82,9 @@ func (l requestLog) request(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", entry.requestID)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), logKey{}, entry)))
-		entry.report(l.observe, r.Method, ww.Status(), time.Since(start))
-		l.write(entry, r.Method, ww.Status(), time.Since(start))
+		took := time.Since(start)
+		entry.report(l.observe, r.Method, ww.Status(), took)
+		l.write(entry, r.Method, ww.Status(), took)
 	})
 }
 
