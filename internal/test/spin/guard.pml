@@ -263,7 +263,7 @@ commit: /* -> internal/adapters/out/postgres/tx.go: tx.commit: batch.Queue("comm
         :: on == server && !committing
         fi;
         if
-        :: taken -> goto again /* only without a protection */ /* -> internal/adapters/out/postgres/errors.go: lostRace: case "40001", "40P01", "23505" */
+        :: taken -> goto again /* only without a protection */ /* -> internal/adapters/out/postgres/errors.go: lostRace: case "40001" */
         :: else
         fi;
 #ifndef NO_UNIQUE_INDEX

@@ -202,3 +202,18 @@ func (db *DB) State(ctx context.Context) (State, error) {
 	}
 	return s, unavailable(err)
 }
+
+// acquireAlive returns a connection whose server has just answered. When one connection
+// of the pool is dead, the others often are, too.
+func (db *DB) acquireAlive(ctx context.Context) (conn *pgxpool.Conn, err error) {
+	for range db.pool.Stat().MaxConns() + 1 { // at last the pool is empty and connects
+		if conn, err = db.pool.Acquire(ctx); err != nil {
+			return nil, err
+		}
+		if err = conn.Ping(ctx); err == nil {
+			return conn, nil
+		}
+		conn.Release() // drops it
+	}
+	return nil, err
+}

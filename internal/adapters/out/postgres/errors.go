@@ -80,20 +80,24 @@ func rolledBackByServer(err error) bool {
 	})
 }
 
-// lostRace reports whether the transaction was rolled back because of a concurrent one,
-// so that it must be run again. A unique violation counts: the core looks for the row
-// before it inserts one, so the other transaction inserted it in between, and the next
-// run finds it.
-func lostRace(err error) bool {
+// lostRace returns why the transaction was rolled back because of a concurrent one, so that
+// it must be run again, and "" for any other error. A unique violation counts: the core
+// looks for the row before it inserts one, so the other transaction inserted it in between,
+// and the next run finds it.
+func lostRace(err error) (reason string) {
 	e, ok := errors.AsType[*serverError](err)
 	if !ok || e.fatal {
-		return false
+		return ""
 	}
 	switch e.state {
-	case "40001", "40P01", "23505": // serialization_failure, deadlock_detected, unique_violation
-		return true
+	case "40001":
+		return "serialization_failure"
+	case "40P01":
+		return "deadlock"
+	case "23505":
+		return "unique_violation"
 	}
-	return false
+	return ""
 }
 
 // unavailable classifies the error of a transaction that has certainly not committed. It
@@ -102,7 +106,7 @@ func lostRace(err error) bool {
 // a row that cannot be scanned. They stay as they are, without values of rows.
 func unavailable(err error) error {
 	err = safe(err)
-	if err == nil || lostRace(err) {
+	if err == nil || lostRace(err) != "" {
 		return err
 	}
 	e, fromServer := errors.AsType[*serverError](err)

@@ -26,8 +26,3 @@ func (ignored) RecordsStored(int)           {}
 
 // deadConnection is the reason of a transaction that restarts on another connection.
 const deadConnection = "dead_connection"
-
-// races names the SQLSTATEs of transactions that lost a race; see lostRace.
-var races = map[string]string{
-	"40001": "serialization_failure", "40P01": "deadlock", "23505": "unique_violation",
-}

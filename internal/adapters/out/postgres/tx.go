@@ -152,36 +152,22 @@ func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) e
 	defer func() { db.observe.TransactionEnded(run) }()
 	for ; ; run++ {
 		err := db.transactOnce(ctx, acquire, fn)
+		race := lostRace(err)
 		switch {
 		case run == 1 && errors.Is(err, errDeadConnection):
 			db.observe.TransactionRestarted(deadConnection)
 			acquire = db.acquireAlive
 			continue
-		case !lostRace(err):
+		case race == "":
 			return err
 		case run == maxRuns:
 			return fmt.Errorf("%w: %d attempts: %w", core.ErrUnavailable, run, err)
 		}
-		db.observe.TransactionRestarted(races[stateOf(err)])
+		db.observe.TransactionRestarted(race)
 		if err := pause(ctx, time.Duration(rand.Int64N(int64(run)*int64(5*time.Millisecond)))); err != nil {
 			return err
 		}
 	}
-}
-
-// acquireAlive returns a connection whose server has just answered. When one connection
-// of the pool is dead, the others often are, too.
-func (db *DB) acquireAlive(ctx context.Context) (conn *pgxpool.Conn, err error) {
-	for range db.pool.Stat().MaxConns() + 1 { // at last the pool is empty and connects
-		if conn, err = db.pool.Acquire(ctx); err != nil {
-			return nil, err
-		}
-		if err = conn.Ping(ctx); err == nil {
-			return conn, nil
-		}
-		conn.Release() // drops it
-	}
-	return nil, err
 }
 
 func (db *DB) transactOnce(
