@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -46,7 +45,8 @@ type Config struct {
 
 // DB is a pool of connections to one database.
 type DB struct {
-	pool *pgxpool.Pool
+	pool    *pgxpool.Pool
+	servers *servers
 	// writers bounds the transactions that may write, and alone those of them that are no
 	// groups; see transact.
 	writers, alone *semaphore.Weighted
@@ -80,20 +80,22 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		configure = configurePooled
 	}
 	begin := configure(pc.ConnConfig)
-	pc.ConnConfig.ConnectTimeout = 5 * time.Second
 	recent := newRecentRecords(cfg.RecentBytes)
 	watch(pc, recent)
+	servers := connectTo(pc)
+	pc.ConnConfig.Tracer = untraced{servers}
 	if cfg.Traced {
-		pc.ConnConfig.Tracer = roundTrips{}
+		pc.ConnConfig.Tracer = traced{ConnectTracer: servers}
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("open the database pool: %w", err)
 	}
+	servers.pool.Store(pool)
 	writers := maxWriters(pc.MaxConns)
 	alone := maxAlone(writers, cfg.Lanes)
 	db := &DB{
-		pool: pool, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
+		pool: pool, servers: servers, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
 		share: maxShare(alone), begin: begin, observe: cfg.ObserveTransactions,
 	}
 	if db.observe == nil {
@@ -191,7 +193,8 @@ type State struct {
 	ReadOnly bool
 }
 
-// State returns the state of the database.
+// State returns the state of the database. If it is read-only, another server may be the
+// primary now: the pool connects again, and the next call reports on that one.
 func (db *DB) State(ctx context.Context) (State, error) {
 	var s State
 	err := db.pool.QueryRow(ctx, `SELECT version, dirty, current_setting('transaction_read_only')::boolean
@@ -199,6 +202,9 @@ func (db *DB) State(ctx context.Context) (State, error) {
 	var missing *pgconn.PgError
 	if errors.Is(err, pgx.ErrNoRows) || (errors.As(err, &missing) && missing.Code == "42P01") { // undefined_table
 		return State{}, nil
+	}
+	if s.ReadOnly {
+		db.servers.dropAll()
 	}
 	return s, unavailable(err)
 }

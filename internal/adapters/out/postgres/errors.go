@@ -136,8 +136,9 @@ func stateOf(err error) string {
 }
 
 const (
-	lockNotAvailable = "55P03" // a lock was waited for too long
-	queryCanceled    = "57014" // a statement took too long
+	lockNotAvailable    = "55P03" // a lock was waited for too long
+	queryCanceled       = "57014" // a statement took too long
+	readOnlyTransaction = "25006" // the server accepts no writes
 )
 
 // temporary reports whether a SQLSTATE passes by itself: connection exceptions (08),
@@ -145,5 +146,5 @@ const (
 // read_only_sql_transaction, which every write meets on a server that is no primary.
 func temporary(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") ||
-		strings.HasPrefix(state, "57") || state == lockNotAvailable || state == "25006"
+		strings.HasPrefix(state, "57") || state == lockNotAvailable || state == readOnlyTransaction
 }

@@ -20,7 +20,7 @@ import (
 // A read-only database writes no events, and keeps its name.
 func (db *DB) RenewIncarnation(ctx context.Context) error {
 	err := dbsqlc.New(db.pool).RenewIncarnation(ctx)
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "25006" { // read_only_sql_transaction
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == readOnlyTransaction {
 		return nil
 	}
 	return failed("renew the incarnation of the database", err)

@@ -21,6 +21,23 @@ const maxSummary = 255
 // The spans have the names of the statements, and never a parameter.
 type roundTrips struct{}
 
+// traced is the tracer of a pool whose round trips are traced.
+type traced struct {
+	roundTrips
+	pgx.ConnectTracer
+}
+
+// untraced is that of a pool whose round trips are not.
+type untraced struct{ pgx.ConnectTracer }
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (untraced) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (untraced) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
 // TraceQueryStart implements [pgx.QueryTracer].
 func (roundTrips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	return startRoundTrip(ctx, func() []string { return []string{data.SQL} })

@@ -1,0 +1,100 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	pgtest "example.com/orders/internal/test/pg"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+// write commits a product of its own.
+func write(t *testing.T, db *postgres.DB, sku string) (attempts int, err error) {
+	t.Helper()
+	return inTx(t, db, func(ctx context.Context, tx order.Tx) error { return tx.Products.Save(ctx, product(sku)) })
+}
+
+// Only the first connection tries the server that does not answer.
+func TestConnect_BeginsWithTheServerThatAcceptedWritesLast(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	silent, readOnly, primary := pgtest.NewEndpoint(t), pgtest.NewEndpoint(t), pgtest.NewEndpoint(t)
+	silent.Silence()
+	readOnly.Refuse()
+	primary.LeadTo(t, d.url)
+	db := open(t, pgtest.Through(t, d.url, silent, readOnly, primary))
+	for _, sku := range []string{"tea", "milk", "rice"} {
+		if attempts, err := write(t, db, sku); attempts != 1 || err != nil {
+			t.Fatalf("%s: %d attempts: %v", sku, attempts, err)
+		}
+		db.Pool().Reset()
+	}
+	if tried, refused, used := silent.Accepted(), readOnly.Accepted(), primary.Accepted(); tried != 1 || refused != 1 || used != 3 {
+		t.Errorf("%d connections to the silent server, %d to the next, %d to the primary; want 1, 1 and 3", tried, refused, used)
+	}
+}
+
+// While attempts to connect fail, the next one begins after connectPause at the earliest. Of
+// one pool, there are never more than maxConnecting at the same time.
+const (
+	connectPause  = 100 * time.Millisecond
+	maxConnecting = 4
+)
+
+// The bound follows the time that the requests took, so that a slow machine does no harm.
+func TestConnect_IsTriedRarelyWhileTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	endpoint := pgtest.NewEndpoint(t)
+	db := open(t, pgtest.Through(t, d.url, endpoint))
+	began := time.Now()
+	var clients sync.WaitGroup
+	for range 20 {
+		clients.Go(func() {
+			for range 100 {
+				if _, err := write(t, db, "tea"); !errors.Is(err, core.ErrUnavailable) {
+					t.Errorf("a write without a database: %v", err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	most := maxConnecting + 1 + int(time.Since(began)/connectPause)
+	if n := endpoint.Accepted(); n > most {
+		t.Errorf("%d attempts to connect for 2000 writes, want %d at most", n, most)
+	}
+	t.Logf("%d attempts to connect for 2000 writes in %s", endpoint.Accepted(), time.Since(began))
+
+	endpoint.LeadTo(t, d.url)
+	testwait.Until(t, "the store writes", func() bool { _, err := write(t, db, "tea"); return err == nil })
+}
+
+func TestConnect_OpensFewConnectionsAtATime(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	endpoint := pgtest.NewEndpoint(t)
+	endpoint.Silence()
+	db := open(t, pgtest.Through(t, d.url, endpoint)+"&pool_max_conns=20")
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range 20 {
+		clients.Go(func() { _ = db.Pool().Ping(ctx) }) // fails
+	}
+	testwait.Until(t, "all want a connection", func() bool {
+		return db.Pool().Stat().ConstructingConns() == 20 && endpoint.Open() > 0
+	})
+	if n := endpoint.Open(); n > maxConnecting {
+		t.Errorf("%d connections are opened at the same time", n)
+	}
+	cancel()
+	clients.Wait()
+
+	endpoint.LeadTo(t, d.url)
+	testwait.Until(t, "the store writes", func() bool { _, err := write(t, db, "tea"); return err == nil })
+}
