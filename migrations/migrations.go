@@ -61,6 +61,7 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 		// An error of the connection would name the host and the database.
 		return nil, errors.New("the database URL cannot be read: its password has a character that must be percent-encoded")
 	}
+	chooseServer(&cfg.ConnConfig.Config)
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = poolConns, 0, 0
 	return cfg, nil
 }

@@ -133,6 +133,16 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 	}
 }
 
+func TestRead_UsesDatabasesWithSeveralHosts(t *testing.T) {
+	t.Parallel()
+	for _, hosts := range []string{"a,b", "a:1,b:2", "a:1,b", "[::1]:1,[::1]:2,a"} {
+		u := "postgres://orders:word@" + hosts + "/orders?sslmode=require"
+		if cfg, err := Read(append(required(), "ORDERS_DATABASE_URL="+u)); err != nil || cfg.DatabaseURL != u {
+			t.Errorf("%s: %q, %v", u, cfg.DatabaseURL, err)
+		}
+	}
+}
+
 func TestRead_UsesCollectors(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"https://collector:4318", "https://collector/otlp", "http://127.0.0.1:4318", "http://localhost:4318"} {

@@ -50,7 +50,7 @@ func textOf(value reflect.Value) string {
 // withoutSecret returns where a URL leads to, and nothing of any other value. A user is
 // hidden because it can be a token, and so are parameters, except for sslmode.
 func withoutSecret(value string) string {
-	u, err := url.Parse(value)
+	u, err := parseDatabase(value)
 	if err != nil || u.Host == "" && u.Path == "" || u.Scheme == "" {
 		return hiddenValue
 	}

@@ -46,12 +46,13 @@ func TestDescribe_ShowsEverySetting(t *testing.T) {
 func TestDescribe_HidesSecrets(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
-		"ORDERS_DATABASE_URL=postgres://orders:hunter2@db/orders?sslmode=verify-full": "postgres://xxxxx@db/orders?sslmode=verify-full",
-		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/pg&password=hunter2":        "postgres:///orders",
-		"ORDERS_DATABASE_URL=postgres://127.0.0.1/orders?options=-c%20x.y=hunter2":    "postgres://127.0.0.1/orders",
-		"ORDERS_NATS_URL=nats://hunter2@127.0.0.1":                                    "nats://xxxxx@127.0.0.1",
-		"ORDERS_NATS_URL=tls://orders:hunter2@broker:4222":                            "tls://xxxxx@broker:4222",
-		"ORDERS_JWKS_URL=https://orders:hunter2@issuer.example/keys":                  "https://xxxxx@issuer.example/keys",
+		"ORDERS_DATABASE_URL=postgres://orders:hunter2@db/orders?sslmode=verify-full":   "postgres://xxxxx@db/orders?sslmode=verify-full",
+		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/pg&password=hunter2":          "postgres:///orders",
+		"ORDERS_DATABASE_URL=postgres://127.0.0.1/orders?options=-c%20x.y=hunter2":      "postgres://127.0.0.1/orders",
+		"ORDERS_DATABASE_URL=postgres://u:hunter2@a:1,b,[::1]:2/orders?sslmode=require": "postgres://xxxxx@a:1,b,[::1]:2/orders?sslmode=require",
+		"ORDERS_NATS_URL=nats://hunter2@127.0.0.1":                                      "nats://xxxxx@127.0.0.1",
+		"ORDERS_NATS_URL=tls://orders:hunter2@broker:4222":                              "tls://xxxxx@broker:4222",
+		"ORDERS_JWKS_URL=https://orders:hunter2@issuer.example/keys":                    "https://xxxxx@issuer.example/keys",
 	} {
 		name, _, _ := strings.Cut(setting, "=")
 		shown := described(t, setting)

@@ -103,10 +103,28 @@ func isAddr(addr string) bool {
 // isPostgres refuses a second @: a password with an unescaped @ or slash would end in the name
 // of the host or of the database, which errors of the connection repeat.
 func isPostgres(s string) bool {
-	u, err := url.Parse(s)
+	u, err := parseDatabase(s)
 	server, _, _ := strings.Cut(s, "?")
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Count(server, "@") <= 1 &&
 		!strings.Contains(u.Path, "@")
+}
+
+// hostList matches a database URL with several hosts: what is before them, the first one,
+// the others, and the rest.
+var hostList = regexp.MustCompile(`^(postgres(?:ql)?://(?:[^/?#]*@)?)([^,/?#]*)(,[^/?#]*)(.*)$`)
+
+// parseDatabase is [url.Parse] for database URLs. It accepts several hosts, with and
+// without ports.
+func parseDatabase(s string) (*url.URL, error) {
+	part := hostList.FindStringSubmatch(s)
+	if part == nil {
+		return url.Parse(s)
+	}
+	u, err := url.Parse(part[1] + part[2] + part[4])
+	if err == nil {
+		u.Host += part[3]
+	}
+	return u, err
 }
 
 var roleName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
