@@ -27,7 +27,7 @@ func newTransactions(create promauto.Factory) transactions {
 			Name: "orders_idempotency_records_stored_total", Help: "Idempotency records that were committed.",
 		}),
 	}
-	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "dead_connection")
+	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "dead_connection", "read_only")
 	return t
 }
 

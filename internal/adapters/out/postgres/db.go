@@ -194,17 +194,23 @@ type State struct {
 }
 
 // State returns the state of the database. If it is read-only, another server may be the
-// primary now: the pool connects again, and the next call reports on that one.
+// primary now, so the pool connects again first.
 func (db *DB) State(ctx context.Context) (State, error) {
+	s, err := db.readState(ctx)
+	if s.ReadOnly {
+		db.servers.dropAll()
+		s, err = db.readState(ctx)
+	}
+	return s, err
+}
+
+func (db *DB) readState(ctx context.Context) (State, error) {
 	var s State
 	err := db.pool.QueryRow(ctx, `SELECT version, dirty, current_setting('transaction_read_only')::boolean
 		FROM schema_migrations`).Scan(&s.SchemaVersion, &s.Dirty, &s.ReadOnly)
 	var missing *pgconn.PgError
 	if errors.Is(err, pgx.ErrNoRows) || (errors.As(err, &missing) && missing.Code == "42P01") { // undefined_table
 		return State{}, nil
-	}
-	if s.ReadOnly {
-		db.servers.dropAll()
 	}
 	return s, unavailable(err)
 }

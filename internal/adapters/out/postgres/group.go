@@ -213,6 +213,9 @@ func (k *Keys) claimKeys(ctx context.Context, g *group) error {
 		func(q *dbsqlc.Queries) (err error) { begun, err = q.BeginGroup(ctx, k.pace.lockTimeout()); return err },
 		func(q *dbsqlc.Queries) (err error) { locked, err = q.TryLockKeys(ctx, ids); return err },
 		func(q *dbsqlc.Queries) (err error) { stored, err = q.FindRecords(ctx, keys); return err })
+	if err == nil {
+		err = g.tx.refuseStandby(begun.Standby)
+	}
 	if err != nil {
 		return err
 	}

@@ -181,6 +181,9 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsq
 	if hadKey && stateOf(err) == lockNotAvailable {
 		err = idempotency.ErrInProgress
 	}
+	if err == nil {
+		err = t.refuseStandby(locked.Standby)
+	}
 	return locked, stored, err
 }
 
@@ -299,6 +302,9 @@ func (k *Keys) lookup(ctx context.Context, id idempotency.ID) (rec idempotency.R
 				return err
 			},
 			findRecord(ctx, id, &stored))
+		if err == nil {
+			err = t.refuseStandby(key.Standby)
+		}
 		if err != nil {
 			return err
 		}

@@ -24,5 +24,9 @@ func (ignored) TransactionEnded(int)        {}
 func (ignored) TransactionRestarted(string) {}
 func (ignored) RecordsStored(int)           {}
 
-// deadConnection is the reason of a transaction that restarts on another connection.
-const deadConnection = "dead_connection"
+// The reasons of transactions that restart on another connection: theirs was dead, or led to
+// a standby; or the server did not accept their writes.
+const (
+	deadConnection = "dead_connection"
+	readOnlyServer = "read_only"
+)

@@ -98,3 +98,48 @@ func TestConnect_OpensFewConnectionsAtATime(t *testing.T) {
 	endpoint.LeadTo(t, d.url)
 	testwait.Until(t, "the store writes", func() bool { _, err := write(t, db, "tea"); return err == nil })
 }
+
+// A session keeps the setting with which it began.
+func TestTransaction_RunsAgainOnANewConnectionWhenItsOwnAcceptsNoWrites(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	set := func(statement string) {
+		d.execute(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I `+statement+`', current_database()); END $$`)
+	}
+	set("SET default_transaction_read_only = on")
+	if _, err := write(t, open(t, d.url), "tea"); !errors.Is(err, core.ErrUnavailable) {
+		t.Fatalf("a write to a read-only database: %v", err)
+	}
+	db := open(t, d.url)
+	if err := db.Pool().Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	set("RESET default_transaction_read_only")
+	if attempts, err := write(t, db, "tea"); attempts != 2 || err != nil {
+		t.Errorf("%d attempts: %v; want the second to succeed", attempts, err)
+	}
+	if n := d.count(t, products); n != 1 {
+		t.Errorf("%d products were stored", n)
+	}
+}
+
+// The address of a balancer leads elsewhere, and does not break the connections of before.
+func TestState_OfAReadOnlyConnectionMakesThePoolConnectAgain(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	set := func(statement string) {
+		d.execute(t, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I `+statement+`', current_database()); END $$`)
+	}
+	set("SET default_transaction_read_only = on")
+	if state, err := open(t, d.url).State(t.Context()); err != nil || !state.ReadOnly {
+		t.Errorf("%+v, %v; want a read-only database", state, err)
+	}
+	other := open(t, d.url)
+	if err := other.Pool().Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	set("RESET default_transaction_read_only")
+	if state, err := other.State(t.Context()); err != nil || state.ReadOnly {
+		t.Errorf("%+v, %v; want a database that accepts writes", state, err)
+	}
+}

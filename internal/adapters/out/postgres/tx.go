@@ -95,22 +95,20 @@ func (db *DB) look(ctx context.Context, fn func(context.Context, *tx) error) err
 	return err
 }
 
-// begin reads the time before fn runs.
+// begin reads the time before fn runs. Where every connection was opened to a server that
+// accepts writes, it refuses a standby; elsewhere, a standby serves reads.
 func begin(fn func(context.Context, *tx) error) func(context.Context, *tx) error {
 	return func(ctx context.Context, t *tx) error {
-		if err := t.load(ctx, t.readNow(ctx)); err != nil {
+		var begun dbsqlc.NowRow
+		err := t.load(ctx, func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx); return err })
+		if err == nil {
+			err = t.refuseStandby(begun.Standby && t.db.servers.primaryOnly)
+		}
+		if err != nil {
 			return err
 		}
+		t.now = begun.Now.UTC()
 		return fn(ctx, t)
-	}
-}
-
-// readNow sets t.now.
-func (t *tx) readNow(ctx context.Context) read {
-	return func(q *dbsqlc.Queries) error {
-		now, err := q.Now(ctx)
-		t.now = now.UTC()
-		return err
 	}
 }
 
@@ -144,8 +142,9 @@ func (db *DB) transactAlone(ctx context.Context, fn func(context.Context, *tx) e
 // repeat runs fn in a new transaction and commits it. A transaction that lost a race
 // (see lostRace) is rolled back and run again from the beginning, up to maxRuns times,
 // after a random pause so that two of them do not meet again. A transaction whose
-// connection was dead before it began is run once more. Nothing else is repeated: above
-// all not a commit whose outcome is unknown.
+// connection was dead before it began is run once more, and so is one that the server
+// refused because it accepts no writes. Nothing else is repeated: above all not a commit
+// whose outcome is unknown.
 func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) error {
 	acquire := db.pool.Acquire
 	run := 1
@@ -157,6 +156,9 @@ func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) e
 		case run == 1 && errors.Is(err, errDeadConnection):
 			db.observe.TransactionRestarted(deadConnection)
 			acquire = db.acquireAlive
+			continue
+		case run == 1 && stateOf(err) == readOnlyTransaction: // the pool connects again
+			db.observe.TransactionRestarted(readOnlyServer)
 			continue
 		case race == "":
 			return err
@@ -193,8 +195,20 @@ func (db *DB) transactOnce(
 }
 
 // errDeadConnection reports that the connection broke before the server had answered
-// anything, usually while it was idle in the pool. Nothing was written.
+// anything, usually while it was idle in the pool, or that its server is a standby now.
+// Nothing was written.
 var errDeadConnection = errors.New("dead connection")
+
+// refuseStandby returns an error if the server is a standby. The connection led to the
+// primary when it was opened, and a pooler has kept it open since. Answers of a standby are
+// old: it may not have the record of a key that the new primary has.
+func (t *tx) refuseStandby(standby bool) error {
+	if !standby {
+		return nil
+	}
+	t.db.servers.dropAll()
+	return fmt.Errorf("%w: %w", errDeadConnection, unavailable(&serverError{state: readOnlyTransaction}))
+}
 
 // errReleased is the error of work on a transaction that has ended.
 var errReleased = errors.New("the transaction has ended")

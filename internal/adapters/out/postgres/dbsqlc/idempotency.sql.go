@@ -35,7 +35,7 @@ func (q *Queries) AwaitReplication(ctx context.Context) error {
 const beginGroup = `-- name: BeginGroup :one
 SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
-       set_config('lock_timeout', $1, true) AS lock_timeout
+       set_config('lock_timeout', $1, true) AS lock_timeout, pg_is_in_recovery() AS standby
 `
 
 type BeginGroupRow struct {
@@ -43,6 +43,7 @@ type BeginGroupRow struct {
 	ServerStarted time.Time
 	Synchronous   bool
 	LockTimeout   string
+	Standby       bool
 }
 
 // A group waits for a row no longer than the timeout, because many commands wait with it.
@@ -54,6 +55,7 @@ func (q *Queries) BeginGroup(ctx context.Context, lockTimeout string) (BeginGrou
 		&i.ServerStarted,
 		&i.Synchronous,
 		&i.LockTimeout,
+		&i.Standby,
 	)
 	return i, err
 }
@@ -163,6 +165,7 @@ SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.l
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS key) w,
 LATERAL (SELECT scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
+WHERE NOT pg_is_in_recovery()
 `
 
 type FindRecordsParams struct {
@@ -187,7 +190,8 @@ type FindRecordsRow struct {
 	Synchronous   bool
 }
 
-// FindRecord for many keys. It has all that a replay needs, without a transaction, too.
+// FindRecord for many keys. It has all that a replay needs, without a transaction, too. A
+// standby finds none.
 func (q *Queries) FindRecords(ctx context.Context, arg FindRecordsParams) ([]FindRecordsRow, error) {
 	rows, err := q.db.Query(ctx, findRecords, arg.Scopes, arg.Keys)
 	if err != nil {
@@ -299,12 +303,13 @@ SELECT EXISTS (
            WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint AND l.objsubid = 1
              AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
        ) AS held,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby
 `
 
 type LookAtKeyRow struct {
 	Held        bool
 	Synchronous bool
+	Standby     bool
 }
 
 // Whether a transaction holds the lock of a key. The lock is read and not tried: a first
@@ -312,14 +317,14 @@ type LookAtKeyRow struct {
 func (q *Queries) LookAtKey(ctx context.Context, id int64) (LookAtKeyRow, error) {
 	row := q.db.QueryRow(ctx, lookAtKey, id)
 	var i LookAtKeyRow
-	err := row.Scan(&i.Held, &i.Synchronous)
+	err := row.Scan(&i.Held, &i.Synchronous, &i.Standby)
 	return i, err
 }
 
 const tryLockKey = `-- name: TryLockKey :one
 SELECT pg_try_advisory_xact_lock($1) AS locked, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby
 `
 
 type TryLockKeyRow struct {
@@ -327,6 +332,7 @@ type TryLockKeyRow struct {
 	Now           time.Time
 	ServerStarted time.Time
 	Synchronous   bool
+	Standby       bool
 }
 
 // Never waits: a duplicate learns at once that it is second, and releases its connection.
@@ -338,6 +344,7 @@ func (q *Queries) TryLockKey(ctx context.Context, id int64) (TryLockKeyRow, erro
 		&i.Now,
 		&i.ServerStarted,
 		&i.Synchronous,
+		&i.Standby,
 	)
 	return i, err
 }

@@ -2,7 +2,7 @@
 -- Never waits: a duplicate learns at once that it is second, and releases its connection.
 SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby;
 
 -- name: AwaitKey :exec
 -- For a command that had the key in a group that failed: the server hands the lock to who
@@ -17,7 +17,7 @@ SELECT EXISTS (
            WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32) | l.objid::bigint = @id::bigint AND l.objsubid = 1
              AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
        ) AS held,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby;
 
 -- name: FindRecord :many
 -- Expiry is measured by this clock only. An expired record that is still present counts as
@@ -54,20 +54,22 @@ DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
 -- A group waits for a row no longer than the timeout, because many commands wait with it.
 SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
-       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout;
+       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout, pg_is_in_recovery() AS standby;
 
 -- name: TryLockKeys :many
 -- TryLockKey for many keys, one row for each, in their sequence.
 SELECT pg_try_advisory_xact_lock(w.id) AS locked FROM (SELECT unnest(@ids::bigint[]) AS id) w;
 
 -- name: FindRecords :many
--- FindRecord for many keys. It has all that a replay needs, without a transaction, too.
+-- FindRecord for many keys. It has all that a replay needs, without a transaction, too. A
+-- standby finds none.
 SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
        r.expires_at <= clock_timestamp() AS expired, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@keys::text[]) AS key) w,
-LATERAL (SELECT * FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r;
+LATERAL (SELECT * FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
+WHERE NOT pg_is_in_recovery();
 
 -- name: InsertRecords :exec
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)

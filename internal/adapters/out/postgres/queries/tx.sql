@@ -1,5 +1,5 @@
 -- name: Now :one
-SELECT now()::timestamptz AS now;
+SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby;
 
 -- name: DrawOrderID :one
 SELECT nextval('orders_id_seq');

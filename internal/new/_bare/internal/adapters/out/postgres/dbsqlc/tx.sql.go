@@ -11,12 +11,17 @@ import (
 )
 
 const now = `-- name: Now :one
-SELECT now()::timestamptz AS now
+SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby
 `
 
-func (q *Queries) Now(ctx context.Context) (time.Time, error) {
+type NowRow struct {
+	Now     time.Time
+	Standby bool
+}
+
+func (q *Queries) Now(ctx context.Context) (NowRow, error) {
 	row := q.db.QueryRow(ctx, now)
-	var now time.Time
-	err := row.Scan(&now)
-	return now, err
+	var i NowRow
+	err := row.Scan(&i.Now, &i.Standby)
+	return i, err
 }
