@@ -282,6 +282,9 @@ func notNull(body []byte) []byte {
 // that the second statement finds what the holder committed.
 //
 // A command that waits in this process counts as running: it may have no lock yet.
+//
+// That there is no record waits for the standby, too. A primary that was cut off does not
+// know of what the promoted standby has committed since.
 func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
 	working := k.inFlight.has(id)
 	rec, found, err = k.lookup(ctx, id)
@@ -309,14 +312,13 @@ func (k *Keys) lookup(ctx context.Context, id idempotency.ID) (rec idempotency.R
 			return err
 		}
 		found = stored != nil && !stored.Expired
-		switch {
-		case found:
-			rec = recordOf(stored.IdempotencyRecord)
-			return t.endReplay(ctx, key.Synchronous)
-		case key.Held:
+		if !found && key.Held {
 			return idempotency.ErrInProgress
 		}
-		return errNothingToCommit
+		if found {
+			rec = recordOf(stored.IdempotencyRecord)
+		}
+		return t.endReplay(ctx, key.Synchronous)
 	})
 	if err != nil {
 		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", err)

@@ -39,6 +39,23 @@ func TestGetIdempotencyKey_ReportsNothingThatAFailoverLoses(t *testing.T) {
 	wantNewRun(t, s, credit)
 }
 
+// A primary that was cut off goes on until it notices. Meanwhile the key may have taken
+// effect on the standby, which was promoted.
+func TestGetIdempotencyKey_MissesNothingThatAPromotedStandbyHas(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	s := env.StartReplica(t)
+	credit := s.CreditCall(t, e2e.Alice, "5.00")
+	lookup := e2e.LookupCall(credit.Token, credit.Key)
+	s.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+
+	servers.StopStandby()
+	s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", lookup)
+
+	servers.StartStandby(t)
+	s.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+}
+
 // The server then says COMMIT, with a warning that the standby may not have it.
 func TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled(t *testing.T) {
 	t.Parallel()
