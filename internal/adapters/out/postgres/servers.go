@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -45,6 +46,8 @@ type servers struct {
 	// last is the address that the last successful attempt led to, and succeeded is when.
 	last      string
 	succeeded time.Time
+	// suspect reports that a COMMIT there has not ended in time since.
+	suspect bool
 	// failed is the error of the last attempt, nil if it succeeded. No other attempt begins
 	// before next then.
 	failed error
@@ -92,7 +95,7 @@ func (s *servers) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error 
 		return err
 	}
 	s.mu.Lock()
-	failed, last := s.failed, s.last
+	failed, last, behind := s.failed, s.last, s.failed != nil || s.suspect
 	wait := failed != nil && time.Now().Before(s.next)
 	if !wait {
 		s.next = time.Now().Add(connectPause + rand.N(2*connectPause))
@@ -103,13 +106,13 @@ func (s *servers) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error 
 		return failed
 	}
 	if last != "" && hasSeveralServers(&cfg.Config) {
-		sortServers(ctx, cfg, last, failed != nil)
+		sortServers(ctx, cfg, last, behind)
 	}
 	return nil
 }
 
 // sortServers moves the server at an address before all others, or behind them: while
-// attempts fail, the old primary is the server that may not answer.
+// attempts fail, or a COMMIT did not end, it may be a primary that was replaced.
 func sortServers(ctx context.Context, cfg *pgx.ConnConfig, address string, behind bool) {
 	all := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
 	rank := make(map[*pgconn.FallbackConfig]int, len(all))
@@ -151,7 +154,7 @@ func (s *servers) TraceConnectEnd(ctx context.Context, data pgx.TraceConnectEndD
 	defer s.mu.Unlock()
 	switch {
 	case data.Err == nil:
-		s.failed, s.succeeded = nil, time.Now()
+		s.failed, s.succeeded, s.suspect = nil, time.Now(), false
 		s.last = data.Conn.PgConn().Conn().RemoteAddr().String()
 	case began.After(s.succeeded) && !errors.Is(data.Err, context.Canceled): // when the pool is closed
 		s.failed = data.Err
@@ -173,6 +176,17 @@ func (s *servers) isDead(ctx context.Context, params pgxpool.ShouldPingParams) b
 	return true // the ping of the pool fails, and drops it
 }
 
+// leave makes the pool connect again, and ask the other servers before the last one. A COMMIT
+// that does not end waits for a standby. Perhaps the standby is the primary now, and this
+// server was cut off, or the process that should have stopped it is dead: it still says
+// that it accepts writes. If no other server does, the pool comes back.
+func (s *servers) leave() {
+	s.mu.Lock()
+	s.suspect = true
+	s.mu.Unlock()
+	s.dropAll()
+}
+
 // dropAll makes the pool connect again: at once where a connection is idle, and after its
 // use where one is in use.
 func (s *servers) dropAll() {
@@ -185,4 +199,15 @@ func (s *servers) dropAll() {
 	if pool := s.pool.Load(); pool != nil && !soon {
 		pool.Reset()
 	}
+}
+
+// refuseStandby returns an error if the server is a standby. The connection led to the
+// primary when it was opened, and a pooler has kept it open since. Answers of a standby are
+// old: it may not have the record of a key that the new primary has.
+func (t *tx) refuseStandby(standby bool) error {
+	if !standby {
+		return nil
+	}
+	t.db.servers.dropAll()
+	return fmt.Errorf("%w: %w", errDeadConnection, unavailable(&serverError{state: readOnlyTransaction}))
 }

@@ -143,3 +143,31 @@ func TestState_OfAReadOnlyConnectionMakesThePoolConnectAgain(t *testing.T) {
 		t.Errorf("%+v, %v; want a database that accepts writes", state, err)
 	}
 }
+
+// A primary that was cut off says that it accepts writes, and no standby confirms them.
+func TestCommit_ThatDoesNotEndMakesThePoolAskTheOtherServers(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	cutOff, promoted := pgtest.NewEndpoint(t), pgtest.NewEndpoint(t)
+	cutOff.LeadTo(t, d.url)
+	promoted.LeadTo(t, d.url)
+	db := open(t, pgtest.Through(t, d.url, cutOff, promoted))
+	d.execute(t, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END'`)
+	d.execute(t, `CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON product DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()`)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if err := db.Orders().InTx(ctx, saveTea); !errors.Is(err, core.ErrOutcomeUnknown) {
+		t.Fatalf("a COMMIT that does not end: %v", err)
+	}
+	d.execute(t, `DROP TRIGGER wait ON product`)
+
+	if _, err := write(t, db, "milk"); err != nil || promoted.Accepted() == 0 {
+		t.Errorf("the next write: %v, %d connections to the other server", err, promoted.Accepted())
+	}
+	before := cutOff.Accepted()
+	db.Pool().Reset()
+	if _, err := write(t, db, "rice"); err != nil || cutOff.Accepted() > before {
+		t.Errorf("a later write: %v, %d connections to the server that was left", err, cutOff.Accepted()-before)
+	}
+}

@@ -199,17 +199,6 @@ func (db *DB) transactOnce(
 // Nothing was written.
 var errDeadConnection = errors.New("dead connection")
 
-// refuseStandby returns an error if the server is a standby. The connection led to the
-// primary when it was opened, and a pooler has kept it open since. Answers of a standby are
-// old: it may not have the record of a key that the new primary has.
-func (t *tx) refuseStandby(standby bool) error {
-	if !standby {
-		return nil
-	}
-	t.db.servers.dropAll()
-	return fmt.Errorf("%w: %w", errDeadConnection, unavailable(&serverError{state: readOnlyTransaction}))
-}
-
 // errReleased is the error of work on a transaction that has ended.
 var errReleased = errors.New("the transaction has ended")
 
@@ -309,6 +298,9 @@ func (t *tx) commit(ctx context.Context) error {
 		tag, err = results.Exec()
 	}
 	err = closeResults(results, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.db.servers.leave()
+	}
 	if err == nil {
 		err = replicated(t.conn.Conn().PgConn())
 	}
