@@ -77,7 +77,7 @@ var messageMutants = []mutant{
 	{
 		"the broker authenticates us",
 		"internal/adapters/out/nats/connect.go",
-		`conn, err := client.Connect(brokerURL,`, `u, _ := url.Parse(brokerURL); u.User = nil; conn, err := client.Connect(u.String(),`,
+		`conn, err := client.Connect(brokerURLs,`, `u, _ := url.Parse(brokerURLs); u.User = nil; conn, err := client.Connect(u.String(),`,
 		broker, "TestConnect_AuthenticatesAtTheBroker",
 	},
 	{

@@ -62,8 +62,13 @@ func (b *lockedBuffer) String() string {
 // startWithPassword starts a broker that accepts one password, and returns its address.
 func startWithPassword(t *testing.T, password string) (host string, stop func()) {
 	t.Helper()
+	return startOn(t, server.RANDOM_PORT, password)
+}
+
+func startOn(t *testing.T, port int, password string) (host string, stop func()) {
+	t.Helper()
 	broker, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, Username: "orders", Password: password, NoSigs: true, NoLog: true,
+		Host: "127.0.0.1", Port: port, Username: "orders", Password: password, NoSigs: true, NoLog: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +82,7 @@ func startWithPassword(t *testing.T, password string) (host string, stop func())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.Host, broker.Shutdown
+	return u.Host, func() { broker.Shutdown(); broker.WaitForShutdown() }
 }
 
 func TestConnect_LogsNoPassword(t *testing.T) {
