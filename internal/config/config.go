@@ -82,9 +82,10 @@ type Config struct {
 	StripeWebhookSecret string `env:"ORDERS_STRIPE_WEBHOOK_SECRET,unset"`
 	StripeURL           string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
 
-	// NATSURL is the address of the event broker. Without one, events wait in the
-	// outbox.
-	NATSURL string `env:"ORDERS_NATS_URL,unset"`
+	// NATSURLs are the addresses of the servers of the event broker. Without one, events
+	// wait in the outbox. NATSReplicas is how many servers keep each message.
+	NATSURLs     []string `env:"ORDERS_NATS_URL,unset"`
+	NATSReplicas int      `env:"ORDERS_NATS_REPLICAS" envDefault:"1"`
 
 	// OTLPEndpoint is the address of the collector of traces. Without one, nothing is traced.
 	OTLPEndpoint string `env:"ORDERS_OTLP_ENDPOINT"`

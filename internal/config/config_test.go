@@ -35,8 +35,8 @@ func defaults() Config {
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
 		KeysPerMinute: 600, RequestsPerMinute: 6000, InFlight: 64, CommandLanes: 2, UnlimitedRoles: Roles{core.System}, MaxConnections: 10_000,
 		ReservationTTL: 15 * time.Minute, ReservationExtensions: 8, UnpaidOrders: 50,
-		StripeURL: "https://api.stripe.com",
-		LogLevel:  zerolog.InfoLevel, LogFormat: "json",
+		StripeURL: "https://api.stripe.com", NATSReplicas: 1,
+		LogLevel: zerolog.InfoLevel, LogFormat: "json",
 	}
 }
 
@@ -113,8 +113,6 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 		{"ORDERS_RESERVATION_EXTENSIONS=0", func(c *Config) { c.ReservationExtensions = 0 }},
 		{"ORDERS_UNPAID_ORDERS=1000000", func(c *Config) { c.UnpaidOrders = 1_000_000 }},
 		{"ORDERS_STRIPE_URL=http://127.0.0.1:1", func(c *Config) { c.StripeURL = "http://127.0.0.1:1" }},
-		{"ORDERS_NATS_URL=nats://user:word@127.0.0.1:4222", func(c *Config) { c.NATSURL = "nats://user:word@127.0.0.1:4222" }},
-		{"ORDERS_NATS_URL=tls://user:word@broker", func(c *Config) { c.NATSURL = "tls://user:word@broker" }},
 		{"ORDERS_LOG_LEVEL=debug", func(c *Config) { c.LogLevel = zerolog.DebugLevel }},
 		{"ORDERS_LOG_FORMAT=console", func(c *Config) { c.LogFormat = "console" }},
 	} {
@@ -152,6 +150,18 @@ func TestRead_UsesCollectors(t *testing.T) {
 	}
 }
 
+func TestRead_UsesBrokers(t *testing.T) {
+	t.Parallel()
+	for _, urls := range [][]string{
+		{"nats://user:word@127.0.0.1:4222"}, {"tls://user:word@broker"}, {"tls://user:word@a", "tls://other:word@b:4223", "tls://token@c/"},
+	} {
+		cfg, err := Read(append(required(), "ORDERS_NATS_REPLICAS=3", "ORDERS_NATS_URL="+strings.Join(urls, ",")))
+		if err != nil || !slices.Equal(cfg.NATSURLs, urls) || cfg.NATSReplicas != 3 {
+			t.Errorf("%v: %v on %d servers, %v", urls, cfg.NATSURLs, cfg.NATSReplicas, err)
+		}
+	}
+}
+
 func TestRead_RejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][]string{
@@ -184,7 +194,9 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_STRIPE_KEY":                  {"sk_without_a_secret"},
 		"ORDERS_STRIPE_WEBHOOK_SECRET":       {"whsec_without_a_key"},
 		"ORDERS_STRIPE_URL":                  {"http://provider.example", "provider.example"},
-		"ORDERS_NATS_URL":                    {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://b"},
+		"ORDERS_NATS_URL": {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://127.0.0.1", "nats://127.0.0.1,", "nats://127.0.0.1, nats://127.0.0.2",
+			"tls://user:wo,rd@a", "tls://user:1/rd@a", "tls://user:1?rd@a", "tls://user:1#rd@a", "nats://127.0.0.1,127.0.0.2"},
+		"ORDERS_NATS_REPLICAS": {"0", "2", "4", "7", "-1", "three"},
 		"ORDERS_CORS_ORIGINS": {"*", "null", "https://*.example.com", "https://", "shop.example.com", "https://shop.example.com/", "https://shop.example.com/path",
 			"https://shop.example.com?q", "https://user@shop.example.com", "https://Shop.example.com", "https://shop.example.com:443",
 			"http://shop.example.com", "http://localhost:80", "https://a.example,", "https://a.example, https://b.example", "https://a.example,*",
@@ -241,6 +253,12 @@ func TestRead_DoesNotRepeatSecrets(t *testing.T) {
 		_, err := Read(append(required(), "ORDERS_DATABASE_URL="+url))
 		if err == nil || strings.Contains(fmt.Sprint(err), "hunter2") {
 			t.Errorf("%q: %v", url, err)
+		}
+	}
+	for _, urls := range []string{"nats://orders:hunter2@a,nats://orders:hunter2@b", "tls://a,tls://orders:hunter2@b:port", "tls://orders:hunter,2@b"} {
+		_, err := Read(append(required(), "ORDERS_NATS_URL="+urls))
+		if err == nil || strings.Contains(fmt.Sprint(err), "hunter") {
+			t.Errorf("%q: %v", urls, err)
 		}
 	}
 }

@@ -18,13 +18,11 @@ func Describe(cfg Config) []Setting {
 	var settings []Setting
 	values := reflect.ValueOf(cfg)
 	for _, field := range reflect.VisibleFields(values.Type()) {
-		value := textOf(values.FieldByIndex(field.Index))
-		if value != "" && isSecret(field) {
-			value = withoutSecret(value)
-		} else {
-			value = withoutPassword(value)
+		hide := withoutPassword
+		if isSecret(field) {
+			hide = withoutSecret
 		}
-		settings = append(settings, Setting{variable(field), value})
+		settings = append(settings, Setting{variable(field), textOf(values.FieldByIndex(field.Index), hide)})
 	}
 	return settings
 }
@@ -35,14 +33,15 @@ func isSecret(field reflect.StructField) bool {
 	return strings.HasSuffix(field.Tag.Get("env"), ",unset")
 }
 
-// textOf returns a value as it is written in the environment.
-func textOf(value reflect.Value) string {
+// textOf returns a value as it is written in the environment, and hides what must not be
+// seen of each of its parts.
+func textOf(value reflect.Value, hide func(string) string) string {
 	if value.Kind() != reflect.Slice {
-		return fmt.Sprint(value.Interface())
+		return hide(fmt.Sprint(value.Interface()))
 	}
 	parts := make([]string, value.Len())
 	for i := range parts {
-		parts[i] = fmt.Sprint(value.Index(i).Interface())
+		parts[i] = hide(fmt.Sprint(value.Index(i).Interface()))
 	}
 	return strings.Join(parts, ",")
 }
@@ -50,6 +49,9 @@ func textOf(value reflect.Value) string {
 // withoutSecret returns where a URL leads to, and nothing of any other value. A user is
 // hidden because it can be a token, and so are parameters, except for sslmode.
 func withoutSecret(value string) string {
+	if value == "" {
+		return ""
+	}
 	u, err := parseDatabase(value)
 	if err != nil || u.Host == "" && u.Path == "" || u.Scheme == "" {
 		return hiddenValue

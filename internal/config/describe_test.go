@@ -52,6 +52,7 @@ func TestDescribe_HidesSecrets(t *testing.T) {
 		"ORDERS_DATABASE_URL=postgres://u:hunter2@a:1,b,[::1]:2/orders?sslmode=require": "postgres://xxxxx@a:1,b,[::1]:2/orders?sslmode=require",
 		"ORDERS_NATS_URL=nats://hunter2@127.0.0.1":                                      "nats://xxxxx@127.0.0.1",
 		"ORDERS_NATS_URL=tls://orders:hunter2@broker:4222":                              "tls://xxxxx@broker:4222",
+		"ORDERS_NATS_URL=tls://orders:hunter2@a:4222,tls://hunter2@b":                   "tls://xxxxx@a:4222,tls://xxxxx@b",
 		"ORDERS_JWKS_URL=https://orders:hunter2@issuer.example/keys":                    "https://xxxxx@issuer.example/keys",
 	} {
 		name, _, _ := strings.Cut(setting, "=")

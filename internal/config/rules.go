@@ -68,8 +68,10 @@ var rules = map[string]rule{
 	"ORDERS_STRIPE_KEY": {"be set together with ORDERS_STRIPE_WEBHOOK_SECRET",
 		func(c Config) bool { return (c.StripeKey == "") == (c.StripeWebhookSecret == "") }},
 	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
-	"ORDERS_NATS_URL": {"be a nats:// or tls:// URL",
-		func(c Config) bool { return c.NATSURL == "" || isNATS(c.NATSURL) }},
+	"ORDERS_NATS_URL": {"be nats:// URLs, or tls:// URLs, separated by commas, with percent-encoded passwords",
+		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, isNotNATS) && haveOneScheme(c.NATSURLs) }},
+	"ORDERS_NATS_REPLICAS": {"be 1, 3 or 5",
+		func(c Config) bool { return slices.Contains([]int{1, 3, 5}, c.NATSReplicas) }},
 	"ORDERS_OTLP_ENDPOINT": {"be an http or https URL without credentials and parameters, such as https://collector:4318",
 		func(c Config) bool { return c.OTLPEndpoint == "" || isCollector(c.OTLPEndpoint) }},
 	"ORDERS_LOG_LEVEL": {"be trace, debug, info, warn, error, fatal, panic or disabled",
@@ -136,11 +138,21 @@ func isRole(name string) bool {
 		!slices.Contains([]string{"public", "none", "current_role", "current_user", "session_user", "user"}, name)
 }
 
-// isNATS reports whether s is one broker URL. The library would take a comma as the
-// beginning of another one.
-func isNATS(s string) bool {
+// isNotNATS reports whether s is no URL of a server of the broker. A path, a query or a
+// fragment would be the end of a password with a slash, a question mark or a hash.
+func isNotNATS(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "nats" || u.Scheme == "tls") && u.Hostname() != "" && !strings.Contains(s, ",")
+	return err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" ||
+		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != ""
+}
+
+// haveOneScheme reports whether no two URLs differ in their scheme. The client of NATS would
+// use TLS for all servers if one URL asks for it.
+func haveOneScheme(urls []string) bool {
+	return !slices.ContainsFunc(urls, func(s string) bool {
+		scheme, _, _ := strings.Cut(urls[0], "://")
+		return !strings.HasPrefix(s, scheme+"://")
+	})
 }
 
 // isCollector reports whether s is the address of a collector. Its credentials belong into

@@ -30,8 +30,8 @@ var dangers = []danger{
 		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
 		func(c Config) bool { return isEncryptedDatabase(c.DatabaseURL) }},
 	{"broker", "ORDERS_NATS_URL",
-		"be a tls:// URL with credentials, or lead to loopback",
-		func(c Config) bool { return c.NATSURL == "" || isProtectedBroker(c.NATSURL) }},
+		"be tls:// URLs with credentials, or lead to loopback",
+		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, isUnprotectedBroker) }},
 	{"traces", "ORDERS_OTLP_ENDPOINT",
 		"be an https URL, or lead to loopback",
 		func(c Config) bool { return c.OTLPEndpoint == "" || isSafeURL(c.OTLPEndpoint) }},
@@ -98,9 +98,9 @@ func isEncryptedDatabase(databaseURL string) bool {
 	})
 }
 
-// isProtectedBroker reports whether a broker is on this machine, or is reached by TLS and
-// with credentials.
-func isProtectedBroker(brokerURL string) bool {
-	u, err := url.Parse(brokerURL)
-	return err == nil && (isLoopback(u.Hostname()) || u.Scheme == "tls" && u.User.Username() != "")
+// isUnprotectedBroker reports whether a server of the broker is elsewhere than on this
+// machine, and is not reached by TLS and with credentials.
+func isUnprotectedBroker(serverURL string) bool {
+	u, err := url.Parse(serverURL)
+	return err != nil || !isLoopback(u.Hostname()) && (u.Scheme != "tls" || u.User.Username() == "")
 }

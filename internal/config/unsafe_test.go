@@ -31,6 +31,7 @@ var unsafeSettings = map[string][]string{
 	"broker": {
 		"ORDERS_NATS_URL=nats://broker:4222", "ORDERS_NATS_URL=nats://orders:word@broker:4222", "ORDERS_NATS_URL=nats://10.0.0.7",
 		"ORDERS_NATS_URL=tls://broker:4222", "ORDERS_NATS_URL=tls://@broker:4222", "ORDERS_NATS_URL=nats://localhost.example",
+		"ORDERS_NATS_URL=nats://127.0.0.1,nats://broker", "ORDERS_NATS_URL=tls://orders:word@a,tls://b",
 	},
 	"traces": {"ORDERS_OTLP_ENDPOINT=http://collector:4318", "ORDERS_OTLP_ENDPOINT=http://10.0.0.7:4318", "ORDERS_OTLP_ENDPOINT=http://localhost.example"},
 }
@@ -100,6 +101,7 @@ func TestRead_AcceptsSafeSettings(t *testing.T) {
 		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/postgresql,localhost",
 		"ORDERS_NATS_URL=tls://orders:word@broker:4222", "ORDERS_NATS_URL=tls://token@broker",
 		"ORDERS_NATS_URL=nats://127.0.0.1:4222", "ORDERS_NATS_URL=nats://localhost",
+		"ORDERS_NATS_URL=nats://127.0.0.1:4222,nats://127.0.0.2:4222", "ORDERS_NATS_URL=tls://orders:word@a,tls://token@b,tls://localhost",
 	} {
 		if _, err := Read(append(required(), setting)); err != nil {
 			t.Errorf("%s: %v", setting, err)

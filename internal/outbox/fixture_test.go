@@ -17,7 +17,6 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	devbroker "example.com/orders/internal/dev/broker"
 	"example.com/orders/internal/outbox"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
@@ -73,7 +72,7 @@ type streamed map[string][]int
 
 // readStream reads the stream from its beginning. It fails the test if an id is in the
 // stream twice, or if the numbers of an aggregate are not 0, 1, 2 … in this order.
-func readStream(t *testing.T, broker *devbroker.Broker) streamed {
+func readStream(t *testing.T, broker natstest.Address) streamed {
 	t.Helper()
 	got, ids := streamed{}, map[uuid.UUID]bool{}
 	for _, body := range natstest.Messages(t, broker, nats.Stream) {

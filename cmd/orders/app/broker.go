@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -21,10 +22,10 @@ type broker struct {
 }
 
 func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
-	if cfg.NATSURL == "" {
+	if len(cfg.NATSURLs) == 0 {
 		return nil, nil
 	}
-	conn, err := outnats.Connect(cfg.NATSURL, a.log)
+	conn, err := outnats.Connect(strings.Join(cfg.NATSURLs, ","), a.log)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +35,9 @@ func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
 		return nil, err
 	}
 	a.metrics.Broker(conn.IsConnected)
-	publisher.Tracer = a.traces.Tracer()
+	publisher.Tracer, publisher.Replicas = a.traces.Tracer(), cfg.NATSReplicas
 	consumer, err := events.New(events.Config{
-		Conn: conn, Restock: core.orders.Restock, Log: a.log,
+		Conn: conn, Restock: core.orders.Restock, Replicas: cfg.NATSReplicas, Log: a.log,
 		Ended: a.metrics.MessageEnded, Tracer: a.traces.Tracer(),
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"time"
 
@@ -23,8 +24,18 @@ type Config struct {
 	// Port is the port on 127.0.0.1. If it is 0, the first start chooses one, and
 	// Restart keeps it.
 	Port int
+	// Cluster makes this server one of several; nil for one alone.
+	Cluster *Cluster
 	// Log receives the broker's warnings and errors. May be nil.
 	Log io.Writer
+}
+
+// Cluster describes the place of a server in a cluster of servers.
+type Cluster struct {
+	// Server is the position of this server in Ports, which are the ports on 127.0.0.1
+	// that the servers use among themselves.
+	Server int
+	Ports  []int
 }
 
 // Broker is a NATS server with JetStream. It asks for no password and listens on
@@ -54,14 +65,18 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 }
 
 func (b *Broker) start(ctx context.Context) error {
-	started, err := server.NewServer(&server.Options{
+	options := &server.Options{
 		ServerName: "orders-dev",
 		Host:       "127.0.0.1",
 		Port:       cmp.Or(b.cfg.Port, server.RANDOM_PORT),
 		JetStream:  true,
 		StoreDir:   b.cfg.DataDir,
 		NoSigs:     true, // the process handles signals itself
-	})
+	}
+	if b.cfg.Cluster != nil {
+		b.cfg.Cluster.join(options)
+	}
+	started, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("start the broker: %w", err)
 	}
@@ -82,6 +97,19 @@ func (b *Broker) start(ctx context.Context) error {
 		b.cfg.Port = addr.Port
 	}
 	return nil
+}
+
+// Name returns the name of the server in its cluster.
+func (c *Cluster) Name() string { return fmt.Sprint("orders-dev-", c.Server) }
+
+func (c *Cluster) join(options *server.Options) {
+	options.ServerName = c.Name()
+	options.Cluster = server.ClusterOpts{Name: "orders-dev", Host: "127.0.0.1", Port: c.Ports[c.Server]}
+	for i, port := range c.Ports {
+		if i != c.Server {
+			options.Routes = append(options.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprint("127.0.0.1:", port)})
+		}
+	}
 }
 
 // URL returns the URL for clients. Restart does not change it.

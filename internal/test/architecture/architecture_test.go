@@ -29,6 +29,7 @@ const (
 	outbox      = module + "internal/outbox"
 	panics      = module + "internal/panics"
 	tracing     = module + "internal/tracing"
+	streams     = module + "internal/streams"
 	devServers  = module + "internal/dev"
 	testHelp    = module + "internal/test"
 	commands    = module + "cmd"
@@ -89,7 +90,7 @@ var rules = append(areaRules(), []rule{
 		name:     "adapters know the core, the guard, the outbox and the contract",
 		packages: adapters + "/...", forbidden: []string{module + "..."},
 		except: []string{
-			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, tracing, module + "api",
+			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, streams, tracing, module + "api",
 		},
 	},
 	{

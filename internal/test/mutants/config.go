@@ -20,7 +20,7 @@ var configMutants = []mutant{
 	{"an issuer is required", rulesFile, `return isWord(c.JWTIssuer)`, `return true`, settings, rejectsInvalid},
 	{"an audience is required", rulesFile, `return c.JWTAudience != ""`, `return true`, settings, rejectsInvalid},
 	{"a key of the provider needs the secret of its webhooks", rulesFile, `return (c.StripeKey == "") == (c.StripeWebhookSecret == "")`, `return true`, settings, rejectsInvalid},
-	{"a broker has a URL of NATS", rulesFile, `c.NATSURL == "" || isNATS(c.NATSURL)`, `true`, settings, rejectsInvalid},
+	{"a broker has a URL of NATS", rulesFile, `!slices.ContainsFunc(c.NATSURLs, isNotNATS)`, `true`, settings, rejectsInvalid},
 	{"a database has a URL of PostgreSQL", rulesFile, `return isPostgres(c.DatabaseURL)`, `return true`, settings, rejectsInvalid},
 	{"a mistyped setting is refused", "internal/config/names.go", `if strings.HasPrefix(name, prefix) && !slices.Contains(known, name) {`, `if false {`, settings, "TestRead_RefusesUnknownVariables"},
 }

@@ -36,19 +36,19 @@ var exposureMutants = []mutant{
 	{
 		"a broker elsewhere is reached by TLS",
 		"internal/config/unsafe.go",
-		`u.Scheme == "tls" && u.User.Username() != ""`, `u.User.Username() != ""`,
+		`(u.Scheme != "tls" || u.User.Username() == "")`, `u.User.Username() == ""`,
 		"./internal/config", "TestRead_RefusesUnsafeSettings",
 	},
 	{
 		"a broker elsewhere is reached with credentials",
 		"internal/config/unsafe.go",
-		`u.Scheme == "tls" && u.User.Username() != ""`, `u.Scheme == "tls"`,
+		`(u.Scheme != "tls" || u.User.Username() == "")`, `u.Scheme != "tls"`,
 		"./internal/config", "TestRead_RefusesUnsafeSettings",
 	},
 	{
-		"a broker URL is one server",
+		"all servers of a broker are reached alike",
 		"internal/config/rules.go",
-		` && !strings.Contains(s, ",")`, ``,
+		` && haveOneScheme(c.NATSURLs)`, ``,
 		"./internal/config", "TestRead_RejectsInvalidValues",
 	},
 	{

@@ -15,11 +15,19 @@ import (
 // fetchTimeout bounds the wait for the next messages of a stream.
 const fetchTimeout = 10 * time.Second
 
+// Address is where clients find a broker: one server, or a [Cluster].
+type Address interface{ URL() string }
+
 // New starts a broker with durable streams, which runs until the test ends. While it is
 // halted, no other server of this process gets its port.
 func New(t testing.TB) *devbroker.Broker {
 	t.Helper()
-	broker, err := devbroker.Start(t.Context(), devbroker.Config{DataDir: t.TempDir(), Port: testport.Free(t)})
+	return start(t, devbroker.Config{DataDir: t.TempDir(), Port: testport.Free(t)})
+}
+
+func start(t testing.TB, cfg devbroker.Config) *devbroker.Broker {
+	t.Helper()
+	broker, err := devbroker.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +41,7 @@ func New(t testing.TB) *devbroker.Broker {
 
 // Connect connects to a broker until the test ends. The connection survives restarts of
 // the broker.
-func Connect(t testing.TB, broker *devbroker.Broker) *nats.Conn {
+func Connect(t testing.TB, broker Address) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
@@ -44,7 +52,7 @@ func Connect(t testing.TB, broker *devbroker.Broker) *nats.Conn {
 }
 
 // JetStream connects like Connect, for tests that work on streams.
-func JetStream(t testing.TB, broker *devbroker.Broker) jetstream.JetStream {
+func JetStream(t testing.TB, broker Address) jetstream.JetStream {
 	t.Helper()
 	js, err := jetstream.New(Connect(t, broker))
 	if err != nil {
@@ -54,7 +62,7 @@ func JetStream(t testing.TB, broker *devbroker.Broker) jetstream.JetStream {
 }
 
 // Messages returns the bodies of all messages of a stream, in the order of the stream.
-func Messages(t testing.TB, broker *devbroker.Broker, stream string) [][]byte {
+func Messages(t testing.TB, broker Address, stream string) [][]byte {
 	t.Helper()
 	var bodies [][]byte
 	for _, msg := range Read(t, broker, stream) {
@@ -64,7 +72,7 @@ func Messages(t testing.TB, broker *devbroker.Broker, stream string) [][]byte {
 }
 
 // Read returns all messages of a stream, in the order of the stream.
-func Read(t testing.TB, broker *devbroker.Broker, stream string) []jetstream.Msg {
+func Read(t testing.TB, broker Address, stream string) []jetstream.Msg {
 	t.Helper()
 	consumer, err := JetStream(t, broker).OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
 	if err != nil {

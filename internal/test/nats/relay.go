@@ -8,13 +8,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/out/nats"
-	devbroker "example.com/orders/internal/dev/broker"
 	testwait "example.com/orders/internal/test/wait"
 )
 
 // Publisher returns the service's publisher, on a connection that it has to itself
 // until the test ends.
-func Publisher(t testing.TB, broker *devbroker.Broker) *nats.Publisher {
+func Publisher(t testing.TB, broker Address) *nats.Publisher {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), zerolog.Nop())
 	if err != nil {

@@ -8,7 +8,6 @@ package events
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/streams"
 )
 
 const (
@@ -42,6 +42,10 @@ const (
 	// ackWait is how long the broker waits for an acknowledgement, or a sign that the
 	// work goes on, before it delivers the message to another replica.
 	ackWait = 30 * time.Second
+	// heartbeat is how often the broker reports that it still has our request for a message.
+	// It has forgotten the request after a change of the stream's leader, and the request
+	// is repeated when two reports are missing.
+	heartbeat = 2 * time.Second
 	// setupTimeout bounds the preparation of streams and consumer.
 	setupTimeout = 5 * time.Second
 
@@ -57,6 +61,8 @@ type Config struct {
 	// [core.Fault] means that it can never be processed; after any other error it is
 	// delivered again.
 	Restock func(context.Context, order.Restock) error
+	// Replicas is how many servers of the broker keep each message; 0 means 1.
+	Replicas int
 	// AckWait defaults to 30 s.
 	AckWait time.Duration
 	Log     zerolog.Logger
@@ -114,7 +120,7 @@ func (c *Consumer) consume(ctx context.Context) error {
 // work fetches one message at a time. The broker counts a fetched message as delivered,
 // so one that waited here behind another would run into its acknowledgement deadline.
 func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error {
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(1))
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
 		return fmt.Errorf("subscribe to messages: %w", err)
 	}
@@ -128,16 +134,19 @@ func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error 
 	}
 }
 
-// prepare creates the streams and the consumer where they are missing. It leaves
-// existing streams as their operators configured them.
+// prepare creates the streams and the consumer where they are missing. The consumer has
+// as many replicas as its stream.
 func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
-	if err := c.ensureStream(ctx, Stream, "warehouse.>", keepMessages); err != nil {
-		return nil, err
-	}
-	if err := c.ensureStream(ctx, DeadLetterStream, "orders.dlq.>", keepDeadLetters); err != nil {
-		return nil, err
+	for _, stream := range []jetstream.StreamConfig{
+		{Name: Stream, Subjects: []string{"warehouse.>"}, MaxAge: keepMessages},
+		{Name: DeadLetterStream, Subjects: []string{"orders.dlq.>"}, MaxAge: keepDeadLetters},
+	} {
+		stream.Storage, stream.Replicas = jetstream.FileStorage, c.cfg.Replicas
+		if err := streams.Ensure(ctx, c.js, stream); err != nil {
+			return nil, err
+		}
 	}
 	consumer, err := c.js.CreateOrUpdateConsumer(ctx, Stream, jetstream.ConsumerConfig{
 		Durable: durable, FilterSubject: Subject,
@@ -148,20 +157,6 @@ func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 		return nil, fmt.Errorf("prepare consumer %s: %w", durable, err)
 	}
 	return consumer, nil
-}
-
-func (c *Consumer) ensureStream(ctx context.Context, name, subjects string, keep time.Duration) error {
-	_, err := c.js.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: name, Subjects: []string{subjects}, Storage: jetstream.FileStorage, MaxAge: keep,
-		})
-	}
-	// The name is in use when another replica has just created the stream.
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return fmt.Errorf("prepare stream %s: %w", name, err)
-	}
-	return nil
 }
 
 // sleep waits for d, or until ctx ends.

@@ -38,14 +38,15 @@ type restockFunc func(context.Context, order.Restock) error
 
 // warehouse is the sender of messages, with a broker.
 type warehouse struct {
-	broker *devbroker.Broker
-	js     jetstream.JetStream
+	broker   *devbroker.Broker
+	js       jetstream.JetStream
+	replicas int // of the streams
 }
 
 func newWarehouse(t *testing.T) warehouse {
 	t.Helper()
 	broker := natstest.New(t)
-	return warehouse{broker, natstest.JetStream(t, broker)}
+	return warehouse{broker: broker, js: natstest.JetStream(t, broker)}
 }
 
 // restocked returns an event of the warehouse with this id and these members of its data.
@@ -87,7 +88,7 @@ func (w warehouse) startReplicaOn(
 ) replica {
 	t.Helper()
 	consumer, err := events.New(events.Config{
-		Conn: conn, Restock: restock, AckWait: ackWait, Log: zerolog.Nop(),
+		Conn: conn, Restock: restock, Replicas: w.replicas, AckWait: ackWait, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

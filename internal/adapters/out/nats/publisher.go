@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/orders/internal/outbox"
+	"example.com/orders/internal/streams"
 	"example.com/orders/internal/tracing"
 )
 
@@ -42,6 +43,8 @@ var errNotConnected = errors.New("no connection to the broker")
 type Publisher struct {
 	// Tracer is nil where nothing is traced.
 	Tracer trace.Tracer
+	// Replicas is how many servers of the broker keep each event; 0 means 1.
+	Replicas int
 
 	js          jetstream.JetStream
 	streamReady bool // the stream existed when we last looked
@@ -83,27 +86,19 @@ func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked [
 	return acked, nil
 }
 
-// ensureStream creates the stream unless it exists. It leaves an existing stream as its
-// operators configured it: replicas, age and size are theirs to choose.
+// ensureStream prepares the stream, unless that was done since the last failure.
 func (p *Publisher) ensureStream(ctx context.Context) error {
 	if p.streamReady {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
-	_, err := p.js.Stream(ctx, Stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = p.js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: Stream, Subjects: []string{SubjectPrefix + ">"},
-			Storage: jetstream.FileStorage, MaxAge: keepFor, Duplicates: duplicateWindow,
-		})
-	}
-	// The name is in use when another replica has just created the stream.
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return fmt.Errorf("prepare stream %s: %w", Stream, err)
-	}
-	p.streamReady = true
-	return nil
+	err := streams.Ensure(ctx, p.js, jetstream.StreamConfig{
+		Name: Stream, Subjects: []string{SubjectPrefix + ">"}, Replicas: p.Replicas,
+		Storage: jetstream.FileStorage, MaxAge: keepFor, Duplicates: duplicateWindow,
+	})
+	p.streamReady = err == nil
+	return err
 }
 
 // rounds splits events so that no round has two events of one aggregate: the first
@@ -133,14 +128,18 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 		}
 		acks[i] = ack
 	}
+	var unacked error // that of the first event: the others fail for the same reason
 	for i, ack := range acks {
 		ackErr := await(ctx, ack)
 		tracing.End(ack.span, ackErr)
-		if ackErr != nil {
-			err = errors.Join(err, fmt.Errorf("publish event %s: %w", events[i].ID, ackErr))
-			continue
+		if ackErr == nil {
+			acked = append(acked, events[i].ID)
+		} else if unacked == nil {
+			unacked = fmt.Errorf("publish event %s: %w", events[i].ID, ackErr)
 		}
-		acked = append(acked, events[i].ID)
+	}
+	if err = errors.Join(err, unacked); err != nil {
+		err = fmt.Errorf("%d of %d events acknowledged: %w", len(acked), len(events), err)
 	}
 	return acked, err
 }

@@ -135,7 +135,7 @@ func (s *servers) startBroker(ctx context.Context) (err error) {
 		return err
 	}
 	s.onStop(s.broker.Stop)
-	s.cfg.NATSURL = s.broker.URL()
+	s.cfg.NATSURLs = []string{s.broker.URL()}
 	return nil
 }
 
