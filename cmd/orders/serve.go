@@ -4,17 +4,12 @@ import (
 	"context"
 	"io"
 	"runtime/debug"
-	"time"
 
 	"github.com/caarlos0/env/v11"
 
 	"example.com/orders/cmd/orders/app"
 	"example.com/orders/internal/config"
 )
-
-// drainDelay is how long the process reports "not ready" before it stops listening, so
-// that load balancers have time to send requests elsewhere.
-const drainDelay = time.Second
 
 const serveUsage = `usage: orders serve
 
@@ -42,7 +37,7 @@ func serve(ctx context.Context, _, environ []string, out io.Writer) error {
 	}
 	defer a.Close()
 	a.LogStart(cfg)
-	return a.Run(ctx, ln, drainDelay)
+	return a.Run(ctx, ln, cfg.DrainDelay)
 }
 
 // tuneMemory lets the heap grow to five times the live data before the collector runs,

@@ -20,6 +20,9 @@ type Config struct {
 	// Addr is the address of the public API, AdminAddr that of metrics and pprof.
 	Addr      string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
+	// DrainDelay is how long a process that stops reports "not ready" before it closes its
+	// ports, so that balancers have time to send requests elsewhere.
+	DrainDelay time.Duration `env:"ORDERS_DRAIN_DELAY" envDefault:"1s"`
 
 	// TLSCert and TLSKey are the PEM files of the public listener's certificate. With
 	// TLSClientCA, callers with the role system need a certificate of that CA.

@@ -28,7 +28,7 @@ func required() []string {
 // defaults returns the configuration when only the required variables are set.
 func defaults() Config {
 	return Config{
-		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090",
+		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DrainDelay: time.Second,
 		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none", DatabaseRole: "orders_service",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
@@ -80,6 +80,8 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 	}{
 		{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
 		{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
+		{"ORDERS_DRAIN_DELAY=0s", func(c *Config) { c.DrainDelay = 0 }},
+		{"ORDERS_DRAIN_DELAY=1m", func(c *Config) { c.DrainDelay = time.Minute }},
 		{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
 		{"ORDERS_CORS_ORIGINS=https://shop.example.com", func(c *Config) { c.CORSOrigins = []string{"https://shop.example.com"} }},
 		{"ORDERS_CORS_ORIGINS=https://a.example:8443,http://localhost:3000,http://[::1]:3000", func(c *Config) {
@@ -167,6 +169,7 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 	for name, values := range map[string][]string{
 		"ORDERS_ADDR":                        {"8080", "localhost", "a:b:c"},
 		"ORDERS_ADMIN_ADDR":                  {"9090"},
+		"ORDERS_DRAIN_DELAY":                 {"-1s", "61s", "1"},
 		"ORDERS_DATABASE_URL":                {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
 		"ORDERS_TLS_CERT":                    {"tls.crt"},
 		"ORDERS_TLS_KEY":                     {"tls.key"},
@@ -194,9 +197,8 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_STRIPE_KEY":                  {"sk_without_a_secret"},
 		"ORDERS_STRIPE_WEBHOOK_SECRET":       {"whsec_without_a_key"},
 		"ORDERS_STRIPE_URL":                  {"http://provider.example", "provider.example"},
-		"ORDERS_NATS_URL": {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://127.0.0.1", "nats://127.0.0.1,", "nats://127.0.0.1, nats://127.0.0.2",
-			"tls://user:wo,rd@a", "tls://user:1/rd@a", "tls://user:1?rd@a", "tls://user:1#rd@a", "nats://127.0.0.1,127.0.0.2"},
-		"ORDERS_NATS_REPLICAS": {"0", "2", "4", "7", "-1", "three"},
+		"ORDERS_NATS_URL":                    {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://127.0.0.1", "nats://127.0.0.1,", "nats://127.0.0.1, nats://127.0.0.2", "tls://user:wo,rd@a", "tls://user:1/rd@a", "tls://user:1?rd@a", "tls://user:1#rd@a", "nats://127.0.0.1,127.0.0.2"},
+		"ORDERS_NATS_REPLICAS":               {"0", "2", "4", "7", "-1", "three"},
 		"ORDERS_CORS_ORIGINS": {"*", "null", "https://*.example.com", "https://", "shop.example.com", "https://shop.example.com/", "https://shop.example.com/path",
 			"https://shop.example.com?q", "https://user@shop.example.com", "https://Shop.example.com", "https://shop.example.com:443",
 			"http://shop.example.com", "http://localhost:80", "https://a.example,", "https://a.example, https://b.example", "https://a.example,*",

@@ -23,6 +23,8 @@ const mustCount = "be a number from 0 to 1000000000, 0 for no limit"
 var rules = map[string]rule{
 	"ORDERS_ADDR":       {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
 	"ORDERS_ADMIN_ADDR": {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
+	"ORDERS_DRAIN_DELAY": {"be a duration between 0s and 1m, such as 3s",
+		func(c Config) bool { return within(c.DrainDelay, 0, time.Minute) }},
 	"ORDERS_TLS_CERT": {"be set together with ORDERS_TLS_KEY",
 		func(c Config) bool { return (c.TLSCert == "") == (c.TLSKey == "") }},
 	"ORDERS_TLS_CLIENT_CA": {"be set together with ORDERS_TLS_CERT and ORDERS_TLS_KEY",

@@ -26,7 +26,7 @@ import (
 type App struct {
 	db        *postgres.DB
 	jobDB     *postgres.DB // has connections of its own, so that requests never wait for a job
-	readyDB   *postgres.DB // has a connection of its own, so that readiness waits for neither
+	readyDB   *postgres.DB // has connections of its own, so that readiness waits for neither
 	tokens    *httpapi.Verifier
 	certs     *certificates
 	limits    *httpapi.Limits
@@ -90,7 +90,7 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 			URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, ObserveTransactions: a.metrics, Traced: traced,
 		})
 	}
-	if a.readyDB, err = open(1); err != nil {
+	if a.readyDB, err = open(readyConns); err != nil {
 		return err
 	}
 	if err = a.checkRole(ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -51,6 +52,24 @@ func serveBlocked(t *testing.T, a *App, release <-chan struct{}) *http.Server {
 	}()
 	<-arrived
 	return public
+}
+
+func TestDrain_AsksClientsToConnectElsewhere(t *testing.T) {
+	t.Parallel()
+	a, _ := newDraining(t)
+	public := httptest.NewServer(a.counted(http.NotFoundHandler()))
+	defer public.Close()
+	for _, draining := range []bool{false, true} {
+		a.draining.Store(draining)
+		resp, err := public.Client().Get(public.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.Close != draining {
+			t.Errorf("draining = %v: the connection ends = %v", draining, resp.Close)
+		}
+	}
 }
 
 func TestDrain_LogsWhatWasDrained(t *testing.T) {

@@ -14,6 +14,11 @@ import (
 // readyTimeout bounds how long the readiness check waits for the database.
 const readyTimeout = 2 * time.Second
 
+// readyConns bounds the connections of the readiness check. It uses one at a time. But one
+// whose server is cut off keeps its place in the pool for 15 s after the check has given it
+// up, because the driver still tries to cancel its query.
+const readyConns = 8
+
 // readyFor is how long the result of a readiness check is remembered.
 const readyFor = time.Second
 

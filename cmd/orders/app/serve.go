@@ -119,11 +119,16 @@ func (a *App) closeTraces() {
 	a.traces.Close(ctx)
 }
 
-// counted counts the requests in flight.
+// counted counts the requests in flight. While the process drains, each answer asks its
+// client to connect elsewhere for the next request: when the port closes, that request
+// could arrive on a connection that has just been closed, and get no answer.
 func (a *App) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.inFlight.Add(1)
 		defer a.inFlight.Add(-1)
+		if a.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/orders/internal/config"
 )
 
 // The tools that read the manifests as a cluster would, and need none.
@@ -75,7 +78,12 @@ func imageEnviron(t *testing.T) []string {
 // for what it has accepted.
 func drain(t *testing.T) time.Duration {
 	t.Helper()
-	return mustReadSeconds(t, "cmd/orders/serve.go", "drainDelay") + mustReadSeconds(t, "cmd/orders/app/serve.go", "drainTimeout")
+	field, _ := reflect.TypeFor[config.Config]().FieldByName("DrainDelay")
+	delay, err := time.ParseDuration(field.Tag.Get("envDefault"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return delay + mustReadSeconds(t, "cmd/orders/app/serve.go", "drainTimeout")
 }
 
 // mustReadSeconds returns a constant of a Go file.

@@ -46,7 +46,7 @@ var moves = []move{
 		"orders_reconciliation_age_seconds":             grows,
 		`orders_pool_connections_max{pool="requests"}`:  is(5),
 		`orders_pool_connections_max{pool="jobs"}`:      is(4),
-		`orders_pool_connections_max{pool="readiness"}`: is(1),
+		`orders_pool_connections_max{pool="readiness"}`: is(8),
 	}},
 	{"a command", credit, map[string]change{
 		`orders_http_requests_total{method="POST",` + credited + `,status="201"}`:             grows,
