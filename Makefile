@@ -37,7 +37,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin
+.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,13 @@ help: ## list the targets
 run: need-go ## start the service and all that it needs; no configuration, Ctrl-C stops it
 	@go build -o bin/orders-dev ./cmd/orders-dev
 	@bin/orders-dev
+
+# CLUSTERFLAGS=--commit=available is the mode of Patroni that is not strict.
+cluster: need-go need-cluster ## start three replicas on Patroni, pgbouncer and NATS behind HAProxy; Ctrl-C stops them
+	@go build -o bin/orders ./cmd/orders
+	@go build -o bin/nats-server github.com/nats-io/nats-server/v2
+	@go build -o bin/orders-cluster ./cmd/orders-cluster
+	@bin/orders-cluster $(CLUSTERFLAGS)
 
 new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]
 	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)" -business "$(BUSINESS)"
@@ -290,3 +297,13 @@ need-spin:
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends spin gcc libc6-dev; } || \
 	{ echo "Spin is not installed: run apt-get install spin gcc libc6-dev as root, or put spin and gcc on the PATH"; exit 1; }
+
+# Debian starts some of these when it installs them, unless a policy forbids it.
+POLICY = /usr/sbin/policy-rc.d
+need-cluster:
+	@[ "$$(uname)" = Linux ] || { echo "The cluster takes Linux, which answers on all addresses of 127.0.0.0/8"; exit 1; }
+	@PATH="$$PATH:/usr/sbin"; { command -v etcd && command -v patroni && command -v pgbouncer && command -v haproxy; } >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -q && \
+		if [ ! -e $(POLICY) ]; then trap 'rm -f $(POLICY)' EXIT; printf '#!/bin/sh\nexit 101\n' >$(POLICY); chmod +x $(POLICY); fi && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends etcd-server patroni pgbouncer haproxy iptables; } || \
+	{ echo "The cluster needs etcd, patroni, pgbouncer and haproxy: run apt-get install etcd-server patroni pgbouncer haproxy as root"; exit 1; }

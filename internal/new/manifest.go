@@ -39,7 +39,7 @@ var dropped = []string{
 	"internal/test/browser/", "internal/test/core/", "internal/test/memory/", "internal/test/model/", "internal/test/mutants/", "internal/test/spin/", "internal/test/defects/", "internal/test/faults/", "internal/test/history/", "internal/test/sabotage/", "internal/test/grouped/", "internal/test/e2e/races/crowd_test.go", "internal/test/overlay/",
 	"internal/test/lossy/", "internal/test/store/",
 	// deployment: settings of cards and figures of this service
-	"deploy/", "internal/test/deploy/", "internal/test/image/", ".dockerignore",
+	"deploy/", "cmd/orders-cluster/", "internal/dev/cluster/", "internal/test/deploy/", "internal/test/image/", ".dockerignore",
 	"internal/adapters/out/postgres/bounds_test.go", "internal/adapters/out/postgres/locks_test.go",
 	"internal/adapters/out/postgres/roundtrips_test.go", "internal/adapters/out/postgres/tx_test.go",
 	"internal/adapters/out/postgres/queryplan*_test.go", "internal/adapters/out/postgres/commit_test.go",

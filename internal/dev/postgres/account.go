@@ -16,6 +16,13 @@ type account struct {
 	switched bool // from root: this user must own the files and run the child processes
 }
 
+// Account returns the id of the user that PostgreSQL runs as, and whether that is another
+// one than the current user, who is root then.
+func Account() (uid uint32, switched bool, err error) {
+	acc, err := serverAccount()
+	return acc.uid, acc.switched, err
+}
+
 // serverAccount returns the current user. For root, it returns the user that Debian's
 // package creates, or nobody.
 func serverAccount() (account, error) {

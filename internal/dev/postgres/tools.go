@@ -46,6 +46,13 @@ func (p *Server) Command(ctx context.Context, program string, args ...string) *e
 	return cmd
 }
 
+// Programs returns the folder of PostgreSQL's programs. It installs Debian's package where
+// there is none and root may do so, and says so on notices.
+func Programs(ctx context.Context, notices io.Writer) (dir string, err error) {
+	found, err := findOrInstall(ctx, notices)
+	return string(found), err
+}
+
 var errNoPostgres = errors.New("PostgreSQL is not installed")
 
 func findOrInstall(ctx context.Context, notices io.Writer) (tools, error) {

@@ -109,7 +109,7 @@ var rules = append(areaRules(), []rule{
 	{
 		name:     "development servers know nothing of the service",
 		packages: devServers + "/...", forbidden: []string{module + "..."},
-		except: []string{devServers + "/..."},
+		except: []string{devServers + "/...", module + "deploy/cluster"},
 	},
 	{
 		name:     "the in-memory store knows no adapter",
@@ -119,7 +119,7 @@ var rules = append(areaRules(), []rule{
 		name:     "the service contains no development server, page or token",
 		packages: commands + "/orders/...",
 		forbidden: []string{
-			devServers + "/...", commands + "/orders-dev/...", "github.com/nats-io/nats-server/v2/...",
+			devServers + "/...", commands + "/orders-dev/...", commands + "/orders-cluster/...", "github.com/nats-io/nats-server/v2/...",
 		},
 	},
 	{

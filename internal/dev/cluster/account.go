@@ -1,0 +1,60 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	devpostgres "example.com/orders/internal/dev/postgres"
+)
+
+// account is the user that the nodes run as.
+type account struct {
+	uid uint32
+	// switched says that this process is root, and the nodes are not.
+	switched bool
+}
+
+func findAccount() (account, error) {
+	uid, switched, err := devpostgres.Account()
+	return account{uid, switched}, err
+}
+
+// firstGroup is above the groups that systems and their administrators use.
+const firstGroup = 219_000
+
+// gid returns the group that the node's processes run as where root starts them. No other
+// process has it, which is how iptables knows what the node sends.
+func (n *Node) gid() uint32 {
+	c := n.cluster
+	for i := range c.nodes {
+		if c.nodes[i] == n {
+			return firstGroup + 100*uint32(c.subnet.number) + uint32(i)
+		}
+	}
+	return firstGroup
+}
+
+// attributes returns how to start a process of a group. It ends with this process, and
+// Ctrl-C in a terminal does not reach it.
+func (a account) attributes(gid uint32) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	endWithParent(attr)
+	if a.switched {
+		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: gid}
+	}
+	return attr
+}
+
+// own makes the account the owner of a folder and of the files in it.
+func (a account) own(dir string, gid uint32) error {
+	if !a.switched {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	for _, path := range append(files, dir) {
+		err = errors.Join(err, os.Chown(path, int(a.uid), int(gid)))
+	}
+	return err
+}
