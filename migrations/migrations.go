@@ -15,7 +15,6 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -44,9 +43,6 @@ var ErrBeforeFirstRelease = errors.New(
 var ErrUnsettledCards = errors.New("card payments are processing or refunds are pending, and this migration changes " +
 	"their names at the card provider: let the version that is installed settle them, stop it, and migrate then")
 
-// maxRuns bounds how often a migration is run that deadlocks with commands.
-const maxRuns = 5
-
 // poolConns is how many connections Up may use: one keeps the lock.
 const poolConns = 4
 
@@ -73,6 +69,7 @@ func Up(ctx context.Context, databaseURL string) error {
 	if err != nil {
 		return err
 	}
+	cfg.ConnConfig.RuntimeParams["lock_timeout"] = lockTimeout
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("open the database for migration: %w", err)
@@ -83,7 +80,7 @@ func Up(ctx context.Context, databaseURL string) error {
 		return fmt.Errorf("open the database for migration: %w", err)
 	}
 	defer conn.Release()
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", upLock); err != nil {
+	if _, err := conn.Exec(ctx, "SELECT set_config('lock_timeout', '0', false), pg_advisory_lock($1)", upLock); err != nil {
 		return fmt.Errorf("wait for other migrations: %w", err)
 	}
 	defer conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", upLock) //nolint:errcheck // ends with the connection
@@ -93,7 +90,7 @@ func Up(ctx context.Context, databaseURL string) error {
 	if err := refuseUnsettledCards(ctx, conn); err != nil {
 		return err
 	}
-	if err := run(ctx, databaseURL, up); err != nil {
+	if err := run(ctx, FS, databaseURL, up); err != nil {
 		return err
 	}
 	return riverUp(ctx, pool)
@@ -139,7 +136,11 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return fmt.Errorf("migrate the jobs: %w", err)
 	}
-	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+	err = again(ctx.Done(), lockTries, lockPause, func() error {
+		_, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("migrate the jobs: %w", err)
 	}
 	return nil
@@ -148,13 +149,13 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 // Down reverts our newest migration and drops the data that it introduced. Reverting
 // the migration that creates River's schema drops all of River's tables.
 func Down(ctx context.Context, databaseURL string) error {
-	return run(ctx, databaseURL, func(_ context.Context, m *migrate.Migrate) error { return step(m, -1) })
+	return run(ctx, FS, databaseURL, func(_ context.Context, m *migrate.Migrate) error { return step(m, -1) })
 }
 
 // Version returns the version of the schema, 0 for an empty database. Dirty means that
 // a migration failed halfway, so that somebody has to repair the schema.
 func Version(databaseURL string) (version uint, dirty bool, err error) {
-	m, err := open(databaseURL)
+	m, err := open(nil, FS, databaseURL)
 	if err != nil {
 		return 0, false, err
 	}
@@ -188,8 +189,8 @@ func newest() (uint, error) {
 	return newest, nil
 }
 
-func run(ctx context.Context, databaseURL string, migrateIt func(context.Context, *migrate.Migrate) error) error {
-	m, err := open(databaseURL)
+func run(ctx context.Context, files fs.FS, databaseURL string, migrateIt func(context.Context, *migrate.Migrate) error) error {
+	m, err := open(ctx.Done(), files, databaseURL)
 	if err != nil {
 		return err
 	}
@@ -217,39 +218,30 @@ func up(ctx context.Context, m *migrate.Migrate) error {
 	return nil
 }
 
-// step runs one migration up (1) or down (-1). A migration locks tables in another order than
-// commands do. When the two deadlock, PostgreSQL ends one of them. It has rolled back all
-// that the file did, and only golang-migrate's mark of a failure is left: step removes it,
-// and runs the migration again.
+// step runs one migration up (1) or down (-1). One that found a table locked has been rolled
+// back, and step removes golang-migrate's mark of a failure.
 func step(m *migrate.Migrate, n int) error {
-	for run := 1; ; run++ {
-		before, _, err := m.Version()
-		version := int(before)
-		if errors.Is(err, migrate.ErrNilVersion) {
-			version, err = database.NilVersion, nil
-		}
-		if err != nil {
-			return err
-		}
-		err = m.Steps(n)
-		if !deadlocked(err) || run == maxRuns {
-			return err
-		}
-		if err := m.Force(version); err != nil {
-			return err
-		}
+	before, _, err := m.Version()
+	version := int(before)
+	if errors.Is(err, migrate.ErrNilVersion) {
+		version, err = database.NilVersion, nil
 	}
+	if err != nil {
+		return err
+	}
+	err = m.Steps(n)
+	if !errors.Is(err, ErrLocked) {
+		return err
+	}
+	if _, dirty, versionErr := m.Version(); versionErr != nil || !dirty {
+		return errors.Join(err, versionErr)
+	}
+	return errors.Join(err, m.Force(version))
 }
 
-// deadlocked reports whether PostgreSQL ended a migration because of a deadlock.
-func deadlocked(err error) bool {
-	var failed database.Error
-	var server *pgconn.PgError
-	return errors.As(err, &failed) && errors.As(failed.OrigErr, &server) && server.Code == "40P01" // deadlock_detected
-}
-
-func open(databaseURL string) (*migrate.Migrate, error) {
-	source, err := iofs.New(FS, ".")
+// open connects to a database. stop ends its waiting for locks.
+func open(stop <-chan struct{}, files fs.FS, databaseURL string) (*migrate.Migrate, error) {
+	source, err := iofs.New(files, ".")
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
@@ -262,5 +254,8 @@ func open(databaseURL string) (*migrate.Migrate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, db.Close()))
 	}
-	return migrate.NewWithInstance("iofs", source, "pgx5", driver)
+	if err := waitForLocks(driver, lockTimeout); err != nil {
+		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, driver.Close()))
+	}
+	return migrate.NewWithInstance("iofs", source, "pgx5", patient{driver, stop})
 }

@@ -80,13 +80,14 @@ func (a *App) checkReadiness(ctx context.Context) error {
 
 // checkSchema returns why this binary cannot work with the schema, or nil. A schema
 // that is newer than the binary is no reason: an upgrade migrates first, and a
-// migration keeps what the previous binary uses.
+// migration keeps what the previous binary uses. Nor is a newer migration that runs or has
+// failed, which golang-migrate notes as dirty.
 func checkSchema(state postgres.State) error {
 	newest, err := migrations.Newest()
 	switch {
 	case err != nil:
 		return err
-	case state.Dirty:
+	case state.Dirty && state.SchemaVersion <= newest:
 		return fmt.Errorf("schema version %d is dirty, its migration failed: "+
 			"repair the database, then run `orders migrate up`", state.SchemaVersion)
 	case state.SchemaVersion < newest:
