@@ -10,16 +10,18 @@ import (
 )
 
 // BackOff is the time between two attempts: random between 0 and Base·2ⁿ after n retries,
-// and at most Max (full jitter). A Retry-After of the service is the least.
+// and at most Max (full jitter). It comes after a Retry-After of the service, so that
+// clients that were refused together do not return together.
 type BackOff struct {
 	// Base is the longest wait before the first retry. The default is 100 ms.
 	Base time.Duration
-	// Max bounds every wait that the service does not ask for. The default is 10 s.
+	// Max bounds the random wait. The default is 2 s: a failover takes some ten seconds, and
+	// leaves time for several attempts before the deadline.
 	Max time.Duration
 }
 
 func (b BackOff) orDefault() BackOff {
-	return BackOff{Base: cmp.Or(b.Base, 100*time.Millisecond), Max: cmp.Or(b.Max, 10*time.Second)}
+	return BackOff{Base: cmp.Or(b.Base, 100*time.Millisecond), Max: cmp.Or(b.Max, 2*time.Second)}
 }
 
 // limit returns the longest wait after so many retries.
@@ -72,7 +74,7 @@ func mayRetry(r request, err error) bool {
 
 // wait waits before the next attempt. It reports whether there is time for one.
 func (c *Client) wait(ctx context.Context, retries int, header http.Header) bool {
-	delay := max(c.random(c.config.BackOff.limit(retries)), retryAfter(header))
+	delay := retryAfter(header) + c.random(c.config.BackOff.limit(retries))
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= delay {
 		return false
 	}
@@ -93,7 +95,7 @@ func retryAfter(header http.Header) time.Duration {
 		return time.Duration(seconds) * time.Second
 	}
 	if date, err := http.ParseTime(value); err == nil {
-		return time.Until(date)
+		return max(0, time.Until(date))
 	}
 	return 0
 }

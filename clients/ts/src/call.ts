@@ -159,9 +159,9 @@ export class Call {
    */
   async #wait(failure: unknown, retries: number): Promise<boolean> {
     const { clock, random, backoff } = this.#settings;
-    const least =
-      failure instanceof Refusal ? retryAfter(failure.headers.get('Retry-After'), clock.now()) : 0;
-    const wait = Math.max(least, jitter(backoff, retries, random));
+    const answered = failure instanceof Refusal || failure instanceof NoAnswer;
+    const header = (answered && failure.headers?.get('Retry-After')) || null;
+    const wait = retryAfter(header, clock.now()) + jitter(backoff, retries, random);
     if (wait >= this.#deadline.remaining()) return false;
     await sleep(clock, wait, this.#deadline.signal).catch(() => {}); // the next attempt sees it too
     return true;

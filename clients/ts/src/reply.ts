@@ -5,6 +5,13 @@ type ProblemDocument = Schemas['Problem'];
 /** An attempt that ended without an answer of the service. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
+  /** The headers of a gateway that answered instead. */
+  readonly headers: Headers | undefined;
+
+  constructor(message: string, { cause, headers }: { cause?: unknown; headers?: Headers } = {}) {
+    super(message, { cause });
+    this.headers = headers;
+  }
 }
 
 /**
@@ -69,7 +76,7 @@ export async function readReply(response: Response, expected: 'json' | 'text'): 
     response.type === 'opaqueredirect'
       ? 'a redirect'
       : `status ${status} without a problem document`;
-  throw status >= 500 ? new NoAnswer(summary) : new UnexpectedAnswer(summary);
+  throw status >= 500 ? new NoAnswer(summary, { headers }) : new UnexpectedAnswer(summary);
 }
 
 function parse(text: string): unknown {

@@ -33,7 +33,7 @@ export interface ClientOptions {
   deadline?: number;
   /** How long an attempt may take, in milliseconds: 10 000 by default. */
   attemptTimeout?: number;
-  /** The waits between attempts: up to 100 ms at first, and up to 10 s later. */
+  /** The random waits between attempts: up to 100 ms at first, and up to 2 s later. */
   backoff?: Backoff;
   /** Sends requests: the `fetch` of the platform by default. */
   fetch?: typeof fetch;
@@ -84,7 +84,7 @@ export class Transport {
       store: options.store ?? new WebStore(),
       clock: options.clock ?? systemClock,
       random: options.random ?? Math.random,
-      backoff: options.backoff ?? { base: 100, cap: 10_000 },
+      backoff: options.backoff ?? { base: 100, cap: 2_000 },
       attemptTimeout: options.attemptTimeout ?? 10_000,
     };
   }

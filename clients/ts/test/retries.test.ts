@@ -75,7 +75,7 @@ test('a change without a key is repeated when the service says that this can hel
     success({ id: 1 }),
   );
   await service.clock.run(service.client().updateOrderStatus(1, { status: 'shipped' }));
-  assert.deepEqual(service.waits, [2000]);
+  assert.deepEqual(service.waits, [2100]);
 });
 
 test('what no retry can solve is not retried', async () => {
@@ -123,14 +123,17 @@ test('a problem document without a code is that of a proxy', async () => {
   assert.equal(service.sent.length, 2);
 });
 
-test('Retry-After is the shortest wait, in seconds or as a date', async () => {
+test('Retry-After comes before the random wait, in seconds or as a date', async () => {
   for (const header of ['3', 'Sun, 22 Nov 2026 12:00:03 GMT']) {
-    const service = new FakeService(
-      retryable(503, 'unavailable', { 'Retry-After': header }),
-      success(payment),
-    );
-    await pay(service, { random: () => 0 });
-    assert.deepEqual(service.waits, [3000]);
+    const headers = { 'Retry-After': header };
+    for (const answer of [
+      retryable(503, 'unavailable', headers),
+      () => new Response('<html>', { status: 503, headers }),
+    ]) {
+      const service = new FakeService(answer, success(payment));
+      await pay(service);
+      assert.deepEqual(service.waits, [3100]);
+    }
   }
 });
 
