@@ -37,7 +37,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster
+.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster bench-primary
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -184,6 +184,9 @@ bench: need-go ## compare the service with a pgbench baseline and with peers in 
 
 bench-growth: need-go ## measure the service on a large database and during clean-up
 	go run ./bench -growth -md docs/growth.md
+
+bench-primary: need-go ## measure what one primary does, and what bounds it, about 10 minutes
+	go run ./bench -primary -duration 2s -md docs/primary.md
 
 bench-sizes: need-go ## measure how much disk a request takes, less than a minute
 	go run ./bench -sizes -rounds 1 -md docs/sizes.md

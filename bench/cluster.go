@@ -36,6 +36,10 @@ type cluster struct {
 	*devpostgres.Server
 	dir string // all files of the run; removed at the end
 	pid int    // of the postmaster
+	// replayPID is the process of the standby that replays the write-ahead log, and
+	// pooledURL leads through pgbouncer. They are zero while there is none.
+	replayPID int
+	pooledURL string
 }
 
 // newCluster starts a cluster in a new directory below base. base must be on a disk: a

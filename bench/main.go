@@ -7,6 +7,7 @@
 //	go run ./bench -peers           compares it with programs in Node.js, too
 //	go run ./bench -growth          measures a large database, and clean-up under load
 //	go run ./bench -sizes           measures how much disk a request takes
+//	go run ./bench -primary         measures what one primary does, and what bounds it
 //
 // Service and baseline alternate within one run, on one durable PostgreSQL cluster.
 // Ratios within a run are meaningful; absolute figures of different runs are not
@@ -54,6 +55,7 @@ type options struct {
 	peers       bool
 	growth      bool
 	sizes       bool
+	primary     bool
 	scale       float64
 }
 
@@ -85,7 +87,8 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.DurationVar(&o.warmUp, "warm", time.Second,
 		"warm-up before each measurement, in whole seconds")
 	flags.IntVar(&o.rounds, "rounds", 3, "number of rounds; each measures everything once")
-	flags.StringVar(&o.only, "only", "", "measure only the commands whose name contains this text")
+	flags.StringVar(&o.only, "only", "",
+		"measure only the commands, or with -primary the sections, whose name contains this text")
 	flags.IntVar(&o.pool, "pool", 4*runtime.NumCPU(),
 		"size of the service's connection pool to PostgreSQL")
 	flags.StringVar(&o.dir, "dir", "", "directory for the data, on a disk (default /var/tmp)")
@@ -99,6 +102,8 @@ func (o *options) register(flags *flag.FlagSet) {
 		"compare with the programs in bench/peers, too, which need Node.js and npm")
 	flags.BoolVar(&o.growth, "growth", false, "measure the service on a large database instead")
 	flags.BoolVar(&o.sizes, "sizes", false, "measure how much disk a request takes instead")
+	flags.BoolVar(&o.primary, "primary", false,
+		"measure what one primary does, and what bounds it, instead")
 	flags.Float64Var(&o.scale, "scale", 1,
 		"size of the large database; 1 means 10 million records and 1 million orders")
 }
@@ -130,6 +135,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	if o.sizes {
 		return b.sizes(ctx, out)
+	}
+	if o.primary {
+		return b.primary(ctx, out)
 	}
 	return b.compare(ctx, out)
 }

@@ -13,9 +13,10 @@ type sample struct {
 	rate     float64 // requests per second
 	p50, p99 time.Duration
 	// CPU time in seconds per 1 000 requests.
-	cpuService, cpuPostgres, cpuLoad float64
-	wal                              float64 // bytes of write-ahead log per request
-	memory                           int64   // peak resident memory of the service
+	cpuService, cpuPostgres, cpuLoad, cpuReplay float64
+
+	wal    float64 // bytes of write-ahead log per request
+	memory int64   // peak resident memory of the service
 }
 
 // setUsage computes what each request used between two moments.
@@ -24,6 +25,7 @@ func (s *sample) setUsage(from, to usage, requests int64) {
 	s.cpuService = each(to.service - from.service)
 	s.cpuPostgres = each(to.postgres - from.postgres)
 	s.cpuLoad = each(to.load - from.load)
+	s.cpuReplay = each(to.replay - from.replay)
 	s.wal = float64(to.wal-from.wal) / float64(requests)
 }
 

@@ -67,9 +67,11 @@ type service struct {
 }
 
 // startService starts `orders serve` and returns when it is ready. Everything that
-// production uses is enabled: authentication, guard, events, jobs, and a log file.
+// production uses is enabled: authentication, guard, events, jobs, and a log file. The
+// settings are added to its environment.
 func startService(
 	ctx context.Context, binary, databaseURL string, pool int, iss *issuer, dir string,
+	settings ...string,
 ) (*service, error) {
 	databaseURL, err := withPool(databaseURL, pool)
 	if err != nil {
@@ -79,7 +81,7 @@ func startService(
 	if err != nil {
 		return nil, err
 	}
-	return s, s.start(ctx, exec.CommandContext(ctx, binary, "serve"), []string{
+	return s, s.start(ctx, exec.CommandContext(ctx, binary, "serve"), append([]string{
 		"ORDERS_ADDR=" + s.addr, "ORDERS_ADMIN_ADDR=" + s.admin,
 		"ORDERS_DATABASE_URL=" + databaseURL,
 		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
@@ -89,7 +91,7 @@ func startService(
 		"ORDERS_REQUESTS_PER_MINUTE=1000000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000000",
 		"ORDERS_RESERVATION_TTL=24h",                                            // no reservation expires during a long run
 		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000", // checked, and not reached
-	})
+	}, settings...))
 }
 
 // newService chooses the addresses and the log file of a process.

@@ -15,6 +15,7 @@ import (
 // usage is the CPU time and the write-ahead log used up to a moment.
 type usage struct {
 	service, postgres, load time.Duration
+	replay                  time.Duration // of the standby; 0 without one
 	wal                     int64
 }
 
@@ -26,6 +27,11 @@ func (t *target) usage(ctx context.Context) (usage, error) {
 	}
 	if u.postgres, err = cpuOf(t.cluster.pid); err != nil {
 		return u, err
+	}
+	if t.cluster.replayPID != 0 {
+		if u.replay, err = cpuOf(t.cluster.replayPID); err != nil {
+			return u, err
+		}
 	}
 	err = t.db.QueryRow(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&u.wal)
 	return u, err
@@ -57,18 +63,28 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 func ticksOfChildren(pid int) int64 {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // fails only for an invalid pattern
 	var ticks int64
+	for _, child := range childrenOf(pid) {
+		ticks += child.own + child.endedChildren
+	}
+	return ticks
+}
+
+// childrenOf returns the children of a process, by their number.
+func childrenOf(pid int) map[int]stat {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // fails only for an invalid pattern
+	children := map[int]stat{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue // the process has ended
 		}
 		if child, err := parseStat(text); err == nil && child.parent == pid {
-			ticks += child.own + child.endedChildren
+			number, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))) // the pattern has digits only
+			children[number] = child
 		}
 	}
-	return ticks
+	return children
 }
 
 // stat holds the fields of /proc/<pid>/stat that the benchmark uses.
