@@ -186,7 +186,7 @@ bench-growth: need-go ## measure the service on a large database and during clea
 	go run ./bench -growth -md docs/growth.md
 
 bench-primary: need-go ## measure what one primary does, and what bounds it, about 10 minutes
-	go run ./bench -primary -duration 2s -md docs/primary.md
+	go run ./bench -primary -rounds 6 -duration 1s -md docs/primary.md
 
 bench-sizes: need-go ## measure how much disk a request takes, less than a minute
 	go run ./bench -sizes -rounds 1 -md docs/sizes.md
