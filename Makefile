@@ -185,7 +185,7 @@ bench: need-go ## compare the service with a pgbench baseline and with peers in 
 bench-growth: need-go ## measure the service on a large database and during clean-up
 	go run ./bench -growth -md docs/growth.md
 
-bench-primary: need-go ## measure what one primary does, and what bounds it, about 10 minutes
+bench-primary: need-go ## measure what one primary does, and what bounds it, about 15 minutes
 	go run ./bench -primary -rounds 6 -duration 1s -md docs/primary.md
 
 bench-sizes: need-go ## measure how much disk a request takes, less than a minute

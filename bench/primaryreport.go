@@ -34,8 +34,8 @@ func (b *bench) comparisons(t *target) []comparison {
 				"pool has 32 connections.",
 			loads: []commandLoad{{"CreditBalance", 256}, {"Hot customer", 256}},
 			variants: []variant{
-				{name: "2 lanes", env: lanes(2), pool: 32}, {name: "6 lanes", env: lanes(6), pool: 32},
-				{name: "16 lanes", env: lanes(16), pool: 32},
+				{name: "2 lanes", env: lanes(2), pool: 32}, {name: "4 lanes", env: lanes(4), pool: 32},
+				{name: "8 lanes", env: lanes(8), pool: 32}, {name: "16 lanes", env: lanes(16), pool: 32},
 			},
 		},
 		{
