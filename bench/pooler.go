@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// poolerConfig configures pgbouncer. The arguments are the port of the server, the role,
-// the port to listen on, and the connections to the server.
+// poolerConfig configures pgbouncer. The arguments are the port of the server, the
+// role, the port to listen on, and the connections to the server.
 const poolerConfig = `[databases]
 * = host=127.0.0.1 port=%s user=%s
 [pgbouncer]
@@ -27,8 +27,8 @@ default_pool_size = %d
 max_client_conn = 400
 `
 
-// startPooler starts pgbouncer in front of a database, with that many connections to the
-// server. It returns what stops it.
+// startPooler starts pgbouncer in front of a database, with that many connections to
+// the server. It returns what stops it.
 func (c *cluster) startPooler(
 	ctx context.Context, databaseURL string, connections int,
 ) (stop func() error, err error) {
@@ -60,7 +60,7 @@ func (c *cluster) startPooler(
 	}
 	u.Host = "127.0.0.1:" + strconv.Itoa(port)
 	c.pooledURL = u.String()
-	err = await(ctx, func() bool {
+	err = await(ctx, func(ctx context.Context) bool {
 		conn, err := pgx.Connect(ctx, c.pooledURL)
 		return err == nil && conn.Close(ctx) == nil
 	})

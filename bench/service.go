@@ -138,13 +138,20 @@ func withPool(databaseURL string, size int) (string, error) {
 }
 
 func (s *service) waitReady(ctx context.Context) error {
+	if err := await(ctx, s.ready); err != nil {
+		return fmt.Errorf("%s not ready: %w; end of its log: %s", s.cmd.Path, err, s.logTail())
+	}
+	return nil
+}
+
+// await polls until the condition is true, for startTimeout at most.
+func await(ctx context.Context, condition func(context.Context) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for !s.ready(ctx) {
+	for !condition(ctx) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s not ready: %w; end of its log: %s",
-				s.cmd.Path, ctx.Err(), s.logTail())
+			return ctx.Err()
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	devpostgres "example.com/orders/internal/dev/postgres"
 )
@@ -49,8 +48,8 @@ func (c *cluster) startStandby(ctx context.Context) (stop func() error, err erro
 	return stop, nil
 }
 
-// replayProcess returns the process of a standby that replays the write-ahead log. There
-// is one, whatever the number of cores.
+// replayProcess returns the process of a standby that replays the write-ahead log.
+// There is one, whatever the number of cores.
 func replayProcess(dataDir string) (int, error) {
 	postmaster, err := readPostmasterPID(dataDir)
 	if err != nil {
@@ -76,7 +75,7 @@ func (t *target) replicate(ctx context.Context, synchronous bool) error {
 	if err != nil {
 		return err
 	}
-	err = await(ctx, func() (done bool) {
+	err = await(ctx, func(ctx context.Context) (done bool) {
 		err := t.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_replication
 			WHERE state = 'streaming' AND sync_state = $1)`, state).Scan(&done)
 		return err == nil && done
@@ -87,18 +86,4 @@ func (t *target) replicate(ctx context.Context, synchronous bool) error {
 	// COMMIT waits only after the checkpointer has read the setting, too. It reads it
 	// before it starts a checkpoint.
 	return t.exec(ctx, `CHECKPOINT`)
-}
-
-// await polls until the condition is true, for startTimeout at most.
-func await(ctx context.Context, condition func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for !condition() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
 }
