@@ -37,7 +37,11 @@ type Config struct {
 	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
 
 	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
-	// DatabasePooler is what the URL leads to: the server itself, or a pooler that assigns a
+	// StandbyURL leads to a standby, which serves reads that may be old by StandbyStaleness.
+	// Without one, the primary serves all reads.
+	StandbyURL       string        `env:"ORDERS_DATABASE_STANDBY_URL,unset"`
+	StandbyStaleness time.Duration `env:"ORDERS_DATABASE_STANDBY_STALENESS" envDefault:"1s"`
+	// DatabasePooler is what the URLs lead to: the server itself, or a pooler that assigns a
 	// connection to another client after each transaction.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
 	// CommandLanes is how many commands run at the same time before others wait and share a

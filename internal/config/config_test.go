@@ -29,7 +29,7 @@ func required() []string {
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DrainDelay: time.Second,
-		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none", DatabaseRole: "orders_service",
+		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", StandbyStaleness: time.Second, DatabasePooler: "none", DatabaseRole: "orders_service",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
@@ -143,6 +143,17 @@ func TestRead_UsesDatabasesWithSeveralHosts(t *testing.T) {
 	}
 }
 
+func TestRead_UsesStandbys(t *testing.T) {
+	t.Parallel()
+	for staleness, want := range map[string]time.Duration{"100ms": 100 * time.Millisecond, "1m": time.Minute, "": time.Second} {
+		const u = "postgres://orders@a:1,b:2/orders?sslmode=require"
+		cfg, err := Read(append(required(), "ORDERS_DATABASE_STANDBY_URL="+u, "ORDERS_DATABASE_STANDBY_STALENESS="+staleness))
+		if err != nil || cfg.StandbyURL != u || cfg.StandbyStaleness != want {
+			t.Errorf("%s: %q, %s, %v", staleness, cfg.StandbyURL, cfg.StandbyStaleness, err)
+		}
+	}
+}
+
 func TestRead_UsesCollectors(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"https://collector:4318", "https://collector/otlp", "http://127.0.0.1:4318", "http://localhost:4318"} {
@@ -171,6 +182,8 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		"ORDERS_ADMIN_ADDR":                  {"9090"},
 		"ORDERS_DRAIN_DELAY":                 {"-1s", "61s", "1"},
 		"ORDERS_DATABASE_URL":                {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
+		"ORDERS_DATABASE_STANDBY_URL":        {"orders", "postgres://u:p@ss@h/d"},
+		"ORDERS_DATABASE_STANDBY_STALENESS":  {"99ms", "61s", "0", "1"},
 		"ORDERS_TLS_CERT":                    {"tls.crt"},
 		"ORDERS_TLS_KEY":                     {"tls.key"},
 		"ORDERS_TLS_CLIENT_CA":               {"ca.crt"},

@@ -12,6 +12,7 @@ type transactions struct {
 	runs     prometheus.Histogram
 	restarts *prometheus.CounterVec
 	records  prometheus.Counter
+	standby  *prometheus.CounterVec
 }
 
 func newTransactions(create promauto.Factory) transactions {
@@ -26,8 +27,12 @@ func newTransactions(create promauto.Factory) transactions {
 		records: create.NewCounter(prometheus.CounterOpts{
 			Name: "orders_idempotency_records_stored_total", Help: "Idempotency records that were committed.",
 		}),
+		standby: create.NewCounterVec(prometheus.CounterOpts{
+			Name: "orders_standby_reads_total", Help: "Reads that a standby may serve, by the outcome.",
+		}, []string{"outcome"}),
 	}
 	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "dead_connection", "read_only")
+	present(t.standby, "served", "behind", "unmeasured", "failed")
 	return t
 }
 
@@ -39,6 +44,9 @@ func (t *transactions) TransactionRestarted(reason string) { t.restarts.WithLabe
 
 // RecordsStored counts idempotency records that were committed.
 func (t *transactions) RecordsStored(records int) { t.records.Add(float64(records)) }
+
+// StandbyAsked counts a read that a standby may serve.
+func (t *transactions) StandbyAsked(outcome string) { t.standby.WithLabelValues(outcome).Inc() }
 
 // Pool is the state of a pool of connections to the database.
 type Pool struct {

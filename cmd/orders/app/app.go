@@ -109,6 +109,7 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	}
 	a.db, err = postgres.Open(ctx, postgres.Config{
 		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes,
+		StandbyURL: cfg.StandbyURL, StandbyStaleness: cfg.StandbyStaleness,
 		Observe: a.metrics, ObserveTransactions: a.metrics, Traced: traced,
 	})
 	if err != nil {

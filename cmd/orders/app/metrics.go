@@ -18,6 +18,9 @@ func (a *App) measure() {
 	a.metrics.Pool("requests", readPool(a.db.Pool()))
 	a.metrics.Pool("jobs", readPool(a.jobDB.Pool()))
 	a.metrics.Pool("readiness", readPool(a.readyDB.Pool()))
+	if standby := a.db.StandbyPool(); standby != nil {
+		a.metrics.Pool("standby", readPool(standby))
+	}
 	for _, kind := range jobs.Kinds {
 		a.metrics.Job(kind)
 	}

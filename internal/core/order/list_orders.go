@@ -28,7 +28,11 @@ func (f Filter) auditMetadata() core.Metadata {
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
 	filter.Grant = ReadGrant(actor)
 	var found []*Order
-	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
+	read := s.Store.ReadStale
+	if filter.Reference != "" || filter.Grant.ListAccess() == core.ByAdminOverride {
+		read = s.Store.Read // it looks for what a command has done, or it is audited
+	}
+	err := read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if found, err = tx.Orders.List(ctx, filter, filter.Created.Start(page)); err != nil {
 			return err

@@ -19,6 +19,9 @@ type Store interface {
 	// Read is InTx for a use case that changes nothing but the audit log. It never waits
 	// for transactions that write, however many of them wait for the database.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// ReadStale is Read for what may be older by a bound that operators set: a standby may
+	// serve it. It is not for what the answer to a command is compared with.
+	ReadStale(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is what a transaction offers to the use cases of this package.

@@ -76,6 +76,10 @@ func (o orderStore) Read(ctx context.Context, fn func(context.Context, order.Tx)
 	return o.InTx(ctx, fn)
 }
 
+func (o orderStore) ReadStale(ctx context.Context, fn func(context.Context, order.Tx) error) error {
+	return o.InTx(ctx, fn)
+}
+
 type paymentStore struct{ s *Store }
 
 func (p paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {

@@ -38,7 +38,13 @@ func NewReplicated(t testing.TB) *Replicated {
 	t.Cleanup(func() { _ = primary.Stop() }) // fails after Promote
 	NewOn(t, primary)
 
-	data := primary.DataDir() + "-standby" // is removed with the primary
+	return &Replicated{primary, startStandby(ctx, t, primary, "standby")}
+}
+
+// startStandby starts a standby. Its data is removed with that of the primary.
+func startStandby(ctx context.Context, t testing.TB, primary *devpostgres.Server, name string) *devpostgres.Server {
+	t.Helper()
+	data := primary.DataDir() + "-" + name
 	backup := primary.Command(ctx, "pg_basebackup", "--pgdata="+data, "--dbname="+primary.URL("postgres"),
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	if out, err := backup.CombinedOutput(); err != nil {
@@ -49,7 +55,15 @@ func NewReplicated(t testing.TB) *Replicated {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = standby.Stop() }) // fails after StopStandby
-	return &Replicated{primary, standby}
+	return standby
+}
+
+// AddStandby starts another standby, and returns the URL of the database on it.
+func (r *Replicated) AddStandby(t testing.TB) (databaseURL string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	return startStandby(ctx, t, r.primary, "other").URL(database)
 }
 
 // PrimaryURL returns the URL of the database on the first primary.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -30,6 +31,10 @@ type Config struct {
 	// Pooled reports whether the URL leads to a pooler, which assigns the connection of the
 	// server to another client after each transaction, and refuses settings of the session.
 	Pooled bool
+	// StandbyURL leads to a standby that serves reads which may be old by StandbyStaleness.
+	// Without one, the primary serves all.
+	StandbyURL       string
+	StandbyStaleness time.Duration
 	// Lanes is how many transactions run before commands with an idempotency key wait and
 	// share a transaction. Zero lets each run in a transaction of its own.
 	Lanes int
@@ -41,12 +46,15 @@ type Config struct {
 	Traced bool
 	// RecentBytes bounds the records of the guard that are remembered; zero is 64 MiB.
 	RecentBytes uint64
+	// standby reports that the URL leads to a standby.
+	standby bool
 }
 
 // DB is a pool of connections to one database.
 type DB struct {
 	pool    *pgxpool.Pool
 	servers *servers
+	standby *standby // nil without one
 	// writers bounds the transactions that may write, and alone those of them that are no
 	// groups; see transact.
 	writers, alone *semaphore.Weighted
@@ -82,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	begin := configure(pc.ConnConfig)
 	recent := newRecentRecords(cfg.RecentBytes)
 	watch(pc, recent)
-	servers := connectTo(pc)
+	servers := connectTo(pc, cfg.standby)
 	pc.ConnConfig.Tracer = untraced{servers}
 	if cfg.Traced {
 		pc.ConnConfig.Tracer = traced{ConnectTracer: servers}
@@ -102,6 +110,12 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		db.observe = ignored{}
 	}
 	db.keys = newKeys(db, cfg, recent)
+	if cfg.StandbyURL != "" {
+		if db.standby, err = openStandby(ctx, pool, cfg); err != nil {
+			db.Close()
+			return nil, err
+		}
+	}
 	return db, nil
 }
 
@@ -148,6 +162,14 @@ func configurePooled(conn *pgx.ConnConfig) (begin []statement) {
 // Pool returns the connection pool, for River.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
+// StandbyPool returns the connection pool of the standby, nil if there is none.
+func (db *DB) StandbyPool() *pgxpool.Pool {
+	if db.standby == nil {
+		return nil
+	}
+	return db.standby.db.pool
+}
+
 // Share returns how many commands of one principal should run at the same time, so that
 // others always find a connection. The pool must have four connections for that.
 func (db *DB) Share() int { return db.share }
@@ -179,6 +201,9 @@ func setDefault(params map[string]string, name, value string) {
 
 // Close waits for the connections in use and closes the pool.
 func (db *DB) Close() {
+	if db.standby != nil {
+		db.standby.close()
+	}
 	db.pool.Close()
 	db.keys.recent.close()
 }

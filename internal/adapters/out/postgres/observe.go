@@ -9,6 +9,8 @@ type TransactionObserver interface {
 	TransactionEnded(runs int)
 	// TransactionRestarted is called with the reason when a transaction runs again.
 	TransactionRestarted(reason string)
+	// StandbyAsked is called with the outcome of a read that may be served by a standby.
+	StandbyAsked(outcome string)
 	// RecordsStored is called with the number of idempotency records that a transaction
 	// has committed.
 	RecordsStored(records int)
@@ -22,6 +24,7 @@ func (ignored) GroupSplit()                 {}
 func (ignored) CommandQueued(time.Duration) {}
 func (ignored) TransactionEnded(int)        {}
 func (ignored) TransactionRestarted(string) {}
+func (ignored) StandbyAsked(string)         {}
 func (ignored) RecordsStored(int)           {}
 
 // The reasons of transactions that restart on another connection: theirs was dead, or led to

@@ -17,6 +17,7 @@ type transactions struct {
 	runs     []int
 	restarts []string
 	records  int
+	standby  []string
 }
 
 func (o *transactions) TransactionEnded(runs int) {
@@ -35,6 +36,12 @@ func (o *transactions) RecordsStored(records int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.records += records
+}
+
+func (o *transactions) StandbyAsked(outcome string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.standby = append(o.standby, outcome)
 }
 
 // observed opens a database whose transactions are observed.

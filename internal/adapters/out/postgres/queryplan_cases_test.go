@@ -216,6 +216,8 @@ var singlePlanCases = map[string][]planCase{
 
 	// Ids and the clock.
 	"Now":                   {{}},
+	"Position":              {{}},
+	"Reached":               {{args: "'0/1', '00000001'", rows: 1}},
 	"DrawOrderID":           {{buffers: 2}},
 	"DrawPaymentID":         {{buffers: 2}},
 	"DrawRefundID":          {{buffers: 2}},

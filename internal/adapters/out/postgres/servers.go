@@ -55,9 +55,12 @@ type servers struct {
 	reset  time.Time // of the pool, the last one
 }
 
-// connectTo makes a pool connect to the server that accepts writes.
-func connectTo(cfg *pgxpool.Config) *servers {
+// connectTo makes a pool connect to the server that accepts writes, or to a standby.
+func connectTo(cfg *pgxpool.Config, standby bool) *servers {
 	s := &servers{slots: semaphore.NewWeighted(maxConnecting)}
+	if standby && cfg.ConnConfig.ValidateConnect == nil {
+		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsStandby
+	}
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
 	if hasSeveralServers(&cfg.ConnConfig.Config) {
 		cfg.ConnConfig.ConnectTimeout = connectTimeoutOfSeveral

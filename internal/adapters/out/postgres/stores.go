@@ -31,6 +31,10 @@ func (s orderStore) Read(ctx context.Context, fn func(context.Context, order.Tx)
 	return s.db.read(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
 }
 
+func (s orderStore) ReadStale(ctx context.Context, fn func(context.Context, order.Tx) error) error {
+	return s.db.readStale(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orders()) })
+}
+
 type paymentStore struct{ db *DB }
 
 func (s paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {

@@ -20,6 +20,9 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Read is InTx for a use case that changes nothing but the audit log.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// ReadStale is Read for lists and the like, which a standby may serve. It is not for what
+	// the answer to a command is compared with.
+	ReadStale(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is what a transaction offers to the use cases of this package.

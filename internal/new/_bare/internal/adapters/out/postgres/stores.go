@@ -23,6 +23,10 @@ func (s entryStore) Read(ctx context.Context, fn func(context.Context, entry.Tx)
 	return s.db.read(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.entries()) })
 }
 
+func (s entryStore) ReadStale(ctx context.Context, fn func(context.Context, entry.Tx) error) error {
+	return s.db.readStale(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.entries()) })
+}
+
 func (t *tx) entries() entry.Tx {
 	return entry.Tx{
 		Now: t.now, IDs: t, Entries: entries{t}, Outbox: outboxWriter{t}, AuditLog: auditLog{t}, Inbox: inbox{t},
