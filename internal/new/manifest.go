@@ -43,7 +43,7 @@ var dropped = []string{
 	"internal/adapters/out/postgres/bounds_test.go", "internal/adapters/out/postgres/locks_test.go",
 	"internal/adapters/out/postgres/roundtrips_test.go", "internal/adapters/out/postgres/tx_test.go",
 	"internal/adapters/out/postgres/queryplan*_test.go", "internal/adapters/out/postgres/commit_test.go",
-	"internal/adapters/out/postgres/recent_test.go", "internal/adapters/out/postgres/servers_test.go", "internal/adapters/out/postgres/observe_test.go", "internal/adapters/out/postgres/statistics_test.go",
+	"internal/adapters/out/postgres/recent_test.go", "internal/adapters/out/postgres/servers_test.go", "internal/adapters/out/postgres/standby_test.go", "internal/adapters/out/postgres/observe_test.go", "internal/adapters/out/postgres/statistics_test.go",
 	"internal/test/contract/*_test.go", "internal/test/contract/asyncapi.go",
 	"internal/test/e2e/routes_money.go", "internal/test/e2e/routes_orders.go", "internal/test/e2e/routes_products.go",
 	"internal/test/e2e/shop.go", "internal/test/e2e/calls.go", "internal/test/e2e/cards.go", "internal/test/e2e/cardprovider.go", "internal/test/e2e/bodies.go", "internal/test/e2e/invariants*.go",

@@ -42,6 +42,7 @@ func start(t testing.TB) *fixture {
 	f := &fixture{binary: e2e.BuildOrders(t), broker: natstest.New(t), provider: e2e.StartCardProvider(t, pgtest.New(t))}
 	f.settings = append(e2e.CardSettings(f.provider.URL), "ORDERS_NATS_URL="+f.broker.URL(),
 		env.DatabaseSetting(t, "pool_max_conns", "5"), "ORDERS_COMMAND_LANES=1",
+		"ORDERS_DATABASE_STANDBY_URL="+env.ServiceURL(t), "ORDERS_DATABASE_STANDBY_STALENESS=1m", // which is a primary
 		"ORDERS_IDEMPOTENCY_WAIT=300ms", "ORDERS_REQUESTS_PER_MINUTE=200")
 	f.Service, f.admin = f.replica(t, env, "ORDERS_JWKS_URL="+issuer.URL+"/.well-known/jwks.json")
 	f.PutProduct(t, "tea", 1000)

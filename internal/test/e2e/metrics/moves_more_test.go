@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,16 @@ func expire(t testing.TB, f *fixture) func() {
 	f.insertRecord(t, "expires", "200 milliseconds")
 	lock := f.LockRows(t, "SELECT FROM idempotency_record WHERE key = 'expires' FOR UPDATE")
 	return lock.Release
+}
+
+func list(t testing.TB, f *fixture) func() {
+	t.Helper()
+	e2e.Eventually(t, "the list is asked of the standby", func() bool {
+		r := f.Send(t, e2e.Get(f.SellerToken(t), "/products"))
+		_, metrics := e2e.Fetch(t, "http://"+f.admin+"/metrics")
+		return r.Status == http.StatusOK && !strings.Contains(metrics, `orders_standby_reads_total{outcome="failed"} 0`)
+	})
+	return nil
 }
 
 func cleanUp(t testing.TB, f *fixture) func() {

@@ -63,6 +63,9 @@ var moves = []move{
 		"orders_idempotency_replay_age_seconds_count":                             grows,
 		`orders_http_requests_total{method="POST",` + credited + `,status="201"}`: grows,
 	}},
+	{"a list that a standby may serve", list, map[string]change{
+		`orders_standby_reads_total{outcome="failed"}`: grows,
+	}},
 	{"a duplicate of a command that waits for a row", duplicate, map[string]change{
 		`orders_idempotency_outcomes_total{outcome="in_progress"}`: grows,
 		"orders_idempotency_wait_seconds_count":                    grows,

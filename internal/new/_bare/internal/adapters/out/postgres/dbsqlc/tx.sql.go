@@ -25,3 +25,48 @@ func (q *Queries) Now(ctx context.Context) (NowRow, error) {
 	err := row.Scan(&i.Now, &i.Standby)
 	return i, err
 }
+
+const position = `-- name: Position :one
+SELECT pg_current_wal_flush_lsn()::text AS flushed,
+       substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, 8)::text AS timeline
+`
+
+type PositionRow struct {
+	Flushed  string
+	Timeline string
+}
+
+// How far the primary has written, and on which timeline. Every COMMIT that was answered
+// lies before. A standby reports an error.
+func (q *Queries) Position(ctx context.Context) (PositionRow, error) {
+	row := q.db.QueryRow(ctx, position)
+	var i PositionRow
+	err := row.Scan(&i.Flushed, &i.Timeline)
+	return i, err
+}
+
+const reached = `-- name: Reached :one
+SELECT now()::timestamptz AS now,
+       coalesce(pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= ($1::text)::pg_lsn
+           AND upper(lpad(to_hex(c.timeline_id), 8, '0')) = $2::text, false)::bool AS reached
+FROM pg_control_checkpoint() c
+`
+
+type ReachedParams struct {
+	Flushed  string
+	Timeline string
+}
+
+type ReachedRow struct {
+	Now     time.Time
+	Reached bool
+}
+
+// Whether the server is a standby that has replayed a position. The timeline is that of
+// its last restartpoint: one that has followed another primary may be further, elsewhere.
+func (q *Queries) Reached(ctx context.Context, arg ReachedParams) (ReachedRow, error) {
+	row := q.db.QueryRow(ctx, reached, arg.Flushed, arg.Timeline)
+	var i ReachedRow
+	err := row.Scan(&i.Now, &i.Reached)
+	return i, err
+}
