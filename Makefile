@@ -37,7 +37,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster bench-primary
+.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster bench-primary rolling-upgrade
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ cluster: need-go need-cluster ## start three replicas on Patroni, pgbouncer and 
 	@go build -o bin/nats-server github.com/nats-io/nats-server/v2
 	@go build -o bin/orders-cluster ./cmd/orders-cluster
 	@bin/orders-cluster $(CLUSTERFLAGS)
+
+rolling-upgrade: need-go need-cluster ## upgrade a cluster under load, replica by replica, about three minutes: FROM=COMMIT
+	go test -count=1 -timeout=20m -v -tags=cluster ./internal/test/rolling $(if $(FROM),-from=$(FROM))
 
 new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]
 	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)" -business "$(BUSINESS)"

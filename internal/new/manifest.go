@@ -37,7 +37,7 @@ var dropped = []string{
 	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/faults*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
 	// tests that are about the business
 	"internal/test/browser/", "internal/test/core/", "internal/test/memory/", "internal/test/model/", "internal/test/mutants/", "internal/test/spin/", "internal/test/defects/", "internal/test/faults/", "internal/test/history/", "internal/test/sabotage/", "internal/test/grouped/", "internal/test/e2e/races/crowd_test.go", "internal/test/overlay/",
-	"internal/test/lossy/", "internal/test/store/", "internal/test/upgrade/",
+	"internal/test/lossy/", "internal/test/store/", "internal/test/upgrade/", "internal/test/rolling/",
 	// deployment: settings of cards and figures of this service
 	"deploy/", "cmd/orders-cluster/", "internal/dev/cluster/", "internal/test/deploy/", "internal/test/image/", ".dockerignore",
 	"internal/adapters/out/postgres/bounds_test.go", "internal/adapters/out/postgres/locks_test.go",
