@@ -95,9 +95,9 @@ func (l *Load) facts(tx pgx.Tx) *facts {
 	}
 	f := &facts{
 		world: l.world, db: tx, charges: charges,
-		events:      natstest.Messages(l.t, l.Broker, outnats.Stream),
-		messages:    natstest.Messages(l.t, l.Broker, events.Stream),
-		deadLetters: natstest.Messages(l.t, l.Broker, events.DeadLetterStream),
+		events:      natstest.Messages(l.t, l.Streams, outnats.Stream),
+		messages:    natstest.Messages(l.t, l.Streams, events.Stream),
+		deadLetters: natstest.Messages(l.t, l.Streams, events.DeadLetterStream),
 	}
 	for _, r := range l.Replicas {
 		f.logs += r.Log()

@@ -36,7 +36,7 @@ const halfSent = 16
 func sendHalfRequests(t testing.TB, s *System, random *rand.Rand) {
 	t.Helper()
 	r := s.draw(random)
-	goroutines := e2e.Goroutines.Read(t, r.adminAddr())
+	goroutines := e2e.Goroutines.Read(t, r.AdminAddr)
 	for range halfSent {
 		dial(t, r).send(t, "POST /orders HTTP/1.1\r\nHost: orders\r\nAuthor")
 		s.Counters.Add("half headers", 1)
@@ -67,7 +67,7 @@ func sendHalfRequests(t testing.TB, s *System, random *rand.Rand) {
 		s.wantCredited(t, s.other(r), h.call)
 	}
 	e2e.Eventually(t, "the goroutines of these clients have ended", func() bool {
-		return e2e.Goroutines.Read(t, r.adminAddr()) < goroutines+halfSent
+		return e2e.Goroutines.Read(t, r.AdminAddr) < goroutines+halfSent
 	})
 }
 

@@ -132,7 +132,7 @@ func killBeforeMark(t testing.TB, s *System, _ *rand.Rand) {
 	const blocked = `FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid))`
 	pid := locked.Conn().PgConn().PID()
 	e2e.Eventually(t, "a relay marks what it has published", func() bool { return s.Count(t, `SELECT count(*) `+blocked, pid) > 0 })
-	stream := natstest.Messages(t, s.Broker, outnats.Stream)
+	stream := natstest.Messages(t, s.Streams, outnats.Stream)
 	for _, id := range ids {
 		if slices.ContainsFunc(stream, func(m []byte) bool { return strings.Contains(string(m), id) }) {
 			s.Counters.Add("kills between publish and mark", 1)

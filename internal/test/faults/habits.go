@@ -69,7 +69,7 @@ func (c *client) together(ops ...operation) {
 	for i, op := range ops {
 		sending.Go(func() {
 			<-start
-			c.send(c.t.Context(), c.Replicas[i%len(c.Replicas)], op)
+			c.send(c.t.Context(), c.Endpoints[i%len(c.Endpoints)], op)
 		})
 	}
 	close(start)

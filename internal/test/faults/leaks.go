@@ -19,7 +19,7 @@ func maxConnections() int { return 1 + max(8, 4*runtime.NumCPU())*4/3 + 4 + 1 }
 
 // footprint is what the replicas hold.
 type footprint struct {
-	goroutines  [replicas]int
+	goroutines  []int // by replica
 	connections int
 }
 
@@ -27,8 +27,8 @@ func (l *Load) footprint() footprint {
 	l.t.Helper()
 	f := footprint{connections: l.Count(l.t, `SELECT count(*) FROM pg_stat_activity
 		WHERE datname = current_database() AND application_name = 'orders'`)}
-	for i, r := range l.Replicas {
-		f.goroutines[i] = e2e.Goroutines.Read(l.t, r.adminAddr())
+	for _, e := range l.Endpoints {
+		f.goroutines = append(f.goroutines, e2e.Goroutines.Read(l.t, e.AdminAddr))
 	}
 	return f
 }
@@ -41,7 +41,7 @@ func (f footprint) leaks(before footprint) []string {
 			found = append(found, fmt.Sprintf("replica %d has %d goroutines, and had %d", i, n, before.goroutines[i]))
 		}
 	}
-	if limit := replicas * maxConnections(); f.connections > limit {
+	if limit := len(f.goroutines) * maxConnections(); f.connections > limit {
 		found = append(found, fmt.Sprintf("%d connections, and %d are enough", f.connections, limit))
 	}
 	return found
@@ -58,14 +58,4 @@ func (l *Load) awaitNoLeaks(before footprint) {
 		time.Sleep(settlePause)
 	}
 	l.t.Errorf("goroutines and connections are back to base (I13), but: %s", strings.Join(leaks, ", "))
-}
-
-// adminAddr returns the address of the admin listener.
-func (r *Replica) adminAddr() string {
-	for _, setting := range r.settings {
-		if addr, found := strings.CutPrefix(setting, "ORDERS_ADMIN_ADDR="); found {
-			return addr
-		}
-	}
-	panic("each replica has an admin listener")
 }

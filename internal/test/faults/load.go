@@ -38,7 +38,7 @@ func newLoad(t testing.TB, s *System, seed uint64, allowed []string) *Load {
 		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience,
 	}}
 	s.load = l
-	l.world.warehouse = newWarehouse(t, s.Broker)
+	l.world.warehouse = newWarehouse(t, s.Streams)
 	s.Provider.SendTo(startWebhookProxy(t, s, seed))
 	l.stockUp()
 	return l

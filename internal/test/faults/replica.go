@@ -11,8 +11,7 @@ import (
 
 // Replica is a process of the service. It keeps its address when it is started again.
 type Replica struct {
-	Number int
-	URL    string
+	Endpoint
 
 	env      *e2e.Env
 	binary   string
@@ -27,7 +26,6 @@ func (r *Replica) Start(t testing.TB) {
 	t.Helper()
 	r.process = r.env.StartProcess(t, r.binary, r.settings...)
 	r.processes = append(r.processes, r.process)
-	r.URL = r.process.URL
 }
 
 // Log returns what all processes of the replica have written.

@@ -82,7 +82,7 @@ func (c *client) finish(op operation) history.Attempt {
 // wait waits as clients do between two attempts.
 func (c *client) wait() { time.Sleep(time.Duration(10+c.retries.IntN(30)) * time.Millisecond) }
 
-func (c *client) anyReplica() *Replica { return oneOf(c.retries, c.Replicas[:]) }
+func (c *client) anyReplica() Endpoint { return oneOf(c.retries, c.Endpoints) }
 
 // isDecided reports whether a client knows from an attempt what became of the operation.
 func isDecided(a history.Attempt) bool {
@@ -92,7 +92,7 @@ func isDecided(a history.Attempt) bool {
 func verdict(status int, code string) string { return fmt.Sprintf("%d %s", status, code) }
 
 // send makes one attempt. An attempt with a key is a line of the history.
-func (c *client) send(ctx context.Context, to *Replica, op operation) history.Attempt {
+func (c *client) send(ctx context.Context, to Endpoint, op operation) history.Attempt {
 	a := history.Attempt{
 		Client: c.number, Replica: to.Number, Scope: op.subject, Key: cmp.Or(op.lookedUp, op.call.Key), Operation: op.id,
 		Request: hash(op.call.Method, op.call.Path, op.call.Body), Account: op.account, Change: op.change,
@@ -193,7 +193,7 @@ func outcomeOf(r e2e.Reply, err error) history.Outcome {
 }
 
 // try sends a request once.
-func (c *client) try(ctx context.Context, to *Replica, op operation) (e2e.Reply, error) {
+func (c *client) try(ctx context.Context, to Endpoint, op operation) (e2e.Reply, error) {
 	req, err := http.NewRequestWithContext(ctx, op.call.Method, to.URL+op.call.Path, strings.NewReader(op.call.Body))
 	if err != nil {
 		return e2e.Reply{}, err

@@ -18,7 +18,7 @@ type eventReader struct {
 
 func (s *System) newEventReader(t testing.TB) *eventReader {
 	t.Helper()
-	return &eventReader{js: natstest.JetStream(t, s.Broker), next: 1}
+	return &eventReader{js: natstest.JetStream(t, s.Streams), next: 1}
 }
 
 // read returns the ids of the events that are new, also of those before an error.

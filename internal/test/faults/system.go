@@ -14,13 +14,22 @@ import (
 	"example.com/orders/internal/test/pg/wire"
 )
 
-// replicas is the number of replicas of a system.
+// replicas is the number of replicas that a system starts.
 const replicas = 2
+
+// Endpoint is where requests reach a replica.
+type Endpoint struct {
+	Number    int // in the history
+	URL       string
+	AdminAddr string
+}
 
 // System is what a run works on: replicas of `orders serve`, and everything that they need.
 type System struct {
 	*e2e.Env
-	Replicas [replicas]*Replica
+	Replicas []*Replica
+	// Endpoints are the replicas as requests reach them.
+	Endpoints []Endpoint
 	// Server is the PostgreSQL server of the run, Servers its primary with a standby. Both
 	// are nil where it uses the shared server.
 	Server  *devpostgres.Server
@@ -30,7 +39,9 @@ type System struct {
 	// Links are the proxies between the replicas and PostgreSQL, for faults that need them.
 	Links    [replicas]*wire.Proxy
 	Provider *Provider
-	Broker   *devbroker.Broker
+	// Streams is the broker, and Broker is it where the run can stop it.
+	Streams natstest.Address
+	Broker  *devbroker.Broker
 	// Clock is the clock of the server; nil where the fault does not move it.
 	Clock *Clock
 	// BrokerLink is between the replicas and the broker; nil where the fault does not need it.
@@ -59,12 +70,14 @@ func start(t testing.TB, needs Needs) *System {
 	s.Keys = startKeyServer(t, s.Env)
 	s.Provider = startProvider(t)
 	s.Broker = natstest.New(t)
+	s.Streams = s.Broker
 	binary := s.build(t, needs)
-	for i := range s.Replicas {
-		s.Replicas[i] = s.newReplica(t, i, binary, needs)
-		s.Replicas[i].Start(t)
+	for i := range replicas {
+		r := s.newReplica(t, i, binary, needs)
+		r.Start(t)
+		s.Replicas, s.Endpoints = append(s.Replicas, r), append(s.Endpoints, r.Endpoint)
 	}
-	s.Provider.SendTo(s.Replicas[0].URL + "/webhooks/stripe")
+	s.Provider.SendTo(s.Endpoints[0].URL + "/webhooks/stripe")
 	return s
 }
 
@@ -87,10 +100,11 @@ func (s *System) build(t testing.TB, needs Needs) (binary string) {
 // newReplica returns a replica that has not been started.
 func (s *System) newReplica(t testing.TB, number int, binary string, needs Needs) *Replica {
 	t.Helper()
-	r := &Replica{Number: number, env: s.Env, binary: binary}
+	addr, adminAddr := e2e.FreeAddr(t), e2e.FreeAddr(t)
+	r := &Replica{Endpoint: Endpoint{number, "http://" + addr, adminAddr}, env: s.Env, binary: binary}
 	r.settings = []string{
 		"ORDERS_DATABASE_URL=" + s.databaseOf(t, needs, number),
-		"ORDERS_ADDR=" + e2e.FreeAddr(t), "ORDERS_ADMIN_ADDR=" + e2e.FreeAddr(t), "ORDERS_NATS_URL=" + s.brokerURL(t, needs),
+		"ORDERS_ADDR=" + addr, "ORDERS_ADMIN_ADDR=" + adminAddr, "ORDERS_NATS_URL=" + s.brokerURL(t, needs),
 		"ORDERS_UNPAID_ORDERS=0",
 	}
 	if number == 0 || !needs.OneWithoutCards {
@@ -152,7 +166,7 @@ func (s *System) newProbe() *client {
 // of their own.
 func (s *System) countShared(t testing.TB) {
 	t.Helper()
-	for _, r := range s.Replicas {
-		s.Counters.Add(sharedTransactions, e2e.SharedTransactions(t, r.adminAddr()))
+	for _, e := range s.Endpoints {
+		s.Counters.Add(sharedTransactions, e2e.SharedTransactions(t, e.AdminAddr))
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.com/orders/internal/adapters/in/events"
-	devbroker "example.com/orders/internal/dev/broker"
 	"example.com/orders/internal/test/e2e"
 	natstest "example.com/orders/internal/test/nats"
 )
@@ -37,9 +36,9 @@ type restocked struct {
 }
 
 // newWarehouse connects to the broker and waits until a replica has prepared the stream.
-func newWarehouse(t testing.TB, broker *devbroker.Broker) *warehouse {
+func newWarehouse(t testing.TB, streams natstest.Address) *warehouse {
 	t.Helper()
-	w := &warehouse{js: natstest.JetStream(t, broker), good: map[string]restocked{}, broken: map[string]bool{}}
+	w := &warehouse{js: natstest.JetStream(t, streams), good: map[string]restocked{}, broken: map[string]bool{}}
 	e2e.Eventually(t, "the replicas consume messages", func() bool { return w.consumer(t) != nil })
 	return w
 }

@@ -34,9 +34,9 @@ func (p *webhookProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the provider sends again
 	}
 	first, twice, lost := p.draw()
-	status := p.forward(r, p.Replicas[first], body)
+	status := p.forward(r, p.Endpoints[first], body)
 	if twice {
-		status = p.forward(r, p.Replicas[(first+1)%replicas], body)
+		status = p.forward(r, p.Endpoints[(first+1)%len(p.Endpoints)], body)
 		p.Counters.Add("webhooks sent twice", 1)
 	}
 	if lost {
@@ -49,11 +49,11 @@ func (p *webhookProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *webhookProxy) draw() (first int, twice, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.random.IntN(replicas), p.random.IntN(5) == 0, p.random.IntN(10) == 0
+	return p.random.IntN(len(p.Endpoints)), p.random.IntN(5) == 0, p.random.IntN(10) == 0
 }
 
 // forward sends a webhook to a replica and returns the status of the response.
-func (p *webhookProxy) forward(r *http.Request, to *Replica, body []byte) int {
+func (p *webhookProxy) forward(r *http.Request, to Endpoint, body []byte) int {
 	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, to.URL+"/webhooks/stripe", bytes.NewReader(body))
 	if err != nil {
 		return http.StatusBadGateway

@@ -161,7 +161,7 @@ func (w *world) aReference(random *rand.Rand) (_ string, found bool) {
 // stockUp puts the products and credits everybody, before anything breaks.
 func (l *Load) stockUp() {
 	l.t.Helper()
-	s := l.ServiceOf(l.Replicas[0].process)
+	s := &e2e.Service{Env: l.Env, URL: l.Endpoints[0].URL}
 	for _, p := range products {
 		s.MustSend(l.t, l.PutProductCall(l.t, p.sku, p.seller, e2e.Roubles(p.price), p.onHand))
 	}
