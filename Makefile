@@ -156,10 +156,15 @@ contract-fuzz: need-go ## send requests made from the contract for CONTRACTTIME=
 # and GROUPED=1 to make commands share transactions.
 FAULT_RUN = $(if $(FAULT),-fault=$(FAULT)) $(if $(SEED),-seed=$(SEED)) $(if $(PLAN),-plan='$(PLAN)') $(if $(HOURS),-hours=$(HOURS)) $(if $(GROUPED),-grouped) \
 	-seeds=$(or $(SEEDS),$(if $(SEED)$(PLAN)$(HOURS),1,10))
+# Those of a run on a cluster: SEED=7, and PAIRS=12, FAILOVERS=20 or STRIKES='kill primary, …'.
+# ASYNCHRONOUS=1 lets COMMIT wait for no standby, so that the run must fail.
+CLUSTER_RUN = -cluster $(if $(SEED),-seed=$(SEED)) $(if $(PAIRS),-pairs=$(PAIRS)) $(if $(FAILOVERS),-failovers=$(FAILOVERS)) \
+	$(if $(STRIKES),-strikes='$(STRIKES)') $(if $(ASYNCHRONOUS),-asynchronous)
 
-faults: need-go ## break everything around the service, 10 seeds of each fault: FAULT=… SEED=7, PLAN='…', HOURS=8, GROUPED=1
+faults: need-go $(if $(CLUSTER),need-cluster) ## break everything around the service, 10 seeds of each fault: FAULT=… SEED=7, PLAN='…', HOURS=8, GROUPED=1; CLUSTER=1
 	@go build -o bin/testcluster ./internal/test/pg/cluster
-	bin/testcluster go test -count=1 -parallel=2 -timeout=24h -v -run 'TestFaults|TestPlan$$|TestSearch' ./internal/test/faults $(FAULT_RUN)
+	bin/testcluster go test -count=1 -parallel=2 -timeout=24h -v ./internal/test/faults \
+		$(if $(CLUSTER),-run 'TestCluster$$' $(CLUSTER_RUN),-run 'TestFaults|TestPlan$$|TestSearch' $(FAULT_RUN))
 
 cuts: need-go ## cut the connection to PostgreSQL at every message of every command and job
 	@go build -o bin/testcluster ./internal/test/pg/cluster

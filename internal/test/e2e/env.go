@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -94,16 +95,22 @@ func (e *Env) OwnerEnviron(t testing.TB) []string {
 // take precedence.
 func (e *Env) Environ(t testing.TB, settings ...string) []string {
 	t.Helper()
-	return append([]string{
-		"ORDERS_DATABASE_URL=" + e.ServiceURL(t),
+	own := []string{
+		"ORDERS_DATABASE_URL=" + e.ServiceURL(t), "ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0",
+	}
+	return slices.Concat(own, e.Settings(), settings)
+}
+
+// Settings returns the settings of a replica that do not depend on where it runs.
+func (e *Env) Settings() []string {
+	return []string{
 		"ORDERS_JWT_ISSUER=" + devissuer.Name,
 		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=" + e.JWKSURL,
-		"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0",
 		// The few principals of a test send what many do elsewhere. The tests of the limits
 		// set their own.
 		"ORDERS_REQUESTS_PER_MINUTE=1000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000", "ORDERS_IN_FLIGHT=1000000",
-	}, settings...)
+	}
 }
 
 // DatabaseSetting returns the setting of a replica whose database URL has one more

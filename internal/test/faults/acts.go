@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -170,7 +171,9 @@ func (c *client) expireReservation() {
 	if !found {
 		return
 	}
-	tag, err := c.DB.Exec(c.t.Context(), `UPDATE orders SET reserved_until = now() - interval '1 second'
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	tag, err := c.DB.Exec(ctx, `UPDATE orders SET reserved_until = now() - interval '1 second'
 		WHERE id = $1 AND status = 'pending_payment' AND reserved_until > now()`, o.id)
 	if err == nil {
 		c.Counters.Add("reservations expired", int(tag.RowsAffected()))

@@ -99,9 +99,7 @@ func (l *Load) facts(tx pgx.Tx) *facts {
 		messages:    natstest.Messages(l.t, l.Streams, events.Stream),
 		deadLetters: natstest.Messages(l.t, l.Streams, events.DeadLetterStream),
 	}
-	for _, r := range l.Replicas {
-		f.logs += r.Log()
-	}
+	f.logs = l.logs()
 	return f
 }
 

@@ -18,6 +18,7 @@ const (
 	unavailableResponses = "responses unavailable"
 	keysInProgress       = "responses idempotency_in_progress"
 	unknownReplayed      = "unknown outcomes that were replayed later"
+	promisesChecked      = "promises checked"
 	sharedTransactions   = "commands that shared the transaction of another"
 )
 

@@ -9,6 +9,8 @@
 //   - The checks compare the history, the database, the card provider and the stream.
 //   - The counters prove that the fault happened: without them, success means nothing.
 //
+// [RunOnCluster] does the same on a cluster, and breaks its nodes instead.
+//
 // The seed decides what is sent and when the fault strikes. It is printed, with the command
 // that runs it again.
 package faults

@@ -42,7 +42,7 @@ var habits = []choice[func(*client, operation)]{
 func (c *client) command() { draw(c.random, habits)(c, draw(c.random, commands)(c)) }
 
 // sendPatiently retries with the same key, as AUTH-19 asks of clients.
-func (c *client) sendPatiently(op operation) { c.finish(op) }
+func (c *client) sendPatiently(op operation) { c.notePromise(op, c.finish(op)) }
 
 // hangUp gives up at once, and retries.
 func (c *client) hangUp(op operation) {
@@ -122,7 +122,9 @@ func (c *client) expireRecord(op operation) {
 		statement = `DELETE FROM idempotency_record WHERE scope = $1 AND key = $2`
 	}
 	a := history.Attempt{Client: c.number, Scope: op.subject, Key: op.call.Key, Operation: history.Expiry, Start: c.History.Now(), Outcome: history.OK}
-	_, err := c.DB.Exec(c.t.Context(), statement, devissuer.Name+" "+op.subject, op.call.Key)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	_, err := c.DB.Exec(ctx, statement, devissuer.Name+" "+op.subject, op.call.Key)
 	a.End = c.History.Now()
 	if err != nil {
 		a.Outcome, a.Error = history.Unknown, err.Error()

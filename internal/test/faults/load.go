@@ -12,7 +12,7 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// patience is how long a client waits for one response.
+// patience is how long a client waits for one response of processes of the run.
 const patience = 15 * time.Second
 
 // Load is the clients of a run, and the world that they work in.
@@ -26,6 +26,11 @@ type Load struct {
 	allowed []string
 	// decided counts operations whose outcome the clients know.
 	decided atomic.Int64
+
+	mu sync.Mutex
+	// finished are these operations, and promises some of their responses.
+	finished []span
+	promises []promise
 }
 
 // newLoad stocks the shops and credits the customers.
@@ -35,7 +40,7 @@ func newLoad(t testing.TB, s *System, seed uint64, allowed []string) *Load {
 	// Idempotency-Key again by itself when a reused connection breaks, and the history would
 	// not show it.
 	l := &Load{System: s, t: t, seed: seed, allowed: allowed, world: newWorld(), http: http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience,
+		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: s.AttemptTimeout,
 	}}
 	s.load = l
 	l.world.warehouse = newWarehouse(t, s.Streams)
@@ -75,6 +80,14 @@ func (l *Load) start(clients int) (stop func()) {
 		cancel()
 		working.Wait()
 	}
+}
+
+// noteFinished remembers an operation whose outcome a client knows.
+func (l *Load) noteFinished(s span) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finished = append(l.finished, s)
+	l.decided.Add(1)
 }
 
 // awaitDecided waits until n more operations are decided.

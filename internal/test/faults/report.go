@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,16 +12,16 @@ import (
 	"example.com/orders/internal/test/history"
 )
 
-// reportAtEnd prints what the run was when the test ends. The history of a failed run is
-// kept in a file.
-func reportAtEnd(t testing.TB, p Plan, s *System) {
+// reportAtEnd prints what the run was when the test ends, and how it is run again if it has
+// failed: again are the settings of `make faults`. The history is kept in a file then.
+func reportAtEnd(t testing.TB, plan fmt.Stringer, again string, s *System) {
 	t.Helper()
 	t.Cleanup(func() {
-		t.Logf("%s: %s", p, &s.Counters)
+		t.Logf("%s: %s", plan, &s.Counters)
 		if !t.Failed() {
 			return
 		}
-		t.Logf("commit %s; run it again with: make faults PLAN='%s'", commit(), p)
+		t.Logf("commit %s; run it again with: make faults %s", commit(), again)
 		if path, err := keepHistory(s.History.Attempts()); err != nil {
 			t.Errorf("the history is lost: %v", err)
 		} else {

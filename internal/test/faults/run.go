@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -13,7 +14,7 @@ func Run(t testing.TB, p Plan) {
 		t.Fatal(err)
 	}
 	s := start(t, all.Needs)
-	reportAtEnd(t, p, s)
+	reportAtEnd(t, p, fmt.Sprintf("PLAN='%s'", p), s)
 	l := newLoad(t, s, p.Seed, all.Verdicts)
 	before := l.footprint()
 	random := rand.New(rand.NewPCG(p.Seed, 2*striker))

@@ -66,9 +66,10 @@ var alwaysAllowed = []string{"503 unavailable", "503 outcome_unknown", "409 idem
 // finish sends an operation, to any replica, until its outcome is known. It returns the last
 // attempt.
 func (c *client) finish(op operation) history.Attempt {
+	begun := c.History.Now()
 	for deadline := time.Now().Add(2 * e2e.Patience); time.Now().Before(deadline) && !c.t.Failed(); {
 		if a := c.send(c.t.Context(), c.anyReplica(), op); isDecided(a) {
-			c.decided.Add(1)
+			c.noteFinished(span{begun, a.End})
 			return a
 		}
 		c.wait()
@@ -80,9 +81,17 @@ func (c *client) finish(op operation) history.Attempt {
 }
 
 // wait waits as clients do between two attempts.
-func (c *client) wait() { time.Sleep(time.Duration(10+c.retries.IntN(30)) * time.Millisecond) }
+func (c *client) wait() {
+	time.Sleep(c.RetryPause + time.Duration(c.retries.Int64N(3*int64(c.RetryPause))))
+}
 
-func (c *client) anyReplica() Endpoint { return oneOf(c.retries, c.Endpoints) }
+// anyReplica returns where a client sends a request that any replica can answer.
+func (c *client) anyReplica() Endpoint {
+	if c.Balancer != nil {
+		return *c.Balancer
+	}
+	return oneOf(c.retries, c.Endpoints)
+}
 
 // isDecided reports whether a client knows from an attempt what became of the operation.
 func isDecided(a history.Attempt) bool {

@@ -3,8 +3,10 @@ package faults
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	devbroker "example.com/orders/internal/dev/broker"
+	"example.com/orders/internal/dev/cluster"
 	devpostgres "example.com/orders/internal/dev/postgres"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/internal/test/history"
@@ -30,6 +32,13 @@ type System struct {
 	Replicas []*Replica
 	// Endpoints are the replicas as requests reach them.
 	Endpoints []Endpoint
+	// Cluster is what the replicas run on, and Balancer distributes requests among them. Both
+	// are nil where the replicas are processes of the run.
+	Cluster  *cluster.Cluster
+	Balancer *Endpoint
+	// RetryPause is the shortest time between two attempts of a client, and AttemptTimeout
+	// how long it waits for one response.
+	RetryPause, AttemptTimeout time.Duration
 	// Server is the PostgreSQL server of the run, Servers its primary with a standby. Both
 	// are nil where it uses the shared server.
 	Server  *devpostgres.Server
@@ -62,7 +71,7 @@ type System struct {
 // start starts a system for one run.
 func start(t testing.TB, needs Needs) *System {
 	t.Helper()
-	s := &System{Env: e2e.NewEnv(t), History: history.NewLog()}
+	s := &System{Env: e2e.NewEnv(t), History: history.NewLog(), RetryPause: 10 * time.Millisecond, AttemptTimeout: patience}
 	if needs.Database != nil {
 		needs.Database(t, s)
 		s.Connect(t)
@@ -154,6 +163,19 @@ func startLink(t testing.TB, databaseURL string) *wire.Proxy {
 		}
 	})
 	return link
+}
+
+// logs returns what all processes of the service have written.
+func (s *System) logs() (all string) {
+	for _, r := range s.Replicas {
+		all += r.Log()
+	}
+	if s.Cluster != nil {
+		for _, n := range s.Cluster.Role("orders") {
+			all += n.Log()
+		}
+	}
+	return all
 }
 
 // newProbe returns a client that a strike uses itself.

@@ -15,6 +15,7 @@ import (
 type webhookProxy struct {
 	*System
 
+	http   http.Client
 	mu     sync.Mutex
 	random *rand.Rand
 }
@@ -22,7 +23,7 @@ type webhookProxy struct {
 // startWebhookProxy starts a proxy and returns its URL.
 func startWebhookProxy(t testing.TB, s *System, seed uint64) string {
 	t.Helper()
-	server := httptest.NewServer(&webhookProxy{System: s, random: rand.New(rand.NewPCG(seed, 2*deliverer))})
+	server := httptest.NewServer(&webhookProxy{System: s, http: http.Client{Timeout: s.AttemptTimeout}, random: rand.New(rand.NewPCG(seed, 2*deliverer))})
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -59,7 +60,7 @@ func (p *webhookProxy) forward(r *http.Request, to Endpoint, body []byte) int {
 		return http.StatusBadGateway
 	}
 	req.Header = r.Header.Clone()
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := p.http.Do(req)
 	if err != nil {
 		return http.StatusBadGateway
 	}

@@ -40,10 +40,11 @@ func start(t testing.TB, cfg devbroker.Config) *devbroker.Broker {
 }
 
 // Connect connects to a broker until the test ends. The connection survives restarts of
-// the broker.
+// the broker, and moves to another server when one of several stops to answer.
 func Connect(t testing.TB, broker Address) *nats.Conn {
 	t.Helper()
-	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2))
 	if err != nil {
 		t.Fatal(err)
 	}
