@@ -110,7 +110,7 @@ func isSource(name string) bool {
 	if name == "internal/test/docs/broken_test.go" {
 		return false
 	}
-	known := []string{".go", ".sql", ".pml", ".yaml", ".yml", ".toml", ".ts", ".js", ".mjs", ".json", ".html", ".css", ".mod"}
+	known := []string{".go", ".sql", ".tmpl", ".pml", ".yaml", ".yml", ".toml", ".ts", ".js", ".mjs", ".json", ".html", ".css", ".mod"}
 	return slices.Contains(known, path.Ext(name)) || path.Base(name) == "Makefile" || name == ".ci/run"
 }
 
