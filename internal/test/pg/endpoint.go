@@ -21,6 +21,7 @@ type Endpoint struct {
 
 	mu       sync.Mutex
 	target   target
+	frozen   bool
 	accepted int
 	open     map[net.Conn]bool
 }
@@ -65,6 +66,14 @@ func (e *Endpoint) Refuse() { e.change(target{refuses: true}) }
 
 // Silence ends all connections and does not answer new ones.
 func (e *Endpoint) Silence() { e.change(target{}) }
+
+// Freeze drops what is sent from now on, in both directions, as a partition does. It ends no
+// connection.
+func (e *Endpoint) Freeze() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.frozen = true
+}
 
 // Accepted returns how many connections were accepted.
 func (e *Endpoint) Accepted() int {
@@ -121,7 +130,7 @@ func (e *Endpoint) accept() {
 		to := e.target
 		e.mu.Unlock()
 		e.work.Go(func() {
-			to.serve(client)
+			e.serve(to, client)
 			_ = client.Close() // perhaps closed before
 			e.mu.Lock()
 			delete(e.open, client)
@@ -131,7 +140,7 @@ func (e *Endpoint) accept() {
 }
 
 // serve returns when the connection has ended.
-func (to target) serve(client net.Conn) {
+func (e *Endpoint) serve(to target, client net.Conn) {
 	switch {
 	case to.refuses:
 		backend := pgproto3.NewBackend(client, client)
@@ -150,8 +159,25 @@ func (to target) serve(client net.Conn) {
 	}
 	defer server.Close() //nolint:errcheck // nothing is lost
 	go func() {
-		_, _ = io.Copy(client, server)
+		_, _ = io.Copy(freezable{e, client}, server)
 		_ = client.Close()
 	}()
-	_, _ = io.Copy(server, client)
+	_, _ = io.Copy(freezable{e, server}, client)
+}
+
+// freezable drops what is written while the endpoint is frozen.
+type freezable struct {
+	endpoint *Endpoint
+	to       io.Writer
+}
+
+// Write implements [io.Writer].
+func (f freezable) Write(p []byte) (int, error) {
+	f.endpoint.mu.Lock()
+	frozen := f.endpoint.frozen
+	f.endpoint.mu.Unlock()
+	if frozen {
+		return len(p), nil
+	}
+	return f.to.Write(p)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -72,7 +74,9 @@ func TestConnect_IsTriedRarelyWhileTheDatabaseIsDown(t *testing.T) {
 	t.Logf("%d attempts to connect for 2000 writes in %s", endpoint.Accepted(), time.Since(began))
 
 	endpoint.LeadTo(t, d.url)
+	back := time.Now()
 	testwait.Until(t, "the store writes", func() bool { _, err := write(t, db, "tea"); return err == nil })
+	t.Logf("the first write was committed %s after the database was back", time.Since(back))
 }
 
 func TestConnect_OpensFewConnectionsAtATime(t *testing.T) {
@@ -97,6 +101,38 @@ func TestConnect_OpensFewConnectionsAtATime(t *testing.T) {
 
 	endpoint.LeadTo(t, d.url)
 	testwait.Until(t, "the store writes", func() bool { _, err := write(t, db, "tea"); return err == nil })
+}
+
+// A partition breaks no connection. When one does not answer, all are left.
+func TestConnect_LeavesIdleConnectionsThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	first, second := pgtest.NewEndpoint(t), pgtest.NewEndpoint(t)
+	first.LeadTo(t, d.url)
+	second.LeadTo(t, d.url)
+	db := open(t, pgtest.Through(t, d.url, first, second))
+	var idle []*pgxpool.Conn
+	for range 8 {
+		conn, err := db.Pool().Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+	}
+	for _, conn := range idle {
+		conn.Release()
+	}
+	released := time.Now()
+	testwait.Until(t, "the pool asks whether they are alive", func() bool { return time.Since(released) > time.Second })
+
+	first.Freeze()
+	if attempts, err := write(t, db, "tea"); attempts != 1 || err != nil {
+		t.Errorf("%d attempts: %v", attempts, err)
+	}
+	if n := db.Pool().Stat().TotalConns(); n > 2 {
+		t.Errorf("%d connections are left, want the new one, and the one that was asked until it is closed", n)
+	}
+	first.Refuse() // the pool tries to cancel what it asked, and Close would wait for that
 }
 
 // A session keeps the setting with which it began.
