@@ -186,7 +186,7 @@ var edits = []edit{
 	{"internal/test/e2e/auth/access_test.go", `(?s) \+\n\t\t\t\(SELECT count\(\*\) FROM product .*?customer_profile\)`, ""},
 	{"internal/test/e2e/rowlock.go", ` \|\| tag\.RowsAffected\(\) == 0`, ""},
 	{"internal/config/config_test.go", `(?s)\t\tReservationTTL: .*?(\t\tLogLevel: )`, "$1"},
-	{"internal/config/config_test.go", `(?m)^\t\t\{?"ORDERS_(RESERVATION|UNPAID|STRIPE)_.*\n`, ""},
+	{"internal/config/config_test.go", `(?m)^\t+\{?"ORDERS_(RESERVATION|UNPAID|STRIPE)_.*\n`, ""},
 	{"internal/telemetry/telemetry_test.go", `, Mismatches: 3, ReconciliationAge: time\.Hour`, ""},
 	{"internal/telemetry/telemetry_test.go", `\n.*"orders_reconciliation_mismatches 3".*`, ""},
 	{"internal/adapters/in/http/problem_test.go", `, wire\.ProblemCodePreconditionFailed, wire\.ProblemCodePreconditionRequired`, ""},
