@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,29 @@ func TestConfigurations_WaitForAStandbyAsAsked(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%+v: no %q, %v:\n%s", cfg, want, err, text)
 		}
+	}
+}
+
+// Clients give up after a problem that does not say that they may try again.
+func TestConfigurations_LetHAProxyAnswerAsTheServiceDoes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(newCluster(t, Config{}).Node("haproxy").configPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "application/problem+json string '")
+	body, headers, _ := strings.Cut(rest, "'")
+	var problem struct {
+		Code      string
+		Status    int
+		Retryable bool
+		NextKey   string `json:"next_key"`
+	}
+	if err := json.Unmarshal([]byte(body), &problem); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	if problem.Code != "unavailable" || problem.Status != 503 || !problem.Retryable || problem.NextKey != "same" || !strings.HasPrefix(headers, " hdr Retry-After 1") {
+		t.Errorf("HAProxy answers %s with the headers %.40q", body, headers)
 	}
 }
 

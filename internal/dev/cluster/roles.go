@@ -55,6 +55,7 @@ func settings(n *Node) []string {
 		"ORDERS_DATABASE_URL=postgres://" + serviceRole + "@" + hosts + "/" + database + "?sslmode=disable" + parameters,
 		"ORDERS_DATABASE_STANDBY_URL=postgres://" + serviceRole + "@" + net.JoinHostPort(c.Node("haproxy").addr, "5433") + "/" + database + "?sslmode=disable",
 		"ORDERS_DATABASE_POOLER=transaction",
+		"ORDERS_DRAIN_DELAY=2s", // HAProxy asks twice a second, and believes the second answer
 		"ORDERS_NATS_URL=" + c.BrokerURL(),
 		"ORDERS_NATS_REPLICAS=3",
 	}, c.cfg.Settings)
