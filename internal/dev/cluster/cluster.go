@@ -262,10 +262,11 @@ func (c *Cluster) Role(name string) []*Node {
 	return nodes
 }
 
-// await calls check until it returns nil, or ctx ends.
+// await calls check until it returns nil, or ctx ends. The error says what was missing before.
 func (c *Cluster) await(ctx context.Context, what string, check func(context.Context) error) error {
 	retry := time.NewTicker(100 * time.Millisecond)
 	defer retry.Stop()
+	var missing error
 	for {
 		once, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := check(once)
@@ -273,9 +274,12 @@ func (c *Cluster) await(ctx context.Context, what string, check func(context.Con
 		if err == nil {
 			return nil
 		}
+		if missing == nil || ctx.Err() == nil {
+			missing = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w: %w", what, ctx.Err(), err)
+			return fmt.Errorf("wait for %s: %w: %w", what, ctx.Err(), missing)
 		case <-retry.C:
 		}
 	}
