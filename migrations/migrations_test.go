@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	pgtest "example.com/orders/internal/test/pg"
-	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
 )
 
@@ -270,15 +269,11 @@ func count(t *testing.T, url, query string) (n int) {
 func TestUp_RunsAMigrationAgainThatDeadlocksWithACommand(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	downTo(t, url, 16) // migration 16 locks orders, then customer_profile
-	command := begin(t, url, "SET LOCAL deadlock_timeout = '1h'", "LOCK TABLE customer_profile IN ROW EXCLUSIVE MODE")
-	migrated := make(chan error, 1)
-	go func() { migrated <- migrations.Up(t.Context(), url) }()
-	testwait.Until(t, "the migration waits for the command", func() bool {
-		return count(t, url, "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'customer_profile'::regclass") == 1
-	})
+	files, version := withNext(t, "ALTER TABLE outbox ADD COLUMN next text; ALTER TABLE audit_log ADD COLUMN next text;")
+	command := begin(t, url, "SET LOCAL deadlock_timeout = '1h'", "LOCK TABLE audit_log IN ROW EXCLUSIVE MODE")
+	migrated := upInBackground(t.Context(), t, files, url, "relation = 'audit_log'::regclass")
 
-	if _, err := command.Exec(t.Context(), "LOCK TABLE orders IN ROW EXCLUSIVE MODE"); err != nil {
+	if _, err := command.Exec(t.Context(), "LOCK TABLE outbox IN ROW EXCLUSIVE MODE"); err != nil {
 		t.Fatalf("the command was ended: %v", err)
 	}
 	if err := command.Commit(t.Context()); err != nil {
@@ -288,7 +283,7 @@ func TestUp_RunsAMigrationAgainThatDeadlocksWithACommand(t *testing.T) {
 	if err := <-migrated; err != nil {
 		t.Errorf("the migration ended with %v", err)
 	}
-	wantVersion(t, url, newest(t))
+	wantVersion(t, url, version)
 }
 
 // begin begins a transaction that lasts until the test ends it, or ends itself.
