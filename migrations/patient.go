@@ -20,9 +20,10 @@ var ErrLocked = errors.New("a transaction holds a lock that the migration needs,
 
 // While a migration waits for the lock of a table, every command that comes later and uses
 // the table waits behind it. So it waits for lockTimeout at most, and lets them pass for
-// lockPause before it tries again.
+// lockPause before it tries again. lockTimeout is longer than deadlock_timeout, a second by
+// default, after which PostgreSQL ends an autovacuum that is in the way.
 const (
-	lockTimeout = "1s"
+	lockTimeout = "1500ms"
 	lockPause   = time.Second
 	lockTries   = 30
 	endless     = -1

@@ -143,7 +143,7 @@ func TestUp_WaitsAsLongAsItTakesToCreateAnIndexConcurrently(t *testing.T) {
 	files, version := withNext(t, "CREATE INDEX CONCURRENTLY next ON outbox (aggregate);\n")
 	writer := begin(t, url, "LOCK TABLE outbox IN ROW EXCLUSIVE MODE")
 
-	migrated := upInBackground(t.Context(), t, files, url, "locktype = 'virtualxid' AND waitstart < clock_timestamp() - interval '1500 ms'")
+	migrated := upInBackground(t.Context(), t, files, url, "locktype = 'virtualxid' AND waitstart < clock_timestamp() - interval '2 s'")
 
 	if err := writer.Commit(t.Context()); err != nil {
 		t.Fatal(err)
