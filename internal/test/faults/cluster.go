@@ -18,8 +18,8 @@ import (
 
 const (
 	// clusterStart bounds the start of a cluster, and the time until it is whole after a
-	// strike.
-	clusterStart = 3 * time.Minute
+	// strike, which takes minutes on a machine that does much else.
+	clusterStart = 5 * time.Minute
 	// front is the number of the balancer in the history. Those of replicas begin at 1.
 	front = 0
 	// retryPause and attemptTimeout are those of package client, without its back-off.

@@ -21,9 +21,12 @@ func Table(all []Effect) string {
 		}
 		text.WriteString(sum(of).columns())
 	}
-	text.WriteString("\n| strike | time without a write | commands | slowest | over 30 s |\n|---|---|---|---|---|\n")
 	isOther := func(e Effect) bool { return !isAlone(e) }
-	for _, same := range group(all, isOther, func(e Effect) string { return e.Strike.String() }) {
+	others := group(all, isOther, func(e Effect) string { return e.Strike.String() })
+	if len(others) > 0 {
+		text.WriteString("\n| strike | time without a write | commands | slowest | over 30 s |\n|---|---|---|---|---|\n")
+	}
+	for _, same := range others {
 		fmt.Fprintf(&text, "| %s | %s |%s", same[0].Strike, pauses(same), sum(same).columns())
 	}
 	total := sum(all)
