@@ -105,3 +105,17 @@ func (g *group) writeRecords(ctx context.Context, q *dbsqlc.Queries) error {
 	}
 	return q.InsertRecords(ctx, recordsParams(g.records))
 }
+
+// recordsParams takes the time of creation from the first record: a group has one.
+func recordsParams(members []*member) dbsqlc.InsertRecordsParams {
+	p := dbsqlc.InsertRecordsParams{CreatedAt: members[0].draft.rec.CreatedAt}
+	for _, m := range members {
+		rec := m.draft.rec
+		p.Scopes, p.Keys = append(p.Scopes, string(rec.Scope)), append(p.Keys, rec.Key)
+		p.Fingerprints, p.Operations = append(p.Fingerprints, []byte(rec.Fingerprint)), append(p.Operations, rec.Operation)
+		p.Statuses, p.ContentTypes = append(p.Statuses, int16(rec.Status)), append(p.ContentTypes, rec.ContentType)
+		p.Locations, p.Bodies = append(p.Locations, rec.Location), append(p.Bodies, notNull(rec.Body))
+		p.ExpiresAt = append(p.ExpiresAt, rec.ExpiresAt)
+	}
+	return p
+}

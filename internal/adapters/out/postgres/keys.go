@@ -255,20 +255,6 @@ func (t *tx) insertRecord(ctx context.Context, rec idempotency.Record) error {
 	})
 }
 
-// recordsParams takes the time of creation from the first record: a group has one.
-func recordsParams(members []*member) dbsqlc.InsertRecordsParams {
-	p := dbsqlc.InsertRecordsParams{CreatedAt: members[0].draft.rec.CreatedAt}
-	for _, m := range members {
-		rec := m.draft.rec
-		p.Scopes, p.Keys = append(p.Scopes, string(rec.Scope)), append(p.Keys, rec.Key)
-		p.Fingerprints, p.Operations = append(p.Fingerprints, []byte(rec.Fingerprint)), append(p.Operations, rec.Operation)
-		p.Statuses, p.ContentTypes = append(p.Statuses, int16(rec.Status)), append(p.ContentTypes, rec.ContentType)
-		p.Locations, p.Bodies = append(p.Locations, rec.Location), append(p.Bodies, notNull(rec.Body))
-		p.ExpiresAt = append(p.ExpiresAt, rec.ExpiresAt)
-	}
-	return p
-}
-
 // notNull returns an empty slice for nil: a response without a body is not NULL.
 func notNull(body []byte) []byte {
 	if body == nil {
