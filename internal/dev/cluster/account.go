@@ -21,20 +21,9 @@ func findAccount() (account, error) {
 	return account{uid, switched}, err
 }
 
-// firstGroup is above the groups that systems and their administrators use.
-const firstGroup = 219_000
-
-// gid returns the group that the node's processes run as where root starts them. No other
-// process has it, which is how iptables knows what the node sends.
-func (n *Node) gid() uint32 {
-	c := n.cluster
-	for i := range c.nodes {
-		if c.nodes[i] == n {
-			return firstGroup + 100*uint32(c.subnet.number) + uint32(i)
-		}
-	}
-	return firstGroup
-}
+// Groups of nodes begin at firstGroup, above those that systems and their administrators
+// use. Each cluster has groupsOfCluster of them.
+const firstGroup, groupsOfCluster = 219_000, 100
 
 // attributes returns how to start a process of a group. It ends with this process, and
 // Ctrl-C in a terminal does not reach it.

@@ -137,6 +137,7 @@ func (c *Cluster) makeNodes() error {
 			c.nodes = append(c.nodes, &Node{
 				cluster: c, role: r, name: name, number: number,
 				addr: c.subnet.addr(10*(i+1) + number), dir: filepath.Join(c.dir, name), binary: c.cfg.Orders,
+				gid: uint32(firstGroup + groupsOfCluster*c.subnet.number + len(c.nodes)),
 			})
 		}
 	}

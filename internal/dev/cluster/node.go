@@ -28,6 +28,9 @@ type Node struct {
 	number  int // from 1, among the nodes of its role
 	addr    string
 	dir     string
+	// gid is the group of the node's processes where root starts them. No other process has
+	// it, which is how iptables knows what the node sends.
+	gid uint32
 	// binary is what a replica of the service runs.
 	binary string
 
@@ -73,7 +76,7 @@ func (n *Node) prepare() error {
 		n.configure(),
 		os.WriteFile(filepath.Join(n.dir, "users"), []byte(users), 0o600),
 		os.WriteFile(n.logPath(), nil, 0o600),
-		n.cluster.account.own(n.dir, n.gid()),
+		n.cluster.account.own(n.dir, n.gid),
 	)
 }
 
@@ -144,7 +147,7 @@ func (n *Node) Start() error {
 	cmd.Dir = n.dir // which marks the processes of the node; see pids
 	cmd.Env = append(cmd.Env, n.role.environ(n)...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = n.cluster.account.attributes(n.gid())
+	cmd.SysProcAttr = n.cluster.account.attributes(n.gid)
 	started := make(chan error)
 	exited := make(chan struct{})
 	// Linux ends the process with the thread that started it, which therefore waits.

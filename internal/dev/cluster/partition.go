@@ -42,7 +42,7 @@ func (n *Node) Heal() error {
 func (n *Node) changeRules(change string) error {
 	n.cluster.partitions.Lock()
 	defer n.cluster.partitions.Unlock()
-	group := strconv.FormatUint(uint64(n.gid()), 10)
+	group := strconv.FormatUint(uint64(n.gid), 10)
 	sent := []string{change, "OUTPUT", "--match", "owner", "--gid-owner", group, "!", "--destination", n.addr, "--jump", "DROP"}
 	received := []string{change, "OUTPUT", "--destination", n.addr, "--match", "owner", "!", "--gid-owner", group, "--jump", "DROP"}
 	for _, rule := range [][]string{sent, received} {

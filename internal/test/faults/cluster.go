@@ -119,12 +119,6 @@ func RunOnCluster(t testing.TB, p ClusterPlan) {
 	}
 	stop()
 	t.Logf("what clients saw:\n\n%s", Table(l.effectsOf(windows)))
-	s.Counters.Add(unknownReplayed, replayedUnknowns(s.History.Attempts()))
-	l.settle()
-	stopWatch()
-	l.lookUpAgain()
-	l.check(nil)
-	l.checkHistory()
-	l.awaitNoLeaks(before)
+	l.conclude(stopWatch, before, nil)
 	s.Counters.Require(t, looks, promisesChecked)
 }

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"example.com/orders/internal/dev/cluster"
@@ -87,9 +86,5 @@ func findPgbouncer(ctx context.Context, c *cluster.Cluster) (*cluster.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	i := slices.Index(c.Role("postgres"), primary)
-	if i < 0 {
-		return nil, fmt.Errorf("%s is no server", primary.Name())
-	}
-	return c.Role("pgbouncer")[i], nil
+	return c.Pgbouncer(primary), nil
 }

@@ -28,13 +28,20 @@ func Run(t testing.TB, p Plan) {
 	}
 	l.awaitDecided(pause)
 	stop()
-	s.Counters.Add(unknownReplayed, replayedUnknowns(s.History.Attempts()))
+	l.conclude(stopWatch, before, all.Admits)
+	s.countShared(t)
+	s.Counters.Require(t, append(all.Proof, looks)...)
+}
+
+// conclude settles what the clients of a run have begun, and checks every promise but those
+// that are admitted to be broken.
+func (l *Load) conclude(stopWatch func(), before footprint, admits []string) {
+	l.t.Helper()
+	l.Counters.Add(unknownReplayed, replayedUnknowns(l.History.Attempts()))
 	l.settle()
 	stopWatch()
 	l.lookUpAgain()
-	l.check(all.Admits)
+	l.check(admits)
 	l.checkHistory()
 	l.awaitNoLeaks(before)
-	s.countShared(t)
-	s.Counters.Require(t, append(all.Proof, looks)...)
 }
