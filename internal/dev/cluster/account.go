@@ -25,11 +25,10 @@ func findAccount() (account, error) {
 // use. Each cluster has groupsOfCluster of them.
 const firstGroup, groupsOfCluster = 219_000, 100
 
-// attributes returns how to start a process of a group. It ends with this process, and
-// Ctrl-C in a terminal does not reach it.
+// attributes returns how to start a process of a group. Ctrl-C in a terminal does not reach
+// it.
 func (a account) attributes(gid uint32) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	endWithParent(attr)
 	if a.switched {
 		attr.Credential = &syscall.Credential{Uid: a.uid, Gid: gid}
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	files "example.com/orders/deploy/cluster"
+	"example.com/orders/internal/dev/process"
 )
 
 // Node is a machine of the cluster: processes with one address and one folder, which live
@@ -34,9 +34,8 @@ type Node struct {
 	// binary is what a replica of the service runs.
 	binary string
 
-	// exited is closed when the process that Start started has ended. Its children may live.
-	exited   chan struct{}
-	process  *os.Process
+	// process is what Start started, nil before. Its children may outlive it.
+	process  *process.Process
 	paused   bool
 	isolated bool
 }
@@ -148,23 +147,11 @@ func (n *Node) Start() error {
 	cmd.Env = append(cmd.Env, n.role.environ(n)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = n.cluster.account.attributes(n.gid)
-	started := make(chan error)
-	exited := make(chan struct{})
-	// Linux ends the process with the thread that started it, which therefore waits.
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // whoever killed it knows
-			close(exited)
-		}
-	}()
-	if err := <-started; err != nil {
+	started, err := process.Start(cmd, syscall.SIGTERM)
+	if err != nil {
 		return fmt.Errorf("start %s: %w", n.name, err)
 	}
-	n.process, n.exited = cmd.Process, exited
+	n.process = started
 	return nil
 }
 
@@ -188,11 +175,11 @@ func (n *Node) place(program string) (string, error) {
 
 // Running reports whether the process that Start started lives.
 func (n *Node) Running() bool {
-	if n.exited == nil {
+	if n.process == nil {
 		return false
 	}
 	select {
-	case <-n.exited:
+	case <-n.process.Exited():
 		return false
 	default:
 		return true
@@ -204,8 +191,8 @@ func (n *Node) Running() bool {
 func (n *Node) Kill() {
 	n.signal(syscall.SIGKILL)
 	n.paused = false
-	if n.exited != nil {
-		<-n.exited
+	if n.process != nil {
+		<-n.process.Exited()
 	}
 }
 
@@ -230,11 +217,9 @@ func (n *Node) Terminate(ctx context.Context) error {
 	if !n.Running() {
 		return nil
 	}
-	if err := n.process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("terminate %s: %w", n.name, err)
-	}
+	n.process.Signal(syscall.SIGTERM)
 	select {
-	case <-n.exited:
+	case <-n.process.Exited():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("terminate %s: %w", n.name, ctx.Err())

@@ -5,10 +5,6 @@ import "syscall"
 // utf8Locale compares text by code point, so that the order is the same everywhere.
 const utf8Locale = "C.UTF-8"
 
-// stopWithParent makes the kernel stop the process when the thread that started it
-// ends.
-func stopWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGQUIT }
-
 // memoryDir is a file system in memory. A database has hundreds of files. To create and
 // drop one took about fifteen times the CPU where they were on a disk.
 const memoryDir = "/dev/shm"

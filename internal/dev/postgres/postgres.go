@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/dev/process"
 )
 
 const (
@@ -68,7 +70,7 @@ type Server struct {
 	account account
 	dataDir string
 	runDir  string // holds the socket, and temporary data
-	server  *child
+	server  *process.Process
 }
 
 // Start starts a server and returns when it accepts connections. ctx bounds the start
@@ -178,7 +180,7 @@ func (p *Server) start(ctx context.Context) error {
 	log := &tail{next: p.cfg.Log}
 	cmd := p.Command(context.WithoutCancel(ctx), "postgres", p.serverArgs()...)
 	cmd.Stdout, cmd.Stderr = log, log
-	server, err := launch(cmd)
+	server, err := process.Start(cmd, syscall.SIGQUIT)
 	if err != nil {
 		return err
 	}
@@ -251,7 +253,7 @@ func (p *Server) URLAs(role, database string) string {
 func (p *Server) DataDir() string { return p.dataDir }
 
 // Done returns a channel that is closed when the server has ended, for whatever reason.
-func (p *Server) Done() <-chan struct{} { return p.server.exited }
+func (p *Server) Done() <-chan struct{} { return p.server.Exited() }
 
 // EnsureDatabase creates a database unless it exists.
 func (p *Server) EnsureDatabase(ctx context.Context, name string) error {
@@ -299,10 +301,10 @@ func (p *Server) Stop() error {
 
 // shutdown sends SIGINT, which ends the sessions. SIGTERM would wait for them.
 func (p *Server) shutdown() error {
-	p.server.signal(syscall.SIGINT)
+	p.server.Signal(syscall.SIGINT)
 	select {
 	case <-p.Done():
-		return p.server.err
+		return p.server.Err()
 	case <-time.After(stopTimeout):
 		p.Kill()
 		return fmt.Errorf("no shutdown within %v: stopped at once", stopTimeout)
@@ -312,7 +314,7 @@ func (p *Server) shutdown() error {
 // Kill ends the server as a crash would, without a checkpoint, and waits for its end.
 // The next start recovers the data from the write-ahead log.
 func (p *Server) Kill() {
-	p.server.signal(syscall.SIGQUIT)
+	p.server.Signal(syscall.SIGQUIT)
 	<-p.Done()
 }
 

@@ -34,7 +34,7 @@ func startAndHang(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(pg.server.cmd.Process.Pid, pg.runDir)
+	fmt.Println(pg.server.PID(), pg.runDir)
 	<-pg.Done()
 	os.Exit(1)
 }
@@ -244,7 +244,7 @@ func TestStart_RejectsDataInUse(t *testing.T) {
 	cfg := Config{DataDir: newDataDir(t)}
 	pg := start(t, cfg)
 	wantError(t, cfg, fmt.Sprintf("start postgres: data directory %s is in use by a running PostgreSQL server (process %d)",
-		cfg.DataDir, pg.server.cmd.Process.Pid))
+		cfg.DataDir, pg.server.PID()))
 }
 
 func TestStart_RemovesALockOfAnotherProcess(t *testing.T) {
@@ -395,7 +395,7 @@ func TestServer_StopsWhenItsParentDies(t *testing.T) {
 func TestServer_HasItsOwnProcessGroup(t *testing.T) {
 	t.Parallel()
 	pg := start(t, Config{})
-	group, err := syscall.Getpgid(pg.server.cmd.Process.Pid)
+	group, err := syscall.Getpgid(pg.server.PID())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,45 +3,9 @@ package postgres
 import (
 	"bytes"
 	"io"
-	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 )
-
-// child is a process that was started here.
-type child struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
-	err    error // set before exited is closed
-}
-
-// launch starts a process that the kernel stops when this one ends, for whatever
-// reason.
-//
-// Linux stops it when the thread that started it ends. So one goroutine starts it,
-// keeps its thread, and waits for the end.
-func launch(cmd *exec.Cmd) (*child, error) {
-	stopWithParent(cmd.SysProcAttr)
-	c := &child{cmd: cmd, exited: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		c.err = cmd.Wait()
-		close(c.exited)
-	}()
-	return c, <-started
-}
-
-// signal does nothing if the process has ended.
-func (c *child) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
 
 // tailSize is enough for the last lines of a failed start.
 const tailSize = 4 << 10
