@@ -132,6 +132,9 @@ func (s *keySet) fetch(ctx context.Context) {
 		s.fetched.Store(&asked)
 		return
 	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // the process stops: the issuer has not failed
+	}
 	if reason := s.distrust(); reason != nil {
 		err = fmt.Errorf("%w; %w", err, reason)
 	}

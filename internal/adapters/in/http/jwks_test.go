@@ -205,6 +205,21 @@ func TestVerifier_ReportsFailuresWithoutTheURL(t *testing.T) {
 	}
 }
 
+// A process that is stopped during its start says nothing about its issuer.
+func TestNewVerifier_ReportsNoFailureOfTheIssuerWhenItIsCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v, err := NewVerifier(ctx, TokenConfig{
+		Issuer: "issuer", Audience: "orders", JWKSURL: newTestIssuer(t).url, RolesClaim: "roles", Types: []string{"JWT"},
+		MaxLifetime: time.Hour, MaxKeyAge: time.Hour, Now: time.Now, OnRefreshError: func(err error) { t.Errorf("reported: %v", err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Close()
+}
+
 func TestNewVerifier_RequiresEveryMember(t *testing.T) {
 	t.Parallel()
 	complete := TokenConfig{
