@@ -25,7 +25,7 @@ import (
 // App is the service with its adapters connected to its ports.
 type App struct {
 	db        *postgres.DB
-	jobDB     *postgres.DB // has connections of its own, so that requests never wait for a job
+	jobDB     *postgres.DB // separate connections for jobs and webhooks, which wait for no command
 	readyDB   *postgres.DB // has connections of its own, so that readiness waits for neither
 	tokens    *httpapi.Verifier
 	certs     *certificates
@@ -72,7 +72,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	a.limits = a.newLimits(cfg)
 	gateway, parseWebhook := newGateway(cfg, a.metrics)
 	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
-	if a.handler, err = httpapi.New(a.httpConfig(onRequest, parseWebhook, cfg, log)); err != nil {
+	if a.handler, err = httpapi.New(a.httpConfig(onRequest, inBackground.payments, parseWebhook, cfg, log)); err != nil {
 		return err
 	}
 	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
@@ -139,7 +139,9 @@ func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) us
 	}
 }
 
-func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config.Config, log zerolog.Logger) httpapi.Config {
+func (a *App) httpConfig(
+	core useCases, events *payment.Service, webhook httpapi.ParseWebhook, cfg config.Config, log zerolog.Logger,
+) httpapi.Config {
 	api := httpapi.Config{
 		Orders:    core.orders,
 		Payments:  core.payments,
@@ -148,7 +150,7 @@ func (a *App) httpConfig(core useCases, webhook httpapi.ParseWebhook, cfg config
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
 		Limits:    a.limits,
-		Webhook:   webhook, WebhookEnded: a.metrics.WebhookEnded,
+		Webhook:   webhook, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
 		Observe: a.metrics,
 		Ready:   a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{

@@ -18,7 +18,7 @@ import (
 // reconcileEvery is how long after a complete reconciliation the next one begins.
 const reconcileEvery = time.Hour
 
-// jobConns is the size of the connection pool of the jobs and the relay.
+// jobConns is the size of the connection pool of jobs, webhooks and the relay.
 const jobConns = 4
 
 // keepPublished is how long published events stay in the outbox, for people who

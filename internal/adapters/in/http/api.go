@@ -44,8 +44,10 @@ type Config struct {
 	Limits            *Limits
 	// Observe observes the requests; nil for nobody.
 	Observe Observer
-	// Webhook is nil where card payments are not enabled.
-	Webhook ParseWebhook
+	// Webhook is nil where card payments are not enabled. ProviderEvents applies its events:
+	// commands that wait must not delay them.
+	Webhook        ParseWebhook
+	ProviderEvents *payment.Service
 	// WebhookEnded is called with what became of a webhook.
 	WebhookEnded func(outcome string)
 	// Ready returns why the process cannot serve requests, or nil.

@@ -56,7 +56,7 @@ var errEventDiffers = errors.New("the provider event differs")
 func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) (payment.EventOutcome, error) {
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	outcome, mismatch, err := a.Payments.ApplyProviderEvent(ctx, event)
+	outcome, mismatch, err := a.ProviderEvents.ApplyProviderEvent(ctx, event)
 	if err == nil && mismatch != nil {
 		err = fmt.Errorf("%w: %.80q: %s: %s", errEventDiffers, event.EventID.ID, mismatch.Resource, mismatch.Detail)
 	}

@@ -56,8 +56,9 @@ type DB struct {
 	servers *servers
 	standby *standby // nil without one
 	// writers bounds the transactions that may write, and alone those of them that are no
-	// groups; see transact.
-	writers, alone *semaphore.Weighted
+	// groups; see transact. Of these, retrying bounds those that wait for a row which another
+	// transaction holds for long; see untilLocked.
+	writers, alone, retrying *semaphore.Weighted
 	// share is how many of these one principal may have.
 	share int
 	// begin holds the statements that begin a transaction.
@@ -104,7 +105,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	alone := maxAlone(writers, cfg.Lanes)
 	db := &DB{
 		pool: pool, servers: servers, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
-		share: maxShare(alone), begin: begin, observe: cfg.ObserveTransactions,
+		retrying: semaphore.NewWeighted(max(1, alone/2)),
+		share:    maxShare(alone), begin: begin, observe: cfg.ObserveTransactions,
 	}
 	if db.observe == nil {
 		db.observe = ignored{}

@@ -268,7 +268,8 @@ func (g *group) claimed() []*member {
 // leaveOut lets members run alone that want a row for which another command waits already.
 func (k *Keys) leaveOut(g *group) {
 	for _, m := range g.claimed() {
-		m.draft.alone = k.held.any(m.wants)
+		m.rowHeld = k.held.any(m.wants)
+		m.draft.alone = m.rowHeld
 	}
 }
 
@@ -307,7 +308,8 @@ func (g *group) settleUnknown(err error) {
 // the row do not join a group until it has ended.
 func (k *Keys) settleAlone(m *member, err error) {
 	f := fate{alone: true}
-	if stateOf(err) == lockNotAvailable && m.wants != nil {
+	m.rowHeld = stateOf(err) == lockNotAvailable
+	if m.rowHeld && m.wants != nil {
 		f.held = m.wants.rows()
 		k.held.add(f.held)
 	}

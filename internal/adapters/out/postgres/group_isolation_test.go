@@ -212,16 +212,10 @@ func TestGroup_LeavesOutWhatItCannotJoin(t *testing.T) {
 	d := newDatabase(t)
 	g := grouped(t, d.url, 1)
 	g.stock(t, "tea", 10)
-	reserve := func(orderID int64) command {
-		return newCommand("reserveInventory", func(ctx context.Context, u useCases, key string) (string, error) {
-			_, _, err := u.orders.ReserveInventory(ctx, ann, order.ReserveInventory{OrderID: orderID, Key: key})
-			return "", err
-		})
-	}
 	first, second := g.alone(t, buy("ann", "tea", 1)), g.alone(t, buy("ann", "tea", 1))
-	expect(t, g.together(t, reserve(first), credit("ann", "1.00")), done, done)
+	expect(t, g.together(t, reserve("ann", first), credit("ann", "1.00")), done, done)
 	defer g.gather(t)()
-	expect(t, []answer{g.execute(t.Context(), reserve(second))}, done) // although nothing frees a lane
+	expect(t, []answer{g.execute(t.Context(), reserve("ann", second))}, done) // although nothing frees a lane
 	d.expectCount(t, "SELECT count(*) FROM reservation_extension", 2)
 }
 

@@ -166,6 +166,14 @@ func createOrder(customer string, cmd order.CreateOrder) command {
 	})
 }
 
+func reserve(customer string, orderID int64) command {
+	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+	return newCommand("reserveInventory", func(ctx context.Context, u useCases, key string) (string, error) {
+		_, _, err := u.orders.ReserveInventory(ctx, actor, order.ReserveInventory{OrderID: orderID, Key: key})
+		return "", err
+	})
+}
+
 func pay(customer string, orderID int64) command {
 	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
 	return newCommand("confirmPayment", func(ctx context.Context, u useCases, key string) (string, error) {

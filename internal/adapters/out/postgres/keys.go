@@ -85,9 +85,13 @@ func (k *Keys) Execute(
 	m.ctx, m.span = tracing.Start(ctx, "group member", trace.SpanKindInternal) // sent only if it ends
 	if l := k.lanes.enter(m); l != nil {
 		if place, ok := k.placeToRunAlone(c.Scope); ok {
-			defer place.release()
 			defer l.leave()
-			return k.executeAlone(ctx, a)
+			rec, replayed, err := k.executeAt(ctx, place, a)
+			if stateOf(err) == lockNotAvailable {
+				a.hadKey, a.rowHeld = true, true
+				return k.alone(ctx, a)
+			}
+			return rec, replayed, err
 		}
 		go k.lead(l, []*member{m}) // groups have connections of their own
 	}
@@ -105,8 +109,10 @@ type attempt struct {
 	claim      idempotency.Claim
 	run        idempotency.Command
 	generation uint64 // of the recent records, when the command arrived
-	// hadKey reports that the command had its key in a group and lost it there.
+	// hadKey reports that the command had its key in a transaction that was rolled back.
 	hadKey bool
+	// rowHeld reports that the command wants a row that is held for long.
+	rowHeld bool
 }
 
 // joins reports whether commands of an operation may share a transaction now.
@@ -150,7 +156,7 @@ func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Rec
 }
 
 // awaitKey lets the claim wait for the lock of a key, for a second at most. A command that
-// had the key in a group lost it when the group failed. Without the wait, it would take
+// had the key lost it when its transaction was rolled back. Without the wait, it would take
 // any duplicate that tries the key for the first request, and that one this one.
 func (t *tx) awaitKey(ctx context.Context, id idempotency.ID) error {
 	t.queued = append(t.queued, statement{sql: "set local lock_timeout = '1s'"})
@@ -162,7 +168,7 @@ func (t *tx) awaitKey(ctx context.Context, id idempotency.ID) error {
 // claimKey tries to lock a key and looks it up. The look-up is a statement of its own: its
 // snapshot is younger than the lock, so it sees what the last holder has committed.
 //
-// A command that had the key in a group waits for it; see awaitKey.
+// A command that had the key waits for it; see awaitKey.
 func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsqlc.TryLockKeyRow, *dbsqlc.FindRecordRow, error) {
 	var locked dbsqlc.TryLockKeyRow
 	var stored *dbsqlc.FindRecordRow
@@ -173,7 +179,9 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsq
 	}
 	err := t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) {
-			locked, err = q.TryLockKey(ctx, lockID(id))
+			locked, err = q.TryLockKey(ctx, dbsqlc.TryLockKeyParams{
+				LockTimeout: t.db.keys.pace.lockTimeout(), ID: lockID(id),
+			})
 			return err
 		},
 		findRecord(ctx, id, &stored))

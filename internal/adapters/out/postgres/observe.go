@@ -33,3 +33,7 @@ const (
 	deadConnection = "dead_connection"
 	readOnlyServer = "read_only"
 )
+
+// lockTimeout is the reason of transactions that restart because they waited in vain for a
+// row.
+const lockTimeout = "lock_timeout"

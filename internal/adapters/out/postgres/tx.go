@@ -19,6 +19,12 @@ import (
 // maxRuns bounds how often a transaction that lost a race is run again.
 const maxRuns = 5
 
+// maxPause bounds the random pause before the second run.
+const maxPause = 5 * time.Millisecond
+
+// rowTimeout bounds how long a transaction waits for a locked row.
+const rowTimeout = 10 * time.Second
+
 // rollbackTimeout bounds a rollback. It does not depend on the caller's context, which
 // is often over by then.
 const rollbackTimeout = 5 * time.Second
@@ -100,7 +106,7 @@ func (db *DB) look(ctx context.Context, fn func(context.Context, *tx) error) err
 func begin(fn func(context.Context, *tx) error) func(context.Context, *tx) error {
 	return func(ctx context.Context, t *tx) error {
 		var begun dbsqlc.NowRow
-		err := t.load(ctx, func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx); return err })
+		err := t.load(ctx, func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx, t.db.keys.pace.lockTimeout()); return err })
 		if err == nil {
 			err = t.refuseStandby(begun.Standby && t.db.servers.primaryOnly)
 		}
@@ -115,11 +121,43 @@ func begin(fn func(context.Context, *tx) error) func(context.Context, *tx) error
 // transact runs fn in a new transaction that may write, and commits it. It waits for a
 // place among the writers that belong to no group before it takes a connection.
 func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
-	if err := db.alone.Acquire(ctx, 1); err != nil {
-		return unavailable(fmt.Errorf("wait for other commands: %w", err))
+	run := func() error {
+		if err := db.alone.Acquire(ctx, 1); err != nil {
+			return unavailable(fmt.Errorf("wait for other commands: %w", err))
+		}
+		defer db.alone.Release(1)
+		return db.transactAlone(ctx, fn)
 	}
-	defer db.alone.Release(1)
-	return db.transactAlone(ctx, fn)
+	err := run()
+	if stateOf(err) == lockNotAvailable {
+		return db.untilLocked(ctx, run)
+	}
+	return err
+}
+
+// untilLocked runs a transaction that has waited in vain for a row, until it gets the row,
+// its caller gives up, or rowTimeout is over.
+//
+// No transaction keeps its connection for longer than the lock timeout while it waits for
+// a row. Those that did take turns among the few that may try again, and wait for their
+// turn without a connection. So a row that is held for long stops only its waiters.
+func (db *DB) untilLocked(ctx context.Context, run func() error) error {
+	waiting, cancel := context.WithTimeout(ctx, rowTimeout)
+	defer cancel()
+	for {
+		if err := pause(waiting, rand.N(maxPause)); err != nil { // a lock can also fail at once
+			return err
+		}
+		if err := db.retrying.Acquire(waiting, 1); err != nil {
+			return unavailable(fmt.Errorf("wait for a locked row: %w", err))
+		}
+		db.observe.TransactionRestarted(lockTimeout)
+		err := run()
+		db.retrying.Release(1)
+		if stateOf(err) != lockNotAvailable || waiting.Err() != nil {
+			return err
+		}
+	}
 }
 
 // transactAlone is transact for a caller that has a place among those that belong to no
@@ -166,7 +204,7 @@ func (db *DB) repeat(ctx context.Context, fn func(context.Context, *tx) error) e
 			return fmt.Errorf("%w: %d attempts: %w", core.ErrUnavailable, run, err)
 		}
 		db.observe.TransactionRestarted(race)
-		if err := pause(ctx, time.Duration(rand.Int64N(int64(run)*int64(5*time.Millisecond)))); err != nil {
+		if err := pause(ctx, rand.N(time.Duration(run)*maxPause)); err != nil {
 			return err
 		}
 	}

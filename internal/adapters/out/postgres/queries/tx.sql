@@ -1,5 +1,6 @@
 -- name: Now :one
-SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby;
+SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby,
+       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout;
 
 -- name: Position :one
 -- How far the primary has written, and on which timeline. Every COMMIT that was answered

@@ -11,18 +11,20 @@ import (
 )
 
 const now = `-- name: Now :one
-SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby
+SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby,
+       set_config('lock_timeout', $1, true) AS lock_timeout
 `
 
 type NowRow struct {
-	Now     time.Time
-	Standby bool
+	Now         time.Time
+	Standby     bool
+	LockTimeout string
 }
 
-func (q *Queries) Now(ctx context.Context) (NowRow, error) {
-	row := q.db.QueryRow(ctx, now)
+func (q *Queries) Now(ctx context.Context, lockTimeout string) (NowRow, error) {
+	row := q.db.QueryRow(ctx, now, lockTimeout)
 	var i NowRow
-	err := row.Scan(&i.Now, &i.Standby)
+	err := row.Scan(&i.Now, &i.Standby, &i.LockTimeout)
 	return i, err
 }
 
