@@ -21,6 +21,30 @@ var groupMutants = []mutant{
 		store, "TestGroup_RefusedCommandLeavesNothing",
 	},
 	{
+		"a group sells only stock that it has locked",
+		"internal/adapters/out/postgres/group_state.go",
+		`return &p, found && !g.Covers(p.Owners())`, `return &p, found`,
+		store, "TestGroup_SellsNothingThatItHasNotLocked",
+	},
+	{
+		"a group writes over no stock that it has not read",
+		"internal/adapters/out/postgres/dbsqlc/product.sql.go",
+		`p.version = w.read_version AND p.reserved = w.read_reserved`, `p.version = w.read_version`,
+		store, "TestGroup_WritesOverNothingThatItHasNotRead",
+	},
+	{
+		"a group writes over no balance that it has not read",
+		"internal/adapters/out/postgres/dbsqlc/balance.sql.go",
+		`b.position = w.read_position`, `true`,
+		store, "TestGroup_WritesOverNothingThatItHasNotRead",
+	},
+	{
+		"a group writes over no order that it has not read",
+		"internal/adapters/out/postgres/dbsqlc/order.sql.go",
+		`o.version = w.read_version`, `true`,
+		store, "TestGroup_WritesOverNothingThatItHasNotRead",
+	},
+	{
 		"a refund counts once, however many commands want its order",
 		"internal/adapters/out/postgres/group_load.go",
 		`ids = slices.Compact(ids)`, ``,

@@ -100,23 +100,13 @@ func (b savedBalance) alone(ctx context.Context, q *dbsqlc.Queries) error {
 func (b savedBalance) join(g *group) {
 	key := balanceKey{b.CustomerID, b.Amount.Currency()}
 	if b.New {
-		g.newBalances.add(key)
-	} else if !g.newBalances.set[key] {
-		g.oldBalances.add(key)
+		g.newBalances.add(key, nil)
+	} else if !g.newBalances.has(key) {
+		g.oldBalances.add(key, g.balances[key])
 	}
 	later := copyOf(b.Balance)
 	later.New = false
 	g.balances[key] = later
-}
-
-func balancesParams(changed []*payment.Balance) dbsqlc.UpdateBalancesParams {
-	var p dbsqlc.UpdateBalancesParams
-	for _, b := range changed {
-		p.CustomerIds, p.Currencies = append(p.CustomerIds, b.CustomerID), append(p.Currencies, string(b.Amount.Currency()))
-		p.Amounts, p.Positions = append(p.Amounts, b.Amount.Decimal()), append(p.Positions, b.Position)
-		p.ChangedAt = append(p.ChangedAt, b.ChangedAt)
-	}
-	return p
 }
 
 // balanceOf converts the row of a balance. Without a row the balance is new.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -32,3 +33,10 @@ func LockID(id idempotency.ID) int64 { return lockID(id) }
 
 // WaitLongForRows makes the groups that follow wait for rows as long as groups ever do.
 func (k *Keys) WaitLongForRows() { k.pace.record(time.Hour) }
+
+// ExecuteIn executes a statement on the connection of the transaction that a command runs in,
+// which does not learn of it.
+func ExecuteIn(ctx context.Context, sql string) error {
+	_, err := ctx.Value(txKey{}).(*tx).conn.Exec(ctx, sql)
+	return err
+}

@@ -121,7 +121,7 @@ type groupRows struct {
 	exist     []int64
 	orders    []dbsqlc.LockOrdersRow
 	stock     []dbsqlc.Product
-	others    []dbsqlc.Product
+	foreign   []dbsqlc.Product
 	balances  []dbsqlc.Balance
 	payments  []dbsqlc.Payment
 	refunds   []dbsqlc.Refund
@@ -195,7 +195,7 @@ func (rows *groupRows) stockToLock(ctx context.Context, w wants) []read {
 	reads := []read{func(q *dbsqlc.Queries) (err error) { rows.stock, err = q.LockStock(ctx, lock); return err }}
 	if len(lock.SkusOfSellers) > 0 {
 		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
-			rows.others, err = q.ProductsBySKU(ctx, lock.SkusOfSellers)
+			rows.foreign, err = q.ProductsBySKU(ctx, lock.SkusOfSellers)
 			return err
 		})
 	}

@@ -12,31 +12,38 @@ import (
 // savedRows are the rows of the business that the members of a group have changed. Of rows
 // that may change more than once it has the names; the rows are in the loaded state.
 type savedRows struct {
-	stock       names[string]
-	newBalances names[balanceKey]
-	oldBalances names[balanceKey]
-	oldOrders   names[int64]
+	stock       changedRows[string, order.Product]
+	newBalances changedRows[balanceKey, payment.Balance]
+	oldBalances changedRows[balanceKey, payment.Balance]
+	oldOrders   changedRows[int64, order.Order]
 
 	newOrders   []savedOrder
 	newPayments []savedPayment
 	entries     []appendedEntry
 }
 
-// names are names of rows, each once, in the sequence of their first change.
-type names[K comparable] struct {
-	list []K
-	set  map[K]bool
+// changedRows are names of rows, each once, in the sequence of their first change. Of each
+// they have what the group has read: its write fails if the row is another by then.
+type changedRows[K comparable, V any] struct {
+	names []K
+	read  map[K]*V
 }
 
-func (n *names[K]) add(k K) {
-	if n.set[k] {
+// add adds a row as it was before the change.
+func (c *changedRows[K, V]) add(k K, before *V) {
+	if c.has(k) {
 		return
 	}
-	if n.set == nil {
-		n.set = map[K]bool{}
+	if c.read == nil {
+		c.read = map[K]*V{}
 	}
-	n.set[k] = true
-	n.list = append(n.list, k)
+	c.read[k] = before
+	c.names = append(c.names, k)
+}
+
+func (c *changedRows[K, V]) has(k K) bool {
+	_, has := c.read[k]
+	return has
 }
 
 // errMixed ends the run of a member whose order another one has changed in a way that the
@@ -62,17 +69,17 @@ func (g *group) writeRows(ctx context.Context, q *dbsqlc.Queries) error {
 }
 
 func (g *group) writeStock(ctx context.Context, q *dbsqlc.Queries) error {
-	changed := make([]*order.Product, len(g.stock.list))
-	for i, sku := range g.stock.list {
-		changed[i] = g.products[sku]
-	}
-	if len(changed) == 0 {
+	if len(g.stock.names) == 0 {
 		return nil
 	}
-	p := stockParams(changed)
-	return q.UpdateStockOfMany(ctx, dbsqlc.UpdateStockOfManyParams{
-		Skus: p.Skus, OnHand: p.OnHand, Reserved: p.Reserved, Versions: p.Versions,
-	})
+	var many dbsqlc.UpdateStockOfManyParams
+	for _, sku := range g.stock.names {
+		p, read := g.products[sku], g.stock.read[sku]
+		many.Skus, many.Versions = append(many.Skus, sku), append(many.Versions, p.Version)
+		many.OnHand, many.Reserved = append(many.OnHand, p.OnHand), append(many.Reserved, p.Reserved)
+		many.ReadVersions, many.ReadReserved = append(many.ReadVersions, read.Version), append(many.ReadReserved, read.Reserved)
+	}
+	return q.UpdateStockOfMany(ctx, many)
 }
 
 func (g *group) writeOrders(ctx context.Context, q *dbsqlc.Queries) error {
@@ -81,21 +88,20 @@ func (g *group) writeOrders(ctx context.Context, q *dbsqlc.Queries) error {
 		rows, items := newOrdersParams(g.newOrders)
 		err = errors.Join(q.InsertOrders(ctx, rows), q.InsertItemsOfOrders(ctx, items))
 	}
+	if len(g.oldOrders.names) == 0 {
+		return err
+	}
 	var many dbsqlc.UpdateOrdersParams
-	for _, id := range g.oldOrders.list {
+	for _, id := range g.oldOrders.names {
 		o := g.orders[id]
-		if o.Cancellation != nil { // it has columns that the statement for many leaves out
-			err = errors.Join(err, savedOrder{o}.alone(ctx, q))
-			continue
-		}
+		c := valueOf(o.Cancellation)
 		many.Ids, many.Statuses = append(many.Ids, o.ID), append(many.Statuses, string(o.Status))
-		many.ReservedUntil, many.Versions = append(many.ReservedUntil, o.ReservedUntil), append(many.Versions, int64(o.Version))
-		many.UpdatedAt = append(many.UpdatedAt, o.UpdatedAt)
+		many.ReservedUntil, many.UpdatedAt = append(many.ReservedUntil, o.ReservedUntil), append(many.UpdatedAt, o.UpdatedAt)
+		many.Versions, many.ReadVersions = append(many.Versions, int64(o.Version)), append(many.ReadVersions, int64(g.oldOrders.read[id].Version))
+		many.CancelledBy, many.CancelKeys = append(many.CancelledBy, c.By.Actor), append(many.CancelKeys, c.By.Key)
+		many.CancelReasons = append(many.CancelReasons, c.Reason)
 	}
-	if len(many.Ids) > 0 {
-		err = errors.Join(err, q.UpdateOrders(ctx, many))
-	}
-	return err
+	return errors.Join(err, q.UpdateOrders(ctx, many))
 }
 
 func (g *group) writePayments(ctx context.Context, q *dbsqlc.Queries) error {
@@ -119,19 +125,30 @@ func (g *group) writeEntries(ctx context.Context, q *dbsqlc.Queries) error {
 }
 
 func (g *group) writeBalances(ctx context.Context, q *dbsqlc.Queries) error {
-	params := func(keys []balanceKey) dbsqlc.UpdateBalancesParams {
-		changed := make([]*payment.Balance, len(keys))
-		for i, k := range keys {
-			changed[i] = g.balances[k]
-		}
-		return balancesParams(changed)
-	}
 	var err error
-	if inserted := g.newBalances.list; len(inserted) > 0 {
-		err = q.InsertBalances(ctx, dbsqlc.InsertBalancesParams(params(inserted)))
+	if len(g.newBalances.names) > 0 {
+		err = q.InsertBalances(ctx, g.balancesParams(g.newBalances.names))
 	}
-	if updated := g.oldBalances.list; len(updated) > 0 {
-		err = errors.Join(err, q.UpdateBalances(ctx, params(updated)))
+	if len(g.oldBalances.names) > 0 {
+		p := g.balancesParams(g.oldBalances.names)
+		many := dbsqlc.UpdateBalancesParams{
+			CustomerIds: p.CustomerIds, Currencies: p.Currencies, Amounts: p.Amounts, Positions: p.Positions, ChangedAt: p.ChangedAt,
+		}
+		for _, k := range g.oldBalances.names {
+			many.ReadPositions = append(many.ReadPositions, g.oldBalances.read[k].Position)
+		}
+		err = errors.Join(err, q.UpdateBalances(ctx, many))
 	}
 	return err
+}
+
+func (g *group) balancesParams(keys []balanceKey) dbsqlc.InsertBalancesParams {
+	var p dbsqlc.InsertBalancesParams
+	for _, k := range keys {
+		b := g.balances[k]
+		p.CustomerIds, p.Currencies = append(p.CustomerIds, b.CustomerID), append(p.Currencies, string(b.Amount.Currency()))
+		p.Amounts, p.Positions = append(p.Amounts, b.Amount.Decimal()), append(p.Positions, b.Position)
+		p.ChangedAt = append(p.ChangedAt, b.ChangedAt)
+	}
+	return p
 }

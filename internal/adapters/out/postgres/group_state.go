@@ -14,6 +14,7 @@ import (
 type loaded struct {
 	balances map[balanceKey]*payment.Balance
 	products map[string]*order.Product
+	foreign  foreignProducts
 	orders   map[int64]*order.Order
 	exist    map[int64]bool
 	payments map[int64][]*payment.Payment // by order
@@ -26,6 +27,17 @@ type loaded struct {
 	entryRefs    map[entryRef]bool
 	orderRefs    map[orderRef]bool
 	unpaidOrders map[creator]int
+}
+
+// foreignProducts are products that the group has read without a lock, by SKU. They belong to
+// another seller than the one who orders them, and that order is refused.
+type foreignProducts map[string]order.Product
+
+// shownTo returns a product that the grant does not cover. One that it covers was created
+// after the group had locked the stock: for this group there is no such product.
+func (f foreignProducts) shownTo(g core.Grant, sku string) (*order.Product, bool) {
+	p, found := f[sku]
+	return &p, found && !g.Covers(p.Owners())
 }
 
 type (
@@ -52,7 +64,7 @@ type (
 func (g *group) keep(rows *groupRows) error {
 	g.loaded = loaded{
 		balances: map[balanceKey]*payment.Balance{}, products: map[string]*order.Product{},
-		orders: map[int64]*order.Order{}, exist: map[int64]bool{}, payments: map[int64][]*payment.Payment{},
+		foreign: foreignProducts{}, orders: map[int64]*order.Order{}, exist: map[int64]bool{}, payments: map[int64][]*payment.Payment{},
 		mixed:     map[int64]bool{},
 		entriesBy: map[operationOf]*payment.LedgerEntry{}, ordersBy: map[operationOf]*order.Order{},
 		entryRefs: map[entryRef]bool{}, orderRefs: map[orderRef]bool{}, unpaidOrders: map[creator]int{},
@@ -103,14 +115,20 @@ func (g *group) keepOrders(rows *groupRows) error {
 	return err
 }
 
-// keepStock prefers locked rows to those that were read before the lock.
 func (g *group) keepStock(rows *groupRows) error {
-	for _, row := range slices.Concat(rows.others, rows.stock) {
+	for _, row := range rows.stock {
 		p, err := productOf(row)
 		if err != nil {
 			return err
 		}
 		g.products[p.SKU] = p
+	}
+	for _, row := range rows.foreign {
+		p, err := productOf(row)
+		if err != nil {
+			return err
+		}
+		g.foreign[p.SKU] = *p
 	}
 	return nil
 }
@@ -160,8 +178,10 @@ func (g *group) basket(w basketWant) (order.Basket, error) {
 		Unpaid:         min(g.unpaidOrders[creator{w.CustomerID, w.By.Actor}], w.CountUnpaid),
 	}
 	for _, sku := range w.SKUs {
-		if p, ok := g.products[sku]; ok {
+		if p, locked := g.products[sku]; locked {
 			basket.Stock[sku] = copyOf(p)
+		} else if p, shown := g.foreign.shownTo(w.Grant, sku); shown {
+			basket.Stock[sku] = p
 		}
 	}
 	return basket, nil

@@ -196,6 +196,17 @@ func refund(customer string, orderID int64, amount string) command {
 	})
 }
 
+func cancel(customer string, orderID int64) command {
+	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+	return newCommand("cancelOrder", func(ctx context.Context, u useCases, key string) (string, error) {
+		o, _, err := u.payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: orderID, Reason: "too late", Key: key})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(o.ID), nil
+	})
+}
+
 // answer is what a command returned.
 type answer struct {
 	rec      idempotency.Record

@@ -24,7 +24,7 @@ var groupPlanCases = map[string][]planCase{
 		{args: "'{}', '{}', '{}', '{15000,15001}', '{f,f}', '{nobody,nobody}', '{nobody,nobody}'", rows: 4, buffers: 20},
 	},
 	"ProductsBySKU":     {{args: "'{sku-5,sku-15000,sku-5,absent}'", rows: 3, buffers: 14}},
-	"UpdateStockOfMany": {{args: "'{sku-5,sku-15000}', '{9,9}', '{1,1}', '{2,2}'", rows: 2, buffers: 30}},
+	"UpdateStockOfMany": {{args: "'{sku-5,sku-15000}', '{9,9}', '{1,1}', '{2,2}', '{1,1}', '{0,0}'", rows: 2, buffers: 30}},
 
 	// Orders.
 	"OrdersExist": {{args: "'{5,15000,5,900001}'", rows: 3, buffers: 14}},
@@ -45,7 +45,8 @@ var groupPlanCases = map[string][]planCase{
 	"InsertOrders": {{args: "'{900001,900002}', '{hot,new}', '{hot-seller,hot-seller}', '{pending_payment,paid}', '{1.00,2.00}', '{RUB,RUB}', " +
 		"ARRAY[now(), '0001-01-01 00:00:00+00'], '{1,1}', '{hot,new}', '{new,new}', ARRAY[now(), now()], ARRAY[now(), now()], '{new,\"\"}'", buffers: 170}},
 	"InsertItemsOfOrders": {{args: "'{15002,15004}', '{2,2}', '{a,b}', '{1,1}', '{1,1}'", buffers: 40}},
-	"UpdateOrders": {{args: "'{15000,15002}', '{delivered,pending_payment}', ARRAY['0001-01-01 00:00:00+00', now()], '{2,2}', ARRAY[now(), now()]",
+	"UpdateOrders": {{args: "'{15000,15002}', '{cancelled,pending_payment}', ARRAY['0001-01-01 00:00:00+00', now()], '{2,2}', '{1,1}', ARRAY[now(), now()], " +
+		"'{hot,\"\"}', '{key,\"\"}', '{late,\"\"}'",
 		rows: 2, buffers: 90}},
 
 	// Payments and refunds.
@@ -63,7 +64,7 @@ var groupPlanCases = map[string][]planCase{
 	},
 	"InsertBalances": {{args: "'{new-1,new-2}', '{RUB,RUB}', '{1.00,2.00}', '{1,1}', ARRAY[now(), now()]", buffers: 50}},
 	// Of a customer with balances in two currencies, the statement would read both.
-	"UpdateBalances": {{args: "'{hot,customer-15001}', '{RUB,RUB}', '{1.00,2.00}', '{2,2}', ARRAY[now(), now()]", rows: 2, buffers: 40}},
+	"UpdateBalances": {{args: "'{hot,customer-15001}', '{RUB,RUB}', '{1.00,2.00}', '{2,2}', ARRAY[now(), now()], '{0,0}'", rows: 2, buffers: 40}},
 	"LedgerEntriesByOperation": {
 		{args: "'{hot,hot,nobody}', '{hot,hot,nobody}', '{key-15000,absent,key-15000}'", rows: 1, buffers: 14},
 		{args: "'{hot,hot}', '{hot,hot}', '{key-14000,key-15000}'", rows: 2, buffers: 12},

@@ -246,7 +246,7 @@ func (o savedOrder) join(g *group) {
 	if unpaid(g.orders[o.ID]) && !unpaid(o.Order) {
 		g.unpaidOrders[by]--
 	}
-	g.oldOrders.add(o.ID)
+	g.oldOrders.add(o.ID, g.orders[o.ID])
 	g.orders[o.ID] = o.Order
 }
 

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
@@ -108,26 +106,22 @@ func (s products) SaveStock(ctx context.Context, stock order.Stock) error {
 type savedStock order.Stock
 
 func (s savedStock) alone(ctx context.Context, q *dbsqlc.Queries) error {
-	return q.UpdateStock(ctx, stockParams(slices.Collect(maps.Values(s))))
-}
-
-// join lets later members change the stock further. Each row is written once.
-func (s savedStock) join(g *group) {
-	for sku, p := range s {
-		g.stock.add(sku)
-		g.products[sku] = p
-	}
-}
-
-func stockParams(changed []*order.Product) dbsqlc.UpdateStockParams {
 	var counts dbsqlc.UpdateStockParams
-	for _, p := range changed {
+	for _, p := range s {
 		counts.Skus = append(counts.Skus, p.SKU)
 		counts.OnHand = append(counts.OnHand, p.OnHand)
 		counts.Reserved = append(counts.Reserved, p.Reserved)
 		counts.Versions = append(counts.Versions, p.Version)
 	}
-	return counts
+	return q.UpdateStock(ctx, counts)
+}
+
+// join lets later members change the stock further. Each row is written once.
+func (s savedStock) join(g *group) {
+	for sku, p := range s {
+		g.stock.add(sku, g.products[sku])
+		g.products[sku] = p
+	}
 }
 
 func stockOf(rows []dbsqlc.Product) (order.Stock, error) {

@@ -668,21 +668,26 @@ func (q *Queries) UpdateBalance(ctx context.Context, arg UpdateBalanceParams) er
 }
 
 const updateBalances = `-- name: UpdateBalances :exec
-UPDATE balance b SET amount = w.amount::numeric, position = w.position, changed_at = w.changed_at
+UPDATE balance b SET amount = w.amount::numeric, changed_at = w.changed_at,
+    position = CASE WHEN b.position = w.read_position THEN w.position ELSE -1 END
 FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS currency, unnest($3::text[]) AS amount,
-             unnest($4::bigint[]) AS position, unnest($5::timestamptz[]) AS changed_at) w
+             unnest($4::bigint[]) AS position, unnest($5::timestamptz[]) AS changed_at,
+             unnest($6::bigint[]) AS read_position) w
 WHERE b.customer_id = ANY($1::text[]) AND b.customer_id = w.customer_id AND b.currency = w.currency
 `
 
 type UpdateBalancesParams struct {
-	CustomerIds []string
-	Currencies  []string
-	Amounts     []string
-	Positions   []int64
-	ChangedAt   []time.Time
+	CustomerIds   []string
+	Currencies    []string
+	Amounts       []string
+	Positions     []int64
+	ChangedAt     []time.Time
+	ReadPositions []int64
 }
 
 // The first condition lets the rows be found by index, whatever the join is planned to be.
+// A balance that is not at the position that was read gets the position -1, which the table
+// refuses.
 func (q *Queries) UpdateBalances(ctx context.Context, arg UpdateBalancesParams) error {
 	_, err := q.db.Exec(ctx, updateBalances,
 		arg.CustomerIds,
@@ -690,6 +695,7 @@ func (q *Queries) UpdateBalances(ctx context.Context, arg UpdateBalancesParams) 
 		arg.Amounts,
 		arg.Positions,
 		arg.ChangedAt,
+		arg.ReadPositions,
 	)
 	return err
 }

@@ -1199,9 +1199,14 @@ func (q *Queries) UpdateOrder(ctx context.Context, arg UpdateOrderParams) error 
 
 const updateOrders = `-- name: UpdateOrders :exec
 UPDATE orders o
-SET status = w.status, reserved_until = NULLIF(w.reserved_until, '0001-01-01 00:00:00+00'), version = w.version, updated_at = w.updated_at
+SET status = w.status, reserved_until = NULLIF(w.reserved_until, '0001-01-01 00:00:00+00'), updated_at = w.updated_at,
+    version = CASE WHEN o.version = w.read_version THEN w.version ELSE 0 END,
+    cancelled_by = NULLIF(w.cancelled_by, ''), cancel_key = NULLIF(w.cancel_key, ''),
+    cancel_reason = CASE WHEN w.cancelled_by <> '' THEN w.cancel_reason END
 FROM (SELECT unnest($1::bigint[]) AS id, unnest($2::text[]) AS status, unnest($3::timestamptz[]) AS reserved_until,
-             unnest($4::bigint[]) AS version, unnest($5::timestamptz[]) AS updated_at) w
+             unnest($4::bigint[]) AS version, unnest($5::bigint[]) AS read_version,
+             unnest($6::timestamptz[]) AS updated_at, unnest($7::text[]) AS cancelled_by,
+             unnest($8::text[]) AS cancel_key, unnest($9::text[]) AS cancel_reason) w
 WHERE o.id = ANY($1::bigint[]) AND o.id = w.id
 `
 
@@ -1210,17 +1215,27 @@ type UpdateOrdersParams struct {
 	Statuses      []string
 	ReservedUntil []time.Time
 	Versions      []int64
+	ReadVersions  []int64
 	UpdatedAt     []time.Time
+	CancelledBy   []string
+	CancelKeys    []string
+	CancelReasons []string
 }
 
-// UpdateOrder for many orders that are not cancelled. The zero time stands for NULL.
+// UpdateOrder for many orders. The zero time and an empty actor or key stand for NULL. An
+// order that does not have the version that was read gets the version 0, which the table
+// refuses.
 func (q *Queries) UpdateOrders(ctx context.Context, arg UpdateOrdersParams) error {
 	_, err := q.db.Exec(ctx, updateOrders,
 		arg.Ids,
 		arg.Statuses,
 		arg.ReservedUntil,
 		arg.Versions,
+		arg.ReadVersions,
 		arg.UpdatedAt,
+		arg.CancelledBy,
+		arg.CancelKeys,
+		arg.CancelReasons,
 	)
 	return err
 }

@@ -564,27 +564,36 @@ func (q *Queries) UpdateStock(ctx context.Context, arg UpdateStockParams) error 
 }
 
 const updateStockOfMany = `-- name: UpdateStockOfMany :exec
-UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved, version = w.version
+UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved,
+    version = CASE WHEN p.version = w.read_version AND p.reserved = w.read_reserved THEN w.version ELSE 0 END
 FROM (SELECT unnest($1::text[]) AS sku, unnest($2::bigint[]) AS on_hand, unnest($3::bigint[]) AS reserved,
-             unnest($4::bigint[]) AS version) w
+             unnest($4::bigint[]) AS version, unnest($5::bigint[]) AS read_version,
+             unnest($6::bigint[]) AS read_reserved) w
 WHERE p.sku = ANY($1::text[]) AND p.sku = w.sku
 `
 
 type UpdateStockOfManyParams struct {
-	Skus     []string
-	OnHand   []int64
-	Reserved []int64
-	Versions []int64
+	Skus         []string
+	OnHand       []int64
+	Reserved     []int64
+	Versions     []int64
+	ReadVersions []int64
+	ReadReserved []int64
 }
 
 // UpdateStock for many products: it looks no position up. The first condition lets the rows
 // be found by index, whatever the join is planned to be.
+//
+// A product whose stock is not the one that was read gets the version 0, which the table
+// refuses: nobody reads how many rows have changed before COMMIT.
 func (q *Queries) UpdateStockOfMany(ctx context.Context, arg UpdateStockOfManyParams) error {
 	_, err := q.db.Exec(ctx, updateStockOfMany,
 		arg.Skus,
 		arg.OnHand,
 		arg.Reserved,
 		arg.Versions,
+		arg.ReadVersions,
+		arg.ReadReserved,
 	)
 	return err
 }

@@ -84,9 +84,13 @@ SELECT unnest(@customer_ids::text[]), unnest(@currencies::text[]), unnest(@amoun
 
 -- name: UpdateBalances :exec
 -- The first condition lets the rows be found by index, whatever the join is planned to be.
-UPDATE balance b SET amount = w.amount::numeric, position = w.position, changed_at = w.changed_at
+-- A balance that is not at the position that was read gets the position -1, which the table
+-- refuses.
+UPDATE balance b SET amount = w.amount::numeric, changed_at = w.changed_at,
+    position = CASE WHEN b.position = w.read_position THEN w.position ELSE -1 END
 FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@currencies::text[]) AS currency, unnest(@amounts::text[]) AS amount,
-             unnest(@positions::bigint[]) AS position, unnest(@changed_at::timestamptz[]) AS changed_at) w
+             unnest(@positions::bigint[]) AS position, unnest(@changed_at::timestamptz[]) AS changed_at,
+             unnest(@read_positions::bigint[]) AS read_position) w
 WHERE b.customer_id = ANY(@customer_ids::text[]) AND b.customer_id = w.customer_id AND b.currency = w.currency;
 
 -- name: LedgerEntriesByOperation :many

@@ -259,9 +259,16 @@ SELECT unnest(@order_ids::bigint[]), unnest(@lines::int[]), unnest(@skus::text[]
        unnest(@unit_prices::text[])::numeric;
 
 -- name: UpdateOrders :exec
--- UpdateOrder for many orders that are not cancelled. The zero time stands for NULL.
+-- UpdateOrder for many orders. The zero time and an empty actor or key stand for NULL. An
+-- order that does not have the version that was read gets the version 0, which the table
+-- refuses.
 UPDATE orders o
-SET status = w.status, reserved_until = NULLIF(w.reserved_until, '0001-01-01 00:00:00+00'), version = w.version, updated_at = w.updated_at
+SET status = w.status, reserved_until = NULLIF(w.reserved_until, '0001-01-01 00:00:00+00'), updated_at = w.updated_at,
+    version = CASE WHEN o.version = w.read_version THEN w.version ELSE 0 END,
+    cancelled_by = NULLIF(w.cancelled_by, ''), cancel_key = NULLIF(w.cancel_key, ''),
+    cancel_reason = CASE WHEN w.cancelled_by <> '' THEN w.cancel_reason END
 FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@statuses::text[]) AS status, unnest(@reserved_until::timestamptz[]) AS reserved_until,
-             unnest(@versions::bigint[]) AS version, unnest(@updated_at::timestamptz[]) AS updated_at) w
+             unnest(@versions::bigint[]) AS version, unnest(@read_versions::bigint[]) AS read_version,
+             unnest(@updated_at::timestamptz[]) AS updated_at, unnest(@cancelled_by::text[]) AS cancelled_by,
+             unnest(@cancel_keys::text[]) AS cancel_key, unnest(@cancel_reasons::text[]) AS cancel_reason) w
 WHERE o.id = ANY(@ids::bigint[]) AND o.id = w.id;

@@ -95,7 +95,12 @@ SELECT * FROM product WHERE sku = ANY(@skus::text[]);
 -- name: UpdateStockOfMany :exec
 -- UpdateStock for many products: it looks no position up. The first condition lets the rows
 -- be found by index, whatever the join is planned to be.
-UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved, version = w.version
+--
+-- A product whose stock is not the one that was read gets the version 0, which the table
+-- refuses: nobody reads how many rows have changed before COMMIT.
+UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved,
+    version = CASE WHEN p.version = w.read_version AND p.reserved = w.read_reserved THEN w.version ELSE 0 END
 FROM (SELECT unnest(@skus::text[]) AS sku, unnest(@on_hand::bigint[]) AS on_hand, unnest(@reserved::bigint[]) AS reserved,
-             unnest(@versions::bigint[]) AS version) w
+             unnest(@versions::bigint[]) AS version, unnest(@read_versions::bigint[]) AS read_version,
+             unnest(@read_reserved::bigint[]) AS read_reserved) w
 WHERE p.sku = ANY(@skus::text[]) AND p.sku = w.sku;
