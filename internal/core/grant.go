@@ -10,8 +10,8 @@ type Owners struct {
 }
 
 // Grant says whose resources an actor may use in one use case. The policies compute it
-// from the actor (AUTH-11). It is applied before anything is locked: whoever may not use
-// a resource neither waits for its locks nor holds them. Owners never change, so a grant
+// from the actor (AUTH-11). Stores apply it before anything is locked: strangers neither
+// wait for locks nor hold them. Use cases check it again. Owners never change, so a grant
 // that was checked before the lock still holds after it.
 //
 // The zero Grant covers nothing.

@@ -34,6 +34,9 @@ func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustS
 		if err != nil {
 			return core.RefusalOf(err, "product")
 		}
+		if _, err := grant.Authorise(p.Owners()); err != nil {
+			return err
+		}
 		if a, repeated = prior, prior != nil; repeated {
 			return a.repeats(cmd)
 		}

@@ -45,10 +45,13 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 		var err error
 		p, err = tx.Products.Lock(ctx, cmd.SKU, grant)
 		if errors.Is(err, core.ErrNotFound) {
-			p, err = tx.newProduct(ctx, actor.Subject, cmd.SKU, grant)
+			p, err = tx.newProduct(ctx, actor.Subject, cmd.SKU)
 		}
 		if err != nil {
 			return core.RefusalOf(err, "product")
+		}
+		if _, err := grant.Authorise(p.Owners()); err != nil {
+			return err
 		}
 		before := *p
 		if err := p.replace(cmd, tx.Now); err != nil {
@@ -62,15 +65,10 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 	return p, p != nil && p.New, err
 }
 
-// newProduct returns a product of a seller who may have products.
-func (tx Tx) newProduct(ctx context.Context, sellerID, sku string, grant core.Grant) (*Product, error) {
-	p := &Product{SKU: sku, SellerID: sellerID, CreatedAt: tx.Now, New: true}
-	if _, err := grant.Authorise(p.Owners()); err != nil {
-		return nil, err
-	}
-	var err error
-	p.ID, err = tx.IDs.NextID(ctx, core.ProductIDs)
-	return p, err
+// newProduct returns a product of a seller that has not been stored.
+func (tx Tx) newProduct(ctx context.Context, sellerID, sku string) (*Product, error) {
+	id, err := tx.IDs.NextID(ctx, core.ProductIDs)
+	return &Product{ID: id, SKU: sku, SellerID: sellerID, CreatedAt: tx.Now, New: true}, err
 }
 
 // replace changes everything about a product except its owner and its reserved

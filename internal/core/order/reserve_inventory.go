@@ -22,14 +22,18 @@ type ReserveInventory struct {
 // out_of_stock.
 func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd ReserveInventory) (*Order, bool, error) {
 	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
+	grant := reserveGrant(actor)
 	var o *Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		reservation, err := tx.Reservations.Lock(ctx, ReservationQuery{
-			OrderID: cmd.OrderID, By: by, Grant: reserveGrant(actor), CountExtensions: s.MaxExtensions,
+			OrderID: cmd.OrderID, By: by, Grant: grant, CountExtensions: s.MaxExtensions,
 		})
 		if err != nil {
 			return core.RefusalOf(err, "order")
+		}
+		if _, err := grant.Authorise(reservation.Order.Owners()); err != nil {
+			return err
 		}
 		if o, repeated = reservation.Order, reservation.Repeated; repeated {
 			return nil

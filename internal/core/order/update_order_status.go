@@ -16,11 +16,15 @@ type UpdateOrderStatus struct {
 // UpdateOrderStatus changes the status of an order of the seller's own products.
 // Refusals: not_found, forbidden_resource, invalid_order_state.
 func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd UpdateOrderStatus) (*Order, error) {
+	grant := deliverGrant(actor)
 	var o *Order
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
-		if o, err = tx.Orders.Lock(ctx, cmd.OrderID, deliverGrant(actor)); err != nil {
+		if o, err = tx.Orders.Lock(ctx, cmd.OrderID, grant); err != nil {
 			return core.RefusalOf(err, "order")
+		}
+		if _, err := grant.Authorise(o.Owners()); err != nil {
+			return err
 		}
 		previous := o.Status
 		if err := o.Advance(cmd.Status, tx.Now); err != nil {

@@ -25,9 +25,9 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	var o *order.Order
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID, cancelGrant(actor))
+		op, err := tx.lockOrder(ctx, cmd.OrderID, cancelGrant(actor))
 		if err != nil {
-			return core.RefusalOf(err, "order")
+			return err
 		}
 		o = op.Order
 		if prior := o.Cancellation; prior != nil && prior.By == cancellation.By {

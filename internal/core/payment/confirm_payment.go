@@ -28,9 +28,9 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 	var p *Payment
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID, payGrant(actor))
+		op, err := tx.lockOrder(ctx, cmd.OrderID, payGrant(actor))
 		if err != nil {
-			return core.RefusalOf(err, "order")
+			return err
 		}
 		if p = op.paymentBy(by); p != nil {
 			repeated = true

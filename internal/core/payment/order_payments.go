@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -15,6 +16,19 @@ type OrderPayments struct {
 	Stock    order.Stock
 	Payments []*Payment
 	Balance  *Balance
+}
+
+// lockOrder locks an order with its money, and checks that the grant covers it.
+// Refusals: not_found, forbidden_resource.
+func (tx Tx) lockOrder(ctx context.Context, id int64, grant core.Grant) (*OrderPayments, error) {
+	op, err := tx.OrderPayments.Lock(ctx, id, grant)
+	if err != nil {
+		return nil, core.RefusalOf(err, "order")
+	}
+	if _, err := grant.Authorise(op.Order.Owners()); err != nil {
+		return nil, err
+	}
+	return op, nil
 }
 
 // payFromBalance moves the order's total from the customer's balance to the seller,

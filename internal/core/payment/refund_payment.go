@@ -30,9 +30,9 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 	var r *Refund
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		op, err := tx.OrderPayments.Lock(ctx, cmd.OrderID, refundGrant(actor))
+		op, err := tx.lockOrder(ctx, cmd.OrderID, refundGrant(actor))
 		if err != nil {
-			return core.RefusalOf(err, "order")
+			return err
 		}
 		if r = op.refundBy(by); r != nil {
 			repeated = true

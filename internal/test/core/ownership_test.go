@@ -41,6 +41,33 @@ func TestUseCases_AdmitOnlyWhoIsAllowed(t *testing.T) {
 	}
 }
 
+// A store applies the grant where it locks, so that strangers wait for nothing. A use case
+// does not depend on it: it refuses them with a store that locks for everybody.
+func TestUseCases_CheckTheOwnerThemselves(t *testing.T) {
+	t.Parallel()
+	for _, u := range useCases {
+		for who, actor := range everyone {
+			if u.admits(actor) {
+				continue
+			}
+			t.Run(u.name+" by "+who, func(t *testing.T) {
+				t.Parallel()
+				f := coretest.New(t)
+				o := u.prepare(t, f)
+				f.Store.Careless = true
+				var err error
+				caused := f.Effects(t, func() { _, err = u.do(t.Context(), f, actor, o, f.Key()) })
+				if code := coretest.CodeOf(err); code != core.CodeForbiddenResource {
+					t.Errorf("got %v; want %s", err, core.CodeForbiddenResource)
+				}
+				if diff := cmp.Diff(coretest.Effects{}, caused); diff != "" {
+					t.Errorf("effects (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
 func (u useCase) admits(actor core.Actor) bool {
 	return slices.ContainsFunc(u.allowed, func(a core.Actor) bool {
 		return a.Subject == actor.Subject && slices.Equal(a.Roles, actor.Roles)

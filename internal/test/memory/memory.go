@@ -24,6 +24,8 @@ type Store struct {
 	// Twice runs every transaction two times and rolls the first run back, as happens to
 	// a transaction that loses a race. Use cases must not depend on it.
 	Twice bool
+	// Careless lets locks ignore the grant. Use cases must not depend on it.
+	Careless bool
 
 	clock func() time.Time
 	// running holds a value while a transaction runs. It is a channel and not a mutex, so

@@ -88,7 +88,7 @@ func (t *tx) order(id int64) (*order.Order, error) {
 
 func (t *tx) granted(id int64, g core.Grant) (*order.Order, error) {
 	o, err := t.order(id)
-	if err == nil && !g.Covers(o.Owners()) {
+	if err == nil && !t.store.admits(g, o.Owners()) {
 		return nil, core.ErrNotGranted
 	}
 	return o, err

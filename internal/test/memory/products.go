@@ -24,7 +24,7 @@ func (t products) Get(_ context.Context, sku string) (*order.Product, error) {
 // access to everything.
 func (t products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Product, error) {
 	p, err := t.Get(ctx, sku)
-	if err == nil && !g.Covers(p.Owners()) {
+	if err == nil && !t.store.admits(g, p.Owners()) {
 		return nil, core.ErrNotGranted
 	}
 	return p, err

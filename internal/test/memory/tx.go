@@ -35,6 +35,9 @@ func (t *tx) customerTx() customer.Tx {
 	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
 }
 
+// admits reports whether a lock may be taken.
+func (s *Store) admits(g core.Grant, owners core.Owners) bool { return s.Careless || g.Covers(owners) }
+
 // inTx runs fn in the transaction of ctx, or in a new one if ctx has none.
 func (s *Store) inTx(ctx context.Context, fn func(context.Context, *tx) error) error {
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {

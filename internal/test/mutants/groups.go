@@ -21,6 +21,18 @@ var groupMutants = []mutant{
 		store, "TestGroup_RefusedCommandLeavesNothing",
 	},
 	{
+		"a group grants an order to its owners",
+		"internal/adapters/out/postgres/group_state.go",
+		`case !w.grant.Covers(o.Owners()):`, `case false:`,
+		store, "TestGroup_GrantsAnOrderToItsOwnersOnly",
+	},
+	{
+		"a use case checks the owner of what it has locked",
+		"internal/core/payment/order_payments.go",
+		`grant.Authorise(op.Order.Owners()); err != nil`, `grant.Authorise(op.Order.Owners()); false`,
+		useCase, "TestUseCases_CheckTheOwnerThemselves",
+	},
+	{
 		"a group sells only stock that it has locked",
 		"internal/adapters/out/postgres/group_state.go",
 		`return &p, found && !g.Covers(p.Owners())`, `return &p, found`,
