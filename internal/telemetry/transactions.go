@@ -31,7 +31,7 @@ func newTransactions(create promauto.Factory) transactions {
 			Name: "orders_standby_reads_total", Help: "Reads that a standby may serve, by the outcome.",
 		}, []string{"outcome"}),
 	}
-	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "dead_connection", "read_only")
+	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "dead_connection", "read_only", "not_joined")
 	present(t.standby, "served", "behind", "unmeasured", "failed")
 	return t
 }

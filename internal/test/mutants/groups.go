@@ -5,7 +5,7 @@ var groupMutants = []mutant{
 	{
 		"a refused command of a group leaves no change",
 		"internal/adapters/out/postgres/member.go",
-		`if !result.Refused {`, `if true {`,
+		`if joins {`, `if true {`,
 		store, "TestGroup_RefusedCommandLeavesNothing",
 	},
 	{
@@ -31,6 +31,12 @@ var groupMutants = []mutant{
 		"internal/core/payment/order_payments.go",
 		`grant.Authorise(op.Order.Owners()); err != nil`, `grant.Authorise(op.Order.Owners()); false`,
 		useCase, "TestUseCases_CheckTheOwnerThemselves",
+	},
+	{
+		"a command writes in a group only what it has loaded",
+		"internal/adapters/out/postgres/member.go",
+		`if joins && !g.holds(m) {`, `if joins && false {`,
+		store, "TestGroup_WritesNothingThatItHasNotLoaded",
 	},
 	{
 		"a group sells only stock that it has locked",

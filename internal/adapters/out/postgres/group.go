@@ -282,8 +282,11 @@ func (k *Keys) settle(g *group) {
 
 // settleOne answers a member, and remembers its record.
 func (k *Keys) settleOne(g *group, m *member) {
-	if m.draft.unsuited {
-		k.unsuited.Store(m.claim.Operation, true)
+	if m.draft.unjoined {
+		k.db.observe.TransactionRestarted(notJoined)
+		if m.wants == nil { // whatever its data are
+			k.unsuited.add(m.claim.Operation)
+		}
 	}
 	if m.draft.err == nil && m.draft.done {
 		expires := g.sent.Add(m.draft.rec.ExpiresAt.Sub(g.tx.now))

@@ -41,15 +41,15 @@ func (w orderWant) rows() []string { return []string{"order/" + strconv.FormatIn
 var errAnnounced = errors.New("the load is noted")
 
 // ask notes what a member wants, the first time. The second time it answers from what the
-// group has loaded.
+// group has loaded, which does not include what the member has written before.
 func ask[W want, A any](m *member, w W, answer func(W) (A, error)) (A, error) {
 	var none A
 	switch {
+	case m.asked, len(m.changes) > 0:
+		return none, errNotJoined
 	case m.wants == nil:
 		m.wants = w
 		return none, errAnnounced
-	case m.asked:
-		return none, errNotJoined
 	}
 	m.asked = true
 	return answer(w)

@@ -156,6 +156,23 @@ func TestSettleAlone_HoldsNoRowForWhoIsGone(t *testing.T) {
 	}
 }
 
+// What an operation loads can change, so the memory of it expires.
+func TestUnsuited_IsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(*testing.T) {
+		var operations unsuited
+		operations.add("adjustStock")
+		time.Sleep(unsuitedFor - time.Second)
+		if !operations.has("adjustStock") || operations.has("createOrder") {
+			t.Error("the operation is forgotten, or another one is not suited")
+		}
+		time.Sleep(time.Second)
+		if operations.has("adjustStock") {
+			t.Error("the operation is not forgotten")
+		}
+	})
+}
+
 func TestKeysInFlight_HasAKeyOnce(t *testing.T) {
 	t.Parallel()
 	var keys keysInFlight

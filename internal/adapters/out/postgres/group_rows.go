@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core/order"
@@ -52,6 +54,28 @@ var errMixed = errors.New("another member has changed the order")
 
 // cannotJoin reports whether a member must run alone because of what it wants.
 func cannotJoin(err error) bool { return errors.Is(err, errNotJoined) || errors.Is(err, errMixed) }
+
+// holds reports whether the group has locked the rows that m has changed. It cannot tell
+// which rows a plain statement is about, other than those of the order that m has loaded.
+func (g *group) holds(m *member) bool {
+	if m.wants == nil {
+		return len(m.changes) == 0
+	}
+	return !slices.ContainsFunc(m.changes, func(c change) bool {
+		switch c := c.(type) {
+		case statement:
+			_, ofOrder := m.wants.(orderWant)
+			return !ofOrder
+		case savedOrder:
+			return !c.New && g.orders[c.ID] == nil
+		case savedBalance:
+			return !c.New && g.balances[balanceKey{c.CustomerID, c.Amount.Currency()}] == nil
+		case savedStock:
+			return slices.ContainsFunc(slices.Collect(maps.Keys(c)), func(sku string) bool { return g.products[sku] == nil })
+		}
+		return false
+	})
+}
 
 // wroteStatements keeps later members from an order of which m has written more than the
 // loaded state shows.

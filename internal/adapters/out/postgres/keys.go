@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -41,8 +40,7 @@ type Keys struct {
 	breaker  breaker
 	pace     pace
 	replays  replays
-	// unsuited are the operations whose commands cannot be joined with others.
-	unsuited sync.Map
+	unsuited unsuited
 	observe  GroupObserver
 }
 
@@ -117,8 +115,7 @@ type attempt struct {
 
 // joins reports whether commands of an operation may share a transaction now.
 func (k *Keys) joins(operation string) bool {
-	_, unsuited := k.unsuited.Load(operation)
-	return k.lanes != nil && !unsuited && !k.breaker.isOpen()
+	return k.lanes != nil && !k.unsuited.has(operation) && !k.breaker.isOpen()
 }
 
 // executeAlone claims the key and runs the command in a transaction of its own.

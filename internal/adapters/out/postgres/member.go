@@ -56,9 +56,9 @@ type fate struct {
 	// or failed.
 	done bool
 	// alone reports that the command must run in a transaction of its own, because it cannot
-	// be joined with others or failed with them. If it is unsuited, no command of its
-	// operation can be joined.
-	alone, unsuited bool
+	// be joined with others or failed with them. It is unjoined if that is because of what it
+	// loads or changes.
+	alone, unjoined bool
 	// held are the rows that the command waited for in vain.
 	held []string
 }
@@ -73,8 +73,9 @@ type want interface {
 var (
 	// errAnswered is the error of a member whose request is gone.
 	errAnswered = errors.New("the request has been answered")
-	// errNotJoined ends the run of a member that reads what the group has not loaded.
-	errNotJoined = errors.New("the load cannot be joined with others")
+	// errNotJoined ends the run of a member that reads or changes what the group has not
+	// loaded for it.
+	errNotJoined = errors.New("the command cannot be joined with others")
 )
 
 // wait waits until the fate of the member is final, or until its deadline.
@@ -157,8 +158,12 @@ func (m *member) try(g *group) (result idempotency.Result, err error) {
 // finish keeps the result of the command. Only a member that succeeds changes what later
 // members find.
 func (m *member) finish(g *group, result idempotency.Result, err error) {
+	joins := err == nil && !result.Refused
+	if joins && !g.holds(m) {
+		err = errNotJoined
+	}
 	if cannotJoin(err) {
-		m.draft.alone, m.draft.unsuited = true, errors.Is(err, errNotJoined)
+		m.draft.alone, m.draft.unjoined = true, errors.Is(err, errNotJoined)
 		return
 	}
 	m.draft.done, m.draft.err = true, err
@@ -166,7 +171,7 @@ func (m *member) finish(g *group, result idempotency.Result, err error) {
 		return
 	}
 	m.draft.rec = m.record(result, g.tx.now)
-	if !result.Refused {
+	if joins {
 		g.join(m)
 	}
 	g.records = append(g.records, m)

@@ -28,10 +28,12 @@ func (ignored) StandbyAsked(string)         {}
 func (ignored) RecordsStored(int)           {}
 
 // The reasons of transactions that restart on another connection: theirs was dead, or led to
-// a standby; or the server did not accept their writes.
+// a standby; or the server did not accept their writes. A command that could not be joined
+// with those of its group runs again alone.
 const (
 	deadConnection = "dead_connection"
 	readOnlyServer = "read_only"
+	notJoined      = "not_joined"
 )
 
 // lockTimeout is the reason of transactions that restart because they waited in vain for a

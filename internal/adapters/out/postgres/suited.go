@@ -62,6 +62,20 @@ func (h *heldRows) any(w want) bool {
 	return len(h.waiters) > 0 && slices.ContainsFunc(w.rows(), func(row string) bool { return h.waiters[row] > 0 })
 }
 
+// unsuitedFor is how long commands of an operation run alone after one that could not be
+// joined with others from its first load on.
+const unsuitedFor = time.Minute
+
+// unsuited are operations, with the time until which their commands run alone.
+type unsuited struct{ until sync.Map }
+
+func (u *unsuited) add(operation string) { u.until.Store(operation, time.Now().Add(unsuitedFor)) }
+
+func (u *unsuited) has(operation string) bool {
+	until, found := u.until.Load(operation)
+	return found && time.Now().Before(until.(time.Time))
+}
+
 const (
 	// maxFailures is how many groups may fail more than succeed before commands run alone.
 	maxFailures = 8

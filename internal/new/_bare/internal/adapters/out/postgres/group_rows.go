@@ -24,6 +24,9 @@ func (g *group) load(context.Context) error { return nil }
 // cannotJoin reports whether a member must run alone because of what it wants.
 func cannotJoin(err error) bool { return errors.Is(err, errNotJoined) }
 
+// holds reports whether the group has locked the rows that a member has changed.
+func (g *group) holds(*member) bool { return true }
+
 // wroteStatements is called when a member has written what later members do not see.
 func (g *group) wroteStatements(*member) {}
 
