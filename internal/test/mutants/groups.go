@@ -39,6 +39,12 @@ var groupMutants = []mutant{
 		store, "TestGroup_WritesNothingThatItHasNotLoaded",
 	},
 	{
+		"a command that is gone does not close the connection of its group",
+		"internal/adapters/out/postgres/ids.go",
+		`ctx = t.group.ctx`, `_ = t.group.ctx`,
+		store, "TestGroup_SurvivesACommandThatIsGoneWhileItDrawsIDs",
+	},
+	{
 		"a group sells only stock that it has locked",
 		"internal/adapters/out/postgres/group_state.go",
 		`return &p, found && !g.Covers(p.Owners())`, `return &p, found`,

@@ -27,6 +27,7 @@ const groupTimeout = 10 * time.Second
 // Between the second and the third, the members run one after another. Each finds what the
 // one before it left. A member that is refused leaves nothing.
 type group struct {
+	ctx     context.Context //nolint:containedctx // of the transaction; members have their own
 	tx      *tx
 	members []*member
 	// sent is when the group began, by the local clock.
@@ -182,7 +183,7 @@ func (k *Keys) runGroup(ctx context.Context, g *group) error {
 
 // run is what a group does in its transaction.
 func (k *Keys) run(ctx context.Context, t *tx, g *group) error {
-	t.writer, g.tx = true, t
+	t.writer, g.ctx, g.tx = true, ctx, t
 	if err := k.claimKeys(ctx, g); err != nil {
 		return err
 	}

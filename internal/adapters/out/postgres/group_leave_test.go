@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
@@ -118,5 +119,45 @@ func TestGroup_JoinsTheNextAfterOneThatLoadsTwice(t *testing.T) {
 	expect(t, g.together(t, credit("ann", "1.00"), credit("bob", "1.00")), done, done)
 	if sizes, _ := g.groups(); len(sizes) != 2 {
 		t.Errorf("groups of %v; want a second one", sizes)
+	}
+}
+
+// A command that draws ids does so on the connection of its group. If its client goes away
+// meanwhile, the others keep the connection.
+func TestGroup_SurvivesACommandThatIsGoneWhileItDrawsIDs(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	p, url := d.through(t)
+	g := grouped(t, url, 1)
+	var held <-chan struct{}
+	var sendAnswer func()
+	armed := make(chan struct{})
+	draws := g.inPayments(func(ctx context.Context, tx payment.Tx) (string, error) {
+		_, err := tx.Balances.Lock(ctx, payment.BalanceQuery{CustomerID: "ann", Currency: "RUB", Kind: payment.EntryCredit})
+		if err != nil {
+			return "", err
+		}
+		held, sendAnswer = p.holdNextAnswer()
+		close(armed)
+		_, err = tx.IDs.NextID(ctx, core.ProductIDs)
+		return "", err
+	})
+	release := g.gather(t)
+	defer release()
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	gone, stays := g.queue(t, ctx, draws), g.queue(t, t.Context(), credit("bob", "1.00"))
+	release()
+	<-armed
+	defer sendAnswer()
+	<-held
+
+	hangUp()
+	sendAnswer()
+
+	expect(t, []answer{receive(t, stays)}, done)
+	receive(t, gone)
+	if sizes, splits := g.groups(); len(sizes) != 1 || splits != 0 {
+		t.Errorf("groups of %v, %d splits; want one group", sizes, splits)
 	}
 }

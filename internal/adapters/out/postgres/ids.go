@@ -25,11 +25,15 @@ type idBlock struct{ next, end int64 }
 // NextID returns an id. About every hundredth call draws a new block. It uses the
 // transaction's own connection: to wait for a second one while holding the first could
 // exhaust the pool. Transactions that find no id at the same time draw a block each, and
-// the surplus serves later ones.
+// the surplus serves later ones. A member of a group uses the context of the group: if its
+// own ended during the query, that would close the connection of all.
 func (t *tx) NextID(ctx context.Context, of core.Sequence) (int64, error) {
 	pool := &t.db.ids[of]
 	if id, ok := pool.take(); ok {
 		return id, nil
+	}
+	if t.group != nil {
+		ctx = t.group.ctx
 	}
 	first, err := draw(ctx, dbsqlc.New(t.conn), of)
 	if err != nil {
