@@ -45,6 +45,48 @@ var groupMutants = []mutant{
 		store, "TestGroup_SurvivesACommandThatIsGoneWhileItDrawsIDs",
 	},
 	{
+		"a group writes events in the order of its commands",
+		"internal/adapters/out/postgres/outbox.go",
+		`for _, e := range events {`, "for i := range events {\n\t\te := events[len(events)-1-i]",
+		store, "TestGroup_WritesEventsInTheOrderOfItsCommands",
+	},
+	{
+		"a replay in a group waits for the standby",
+		"internal/adapters/out/postgres/group.go",
+		`if !g.synchronous {`, `if true {`,
+		store, "TestGroup_ReplaysWaitForTheStandby",
+	},
+	{
+		"a group of replays waits for the standby",
+		"internal/adapters/out/postgres/group_write.go",
+		`return g.tx.endReplay(ctx, g.synchronous)`, `return errNobodyWrote`,
+		store, "TestGroup_ReplaysWaitForTheStandby",
+	},
+	{
+		"a replay in a storm waits for the standby",
+		"internal/adapters/out/postgres/group.go",
+		`if row.Expired || row.Synchronous {`, `if row.Expired {`,
+		store, "TestGroup_ReplaysWaitForTheStandby",
+	},
+	{
+		"a storm replays no expired record",
+		"internal/adapters/out/postgres/group.go",
+		`if row.Expired || row.Synchronous {`, `if row.Synchronous {`,
+		store, "TestGroup_ReplaysNoExpiredRecordInAStorm",
+	},
+	{
+		"who gets no place at once gives the share back",
+		"internal/adapters/out/postgres/share.go",
+		"\t\tp.share.Release(1)\n\t}\n\tk.shares.done(scope)", "\t}\n\tk.shares.done(scope)",
+		store, "TestPlace_LeavesNothingBehindWhenThereIsNone",
+	},
+	{
+		"who gets no place gives the share back",
+		"internal/adapters/out/postgres/share.go",
+		"\t\tp.share.Release(1)\n\t\tk.shares.done(scope)", "\t\tk.shares.done(scope)",
+		store, "TestPlace_LeavesNothingBehindWhenThereIsNone",
+	},
+	{
 		"a group sells only stock that it has locked",
 		"internal/adapters/out/postgres/group_state.go",
 		`return &p, found && !g.Covers(p.Owners())`, `return &p, found`,

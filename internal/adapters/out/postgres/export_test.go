@@ -40,3 +40,6 @@ func ExecuteIn(ctx context.Context, sql string) error {
 	_, err := ctx.Value(txKey{}).(*tx).conn.Exec(ctx, sql)
 	return err
 }
+
+// ExpectReplays makes the groups that follow look their keys up first, as in a storm of retries.
+func (k *Keys) ExpectReplays() { k.replays.average.Store(all) }

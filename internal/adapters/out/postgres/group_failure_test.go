@@ -258,8 +258,7 @@ func TestGroup_KeysThatAreTaken(t *testing.T) {
 	<-begun
 	stored, expired := credit("ann", "1.00"), credit("bob", "1.00")
 	elsewhere.alone(t, stored)
-	d.execute(t, `INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
-		VALUES ('`+string(expired.claim.Scope)+`', '`+expired.claim.Key+`', '1', 'creditBalance', 200, '', '', 'old', now() - interval '2 hours', now() - interval '1 hour')`)
+	d.storeExpired(t, expired.claim.ID)
 	waits := held
 	waits.run = credit("joe", "1.00").run
 

@@ -218,3 +218,23 @@ func TestGroup_OperationUnderTwoScopesTakesEffectOnce(t *testing.T) {
 		d.expectCount(t, query, want)
 	}
 }
+
+// The events of a group are in the order of its commands. Consumers see those of a balance in
+// the order of its changes.
+func TestGroup_WritesEventsInTheOrderOfItsCommands(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	expect(t, g.together(t, credit("ann", "5.00"), credit("bob", "1.00"), charge("ann", "3.00"), credit("ann", "1.00")),
+		done, done, done, done)
+	var found []string
+	for _, e := range d.events(t) {
+		found = append(found, string(e.Type)+" "+e.Aggregate)
+	}
+	want := []string{
+		"balance.credit balance/ann/RUB", "balance.credit balance/bob/RUB", "balance.charge balance/ann/RUB", "balance.credit balance/ann/RUB",
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
