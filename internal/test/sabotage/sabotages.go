@@ -71,6 +71,14 @@ var sabotages = []sabotage{
 		},
 	},
 	{
+		name: "no row lock in a group", fault: "none", strikes: 5,
+		edits: []overlay.Edit{
+			overlay.Grouped("."),
+			{File: productSQL, Before: "as_seller\n))\nORDER BY sku\nFOR UPDATE", After: "as_seller\n))\nORDER BY sku"},
+			{File: productSQL, Before: `CASE WHEN p.version = w.read_version AND p.reserved = w.read_reserved THEN w.version ELSE 0 END`, After: `w.version`},
+		},
+	},
+	{
 		// Two records of one key would not be stored: the primary key is behind the lock.
 		name: "look-up before the lock", fault: "two-replicas-one-key", strikes: 10,
 		edits: []overlay.Edit{
