@@ -43,7 +43,8 @@ type Store interface {
 	Release(ctx context.Context, holder string) error
 	// Unpublished returns the first events that are not marked as published, at most
 	// limit. It returns the events of one aggregate in the order in which they were
-	// written, and without a gap.
+	// written, and without a gap. It returns none that a failover could still take back, as
+	// far as the replication of the database promises.
 	Unpublished(ctx context.Context, limit int) ([]Event, error)
 	// MarkPublished marks events that the broker has acknowledged.
 	MarkPublished(ctx context.Context, ids []uuid.UUID) error
@@ -118,10 +119,12 @@ func (r *Relay) Run(ctx context.Context) {
 // while its own lease lasts. A panic is a failure as any other.
 func (r *Relay) relayBatch(ctx context.Context) (n int, err error) {
 	defer panics.Catch(&err)
-	if held, err := r.lease(ctx); err != nil || !held {
+	bounded, stop := context.WithTimeout(ctx, r.LeaseTTL) // a standby can be away for long
+	defer stop()
+	if held, err := r.lease(bounded); err != nil || !held {
 		return 0, err
 	}
-	events, err := r.Store.Unpublished(ctx, batchSize)
+	events, err := r.Store.Unpublished(bounded, batchSize)
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}

@@ -50,8 +50,9 @@ func (t *transactions) StandbyAsked(outcome string) { t.standby.WithLabelValues(
 
 // Pool is the state of a pool of connections to the database.
 type Pool struct {
-	// Idle, Used and Opening are its connections now, and Max the most that it may have.
-	Idle, Used, Opening, Max int32
+	// Idle, Used and Opening are its connections now, and Max the most that it may have. Used
+	// includes InDoubt, those whose COMMIT was given up before its answer arrived.
+	Idle, Used, Opening, InDoubt, Max int32
 	// Acquires counts the connections that were taken. Waits counts those for which there
 	// was no idle one, and Waited is the time that these took.
 	Acquires, Waits int64
@@ -84,7 +85,8 @@ func (poolCollector) Describe(ch chan<- *prometheus.Desc) {
 func (read poolCollector) Collect(ch chan<- prometheus.Metric) {
 	pool := read()
 	ch <- gauge(poolConnections, float64(pool.Idle), "idle")
-	ch <- gauge(poolConnections, float64(pool.Used), "used")
+	ch <- gauge(poolConnections, float64(pool.Used-pool.InDoubt), "used")
+	ch <- gauge(poolConnections, float64(pool.InDoubt), "in_doubt")
 	ch <- gauge(poolConnections, float64(pool.Opening), "opening")
 	ch <- gauge(poolMax, float64(pool.Max))
 	ch <- counter(poolAcquires, float64(pool.Acquires))

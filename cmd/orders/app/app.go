@@ -103,6 +103,9 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	if err = checkSchema(state); err != nil {
 		return err
 	}
+	if err = a.readyDB.CheckDurability(ctx); err != nil {
+		return err
+	}
 	a.schema = state.SchemaVersion
 	if err = a.readyDB.RenewIncarnation(ctx); err != nil {
 		return err

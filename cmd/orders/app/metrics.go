@@ -15,22 +15,23 @@ func (a *App) measure() {
 	a.metrics.Database(a.readMetrics)
 	a.metrics.Issuer(a.tokens.Keys)
 	a.metrics.Ready(func() bool { return a.ready(context.Background()) == nil })
-	a.metrics.Pool("requests", readPool(a.db.Pool()))
-	a.metrics.Pool("jobs", readPool(a.jobDB.Pool()))
-	a.metrics.Pool("readiness", readPool(a.readyDB.Pool()))
+	a.metrics.Pool("requests", readPool(a.db.Pool(), a.db.CommitsInDoubt))
+	a.metrics.Pool("jobs", readPool(a.jobDB.Pool(), a.jobDB.CommitsInDoubt))
+	a.metrics.Pool("readiness", readPool(a.readyDB.Pool(), a.readyDB.CommitsInDoubt))
 	if standby := a.db.StandbyPool(); standby != nil {
-		a.metrics.Pool("standby", readPool(standby))
+		a.metrics.Pool("standby", readPool(standby, func() int { return 0 }))
 	}
 	for _, kind := range jobs.Kinds {
 		a.metrics.Job(kind)
 	}
 }
 
-func readPool(pool *pgxpool.Pool) func() telemetry.Pool {
+func readPool(pool *pgxpool.Pool, inDoubt func() int) func() telemetry.Pool {
 	return func() telemetry.Pool {
 		s := pool.Stat()
 		return telemetry.Pool{
 			Idle: s.IdleConns(), Used: s.AcquiredConns(), Opening: s.ConstructingConns(), Max: s.MaxConns(),
+			InDoubt:  int32(inDoubt()),
 			Acquires: s.AcquireCount(), Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
 		}
 	}

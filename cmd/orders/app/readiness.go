@@ -75,6 +75,9 @@ func (a *App) checkReadiness(ctx context.Context) error {
 	if err := privileges.Err(a.granted); err != nil {
 		return err
 	}
+	if err := a.readyDB.CheckDurability(ctx); err != nil {
+		return err
+	}
 	return a.tokens.Ready(ctx)
 }
 

@@ -5,7 +5,7 @@ package main
 var transactionMutants = []mutant{
 	{
 		"a lost answer to COMMIT is unknown",
-		"internal/adapters/out/postgres/tx.go",
+		"internal/adapters/out/postgres/commit.go",
 		`return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err))`, `return unavailable(err)`,
 		store, "TestCommit_IsUnknownWhenItsAnswerIsLost",
 	},
@@ -53,15 +53,46 @@ var transactionMutants = []mutant{
 	},
 	{
 		"a COMMIT that rolled back is a failure",
-		"internal/adapters/out/postgres/tx.go",
-		`case err == nil && tag.String() == "COMMIT":`, `case err == nil && tag.String() != "":`,
+		"internal/adapters/out/postgres/commit.go",
+		`case tag.String() != "COMMIT":`, `case tag.String() == "":`,
 		store, "TestCommit_ThatRollsBackIsAFailure",
 	},
 	{
 		"a COMMIT that the standby has not confirmed is unknown",
-		"internal/adapters/out/postgres/tx.go",
-		`err = replicated(t.conn.Conn().PgConn())`, `_ = replicated`,
+		"internal/adapters/out/postgres/commit.go",
+		`err = replicated(conn.PgConn())`, `_ = replicated`,
 		"./internal/test/e2e/failover", "TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled",
+	},
+	{
+		"a COMMIT is not cancelled when its time is over",
+		"internal/adapters/out/postgres/commit.go",
+		`t.sendWrites(context.WithoutCancel(ctx), conn)`, `t.sendWrites(ctx, conn)`,
+		"./internal/test/e2e/failover", "TestBalance_ShowsNothingThatAFailoverLoses",
+	},
+	{
+		"a COMMIT is not cancelled when its connection breaks",
+		"internal/adapters/out/postgres/commit.go",
+		`if underWay.Load() {`, `if false {`,
+		"./internal/test/e2e/failover", "TestCommit_IsNotCancelledWhenItsConnectionBreaks",
+	},
+	{
+		"too many COMMITs in doubt refuse commands",
+		"internal/adapters/out/postgres/commit.go",
+		`atomic.LoadInt64(&d.count) >= d.limit`, `false`,
+		"./internal/test/e2e/failover", "TestCommands_AreRefusedAtOnceWhileManyCommitsAreInDoubt",
+	},
+	{
+		"the relay waits for the standby",
+		"internal/adapters/out/postgres/outbox.go",
+		`rows[0].Synchronous:`, `rows[0].Synchronous && false:`,
+		"./internal/test/e2e/failover", "TestRelay_PublishesNothingThatAFailoverLoses",
+	},
+	{
+		"a session decides about durability itself",
+		"internal/adapters/out/postgres/db.go",
+		`	params[commitLevel] = levelToSet(params[commitLevel])
+`, ``,
+		store, "TestWrites_AreDurableWhateverTheDatabaseSets",
 	},
 	{
 		"a transaction that failed is rolled back",

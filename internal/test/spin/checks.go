@@ -36,5 +36,6 @@ var checks = []check{
 	{model: "outbox", what: "two faults", sound: true, covers: true},
 	{model: "outbox", what: "every event is processed", macros: []string{"FAULTS=1"}, sound: true, liveness: true},
 	{model: "outbox", what: "marked before it is published", macros: []string{"MARK_BEFORE_PUBLISH"}, liveness: true},
+	{model: "outbox", what: "published without the standby", macros: []string{"PUBLISH_BEFORE_STANDBY"}},
 	{model: "outbox", what: "no inbox", macros: []string{"NO_INBOX"}},
 }

@@ -255,7 +255,7 @@ command: /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: rec, e
         fi
     }
 
-commit: /* -> internal/adapters/out/postgres/tx.go: tx.commit: batch.Queue("commit") */
+commit: /* -> internal/adapters/out/postgres/commit.go: tx.sendCommit: batch.Queue("commit") */
     atomic {
         if
         :: on != server -> forget(at[me]); goto end /* unknown */
@@ -298,7 +298,7 @@ commit: /* -> internal/adapters/out/postgres/tx.go: tx.commit: batch.Queue("comm
         storedIn = life;
         holder = NONE;
         if
-        :: true -> forget(at[me]); goto end /* the answer is lost: unknown */ /* -> internal/adapters/out/postgres/tx.go: tx.commit: return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err)) */
+        :: true -> forget(at[me]); goto end /* the answer is lost: unknown */ /* -> internal/adapters/out/postgres/commit.go: tx.sendWrites: return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err)) */
         :: true
         fi
     }

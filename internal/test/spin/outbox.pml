@@ -2,18 +2,26 @@
  *
  * Two events of one aggregate are written, each in the transaction of its change. Two
  * relays publish them: a lease lets one work at a time, and a relay that stalls goes on
- * after its lease has ended. A relay may die at every step. The broker drops duplicates
- * for a while, and delivers until it gets an acknowledgement. A comment with an arrow names
+ * after its lease has ended. A relay may die at every step. An event can be visible before the
+ * standby has it, because somebody cancels the wait of its COMMIT, and the standby is promoted
+ * once: the event is gone then, and a retry of its command writes another. The broker drops
+ * duplicates for a while, and delivers until it gets an acknowledgement. A comment with an arrow names
  * the code that a step is modelled on; docs/model.md lists them. */
 
 #ifndef FAULTS
 #define FAULTS 2 /* deaths, lost acknowledgements, repeated deliveries */
 #endif
 
+#ifndef FAILOVERS
+#define FAILOVERS 1
+#endif
+
 #define EVENTS 2
 #define NOBODY 255
 
-byte written;             /* how many events have been written */
+byte written;             /* how many events are visible */
+byte replicated;          /* how many of them the standby has */
+byte failovers;
 bool published[EVENTS];   /* they are marked in the outbox */
 byte lease = NOBODY;
 bool remembered[EVENTS];  /* the broker drops a duplicate */
@@ -26,21 +34,32 @@ byte faults;
 #define fault (faults < FAULTS) -> faults++
 
 active [2] proctype Relay() {
-    byte e;
+    byte e, server;
     bool batch[EVENTS], acked[EVENTS];
 
-end_lease: /* -> internal/outbox/relay.go: Relay.relayBatch: if held, err := r.lease(ctx); err != nil || !held { */
+end_lease: /* -> internal/outbox/relay.go: Relay.relayBatch: if held, err := r.lease(bounded); err != nil || !held { */
     atomic {
         lease == NOBODY || lease == _pid -> lease = _pid
     }
 
-end_read: /* -> internal/outbox/relay.go: Relay.relayBatch: events, err := r.Store.Unpublished(ctx, batchSize) */
+end_read: /* -> internal/outbox/relay.go: Relay.relayBatch: events, err := r.Store.Unpublished(bounded, batchSize) */
     atomic {
         (written > 0 && !published[0]) || (written > 1 && !published[1]) ->
         batch[0] = written > 0 && !published[0];
         batch[1] = written > 1 && !published[1];
-        e = (batch[0] -> 0 : 1)
+        e = (batch[0] -> 0 : 1);
+        server = failovers
     }
+
+#ifndef PUBLISH_BEFORE_STANDBY
+end_await: /* -> internal/adapters/out/postgres/outbox.go: Outbox.Unpublished: return t.writes().AwaitReplication(ctx) */
+    atomic {
+        if
+        :: server == failovers && (batch[1] -> replicated > 1 : replicated > 0)
+        :: server != failovers -> goto stop /* the connection broke */
+        fi
+    }
+#endif
 
 #ifdef MARK_BEFORE_PUBLISH
     atomic { published[0] = published[0] || batch[0]; published[1] = published[1] || batch[1] }
@@ -88,6 +107,7 @@ stop: /* -> internal/outbox/relay.go: Relay.release: _ = r.Store.Release(ctx, r.
         acked[0] = false;
         acked[1] = false;
         e = 0;
+        server = 0;
         goto end_lease
     }
 }
@@ -143,6 +163,22 @@ active proctype World() {
 end:
     do
     :: atomic { written < EVENTS -> written++ } /* -> internal/adapters/out/postgres/outbox.go: outboxWriter.Add: return s.t.write(ctx, addedEvent{ */
+    :: atomic { replicated < written -> replicated++ }
+    :: atomic {
+        failovers < FAILOVERS -> failovers++;
+        assert(replicated > 0 || !sent[0]); /* nothing is published that a failover takes back */
+        assert(replicated > 1 || !sent[1]);
+        written = replicated;
+        lease = NOBODY;
+        if
+        :: published[0] -> published[0] = false /* the standby lacks the mark */
+        :: true
+        fi;
+        if
+        :: published[1] -> published[1] = false
+        :: true
+        fi
+    }
     :: atomic { lease != NOBODY && fault -> lease = NOBODY } /* the lease ends while its holder stalls */
     :: atomic { remembered[0] -> remembered[0] = false }
     :: atomic { remembered[1] -> remembered[1] = false }

@@ -60,7 +60,10 @@ type DB struct {
 	// transaction holds for long; see untilLocked.
 	writers, alone, retrying *semaphore.Weighted
 	// share is how many of these one principal may have.
-	share int
+	share  int
+	doubts doubts
+	// askedLevel is the level of synchronous_commit in the URL.
+	askedLevel string
 	// begin holds the statements that begin a transaction.
 	begin []statement
 	// observe is never nil.
@@ -88,6 +91,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Pooled {
 		configure = configurePooled
 	}
+	asked := pc.ConnConfig.RuntimeParams[commitLevel]
 	begin := configure(pc.ConnConfig)
 	recent := newRecentRecords(cfg.RecentBytes)
 	watch(pc, recent)
@@ -106,7 +110,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db := &DB{
 		pool: pool, servers: servers, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
 		retrying: semaphore.NewWeighted(max(1, alone/2)),
-		share:    maxShare(alone), begin: begin, observe: cfg.ObserveTransactions,
+		share:    maxShare(alone), begin: begin, observe: cfg.ObserveTransactions, askedLevel: asked,
+		doubts: newDoubts(writers),
 	}
 	if db.observe == nil {
 		db.observe = ignored{}
@@ -145,6 +150,7 @@ func configureSession(conn *pgx.ConnConfig) (begin []statement) {
 	setDefault(params, "application_name", "orders")
 	setDefault(params, "timezone", "UTC")
 	params["default_transaction_isolation"] = "read committed" // what the locks are made for
+	params[commitLevel] = levelToSet(params[commitLevel])
 	return []statement{{sql: "begin"}}
 }
 
@@ -153,11 +159,14 @@ func configureSession(conn *pgx.ConnConfig) (begin []statement) {
 // connection, so that statements are planned each time and planOnce has no use.
 func configurePooled(conn *pgx.ConnConfig) (begin []statement) {
 	conn.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	level := levelToSet(conn.RuntimeParams[commitLevel])
+	delete(conn.RuntimeParams, commitLevel)
 	setDefault(conn.RuntimeParams, "application_name", "orders")
 	setDefault(conn.RuntimeParams, "timezone", "UTC")
 	return []statement{
 		{sql: "begin isolation level read committed"},
 		{sql: "set local idle_in_transaction_session_timeout = '" + idleInTransaction + "'"},
+		{sql: "set local " + commitLevel + " = '" + level + "'"},
 	}
 }
 
@@ -201,8 +210,10 @@ func setDefault(params map[string]string, name, value string) {
 	}
 }
 
-// Close waits for the connections in use and closes the pool.
+// Close waits for the connections in use and closes the pool. It does not wait for COMMITs in
+// doubt: their server goes on to wait for its standby, as after the death of this process.
 func (db *DB) Close() {
+	db.doubts.close()
 	if db.standby != nil {
 		db.standby.close()
 	}

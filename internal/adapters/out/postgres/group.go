@@ -165,13 +165,17 @@ func separable(err error) bool {
 func (k *Keys) runGroup(ctx context.Context, g *group) error {
 	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()
-	if err := k.db.writers.Acquire(ctx, 1); err != nil {
-		return unavailable(fmt.Errorf("wait for other groups: %w", err))
+	place, err := k.db.enterWriters(ctx)
+	if err != nil {
+		return err
 	}
-	defer k.db.writers.Release(1)
-	run := func(ctx context.Context, t *tx) error { return k.run(ctx, t, g) }
+	defer place.leave()
+	run := func(ctx context.Context, t *tx) error {
+		t.place = place
+		return k.run(ctx, t, g)
+	}
 	runs := 1
-	err := k.db.transactOnce(ctx, k.db.pool.Acquire, run)
+	err = k.db.transactOnce(ctx, k.db.pool.Acquire, run)
 	if errors.Is(err, errDeadConnection) {
 		runs++
 		k.db.observe.TransactionRestarted(deadConnection)
@@ -183,7 +187,7 @@ func (k *Keys) runGroup(ctx context.Context, g *group) error {
 
 // run is what a group does in its transaction.
 func (k *Keys) run(ctx context.Context, t *tx, g *group) error {
-	t.writer, g.ctx, g.tx = true, ctx, t
+	g.ctx, g.tx = ctx, t
 	if err := k.claimKeys(ctx, g); err != nil {
 		return err
 	}
@@ -221,7 +225,7 @@ func (k *Keys) claimKeys(ctx context.Context, g *group) error {
 		return err
 	}
 	k.recent.verify(begun.ServerStarted, g.sent)
-	g.tx.now, g.synchronous = begun.Now.UTC(), begun.Synchronous
+	g.tx.now, g.tx.server, g.synchronous = begun.Now.UTC(), begun.ServerStarted, begun.Synchronous
 	found := make(map[idempotency.ID]*dbsqlc.FindRecordsRow, len(stored))
 	for i, row := range stored {
 		found[idempotency.ID{Scope: idempotency.Scope(row.Scope), Key: row.Key}] = &stored[i]

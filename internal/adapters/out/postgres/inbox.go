@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 )
@@ -37,9 +36,10 @@ func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, e
 // DeleteOldMessages deletes up to limit records of messages that are so old that nobody
 // sends them any more, and returns their number.
 func (db *DB) DeleteOldMessages(ctx context.Context, limit int) (int, error) {
-	n, err := dbsqlc.New(db.pool).DeleteOldMessages(ctx, int32(limit))
-	if err != nil {
-		return 0, unavailable(fmt.Errorf("delete old messages: %w", err))
-	}
-	return int(n), nil
+	var n int64
+	err := db.writeOnce(ctx, func(q *dbsqlc.Queries) (err error) {
+		n, err = q.DeleteOldMessages(ctx, int32(limit))
+		return err
+	})
+	return int(n), failed("delete old messages", err)
 }

@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 )
@@ -19,8 +16,8 @@ import (
 //
 // A read-only database writes no events, and keeps its name.
 func (db *DB) RenewIncarnation(ctx context.Context) error {
-	err := dbsqlc.New(db.pool).RenewIncarnation(ctx)
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == readOnlyTransaction {
+	err := db.writeOnce(ctx, func(q *dbsqlc.Queries) error { return q.RenewIncarnation(ctx) })
+	if stateOf(err) == readOnlyTransaction {
 		return nil
 	}
 	return failed("renew the incarnation of the database", err)

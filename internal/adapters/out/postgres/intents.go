@@ -101,7 +101,15 @@ func (db *DB) restoreJobs(ctx context.Context, kind string, undecided []core.Pos
 	for i, u := range undecided {
 		ids[i] = u.ID
 	}
-	rows, _ := db.pool.Query(ctx, insertJobs, kind, ids, "") // CollectRows returns the error
-	restored, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	var restored []int64
+	err := db.transactUnrepeated(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.loadFirst(ctx); err != nil {
+			return err
+		}
+		rows, _ := t.conn.Query(ctx, insertJobs, kind, ids, "") // CollectRows returns the error
+		var err error
+		restored, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
 	return Restored{Last: undecided[len(undecided)-1], Found: len(undecided), IDs: restored}, failed("restore jobs", err)
 }

@@ -71,6 +71,9 @@ func (k *Keys) Execute(
 	if replayed {
 		return rec, true, nil
 	}
+	if k.db.doubts.many() {
+		return k.lookup(ctx, c.ID, errInDoubt) // duplicates are still answered
+	}
 	if !k.inFlight.enter(c.ID) {
 		return idempotency.Record{}, false, idempotency.ErrInProgress
 	}
@@ -182,7 +185,7 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsq
 			return err
 		},
 		findRecord(ctx, id, &stored))
-	t.now = locked.Now.UTC()
+	t.now, t.server = locked.Now.UTC(), locked.ServerStarted
 	if hadKey && stateOf(err) == lockNotAvailable {
 		err = idempotency.ErrInProgress
 	}
@@ -278,15 +281,15 @@ func notNull(body []byte) []byte {
 // know of what the promoted standby has committed since.
 func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
 	working := k.inFlight.has(id)
-	rec, found, err = k.lookup(ctx, id)
+	rec, found, err = k.lookup(ctx, id, nil)
 	if err == nil && !found && working {
 		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", idempotency.ErrInProgress)
 	}
 	return rec, found, err
 }
 
-// lookup is [Keys.Lookup] without regard to this process.
-func (k *Keys) lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
+// lookup is [Keys.Lookup] without regard to this process. Without a record, it returns absent.
+func (k *Keys) lookup(ctx context.Context, id idempotency.ID, absent error) (rec idempotency.Record, found bool, err error) {
 	err = k.db.look(ctx, func(ctx context.Context, t *tx) error {
 		var key dbsqlc.LookAtKeyRow
 		var stored *dbsqlc.FindRecordRow
@@ -302,11 +305,14 @@ func (k *Keys) lookup(ctx context.Context, id idempotency.ID) (rec idempotency.R
 		if err != nil {
 			return err
 		}
+		t.server = key.ServerStarted
 		found = stored != nil && !stored.Expired
-		if !found && key.Held {
+		switch {
+		case !found && key.Held:
 			return idempotency.ErrInProgress
-		}
-		if found {
+		case !found && absent != nil:
+			return absent
+		case found:
 			rec = recordOf(stored.IdempotencyRecord)
 		}
 		return t.endReplay(ctx, key.Synchronous)
@@ -320,11 +326,12 @@ func (k *Keys) lookup(ctx context.Context, id idempotency.ID) (rec idempotency.R
 // DeleteExpired deletes up to limit expired records, the oldest first, and returns how
 // many it deleted. It skips rows that another transaction has locked.
 func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
-	n, err := dbsqlc.New(k.db.pool).DeleteExpiredRecords(ctx, int32(limit))
-	if err != nil {
-		return 0, unavailable(fmt.Errorf("delete expired idempotency records: %w", err))
-	}
-	return int(n), nil
+	var n int64
+	err := k.db.writeOnce(ctx, func(q *dbsqlc.Queries) (err error) {
+		n, err = q.DeleteExpiredRecords(ctx, int32(limit))
+		return err
+	})
+	return int(n), failed("delete expired idempotency records", err)
 }
 
 // lockID returns the advisory lock of a key. If two keys share one by chance, one waits

@@ -58,8 +58,8 @@ func eventsParams(events []addedEvent) dbsqlc.InsertEventsParams {
 // sourcePrefix and the name of an incarnation make the source of an event.
 const sourcePrefix = "/orders/"
 
-// Outbox reads the events that transactions have written (R-DIST-OBX). Every method is
-// one statement that commits by itself, so no transaction is open while the relay waits
+// Outbox reads the events that transactions have written (R-DIST-OBX). Every method commits
+// by itself, so no transaction is open while the relay waits
 // for the broker.
 type Outbox struct{ db *DB }
 
@@ -69,13 +69,18 @@ func (db *DB) Outbox() *Outbox { return &Outbox{db} }
 // Lease acquires or extends the right to relay and reports whether the holder has it.
 // Nobody else can acquire it before it expires, by the clock of the database.
 func (o *Outbox) Lease(ctx context.Context, holder string, d time.Duration) (bool, error) {
-	n, err := o.queries().TakeLease(ctx, dbsqlc.TakeLeaseParams{Holder: holder, Seconds: d.Seconds()})
+	var n int64
+	err := o.db.writeOnce(ctx, func(q *dbsqlc.Queries) (err error) {
+		n, err = q.TakeLease(ctx, dbsqlc.TakeLeaseParams{Holder: holder, Seconds: d.Seconds()})
+		return err
+	})
 	return n == 1, failed("take the relay's lease", err)
 }
 
 // Release ends the lease, so that another replica can take over at once.
 func (o *Outbox) Release(ctx context.Context, holder string) error {
-	return failed("release the relay's lease", o.queries().ReleaseLease(ctx, holder))
+	err := o.db.writeOnce(ctx, func(q *dbsqlc.Queries) error { return q.ReleaseLease(ctx, holder) })
+	return failed("release the relay's lease", err)
 }
 
 // Unpublished returns the first unpublished events.
@@ -84,8 +89,25 @@ func (o *Outbox) Release(ctx context.Context, holder string) error {
 // writes an event holds the lock of its aggregate until COMMIT, so events of the same
 // aggregate with lower numbers have been committed before. Across aggregates, a lower
 // number can still appear later.
+//
+// Where the database replicates synchronously, it returns only what the standby has. An event
+// can be visible before: whoever cancels the wait of its COMMIT, or restarts the server, makes
+// it so. A failover would take it back, and the stream would keep it.
 func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, error) {
-	rows, err := o.queries().UnpublishedEvents(ctx, int32(limit))
+	var rows []dbsqlc.UnpublishedEventsRow
+	err := withoutDoubt(o.db.look(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.loadFirst(ctx, func(q *dbsqlc.Queries) (err error) {
+			rows, err = q.UnpublishedEvents(ctx, int32(limit))
+			return err
+		})
+		switch {
+		case err == nil && len(rows) == 0:
+			return errNothingToCommit
+		case err == nil && rows[0].Synchronous:
+			return t.writes().AwaitReplication(ctx)
+		}
+		return err
+	}))
 	if err != nil {
 		return nil, failed("read the outbox", err)
 	}
@@ -103,14 +125,19 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 
 // MarkPublished records that the broker has accepted the events.
 func (o *Outbox) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
-	return failed("mark events as published", o.queries().MarkPublished(ctx, ids))
+	err := o.db.writeOnce(ctx, func(q *dbsqlc.Queries) error { return q.MarkPublished(ctx, ids) })
+	return failed("mark events as published", err)
 }
 
 // DeletePublished deletes events that were published longer ago than age, and returns
 // their number. It considers only the oldest events, at most limit of them.
 func (o *Outbox) DeletePublished(ctx context.Context, age time.Duration, limit int) (int, error) {
-	n, err := o.queries().DeletePublishedEvents(ctx, dbsqlc.DeletePublishedEventsParams{
-		MaxEvents: int32(limit), Seconds: age.Seconds(),
+	var n int64
+	err := o.db.writeOnce(ctx, func(q *dbsqlc.Queries) (err error) {
+		n, err = q.DeletePublishedEvents(ctx, dbsqlc.DeletePublishedEventsParams{
+			MaxEvents: int32(limit), Seconds: age.Seconds(),
+		})
+		return err
 	})
 	return int(n), failed("delete published events", err)
 }
@@ -121,14 +148,12 @@ const maxBacklog = 10_000
 // Backlog returns the number of unpublished events, maxBacklog if there are more, and the
 // age of the oldest.
 func (o *Outbox) Backlog(ctx context.Context) (events int64, oldest time.Duration, err error) {
-	row, err := o.queries().OutboxBacklog(ctx, maxBacklog)
+	row, err := dbsqlc.New(o.db.pool).OutboxBacklog(ctx, maxBacklog)
 	if err != nil {
 		return 0, 0, failed("measure the outbox backlog", err)
 	}
 	return row.Events, time.Duration(row.OldestSeconds * float64(time.Second)), nil
 }
-
-func (o *Outbox) queries() *dbsqlc.Queries { return dbsqlc.New(o.db.pool) }
 
 // failed wraps an error with the failed action.
 func failed(what string, err error) error {

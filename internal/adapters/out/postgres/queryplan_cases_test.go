@@ -216,6 +216,7 @@ var singlePlanCases = map[string][]planCase{
 
 	// Ids and the clock.
 	"Now":                   {{args: "'50ms'"}},
+	"Durability":            {{}},
 	"Position":              {{}},
 	"Reached":               {{args: "'0/1', '00000001'", rows: 1}},
 	"DrawOrderID":           {{buffers: 2}},

@@ -28,8 +28,12 @@ func (db *DB) LoadPass(ctx context.Context) (payment.Pass, error) {
 
 // SavePass saves the pass after a step; see [payment.ReconciliationProgress].
 func (db *DB) SavePass(ctx context.Context, pass payment.Pass) (bool, error) {
-	n, err := dbsqlc.New(db.pool).SaveReconciliationPass(ctx, dbsqlc.SaveReconciliationPassParams{
-		NextPosition: pass.Position, Found: int64(pass.Found), Version: pass.Version,
+	var n int64
+	err := db.writeOnce(ctx, func(q *dbsqlc.Queries) (err error) {
+		n, err = q.SaveReconciliationPass(ctx, dbsqlc.SaveReconciliationPassParams{
+			NextPosition: pass.Position, Found: int64(pass.Found), Version: pass.Version,
+		})
+		return err
 	})
 	return n == 1, failed("save the progress of reconciliation", err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,10 @@ const (
 	// help where the database itself is read-only.
 	resetPause = time.Second
 )
+
+// keepAlive finds out within half a minute that the machine at the other end is gone. A
+// COMMIT waits for its answer without a deadline.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // servers opens the connections of a pool to the servers of a URL, of which one is the
 // primary. It implements [pgx.ConnectTracer], to see how each attempt ends.
@@ -61,6 +66,7 @@ func connectTo(cfg *pgxpool.Config, standby bool) *servers {
 	if standby && cfg.ConnConfig.ValidateConnect == nil {
 		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsStandby
 	}
+	cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
 	if hasSeveralServers(&cfg.ConnConfig.Config) {
 		cfg.ConnConfig.ConnectTimeout = connectTimeoutOfSeveral
@@ -111,6 +117,7 @@ func (s *servers) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error 
 	if last != "" && hasSeveralServers(&cfg.Config) {
 		sortServers(ctx, cfg, last, behind)
 	}
+	keepCommits(cfg)
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (k *Keys) alone(ctx context.Context, a attempt) (rec idempotency.Record, re
 func (k *Keys) runAlone(ctx context.Context, a attempt) (idempotency.Record, bool, error) {
 	p, ok := k.placeSoon(ctx, a.claim.Scope)
 	if !ok {
-		rec, found, err := k.lookup(ctx, a.claim.ID)
+		rec, found, err := k.lookup(ctx, a.claim.ID, nil)
 		if a.hadKey && errors.Is(err, idempotency.ErrInProgress) {
 			err = nil // by a duplicate that tries it; this is the first request
 		}

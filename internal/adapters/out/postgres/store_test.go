@@ -53,7 +53,12 @@ func newDatabase(t *testing.T) *database {
 
 func open(t *testing.T, url string) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	return openWith(t, postgres.Config{URL: url})
+}
+
+func openWith(t *testing.T, cfg postgres.Config) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

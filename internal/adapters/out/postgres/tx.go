@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
@@ -44,8 +43,14 @@ type tx struct {
 	now time.Time
 	// queued holds the statements that have not been sent.
 	queued []statement
-	// writer reports that the transaction has a place among the writers.
-	writer bool
+	// server is when the server process was started.
+	server time.Time
+	// place is that among the writers, nil without one.
+	place *writerPlace
+	// wrote reports that a statement has written that was not queued.
+	wrote bool
+	// givenUp reports that COMMIT was not answered in time and may still be.
+	givenUp bool
 	// answered reports that the server has answered a round trip.
 	answered bool
 	// flushed reports that writes were sent before COMMIT, after a savepoint.
@@ -84,7 +89,11 @@ func (db *DB) read(ctx context.Context, fn func(context.Context, *tx) error) err
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, t)
 	}
-	err := db.look(ctx, begin(fn))
+	return withoutDoubt(db.look(ctx, begin(fn)))
+}
+
+// withoutDoubt returns the error of a transaction that its caller can repeat.
+func withoutDoubt(err error) error {
 	if errors.Is(err, core.ErrOutcomeUnknown) {
 		return fmt.Errorf("%w: %s", core.ErrUnavailable, err.Error())
 	}
@@ -105,22 +114,33 @@ func (db *DB) look(ctx context.Context, fn func(context.Context, *tx) error) err
 // accepts writes, it refuses a standby; elsewhere, a standby serves reads.
 func begin(fn func(context.Context, *tx) error) func(context.Context, *tx) error {
 	return func(ctx context.Context, t *tx) error {
-		var begun dbsqlc.NowRow
-		err := t.load(ctx, func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx, t.db.keys.pace.lockTimeout()); return err })
+		standby, err := t.loadFirst(ctx)
 		if err == nil {
-			err = t.refuseStandby(begun.Standby && t.db.servers.primaryOnly)
+			err = t.refuseStandby(standby && t.db.servers.primaryOnly)
 		}
 		if err != nil {
 			return err
 		}
-		t.now = begun.Now.UTC()
 		return fn(ctx, t)
 	}
+}
+
+// loadFirst is the first load of a transaction that claims no key. It also reads the time and
+// which server it is.
+func (t *tx) loadFirst(ctx context.Context, reads ...read) (standby bool, err error) {
+	var begun dbsqlc.NowRow
+	now := func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx, t.db.keys.pace.lockTimeout()); return err }
+	err = t.load(ctx, append([]read{now}, reads...)...)
+	t.now, t.server = begun.Now.UTC(), begun.ServerStarted
+	return begun.Standby, err
 }
 
 // transact runs fn in a new transaction that may write, and commits it. It waits for a
 // place among the writers that belong to no group before it takes a connection.
 func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if db.doubts.many() {
+		return errInDoubt
+	}
 	run := func() error {
 		if err := db.alone.Acquire(ctx, 1); err != nil {
 			return unavailable(fmt.Errorf("wait for other commands: %w", err))
@@ -164,15 +184,38 @@ func (db *DB) untilLocked(ctx context.Context, run func() error) error {
 // group. The places of groups are left to them: transactions that wait for a row can take
 // all others.
 //
-// A COMMIT can take as long as its caller waits: when a synchronous standby is gone, all
-// of them do. The bound of writers leaves connections to those who only read.
+// A COMMIT can take long: when a synchronous standby is gone, all of them do. The bound of
+// writers leaves connections to those who only read.
 func (db *DB) transactAlone(ctx context.Context, fn func(context.Context, *tx) error) error {
-	if err := db.writers.Acquire(ctx, 1); err != nil {
-		return unavailable(fmt.Errorf("wait for other commands: %w", err))
+	place, err := db.enterWriters(ctx)
+	if err != nil {
+		return err
 	}
-	defer db.writers.Release(1)
+	defer place.leave()
 	return db.repeat(ctx, func(ctx context.Context, t *tx) error {
-		t.writer = true
+		t.place = place
+		return fn(ctx, t)
+	})
+}
+
+// writeOnce runs a statement that writes in a transaction, for jobs and the relay. They come
+// again, so it is not repeated.
+func (db *DB) writeOnce(ctx context.Context, write read) error {
+	return db.transactUnrepeated(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.loadFirst(ctx, write)
+		return err
+	})
+}
+
+// transactUnrepeated runs fn, which writes, in a new transaction.
+func (db *DB) transactUnrepeated(ctx context.Context, fn func(context.Context, *tx) error) error {
+	place, err := db.enterWriters(ctx)
+	if err != nil {
+		return err
+	}
+	defer place.leave()
+	return db.transactOnce(ctx, db.pool.Acquire, func(ctx context.Context, t *tx) error {
+		t.place, t.wrote = place, true
 		return fn(ctx, t)
 	})
 }
@@ -309,56 +352,14 @@ func (t *tx) discard() {
 	}
 }
 
-// commit sends the queued writes together with COMMIT.
-//
-// When the server reports that a statement failed, it has rolled back. When its answer
-// does not arrive, or when somebody else answers for it, the outcome is unknown: the
-// server may have committed. It is also unknown when the server has committed and did not
-// wait for its synchronous standby. pgconn.SafeToRetry does not help to tell the cases
-// apart: since pgx 5.9 it is true for a lost answer, too.
-func (t *tx) commit(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return unavailable(err) // COMMIT has not been sent, so the outcome is known
-	}
-	wrote := t.flushed || len(t.queued) > 0
-	if wrote && !t.writer {
-		if !t.db.writers.TryAcquire(1) {
-			return errNoPlace
-		}
-		defer t.db.writers.Release(1)
-	}
-	batch := t.flush(false)
-	batch.Queue("commit")
-	results := t.conn.SendBatch(ctx, batch)
-	err := skipResults(results, batch.Len()-1)
-	var tag pgconn.CommandTag
-	if err == nil {
-		tag, err = results.Exec()
-	}
-	err = closeResults(results, err)
-	if errors.Is(err, context.DeadlineExceeded) {
-		t.db.servers.leave()
-	}
-	if err == nil {
-		err = replicated(t.conn.Conn().PgConn())
-	}
-	switch {
-	case err == nil && tag.String() == "COMMIT":
-		return nil
-	case err == nil:
-		// COMMIT of a failed transaction succeeds with the tag ROLLBACK.
-		return errors.New("the database rolled back instead of committing")
-	case rolledBackByServer(err) || !wrote:
-		return unavailable(err)
-	}
-	return fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, safe(err))
-}
-
 // rollback ends a transaction that did not commit and returns the connection to the
 // pool. If the rollback fails, the pool closes the connection, and the server rolls
 // back.
 func (t *tx) rollback(ctx context.Context) {
 	t.released = true
+	if t.givenUp {
+		return // whoever waits for the answer releases the connection
+	}
 	defer t.conn.Release()
 	if t.conn.Conn().IsClosed() || !t.begun() {
 		return

@@ -103,3 +103,25 @@ func TestService_RunsRequestOnceInTwoProcesses(t *testing.T) {
 		s.WantBalance(t, e2e.Alice, "6.00")
 	}
 }
+
+// PostgreSQL would write the last commits ten seconds later.
+func TestService_LosesNothingWhereTheDatabaseDoesNotWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	binary, env := e2e.BuildOrders(t), e2e.NewEnv(t)
+	server := pgtest.NewCluster(t, map[string]string{"wal_writer_delay": "10s"})
+	env.DatabaseURL = pgtest.NewOn(t, server)
+	env.Connect(t)
+	env.Exec(t, "ALTER ROLE ALL SET synchronous_commit = off")
+	s := env.ServiceOf(env.StartProcess(t, binary))
+
+	s.Credit(t, e2e.Alice, "5.00")
+	server.Kill()
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	env.Connect(t)
+	if n := env.Count(t, "SELECT count(*) FROM ledger_entry"); n != 1 {
+		t.Errorf("%d ledger entries after the crash, want the one that was acknowledged", n)
+	}
+}

@@ -301,14 +301,15 @@ SELECT EXISTS (
            SELECT FROM pg_catalog.pg_locks l
            WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32) | l.objid::bigint = $1::bigint AND l.objsubid = 1
              AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
-       ) AS held,
+       ) AS held, pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby
 `
 
 type LookAtKeyRow struct {
-	Held        bool
-	Synchronous bool
-	Standby     bool
+	Held          bool
+	ServerStarted time.Time
+	Synchronous   bool
+	Standby       bool
 }
 
 // Whether a transaction holds the lock of a key. The lock is read and not tried: a first
@@ -316,7 +317,12 @@ type LookAtKeyRow struct {
 func (q *Queries) LookAtKey(ctx context.Context, id int64) (LookAtKeyRow, error) {
 	row := q.db.QueryRow(ctx, lookAtKey, id)
 	var i LookAtKeyRow
-	err := row.Scan(&i.Held, &i.Synchronous, &i.Standby)
+	err := row.Scan(
+		&i.Held,
+		&i.ServerStarted,
+		&i.Synchronous,
+		&i.Standby,
+	)
 	return i, err
 }
 

@@ -172,7 +172,8 @@ func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, er
 }
 
 const unpublishedEvents = `-- name: UnpublishedEvents :many
-SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent
+SELECT event_id, incarnation, type, aggregate, schema_version, created_at, data, COALESCE(traceparent, '') AS traceparent,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM outbox
 WHERE published_at IS NULL
 ORDER BY id
@@ -188,6 +189,7 @@ type UnpublishedEventsRow struct {
 	CreatedAt     time.Time
 	Data          []byte
 	Traceparent   string
+	Synchronous   bool
 }
 
 func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]UnpublishedEventsRow, error) {
@@ -208,6 +210,7 @@ func (q *Queries) UnpublishedEvents(ctx context.Context, maxEvents int32) ([]Unp
 			&i.CreatedAt,
 			&i.Data,
 			&i.Traceparent,
+			&i.Synchronous,
 		); err != nil {
 			return nil, err
 		}

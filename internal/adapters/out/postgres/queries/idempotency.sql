@@ -17,7 +17,7 @@ SELECT EXISTS (
            SELECT FROM pg_catalog.pg_locks l
            WHERE l.locktype = 'advisory' AND (l.classid::bigint << 32) | l.objid::bigint = @id::bigint AND l.objsubid = 1
              AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
-       ) AS held,
+       ) AS held, pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby;
 
 -- name: FindRecord :many

@@ -1,6 +1,10 @@
 -- name: Now :one
-SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby,
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby,
        set_config('lock_timeout', @lock_timeout, true) AS lock_timeout;
+
+-- name: Durability :one
+-- Which crashes a COMMIT of this transaction survives once it is acknowledged.
+SELECT current_setting('synchronous_commit') AS level, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
 
 -- name: Position :one
 -- How far the primary has written, and on which timeline. Every COMMIT that was answered

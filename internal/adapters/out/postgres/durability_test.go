@@ -1,0 +1,120 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
+	pgbouncertest "example.com/orders/internal/test/pgbouncer"
+)
+
+// refuseForgettable makes the database refuse writes whose COMMIT does not wait for the disk.
+const refuseForgettable = `CREATE FUNCTION refuse_forgettable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('synchronous_commit') <> 'on' THEN
+        RAISE 'a write of % could be forgotten', TG_TABLE_NAME;
+    END IF;
+    RETURN NULL;
+END $$;
+DO $$
+DECLARE name text;
+BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('CREATE TRIGGER forgettable BEFORE INSERT OR UPDATE OR DELETE ON %I EXECUTE FUNCTION refuse_forgettable()', name);
+    END LOOP;
+END $$`
+
+// A setting of the database or of the role decides only for sessions that say nothing.
+func TestWrites_AreDurableWhateverTheDatabaseSets(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, d *database) *postgres.DB{
+		"direct": func(t *testing.T, d *database) *postgres.DB { t.Helper(); return open(t, d.url) },
+		"pooled": func(t *testing.T, d *database) *postgres.DB {
+			t.Helper()
+			return openWith(t, postgres.Config{URL: pgbouncertest.Start(t, d.url, 4), Pooled: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			d.execute(t, refuseForgettable)
+			d.execute(t, "ALTER DATABASE "+d.name(t)+" SET synchronous_commit = off")
+			db := open(t, d)
+			for kind, write := range kindsOfWrites {
+				if err := write(t.Context(), db); err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+			placeOrder(t, useCasesOn(db))
+		})
+	}
+}
+
+// kindsOfWrites has an example for each way in which the store commits.
+var kindsOfWrites = map[string]func(ctx context.Context, db *postgres.DB) error{
+	"a guarded command": func(ctx context.Context, db *postgres.DB) error {
+		claim := idempotency.Claim{ID: idempotency.ID{Scope: "ann", Key: "key"}, Operation: "CreditBalance"}
+		_, _, err := db.Keys().Execute(ctx, claim, func(context.Context) (idempotency.Result, error) {
+			return idempotency.Result{Response: idempotency.Response{Status: 201}, TTL: time.Hour}, nil
+		})
+		return err
+	},
+	"the relay's lease": func(ctx context.Context, db *postgres.DB) error {
+		_, err := db.Outbox().Lease(ctx, "relay", time.Minute)
+		return err
+	},
+	"its end": func(ctx context.Context, db *postgres.DB) error { return db.Outbox().Release(ctx, "relay") },
+	"marks": func(ctx context.Context, db *postgres.DB) error {
+		return db.Outbox().MarkPublished(ctx, []uuid.UUID{{}})
+	},
+	"clean-up of events": func(ctx context.Context, db *postgres.DB) error {
+		_, err := db.Outbox().DeletePublished(ctx, time.Hour, 1)
+		return err
+	},
+	"clean-up of records": func(ctx context.Context, db *postgres.DB) error {
+		_, err := db.Keys().DeleteExpired(ctx, 1)
+		return err
+	},
+	"clean-up of messages": func(ctx context.Context, db *postgres.DB) error {
+		_, err := db.DeleteOldMessages(ctx, 1)
+		return err
+	},
+	"the progress of reconciliation": func(ctx context.Context, db *postgres.DB) error {
+		_, err := db.SavePass(ctx, payment.Pass{})
+		return err
+	},
+	"the name of the database": func(ctx context.Context, db *postgres.DB) error { return db.RenewIncarnation(ctx) },
+}
+
+func TestCheckDurability_RefusesWhatLosesAcknowledgedCommits(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for level, want := range map[string]string{
+		"": "", "on": "", "remote_apply": "", // the server has no synchronous standby:
+		"local": "", "remote_write": "",
+		"off": "synchronous_commit=off in the database URL",
+	} {
+		err := open(t, d.url+"&synchronous_commit="+level).CheckDurability(t.Context())
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("%q: %v; want %q", level, err, want)
+		}
+	}
+}
+
+// name returns the name of the database.
+func (d *database) name(t *testing.T) string {
+	t.Helper()
+	u, err := url.Parse(d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(u.Path, "/")
+}
