@@ -14,6 +14,10 @@ import (
 // may have hung up: then nobody gets outcome_unknown.
 const commitsInFlight = "commits that waited when the primary was killed"
 
+// ordersRead counts the orders that readers of the primary have seen while its standby was
+// gone.
+const ordersRead = "orders read without the standby"
+
 // failoverFaults are faults of a primary with a standby.
 var failoverFaults = []Fault{
 	{
@@ -27,6 +31,11 @@ var failoverFaults = []Fault{
 	{
 		Name: "standby-gone", Number: "F6", Needs: Needs{Database: synchronousStandby},
 		Strike: stopStandby, Proof: []string{"standbys stopped", unknownOutcomes, "reads without the standby"},
+	},
+	{
+		Name: "standby-gone-failover", Number: "F19", Needs: Needs{Database: synchronousStandby},
+		Strike: promoteStandbyThatWasGone,
+		Proof:  []string{"standbys stopped", "failovers", unknownOutcomes, ordersRead, "events that the standby lacked"},
 	},
 }
 

@@ -20,6 +20,8 @@ const (
 	difference   = "internal/core/payment/difference.go"
 	charge       = "internal/adapters/out/stripe/charge.go"
 	relay        = "internal/outbox/relay.go"
+	outbox       = "internal/adapters/out/postgres/outbox.go"
+	commit       = "internal/adapters/out/postgres/commit.go"
 	jobs         = "internal/adapters/in/jobs/settle.go"
 	firstRecord  = "migrations/0001_idempotency.up.sql"
 	firstPayment = "migrations/0003_payments.up.sql"
@@ -114,6 +116,17 @@ var sabotages = []sabotage{
 	marked := r.mark(ctx, ids)
 	_, err = r.Publisher.Publish(leased, events)
 	return len(events), errors.Join(err, marked)`}},
+	},
+	{
+		name: "relay waits for no standby", fault: "standby-gone-failover",
+		edits: []overlay.Edit{{File: outbox, Before: `case err == nil && rows[0].Synchronous:`, After: `case err == nil && rows[0].Synchronous && false:`}},
+	},
+	{
+		name: "commit cancelled", fault: "standby-gone-failover",
+		edits: []overlay.Edit{
+			{File: commit, Before: `t.sendWrites(context.WithoutCancel(ctx), conn)`, After: `t.sendWrites(ctx, conn)`},
+			{File: commit, Before: `if underWay.Load() {`, After: `if false {`},
+		},
 	},
 	{
 		name: "asked before by the attempt", fault: "bad-provider",
