@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -37,15 +38,19 @@ type App struct {
 	traces    *telemetry.Traces // nil where nothing is traced
 	readiness *readiness
 	granted   string // the role that migrations grant privileges to
+	adminHost string // of ORDERS_ADMIN_ADDR
 	log       zerolog.Logger
 	draining  atomic.Bool
-	inFlight  atomic.Int64 // requests of the public listener
-	schema    uint         // version of the schema at the start
+	inFlight  atomic.Int64            // requests of the public listener
+	waiting   atomic.Pointer[waiting] // nil once the process works with its database
+	schema    uint                    // version of the schema then
 }
 
-// New puts the service together. It fails if the schema is older than the binary.
+// New puts the service together. It fails if the schema is older than the binary. If the
+// database cannot be reached, the service has none until [App.Run] has reached it.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
 	a := &App{metrics: telemetry.New(log), granted: cfg.DatabaseRole, log: log}
+	a.adminHost, _, _ = net.SplitHostPort(cfg.AdminAddr)
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
 		a.Close()
@@ -83,45 +88,6 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	return err
 }
 
-func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) {
-	traced := a.traces != nil
-	open := func(maxConns int32) (*postgres.DB, error) {
-		return postgres.Open(ctx, postgres.Config{
-			URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, ObserveTransactions: a.metrics, Traced: traced,
-		})
-	}
-	if a.readyDB, err = open(readyConns); err != nil {
-		return err
-	}
-	if err = a.checkRole(ctx); err != nil {
-		return err
-	}
-	state, err := a.readyDB.State(ctx)
-	if err != nil {
-		return err
-	}
-	if err = checkSchema(state); err != nil {
-		return err
-	}
-	if err = a.readyDB.CheckDurability(ctx); err != nil {
-		return err
-	}
-	a.schema = state.SchemaVersion
-	if err = a.readyDB.RenewIncarnation(ctx); err != nil {
-		return err
-	}
-	a.db, err = postgres.Open(ctx, postgres.Config{
-		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes,
-		StandbyURL: cfg.StandbyURL, StandbyStaleness: cfg.StandbyStaleness,
-		Observe: a.metrics, ObserveTransactions: a.metrics, Traced: traced,
-	})
-	if err != nil {
-		return err
-	}
-	a.jobDB, err = open(jobConns)
-	return err
-}
-
 // useCases are the services of the core on one database pool.
 type useCases struct {
 	orders    *order.Service
@@ -155,7 +121,7 @@ func (a *App) httpConfig(
 		Limits:    a.limits,
 		Webhook:   webhook, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
 		Observe: a.metrics,
-		Ready:   a.ready, Version: version.Number,
+		Started: a.started, Ready: a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
 		},

@@ -52,6 +52,9 @@ func (a *App) LogStart(cfg config.Config) {
 			settings.Str(setting.Name, setting.Value)
 		}
 	}
-	a.log.Info().Str("version", build.Number).Str("revision", build.Revision).Str("go", build.Go).
-		Uint("schema_version", a.schema).Dict("settings", settings).Msg("serving")
+	line := a.log.Info().Str("version", build.Number).Str("revision", build.Revision).Str("go", build.Go)
+	if a.started() == nil {
+		line.Uint("schema_version", a.schema)
+	}
+	line.Dict("settings", settings).Msg("serving")
 }

@@ -53,6 +53,9 @@ func (a *App) ready(ctx context.Context) error {
 	if a.draining.Load() {
 		return errors.New("shutting down")
 	}
+	if err := a.started(); err != nil {
+		return err
+	}
 	return a.readiness.get(ctx)
 }
 

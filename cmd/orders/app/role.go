@@ -16,5 +16,8 @@ func (a *App) checkRole(ctx context.Context) error {
 	if len(p.Excess) > 0 {
 		a.log.Warn().Str("role", p.Role).Strs("privileges", p.Excess).Msg("database role may do too much")
 	}
-	return p.Err(a.granted)
+	if err := p.Err(a.granted); err != nil {
+		return refusal{err}
+	}
+	return nil
 }

@@ -7,13 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/net/netutil"
 
-	httpapi "example.com/orders/internal/adapters/in/http"
 	"example.com/orders/internal/config"
 )
 
@@ -67,23 +65,18 @@ func (l Listeners) Close() {
 	}
 }
 
-// Run serves on both listeners and works on jobs until ctx ends or a server fails. When
-// ctx ends, it reports "not ready" for drainDelay, so that load balancers stop sending
-// requests. Then it closes the ports and waits until every accepted request is
-// answered.
+// Run serves on both listeners until ctx ends or a server fails. It works on jobs and
+// events once it has reached the database. When ctx ends, it reports "not ready" for
+// drainDelay, so that load balancers stop sending requests. Then it closes the ports and
+// waits until every accepted request is answered.
 func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) error {
-	if err := a.jobs.Start(ctx); err != nil {
-		return err
-	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	wait := a.broker.start(background)
-	defer a.closeTraces()
-	defer wait()
-	defer stop()
-	public, admin := server(a.counted(a.handler), a.log), server(a.adminHandler(), a.log)
-	failed := make(chan error, 2)
+	public, admin := server(a.counted(a.handler), a.log), server(a.adminHandler(ln.Admin.Addr()), a.log)
+	failed := make(chan error, 3)
 	go func() { failed <- a.certs.serve(public, ln.Public) }()
 	go func() { failed <- admin.Serve(ln.Admin) }()
+	endStart, endEvents := a.work(ctx, failed)
+	defer a.closeTraces()
+	defer endEvents()
 	var err error
 	select {
 	case err = <-failed:
@@ -91,9 +84,28 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 		a.draining.Store(true)
 		time.Sleep(drainDelay)
 	}
+	endStart()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	return errors.Join(err, a.drain(stopping, public), admin.Close())
+}
+
+// work starts the jobs, and then relays and consumes events. endStart ends what has not
+// started yet, so that jobs can be stopped, and endEvents the rest. Both wait.
+func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvents func()) {
+	starting, stopStarting := context.WithCancel(ctx)
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	started, wait := make(chan struct{}), func() {}
+	go func() {
+		defer close(started)
+		if err := a.startJobs(starting); err != nil {
+			failed <- err
+		} else if starting.Err() == nil {
+			wait = a.broker.start(background)
+		}
+	}()
+	endStart = func() { stopStarting(); <-started }
+	return endStart, func() { endStart(); stop(); wait() }
 }
 
 // drain waits until every accepted request is answered and every job has ended. When ctx
@@ -150,17 +162,4 @@ func server(h http.Handler, log zerolog.Logger) *http.Server {
 		// stops to read what it is sent.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 100, WriteByteTimeout: 30 * time.Second},
 	}
-}
-
-// adminHandler serves metrics and profiles, which only operators may see, and health,
-// which is asked when the public listener has no connection left.
-func (a *App) adminHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", a.metrics.Handler())
-	mux.Handle("/health/", a.handler)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return httpapi.SecureHeaders(mux)
 }

@@ -33,6 +33,14 @@ type Process struct {
 // A process that still runs at the end of the test is killed.
 func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Process {
 	t.Helper()
+	p := e.StartWaiting(t, binary, settings...)
+	p.AwaitReady(t)
+	return p
+}
+
+// StartWaiting is [Env.StartProcess] for a process that need not be ready.
+func (e *Env) StartWaiting(t testing.TB, binary string, settings ...string) *Process {
+	t.Helper()
 	addr := FreeAddr(t)
 	for _, setting := range settings {
 		if own, found := strings.CutPrefix(setting, "ORDERS_ADDR="); found {
@@ -52,9 +60,17 @@ func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Pro
 			t.Logf("the log of the process:\n%s", p.log)
 		}
 	})
-	Eventually(t, "the process is ready", func() bool { return isOK(http.DefaultClient, p.URL+"/health/ready") })
 	return p
 }
+
+// AwaitReady waits until the process is ready.
+func (p *Process) AwaitReady(t testing.TB) {
+	t.Helper()
+	Eventually(t, "the process is ready", func() bool { return p.IsOK("/health/ready") })
+}
+
+// IsOK reports whether the process answers a path with 200.
+func (p *Process) IsOK(path string) bool { return isOK(http.DefaultClient, p.URL+path) }
 
 // Log returns what the process has written so far.
 func (p *Process) Log() string { return p.log.String() }
@@ -103,6 +119,11 @@ func isRunning(stat string) bool {
 func (p *Process) Terminate(t testing.TB) <-chan error {
 	t.Helper()
 	p.Signal(t, syscall.SIGTERM)
+	return p.Ended()
+}
+
+// Ended returns where the end of the process is reported.
+func (p *Process) Ended() <-chan error {
 	ended := make(chan error, 1)
 	go p.once.Do(func() { ended <- p.cmd.Wait() })
 	return ended

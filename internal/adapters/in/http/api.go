@@ -11,6 +11,7 @@ package httpapi
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -50,6 +51,9 @@ type Config struct {
 	ProviderEvents *payment.Service
 	// WebhookEnded is called with what became of a webhook.
 	WebhookEnded func(outcome string)
+	// Started returns why no use case may run yet, or nil; nil for a process that has
+	// started.
+	Started func() error
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
 	// Version is what the liveness check reports.
@@ -80,6 +84,9 @@ func newHandler(cfg Config, contract *contract) (http.Handler, error) {
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = unobserved{}
+	}
+	if cfg.Started == nil {
+		cfg.Started = func() error { return nil }
 	}
 	a := &api{
 		Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs,
@@ -122,8 +129,19 @@ func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response
 	return a.admit(rt, w, req)
 }
 
+// refuseUntilStarted returns an error while no use case may run.
+func (a *api) refuseUntilStarted() error {
+	if err := a.Started(); err != nil {
+		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+	}
+	return nil
+}
+
 // admit answers an authorised request within the limits of its principal.
 func (a *api) admit(rt route, w http.ResponseWriter, req *request) (_ *response, err error) {
+	if err := a.refuseUntilStarted(); err != nil {
+		return nil, err
+	}
 	if req.admission, err = a.Limits.admit(req.scope, req.actor); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -15,12 +16,26 @@ func (a *api) getLiveness(http.ResponseWriter, *http.Request) (*response, error)
 }
 
 // getReadiness reports whether the process can serve requests. With 503 it leaves the
-// rotation of a load balancer.
+// rotation of a load balancer. Only operators see the cause.
 func (a *api) getReadiness(_ http.ResponseWriter, r *http.Request) (*response, error) {
-	if err := a.Ready(r.Context()); err != nil {
-		return nil, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+	err := a.Ready(r.Context())
+	switch {
+	case err == nil:
+		return healthy(wire.Health{Status: wire.HealthStatusReady})
+	case r.Context().Value(operatorKey{}) != nil:
+		return nil, newProblem(wire.ProblemCodeUnavailable, err.Error())
 	}
-	return healthy(wire.Health{Status: wire.HealthStatusReady})
+	return nil, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
+}
+
+// operatorKey marks the context of a request that came to the admin listener.
+type operatorKey struct{}
+
+// ForOperators serves health to those who may see why the process is not ready.
+func ForOperators(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, true)))
+	})
 }
 
 func healthy(body any) (*response, error) {

@@ -54,6 +54,9 @@ const (
 var errEventDiffers = errors.New("the provider event differs")
 
 func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) (payment.EventOutcome, error) {
+	if err := a.refuseUntilStarted(); err != nil {
+		return webhookFailed, err
+	}
 	ctx, cancel := detach(ctx)
 	defer cancel()
 	outcome, mismatch, err := a.ProviderEvents.ApplyProviderEvent(ctx, event)

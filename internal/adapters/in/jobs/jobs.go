@@ -213,15 +213,18 @@ func (s *schedule) every(period time.Duration, queue string, args river.JobArgs)
 	))
 }
 
-// Start runs the jobs until Stop. It refuses a schema of River that is not current.
+// ErrOutdatedSchema reports that the schema of the jobs is older than the binary.
+var ErrOutdatedSchema = errors.New("the schema of the jobs is not current: run `orders migrate up`")
+
+// Start runs the jobs until Stop. It refuses a schema of River that is not current. After
+// an error it may be called again.
 func (r *Runner) Start(ctx context.Context) error {
 	result, err := r.migrator.Validate(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("check the schema of the jobs: %w", err)
 	}
 	if !result.OK {
-		return errors.New("the schema of the jobs is not current: run `orders migrate up` (" +
-			strings.Join(result.Messages, "; ") + ")")
+		return fmt.Errorf("%w (%s)", ErrOutdatedSchema, strings.Join(result.Messages, "; "))
 	}
 	if err := r.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the jobs: %w", err)
