@@ -11,8 +11,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"syscall"
 
+	"example.com/orders/cmd/orders/app"
 	"example.com/orders/internal/version"
 )
 
@@ -31,7 +31,7 @@ service as docs/running.md describes.
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), app.StopSignals()...)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout)
 	stop()
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"example.com/orders/cmd/orders/app"
 )
 
 const usage = `orders is an order and payment service in which every command that moves money, or
@@ -31,7 +32,7 @@ configuration, run orders-dev (or: make run).
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), app.StopSignals()...)
 	code := execute(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

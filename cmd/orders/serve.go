@@ -13,8 +13,8 @@ import (
 
 const serveUsage = `usage: orders serve
 
-Runs the service until SIGINT or SIGTERM. Variables ORDERS_… configure it: orders config
-prints what is in force. The log goes to the standard output.
+Runs the service until SIGINT, SIGTERM or SIGHUP. Variables ORDERS_… configure it: orders
+config prints what is in force. The log goes to the standard output.
 `
 
 // serve runs the service until ctx ends.

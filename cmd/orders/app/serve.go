@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -63,6 +66,16 @@ func (l Listeners) Close() {
 			_ = ln.Close()
 		}
 	}
+}
+
+// StopSignals returns the signals that stop a process in order: the end of a terminal is no
+// reason to drop accepted requests. Under nohup, which ignores SIGHUP, it stays ignored.
+func StopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // Run serves on both listeners until ctx ends or a server fails. It works on jobs and

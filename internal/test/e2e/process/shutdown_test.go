@@ -3,7 +3,9 @@ package process_test
 import (
 	"net"
 	"net/http"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,6 +73,33 @@ func TestService_AnswersAcceptedRequestsWhenStopped(t *testing.T) {
 	}
 	if n := env.Count(t, `SELECT count(*) FROM ledger_entry WHERE customer_id = $1`, e2e.Alice); n != 1+blocked {
 		t.Errorf("%d ledger entries, want %d", n, 1+blocked)
+	}
+}
+
+// A terminal that closes, or a supervisor that means "reload", must not cut requests off.
+func TestService_AnswersAcceptedRequestsOnHangup(t *testing.T) {
+	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("the tests run under nohup, and so would the process")
+	}
+	env := e2e.NewEnv(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t))
+	env.ServiceOf(p).Credit(t, e2e.Alice, "1.00")
+	l := e2e.NewLoad(env)
+	l.SendTo(p)
+	balance := lockBalance(t, env, e2e.Alice)
+	replies := sendBlocked(t, l, e2e.Alice, 1)
+
+	p.Signal(t, syscall.SIGHUP)
+
+	awaitNotListening(t, p)
+	balance.Release()
+	if r := <-replies; r.Status != http.StatusCreated {
+		t.Errorf("the accepted request was answered %d: %s", r.Status, r.Body)
+	}
+	p.WantEnd(t, p.Ended(), e2e.Patience)
+	if line := lineAbout(t, p, "drained"); line["requests"] != 1.0 || line["requests_cut_off"] != 0.0 {
+		t.Errorf("the line is %v, want one request and none cut off", line)
 	}
 }
 
