@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -43,9 +44,11 @@ func isLocalPeer(addr string) bool {
 // isLocalHost reports whether a Host is localhost or a loopback address, with or without a
 // port.
 func isLocalHost(host string) bool {
-	name, _, err := net.SplitHostPort(host)
+	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false
 	}
 	if strings.EqualFold(name, "localhost") {
 		return true

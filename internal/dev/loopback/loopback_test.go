@@ -39,6 +39,9 @@ func TestOnly_ServesThisMachineUnderItsOwnName(t *testing.T) {
 		{"127.0.0.1:50000", "localhost.attacker.example", http.StatusForbidden},
 		{"127.0.0.1:50000", "192.0.2.7:8080", http.StatusForbidden},
 		{"127.0.0.1:50000", "0.0.0.0:8080", http.StatusForbidden},
+		{"127.0.0.1:50000", "localhost:attacker.example", http.StatusForbidden},
+		{"127.0.0.1:50000", "127.0.0.1:80@attacker.example", http.StatusForbidden},
+		{"127.0.0.1:50000", "localhost:70000", http.StatusForbidden},
 		{"127.0.0.1:50000", "", http.StatusForbidden},
 		{"", "localhost", http.StatusForbidden},
 	} {
