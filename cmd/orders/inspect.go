@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,13 +20,15 @@ Prints the version of the release, the commit, and the version of Go.
 	configUsage = `usage: orders config
 
 Prints the settings in force, one NAME=value a line. A secret is shown as xxxxx, and a URL
-without its user and its parameters. If a setting is wrong, it prints every problem
-instead, as orders serve does, and fails.
+without its user and its parameters; that of a database keeps its role and what says where
+and how it connects. If a setting is wrong, it prints every problem instead, as orders
+serve does, and fails.
 `
 	healthUsage = `usage: orders health
 
-Asks the service of this configuration whether it is ready: GET /health/ready on
-ORDERS_ADMIN_ADDR. It fails if the service is not, or does not answer within 5 seconds.
+Asks the service whether it is ready: GET /health/ready on ORDERS_ADMIN_ADDR, which is all
+that it needs. It fails if the service is not, and prints the cause, or if it does not
+answer within 5 seconds.
 `
 )
 
@@ -53,25 +56,34 @@ func printConfig(_ context.Context, _, environ []string, out io.Writer) error {
 // checkHealth is the health check of an image that has no shell. To dial a wildcard
 // address, such as 0.0.0.0, is to dial this machine.
 func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error {
-	cfg, err := config.Read(environ)
+	addr, err := config.AdminAddr(environ)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cfg.AdminAddr+"/health/ready", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/health/ready", nil)
 	if err != nil {
 		return err
 	}
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
 	response, err := direct.Do(request)
 	if err != nil {
-		return fmt.Errorf("no answer: %w", err)
+		return fmt.Errorf("no answer: %w: does orders serve run, with this ORDERS_ADMIN_ADDR?", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s answers %s", cfg.AdminAddr, response.Status)
+		return fmt.Errorf("not ready: %s answers %s%s", addr, response.Status, causeOf(response))
 	}
 	_, err = fmt.Fprintln(out, "ready")
 	return err
+}
+
+// causeOf returns what a response of the admin listener says, after a colon.
+func causeOf(response *http.Response) string {
+	var problem struct{ Detail string }
+	if err := json.NewDecoder(response.Body).Decode(&problem); err != nil || problem.Detail == "" {
+		return ""
+	}
+	return ": " + problem.Detail
 }

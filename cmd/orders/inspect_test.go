@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -135,6 +136,7 @@ func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("it asks for %s", r.URL.Path)
 		}
 		w.WriteHeader(int(status.Load()))
+		_, _ = io.WriteString(w, `{"code": "unavailable", "detail": "waiting for the database: connection refused"}`)
 	}))
 	defer service.Close()
 	address, err := url.Parse(service.URL)
@@ -142,7 +144,7 @@ func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ := func(host string) []string {
-		return complete("ORDERS_ADMIN_ADDR="+host+":"+address.Port(), "ORDERS_ALLOW_INSECURE=admin")
+		return []string{"ORDERS_ADMIN_ADDR=" + host + ":" + address.Port()}
 	}
 
 	for _, host := range []string{"127.0.0.1", "0.0.0.0", ""} {
@@ -151,7 +153,7 @@ func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
 		}
 	}
 	status.Store(http.StatusServiceUnavailable)
-	want := outcome{1, "", "orders: not ready: " + address.Host + " answers 503 Service Unavailable\n"}
+	want := outcome{1, "", "orders: not ready: " + address.Host + " answers 503 Service Unavailable: waiting for the database: connection refused\n"}
 	if got := executed(t, "health", environ("127.0.0.1")); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -159,7 +161,8 @@ func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
 	if got := executed(t, "health", environ("127.0.0.1")); got.code != 1 || !strings.HasPrefix(got.problems, "orders: no answer: ") {
 		t.Errorf("without a service: %+v", got)
 	}
-	if got := executed(t, "health", nil); got.code != 1 || !strings.Contains(got.problems, "invalid configuration") {
-		t.Errorf("without a configuration: %+v", got)
+	want = outcome{1, "", "orders: ORDERS_ADMIN_ADDR must be host:port, such as 127.0.0.1:9090\n"}
+	if got := executed(t, "health", []string{"ORDERS_ADMIN_ADDR=9090"}); got != want {
+		t.Errorf("with a wrong address: %+v", got)
 	}
 }

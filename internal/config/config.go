@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -108,11 +109,14 @@ func (c Config) Pooled() bool { return c.DatabasePooler == TransactionPooler }
 // problem on a line of its own, and repeats no value: it may be a secret.
 func Read(environ []string) (Config, error) {
 	var cfg Config
-	unreadable, problems := fieldsOf(env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)}))
+	set := env.ToMap(environ)
+	unreadable, problems := fieldsOf(env.ParseWithOptions(&cfg, env.Options{Environment: set}))
 	problems = append(problems, unknownNames(environ)...)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		rule, ruled := rules[variable(field)]
-		if unreadable[field.Name] || (ruled && !rule.holds(cfg)) {
+		if isQuoted(set[variable(field)]) {
+			problems = append(problems, quoted(variable(field)))
+		} else if unreadable[field.Name] || (ruled && !rule.holds(cfg)) {
 			problems = append(problems, fmt.Errorf("%s must %s", variable(field), rule.must))
 		} else {
 			problems = append(problems, unsafe(cfg, variable(field))...)
@@ -126,13 +130,38 @@ func Read(environ []string) (Config, error) {
 
 // DatabaseRole returns ORDERS_DATABASE_ROLE, for a command that needs few settings.
 func DatabaseRole(environ []string) (string, error) {
-	const name = "ORDERS_DATABASE_ROLE"
+	cfg, err := readOne("ORDERS_DATABASE_ROLE", environ)
+	return cfg.DatabaseRole, err
+}
+
+// AdminAddr returns ORDERS_ADMIN_ADDR, for a command that needs no other setting.
+func AdminAddr(environ []string) (string, error) {
+	cfg, err := readOne("ORDERS_ADMIN_ADDR", environ)
+	return cfg.AdminAddr, err
+}
+
+// readOne returns a configuration in which one variable is what it must be.
+func readOne(name string, environ []string) (Config, error) {
 	var cfg Config
-	_ = env.ParseWithOptions(&cfg, env.Options{Environment: env.ToMap(environ)}) // others may be wrong
-	if !rules[name].holds(cfg) {
-		return "", fmt.Errorf("%s must %s", name, rules[name].must)
+	set := env.ToMap(environ)
+	_ = env.ParseWithOptions(&cfg, env.Options{Environment: set}) // others may be wrong
+	switch {
+	case isQuoted(set[name]):
+		return Config{}, quoted(name)
+	case !rules[name].holds(cfg):
+		return Config{}, fmt.Errorf("%s must %s", name, rules[name].must)
 	}
-	return cfg.DatabaseRole, nil
+	return cfg, nil
+}
+
+// isQuoted reports whether a value has the quotes that a shell would have taken away. The
+// files of Docker and systemd keep some.
+func isQuoted(value string) bool {
+	return len(value) >= 2 && strings.ContainsAny(value[:1], `"'`) && value[0] == value[len(value)-1]
+}
+
+func quoted(name string) error {
+	return fmt.Errorf("%s must not be in quotes, which are part of the value here: write %[1]s=value", name)
 }
 
 // fieldsOf returns the fields whose values could not be parsed, and all other errors.

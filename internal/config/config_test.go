@@ -189,7 +189,8 @@ var invalidValues = map[string][]string{
 	"ORDERS_DATABASE_POOLER":             {"session", "true"},
 	"ORDERS_DATABASE_ROLE":               {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
 	"ORDERS_JWT_ISSUER":                  {"", "two words", "a\tb"},
-	"ORDERS_JWT_AUDIENCE":                {""},
+	"ORDERS_JWT_AUDIENCE":                {"", " ", " orders", "orders\n"},
+	"ORDERS_ROLES_CLAIM":                 {"...", ".", "roles.", ".roles", "realm_access..roles", " ", "two words"},
 	"ORDERS_JWKS_URL":                    {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},
 	"ORDERS_JWT_TYPES":                   {",", "JWT,", "JWT, at+jwt", "application/at+jwt", "JWT;v=1", "at jwt"},
 	"ORDERS_JWT_MAX_LIFETIME":            {"59s", "0", "721h", "-24h", "24"},
@@ -207,7 +208,7 @@ var invalidValues = map[string][]string{
 	"ORDERS_RESERVATION_EXTENSIONS":      {"-1", "1000001", "eight"},
 	"ORDERS_UNPAID_ORDERS":               {"-1", "1000001", "1.5"},
 	"ORDERS_STRIPE_KEY":                  {"sk_without_a_secret"},
-	"ORDERS_STRIPE_WEBHOOK_SECRET":       {"whsec_without_a_key"},
+	"ORDERS_STRIPE_WEBHOOK_SECRET":       {"whsec_without_a_key"}, // with a key, see TestRead_RefusesShortWebhookSecrets
 	"ORDERS_STRIPE_URL":                  {"http://provider.example", "provider.example"},
 	"ORDERS_NATS_URL":                    {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://127.0.0.1", "nats://127.0.0.1,", "nats://127.0.0.1, nats://127.0.0.2", "tls://user:wo,rd@a", "tls://user:1/rd@a", "tls://user:1?rd@a", "tls://user:1#rd@a", "nats://127.0.0.1,127.0.0.2"},
 	"ORDERS_NATS_REPLICAS":               {"0", "2", "4", "7", "-1", "three"},
@@ -238,6 +239,37 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestRead_RefusesShortWebhookSecrets(t *testing.T) {
+	t.Parallel()
+	for secret, refused := range map[string]bool{
+		"x": true, "whsec_short": true, " whsec_double": true, "whsec_double": false,
+	} {
+		_, err := Read(append(required(), "ORDERS_STRIPE_KEY=sk", "ORDERS_STRIPE_WEBHOOK_SECRET="+secret))
+		if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "ORDERS_STRIPE_WEBHOOK_SECRET must be") {
+			t.Errorf("%q: err = %v, refused should be %t", secret, err, refused)
+		}
+	}
+}
+
+// A shell takes quotes away; `docker run --env-file` and others keep them.
+func TestRead_RefusesValuesInQuotes(t *testing.T) {
+	t.Parallel()
+	for _, setting := range append(required(), "ORDERS_LOG_FORMAT=json", "ORDERS_IN_FLIGHT=7", "ORDERS_STRIPE_KEY=hunter2", "ORDERS_TLS_CERT=tls.crt") {
+		name, value, _ := strings.Cut(setting, "=")
+		for _, quote := range []string{`"`, `'`} {
+			environ := append(required(), name+"="+quote+value+quote)
+			_, err := Read(environ)
+			want := "\n" + name + " must not be in quotes, which are part of the value here: write " + name + "=value"
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s in %s: err = %v", name, quote, err)
+			}
+		}
+	}
+	if err := CheckDatabase([]string{`ORDERS_DATABASE_URL="postgres://127.0.0.1/orders"`}); err == nil {
+		t.Error("orders migrate accepts quotes")
 	}
 }
 

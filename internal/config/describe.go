@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -18,8 +20,11 @@ func Describe(cfg Config) []Setting {
 	var settings []Setting
 	values := reflect.ValueOf(cfg)
 	for _, field := range reflect.VisibleFields(values.Type()) {
-		hide := withoutPassword
-		if isSecret(field) {
+		hide := withoutQuery
+		switch {
+		case variable(field) == databaseVariable, variable(field) == standbyVariable:
+			hide = withoutPassword
+		case isSecret(field):
 			hide = withoutSecret
 		}
 		settings = append(settings, Setting{variable(field), textOf(values.FieldByIndex(field.Index), hide)})
@@ -46,32 +51,62 @@ func textOf(value reflect.Value, hide func(string) string) string {
 	return strings.Join(parts, ",")
 }
 
-// withoutSecret returns where a URL leads to, and nothing of any other value. A user is
-// hidden because it can be a token, and so are parameters, except for sslmode.
-func withoutSecret(value string) string {
+// shownParameters are the parameters of a database URL that say where it leads to, as whom,
+// and how. Any other may contain a secret.
+var shownParameters = []string{
+	"application_name", "connect_timeout", "dbname", "host", "port", "sslcert", "sslkey", "sslmode",
+	"sslnegotiation", "sslrootcert", "target_session_attrs", "user",
+}
+
+// withoutPassword returns a database URL with its role, its servers or socket, and its
+// [shownParameters].
+func withoutPassword(value string) string {
 	if value == "" {
 		return ""
 	}
 	u, err := parseDatabase(value)
-	if err != nil || u.Host == "" && u.Path == "" || u.Scheme == "" {
+	if err != nil || u.Scheme == "" {
+		return hiddenValue
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, User: u.User}
+	if _, hasPassword := u.User.Password(); hasPassword {
+		shown.User = url.UserPassword(u.User.Username(), hiddenValue)
+	}
+	parameters := u.Query()
+	maps.DeleteFunc(parameters, func(name string, _ []string) bool {
+		return !slices.Contains(shownParameters, name) && !strings.HasPrefix(name, "pool_")
+	})
+	shown.RawQuery = strings.ReplaceAll(parameters.Encode(), "%2F", "/") // people read paths
+	return shown.String()
+}
+
+// withoutSecret returns where a URL leads to, and nothing of any other value. A user is
+// hidden because it can be a token.
+func withoutSecret(value string) string {
+	if value == "" {
+		return ""
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme == "" {
 		return hiddenValue
 	}
 	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	if u.User != nil {
 		shown.User = url.User(hiddenValue)
 	}
-	if mode := u.Query().Get("sslmode"); mode != "" {
-		shown.RawQuery = "sslmode=" + url.QueryEscape(mode)
-	}
 	return shown.String()
 }
 
-// withoutPassword hides the user in a URL, and returns any other value as it is.
-func withoutPassword(value string) string {
+// withoutQuery hides the user and removes the query of a URL, because both can be a secret.
+// It returns any other value as it is.
+func withoutQuery(value string) string {
 	u, err := url.Parse(value)
-	if err != nil || u.User == nil {
+	if err != nil || u.Host == "" || (u.User == nil && u.RawQuery == "") {
 		return value
 	}
-	u.User = url.User(hiddenValue)
+	if u.User != nil {
+		u.User = url.User(hiddenValue)
+	}
+	u.RawQuery = ""
 	return u.String()
 }

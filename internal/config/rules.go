@@ -43,9 +43,12 @@ var rules = map[string]rule{
 		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
 	"ORDERS_DATABASE_ROLE": {"be the name of a role: small letters, digits and _, and no name that PostgreSQL reserves",
 		func(c Config) bool { return isRole(c.DatabaseRole) }},
-	"ORDERS_JWT_ISSUER":   {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
-	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens", func(c Config) bool { return c.JWTAudience != "" }},
-	"ORDERS_JWKS_URL":     {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
+	"ORDERS_JWT_ISSUER": {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
+	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens, without spaces around it",
+		func(c Config) bool { return c.JWTAudience != "" && strings.TrimSpace(c.JWTAudience) == c.JWTAudience }},
+	"ORDERS_JWKS_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
+	"ORDERS_ROLES_CLAIM": {"be the path of a claim with dots between its names, such as roles or realm_access.roles",
+		func(c Config) bool { return !slices.ContainsFunc(strings.Split(c.RolesClaim, "."), isNoWord) }},
 	"ORDERS_JWT_TYPES": {"be types of tokens without application/, such as JWT,at+jwt",
 		func(c Config) bool { return areSubtypes(c.JWTTypes) }},
 	"ORDERS_JWT_MAX_LIFETIME": {"be a duration between 1m and 720h, such as 24h",
@@ -73,6 +76,8 @@ var rules = map[string]rule{
 		func(c Config) bool { return isBound(c.UnpaidOrders) }},
 	"ORDERS_STRIPE_KEY": {"be set together with ORDERS_STRIPE_WEBHOOK_SECRET",
 		func(c Config) bool { return (c.StripeKey == "") == (c.StripeWebhookSecret == "") }},
+	"ORDERS_STRIPE_WEBHOOK_SECRET": {"be the signing secret of the endpoint as Stripe shows it: 12 characters or more",
+		func(c Config) bool { return c.StripeWebhookSecret == "" || isSecretWord(c.StripeWebhookSecret) }},
 	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
 	"ORDERS_NATS_URL": {"be nats:// URLs, or tls:// URLs, separated by commas, with percent-encoded passwords",
 		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, isNotNATS) && haveOneScheme(c.NATSURLs) }},
@@ -93,6 +98,12 @@ func isCount(n int) bool { return n >= 0 && n <= 1_000_000_000 }
 func isBound(n int) bool { return n >= 0 && n <= 1_000_000 }
 
 func isWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
+
+func isNoWord(s string) bool { return !isWord(s) }
+
+// isSecretWord reports whether s is too long to be found by trying. Stripe's secrets have
+// 38 characters.
+func isSecretWord(s string) bool { return isWord(s) && len(s) >= 12 }
 
 // areSubtypes reports whether all names are what follows the slash of a media type (RFC
 // 6838, section 4.2).

@@ -29,7 +29,7 @@ var dangers = []danger{
 	{"database", databaseVariable,
 		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
 		func(c Config) bool { return isEncryptedDatabase(c.DatabaseURL) }},
-	{"database", "ORDERS_DATABASE_STANDBY_URL",
+	{"database", standbyVariable,
 		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
 		func(c Config) bool { return c.StandbyURL == "" || isEncryptedDatabase(c.StandbyURL) }},
 	{"broker", "ORDERS_NATS_URL",
@@ -40,13 +40,20 @@ var dangers = []danger{
 		func(c Config) bool { return c.OTLPEndpoint == "" || isSafeURL(c.OTLPEndpoint) }},
 }
 
-// databaseVariable is the variable that [CheckDatabase] checks.
-const databaseVariable = "ORDERS_DATABASE_URL"
+// databaseVariable is the variable that [CheckDatabase] checks, standbyVariable the other
+// one that leads to PostgreSQL.
+const (
+	databaseVariable = "ORDERS_DATABASE_URL"
+	standbyVariable  = "ORDERS_DATABASE_STANDBY_URL"
+)
 
 // CheckDatabase returns an error if the URL of the database is unsafe and not allowed, for
 // commands that read no [Config].
 func CheckDatabase(environ []string) error {
 	set := env.ToMap(environ)
+	if isQuoted(set[databaseVariable]) {
+		return quoted(databaseVariable)
+	}
 	cfg := Config{DatabaseURL: set[databaseVariable]}
 	if allowed := set["ORDERS_ALLOW_INSECURE"]; allowed != "" {
 		cfg.AllowInsecure = strings.Split(allowed, ",")
