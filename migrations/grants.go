@@ -98,7 +98,7 @@ func Grant(ctx context.Context, databaseURL, role string) error {
 
 // Grants returns the statements that [Grant] executes for a role r.
 func Grants() []string {
-	return target{schema: "public", database: "orders", ownsSchema: true, ownsDatabase: true}.statements("r")
+	return target{schema: "public", database: "orders", ownsSchema: true, ownsDatabase: true, ownsFunctions: true}.statements("r")
 }
 
 // ensureRole creates a role unless it exists. Roles belong to the cluster, so another
@@ -124,8 +124,8 @@ func ensureRole(ctx context.Context, conn *pgx.Conn, role string) error {
 
 // target is where privileges are granted. Owns… report whether this role may do so.
 type target struct {
-	schema, database         string
-	ownsSchema, ownsDatabase bool
+	schema, database                        string
+	ownsSchema, ownsDatabase, ownsFunctions bool
 	// roleOwns reports that the role of the service owns the tables, or can become their
 	// owner. To revoke its privileges would revoke those of the owner.
 	roleOwns bool
@@ -134,10 +134,11 @@ type target struct {
 func grant(ctx context.Context, tx pgx.Tx, role string) error {
 	var t target
 	err := tx.QueryRow(ctx, `SELECT n.nspname, d.datname, pg_has_role(n.nspowner, 'USAGE'), pg_has_role(d.datdba, 'USAGE'),
+			(SELECT pg_has_role(proowner, 'USAGE') FROM pg_proc WHERE oid = 'pg_catalog.lo_create'::regproc),
 			pg_has_role($1, c.relowner, 'MEMBER')
 		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, pg_database d
 		WHERE c.oid = 'schema_migrations'::regclass AND d.datname = current_database()`, role,
-	).Scan(&t.schema, &t.database, &t.ownsSchema, &t.ownsDatabase, &t.roleOwns)
+	).Scan(&t.schema, &t.database, &t.ownsSchema, &t.ownsDatabase, &t.ownsFunctions, &t.roleOwns)
 	if err != nil {
 		return err
 	}
@@ -173,11 +174,19 @@ func (t target) statements(role string) []string {
 	return slices.Concat(list, t.closeToPublic(from, to))
 }
 
+// largeObjects are the functions that create large objects. PostgreSQL has no other
+// privilege for that, and lets PUBLIC execute them.
+const largeObjects = "pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea)"
+
 // closeToPublic returns what keeps every role, and so the service, from creating objects.
-// PostgreSQL lets PUBLIC create temporary tables, and before version 15 all tables.
+// PostgreSQL lets PUBLIC create temporary tables and large objects, and before version 15
+// all tables. The functions of large objects are a superuser's.
 func (t target) closeToPublic(from, to string) (list []string) {
 	if t.ownsSchema {
 		list = append(list, "REVOKE CREATE ON SCHEMA "+quote(t.schema)+" FROM PUBLIC")
+	}
+	if t.ownsFunctions {
+		list = append(list, "REVOKE EXECUTE ON FUNCTION "+largeObjects+" FROM PUBLIC")
 	}
 	if t.ownsDatabase {
 		database := " ON DATABASE " + quote(t.database)

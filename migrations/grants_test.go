@@ -132,6 +132,9 @@ var forbidden = []string{
 	"COPY audit_log FROM '/etc/passwd'",
 	"SELECT pg_read_file('/etc/passwd')",
 	"SELECT lo_export(1, '/tmp/large')",
+	"SELECT lo_create(0)",
+	"SELECT lo_creat(-1)",
+	"SELECT lo_from_bytea(0, 'large')",
 	"CREATE EXTENSION pg_stat_statements",
 }
 

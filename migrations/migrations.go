@@ -69,6 +69,9 @@ func Up(ctx context.Context, databaseURL string) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseOtherRoles(ctx, databaseURL); err != nil {
+		return err
+	}
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = lockTimeout
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
@@ -149,6 +152,9 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 // Down reverts our newest migration and drops the data that it introduced. Reverting
 // the migration that creates River's schema drops all of River's tables.
 func Down(ctx context.Context, databaseURL string) error {
+	if err := refuseOtherRoles(ctx, databaseURL); err != nil {
+		return err
+	}
 	return run(ctx, FS, databaseURL, func(_ context.Context, m *migrate.Migrate) error { return step(m, -1) })
 }
 
