@@ -44,6 +44,31 @@ func TestConfigurations_NameTheOtherNodes(t *testing.T) {
 	}
 }
 
+// People copy the templates from their folder, and read no other page.
+func TestConfigurations_SayThatTheyHaveNoAuthentication(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, Config{})
+	for _, node := range []string{"etcd1", "postgres1", "pgbouncer1", "nats1", "haproxy"} {
+		text, err := os.ReadFile(c.Node(node).configPath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Fields(strings.NewReplacer("#", "", ";", "").Replace(string(text)))
+		if !strings.Contains(strings.Join(words, " "), "no authentication") {
+			t.Errorf("the template of %s does not say that it has no authentication", node)
+		}
+	}
+}
+
+// The header of a request that never ends would keep a connection for the 60 s of its client.
+func TestHAProxy_BoundsTheHeaderOfARequest(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(newCluster(t, Config{}).Node("haproxy").configPath())
+	if err != nil || !strings.Contains(string(text), "\n    timeout http-request 5s\n") {
+		t.Errorf("no bound, err = %v:\n%s", err, text)
+	}
+}
+
 func TestConfigurations_WaitForAStandbyAsAsked(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]Config{

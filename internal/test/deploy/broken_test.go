@@ -62,16 +62,17 @@ var brokenComposition = map[string]struct{ old, replacement, want string }{
 	"drain":          {"stop_grace_period: 30s", "stop_grace_period: 21s", "is killed after 21s"},
 	"health":         {"test: [CMD, /orders, health]", "test: [CMD, /orders, ready]", "has no health check by the command"},
 	"privileges":     {"    <<: *restricted\n    image: ${IMAGE:?}\n    restart", "    image: ${IMAGE:?}\n    restart", "may do more than it needs"},
-	"user of broker": {"--user=orders", "--user=nats", `expects the user "nats"`},
+	"user of broker": {"nats://orders:", "nats://shop:", `the URL names "shop"`},
+	"password":       {"[--config=/etc/nats/nats.conf]", "[--config=/etc/nats/nats.conf, --pass=$NATS_PASSWORD]", "has a password on its command line"},
 	"port of broker": {"@nats:4222", "@nats:4223", "the URL names nats:4223"},
-	"broker":         {"      - --jetstream\n", "", "JetStream: false"},
+	"broker":         {"--config=/etc/nats/nats.conf", "--port=4222", `expects the user ""`},
 }
 
 func TestCompose_ChecksFindWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	known := mustReadFacts(t)
 	for name, c := range brokenComposition {
-		project, err := loadComposition(t, mustBreak(t, c.old, c.replacement))
+		project, err := loadComposition(t, mustBreak(t, c.old, c.replacement), passwords...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -87,7 +88,7 @@ func TestCompose_RefusesWhatTheSpecificationDoesNotKnow(t *testing.T) {
 	for old, replacement := range map[string]string{
 		"    ports: ": "    port: ", "service_completed_successfully": "service_completed", "postgres: {}\n  nats": "database: {}\n  nats",
 	} {
-		if _, err := loadComposition(t, mustBreak(t, old, replacement)); err == nil {
+		if _, err := loadComposition(t, mustBreak(t, old, replacement), passwords...); err == nil {
 			t.Errorf("%q is accepted", replacement)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,15 +22,46 @@ import (
 
 const composeFile = "deploy/compose.yaml"
 
-// loadComposition loads a file of Compose with the variables of the example, as an engine
-// would.
-func loadComposition(t *testing.T, file string) (*types.Project, error) {
+// passwords are what a user adds to the example, as `openssl rand -hex 24` would make them.
+var passwords = []string{
+	"POSTGRES_PASSWORD=6f1d0c5b0e", "OWNER_PASSWORD=91b7a34e22", "APP_PASSWORD=c0ffee1234", brokerPassword,
+}
+
+// brokerPassword begins like a number, and is none.
+const brokerPassword = "NATS_PASSWORD=12e45d0a9b"
+
+// The configuration of the broker reads the environment of the process.
+func TestMain(m *testing.M) {
+	name, value, _ := strings.Cut(brokerPassword, "=")
+	if err := os.Setenv(name, value); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// loadComposition loads a file of Compose with the variables of the example and the
+// passwords, as an engine would.
+func loadComposition(t *testing.T, file string, passwords ...string) (*types.Project, error) {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{file}, cli.WithEnv(mustReadEnv(t, "deploy/.env.example")))
+	environ := append(mustReadEnv(t, "deploy/.env.example"), passwords...)
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithWorkingDirectory(filepath.Join(root, "deploy")), cli.WithEnv(environ))
 	if err != nil {
 		return nil, err
 	}
 	return options.LoadProject(t.Context())
+}
+
+// Who copies the example and changes nothing must not run with passwords that everybody
+// can read.
+func TestCompose_RefusesToStartWithoutPasswords(t *testing.T) {
+	t.Parallel()
+	for i, missing := range passwords {
+		name, _, _ := strings.Cut(missing, "=")
+		_, err := loadComposition(t, filepath.Join(root, composeFile), slices.Delete(slices.Clone(passwords), i, i+1)...)
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "deploy/.env") {
+			t.Errorf("without %s: err = %v, want one that names it and the file", name, err)
+		}
+	}
 }
 
 // facts are what the files are compared with.
@@ -46,7 +78,7 @@ func mustReadFacts(t *testing.T) facts {
 
 func TestCompose_FitsTheService(t *testing.T) {
 	t.Parallel()
-	project, err := loadComposition(t, filepath.Join(root, composeFile))
+	project, err := loadComposition(t, filepath.Join(root, composeFile), passwords...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +95,16 @@ func compositionFindings(project *types.Project, known facts) []string {
 			found = append(found, name+": "+finding)
 		}
 	}
+	for name, s := range project.Services {
+		if hasPassword(s.Command) {
+			found = append(found, name+": has a password on its command line")
+		}
+	}
 	natsURL := project.Services["orders"].Environment["ORDERS_NATS_URL"]
 	if natsURL == nil {
 		return append(found, "orders: has no broker")
 	}
-	if problem := brokerProblem(project.Services["nats"].Command, *natsURL); problem != nil {
+	if problem := brokerProblem(project.Services["nats"], *natsURL); problem != nil {
 		found = append(found, "nats: "+problem.Error())
 	}
 	return found
@@ -111,8 +148,22 @@ func serverFindings(s types.ServiceConfig, environ []string, drain time.Duration
 	return found
 }
 
-// brokerProblem returns what of the broker's arguments does not fit the URL of the service.
-func brokerProblem(args []string, natsURL string) error {
+func hasPassword(args []string) bool {
+	return slices.ContainsFunc(passwords, func(password string) bool {
+		_, value, _ := strings.Cut(password, "=")
+		return strings.Contains(strings.Join(args, " "), value)
+	})
+}
+
+// brokerProblem returns what of the broker's configuration does not fit the URL of the
+// service.
+func brokerProblem(broker types.ServiceConfig, natsURL string) error {
+	args := slices.Clone(broker.Command)
+	for _, volume := range broker.Volumes { // where the file is before it is mounted
+		for i := range args {
+			args[i] = strings.Replace(args[i], "="+volume.Target, "="+volume.Source, 1)
+		}
+	}
 	flags := flag.NewFlagSet("nats-server", flag.ContinueOnError)
 	options, err := natsserver.ConfigureOptions(flags, args, func() {}, func() {}, func() {})
 	if err != nil {

@@ -19,11 +19,18 @@ var secureHeaders = http.Header{
 	"X-Frame-Options":         {"DENY"},
 }
 
+// strictTransport makes browsers use TLS for a year. A proxy that ends TLS has to send it
+// by itself, because only the proxy knows that it does.
+const strictTransport = "max-age=31536000"
+
 // SecureHeaders sets the security headers of every response, replays and refusals
 // included. A route that may be cached, or is a page, replaces them.
 func SecureHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		maps.Copy(w.Header(), secureHeaders)
+		if r.TLS != nil {
+			w.Header().Set("Strict-Transport-Security", strictTransport)
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -38,6 +38,9 @@ func TestTLS_ServesHTTP2AndHTTP1(t *testing.T) {
 		if resp.Proto != want || resp.StatusCode != http.StatusOK {
 			t.Errorf("protocol %s, status %d, want %s and 200", resp.Proto, resp.StatusCode, want)
 		}
+		if got := resp.Header.Get("Strict-Transport-Security"); got != "max-age=31536000" {
+			t.Errorf("%s: Strict-Transport-Security is %q", want, got)
+		}
 	}
 }
 
