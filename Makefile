@@ -43,6 +43,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: need-go ## start the service and all that it needs; no configuration, Ctrl-C stops it
+	@echo "Building orders-dev; the first build takes minutes …"
 	@go build -o bin/orders-dev ./cmd/orders-dev
 	@bin/orders-dev
 

@@ -136,6 +136,36 @@ func TestDev_ReportsAPortInUseBeforeItStartsAnything(t *testing.T) {
 	}
 }
 
+// The second `make run` is most often one too many.
+func TestDev_SaysHowToReachTheServiceThatRuns(t *testing.T) {
+	t.Parallel()
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/health/live" {
+			_, _ = io.WriteString(w, `{"status":"live","version":"0.1.0"}`)
+		}
+	}))
+	t.Cleanup(first.Close)
+	addr := first.Listener.Addr().String()
+
+	err := run(t.Context(), []string{"--dir", filepath.Join(t.TempDir(), "data")}, append(anyPorts, "ORDERS_ADDR="+addr), io.Discard)
+
+	if err == nil || !strings.Contains(err.Error(), "running already: open http://"+addr+"/play") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("err = %v, want one line that says how to reach %s", err, addr)
+	}
+}
+
+// To compile takes minutes, and a silent terminal looks like one that hangs.
+func TestMakeRun_SaysThatItCompiles(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?m)^run:.*\n\t@echo "Building`).Match(makefile) {
+		t.Error("make run prints nothing before it compiles")
+	}
+}
+
 func TestDev_RefusesDataFromBeforeTheFirstRelease(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)

@@ -74,7 +74,7 @@ func (s *servers) openPorts(ctx context.Context) (err error) {
 		return err
 	}
 	if s.listeners, err = app.Listen(ctx, s.cfg); err != nil {
-		return err
+		return explainPortInUse(ctx, s.cfg.Addr, err)
 	}
 	s.onStop(func() error { s.listeners.Close(); return nil })
 	return nil

@@ -24,7 +24,7 @@ import (
 // transport lists the headers that belong to HTTP and not to the contract.
 var transport = []string{
 	"Accept-Ranges", "Allow", "Cache-Control", "Connection", "Content-Encoding", "Content-Length",
-	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Referrer-Policy", "Vary",
+	"Content-Security-Policy", "Content-Type", "Date", "Etag", "Referrer-Policy", "Strict-Transport-Security", "Vary",
 	"X-Content-Type-Options", "X-Frame-Options",
 	"Access-Control-Allow-Origin", "Access-Control-Expose-Headers",
 }
