@@ -131,8 +131,8 @@ var limitsMutants = []mutant{
 	},
 	{
 		"health is served beside the limit of connections",
-		"cmd/orders/app/serve.go",
-		`	mux.Handle("/health/", a.handler)
+		"cmd/orders/app/admin.go",
+		`	mux.Handle("/health/", httpapi.ForOperators(a.handler))
 `, ``,
 		limitsPkg, "TestConnections_BeyondTheLimitWait",
 	},
