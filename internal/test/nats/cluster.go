@@ -53,18 +53,43 @@ func (c Cluster) Leader(t testing.TB, js jetstream.JetStream, stream string) *de
 	var leader *devbroker.Broker
 	testwait.Until(t, "the stream has a leader and all its replicas", func() bool {
 		found, err := js.Stream(t.Context(), stream)
-		if err != nil {
-			return false
+		if err == nil {
+			leader = c.leader(found.CachedInfo().Cluster)
 		}
-		place := found.CachedInfo().Cluster
-		current := 0
-		for _, replica := range place.Replicas {
-			if replica.Current && !replica.Offline {
-				current++
-			}
-		}
-		leader = c[place.Leader]
-		return leader != nil && current == servers-1
+		return leader != nil
 	})
 	return leader
+}
+
+// ConsumerLeader returns the server that leads a consumer, when all servers have the
+// consumer.
+func (c Cluster) ConsumerLeader(t testing.TB, js jetstream.JetStream, stream, name string) *devbroker.Broker {
+	t.Helper()
+	var leader *devbroker.Broker
+	testwait.Until(t, "the consumer has a leader and all its replicas", func() bool {
+		found, err := js.Consumer(t.Context(), stream, name)
+		if err == nil {
+			leader = c.leader(found.CachedInfo().Cluster)
+		}
+		return leader != nil
+	})
+	return leader
+}
+
+// leader returns the leader of a group of servers, or nil if not all servers are in it. A
+// stream or consumer that is being created has no group yet.
+func (c Cluster) leader(group *jetstream.ClusterInfo) *devbroker.Broker {
+	if group == nil {
+		return nil
+	}
+	current := 0
+	for _, replica := range group.Replicas {
+		if replica.Current && !replica.Offline {
+			current++
+		}
+	}
+	if current < servers-1 {
+		return nil
+	}
+	return c[group.Leader]
 }

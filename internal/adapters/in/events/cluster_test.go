@@ -10,22 +10,6 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// consumerLeader returns the name of the server that leads the consumer, when that is on
-// three servers.
-func (w warehouse) consumerLeader(t *testing.T) (name string) {
-	t.Helper()
-	testwait.Until(t, "the consumer is on three servers", func() bool {
-		consumer, err := w.js.Consumer(t.Context(), events.Stream, durable)
-		if err != nil {
-			return false
-		}
-		place := consumer.CachedInfo().Cluster
-		name = place.Leader
-		return name != "" && len(place.Replicas) == 2
-	})
-	return name
-}
-
 // sendUntilStored sends a message until a stream that may have no leader has it.
 func (w warehouse) sendUntilStored(t *testing.T, body string) {
 	t.Helper()
@@ -49,7 +33,7 @@ func TestConsumer_CountsAMessageOnceWhenItsLeaderEnds(t *testing.T) {
 	const messages = 60
 	for n := range messages {
 		if n == messages/2 {
-			broker[w.consumerLeader(t)].Halt()
+			broker.ConsumerLeader(t, w.js, events.Stream, durable).Halt()
 		}
 		w.sendUntilStored(t, restocked(fmt.Sprint(n), oneTea))
 	}
