@@ -211,7 +211,7 @@ func TestGuard_StopsWaitingWhenClientOfDuplicateHangsUp(t *testing.T) {
 // answered while the command and its duplicates wait.
 func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 	t.Parallel()
-	const connections, duplicates, others = 4, 50, 8
+	const connections, duplicates, others = 4, 50, 16
 	for _, route := range e2e.GuardedRoutes() {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
@@ -219,6 +219,10 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 			settings := []string{env.DatabaseSetting(t, "pool_max_conns", fmt.Sprint(connections)), patientDuplicates}
 			s, other := env.StartReplica(t, settings...), env.StartReplica(t, settings...)
 			c := s.Prepare(t, route)
+			var credits []e2e.Call
+			for range others {
+				credits = append(credits, s.CreditCall(t, s.UniqueName("customer"), "1.00"))
+			}
 			row := c.LockRow(t)
 			call := c.WithKey(c.NewKey())
 			first := sendAll(t, []e2e.Call{call}, s)
@@ -229,9 +233,10 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 				return p.arrived.Load() == duplicates && countConnections(t, env, "query = 'rollback'") > 0
 			})
 
-			for range others {
-				s.Credit(t, s.UniqueName("customer"), "1.00")
-				other.Credit(t, s.UniqueName("customer"), "1.00")
+			for _, r := range sendAll(t, credits, s, other).await(t) {
+				if r.Status != http.StatusCreated {
+					t.Errorf("another request got %d %s, want 201", r.Status, r.Body)
+				}
 			}
 
 			if n := p.finished.Load(); n != 0 {
