@@ -285,13 +285,6 @@ const earlier = "'2026-01-01 01:00:00+00'"
 // largeTable is how many rows the large tables have.
 const largeTable = 20_000
 
-// withoutAutovacuum keeps tables as they are while a test fills them: without statistics.
-const withoutAutovacuum = `DO $$ DECLARE r record; BEGIN
-	FOR r IN SELECT oid::regclass AS name FROM pg_class WHERE relkind = 'r' AND relnamespace IN ('public'::regnamespace, 'river'::regnamespace) LOOP
-		EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', r.name);
-	END LOOP;
-END $$`
-
 // tableFills add the rows from $first to $last of $large. Row i is a second younger than
 // row i-1.
 var tableFills = []string{

@@ -41,7 +41,12 @@ type database struct {
 
 func newDatabase(t *testing.T) *database {
 	t.Helper()
-	owner := pgtest.New(t)
+	return openDatabase(t, pgtest.New(t))
+}
+
+// openDatabase opens a database of which owner is the owner's URL.
+func openDatabase(t *testing.T, owner string) *database {
+	t.Helper()
 	url := pgtest.AsService(t, owner)
 	plain, err := pgxpool.New(t.Context(), owner)
 	if err != nil {
