@@ -24,9 +24,6 @@ import (
 	"example.com/orders/internal/version"
 )
 
-// anyPorts makes the service listen on ports that the system chooses.
-var anyPorts = []string{"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0"}
-
 func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -210,21 +207,6 @@ func onData(t *testing.T, dir, statements string) {
 	if _, err = conn.Exec(t.Context(), statements); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// newDir returns a folder that PostgreSQL's own user can reach. Nobody but us can reach
-// those of t.TempDir, so that orders-dev would put the data elsewhere.
-func newDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "orders-dev-") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // The second run continues on the data of the first one and accepts its tokens.

@@ -53,7 +53,7 @@ func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	}
 	s := &servers{dir: *dir, out: out}
 	err := s.run(ctx, environ)
-	if ctx.Err() != nil && !s.started {
+	if ctx.Err() != nil && (!s.started || errors.Is(err, context.Canceled)) {
 		err = nil // somebody pressed Ctrl-C during the start
 	}
 	if err = errors.Join(err, s.stop()); err != nil {
@@ -68,7 +68,7 @@ func (s *servers) run(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	defer keys.Close()
+	s.onStop(func() error { _ = keys.Close(); return nil }) // the issuer may have closed it
 	if s.cfg, err = config.Read(serviceEnviron(environ, "http://"+keys.Addr().String()+devissuer.JWKSPath)); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,24 @@ import (
 
 	testwait "example.com/orders/internal/test/wait"
 )
+
+// anyPorts makes the service listen on ports that the system chooses.
+var anyPorts = []string{"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0"}
+
+// newDir returns a folder that PostgreSQL's own user can reach. Nobody but us can reach
+// those of t.TempDir, so that orders-dev would put the data elsewhere.
+func newDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "orders-dev-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 // fuse is a context that ends when it is looked at for the last of a number of times. So a
 // start can be stopped at any of its steps, whatever their duration.
