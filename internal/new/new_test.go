@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -116,6 +117,19 @@ func wantRenamed(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+var businessWord = regexp.MustCompile(`(?i).*(order|payment|refund|stock).*`)
+
+func TestBareCopy_HasNoWordOfTheBusinessInItsContract(t *testing.T) {
+	dir := makeCopy(t, "acme.example/gift-cards", true)
+	text, err := os.ReadFile(filepath.Join(dir, contract))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range businessWord.FindAllString(string(text), -1) {
+		t.Errorf("%s contains %q", contract, line)
 	}
 }
 

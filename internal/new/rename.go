@@ -43,7 +43,7 @@ func newRenamer(from, to name) renamer {
 	add(func(n name) string { return n.upper }, `\b‹›(?:_|\b)`)
 	add(func(n name) string { return n.header }, `\b‹›-`)
 	add(func(n name) string { return n.camel }, `\bBuild‹›(?:Dev)?\b`)
-	add(func(n name) string { return n.title }, `^  title: ‹›$`, `v5emb\.New\("‹›"`)
+	add(func(n name) string { return n.title }, `^  title: ‹›$`, `^    name: ‹›$`, `v5emb\.New\("‹›"`)
 	add(func(n name) string { return n.snake },
 		// roles, metrics, metadata at the card provider
 		`\b‹›_(?:app|service|owner|extra|payment|refund)\b`,

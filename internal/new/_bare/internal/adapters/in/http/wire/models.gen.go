@@ -57,26 +57,26 @@ type Amount = string
 
 // AuditEntry An action of an administrator.
 type AuditEntry struct {
-	// Action The name of the use case, such as `CancelOrder`.
+	// Action The name of the use case, such as `GetEntry`.
 	Action string `json:"action"`
 
-	// Actor The ID of a customer, seller or administrator, which is the `sub` of their tokens.
+	// Actor The ID of a caller, which is the `sub` of their tokens.
 	Actor SubjectID `json:"actor"`
 
 	// At An RFC 3339 timestamp in UTC.
 	At Timestamp `json:"at"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an entry or of an audit log entry.
 	ID ResourceID `json:"id"`
 
-	// Metadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
+	// Metadata Details of the action, as names and values: IDs and amounts of what was made, and the filters of a list. It contains no personal data.
 	Metadata AuditMetadata `json:"metadata"`
 
-	// Resource The resource, such as `order/1041`. Lists are `orders` and `audit-log`.
+	// Resource The resource, such as `entry/1041`. The list of these actions is `audit-log`.
 	Resource string `json:"resource"`
 }
 
-// AuditMetadata Details of the action, as names and values: whose the resource is (`customer_id`, `seller_id`), IDs and amounts of what was made, statuses and quantities before and after, names of changed members, and the filters of a list. It contains no personal data.
+// AuditMetadata Details of the action, as names and values: IDs and amounts of what was made, and the filters of a list. It contains no personal data.
 type AuditMetadata map[string]string
 
 // AuditPage A page of the audit log.
@@ -110,11 +110,11 @@ type Entry struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
-	// CreatedBy The ID of a customer, seller or administrator, which is the `sub` of their tokens.
+	// CreatedBy The ID of a caller, which is the `sub` of their tokens.
 	CreatedBy   SubjectID `json:"created_by"`
 	Description *Text     `json:"description"`
 
-	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+	// ID The ID of an entry or of an audit log entry.
 	ID ResourceID `json:"id"`
 }
 
@@ -144,7 +144,7 @@ type IdempotencyKeyHeader = string
 
 // IdempotencyRecord The outcome of an operation. While it runs, only `key` and `state` are present.
 type IdempotencyRecord struct {
-	// Command The ID of the operation in this document, such as `confirmPayment`.
+	// Command The ID of the operation in this document, such as `createEntry`.
 	Command *string `json:"command,omitempty"`
 
 	// CreatedAt An RFC 3339 timestamp in UTC.
@@ -226,10 +226,10 @@ type Problem struct {
 // ProblemCode The stable code of the problem. Branch on this.
 type ProblemCode string
 
-// ResourceID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
+// ResourceID The ID of an entry or of an audit log entry.
 type ResourceID = int64
 
-// SubjectID The ID of a customer, seller or administrator, which is the `sub` of their tokens.
+// SubjectID The ID of a caller, which is the `sub` of their tokens.
 type SubjectID = string
 
 // Text A single line of text.
