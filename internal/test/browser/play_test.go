@@ -47,7 +47,7 @@ func (p playground) text(t *testing.T, selector string) string {
 }
 
 // shownAttempt is an attempt as the time line shows it.
-type shownAttempt struct{ Attempt, Effect, Answer, Told, Received string }
+type shownAttempt struct{ Attempt, Effect, Answer, Told, Sent, Received string }
 
 // attempts returns the attempts that the time line shows for the current order.
 func (p playground) attempts(t *testing.T) []shownAttempt {
@@ -57,7 +57,7 @@ func (p playground) attempts(t *testing.T) []shownAttempt {
 		return [...document.querySelectorAll('[data-attempt^="' + order + '/"]')].map(item => ({
 			Attempt: item.dataset.attempt, Effect: item.dataset.effect,
 			Answer: item.querySelector('.answer .label').textContent,
-			Told: item.querySelector('.told').textContent, Received: item.querySelector('.received').textContent,
+			Told: item.querySelector('.told').textContent, Sent: item.querySelector('.sent').textContent, Received: item.querySelector('.received').textContent,
 		}));`)
 }
 
@@ -129,6 +129,7 @@ func TestPlay(t *testing.T) {
 		test func(*testing.T, playground)
 	}{
 		{"pay twice", payTwice},
+		{"pay twice at once", payTwiceAtOnce},
 		{"lose the response", loseResponse},
 		{"change the body", changeBody},
 		{"race two replicas", raceReplicas},
@@ -155,6 +156,22 @@ func payTwice(t *testing.T, p playground) {
 	shown := p.wantEffects(t, "committed", "replayed")
 	if len(shown) == 2 && !strings.Contains(shown[1].Received, "Idempotency-Result: reused\nIdempotent-Replayed: true") {
 		t.Errorf("the second press received %s", shown[1].Received)
+	}
+}
+
+// Both presses send the payment, although the first one has no answer yet.
+func payTwiceAtOnce(t *testing.T, p playground) {
+	p.press(t, "order")
+
+	p.Do(t, chromedp.Evaluate[chromedp.Void](`
+		const pay = document.querySelector('[data-scenario=pay]');
+		pay.click();
+		pay.click();`))
+	p.awaitReady(t)
+
+	shown := p.wantEffects(t, "committed", "replayed")
+	if len(shown) == 2 && shown[0].Sent != shown[1].Sent {
+		t.Errorf("the presses sent\n%s\nand\n%s", shown[0].Sent, shown[1].Sent)
 	}
 }
 
@@ -189,6 +206,12 @@ func killServer(t *testing.T, p playground) {
 	p.press(t, "kill")
 
 	p.wantEffects(t, "rolled back", "committed")
+	if !Eval[bool](t, p.Tab, `
+		const lines = [...document.querySelectorAll('.timeline li')];
+		const kill = lines.findIndex(line => line.textContent.startsWith('SIGKILL'));
+		return kill >= 0 && kill < lines.findIndex(line => line.dataset.effect === 'rolled back');`) {
+		t.Error("the time line shows what the kill did above the kill")
+	}
 	if after := p.text(t, "#replicas"); after == before {
 		t.Errorf("the replicas are the same processes after the kill: %s", after)
 	}

@@ -9,7 +9,8 @@ const buttons = [...document.querySelectorAll('button[data-scenario]')];
 const calm = window.matchMedia('(prefers-reduced-motion: reduce)');
 const shown = 120; // entries of the time line
 
-let running = true; // until the replicas have started
+let running = ''; // the scenario that runs; open starts the replicas
+let presses = 0; // scenarios that have not ended
 
 // --- what an attempt did, in words ---
 
@@ -126,14 +127,12 @@ function received(a) {
   return `${headers.join('\n')}\n\n${a.response}`;
 }
 
+// An attempt that has ended moves to the end, below what made it end so.
 function add(item) {
-  const before = item.dataset.attempt &&
-    timeline.querySelector(`[data-attempt="${item.dataset.attempt}"]`);
-  if (before) {
-    before.replaceWith(item);
-  } else {
-    timeline.append(item);
+  if (item.dataset.attempt) {
+    timeline.querySelector(`[data-attempt="${item.dataset.attempt}"]`)?.remove();
   }
+  timeline.append(item);
   while (timeline.children.length > shown) {
     timeline.firstElementChild.remove();
   }
@@ -229,17 +228,23 @@ function setStatus(text, failed = false) {
   byId('status').classList.toggle('failed', failed);
 }
 
+// Pay can be pressed again while it runs: that is the accident that it is about.
+function canPress(scenario) {
+  return running === '' || (running === 'pay' && scenario === 'pay');
+}
+
 // A button that is disabled would lose the focus of the keyboard.
-function setRunning(value) {
-  running = value;
-  document.body.dataset.running = value;
+function setRunning(scenario) {
+  running = scenario;
+  document.body.dataset.running = scenario !== '';
   for (const button of buttons) {
-    button.setAttribute('aria-disabled', value);
+    button.setAttribute('aria-disabled', !canPress(button.dataset.scenario));
   }
 }
 
 async function run(scenario, label) {
-  setRunning(true);
+  presses++;
+  setRunning(scenario);
   setStatus(label);
   try {
     const response = await fetch(`/play/${scenario}`, {method: 'POST'});
@@ -247,13 +252,17 @@ async function run(scenario, label) {
       throw new Error(await response.text());
     }
     await readLines(response, entry => show[entry.kind](entry));
-    if (!byId('status').classList.contains('failed')) {
-      setStatus('Ready');
-    }
   } catch (error) {
     setStatus(`orders-dev does not answer: ${error.message}`, true);
   }
-  setRunning(false);
+  presses--;
+  if (presses > 0) {
+    return;
+  }
+  if (!byId('status').classList.contains('failed')) {
+    setStatus('Ready');
+  }
+  setRunning('');
 }
 
 // Calls visit for each line of a response as it arrives.
@@ -273,11 +282,10 @@ async function readLines(response, visit) {
 
 for (const button of buttons) {
   button.addEventListener('click', () => {
-    if (!running) {
+    if (canPress(button.dataset.scenario)) {
       run(button.dataset.scenario, `Running: ${button.textContent}…`);
     }
   });
 }
 
-setRunning(true);
 run('open', 'Starting two replicas…');
