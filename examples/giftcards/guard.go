@@ -12,7 +12,8 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// How long responses and refusals are kept. AUTH-19 asks for 24 to 72 hours.
+// How long responses are kept, and refusals replayed. AUTH-19 asks for 24 to 72 hours. A client
+// that was refused goes on under another key, so the key of a refusal stays taken, too.
 const (
 	responseTTL = 72 * time.Hour
 	refusalTTL  = 6 * time.Hour
@@ -107,7 +108,7 @@ func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Reque
 // and no retry is encoded anew.
 func resultOf(response any, err error) (idempotency.Result, error) {
 	if refused, ok := errors.AsType[refusal](err); ok {
-		return idempotency.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: refusalTTL}, nil
+		return idempotency.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: responseTTL, ReplayTTL: refusalTTL}, nil
 	}
 	if err != nil {
 		return idempotency.Result{}, err
@@ -124,7 +125,7 @@ func resultOf(response any, err error) (idempotency.Result, error) {
 // guarded route sets none: a Set-Cookie, for example, would be lost with the first response.
 func write(w http.ResponseWriter, rec idempotency.Record, replayed bool) {
 	w.Header().Set("Idempotency-Key", rec.Key)
-	w.Header().Set("Idempotency-Expires", rec.ExpiresAt.UTC().Format(time.RFC3339))
+	w.Header().Set("Idempotency-Expires", rec.ReplayedUntil.UTC().Format(time.RFC3339))
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
@@ -153,6 +154,8 @@ func failGuard(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, idempotency.ErrKeyReused):
 		fail(w, http.StatusConflict, "idempotency_key_reused")
+	case errors.Is(err, idempotency.ErrKeySpent):
+		fail(w, http.StatusConflict, "idempotency_key_spent")
 	case errors.Is(err, idempotency.ErrInProgress):
 		w.Header().Set("Retry-After", "1")
 		fail(w, http.StatusConflict, "idempotency_in_progress")

@@ -83,7 +83,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 	if err != nil {
 		return rec, false, err
 	}
-	rec = idempotency.Record{Claim: c, Response: result.Response, CreatedAt: now, ExpiresAt: now.Add(result.TTL)}
+	rec = result.Record(c, now)
 	if err := insert(ctx, tx, rec); err != nil {
 		return rec, false, fmt.Errorf("store the record: %w", err)
 	}
@@ -97,9 +97,10 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 func find(ctx context.Context, tx pgx.Tx, id idempotency.ID) (idempotency.Record, bool, error) {
 	rec := idempotency.Record{Claim: idempotency.Claim{ID: id}}
 	var fingerprint []byte
-	err := tx.QueryRow(ctx, `SELECT operation, fingerprint, status, content_type, location, body, created_at, expires_at
-		FROM idempotency_record WHERE scope = $1 AND key = $2 AND expires_at > clock_timestamp()`, id.Scope, id.Key).
-		Scan(&rec.Operation, &fingerprint, &rec.Status, &rec.ContentType, &rec.Location, &rec.Body, &rec.CreatedAt, &rec.ExpiresAt)
+	err := tx.QueryRow(ctx, `SELECT operation, fingerprint, status, content_type, location, body, created_at, replayed_until,
+		expires_at, replayed_until < least(expires_at, clock_timestamp()) FROM idempotency_record WHERE scope = $1 AND key = $2 AND expires_at > clock_timestamp()`, id.Scope, id.Key).
+		Scan(&rec.Operation, &fingerprint, &rec.Status, &rec.ContentType, &rec.Location, &rec.Body, &rec.CreatedAt, &rec.ReplayedUntil,
+			&rec.ExpiresAt, &rec.Spent)
 	rec.Fingerprint = idempotency.Fingerprint(fingerprint)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return rec, false, nil
@@ -114,9 +115,9 @@ func insert(ctx context.Context, tx pgx.Tx, r idempotency.Record) error {
 		return err
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO idempotency_record
-		(scope, key, operation, fingerprint, status, content_type, location, body, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, r.Scope, r.Key, r.Operation, []byte(r.Fingerprint),
-		r.Status, r.ContentType, r.Location, append([]byte{}, r.Body...), r.CreatedAt, r.ExpiresAt)
+		(scope, key, operation, fingerprint, status, content_type, location, body, created_at, replayed_until, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, r.Scope, r.Key, r.Operation, []byte(r.Fingerprint),
+		r.Status, r.ContentType, r.Location, append([]byte{}, r.Body...), r.CreatedAt, r.ReplayedUntil, r.ExpiresAt)
 	return err
 }
 

@@ -156,7 +156,7 @@ func TestFind_NeedsReadCommitted(t *testing.T) {
 func TestDeleteExpired_DeletesOnlyExpiredRecords(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	mustExec(t, s.pool, `INSERT INTO idempotency_record SELECT 'alice', i::text, 'redeem', '', 201, '', '', '', now(),
+	mustExec(t, s.pool, `INSERT INTO idempotency_record SELECT 'alice', i::text, 'redeem', '', 201, '', '', '', now(), now(),
 		now() + CASE WHEN i <= 3 THEN -1 ELSE 1 END * interval '1 hour' FROM generate_series(1, 5) i`)
 	for _, want := range []int64{2, 1, 0} {
 		if n, err := s.deleteExpired(t.Context(), 2); n != want || err != nil {
@@ -171,7 +171,7 @@ func TestDeleteExpired_DeletesOnlyExpiredRecords(t *testing.T) {
 func TestKeepClean_DeletesUntilItIsStopped(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	mustExec(t, s.pool, `INSERT INTO idempotency_record SELECT 'alice', i::text, 'redeem', '', 201, '', '', '', now(),
+	mustExec(t, s.pool, `INSERT INTO idempotency_record SELECT 'alice', i::text, 'redeem', '', 201, '', '', '', now(), now(),
 		now() - interval '1 hour' FROM generate_series(1, 1001) i`)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

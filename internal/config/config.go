@@ -63,7 +63,7 @@ type Config struct {
 	JWKSMaxAge     time.Duration `env:"ORDERS_JWKS_MAX_AGE" envDefault:"24h"`
 
 	// IdempotencyTTL is how long the response of a guarded command is kept (AUTH-19: 24
-	// to 72 hours), IdempotencyErrorTTL how long a refusal is kept. IdempotencyWait is
+	// to 72 hours), IdempotencyErrorTTL how long a refusal is replayed. IdempotencyWait is
 	// how long a duplicate waits for the first request.
 	IdempotencyTTL      time.Duration `env:"ORDERS_IDEMPOTENCY_TTL" envDefault:"72h"`
 	IdempotencyErrorTTL time.Duration `env:"ORDERS_IDEMPOTENCY_ERROR_TTL" envDefault:"6h"`

@@ -24,6 +24,10 @@ var (
 	ErrInProgress = errors.New("a request with this idempotency key is in progress")
 	// ErrKeyReused: the key belongs to another request. The stored response stays hidden.
 	ErrKeyReused = errors.New("the idempotency key was used for another request")
+	// ErrKeySpent: the request was refused, and the refusal is not replayed any more. The
+	// caller may have continued under another key, so a late copy of the request must not run
+	// beside it.
+	ErrKeySpent = errors.New("the idempotency key was spent on a refusal")
 )
 
 // Guard runs each command once per key.
@@ -61,7 +65,8 @@ type Command func(ctx context.Context) (Result, error)
 //     crash at any moment leaves nothing behind.
 //  3. Replay. There is a record of this request: its stored response is the answer, and
 //     nothing runs.
-//  4. Refuse. The record is of another request: the error is [ErrKeyReused].
+//  4. Refuse. The record is of another request, or its response is not replayed any more:
+//     the error is [ErrKeyReused] or [ErrKeySpent].
 //  5. Wait. Another request holds the key: wait, without a database connection, and try
 //     again. After g.Wait, or when the client is gone, the error is [ErrInProgress].
 //
@@ -74,17 +79,31 @@ type Command func(ctx context.Context) (Result, error)
 func (g Guard) Do(ctx context.Context, r Request, run Command) (rec Record, replayed bool, err error) {
 	claim := Claim{ID: r.ID, Operation: r.Operation, Fingerprint: r.Content.Fingerprint()}
 	rec, replayed, err = g.claimOrWait(ctx, claim, run)
-	if err != nil || !replayed || rec.Fingerprint == claim.Fingerprint {
+	if err != nil || !replayed {
 		return rec, replayed, err
 	}
-	same, err := r.Content.Matches(rec.Fingerprint)
-	if err != nil {
+	if err := r.mayReplay(rec, claim.Fingerprint); err != nil {
 		return Record{}, false, err
 	}
-	if !same {
-		return Record{}, false, ErrKeyReused
-	}
 	return rec, true, nil
+}
+
+// mayReplay returns an error unless rec is the stored response of r, and still replayed.
+// Another request learns nothing of the record, not even that it is spent.
+func (r Request) mayReplay(rec Record, fingerprint Fingerprint) error {
+	if rec.Fingerprint != fingerprint { // of another version, or of another request
+		same, err := r.Content.Matches(rec.Fingerprint)
+		if err != nil {
+			return err
+		}
+		if !same {
+			return ErrKeyReused
+		}
+	}
+	if rec.Spent {
+		return ErrKeySpent
+	}
+	return nil
 }
 
 // A duplicate polls until the first request ends: at first often, then less and less, and

@@ -78,6 +78,26 @@ func TestDo_ReplaysOnlyTheSameRequest(t *testing.T) {
 	}
 }
 
+// A copy of the request that comes late runs nothing. Another request learns nothing.
+func TestDo_RefusesASpentKey(t *testing.T) {
+	t.Parallel()
+	stored := idempotency.Record{
+		Claim:    idempotency.Claim{ID: request.ID, Fingerprint: request.Content.Fingerprint()},
+		Response: idempotency.Response{Status: 402, Body: []byte("secret")}, Spent: true,
+	}
+	guard := guardOn(func(context.Context, idempotency.Claim, idempotency.Command) (idempotency.Record, bool, error) {
+		return stored, true, nil
+	})
+	other := request
+	other.Content.Body = []byte(`{"sku":"coffee"}`)
+	for want, r := range map[error]idempotency.Request{idempotency.ErrKeySpent: request, idempotency.ErrKeyReused: other} {
+		rec, replayed, err := guard.Do(t.Context(), r, created)
+		if !errors.Is(err, want) || replayed || rec.Body != nil {
+			t.Errorf("%+v, replayed = %v, %v; want %v and no record", rec, replayed, err, want)
+		}
+	}
+}
+
 func TestDo_FailsForAFingerprintOfAnUnknownVersion(t *testing.T) {
 	t.Parallel()
 	guard := guardOn(func(_ context.Context, c idempotency.Claim, _ idempotency.Command) (idempotency.Record, bool, error) {

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -51,8 +52,11 @@ type Result struct {
 	// Refused says that the command did nothing: the store drops what it wrote and keeps
 	// only the response.
 	Refused bool
-	// TTL is how long the response is kept.
+	// TTL is how long the record is kept: nothing else runs under its key.
 	TTL time.Duration
+	// ReplayTTL is how long the response is replayed, zero for as long as the record is kept.
+	// After that, the key is spent; see [ErrKeySpent].
+	ReplayTTL time.Duration
 }
 
 // Record is a stored response, and what it answered.
@@ -60,7 +64,19 @@ type Record struct {
 	Claim
 	Response
 	CreatedAt time.Time
-	ExpiresAt time.Time
+	// ReplayedUntil is when the response ends to be replayed, and ExpiresAt when the record
+	// counts as absent.
+	ReplayedUntil, ExpiresAt time.Time
+	// Spent reports that ReplayedUntil has passed, by the store's own clock.
+	Spent bool
+}
+
+// Record returns the record of the result of a claim that began at now.
+func (r Result) Record(c Claim, now time.Time) Record {
+	return Record{
+		Claim: c, Response: r.Response,
+		CreatedAt: now, ReplayedUntil: now.Add(cmp.Or(r.ReplayTTL, r.TTL)), ExpiresAt: now.Add(r.TTL),
+	}
 }
 
 // Store keeps records. A record that has expired, by the store's own clock, counts as
@@ -75,7 +91,8 @@ type Store interface {
 	// free, and the error of run is returned as it is. The writes of run reach the
 	// transaction through its context.
 	//
-	// Execute does not compare fingerprints: the guard does, with the record it gets.
+	// Execute does not compare fingerprints: the guard does, with the record it gets. For the
+	// same reason it returns the record of a spent key, too.
 	Execute(ctx context.Context, claim Claim, run Command) (rec Record, replayed bool, err error)
 }
 
@@ -84,8 +101,8 @@ type Store interface {
 type LookupStore interface {
 	Store
 	// Lookup returns the record of a key. While a transaction holds the key and there is no
-	// record, it returns ErrInProgress. found is false if there is neither: nothing has
-	// happened, nothing is running, and the key is safe to send.
+	// record, it returns ErrInProgress. found is false if there is neither. That is no promise
+	// that nothing happens: the request may still be on its way.
 	//
 	// A transaction that ends meanwhile must not be missed. So a store looks first whether
 	// the key is held, and then for the record, with a younger snapshot. It does not try to

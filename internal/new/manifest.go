@@ -61,7 +61,7 @@ var dropped = []string{
 var moves = map[string]string{
 	"migrations/0005_": "migrations/0003_", "migrations/0006_": "migrations/0004_",
 	"migrations/0007_": "migrations/0005_", "migrations/0009_": "migrations/0006_",
-	"migrations/0017_": "migrations/0007_",
+	"migrations/0017_": "migrations/0007_", "migrations/0018_": "migrations/0008_",
 }
 
 // keptTargets are the targets of the Makefile, and the stages of .ci/run, that are left.

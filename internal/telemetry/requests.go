@@ -49,7 +49,7 @@ func newRequests(create promauto.Factory) requests {
 		}),
 	}
 	present(r.limited, "requests", "keys", "in_flight")
-	present(r.outcomes, "created", "refused", "reused", "key_reused", "in_progress", "key_required", "key_invalid", "unknown", "failed")
+	present(r.outcomes, "created", "refused", "reused", "key_reused", "key_spent", "in_progress", "key_required", "key_invalid", "unknown", "failed")
 	return r
 }
 

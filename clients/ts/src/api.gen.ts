@@ -852,7 +852,7 @@ export interface components {
             type: string;
         };
         /** @description The stable code of the problem. Branch on this. */
-        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "card_declined" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
+        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "card_declined" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
         /** @description A product of a seller. `available` is `on_hand` minus `reserved`. */
         Product: {
             available: components["schemas"]["Stock"];
@@ -1261,7 +1261,7 @@ export interface components {
          */
         "Product-ETag": string;
         /**
-         * @description The time until which the refusal is stored. Absent if it is not stored.
+         * @description The time until which the refusal is replayed. The key is spent after that. Absent if the refusal is not stored.
          * @example 2026-11-04T15:30:00Z
          */
         "Refusal-Idempotency-Expires": components["schemas"]["Timestamp"];

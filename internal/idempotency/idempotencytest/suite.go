@@ -56,6 +56,8 @@ var tests = map[string]func(*testing.T, Fixture){
 	"case counts in keys":                               separatesCase,
 	"another request gets the record of the first":      leavesComparingToTheGuard,
 	"an expired record counts as absent":                ignoresExpiredRecords,
+	"a key is spent when its refusal is not replayed":   spendsKeys,
+	"a key is spent on every replica":                   spendsKeysEverywhere,
 	"a record expires on every replica":                 expiresEverywhere,
 	"a response may have no body":                       keepsEmptyBodies,
 	"many requests with one key have one effect":        runsOnceAmongMany,
@@ -135,7 +137,8 @@ func wantRecord(t *testing.T, got, want idempotency.Record) {
 	t.Helper()
 	same := got.Claim == want.Claim && got.Status == want.Status && got.ContentType == want.ContentType &&
 		got.Location == want.Location && bytes.Equal(got.Body, want.Body) &&
-		got.CreatedAt.Equal(want.CreatedAt) && got.ExpiresAt.Equal(want.ExpiresAt)
+		got.CreatedAt.Equal(want.CreatedAt) && got.ReplayedUntil.Equal(want.ReplayedUntil) &&
+		got.ExpiresAt.Equal(want.ExpiresAt) && got.Spent == want.Spent
 	if !same {
 		t.Errorf("record %+v\nwant   %+v", got, want)
 	}

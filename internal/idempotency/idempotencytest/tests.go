@@ -13,10 +13,7 @@ import (
 func replaysTheFirstResponse(t *testing.T, f Fixture) {
 	c := claim("key-1")
 	first := f.mustRun(t, c, f.writes(created))
-	wantRecord(t, first, idempotency.Record{
-		Claim: c, Response: created.Response,
-		CreatedAt: first.CreatedAt, ExpiresAt: first.CreatedAt.Add(created.TTL),
-	})
+	wantRecord(t, first, created.Record(c, first.CreatedAt))
 	f.wantReplay(t, c, first)
 	f.wantEffects(t, 1)
 }
@@ -158,6 +155,35 @@ func expiresEverywhere(t *testing.T, f Fixture) {
 		t.Fatalf("after its expiry: replayed = %v, %v", replayed, err)
 	}
 	f.wantReplay(t, c, second)
+}
+
+// The store returns the record of a spent key like any other. The guard refuses it.
+func spendsKeys(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	spent := refused
+	spent.ReplayTTL = -time.Second
+	first := f.mustRun(t, c, f.writes(spent))
+	first.Spent = true
+	f.wantReplay(t, c, first)
+	if store, ok := f.Replica.(idempotency.LookupStore); ok {
+		rec, found, err := store.Lookup(t.Context(), c.ID)
+		if err != nil || !found {
+			t.Errorf("the look-up: found = %v, %v; want the record", found, err)
+		}
+		wantRecord(t, rec, first)
+	}
+	f.wantEffects(t, 0)
+}
+
+func spendsKeysEverywhere(t *testing.T, f Fixture) {
+	c := claim("key-1")
+	short := refused
+	short.ReplayTTL = 500 * time.Millisecond
+	first := f.mustRun(t, c, f.writes(short))
+	f.wantReplay(t, c, first)   // now every replica may remember it
+	time.Sleep(short.ReplayTTL) // what is tested is that time passes
+	first.Spent = true
+	f.wantReplay(t, c, first)
 }
 
 func keepsEmptyBodies(t *testing.T, f Fixture) {

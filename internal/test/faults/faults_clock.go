@@ -22,7 +22,7 @@ var clockFaults = []Fault{
 		Needs:  Needs{Database: onMovableClock},
 		Strike: moveClock,
 		Proof: []string{
-			"replays two clocks apart", "records expired by the database's clock", "reservations expired by the database's clock",
+			"replays two clocks apart", "keys spent by the database's clock", "reservations expired by the database's clock",
 			"payments while the clock was ahead", "payments while the clock was behind",
 		},
 	},
@@ -35,7 +35,7 @@ func onMovableClock(t testing.TB, s *System) {
 	s.DatabaseURL = pgtest.NewOn(t, s.Server)
 }
 
-// refusalTTL is how long a refusal is stored, by default. The clock stays within a day, after
+// refusalTTL is how long a refusal is replayed, by default. The clock stays within a day, after
 // which published events are deleted.
 const refusalTTL = 6 * time.Hour
 
@@ -65,14 +65,15 @@ func moveClock(t testing.TB, s *System, random *rand.Rand) {
 
 	s.move(t, refusalTTL+time.Hour)
 	for _, r := range s.Replicas {
-		s.service(r).WantProblem(t, http.StatusNotFound, "not_found", e2e.LookupCall(charge.Token, charge.Key))
-		s.Counters.Add("records expired by the database's clock", 1)
+		s.service(r).WantProblem(t, http.StatusConflict, "idempotency_key_reused", charge.WithBody(credit.Body))
 	}
 	s.replayEverywhere(t, credit, credited)
 	s.wantCredited(t, s.draw(random), s.CreditCall(t, customer, "20.00"))
-	// Only a replica that has not seen the refusal has forgotten it: the other remembers it
-	// for as long as the record was to live when it was read.
-	s.wantCredited(t, s.other(knows), again)
+	// Only a replica that has not seen the refusal asks the database: the other remembers it
+	// for as long as it was to be replayed when it was read.
+	s.service(s.other(knows)).WantProblem(t, http.StatusConflict, "idempotency_key_spent", again)
+	s.wantCredited(t, s.other(knows), again.WithKey(s.NewKey()))
+	s.Counters.Add("keys spent by the database's clock", 1)
 
 	s.move(t, -3*time.Hour)
 	s.pay(t, random, "payments while the clock was behind")

@@ -61,7 +61,9 @@ var undecided = []string{
 }
 
 // alwaysAllowed are verdicts of any operation.
-var alwaysAllowed = []string{"503 unavailable", "503 outcome_unknown", "409 idempotency_in_progress", "409 idempotency_key_reused"}
+var alwaysAllowed = []string{"503 unavailable", "503 outcome_unknown", "409 idempotency_in_progress", "409 idempotency_key_reused",
+	"409 idempotency_key_spent", // the checker knows which key can be spent
+}
 
 // finish sends an operation, to any replica, until its outcome is known. It returns the last
 // attempt.

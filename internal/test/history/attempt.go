@@ -27,6 +27,7 @@ func (a Attempt) command() bool {
 // The codes of the guard's own refusals. They decide nothing and are not stored.
 const (
 	codeReused     = "idempotency_key_reused"
+	codeSpent      = "idempotency_key_spent"
 	codeInProgress = "idempotency_in_progress"
 )
 

@@ -98,6 +98,8 @@ func (s keyState) step(a Attempt) []keyState {
 		return s.stepUnknown(a)
 	case a.Code == codeReused:
 		return s.when(s.belongsToOther(a.Request))
+	case a.Code == codeSpent:
+		return s.when(s.stored && s.record.request == a.Request && s.record.status/100 != 2)
 	case a.Code == codeInProgress:
 		return s.when(!s.stored)
 	case a.created():

@@ -37,9 +37,7 @@ func (k *Keys) Execute(
 		if result.Refused {
 			t.discard()
 		}
-		rec = copyRecord(idempotency.Record{
-			Claim: c, Response: result.Response, CreatedAt: t.now, ExpiresAt: stamp(t.now.Add(result.TTL)),
-		})
+		rec = copyRecord(result.Record(c, t.now))
 		t.records[c.ID] = copyRecord(rec)
 		return nil
 	})
@@ -62,7 +60,9 @@ func (k *Keys) find(id idempotency.ID) (idempotency.Record, bool) {
 	if !found || !k.s.now().Before(rec.ExpiresAt) {
 		return idempotency.Record{}, false
 	}
-	return copyRecord(rec), true
+	rec = copyRecord(rec)
+	rec.Spent = !k.s.now().Before(rec.ReplayedUntil)
+	return rec, true
 }
 
 // DeleteExpired deletes at most limit expired records and returns how many it deleted.

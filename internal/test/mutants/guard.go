@@ -139,7 +139,7 @@ var guardMutants = []mutant{
 	{
 		"a refusal about a key does not take the key",
 		"internal/adapters/in/http/guard.go",
-		`if code == wire.ProblemCodeIdempotencyKeyReused ||`, `if`,
+		`case wire.ProblemCodeIdempotencyKeyReused, wire.`, `case wire.`,
 		httpAPI, "TestGuard_StoresOnlyFinalRefusals",
 	},
 	{
@@ -174,9 +174,21 @@ var guardMutants = []mutant{
 	},
 	{
 		"records expire by the clock of the database",
-		"internal/adapters/out/postgres/keys.go",
-		`CreatedAt: now, ExpiresAt: now.Add(result.TTL),`, `CreatedAt: now, ExpiresAt: now.Add(result.TTL / 2),`,
+		"internal/idempotency/store.go",
+		`ExpiresAt: now.Add(r.TTL),`, `ExpiresAt: now.Add(r.TTL / 2),`,
 		"./internal/test/e2e/guard", "TestGuard_ExpiresRecordsByClockOfDatabase",
+	},
+	{
+		"a spent key runs nothing",
+		"internal/adapters/in/http/guard.go",
+		`TTL: max(g.ttl, g.refusalTTL), ReplayTTL`, `TTL: g.refusalTTL, ReplayTTL`,
+		"./internal/test/e2e/guard", "TestGuard_RunsNothingUnderASpentKey",
+	},
+	{
+		"the refusal of a spent key is not replayed",
+		"internal/idempotency/guard.go",
+		`if rec.Spent {`, `if false {`,
+		"./internal/idempotency", "TestDo_RefusesASpentKey",
 	},
 	{
 		"clean-up deletes expired records only",

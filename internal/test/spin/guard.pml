@@ -312,7 +312,7 @@ commit: /* -> internal/adapters/out/postgres/commit.go: tx.sendCommit: batch.Que
     }
 #endif
 
-remember: /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: k.recent.put(rec, time.Until(expires), a.generation) */
+remember: /* -> internal/adapters/out/postgres/keys.go: Keys.executeAlone: k.recent.put(rec, time.Until(replayedUntil), a.generation) */
     atomic {
         if
 #ifdef MEMORY_NEVER_FORGOTTEN

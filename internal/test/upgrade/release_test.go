@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -114,6 +115,27 @@ func TestReplay_IsThatOfTheVersionBefore(t *testing.T) {
 	}
 }
 
+// A refusal of this version stays for as long as a success, and the version before takes that
+// for how long it replays: it runs nothing under a key that is spent here.
+func TestSpentKey_RunsNothingInTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	refused := s.ChargeCall(t, e2e.Alice, "10.00")
+	s.WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", refused)
+	s.Exec(t, `UPDATE idempotency_record SET created_at = created_at - interval '71 hours', expires_at = expires_at - interval '71 hours'`)
+	s.StartReplica(t).WantProblem(t, http.StatusConflict, "idempotency_key_spent", refused)
+
+	var scope string
+	if err := s.DB.QueryRow(t.Context(), "SELECT scope FROM idempotency_record WHERE key = $1", refused.Key).Scan(&scope); err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := s.DB.Query(t.Context(), releasedQueries(t)["FindRecord :many"], scope, refused.Key) // the next line returns the error
+	record, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+	if err != nil || record["expired"] != false || record["status"] != int16(http.StatusPaymentRequired) {
+		t.Errorf("the version before finds %v, %v; want the refusal, not expired", record, err)
+	}
+}
+
 // wantStored sends a request of the release and checks that its response has not changed.
 func wantStored(t *testing.T, s *e2e.Service, stored response, replayed string) {
 	t.Helper()
@@ -136,21 +158,30 @@ func wantStored(t *testing.T, s *e2e.Service, stored response, replayed string) 
 // of the service may do by then.
 func TestQueries_OfTheVersionBeforeRun(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(queriesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	queries := strings.Split("\n\n"+string(text), "\n\n-- name: ")[1:]
-	if len(queries) < 50 {
-		t.Fatalf("%s has %d queries", queriesFile, len(queries))
-	}
 	conn := connect(t, pgtest.AsService(t, pgtest.New(t)))
-	for _, query := range queries {
-		name, sql, _ := strings.Cut(query, "\n")
+	for name, sql := range releasedQueries(t) {
 		if err := explain(t.Context(), conn, sql); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// releasedQueries returns the queries of the version before by name.
+func releasedQueries(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(queriesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, query := range strings.Split("\n\n"+string(text), "\n\n-- name: ")[1:] {
+		name, sql, _ := strings.Cut(query, "\n")
+		queries[name] = sql
+	}
+	if len(queries) < 50 {
+		t.Fatalf("%s has %d queries", queriesFile, len(queries))
+	}
+	return queries
 }
 
 func TestExplain_NoticesWhatIsGone(t *testing.T) {

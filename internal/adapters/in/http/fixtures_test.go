@@ -53,9 +53,7 @@ func (s *memoryStore) Execute(ctx context.Context, claim idempotency.Claim, run 
 		return idempotency.Record{}, false, err
 	}
 	s.results = append(s.results, result)
-	s.records[claim.ID] = idempotency.Record{
-		Claim: claim, Response: result.Response, CreatedAt: storedAt, ExpiresAt: storedAt.Add(result.TTL),
-	}
+	s.records[claim.ID] = result.Record(claim, storedAt)
 	return s.records[claim.ID], false, nil
 }
 

@@ -43,7 +43,8 @@ type guard struct {
 type GuardConfig struct {
 	// Wait is how long a duplicate waits for the first request.
 	Wait time.Duration
-	// TTL is how long the response of a success is kept, RefusalTTL that of a refusal.
+	// TTL is how long a key is kept, with the response of a success. RefusalTTL is how long
+	// a refusal is replayed; after that its key is spent.
 	TTL        time.Duration
 	RefusalTTL time.Duration
 }
@@ -121,7 +122,9 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 	entry := entryOf(req.http.Context())
 	entry.code = string(p.code)
 	resp := p.response(entry, instanceOf(entry.pattern, req.http.URL))
-	return idempotency.Result{Response: resp.stored(), Refused: true, TTL: g.refusalTTL}, nil
+	return idempotency.Result{
+		Response: resp.stored(), Refused: true, TTL: max(g.ttl, g.refusalTTL), ReplayTTL: g.refusalTTL,
+	}, nil
 }
 
 // final reports whether a refusal by the use case decides the operation, so that it is
@@ -132,7 +135,8 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 // idempotency_key_reused, the key belongs to another request whose record has expired;
 // storing the refusal would take the key away from that request.
 func final(code wire.ProblemCode) bool {
-	if code == wire.ProblemCodeIdempotencyKeyReused || code == wire.ProblemCodeIdempotencyInProgress {
+	switch code {
+	case wire.ProblemCodeIdempotencyKeyReused, wire.ProblemCodeIdempotencyKeySpent, wire.ProblemCodeIdempotencyInProgress:
 		return false
 	}
 	status := problemKinds[code].status
@@ -143,7 +147,7 @@ func final(code wire.ProblemCode) bool {
 func responseOf(record idempotency.Record, replayed bool, outcome string) *response {
 	header := http.Header{
 		"Idempotency-Result":  {outcome},
-		"Idempotency-Expires": {record.ExpiresAt.Format(time.RFC3339)},
+		"Idempotency-Expires": {record.ReplayedUntil.Format(time.RFC3339)},
 	}
 	if replayed {
 		header.Set("Idempotent-Replayed", "true")

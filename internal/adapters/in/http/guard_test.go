@@ -124,8 +124,11 @@ func TestGuard_StoresOnlyFinalRefusals(t *testing.T) {
 		if got := len(store.results) == 1; got != stored[code] {
 			t.Errorf("%s: stored is %t, want %t", code, got, stored[code])
 		}
-		if stored[code] && (!store.results[0].Refused || store.results[0].TTL != 6*time.Hour) {
-			t.Errorf("%s: stored as %+v, want a refusal for 6 h", code, store.results[0])
+		if !stored[code] {
+			continue
+		}
+		if r := store.results[0]; !r.Refused || r.TTL != 72*time.Hour || r.ReplayTTL != 6*time.Hour {
+			t.Errorf("%s: stored as %+v, want a refusal for 72 h that is replayed for 6 h", code, r)
 		}
 	}
 }

@@ -35,6 +35,6 @@ func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id idempotenc
 	}
 	return &success{status: http.StatusOK, body: wire.IdempotencyRecord{
 		Key: rec.Key, State: wire.IdempotencyStateCompleted,
-		Command: &rec.Operation, Status: &rec.Status, CreatedAt: &rec.CreatedAt, ExpiresAt: &rec.ExpiresAt,
+		Command: &rec.Operation, Status: &rec.Status, CreatedAt: &rec.CreatedAt, ExpiresAt: &rec.ReplayedUntil,
 	}}, nil
 }

@@ -48,6 +48,7 @@ var keyProblems = map[string]string{
 	string(wire.ProblemCodeIdempotencyKeyRequired): "key_required",
 	string(wire.ProblemCodeIdempotencyKeyInvalid):  "key_invalid",
 	string(wire.ProblemCodeIdempotencyKeyReused):   "key_reused",
+	string(wire.ProblemCodeIdempotencyKeySpent):    "key_spent",
 	string(wire.ProblemCodeIdempotencyInProgress):  "in_progress",
 	string(wire.ProblemCodeOutcomeUnknown):         "unknown",
 }

@@ -66,6 +66,7 @@ var problemKinds = map[wire.ProblemCode]problemKind{
 	wire.ProblemCodeUnsupportedMediaType:     {http.StatusUnsupportedMediaType, "Unsupported media type", 0},
 	wire.ProblemCodeReferenceTaken:           {http.StatusConflict, "Reference already taken", 0},
 	wire.ProblemCodeIdempotencyKeyReused:     {http.StatusConflict, "Idempotency-Key already used", 0},
+	wire.ProblemCodeIdempotencyKeySpent:      {http.StatusConflict, "Idempotency-Key spent", 0},
 	wire.ProblemCodeIdempotencyInProgress:    {http.StatusConflict, "Request in progress", 1},
 	wire.ProblemCodeInvalidOrderState:        {http.StatusConflict, "Invalid order state", 0},
 	wire.ProblemCodeReservationLimit:         {http.StatusConflict, "Too many extensions", 0},
@@ -151,6 +152,8 @@ var errorProblems = []struct {
 		"send an Idempotency-Key header: one key for one operation, kept through all retries"},
 	{idempotency.ErrKeyReused, wire.ProblemCodeIdempotencyKeyReused,
 		core.KeyReused().Detail}, // the second line of defence refuses in the same words
+	{idempotency.ErrKeySpent, wire.ProblemCodeIdempotencyKeySpent,
+		"this request was refused earlier and its response has expired; send a new attempt with a new key"},
 	{idempotency.ErrInProgress, wire.ProblemCodeIdempotencyInProgress,
 		"the first request with this Idempotency-Key is still running; retry with the same key"},
 	{core.ErrOutcomeUnknown, wire.ProblemCodeOutcomeUnknown,

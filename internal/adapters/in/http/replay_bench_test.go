@@ -24,7 +24,7 @@ type answeredStore struct {
 func (s answeredStore) Execute(
 	_ context.Context, claim idempotency.Claim, _ idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	return idempotency.Record{Claim: claim, Response: s.response, ExpiresAt: storedAt}, true, nil
+	return idempotency.Record{Claim: claim, Response: s.response, ReplayedUntil: storedAt}, true, nil
 }
 
 // discarded is a response that nobody reads.

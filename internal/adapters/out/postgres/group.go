@@ -90,7 +90,7 @@ func (k *Keys) replayStored(ctx context.Context, members []*member) {
 		rec := storedRecord(&row)
 		m := byID[rec.ID]
 		k.recent.verify(row.ServerStarted, sent)
-		k.recent.put(rec, time.Until(sent.Add(rec.ExpiresAt.Sub(row.Now))), m.generation)
+		k.recent.put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(row.Now))), m.generation)
 		k.replays.record(true)
 		m.settle(fate{rec: rec, replayed: true, done: true})
 	}
@@ -255,8 +255,8 @@ func storedRecord(row *dbsqlc.FindRecordsRow) idempotency.Record {
 	return recordOf(dbsqlc.IdempotencyRecord{
 		Scope: row.Scope, Key: row.Key, Fingerprint: row.Fingerprint, Operation: row.Operation,
 		Status: row.Status, ContentType: row.ContentType, Location: row.Location, Body: row.Body,
-		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
-	})
+		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, ReplayedFor: row.ReplayedFor,
+	}, row.Spent)
 }
 
 // claimed returns the members that have their key and no fate.
@@ -294,8 +294,8 @@ func (k *Keys) settleOne(g *group, m *member) {
 		}
 	}
 	if m.draft.err == nil && m.draft.done {
-		expires := g.sent.Add(m.draft.rec.ExpiresAt.Sub(g.tx.now))
-		k.recent.put(m.draft.rec, time.Until(expires), m.generation)
+		until := g.sent.Add(m.draft.rec.ReplayedUntil.Sub(g.tx.now))
+		k.recent.put(m.draft.rec, time.Until(until), m.generation)
 	}
 	m.settle(m.draft)
 }

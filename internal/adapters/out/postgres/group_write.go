@@ -115,7 +115,7 @@ func recordsParams(members []*member) dbsqlc.InsertRecordsParams {
 		p.Fingerprints, p.Operations = append(p.Fingerprints, []byte(rec.Fingerprint)), append(p.Operations, rec.Operation)
 		p.Statuses, p.ContentTypes = append(p.Statuses, int16(rec.Status)), append(p.ContentTypes, rec.ContentType)
 		p.Locations, p.Bodies = append(p.Locations, rec.Location), append(p.Bodies, notNull(rec.Body))
-		p.ExpiresAt = append(p.ExpiresAt, rec.ExpiresAt)
+		p.ExpiresAt, p.ReplayedFor = append(p.ExpiresAt, rec.ExpiresAt), append(p.ReplayedFor, replayedFor(rec))
 	}
 	return p
 }

@@ -12,7 +12,7 @@ var groupPlanCases = map[string][]planCase{
 		{args: "'{hot,hot,nobody}', '{key-15000,absent,key-15000}'", rows: 1, buffers: 12},
 		{args: "'{hot,hot,hot}', '{key-3,key-15000,key-15000}'", rows: 3, buffers: 12},
 	},
-	"InsertRecords": {{args: `'{hot,hot}', '{new-1,new-2}', '{"",""}', '{creditBalance,creditBalance}', '{201,409}', '{"",""}', '{"",""}', '{"{}","{}"}', now(), ARRAY[now(), now()]`,
+	"InsertRecords": {{args: `'{hot,hot}', '{new-1,new-2}', '{"",""}', '{creditBalance,creditBalance}', '{201,409}', '{"",""}', '{"",""}', '{"{}","{}"}', now(), ARRAY[now(), now()], '{0,6h}'`,
 		buffers: 60}},
 
 	// Products.

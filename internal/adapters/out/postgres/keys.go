@@ -123,7 +123,7 @@ func (k *Keys) joins(operation string) bool {
 
 // executeAlone claims the key and runs the command in a transaction of its own.
 func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Record, replayed bool, err error) {
-	var expires time.Time // on the local clock; the remaining lifetime is the database's
+	var replayedUntil time.Time // on the local clock; the remaining time is the database's
 	err = k.db.transactAlone(ctx, func(ctx context.Context, t *tx) error {
 		started := time.Now()
 		locked, stored, err := t.claimKey(ctx, a.claim.ID, a.hadKey)
@@ -132,9 +132,9 @@ func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Rec
 		}
 		k.recent.verify(locked.ServerStarted, started)
 		k.replays.record(stored != nil && !stored.Expired)
-		defer func() { expires = started.Add(rec.ExpiresAt.Sub(t.now)) }()
+		defer func() { replayedUntil = started.Add(rec.ReplayedUntil.Sub(t.now)) }()
 		if stored != nil && !stored.Expired {
-			rec, replayed = recordOf(stored.IdempotencyRecord), true
+			rec, replayed = recordOf(stored.IdempotencyRecord, stored.Spent), true
 			return t.endReplay(ctx, locked.Synchronous)
 		}
 		if !locked.Locked {
@@ -147,7 +147,7 @@ func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Rec
 		return t.storeRecord(ctx, rec, stored != nil)
 	})
 	if err == nil {
-		k.recent.put(rec, time.Until(expires), a.generation)
+		k.recent.put(rec, time.Until(replayedUntil), a.generation)
 	}
 	if err == nil && !replayed {
 		k.db.observe.RecordsStored(1)
@@ -217,14 +217,7 @@ func (t *tx) runCommand(ctx context.Context, a attempt) (idempotency.Record, err
 	if result.Refused {
 		t.discard()
 	}
-	return a.record(result, t.now), nil
-}
-
-// record returns the record of the result, which the transaction stores.
-func (a attempt) record(result idempotency.Result, now time.Time) idempotency.Record {
-	return idempotency.Record{
-		Claim: a.claim, Response: result.Response, CreatedAt: now, ExpiresAt: now.Add(result.TTL),
-	}
+	return result.Record(a.claim, t.now), nil
 }
 
 // endReplay ends the transaction of a replay or a look-up. It has written nothing, so it
@@ -259,7 +252,7 @@ func (t *tx) insertRecord(ctx context.Context, rec idempotency.Record) error {
 		Scope: string(rec.Scope), Key: rec.Key,
 		Fingerprint: []byte(rec.Fingerprint), Operation: rec.Operation,
 		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
-		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt,
+		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt, ReplayedFor: replayedFor(rec),
 	})
 }
 
@@ -313,7 +306,7 @@ func (k *Keys) lookup(ctx context.Context, id idempotency.ID, absent error) (rec
 		case !found && absent != nil:
 			return absent
 		case found:
-			rec = recordOf(stored.IdempotencyRecord)
+			rec = recordOf(stored.IdempotencyRecord, stored.Spent)
 		}
 		return t.endReplay(ctx, key.Synchronous)
 	})
@@ -341,7 +334,11 @@ func lockID(id idempotency.ID) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
-func recordOf(row dbsqlc.IdempotencyRecord) idempotency.Record {
+func recordOf(row dbsqlc.IdempotencyRecord, spent bool) idempotency.Record {
+	replayedUntil := row.ExpiresAt
+	if row.ReplayedFor != nil {
+		replayedUntil = row.CreatedAt.Add(*row.ReplayedFor)
+	}
 	return idempotency.Record{
 		Claim: idempotency.Claim{
 			ID:        idempotency.ID{Scope: idempotency.Scope(row.Scope), Key: row.Key},
@@ -350,6 +347,16 @@ func recordOf(row dbsqlc.IdempotencyRecord) idempotency.Record {
 		Response: idempotency.Response{
 			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,
 		},
-		CreatedAt: row.CreatedAt.UTC(), ExpiresAt: row.ExpiresAt.UTC(),
+		CreatedAt: row.CreatedAt.UTC(), ReplayedUntil: replayedUntil.UTC(), ExpiresAt: row.ExpiresAt.UTC(),
+		Spent: spent,
 	}
+}
+
+// replayedFor returns how long the response of a record is replayed, zero for as long as the
+// record is kept.
+func replayedFor(rec idempotency.Record) time.Duration {
+	if rec.ReplayedUntil.Equal(rec.ExpiresAt) {
+		return 0
+	}
+	return rec.ReplayedUntil.Sub(rec.CreatedAt)
 }

@@ -170,7 +170,7 @@ func (m *member) finish(g *group, result idempotency.Result, err error) {
 	if err != nil {
 		return
 	}
-	m.draft.rec = m.record(result, g.tx.now)
+	m.draft.rec = result.Record(m.claim, g.tx.now)
 	if joins {
 		g.join(m)
 	}

@@ -28,7 +28,7 @@ var singlePlanCases = map[string][]planCase{
 	"TryLockKey":           {{args: "7, '50ms'"}},
 	"LookAtKey":            {{args: "7", rows: allLocks, buffers: 6}},
 	"FindRecord":           {{args: "'hot', 'key-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", rows: 0, buffers: 6}},
-	"InsertRecord":         {{args: `'hot', 'new', '\x00', 'creditBalance', 201, '', '', '', now(), now()`, buffers: 40}},
+	"InsertRecord":         {{args: `'hot', 'new', '\x00', 'creditBalance', 201, '', '', '', now(), now(), '6h'`, buffers: 40}},
 	"DeleteExpiredRecord":  {{args: "'hot', 'key-3'", rows: 1, buffers: 8}},
 	"AwaitReplication":     {{}},
 	"CountExpiredRecords":  {{args: "5", rows: 10, buffers: 20}, {args: "10000", rows: 5000, buffers: 2000}},

@@ -40,8 +40,9 @@ type recentRecords struct {
 
 type recentRecord struct {
 	idempotency.Record
-	// remaining is the lifetime that the record had when it was remembered, measured by
-	// the database's clock. A span of time is the same on every clock.
+	// remaining is how long the response was still to be replayed when it was remembered,
+	// measured by the database's clock. A span of time is the same on every clock. After
+	// that, the database says what its key is worth.
 	remaining  time.Duration
 	generation uint64
 }

@@ -1,6 +1,8 @@
 package guard_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,14 +13,11 @@ import (
 // about the time, and all of them must let a record expire together.
 const startClock = 24000 * time.Hour
 
-// storedResponse is a response under a key, and how long it must be stored.
-type storedResponse struct {
-	e2e.Command
-	key   string
-	first e2e.Reply
-	ttl   time.Duration
-	// checkExpired checks the response of a replica when the record has expired.
-	checkExpired func(replica *e2e.Service)
+// change is what time changes about a stored response: what its key gets before and after
+// its age is reached.
+type change struct {
+	age           time.Duration
+	before, after func(replica *e2e.Service)
 }
 
 // Time passes by the clock of the database, which is far ahead here.
@@ -28,25 +27,45 @@ func TestGuard_ExpiresRecordsByClockOfDatabase(t *testing.T) {
 	newReplica := replaceClock(t, env)
 	s := newReplica()
 	all := append(storeSuccesses(t, s), storeRefusals(t, s)...)
-	for _, stored := range all {
-		wantTTL(t, stored)
-	}
-	for _, ttl := range []time.Duration{6 * time.Hour, 72 * time.Hour} {
-		env.Exec(t, `UPDATE fake.ahead SET by = $1`, startClock+ttl-time.Hour)
+	for _, age := range []time.Duration{6 * time.Hour, 72 * time.Hour} {
+		env.Exec(t, `UPDATE fake.ahead SET by = $1`, startClock+age-time.Hour)
 		before := newReplica() // a new one each time: it has nothing but the database
-		for _, stored := range all {
-			if stored.ttl == ttl {
-				stored.WantReplay(t, stored.first, before.Send(t, stored.WithKey(stored.key)))
+		for _, c := range all {
+			if c.age == age {
+				c.before(before)
 			}
 		}
 		env.Exec(t, `UPDATE fake.ahead SET by = by + interval '1 hour'`)
 		after := newReplica()
-		for _, stored := range all {
-			if stored.ttl == ttl {
-				stored.checkExpired(after)
+		for _, c := range all {
+			if c.age == age {
+				c.after(after)
 			}
 		}
 	}
+}
+
+// A client that was refused goes on under a new key. A copy of the old request that wakes up
+// late, and finds that it could succeed by now, must not take effect beside it.
+func TestGuard_RunsNothingUnderASpentKey(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	newReplica := replaceClock(t, env)
+	s, customer := newReplica(), env.UniqueName("customer")
+	refused := s.ChargeCall(t, customer, "10.00")
+	s.WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", refused)
+	s.Credit(t, customer, "25.00")
+	s.MustSend(t, refused.WithKey(s.NewKey()))
+
+	env.Exec(t, `UPDATE fake.ahead SET by = by + interval '6 hours'`)
+	later := newReplica()
+	later.WantProblem(t, http.StatusConflict, "idempotency_key_spent", refused)
+	other := later.WantProblem(t, http.StatusConflict, "idempotency_key_reused", refused.WithBody(
+		`{"amount": {"amount": "15.00", "currency": "RUB"}}`))
+	if strings.Contains(string(other.Body), "insufficient_funds") {
+		t.Errorf("another request saw the stored refusal: %s", other.Body)
+	}
+	later.WantBalance(t, customer, "15.00")
 }
 
 // replaceClock replaces the clock of the database, and returns a function that starts a
@@ -68,48 +87,76 @@ func replaceClock(t testing.TB, env *e2e.Env) func() *e2e.Service {
 
 // storeSuccesses runs every command. When its record has expired, the second line of
 // defence answers.
-func storeSuccesses(t testing.TB, s *e2e.Service) (all []storedResponse) {
+func storeSuccesses(t testing.TB, s *e2e.Service) (all []change) {
 	t.Helper()
 	for _, route := range e2e.GuardedRoutes() {
 		c, key := s.Prepare(t, route), s.NewKey()
 		first := c.MustRun(t, key)
-		all = append(all, storedResponse{c, key, first, 72 * time.Hour, func(replica *e2e.Service) {
-			wantSameResource(t, c, first, replica.Send(t, c.WithKey(key)))
-		}})
+		wantExpires(t, c, first, key, 72*time.Hour)
+		all = append(all, change{
+			72 * time.Hour,
+			func(replica *e2e.Service) { c.WantReplay(t, first, replica.Send(t, c.WithKey(key))) },
+			func(replica *e2e.Service) { wantSameResource(t, c, first, replica.Send(t, c.WithKey(key))) },
+		})
 	}
 	return all
 }
 
-// storeRefusals has every refusal stored. When its record has expired, the command runs
-// as new.
-func storeRefusals(t testing.TB, s *e2e.Service) (all []storedResponse) {
+// storeRefusals has every refusal stored. It is replayed at first. Then its key is spent, and
+// at last the command runs as new.
+func storeRefusals(t testing.TB, s *e2e.Service) (all []change) {
 	t.Helper()
 	for _, refusal := range e2e.GuardedRefusals() {
 		r, key := s.PrepareRefusal(t, refusal), s.NewKey()
 		first := r.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(key))
-		all = append(all, storedResponse{r.Command, key, first, 6 * time.Hour, func(replica *e2e.Service) {
-			r.WantResult(t, replica.Send(t, r.WithKey(key)), "created", "")
-		}})
+		wantExpires(t, r.Command, first, key, 6*time.Hour)
+		spent := func(replica *e2e.Service) { wantSpent(t, r, key, replica) }
+		all = append(all, change{
+			6 * time.Hour,
+			func(replica *e2e.Service) { r.WantReplay(t, first, replica.Send(t, r.WithKey(key))) }, spent,
+		}, change{
+			72 * time.Hour, spent,
+			func(replica *e2e.Service) { r.WantResult(t, replica.Send(t, r.WithKey(key)), "created", "") },
+		})
 	}
 	return all
 }
 
-// wantTTL checks how long a record is stored, and that the response says so.
-func wantTTL(t testing.TB, stored storedResponse) {
+// wantSpent checks that a key has been spent on a refusal: a late copy of the request does
+// nothing, although its cause may be gone, and a look-up says that it was refused.
+func wantSpent(t testing.TB, r e2e.Refusal, key string, replica *e2e.Service) {
 	t.Helper()
-	var created, expires time.Time
-	err := stored.DB.QueryRow(t.Context(), `SELECT created_at - by, expires_at FROM idempotency_record, fake.ahead
-		WHERE scope = $1 AND key = $2`, stored.Scope(), stored.key).Scan(&created, &expires)
+	for range 2 {
+		late := replica.WantProblem(t, http.StatusConflict, "idempotency_key_spent", r.WithKey(key))
+		r.WantNotGuarded(t, late)
+		if late.NextKey() != "new" || late.Header.Get("Retry-After") != "" || late.Header.Get("Idempotency-Key") != key {
+			t.Errorf("a spent key: %v %s; want next_key new, the key, and no Retry-After", late.Header, late.Body)
+		}
+	}
+	got := e2e.Want[struct {
+		State  string
+		Status int
+	}](t, replica, http.StatusOK, e2e.LookupCall(r.Call.Token, key))
+	if got.State != "completed" || got.Status != r.RefusedStatus {
+		t.Errorf("the look-up of a spent key: %+v, want the refusal %d", got, r.RefusedStatus)
+	}
+	r.WantEffects(t, 0)
+}
+
+// wantExpires checks that a response tells how long it is replayed, by the clock of the
+// database.
+func wantExpires(t testing.TB, c e2e.Command, first e2e.Reply, key string, ttl time.Duration) {
+	t.Helper()
+	var created time.Time
+	err := c.DB.QueryRow(t.Context(), `SELECT created_at FROM idempotency_record WHERE scope = $1 AND key = $2`,
+		c.Scope(), key).Scan(&created)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if age := time.Since(created); age < 0 || age > time.Hour {
+	if age := time.Since(created.Add(-startClock)); age < 0 || age > time.Hour {
 		t.Errorf("by the clock of the database the record is %v old, want new", age)
 	}
-	if got := expires.Sub(created.Add(startClock)); got != stored.ttl {
-		t.Errorf("the record is stored for %v, want %v", got, stored.ttl)
-	}
-	if got, want := stored.first.Header.Get("Idempotency-Expires"), expires.UTC().Format(time.RFC3339); got != want {
+	if got, want := first.Header.Get("Idempotency-Expires"), created.Add(ttl).UTC().Format(time.RFC3339); got != want {
 		t.Errorf("Idempotency-Expires is %s, want %s", got, want)
 	}
 }

@@ -101,6 +101,7 @@ const (
 	ProblemCodeIdempotencyKeyInvalid    ProblemCode = "idempotency_key_invalid"
 	ProblemCodeIdempotencyKeyRequired   ProblemCode = "idempotency_key_required"
 	ProblemCodeIdempotencyKeyReused     ProblemCode = "idempotency_key_reused"
+	ProblemCodeIdempotencyKeySpent      ProblemCode = "idempotency_key_spent"
 	ProblemCodeInsufficientFunds        ProblemCode = "insufficient_funds"
 	ProblemCodeInternal                 ProblemCode = "internal"
 	ProblemCodeInvalidOrderState        ProblemCode = "invalid_order_state"

@@ -109,7 +109,8 @@ func (q *Queries) DeleteExpiredRecords(ctx context.Context, maxRecords int32) (i
 }
 
 const findRecord = `-- name: FindRecord :many
-SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at, r.expires_at <= clock_timestamp() AS expired
+SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at, r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
 FROM idempotency_record r WHERE r.scope = $1 AND r.key = $2
 `
 
@@ -121,6 +122,7 @@ type FindRecordParams struct {
 type FindRecordRow struct {
 	IdempotencyRecord IdempotencyRecord
 	Expired           bool
+	Spent             bool
 }
 
 // Expiry is measured by this clock only. An expired record that is still present counts as
@@ -145,7 +147,9 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 			&i.IdempotencyRecord.Body,
 			&i.IdempotencyRecord.CreatedAt,
 			&i.IdempotencyRecord.ExpiresAt,
+			&i.IdempotencyRecord.ReplayedFor,
 			&i.Expired,
+			&i.Spent,
 		); err != nil {
 			return nil, err
 		}
@@ -159,11 +163,12 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 
 const findRecords = `-- name: FindRecords :many
 SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
-       r.expires_at <= clock_timestamp() AS expired, now()::timestamptz AS now,
+       r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS key) w,
-LATERAL (SELECT scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
+LATERAL (SELECT scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
 WHERE NOT pg_is_in_recovery()
 `
 
@@ -183,7 +188,9 @@ type FindRecordsRow struct {
 	Body          []byte
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
+	ReplayedFor   *time.Duration
 	Expired       bool
+	Spent         bool
 	Now           time.Time
 	ServerStarted time.Time
 	Synchronous   bool
@@ -211,7 +218,9 @@ func (q *Queries) FindRecords(ctx context.Context, arg FindRecordsParams) ([]Fin
 			&i.Body,
 			&i.CreatedAt,
 			&i.ExpiresAt,
+			&i.ReplayedFor,
 			&i.Expired,
+			&i.Spent,
 			&i.Now,
 			&i.ServerStarted,
 			&i.Synchronous,
@@ -227,8 +236,8 @@ func (q *Queries) FindRecords(ctx context.Context, arg FindRecordsParams) ([]Fin
 }
 
 const insertRecord = `-- name: InsertRecord :exec
-INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11::interval, '0'))
 `
 
 type InsertRecordParams struct {
@@ -242,6 +251,7 @@ type InsertRecordParams struct {
 	Body        []byte
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
+	ReplayedFor time.Duration
 }
 
 func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) error {
@@ -256,15 +266,16 @@ func (q *Queries) InsertRecord(ctx context.Context, arg InsertRecordParams) erro
 		arg.Body,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.ReplayedFor,
 	)
 	return err
 }
 
 const insertRecords = `-- name: InsertRecords :exec
-INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
 SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::bytea[]), unnest($4::text[]),
        unnest($5::smallint[]), unnest($6::text[]), unnest($7::text[]), unnest($8::bytea[]),
-       $9, unnest($10::timestamptz[])
+       $9, unnest($10::timestamptz[]), nullif(unnest($11::interval[]), '0')
 `
 
 type InsertRecordsParams struct {
@@ -278,6 +289,7 @@ type InsertRecordsParams struct {
 	Bodies       [][]byte
 	CreatedAt    time.Time
 	ExpiresAt    []time.Time
+	ReplayedFor  []time.Duration
 }
 
 func (q *Queries) InsertRecords(ctx context.Context, arg InsertRecordsParams) error {
@@ -292,6 +304,7 @@ func (q *Queries) InsertRecords(ctx context.Context, arg InsertRecordsParams) er
 		arg.Bodies,
 		arg.CreatedAt,
 		arg.ExpiresAt,
+		arg.ReplayedFor,
 	)
 	return err
 }

@@ -48,6 +48,7 @@ type IdempotencyRecord struct {
 	Body        []byte
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
+	ReplayedFor *time.Duration
 }
 
 type Incarnation struct {

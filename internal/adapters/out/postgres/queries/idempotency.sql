@@ -23,12 +23,13 @@ SELECT EXISTS (
 -- name: FindRecord :many
 -- Expiry is measured by this clock only. An expired record that is still present counts as
 -- absent.
-SELECT sqlc.embed(r), r.expires_at <= clock_timestamp() AS expired
+SELECT sqlc.embed(r), r.expires_at <= clock_timestamp() AS expired,
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
 FROM idempotency_record r WHERE r.scope = @scope AND r.key = @key;
 
 -- name: InsertRecord :exec
-INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
-VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @location, @body, @created_at, @expires_at);
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
+VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @location, @body, @created_at, @expires_at, nullif(@replayed_for::interval, '0'));
 
 -- name: DeleteExpiredRecord :exec
 DELETE FROM idempotency_record WHERE scope = @scope AND key = @key AND expires_at <= clock_timestamp();
@@ -64,7 +65,8 @@ SELECT pg_try_advisory_xact_lock(w.id) AS locked FROM (SELECT unnest(@ids::bigin
 -- FindRecord for many keys. It has all that a replay needs, without a transaction, too. A
 -- standby finds none.
 SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
-       r.expires_at <= clock_timestamp() AS expired, now()::timestamptz AS now,
+       r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
 FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@keys::text[]) AS key) w,
@@ -72,10 +74,10 @@ LATERAL (SELECT * FROM idempotency_record i WHERE i.scope = w.scope AND i.key = 
 WHERE NOT pg_is_in_recovery();
 
 -- name: InsertRecords :exec
-INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at)
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
 SELECT unnest(@scopes::text[]), unnest(@keys::text[]), unnest(@fingerprints::bytea[]), unnest(@operations::text[]),
        unnest(@statuses::smallint[]), unnest(@content_types::text[]), unnest(@locations::text[]), unnest(@bodies::bytea[]),
-       @created_at, unnest(@expires_at::timestamptz[]);
+       @created_at, unnest(@expires_at::timestamptz[]), nullif(unnest(@replayed_for::interval[]), '0');
 
 -- name: CountExpiredRecords :one
 -- Counts @max_records at most: many of them must not slow down whoever counts.

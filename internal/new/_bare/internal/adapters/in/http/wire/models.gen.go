@@ -40,6 +40,7 @@ const (
 	ProblemCodeIdempotencyKeyInvalid  ProblemCode = "idempotency_key_invalid"
 	ProblemCodeIdempotencyKeyRequired ProblemCode = "idempotency_key_required"
 	ProblemCodeIdempotencyKeyReused   ProblemCode = "idempotency_key_reused"
+	ProblemCodeIdempotencyKeySpent    ProblemCode = "idempotency_key_spent"
 	ProblemCodeInternal               ProblemCode = "internal"
 	ProblemCodeMalformedRequest       ProblemCode = "malformed_request"
 	ProblemCodeMethodNotAllowed       ProblemCode = "method_not_allowed"

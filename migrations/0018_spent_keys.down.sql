@@ -1,0 +1,1 @@
+ALTER TABLE idempotency_record DROP COLUMN replayed_for;
