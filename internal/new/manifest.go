@@ -189,7 +189,6 @@ var edits = []edit{
 	{"internal/config/config_test.go", `(?m)^\t+\{?"ORDERS_(RESERVATION|UNPAID|STRIPE)_.*\n`, ""},
 	{"internal/telemetry/telemetry_test.go", `, Mismatches: 3, ReconciliationAge: time\.Hour`, ""},
 	{"internal/telemetry/telemetry_test.go", `\n.*"orders_reconciliation_mismatches 3".*`, ""},
-	{"internal/adapters/in/http/problem_test.go", `, wire\.ProblemCodePreconditionFailed, wire\.ProblemCodePreconditionRequired`, ""},
 	{"internal/adapters/in/jobs/batch_test.go", `releaseExpiredReservations`, "cleanOutbox"},
 	{"internal/adapters/in/jobs/batch_test.go", `reservationsQueue`, `"default"`},
 	{"internal/adapters/out/postgres/outbox_test.go", `core/order"`, `core/entry"`},

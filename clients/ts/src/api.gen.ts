@@ -757,8 +757,8 @@ export interface components {
         };
         /** @description A name, on a single line. */
         Name: string;
-        /** @description Which Idempotency-Key another attempt needs. `same`: the operation has not been decided, or may still take effect. `new`: it has been decided, or the request has to change. */
-        NextKey: "same" | "new" | (string & {});
+        /** @description Which Idempotency-Key another attempt needs. `same`: nothing was decided, and an earlier attempt with the key may have taken effect, or may still. `new`: the operation was refused under the key. `look_up`: the key belongs to another request; look it up before anything else. */
+        NextKey: "same" | "new" | "look_up" | (string & {});
         /** @description Products that a customer buys from one seller, in one currency. */
         Order: {
             created_at: components["schemas"]["Timestamp"];

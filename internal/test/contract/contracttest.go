@@ -235,7 +235,7 @@ func checkBody(op *openapi3.Operation, documented *openapi3.Response, resp *http
 		unless(problem.Status == resp.StatusCode, "the problem has status %d", problem.Status),
 		unless(strings.HasSuffix(problem.Type, "/"+problem.Code), "the type %q belongs to another code", problem.Type),
 		unless(problem.Retryable == (resp.Header.Get("Retry-After") != ""), "retryable contradicts Retry-After"),
-		unless(problem.NextKey == nextKey(op, problem.Status, problem.Code), "the code %s has the wrong next_key %q", problem.Code, problem.NextKey),
+		unless(problem.NextKey == nextKey(op, resp.Header, problem.Code), "the code %s has the wrong next_key %q", problem.Code, problem.NextKey),
 	)
 }
 
@@ -250,16 +250,18 @@ func hasCode(documented *openapi3.Response, code string, status int) bool {
 	return fmt.Sprint(shown["status"]) == strconv.Itoa(status)
 }
 
-// nextKey returns which key another attempt needs: none where the operation takes no key,
-// the same where the operation has not been decided.
-func nextKey(op *openapi3.Operation, status int, code string) string {
+// nextKey returns which key another attempt needs: none where the operation takes no key, and
+// the same unless a stored refusal, which has an Idempotency-Result, decided the operation.
+func nextKey(op *openapi3.Operation, header http.Header, code string) string {
 	switch {
 	case !requiresKey(op):
 		return ""
-	case status == 401, status == 403, status == 404, status == 429, status >= 500, code == "idempotency_in_progress":
-		return "same"
+	case code == "idempotency_key_reused":
+		return "look_up"
+	case code == "idempotency_key_spent", header.Get("Idempotency-Result") != "":
+		return "new"
 	}
-	return "new"
+	return "same"
 }
 
 func unless(ok bool, format string, args ...any) error {

@@ -55,6 +55,9 @@ func refused(body string) exchange {
 	x := created()
 	x.status, x.body = 409, body
 	x.header = http.Header{"Content-Type": {"application/problem+json"}, "X-Request-Id": {"r"}, "Idempotency-Key": {"k-1"}}
+	if body == conflict {
+		x.header.Set("Idempotency-Result", "created")
+	}
 	return x
 }
 
@@ -224,6 +227,7 @@ func TestCheck_RejectsContradictoryProblems(t *testing.T) {
 		"retryable without Retry-After": {refused(busy), "retryable"},
 		"Retry-After without retryable": {refused(conflict).withHeader("Retry-After", "1"), "retryable"},
 		"plain text":                    {refused("no"), "parse the problem"},
+		"new key, and not stored":       {refused(conflict).withoutHeader("Idempotency-Result"), "next_key"},
 		"new key while it runs":         {refused(busy).withBody(t, `"same"`, `"new"`).withHeader("Retry-After", "1"), "next_key"},
 		"same key once it is decided":   {refused(conflict).withBody(t, `"new"`, `"same"`), "next_key"},
 		"no key on a guarded operation": {refused(conflict).withBody(t, `"new"`, `null`), "next_key"},

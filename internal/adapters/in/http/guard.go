@@ -119,6 +119,7 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 	if !final(p.code) {
 		return idempotency.Result{}, err
 	}
+	p.stored = true
 	entry := entryOf(req.http.Context())
 	entry.code = string(p.code)
 	resp := p.response(entry, instanceOf(entry.pattern, req.http.URL))
@@ -131,17 +132,10 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 // stored: 402, 409 and 422. A failure decides nothing, nor do 403 and 404, which depend
 // on who asks and on what exists by then.
 //
-// The exceptions are the refusals about a key. When the second line of defence answers
+// The refusals about a key decide nothing, either. When the second line of defence answers
 // idempotency_key_reused, the key belongs to another request whose record has expired;
 // storing the refusal would take the key away from that request.
-func final(code wire.ProblemCode) bool {
-	switch code {
-	case wire.ProblemCodeIdempotencyKeyReused, wire.ProblemCodeIdempotencyKeySpent, wire.ProblemCodeIdempotencyInProgress:
-		return false
-	}
-	status := problemKinds[code].status
-	return status == http.StatusPaymentRequired || status == http.StatusConflict || status == http.StatusUnprocessableEntity
-}
+func final(code wire.ProblemCode) bool { return problemKinds[code].next == newKeyIfStored }
 
 // responseOf returns the response of a record.
 func responseOf(record idempotency.Record, replayed bool, outcome string) *response {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -25,67 +24,80 @@ type problemKind struct {
 	title  string
 	// retryAfter is after how many seconds the same request can succeed; 0 means never.
 	retryAfter int
+	next       nextKey
 }
 
 func (k problemKind) retryable() bool { return k.retryAfter > 0 }
 
-// nextKey returns which Idempotency-Key another attempt needs on a route that takes one.
-// An operation that has not been decided, or may still take effect, keeps its key. One
-// that was decided, or whose request has to change, needs a new key. Nil stands for codes
-// that no such route has.
-func nextKey(code wire.ProblemCode) *wire.NextKey {
-	switch status := problemKinds[code].status; {
-	case slices.Contains(keyless, status):
+// nextKey says which Idempotency-Key another attempt needs on a route that takes one. A
+// program that obeys it blindly never has two effects.
+type nextKey int
+
+const (
+	// noKey: no route with a key has the problem.
+	noKey nextKey = iota
+	// sameKey: nothing was decided, and an earlier attempt with the key may have taken
+	// effect, or may still.
+	sameKey
+	// lookUpKey: the key belongs to another request, which may have taken effect. Only a
+	// look-up of the key tells.
+	lookUpKey
+	// newKey: the operation was decided under the key before.
+	newKey
+	// newKeyIfStored: the use case refuses with it, and the guard stores that: it decides the
+	// operation. Found before the key is claimed, it decides nothing, as with sameKey.
+	newKeyIfStored
+)
+
+// wire returns the value for a problem, which the guard may have stored.
+func (n nextKey) wire(stored bool) *wire.NextKey {
+	switch {
+	case n == noKey:
 		return nil
-	case status >= http.StatusInternalServerError, slices.Contains(undecided, status), code == wire.ProblemCodeIdempotencyInProgress:
-		return new(wire.NextKeySame)
+	case n == lookUpKey:
+		return new(wire.NextKeyLookUp)
+	case n == newKey, n == newKeyIfStored && stored:
+		return new(wire.NextKeyNew)
 	}
-	return new(wire.NextKeyNew)
+	return new(wire.NextKeySame)
 }
-
-// keyless are the statuses that only routes without a key have.
-var keyless = []int{http.StatusMethodNotAllowed, http.StatusPreconditionFailed, http.StatusPreconditionRequired}
-
-// undecided are the statuses below 500 that decide nothing: the same operation can succeed
-// with another token, later, or when its resource exists.
-var undecided = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests}
 
 // problemKinds lists every code that the service sends.
 var problemKinds = map[wire.ProblemCode]problemKind{
-	wire.ProblemCodeMalformedRequest:         {http.StatusBadRequest, "Malformed request", 0},
-	wire.ProblemCodeIdempotencyKeyRequired:   {http.StatusBadRequest, "Idempotency-Key required", 0},
-	wire.ProblemCodeIdempotencyKeyInvalid:    {http.StatusBadRequest, "Invalid Idempotency-Key", 0},
-	wire.ProblemCodeUnauthenticated:          {http.StatusUnauthorized, "Authentication required", 0},
-	wire.ProblemCodeInsufficientFunds:        {http.StatusPaymentRequired, "Insufficient funds", 0},
-	wire.ProblemCodeCardDeclined:             {http.StatusPaymentRequired, "Card declined", 0},
-	wire.ProblemCodeForbiddenRole:            {http.StatusForbidden, "Role not permitted", 0},
-	wire.ProblemCodeForbiddenResource:        {http.StatusForbidden, "Access denied", 0},
-	wire.ProblemCodeNotFound:                 {http.StatusNotFound, "Not found", 0},
-	wire.ProblemCodeMethodNotAllowed:         {http.StatusMethodNotAllowed, "Method not allowed", 0},
-	wire.ProblemCodeBodyTooLarge:             {http.StatusRequestEntityTooLarge, "Body too large", 0},
-	wire.ProblemCodeUnsupportedMediaType:     {http.StatusUnsupportedMediaType, "Unsupported media type", 0},
-	wire.ProblemCodeReferenceTaken:           {http.StatusConflict, "Reference already taken", 0},
-	wire.ProblemCodeIdempotencyKeyReused:     {http.StatusConflict, "Idempotency-Key already used", 0},
-	wire.ProblemCodeIdempotencyKeySpent:      {http.StatusConflict, "Idempotency-Key spent", 0},
-	wire.ProblemCodeIdempotencyInProgress:    {http.StatusConflict, "Request in progress", 1},
-	wire.ProblemCodeInvalidOrderState:        {http.StatusConflict, "Invalid order state", 0},
-	wire.ProblemCodeReservationLimit:         {http.StatusConflict, "Too many extensions", 0},
-	wire.ProblemCodeUnpaidOrdersLimit:        {http.StatusConflict, "Too many unpaid orders", 0},
-	wire.ProblemCodeOutOfStock:               {http.StatusConflict, "Insufficient stock", 0},
-	wire.ProblemCodeStockReserved:            {http.StatusConflict, "Stock is reserved", 0},
-	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "Reservation expired", 0},
-	wire.ProblemCodeRefundExceedsPayment:     {http.StatusConflict, "Refund exceeds the refundable amount", 0},
-	wire.ProblemCodePreconditionFailed:       {http.StatusPreconditionFailed, "Precondition failed", 0},
-	wire.ProblemCodePreconditionRequired:     {http.StatusPreconditionRequired, "Precondition required", 0},
-	wire.ProblemCodeValidationFailed:         {http.StatusUnprocessableEntity, "Validation failed", 0},
-	wire.ProblemCodeUnknownSKU:               {http.StatusUnprocessableEntity, "Unknown SKU", 0},
-	wire.ProblemCodeMixedCurrencies:          {http.StatusUnprocessableEntity, "Mixed currencies", 0},
-	wire.ProblemCodeMixedSellers:             {http.StatusUnprocessableEntity, "Mixed sellers", 0},
-	wire.ProblemCodePaymentMethodUnavailable: {http.StatusUnprocessableEntity, "Payment method unavailable", 0},
-	wire.ProblemCodeRateLimited:              {http.StatusTooManyRequests, "Too many requests", 10},
-	wire.ProblemCodeInternal:                 {http.StatusInternalServerError, "Internal error", 0},
-	wire.ProblemCodeUnavailable:              {http.StatusServiceUnavailable, "Service unavailable", 5},
-	wire.ProblemCodeOutcomeUnknown:           {http.StatusServiceUnavailable, "Outcome unknown", 2},
+	wire.ProblemCodeMalformedRequest:         {http.StatusBadRequest, "Malformed request", 0, sameKey},
+	wire.ProblemCodeIdempotencyKeyRequired:   {http.StatusBadRequest, "Idempotency-Key required", 0, sameKey},
+	wire.ProblemCodeIdempotencyKeyInvalid:    {http.StatusBadRequest, "Invalid Idempotency-Key", 0, sameKey},
+	wire.ProblemCodeUnauthenticated:          {http.StatusUnauthorized, "Authentication required", 0, sameKey},
+	wire.ProblemCodeInsufficientFunds:        {http.StatusPaymentRequired, "Insufficient funds", 0, newKeyIfStored},
+	wire.ProblemCodeCardDeclined:             {http.StatusPaymentRequired, "Card declined", 0, newKeyIfStored},
+	wire.ProblemCodeForbiddenRole:            {http.StatusForbidden, "Role not permitted", 0, sameKey},
+	wire.ProblemCodeForbiddenResource:        {http.StatusForbidden, "Access denied", 0, sameKey},
+	wire.ProblemCodeNotFound:                 {http.StatusNotFound, "Not found", 0, sameKey},
+	wire.ProblemCodeMethodNotAllowed:         {http.StatusMethodNotAllowed, "Method not allowed", 0, noKey},
+	wire.ProblemCodeBodyTooLarge:             {http.StatusRequestEntityTooLarge, "Body too large", 0, sameKey},
+	wire.ProblemCodeUnsupportedMediaType:     {http.StatusUnsupportedMediaType, "Unsupported media type", 0, sameKey},
+	wire.ProblemCodeReferenceTaken:           {http.StatusConflict, "Reference already taken", 0, newKeyIfStored},
+	wire.ProblemCodeIdempotencyKeyReused:     {http.StatusConflict, "Idempotency-Key already used", 0, lookUpKey},
+	wire.ProblemCodeIdempotencyKeySpent:      {http.StatusConflict, "Idempotency-Key spent", 0, newKey},
+	wire.ProblemCodeIdempotencyInProgress:    {http.StatusConflict, "Request in progress", 1, sameKey},
+	wire.ProblemCodeInvalidOrderState:        {http.StatusConflict, "Invalid order state", 0, newKeyIfStored},
+	wire.ProblemCodeReservationLimit:         {http.StatusConflict, "Too many extensions", 0, newKeyIfStored},
+	wire.ProblemCodeUnpaidOrdersLimit:        {http.StatusConflict, "Too many unpaid orders", 0, newKeyIfStored},
+	wire.ProblemCodeOutOfStock:               {http.StatusConflict, "Insufficient stock", 0, newKeyIfStored},
+	wire.ProblemCodeStockReserved:            {http.StatusConflict, "Stock is reserved", 0, newKeyIfStored},
+	wire.ProblemCodeReservationExpired:       {http.StatusConflict, "Reservation expired", 0, newKeyIfStored},
+	wire.ProblemCodeRefundExceedsPayment:     {http.StatusConflict, "Refund exceeds the refundable amount", 0, newKeyIfStored},
+	wire.ProblemCodePreconditionFailed:       {http.StatusPreconditionFailed, "Precondition failed", 0, noKey},
+	wire.ProblemCodePreconditionRequired:     {http.StatusPreconditionRequired, "Precondition required", 0, noKey},
+	wire.ProblemCodeValidationFailed:         {http.StatusUnprocessableEntity, "Validation failed", 0, newKeyIfStored},
+	wire.ProblemCodeUnknownSKU:               {http.StatusUnprocessableEntity, "Unknown SKU", 0, newKeyIfStored},
+	wire.ProblemCodeMixedCurrencies:          {http.StatusUnprocessableEntity, "Mixed currencies", 0, newKeyIfStored},
+	wire.ProblemCodeMixedSellers:             {http.StatusUnprocessableEntity, "Mixed sellers", 0, newKeyIfStored},
+	wire.ProblemCodePaymentMethodUnavailable: {http.StatusUnprocessableEntity, "Payment method unavailable", 0, newKeyIfStored},
+	wire.ProblemCodeRateLimited:              {http.StatusTooManyRequests, "Too many requests", 10, sameKey},
+	wire.ProblemCodeInternal:                 {http.StatusInternalServerError, "Internal error", 0, sameKey},
+	wire.ProblemCodeUnavailable:              {http.StatusServiceUnavailable, "Service unavailable", 5, sameKey},
+	wire.ProblemCodeOutcomeUnknown:           {http.StatusServiceUnavailable, "Outcome unknown", 2, sameKey},
 }
 
 // problem refuses a request. It is an error inside the adapter and an RFC 9457 document
@@ -95,6 +107,8 @@ type problem struct {
 	code   wire.ProblemCode
 	detail string
 	errors []wire.FieldError
+	// stored reports that the guard stores the refusal under the key of the request.
+	stored bool
 	// header holds the headers of the response besides Content-Type.
 	header http.Header
 }
@@ -131,7 +145,7 @@ func (p *problem) response(entry *logEntry, instance string) *response {
 		Errors:    p.errors,
 	}
 	if entry.guarded {
-		document.NextKey = nextKey(p.code)
+		document.NextKey = kind.next.wire(p.stored)
 	}
 	body, err := json.Marshal(document)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -124,14 +123,6 @@ func TestProblem_IsWrittenWithItsHeaders(t *testing.T) {
 	}
 }
 
-// undecidedCodes are the codes after which another attempt keeps its key. After all others
-// but method_not_allowed, which no operation returns, it needs a new one.
-var undecidedCodes = []wire.ProblemCode{
-	wire.ProblemCodeUnauthenticated, wire.ProblemCodeForbiddenRole, wire.ProblemCodeForbiddenResource, wire.ProblemCodeNotFound,
-	wire.ProblemCodeRateLimited, wire.ProblemCodeIdempotencyInProgress,
-	wire.ProblemCodeInternal, wire.ProblemCodeUnavailable, wire.ProblemCodeOutcomeUnknown,
-}
-
 // nextKeyIn returns the next_key of a problem document, "null" for null.
 func nextKeyIn(t *testing.T, document []byte) string {
 	t.Helper()
@@ -144,31 +135,32 @@ func nextKeyIn(t *testing.T, document []byte) string {
 	return strings.Trim(string(found.NextKey), `"`)
 }
 
-// keylessCodes are those that no route with a key has.
-var keylessCodes = []wire.ProblemCode{
-	wire.ProblemCodeMethodNotAllowed, wire.ProblemCodePreconditionFailed, wire.ProblemCodePreconditionRequired,
+// nextKeys are the values of next_key by code, where they are not same. A refusal that is
+// stored says new.
+var nextKeys = map[wire.ProblemCode]string{
+	"method_not_allowed": "null", "precondition_failed": "null", "precondition_required": "null",
+	"idempotency_key_reused": "look_up", "idempotency_key_spent": "new",
 }
 
 func TestProblem_SaysWhichKeyComesNext(t *testing.T) {
 	t.Parallel()
 	for code := range problemKinds {
-		want := "new"
-		if slices.Contains(undecidedCodes, code) {
-			want = "same"
-		}
-		if slices.Contains(keylessCodes, code) {
-			want = "null"
-		}
-		p := newProblem(code, "d")
-		if got := nextKeyIn(t, p.response(&logEntry{guarded: true}, "/").body); got != want {
-			t.Errorf("%s of a guarded route: next_key is %s, want %s", code, got, want)
-		}
-		if got := nextKeyIn(t, p.response(&logEntry{}, "/").body); got != "null" {
-			t.Errorf("%s of another route: next_key is %s, want null", code, got)
-		}
-		// A refusal that is stored has decided its operation.
-		if final(code) && want != "new" {
-			t.Errorf("%s is stored, and next_key is %s", code, want)
+		for _, stored := range []bool{false, final(code)} {
+			want := nextKeys[code]
+			if want == "" {
+				want = "same"
+			}
+			if stored {
+				want = "new"
+			}
+			p := newProblem(code, "d")
+			p.stored = stored
+			if got := nextKeyIn(t, p.response(&logEntry{guarded: true}, "/").body); got != want {
+				t.Errorf("%s of a guarded route, stored %t: next_key is %s, want %s", code, stored, got, want)
+			}
+			if got := nextKeyIn(t, p.response(&logEntry{}, "/").body); got != "null" {
+				t.Errorf("%s of another route: next_key is %s, want null", code, got)
+			}
 		}
 	}
 }

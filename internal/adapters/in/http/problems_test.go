@@ -148,9 +148,10 @@ func summaryOf(code wire.ProblemCode) string {
 	return fmt.Sprintf("Status %d, %s, `next_key` %s%s.\n", problemKinds[code].status, retry, nextKeyText(code), stored)
 }
 
-// nextKeyText returns the next_key of a code on routes that take a key.
+// nextKeyText returns the next_key of a code on routes that take a key, where it is stored if
+// it can be.
 func nextKeyText(code wire.ProblemCode) string {
-	if key := nextKey(code); key != nil {
+	if key := problemKinds[code].next.wire(final(code)); key != nil {
 		return "`" + string(*key) + "`"
 	}
 	return "null"

@@ -31,15 +31,15 @@ var refusals = map[string]struct {
 	settings []string
 	refused  func(t testing.TB, s *e2e.Service) e2e.Call
 }{
-	"malformed_request": {status: 400, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"malformed_request": {status: 400, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return e2e.Call{Method: "POST", Path: "/orders", Token: s.CustomerToken(t), Key: s.NewKey(), Body: `{"items": [`}
 	}},
-	"idempotency_key_required": {status: 400, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_key_required": {status: 400, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithKey("")
 	}},
-	"idempotency_key_invalid": {status: 400, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_key_invalid": {status: 400, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithKey("a,b")
 	}},
@@ -64,13 +64,13 @@ var refusals = map[string]struct {
 		t.Helper()
 		return e2e.Call{Method: "DELETE", Path: "/orders", Token: s.CustomerToken(t)}
 	}},
-	"body_too_large": {status: 413, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"body_too_large": {status: 413, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		c := s.CreateOrderCall(t, e2e.Alice, "tea", 1)
 		c.Body += strings.Repeat(" ", 64<<10)
 		return c
 	}},
-	"unsupported_media_type": {status: 415, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"unsupported_media_type": {status: 415, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithHeader("Content-Type", "text/plain")
 	}},
@@ -80,11 +80,18 @@ var refusals = map[string]struct {
 		e2e.Want[e2e.Transaction](t, s, http.StatusCreated, c)
 		return c.WithKey(s.NewKey())
 	}},
-	"idempotency_key_reused": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"idempotency_key_reused": {status: 409, nextKey: "look_up", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		key := s.NewKey()
 		e2e.Want[e2e.Order](t, s, http.StatusCreated, s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithKey(key))
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 2).WithKey(key)
+	}},
+	"idempotency_key_spent": {status: 409, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+		t.Helper()
+		c := s.ChargeCall(t, e2e.Alice, "10.00")
+		s.StartReplica(t).WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", c)
+		s.Exec(t, `UPDATE idempotency_record SET created_at = created_at - interval '7 hours'`)
+		return c
 	}},
 	"idempotency_in_progress": {status: 409, nextKey: "same", settings: []string{"ORDERS_IDEMPOTENCY_WAIT=0s"}, refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
@@ -132,7 +139,7 @@ var refusals = map[string]struct {
 		t.Helper()
 		return s.RefundCall(s.CustomerToken(t), s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1).ID, "100.01")
 	}},
-	"validation_failed": {status: 422, nextKey: "new", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
+	"validation_failed": {status: 422, nextKey: "same", refused: func(t testing.TB, s *e2e.Service) e2e.Call {
 		t.Helper()
 		return s.CreateOrderCall(t, e2e.Alice, "tea", 0)
 	}},

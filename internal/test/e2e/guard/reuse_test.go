@@ -98,7 +98,7 @@ func wantKeyReused(t testing.TB, s *e2e.Service, c e2e.Call) {
 		"code":       "idempotency_key_reused",
 		"request_id": r.Header.Get("X-Request-Id"),
 		"retryable":  false,
-		"next_key":   "new",
+		"next_key":   "look_up",
 	}, problem); diff != "" {
 		t.Errorf("the problem (-want +got): %s", diff)
 	}

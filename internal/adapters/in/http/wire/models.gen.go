@@ -52,8 +52,9 @@ const (
 
 // Defines values for NextKey.
 const (
-	NextKeyNew  NextKey = "new"
-	NextKeySame NextKey = "same"
+	NextKeyLookUp NextKey = "look_up"
+	NextKeyNew    NextKey = "new"
+	NextKeySame   NextKey = "same"
 )
 
 // Defines values for OrderStatus.
@@ -387,7 +388,7 @@ type Money struct {
 // Name A name, on a single line.
 type Name = string
 
-// NextKey Which Idempotency-Key another attempt needs. `same`: the operation has not been decided, or may still take effect. `new`: it has been decided, or the request has to change.
+// NextKey Which Idempotency-Key another attempt needs. `same`: nothing was decided, and an earlier attempt with the key may have taken effect, or may still. `new`: the operation was refused under the key. `look_up`: the key belongs to another request; look it up before anything else.
 type NextKey string
 
 // Order Products that a customer buys from one seller, in one currency.
