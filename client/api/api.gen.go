@@ -239,7 +239,7 @@ type IdempotencyRecord struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at,omitempty,omitzero"`
 
-	// ExpiresAt An RFC 3339 timestamp in UTC.
+	// ExpiresAt The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal.
 	ExpiresAt Timestamp `json:"expires_at,omitempty,omitzero"`
 
 	// Key Visible ASCII characters without `" , ; \`.
@@ -248,7 +248,7 @@ type IdempotencyRecord struct {
 	// State `in_progress` while the operation runs, `completed` when its response is stored.
 	State IdempotencyState `json:"state"`
 
-	// Status The status code of the stored response.
+	// Status The status code of the response. Below 300, the operation took effect. Else it was refused.
 	Status int `json:"status,omitempty,omitzero"`
 }
 
@@ -652,8 +652,8 @@ type IfMatchHeader = EntityTags
 // KeyHeader A key, optionally in double quotes.
 type KeyHeader = IdempotencyKeyHeader
 
-// KeyInPath Visible ASCII characters without `" , ; \`.
-type KeyInPath = IdempotencyKey
+// KeyInPath A key, optionally in double quotes.
+type KeyInPath = IdempotencyKeyHeader
 
 // OrderInPath The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 type OrderInPath = ResourceID

@@ -239,7 +239,7 @@ export interface paths {
             header?: never;
             path: {
                 /**
-                 * @description The Idempotency-Key of the operation, without quotes.
+                 * @description The Idempotency-Key of the operation, as in the header.
                  * @example 5f0c6d1e-pay-1041
                  */
                 key: components["parameters"]["KeyInPath"];
@@ -248,7 +248,7 @@ export interface paths {
         };
         /**
          * Look up an idempotency key
-         * @description Returns the outcome of the operation that has the key. Callers find only their own keys. While the operation runs, its state is `in_progress`: wait for `Retry-After`, and ask again. The response is 404 if nothing is known and nothing runs: no request arrived, it failed without a stored response, or the stored response has expired. The same request can then be sent with the same key.
+         * @description Returns the outcome of the operation that has the key. Callers find only their own keys. While the operation runs, its state is `in_progress`: wait for `Retry-After`, and ask again. When it is `completed`, `status` says what became of it: below 300, it took effect; else it was refused, and another attempt needs a new key. A refusal is found for as long as a success, also when its key is spent. The response is 404 if there is no record. That does not mean that nothing happened: a request may still be on its way, or wait in the service. Send the same request with the same key.
          */
         get: operations["getIdempotencyKey"];
         put?: never;
@@ -731,10 +731,11 @@ export interface components {
             /** @description The ID of the operation in this document, such as `confirmPayment`. */
             command?: string;
             created_at?: components["schemas"]["Timestamp"];
+            /** @description The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal. */
             expires_at?: components["schemas"]["Timestamp"];
             key: components["schemas"]["IdempotencyKey"];
             state: components["schemas"]["IdempotencyState"];
-            /** @description The status code of the stored response. */
+            /** @description The status code of the response. Below 300, the operation took effect. Else it was refused. */
             status?: number;
         };
         /** @description `created` if the operation took effect now, `reused` if it did earlier. */
@@ -1052,6 +1053,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description No request can have this Idempotency-Key. */
+        KeyInvalid: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /**
          * @description Any other problem. `code` says which.
          *
@@ -1202,10 +1213,10 @@ export interface components {
         /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
         KeyHeader: components["schemas"]["IdempotencyKeyHeader"];
         /**
-         * @description The Idempotency-Key of the operation, without quotes.
+         * @description The Idempotency-Key of the operation, as in the header.
          * @example 5f0c6d1e-pay-1041
          */
-        KeyInPath: components["schemas"]["IdempotencyKey"];
+        KeyInPath: components["schemas"]["IdempotencyKeyHeader"];
         /** @example 1 */
         OrderInPath: components["schemas"]["ResourceID"];
         /** @description The `next_cursor` of the previous page. */
@@ -1743,7 +1754,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description The Idempotency-Key of the operation, without quotes.
+                 * @description The Idempotency-Key of the operation, as in the header.
                  * @example 5f0c6d1e-pay-1041
                  */
                 key: components["parameters"]["KeyInPath"];
@@ -1763,6 +1774,7 @@ export interface operations {
                     "application/json": components["schemas"]["IdempotencyRecord"];
                 };
             };
+            400: components["responses"]["KeyInvalid"];
             401: components["responses"]["Unauthenticated"];
             429: components["responses"]["RateLimited"];
             503: components["responses"]["UnavailableOrUnknown"];

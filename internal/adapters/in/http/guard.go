@@ -56,15 +56,20 @@ func newGuard(keys idempotency.LookupStore, cfg GuardConfig) guard {
 
 // parseKey returns the key of a request. Every response to the request echoes it.
 func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
-	key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
-	if err != nil {
-		return "", err
+	key, err := checkedKey(r.Header.Values("Idempotency-Key"))
+	if err == nil {
+		w.Header().Set("Idempotency-Key", key)
 	}
-	if hasCardNumber(key) {
-		return "", errCardNumberAsKey
+	return key, err
+}
+
+// checkedKey parses a key, and refuses one that contains a card number.
+func checkedKey(values []string) (string, error) {
+	key, err := idempotency.ParseKey(values)
+	if err == nil && hasCardNumber(key) {
+		err = errCardNumberAsKey
 	}
-	w.Header().Set("Idempotency-Key", key)
-	return key, nil
+	return key, err
 }
 
 // protect answers a guarded request: it calls the use case, or replays the response of

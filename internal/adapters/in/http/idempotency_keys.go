@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/wire"
@@ -10,14 +11,14 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// decodeKeyID returns the key of the path in the caller's own scope: nobody can look up
-// the key of another principal. Text that cannot be a key is 404.
+// decodeKeyID returns the key of the path, parsed like the header, in the caller's own
+// scope: nobody can look up the key of another principal.
 func decodeKeyID(r *request) (idempotency.ID, error) {
-	id := idempotency.ID{Scope: r.scope, Key: r.param("key")}
-	if idempotency.CheckKey(id.Key) != nil || hasCardNumber(id.Key) {
-		return id, core.NotFound("idempotency key")
+	key, err := checkedKey([]string{r.param("key")})
+	if errors.Is(err, idempotency.ErrKeyRequired) {
+		err = fmt.Errorf("%w: it is blank", idempotency.ErrKeyInvalid)
 	}
-	return id, nil
+	return idempotency.ID{Scope: r.scope, Key: key}, err
 }
 
 func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id idempotency.ID) (*success, error) {

@@ -103,3 +103,24 @@ func TestGetIdempotencyKey_ReportsARunningRequest(t *testing.T) {
 		})
 	}
 }
+
+// The key in the path is what the header would have been.
+func TestGetIdempotencyKey_ParsesTheKeyAsTheHeaderIsParsed(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	token := s.SystemToken(t)
+	credit := s.CreditCall(t, e2e.Alice, "10.00").WithKey(`"abc"`)
+	s.MustSend(t, credit)
+	for _, spelling := range []string{"abc", "%22abc%22"} {
+		got := e2e.Want[map[string]any](t, s, http.StatusOK, e2e.Get(token, "/idempotency-keys/"+spelling))
+		if got["key"] != "abc" || got["state"] != "completed" {
+			t.Errorf("%s: %v, want the credit", spelling, got)
+		}
+	}
+	for _, noKey := range []string{"%20", "%22%22", "%22abc", "a,b", "a%20b", "%00", "%D1%87", strings.Repeat("a", 256)} {
+		r := s.WantProblem(t, http.StatusBadRequest, "idempotency_key_invalid", e2e.Get(token, "/idempotency-keys/"+noKey))
+		if r.NextKey() != "" {
+			t.Errorf("%s: next_key is %q on a route without a key", noKey, r.NextKey())
+		}
+	}
+}

@@ -348,7 +348,7 @@ type IdempotencyRecord struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt *Timestamp `json:"created_at,omitempty"`
 
-	// ExpiresAt An RFC 3339 timestamp in UTC.
+	// ExpiresAt The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal.
 	ExpiresAt *Timestamp `json:"expires_at,omitempty"`
 
 	// Key Visible ASCII characters without `" , ; \`.
@@ -357,7 +357,7 @@ type IdempotencyRecord struct {
 	// State `in_progress` while the operation runs, `completed` when its response is stored.
 	State IdempotencyState `json:"state"`
 
-	// Status The status code of the stored response.
+	// Status The status code of the response. Below 300, the operation took effect. Else it was refused.
 	Status *int `json:"status,omitempty"`
 }
 

@@ -27,8 +27,9 @@ const (
 
 // Defines values for NextKey.
 const (
-	NextKeyNew  NextKey = "new"
-	NextKeySame NextKey = "same"
+	NextKeyLookUp NextKey = "look_up"
+	NextKeyNew    NextKey = "new"
+	NextKeySame   NextKey = "same"
 )
 
 // Defines values for ProblemCode.
@@ -151,7 +152,7 @@ type IdempotencyRecord struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt *Timestamp `json:"created_at,omitempty"`
 
-	// ExpiresAt An RFC 3339 timestamp in UTC.
+	// ExpiresAt The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal.
 	ExpiresAt *Timestamp `json:"expires_at,omitempty"`
 
 	// Key Visible ASCII characters without `" , ; \`.
@@ -160,7 +161,7 @@ type IdempotencyRecord struct {
 	// State `in_progress` while the operation runs, `completed` when its response is stored.
 	State IdempotencyState `json:"state"`
 
-	// Status The status code of the stored response.
+	// Status The status code of the response. Below 300, the operation took effect. Else it was refused.
 	Status *int `json:"status,omitempty"`
 }
 
@@ -188,7 +189,7 @@ type Money struct {
 	Currency Currency `json:"currency"`
 }
 
-// NextKey Which Idempotency-Key another attempt needs. `same`: the operation has not been decided, or may still take effect. `new`: it has been decided, or the request has to change.
+// NextKey Which Idempotency-Key another attempt needs. `same`: nothing was decided, and an earlier attempt with the key may have taken effect, or may still. `new`: the operation was refused under the key. `look_up`: the key belongs to another request; look it up before anything else.
 type NextKey string
 
 // Problem An error response (RFC 9457).
