@@ -843,7 +843,7 @@ export interface components {
             next_key: components["schemas"]["NextKey"] | null;
             /** @description Identifies the request in the server's logs. */
             request_id: string;
-            /** @description True if a retry of the same request can succeed. */
+            /** @description True if a retry of the same request can succeed, and cannot do harm. */
             retryable: boolean;
             /** @description The HTTP status code. */
             status: number;
@@ -1186,6 +1186,17 @@ export interface components {
         UnavailableOrUnknown: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The service is temporarily unavailable, or the outcome of the request is unknown. If it is unknown, do not repeat the request, because that could change more: read the resource. */
+        UnavailableOrUnknownOnce: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After-When-Retryable"];
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
@@ -2269,7 +2280,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             429: components["responses"]["RateLimited"];
-            503: components["responses"]["UnavailableOrUnknown"];
+            503: components["responses"]["UnavailableOrUnknownOnce"];
             /**
              * @description Any other problem. `code` says which.
              *
@@ -2424,7 +2435,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthenticated"];
             429: components["responses"]["RateLimited"];
-            503: components["responses"]["UnavailableOrUnknown"];
+            503: components["responses"]["UnavailableOrUnknownOnce"];
             /**
              * @description Any other problem. `code` says which.
              *

@@ -11,6 +11,7 @@ package httpapi
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -121,7 +122,7 @@ func (a *api) endpoint(serve func(http.ResponseWriter, *http.Request) (*response
 
 // serve answers a request to a route that needs a token.
 func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response, error) {
-	entryOf(r.Context()).guarded = rt.guarded
+	entryOf(r.Context()).guarded = rt.guarded()
 	req, err := a.authorise(rt, r)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 	if err != nil {
 		return nil, err
 	}
-	if rt.guarded {
+	if rt.guarded() {
 		return a.guard.protect(rt, req, call)
 	}
 	return answerUnguarded(rt, req, call)
@@ -166,7 +167,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, 
 // The key is claimed afterwards, so that a refusal here leaves it free.
 func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, error) {
 	var err error
-	if rt.guarded {
+	if rt.guarded() {
 		if req.key, err = parseKey(w, req.http); err != nil {
 			return nil, err
 		}
@@ -190,6 +191,9 @@ func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	}
 	defer share.Release(1)
 	done, err := call(ctx)
+	if errors.Is(err, core.ErrOutcomeUnknown) {
+		return nil, fmt.Errorf("%w: %w", unknownWithoutKey(rt), err)
+	}
 	if err != nil {
 		return nil, err
 	}

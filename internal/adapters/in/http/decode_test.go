@@ -37,7 +37,7 @@ func guardedRoutes(t *testing.T) map[string]route {
 	t.Helper()
 	found := map[string]route{}
 	for _, rt := range (&api{}).routes() {
-		if rt.guarded {
+		if rt.guarded() {
 			found[rt.operation] = rt
 		}
 	}

@@ -95,7 +95,7 @@ func serveAuthorised(a *api, rt route) http.Handler {
 	router := chi.NewRouter()
 	router.Use(a.log.request)
 	router.Method(rt.method, rt.pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		entryOf(r.Context()).guarded = rt.guarded
+		entryOf(r.Context()).guarded = rt.guarded()
 		ann := core.Actor{Subject: "ann", Roles: []core.Role{core.Customer}}
 		resp, err := a.admit(rt, w, &request{http: r, actor: ann, scope: "issuer ann"})
 		if err != nil {

@@ -24,7 +24,7 @@ const (
 func serveCancel(t *testing.T, store idempotency.LookupStore, call useCase) http.Handler {
 	t.Helper()
 	return serveAuthorised(newTestAPI(t, store), route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", guarded: true,
+		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", repeat: guarded,
 		handle: func(*request) (useCase, error) { return call, nil },
 	})
 }

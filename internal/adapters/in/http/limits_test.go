@@ -36,7 +36,7 @@ func (c *clock) limited(t *testing.T, cfg LimitsConfig) (*api, *memoryStore) {
 // serveGuarded serves a guarded route to ann, whose use case is call.
 func serveGuarded(a *api, call useCase) http.Handler {
 	return serveAuthorised(a, route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", guarded: true,
+		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", repeat: guarded,
 		handle: func(*request) (useCase, error) { return call, nil },
 	})
 }

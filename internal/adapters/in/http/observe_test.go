@@ -62,7 +62,7 @@ func serveObserved(t *testing.T, to Observer, store idempotency.LookupStore, cal
 	a := newTestAPI(t, store)
 	a.log.observe = to
 	return serveAuthorised(a, route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", guarded: true,
+		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", repeat: guarded,
 		handle: func(*request) (useCase, error) { return call, nil },
 	})
 }

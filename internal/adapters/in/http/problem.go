@@ -127,6 +127,16 @@ func newProblem(code wire.ProblemCode, detail string) *problem {
 	return p
 }
 
+// unknownWithoutKey returns the problem of a request without a key whose outcome is unknown.
+// Only a request that can be repeated without harm is retryable.
+func unknownWithoutKey(rt route) *problem {
+	p := newProblem(wire.ProblemCodeOutcomeUnknown, "the outcome of the request is unknown; read the resource to learn it")
+	if rt.repeat == unrepeatable {
+		p.header.Del("Retry-After")
+	}
+	return p
+}
+
 // Error returns code and detail.
 func (p *problem) Error() string { return string(p.code) + ": " + p.detail }
 
@@ -141,7 +151,7 @@ func (p *problem) response(entry *logEntry, instance string) *response {
 		Instance:  instance,
 		Code:      p.code,
 		RequestID: entry.requestID,
-		Retryable: kind.retryable(),
+		Retryable: p.header.Get("Retry-After") != "",
 		Errors:    p.errors,
 	}
 	if entry.guarded {

@@ -18,10 +18,24 @@ type route struct {
 	method    string
 	pattern   string
 	operation string
-	guarded   bool
+	repeat    repetition
 	roles     []core.Role
 	handle    handler
 }
+
+// repetition says what a request does that is sent again after its outcome was unknown.
+type repetition int
+
+const (
+	// guarded: the route takes an Idempotency-Key, and a repetition gets the first response.
+	guarded repetition = iota + 1
+	// repeatable: a repetition changes nothing more.
+	repeatable
+	// unrepeatable: a repetition can change more, or is refused for what the first one did.
+	unrepeatable
+)
+
+func (rt route) guarded() bool { return rt.repeat == guarded }
 
 // publicRoute is one operation without a token.
 type publicRoute struct {
@@ -40,7 +54,7 @@ func checkRoutes(contract *contract, routes []route, public []publicRoute) error
 			return fmt.Errorf("%s %s declares no roles (AUTH-9)", rt.method, rt.pattern)
 		}
 		declared = append(declared, operation{
-			method: rt.method, path: rt.pattern, id: rt.operation, roles: joinRoles(rt.roles), keyRequired: rt.guarded, keyKept: rt.guarded,
+			method: rt.method, path: rt.pattern, id: rt.operation, roles: joinRoles(rt.roles), keyRequired: rt.guarded(), keyKept: rt.guarded(),
 		})
 	}
 	for _, rt := range public {

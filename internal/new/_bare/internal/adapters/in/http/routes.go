@@ -7,9 +7,6 @@ const (
 	seller   = core.Seller
 	admin    = core.Admin
 	system   = core.System
-
-	guarded   = true
-	unguarded = false
 )
 
 // routes returns every operation that needs a token. Whatever moves money is guarded.
@@ -17,10 +14,10 @@ func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
 		{"POST", "/entries", "createEntry", guarded, roles(customer), handle(decodeCreateEntry, a.createEntry)},
-		{"GET", "/entries/{entry_id}", "getEntry", unguarded, roles(customer, admin), handle(decodeEntryID, a.getEntry)},
+		{"GET", "/entries/{entry_id}", "getEntry", repeatable, roles(customer, admin), handle(decodeEntryID, a.getEntry)},
 
-		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", unguarded, roles(customer, seller, admin, system), handle(decodeKeyID, a.getIdempotencyKey)},
-		{"GET", "/admin/audit-log", "listAuditLog", unguarded, roles(admin), handle(decodePage, a.listAuditLog)},
+		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", repeatable, roles(customer, seller, admin, system), handle(decodeKeyID, a.getIdempotencyKey)},
+		{"GET", "/admin/audit-log", "listAuditLog", repeatable, roles(admin), handle(decodePage, a.listAuditLog)},
 	}
 }
 
