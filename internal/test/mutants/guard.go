@@ -138,7 +138,7 @@ var guardMutants = []mutant{
 	},
 	{
 		"a refusal about a key does not take the key",
-		"internal/adapters/in/http/guard.go",
+		"internal/adapters/in/http/problem.go",
 		`"Idempotency-Key already used", 0, lookUpKey}`, `"Idempotency-Key already used", 0, newKeyIfStored}`,
 		httpAPI, "TestGuard_StoresOnlyFinalRefusals",
 	},

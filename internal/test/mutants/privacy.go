@@ -47,7 +47,7 @@ var privacyMutants = []mutant{
 	{
 		"every code has the title and the status of the contract",
 		"internal/adapters/in/http/problem.go",
-		`{http.StatusForbidden, "Access denied", 0}`, `{http.StatusNotFound, "Access denied", 0}`,
+		`{http.StatusForbidden, "Access denied", 0, sameKey}`, `{http.StatusNotFound, "Access denied", 0, sameKey}`,
 		httpAPI, "TestProblemKinds_AgreeWithTheContract",
 	},
 	{

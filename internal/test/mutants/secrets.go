@@ -10,7 +10,7 @@ var secretsMutants = []mutant{
 	{
 		"a card number is no key",
 		"internal/adapters/in/http/guard.go",
-		`if hasCardNumber(key) {`, `if false {`,
+		`err == nil && hasCardNumber(key) {`, `err == nil && false {`,
 		canaries, "TestCardNumber_IsRefusedAsKeyAndNotRepeated",
 	},
 	{
