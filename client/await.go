@@ -25,14 +25,14 @@ func (c *Client) AwaitRefund(ctx context.Context, refundID int64) (Refund, error
 func await[T any](
 	ctx context.Context, c *Client, id int64, get func(context.Context, int64) (T, error), decided func(T) bool,
 ) (T, error) {
-	ctx, cancel := c.withDeadline(ctx)
+	ctx, until, cancel := c.withDeadline(ctx, unlimited)
 	defer cancel()
 	for polls := 0; ; polls++ {
 		seen, err := get(ctx, id)
 		if err != nil || decided(seen) {
 			return seen, err
 		}
-		if !c.wait(ctx, polls, nil) {
+		if !c.wait(ctx, until, polls, nil) {
 			return seen, fmt.Errorf("%d is not decided yet: %w", id, cmp.Or(ctx.Err(), context.DeadlineExceeded))
 		}
 	}

@@ -58,6 +58,7 @@ type Client struct {
 	config Config
 	http   *http.Client
 	random func(limit time.Duration) time.Duration // in [0, limit)
+	now    func() time.Time                        // by the wall clock
 }
 
 // New returns a client. It sends nothing.
@@ -86,6 +87,7 @@ func New(config Config) (*Client, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		random: rand.N[time.Duration],
+		now:    time.Now,
 	}, nil
 }
 
@@ -102,8 +104,9 @@ type request struct {
 	operation api.Operation
 	path      string // with its parameters and the query
 	header    http.Header
-	body      any    // sent as JSON, unless nil
-	name, key string // of a command
+	body      any       // sent as JSON, unless nil
+	name, key string    // of a command
+	until     time.Time // deadline of the call, by the wall clock
 }
 
 // to returns the request of an operation, with the parameters of its path.
@@ -146,6 +149,7 @@ func (r request) build(ctx context.Context, baseURL string) (*http.Request, erro
 	}
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)
+		req.GetBody = nil // else net/http repeats the request by itself, whatever the time is
 	}
 	return req, nil
 }
@@ -171,6 +175,11 @@ func (c *Client) send(ctx context.Context, r request, fresh bool, result any) (h
 	req, err := r.build(ctx, c.config.URL)
 	if err != nil {
 		return nil, err
+	}
+	// The machine may have slept until now. An old key could take effect beside the one that
+	// another caller of the operation has got meanwhile.
+	if !c.now().Before(r.until) {
+		return nil, context.DeadlineExceeded
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := c.http.Do(req)

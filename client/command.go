@@ -22,21 +22,42 @@ type Outcome struct {
 	RequestID string
 }
 
+// keyAge is how long after it was read a key may be sent. Another caller of the operation
+// may forget the key meanwhile, and the service stores a refusal for six hours.
+const keyAge = 6 * time.Hour
+
 // command sends a request that takes effect once for each name. The key is stored before the
-// first attempt, and forgotten when the service has decided to refuse.
+// first attempt. Then NextKey of a problem says what becomes of it.
 func command[T any](ctx context.Context, c *Client, name string, r request) (result T, _ Outcome, err error) {
 	if name == "" {
 		return result, Outcome{}, errors.New("an operation needs a name")
 	}
+	ctx, until, cancel := c.withDeadline(ctx, keyAge)
+	defer cancel()
 	if r.key, err = c.config.Keys.Key(ctx, c.scoped(name)); err != nil {
 		return result, Outcome{}, fmt.Errorf("%s: %w", name, err)
 	}
-	r.name = name
+	r.name, r.until = name, until
 	header, err := c.do(ctx, r, &result)
-	if problem, ok := errors.AsType[*Problem](err); ok && problem.decided() {
-		err = errors.Join(err, c.forget(ctx, name, r.key))
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		err = c.follow(ctx, r, problem, err)
 	}
 	return result, outcomeOf(header, r.key), err
+}
+
+// follow does with a key as the NextKey of a problem says, and returns the error of the call.
+// Every other value, also one of a newer service, keeps the key.
+func (c *Client) follow(ctx context.Context, r request, problem *Problem, err error) error {
+	switch problem.NextKey {
+	case nextKeyNew:
+		return errors.Join(err, c.forget(ctx, r.name, r.key))
+	case nextKeyLookUp:
+		if record, lookUpErr := c.GetIdempotencyKey(ctx, r.key); lookUpErr == nil {
+			problem.Record = &record
+		}
+		return fmt.Errorf("%w; the name keeps its key, because a new one could repeat that request", err)
+	}
+	return err
 }
 
 func outcomeOf(header http.Header, key string) Outcome {

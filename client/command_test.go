@@ -2,10 +2,10 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,52 +23,21 @@ func TestCommand_SaysHowItsResultCameAbout(t *testing.T) {
 	}
 }
 
-// keysOf calls an operation twice and returns the keys of both calls. A retry would spoil
-// what is compared.
-func keysOf(t *testing.T, answers ...answer) (first, second string) {
-	t.Helper()
-	c, s := newClient(t, answers...)
-	for range 2 {
-		_, _ = order(t.Context(), c, "cart-1") // most answers are refusals
-	}
-	if len(s.sent) != len(answers) {
-		t.Fatalf("%d requests, want %d", len(s.sent), len(answers))
-	}
-	return s.sent[0].key, s.sent[len(s.sent)-1].key
-}
+func TestKeyReused_LooksUpTheKeyAndKeepsIt(t *testing.T) {
+	reused := refuses(http.StatusConflict, `"code": "idempotency_key_reused", "next_key": "look_up"`)
+	record := responds(http.StatusOK, `{"state": "completed", "command": "confirmPayment", "status": 200}`)
+	c, s := newClient(t, reused, record)
 
-func TestKey_LivesAsLongAsItsOperation(t *testing.T) {
-	reused := refuses(http.StatusConflict, `"code": "idempotency_key_reused", `+decided, kept...)
-	invalid := refuses(http.StatusUnprocessableEntity, `"code": "validation_failed", `+decided)
-	for name, tc := range map[string]struct {
-		answers []answer
-		kept    bool
-	}{
-		"a success":                               {[]answer{created, replayed}, true},
-		"a decision to refuse":                    {[]answer{outOfStock, created}, false},
-		"a decision to refuse, after a lost one":  {[]answer{loses, outOfStock, created}, false},
-		"a refusal that is not stored":            {[]answer{invalid, created}, true},
-		"such a refusal, after a lost response":   {[]answer{loses, invalid, created}, true},
-		"another request has taken effect":        {[]answer{reused, reused}, true},
-		"a refusal to be repeated by the same":    {[]answer{refuses(http.StatusForbidden, `"code": "forbidden_role", "next_key": "same"`), created}, true},
-		"a stored refusal of a newer service":     {[]answer{refuses(http.StatusConflict, `"code": "frozen", "next_key": "new"`, kept...), created}, false},
-		"a stored refusal that says nothing else": {[]answer{refuses(http.StatusConflict, `"code": "frozen", "next_key": null`, kept...), created}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				first, second := keysOf(t, tc.answers...)
-				if first == "" || second == "" || (first == second) != tc.kept {
-					t.Errorf("keys %q and %q", first, second)
-				}
-			})
-		})
-	}
-}
-
-func TestKeyReused_SaysThatTheNameKeepsItsKey(t *testing.T) {
-	c, _ := newClient(t, refuses(http.StatusConflict, `"code": "idempotency_key_reused", `+decided, kept...))
 	_, err := order(t.Context(), c, "cart-1")
-	if !errors.Is(err, IdempotencyKeyReused) || !strings.Contains(err.Error(), "cart-1") || !strings.Contains(err.Error(), "keeps its key") {
+
+	problem, ok := errors.AsType[*Problem](err)
+	if !ok || problem.Code != IdempotencyKeyReused || problem.Record == nil || problem.Record.Command != "confirmPayment" {
+		t.Errorf("err = %#v", err)
+	}
+	if got, want := s.sent[1].path, "/idempotency-keys/"+s.sent[0].key; got != want {
+		t.Errorf("looked up %s, want %s", got, want)
+	}
+	if text := fmt.Sprint(err); !strings.Contains(text, "cart-1") || !strings.Contains(text, "keeps its key") {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -14,10 +14,11 @@
 // it. The same name returns the first result, now, after an error, and after a restart. A
 // name that is made up at each call, from a clock or at random, protects nobody.
 //
-// A name keeps its key after a success. When the service decides to refuse, as with
-// [OutOfStock] or [InsufficientFunds], the name gets a new key: call it again after a top-up,
-// or with another request. After [IdempotencyKeyReused] it keeps its key, because the
-// operation that has it may have taken effect.
+// A name keeps its key after a success. After a refusal, next_key of the problem decides.
+// With "new", as for [OutOfStock] or [InsufficientFunds], the name gets a new key: call it
+// again after a top-up, or with another request. With "look_up", as for
+// [IdempotencyKeyReused], the name keeps its key, because another request has it and may have
+// taken effect: see Record of the [Problem]. In all other cases it keeps its key as well.
 //
 // # Errors
 //
@@ -25,9 +26,12 @@
 // 30 s. What it returns is one of:
 //
 //   - a [Problem]: the service refused. Match its code with [errors.Is].
-//   - an [UnknownOutcomeError]: nobody knows. Call it again with the same name, now or after
-//     a restart.
-//   - any other error: the request was not sent or not understood.
+//   - an [UnknownOutcomeError]: the change may have taken effect. Call a command again with the
+//     same name, now or after a restart. Read what a change without a key has changed.
+//   - any other error: the request had no effect.
+//
+// A key is sent for at most six hours after it was read, by the wall clock: a call that a
+// suspended machine interrupts ends with an unknown outcome.
 //
 // # Keys
 //

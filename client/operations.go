@@ -46,7 +46,7 @@ func (c *Client) CreateOrder(ctx context.Context, operation string, order NewOrd
 
 // ReserveInventory extends the reservation of an order, or reserves the stock anew.
 func (c *Client) ReserveInventory(ctx context.Context, operation string, orderID int64) (OrderResult, error) {
-	order, outcome, err := command[Order](ctx, c, operation, to(api.ReserveInventory, orderID))
+	order, outcome, err := command[Order](ctx, c, operation, to(api.ReserveInventory, orderID).with(struct{}{}))
 	return OrderResult{order, outcome}, err
 }
 
@@ -88,7 +88,7 @@ func (c *Client) AdjustStock(ctx context.Context, operation, sku string, change 
 	return StockResult{made, outcome}, err
 }
 
-// --- changes without a key: they are not repeated when nobody answers ---
+// --- changes without a key: repeated only where the service says that this does no harm ---
 
 // UpdateOrderStatus moves a paid order to the next status: OrderFulfilling, OrderShipped or
 // OrderDelivered.

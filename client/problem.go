@@ -22,14 +22,20 @@ type Problem struct {
 	Title     string       `json:"title"`
 	Detail    string       `json:"detail"`
 	Retryable bool         `json:"retryable"`
-	NextKey   string       `json:"next_key"` // "same", "new" or ""
+	NextKey   string       `json:"next_key"` // "same", "new", "look_up" or ""
 	RequestID string       `json:"request_id"`
 	Instance  string       `json:"instance"`
 	Errors    []FieldError `json:"errors"`
-	// Stored reports whether the service has decided: it keeps the refusal, and repeats it
-	// for the same key.
-	Stored bool `json:"-"`
+	// Record is what the service knows about the key, if NextKey is "look_up": another request
+	// has the key. It is nil if the service did not say.
+	Record *IdempotencyRecord `json:"-"`
 }
+
+// Values of NextKey.
+const (
+	nextKeyNew    = "new"     // the operation was decided: another attempt is a new one
+	nextKeyLookUp = "look_up" // the key is that of another request, which may have taken effect
+)
 
 // FieldError is what is wrong with one member or parameter of a request.
 type FieldError = api.FieldError
@@ -48,12 +54,13 @@ func (p *Problem) Error() string {
 // Is reports whether target is the code of the problem.
 func (p *Problem) Is(target error) bool { return target == p.Code }
 
-// decided reports whether an operation was refused for good, so that another attempt is a
-// new operation. A key that was used for another request is none: its operation may have
-// taken effect, and would take effect once more under a new key.
-func (p *Problem) decided() bool {
-	return p.Stored && p.NextKey == "new" && p.Code != IdempotencyKeyReused
+// leavesUnknown reports whether the request may have taken effect, or still may.
+func (p *Problem) leavesUnknown() bool {
+	return p.Code == IdempotencyInProgress || p.Status >= http.StatusInternalServerError && p.Code != Unavailable
 }
+
+// resolves reports whether no attempt of the request has taken effect, or still may.
+func (p *Problem) resolves() bool { return p.NextKey == nextKeyNew || p.NextKey == nextKeyLookUp }
 
 // Code is the stable code of a problem. Every code is an error for [errors.Is]. A newer
 // service may send others.
@@ -99,18 +106,23 @@ const (
 	ValidationFailed         Code = "validation_failed"
 )
 
-// UnknownOutcomeError reports that an operation may have taken effect, or may still do so.
-// Call it again with the same name: the same key is sent, and the answer is the outcome.
-// [errors.Is] matches it with [OutcomeUnknown].
+// UnknownOutcomeError reports that a change may have taken effect, or may still do so.
+// Call a command again with the same name: the same key is sent, and the answer is the
+// outcome. A change without a key is not repeated: read what it changes first. [errors.Is]
+// matches the error with [OutcomeUnknown].
 type UnknownOutcomeError struct {
-	Operation string // the name that the caller gave it
-	Key       string
-	Err       error // of the last attempt
+	Operation string // the name that the caller gave the command, else ""
+	Key       string // of the command, else ""
+	Err       error  // of the last attempt
 }
 
 // Error returns what to do, and the error of the last attempt.
 func (e *UnknownOutcomeError) Error() string {
-	return "outcome unknown, call it again with the same name: " + e.Err.Error()
+	next := "call it again with the same name"
+	if e.Key == "" {
+		next = "read what it changes before you repeat it"
+	}
+	return "outcome unknown, " + next + ": " + e.Err.Error()
 }
 
 // Unwrap returns the error of the last attempt.
@@ -121,7 +133,10 @@ func (*UnknownOutcomeError) Is(target error) bool { return target == OutcomeUnkn
 
 // unansweredError is the failure of an attempt that nobody has answered, or whose answer
 // cannot be read. The service may have done what was asked.
-type unansweredError struct{ cause error }
+type unansweredError struct {
+	cause error
+	final bool // a proxy refuses: another attempt cannot help
+}
 
 func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
 func (e *unansweredError) Unwrap() error { return e.cause }
@@ -131,27 +146,29 @@ func unanswered(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return &unansweredError{err}
+	return &unansweredError{cause: err}
 }
 
 // errorOf returns what a response other than a success says.
 func errorOf(resp *http.Response, body []byte) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	problem := Problem{Status: resp.StatusCode, Stored: resp.Header.Get("Idempotency-Result") != ""}
+	problem := Problem{Status: resp.StatusCode}
 	if media == "application/problem+json" && json.Unmarshal(body, &problem) == nil && problem.Code != "" {
 		return &problem
 	}
-	err := fmt.Errorf("%s without a problem document", resp.Status)
-	if resp.StatusCode >= http.StatusInternalServerError {
-		return unanswered(err) // a proxy's; the service may have been reached
+	return &unansweredError{ // by a proxy; the service may have been reached
+		cause: fmt.Errorf("%s without a problem document", resp.Status),
+		final: resp.StatusCode < http.StatusInternalServerError,
 	}
-	return err
 }
 
-// leavesUnknown reports whether a request may have taken effect although it failed.
+// leavesUnknown reports whether a change may have taken effect although it failed.
 func leavesUnknown(err error) bool {
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		return problem.leavesUnknown()
+	}
 	_, isUnanswered := errors.AsType[*unansweredError](err)
-	return isUnanswered || errors.Is(err, OutcomeUnknown) || errors.Is(err, IdempotencyInProgress)
+	return isUnanswered // the others were not sent
 }
 
 // failure returns the error of a call that ended with err. Unknown says whether an attempt
@@ -159,10 +176,7 @@ func leavesUnknown(err error) bool {
 func (r request) failure(err error, unknown bool) error {
 	err = fmt.Errorf("%s: %w", r, err)
 	problem, answered := errors.AsType[*Problem](err)
-	if answered && problem.Code == IdempotencyKeyReused {
-		return fmt.Errorf("%w; the name keeps its key, because a new one could repeat that operation", err)
-	}
-	if r.key == "" || !unknown || answered && problem.Stored {
+	if r.operation.Method == http.MethodGet || !unknown || answered && problem.resolves() {
 		return err
 	}
 	return &UnknownOutcomeError{Operation: r.name, Key: r.key, Err: err}

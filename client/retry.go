@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -39,8 +40,11 @@ func (b BackOff) limit(retries int) time.Duration {
 // do sends a request until it is answered, refused, or out of time. Every retry has the same
 // key and the same body.
 func (c *Client) do(ctx context.Context, r request, result any) (http.Header, error) {
-	ctx, cancel := c.withDeadline(ctx)
+	ctx, until, cancel := c.withDeadline(ctx, unlimited)
 	defer cancel()
+	if r.until.IsZero() {
+		r.until = until
+	}
 	unknown := false
 	for retries := 0; ; retries++ {
 		header, err := c.attempt(ctx, r, result)
@@ -48,18 +52,24 @@ func (c *Client) do(ctx context.Context, r request, result any) (http.Header, er
 			return header, nil
 		}
 		unknown = unknown || leavesUnknown(err)
-		if !mayRetry(r, err) || !c.wait(ctx, retries, header) {
+		if !mayRetry(r, err) || !c.wait(ctx, r.until, retries, header) {
 			return header, r.failure(err, unknown)
 		}
 	}
 }
 
-// withDeadline bounds a call unless its context does.
-func (c *Client) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, bounded := ctx.Deadline(); bounded {
-		return context.WithCancel(ctx)
+const unlimited = time.Duration(math.MaxInt64)
+
+// withDeadline bounds a call by its context or the time-out, and by longest. It also returns
+// the deadline by the wall clock, which goes on while the machine sleeps. Contexts and timers
+// do not.
+func (c *Client) withDeadline(ctx context.Context, longest time.Duration) (context.Context, time.Time, context.CancelFunc) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		longest = min(longest, c.config.Timeout)
 	}
-	return context.WithTimeout(ctx, c.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	deadline, _ := ctx.Deadline()
+	return ctx, c.now().Add(time.Until(deadline)).Round(0), cancel
 }
 
 // mayRetry reports whether to send a request again. The service knows best. Where it said
@@ -68,14 +78,14 @@ func mayRetry(r request, err error) bool {
 	if problem, ok := errors.AsType[*Problem](err); ok {
 		return problem.Retryable
 	}
-	_, isUnanswered := errors.AsType[*unansweredError](err)
-	return isUnanswered && r.repeatable()
+	failure, isUnanswered := errors.AsType[*unansweredError](err)
+	return isUnanswered && !failure.final && r.repeatable()
 }
 
 // wait waits before the next attempt. It reports whether there is time for one.
-func (c *Client) wait(ctx context.Context, retries int, header http.Header) bool {
+func (c *Client) wait(ctx context.Context, until time.Time, retries int, header http.Header) bool {
 	delay := retryAfter(header) + c.random(c.config.BackOff.limit(retries))
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= delay {
+	if until.Sub(c.now()) <= delay {
 		return false
 	}
 	timer := time.NewTimer(delay)

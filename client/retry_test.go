@@ -41,18 +41,30 @@ func TestCommand_RetriesWithTheSameKeyAndBody(t *testing.T) {
 
 func TestCommand_DoesNotRetryWhatTheServiceRefuses(t *testing.T) {
 	for name, answer := range map[string]answer{
-		"a decision":            outOfStock,
-		"an invalid request":    refuses(http.StatusUnprocessableEntity, `"code": "validation_failed", `+decided),
-		"a bug":                 refuses(http.StatusInternalServerError, `"code": "internal", "retryable": false, "next_key": "same"`),
-		"a proxy's refusal":     responds(http.StatusForbidden, "<html>"),
-		"a redirect":            responds(http.StatusTemporaryRedirect, "", "Location", "https://elsewhere.test/"),
-		"an unknown code":       refuses(http.StatusTeapot, `"code": "teapot", "brewing": {"tea": true}`),
-		"a document without it": refuses(http.StatusConflict, `"title": "Conflict"`),
+		"a decision":         outOfStock,
+		"an invalid request": refuses(http.StatusUnprocessableEntity, `"code": "validation_failed", "next_key": "same"`),
+		"an unknown code":    refuses(http.StatusTeapot, `"code": "teapot", "brewing": {"tea": true}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := newClient(t, answer)
 			var unknown *UnknownOutcomeError
 			if _, err := order(t.Context(), c, "cart-1"); err == nil || errors.As(err, &unknown) || len(s.sent) != 1 {
+				t.Errorf("%d attempts, err = %v", len(s.sent), err)
+			}
+		})
+	}
+}
+
+// The service may have been reached, so the outcome is unknown.
+func TestCommand_DoesNotRetryWhatAProxyRefuses(t *testing.T) {
+	for name, answer := range map[string]answer{
+		"a page":                  responds(http.StatusForbidden, "<html>"),
+		"a redirect":              responds(http.StatusTemporaryRedirect, "", "Location", "https://elsewhere.test/"),
+		"a document without code": refuses(http.StatusConflict, `"title": "Conflict"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, s := newClient(t, answer)
+			if _, err := order(t.Context(), c, "cart-1"); !errors.Is(err, OutcomeUnknown) || len(s.sent) != 1 {
 				t.Errorf("%d attempts, err = %v", len(s.sent), err)
 			}
 		})
@@ -98,7 +110,7 @@ func TestBackOff_DoublesUpToItsMaximum(t *testing.T) {
 }
 
 func TestBackOff_IsRandom(t *testing.T) {
-	c, err := New(Config{URL: "http://orders.test", Token: StaticToken(""), Keys: &MemoryStore{}})
+	c, err := New(Config{URL: "https://orders.test", Token: StaticToken(""), Keys: &MemoryStore{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// cases are the cases that the tests of all clients read.
+type cases struct {
+	Answers map[string]struct {
+		Status      int
+		Body        json.RawMessage
+		HoursAsleep int `json:"hours_asleep"`
+	}
+	Cases []behaviour
+}
+
+// behaviour is how a client behaves when a call gets some answers.
+type behaviour struct {
+	Call, Outcome, Key string
+	Answers, Sends     []string
+}
+
+func readCases(t *testing.T) cases {
+	t.Helper()
+	content, err := os.ReadFile("../clients/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read cases
+	if err := json.Unmarshal(content, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// answer returns the answer with a name. While it is lost, the wall clock may go on alone.
+func (c cases) answer(name string, sleep func(time.Duration)) answer {
+	described := c.Answers[name]
+	switch {
+	case described.Status == 0:
+		return func(r *http.Request) (*http.Response, error) {
+			sleep(time.Duration(described.HoursAsleep) * time.Hour)
+			return loses(r)
+		}
+	case described.Body == nil:
+		return responds(described.Status, "<html>", "Content-Type", "text/html")
+	case described.Status >= http.StatusBadRequest:
+		return responds(described.Status, string(described.Body), "Content-Type", "application/problem+json")
+	}
+	return responds(described.Status, string(described.Body))
+}
+
+// calls are the operations of the cases. Commands have the same name each time.
+var calls = map[string]func(context.Context, *Client) error{
+	"createOrder": func(ctx context.Context, c *Client) error {
+		_, err := order(ctx, c, "cart-1")
+		return err
+	},
+	"updateOrderStatus": func(ctx context.Context, c *Client) error {
+		_, err := c.UpdateOrderStatus(ctx, 1041, OrderShipped)
+		return err
+	},
+	"putProduct": func(ctx context.Context, c *Client) error {
+		_, err := c.PutProduct(ctx, "tea", ProductUpdate{}, `"1"`)
+		return err
+	},
+	"updateCustomerProfile": func(ctx context.Context, c *Client) error {
+		_, err := c.UpdateCustomerProfile(ctx, "sber-42", ProfileUpdate{})
+		return err
+	},
+	"deleteCustomerProfile": func(ctx context.Context, c *Client) error {
+		return c.DeleteCustomerProfile(ctx, "sber-42")
+	},
+	"getOrderById": func(ctx context.Context, c *Client) error {
+		_, err := c.GetOrder(ctx, 1041)
+		return err
+	},
+}
+
+// outcomeOfCall returns what the error of a call says.
+func outcomeOfCall(err error) string {
+	_, unknown := errors.AsType[*UnknownOutcomeError](err)
+	_, refused := errors.AsType[*Problem](err)
+	switch {
+	case err == nil:
+		return "success"
+	case unknown:
+		return "unknown"
+	case refused:
+		return "refused"
+	}
+	return "failed"
+}
+
+func TestClient_BehavesAsAllClientsDo(t *testing.T) {
+	table := readCases(t)
+	for _, want := range table.Cases {
+		t.Run(fmt.Sprint(want.Call, " ", strings.Join(want.Answers, " + ")), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := newClient(t)
+				sleep := suspend(c)
+				for _, name := range want.Answers {
+					s.answers = append(s.answers, table.answer(name, sleep))
+				}
+				s.answers = append(s.answers, created)
+
+				err := calls[want.Call](t.Context(), c)
+				got := behaviour{Call: want.Call, Answers: want.Answers, Outcome: outcomeOfCall(err), Sends: s.methods()}
+				if want.Key != "" {
+					got.Key = s.nextKey(t, c)
+				}
+
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("err = %v (-want +got):\n%s", err, diff)
+				}
+			})
+		})
+	}
+}
+
+// suspend returns a function that suspends the machine of a client: its wall clock goes on,
+// and its timers do not.
+func suspend(c *Client) func(time.Duration) {
+	var asleep time.Duration
+	c.now = func() time.Time { return time.Now().Add(asleep) }
+	return func(d time.Duration) { asleep += d }
+}
+
+func (s *service) methods() []string {
+	var methods []string
+	for _, r := range s.sent {
+		methods = append(methods, r.method)
+	}
+	return methods
+}
+
+// nextKey says whether the next call of the same name sends the same key as the first one.
+func (s *service) nextKey(t *testing.T, c *Client) string {
+	t.Helper()
+	if _, err := order(t.Context(), c, "cart-1"); err != nil {
+		t.Error(err)
+	}
+	if s.sent[0].key == s.sent[len(s.sent)-1].key {
+		return "same"
+	}
+	return "new"
+}
