@@ -166,7 +166,8 @@ func (c *Client) GetProduct(ctx context.Context, sku string) (ProductVersion, er
 	return ProductVersion{product, header.Get("ETag")}, err
 }
 
-// GetIdempotencyKey returns what became of the operation with a key. A command that is called
+// GetIdempotencyKey returns what became of the operation with a key. [NotFound] means that
+// there is no record: a request with the key may still be on its way. A command that is called
 // again with its name returns its result as well.
 func (c *Client) GetIdempotencyKey(ctx context.Context, key string) (IdempotencyRecord, error) {
 	record, _, err := call[IdempotencyRecord](ctx, c, to(api.GetIdempotencyKey, key))

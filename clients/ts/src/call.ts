@@ -3,6 +3,7 @@ import { sleep, type Clock } from './clock.js';
 import { Deadline, unlessAborted } from './deadline.js';
 import { OrdersInterrupted, OrdersProblem, type OperationKey } from './errors.js';
 import { NoAnswer, readReply, Refusal, UnexpectedAnswer, type Reply } from './reply.js';
+import type { IdempotencyRecord } from './models.js';
 import type { KeyStore } from './store.js';
 
 /**
@@ -36,8 +37,8 @@ export interface Outgoing {
   expected: 'json' | 'text';
   /** Whether the operation takes no token. */
   isPublic: boolean;
-  /** The operation and its key, and the name under which the store has the key. */
-  guarded: (OperationKey & { storedAs: string }) | undefined;
+  /** The operation and its key, where the store has the key, and how to look it up. */
+  guarded: (OperationKey & { storedAs: string; lookUp: Outgoing }) | undefined;
 }
 
 /**
@@ -99,11 +100,13 @@ export class Call {
 
   /**
    * Sends the request once. From here on it may take effect, unless the service denies
-   * that.
+   * that. The machine may have slept until now: an old key could take effect beside the
+   * one that another caller of the operation has got meanwhile.
    */
   async #exchange(headers: Record<string, string>, signal: AbortSignal): Promise<Reply> {
     const { method, url, body, expected } = this.#request;
     const changes = method !== 'GET';
+    this.#deadline.check();
     signal.throwIfAborted();
     try {
       const init = {
@@ -170,11 +173,10 @@ export class Call {
   /** Returns the error for a failure that no retry can help. */
   async #ended(failure: unknown): Promise<Error> {
     if (!(failure instanceof Refusal)) return this.#interrupted(failure);
-    await this.#forgetIfDecided(failure);
-    const outcomeUnknown = this.#outcomeOpen && !failure.isStored;
     return new OrdersProblem(failure.document, {
       operation: this.#request.guarded,
-      outcomeUnknown,
+      outcomeUnknown: this.#outcomeOpen && !failure.resolvesOutcome,
+      record: await this.#follow(failure.document.next_key),
     });
   }
 
@@ -186,16 +188,19 @@ export class Call {
   }
 
   /**
-   * Drops the key of an operation that the service has decided to refuse: the next
-   * attempt is another one. Every other key is kept, because the operation may have
-   * taken effect under it. A key that was used for a different request is such a key,
-   * too.
+   * Does with the key as `next_key` of a refusal says. Every other value, also one of a
+   * newer service, keeps the key.
+   *
+   * @returns what the service knows about a key that another request has.
    */
-  async #forgetIfDecided(refusal: Refusal): Promise<void> {
+  async #follow(nextKey: string | null): Promise<IdempotencyRecord | undefined> {
     const { guarded } = this.#request;
-    const { code, next_key: nextKey } = refusal.document;
-    if (!guarded || !refusal.isStored || nextKey !== 'new' || code === 'idempotency_key_reused')
-      return;
-    await this.#settings.store.forget(guarded.storedAs, guarded.key);
+    if (!guarded) return undefined;
+    if (nextKey === 'new') await this.#settings.store.forget(guarded.storedAs, guarded.key);
+    if (nextKey !== 'look_up') return undefined;
+    return new Call(this.#settings, guarded.lookUp, this.#deadline).send().then(
+      ({ data }) => data as IdempotencyRecord,
+      () => undefined,
+    );
   }
 }

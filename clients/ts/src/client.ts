@@ -335,8 +335,8 @@ export class OrdersClient {
   // --- the service ---
 
   /**
-   * Gets the outcome of the operation that has a key. `not_found` means that nothing is
-   * known and nothing runs.
+   * Gets the outcome of the operation that has a key. `not_found` means that there is no
+   * record. A request with the key may still be on its way: send it again with the key.
    */
   getIdempotencyKey(key: string, options?: CallOptions): Promise<Result<models.IdempotencyRecord>> {
     return this.#transport.request('get', '/idempotency-keys/{key}', { path: { key } }, options);

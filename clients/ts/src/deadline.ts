@@ -11,15 +11,17 @@ export class Deadline {
   #expired = false;
   readonly #clock: Clock;
   readonly #at: number;
+  readonly #expire: () => void;
   readonly #close: () => void;
 
   constructor(clock: Clock, milliseconds: number, other?: AbortSignal) {
     const controller = new AbortController();
     const follow = () => controller.abort(other?.reason);
-    const cancel = clock.after(milliseconds, () => {
+    this.#expire = () => {
       this.#expired = !other?.aborted;
       controller.abort(new DOMException(`no answer within ${milliseconds} ms`, 'TimeoutError'));
-    });
+    };
+    const cancel = clock.after(milliseconds, this.#expire);
     if (other?.aborted) follow();
     else other?.addEventListener('abort', follow);
     this.signal = controller.signal;
@@ -34,6 +36,14 @@ export class Deadline {
   /** Whether the time is up, and the other signal was not aborted before that. */
   get expired(): boolean {
     return this.#expired;
+  }
+
+  /**
+   * Aborts the signal if the time is up by the wall clock. Timers may not count the time
+   * that a machine sleeps or a tab is frozen.
+   */
+  check(): void {
+    if (this.remaining() <= 0) this.#expire();
   }
 
   /** Returns how many milliseconds remain. */

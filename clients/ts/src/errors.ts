@@ -1,4 +1,5 @@
 import type { Schemas } from './contract.js';
+import type { IdempotencyRecord } from './models.js';
 
 type ProblemDocument = Schemas['Problem'];
 
@@ -37,7 +38,8 @@ export class OrdersProblem extends Error {
   /** Whether the same request can succeed later. */
   readonly retryable: boolean;
   /**
-   * Which key another attempt needs, where the operation takes one: `same` or `new`.
+   * Which key another attempt needs, where the operation takes one: `same`, `new` or
+   * `look_up`. The client has done so already.
    */
   readonly nextKey: string | null;
   /** The ID under which the service logged the request. */
@@ -47,14 +49,22 @@ export class OrdersProblem extends Error {
   /** The operation that was refused, where it takes a key. */
   readonly operation?: OperationKey;
   /**
-   * Whether the operation may have taken effect although this attempt was refused: an
-   * earlier attempt of the call had no answer, and this refusal says nothing about it.
-   * Call again with the same operation.
+   * Whether the change may have taken effect although this attempt was refused: this
+   * refusal says nothing about an earlier attempt, or leaves the outcome open. Call again
+   * with the same operation. Where there is none, read what the request changes first.
    */
   readonly outcomeUnknown: boolean;
+  /**
+   * What the service knows about the key, where `nextKey` is `look_up`: another request
+   * has the key. It is absent if the service did not say.
+   */
+  readonly record?: IdempotencyRecord;
 
-  constructor(document: ProblemDocument, { operation, outcomeUnknown }: Context) {
-    super(`${document.code}: ${document.detail}${adviceOn(document.code, outcomeUnknown)}`);
+  constructor(
+    document: ProblemDocument,
+    { operation, outcomeUnknown, record }: Context & { record: IdempotencyRecord | undefined },
+  ) {
+    super(`${document.code}: ${document.detail}${adviceOn(document.next_key, outcomeUnknown)}`);
     this.code = document.code;
     this.status = document.status;
     this.title = document.title;
@@ -65,6 +75,7 @@ export class OrdersProblem extends Error {
     this.errors = document.errors ?? [];
     if (operation) this.operation = { operation: operation.operation, key: operation.key };
     this.outcomeUnknown = outcomeUnknown;
+    if (record) this.record = record;
   }
 }
 
@@ -75,9 +86,9 @@ export class OrdersInterrupted extends Error {
   /** The operation, where it takes a key. */
   readonly operation?: OperationKey;
   /**
-   * Whether the operation may have taken effect. Then call again with the same
-   * operation and the same request: its key is kept, and the answer is that of the
-   * first request.
+   * Whether the change may have taken effect. Then call again with the same operation and
+   * the same request: its key is kept, and the answer is that of the first request. Where
+   * there is no operation, read what the request changes first.
    */
   readonly outcomeUnknown: boolean;
 
@@ -94,11 +105,10 @@ export class OrdersInterrupted extends Error {
 }
 
 /** Returns what must not be overlooked about a refusal. */
-function adviceOn(code: ProblemCode, outcomeUnknown: boolean): string {
-  if (code === 'idempotency_key_reused') {
-    return '; the operation keeps its key, because it may have taken effect under it';
-  }
-  return outcomeUnknown ? '; the outcome of an earlier attempt is unknown, so call again' : '';
+function adviceOn(nextKey: string | null, outcomeUnknown: boolean): string {
+  if (nextKey === 'look_up')
+    return '; the operation keeps its key, because a new one could repeat the request that has it';
+  return outcomeUnknown ? '; the outcome is unknown' : '';
 }
 
 function explain(cause: unknown, { operation, outcomeUnknown }: Context): string {

@@ -34,9 +34,10 @@ export class Refusal extends Error {
     this.headers = headers;
   }
 
-  /** Whether the service decided the operation: it stored the refusal under the key. */
-  get isStored(): boolean {
-    return this.headers.get('Idempotency-Result') !== null;
+  /** Whether no attempt of the request has taken effect, or still may. */
+  get resolvesOutcome(): boolean {
+    const { next_key: nextKey } = this.document;
+    return nextKey === 'new' || nextKey === 'look_up';
   }
 
   /** Whether the request may have taken effect, or still may. */

@@ -9,6 +9,12 @@ import { commandResultOf, resultOf, type CommandResult, type Result } from './re
 import type { KeyStore } from './store.js';
 import { WebStore } from './web-store.js';
 
+/**
+ * How long after it was read a key may be sent. Another caller of the operation may forget
+ * the key meanwhile, and the service stores a refusal for six hours.
+ */
+const keyAge = 6 * 60 * 60 * 1000;
+
 /** How a client works. Only `baseUrl` has no default. */
 export interface ClientOptions {
   /** The address of the service, such as `https://orders.example.com`. */
@@ -51,7 +57,7 @@ export interface CallOptions {
   signal?: AbortSignal;
   /**
    * How long the operation may take with all its attempts, in milliseconds. `Infinity`
-   * is no limit.
+   * is no limit. An operation with a key may take six hours at most.
    */
   deadline?: number;
 }
@@ -90,8 +96,9 @@ export class Transport {
   }
 
   /** Returns a deadline for a call. The caller closes it. */
-  deadline(options: CallOptions = {}): Deadline {
-    return new Deadline(this.settings.clock, options.deadline ?? this.#deadline, options.signal);
+  deadline(options: CallOptions = {}, longest = Infinity): Deadline {
+    const milliseconds = Math.min(options.deadline ?? this.#deadline, longest);
+    return new Deadline(this.settings.clock, milliseconds, options.signal);
   }
 
   /** Sends a request that needs no key. */
@@ -103,7 +110,7 @@ export class Transport {
     extra: Extra = {},
   ): Promise<Result<Data<OperationAt<M, P>>>> {
     const outgoing = this.#outgoing(method, path, input, extra);
-    return resultOf(await this.#send(options, async () => outgoing));
+    return resultOf(await this.#send(this.deadline(options), async () => outgoing));
   }
 
   /** Sends a request under the key of an operation. */
@@ -116,10 +123,11 @@ export class Transport {
     const storedAs = this.#storedAs(operation);
     const outgoing = this.#outgoing('post', path, input, {});
     let key = '';
-    const reply = await this.#send(options, async () => {
+    const reply = await this.#send(this.deadline(options, keyAge), async () => {
       key = await this.settings.store.getOrCreate(storedAs, this.#newKey());
       const headers = { ...outgoing.headers, 'Idempotency-Key': key };
-      return { ...outgoing, headers, guarded: { operation, key, storedAs } };
+      const lookUp = this.#outgoing('get', '/idempotency-keys/{key}', { path: { key } }, {});
+      return { ...outgoing, headers, guarded: { operation, key, storedAs, lookUp } };
     });
     return commandResultOf(reply, key);
   }
@@ -129,8 +137,7 @@ export class Transport {
     await this.settings.store.forget(this.#storedAs(operation));
   }
 
-  async #send(options: CallOptions | undefined, prepare: () => Promise<Outgoing>): Promise<Reply> {
-    const deadline = this.deadline(options);
+  async #send(deadline: Deadline, prepare: () => Promise<Outgoing>): Promise<Reply> {
     try {
       return await new Call(this.settings, await prepare(), deadline).send();
     } finally {

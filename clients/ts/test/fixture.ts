@@ -16,6 +16,12 @@ export class FakeClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
+  /** Puts the machine to sleep: the wall clock goes on, and timers do not. */
+  suspend(milliseconds: number): void {
+    this.#now += milliseconds;
+    for (const timer of this.#timers.values()) timer.at += milliseconds;
+  }
+
   get pending(): number {
     return this.#timers.size;
   }

@@ -163,7 +163,7 @@ test('204 has no data', async () => {
 test('a problem has the members of its document', async () => {
   const errors = [{ pointer: '#/items', detail: 'must not be empty' }];
   const service = new FakeService(
-    problem(422, 'validation_failed', { errors, next_key: 'new', later: true }),
+    problem(422, 'validation_failed', { errors, next_key: 'same', later: true }),
   );
   const error = await service.clock
     .run(service.client().createOrder('o', { items: [] }))
@@ -173,10 +173,10 @@ test('a problem has the members of its document', async () => {
     [isProblem(error), isProblem(error, 'validation_failed'), isProblem(error, 'out_of_stock')],
     [true, true, false],
   );
-  const { name, cause, stack, operation, outcomeUnknown, ...members } = error;
+  const { name, cause, stack, operation, record, outcomeUnknown, ...members } = error;
   assert.deepEqual(
-    [name, cause, outcomeUnknown, operation?.operation],
-    ['OrdersProblem', undefined, false, 'o'],
+    [name, cause, record, outcomeUnknown, operation?.operation],
+    ['OrdersProblem', undefined, undefined, false, 'o'],
   );
   assert.match(stack ?? '', /^OrdersProblem: validation_failed: because of the test/);
   assert.deepEqual(members, {
@@ -185,7 +185,7 @@ test('a problem has the members of its document', async () => {
     title: 'Refused',
     detail: 'because of the test',
     retryable: false,
-    nextKey: 'new',
+    nextKey: 'same',
     requestId: 'r-1',
     errors,
   });

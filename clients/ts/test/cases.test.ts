@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { OrdersInterrupted, OrdersProblem, type OrdersClient } from '@example/orders';
+import { FakeService, lost, success, type Answer, type FakeClock } from './fixture.js';
+
+/** The cases that the tests of all clients read. */
+interface Cases {
+  answers: Record<string, { status?: number; body?: object; hours_asleep?: number }>;
+  cases: Behaviour[];
+}
+
+/** How a client behaves when a call gets some answers. */
+interface Behaviour {
+  call: string;
+  answers: string[];
+  sends: string[];
+  outcome: string;
+  key?: string;
+}
+
+const path = new URL('../../../cases.json', import.meta.url);
+const { answers, cases } = JSON.parse(await readFile(path, 'utf8')) as Cases;
+
+/** Returns the answer with a name. While it is lost, the machine may sleep. */
+function answerOf(name: string, clock: () => FakeClock): Answer {
+  const { status, body, hours_asleep: hours = 0 } = answers[name] ?? assert.fail(name);
+  if (status === undefined) {
+    return (...request) => {
+      clock().suspend(hours * 3_600_000);
+      return lost(...request);
+    };
+  }
+  if (!body) return () => new Response('<html>', { status });
+  const type = status < 400 ? 'application/json' : 'application/problem+json';
+  const text = JSON.stringify({ status, ...body });
+  return () => new Response(text, { status, headers: { 'Content-Type': type } });
+}
+
+/** The operations of the cases. Commands have the same name each time. */
+const calls: Record<string, (client: OrdersClient) => Promise<unknown>> = {
+  createOrder: (client) => client.createOrder('cart-1', { items: [{ sku: 'tea', quantity: 2 }] }),
+  updateOrderStatus: (client) => client.updateOrderStatus(1041, { status: 'shipped' }),
+  putProduct: (client) =>
+    client.putProduct(
+      'tea',
+      { name: 'Tea', price: { amount: '1.00', currency: 'RUB' } },
+      { ifMatch: '"1"' },
+    ),
+  updateCustomerProfile: (client) =>
+    client.updateCustomerProfile('sber-42', { full_name: 'A', email: 'a@b.example', phone: '+7' }),
+  deleteCustomerProfile: (client) => client.deleteCustomerProfile('sber-42'),
+  getOrderById: (client) => client.getOrderById(1041),
+};
+
+/** Returns what comes of a call. */
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'success',
+    (error: unknown) => {
+      assert.ok(error instanceof OrdersProblem || error instanceof OrdersInterrupted);
+      if (error.outcomeUnknown) return 'unknown';
+      return error instanceof OrdersProblem ? 'refused' : 'failed';
+    },
+  );
+}
+
+for (const wanted of cases) {
+  test(`${wanted.call}, ${wanted.answers.join(' + ')}: behaves as all clients do`, async () => {
+    const service: FakeService = new FakeService(
+      ...wanted.answers.map((name) => answerOf(name, () => service.clock)),
+      success({ id: 1041 }),
+    );
+    const client = service.client();
+    const call = calls[wanted.call] ?? assert.fail(wanted.call);
+
+    const outcome = await outcomeOf(service.clock.run(call(client)));
+    const behaviour = { ...wanted, outcome, sends: service.sent.map(({ method }) => method) };
+    if (wanted.key) {
+      await service.clock.run(call(client));
+      behaviour.key = service.keys.at(-1) === service.keys[0] ? 'same' : 'new';
+    }
+
+    assert.deepEqual(behaviour, wanted);
+  });
+}
