@@ -22,8 +22,8 @@ export interface ClientOptions {
   /** Returns an access token. Without it, requests have none. */
   token?: TokenSource;
   /**
-   * Keeps the key of each operation. The default keeps keys in `localStorage` in
-   * browsers, and in files below the home directory in Node.js.
+   * Keeps the key of each operation. The default keeps keys in IndexedDB in browsers, and
+   * in files below the home directory in Node.js.
    */
   store?: KeyStore;
   /**

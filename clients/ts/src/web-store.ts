@@ -1,43 +1,59 @@
 import type { KeyStore } from './store.js';
 
-const prefix = 'orders-key ';
+/** The database of an origin, and its only object store: keys by operation. */
+const database = 'orders-client';
+const objectStore = 'keys';
 
 /**
- * Keeps keys in the local storage of a browser, through reloads and restarts.
- *
- * Tabs of one origin share it. They take turns through the Web Locks API, which
- * browsers offer to pages from https and from localhost only.
+ * Keeps keys in the IndexedDB of a browser, through reloads, restarts and crashes: a key is
+ * on the disk before it is sent. Tabs and workers of one origin share the keys.
  */
 export class WebStore implements KeyStore {
-  readonly #storage: Storage;
-
-  /**
-   * @param storage - Where to keep the keys. `sessionStorage` keeps them for one tab.
-   */
-  constructor(storage: Storage = localStorage) {
-    this.#storage = storage;
-  }
-
-  getOrCreate(operation: string, proposed: string): Promise<string> {
-    return exclusively(operation, () => {
-      const name = prefix + operation;
-      const kept = this.#storage.getItem(name);
-      if (kept !== null) return kept;
-      this.#storage.setItem(name, proposed);
-      return proposed;
+  async getOrCreate(operation: string, proposed: string): Promise<string> {
+    let key = proposed;
+    await change((keys) => {
+      const stored: IDBRequest<string | undefined> = keys.get(operation);
+      stored.onsuccess = () => {
+        key = stored.result ?? proposed;
+        keys.put(key, operation); // also a key of another tab must be on the disk before it is sent
+      };
     });
+    return key;
   }
 
-  forget(operation: string, key?: string): Promise<void> {
-    return exclusively(operation, () => {
-      const name = prefix + operation;
-      if (key === undefined || this.#storage.getItem(name) === key) this.#storage.removeItem(name);
+  async forget(operation: string, key?: string): Promise<void> {
+    await change((keys) => {
+      const stored: IDBRequest<string | undefined> = keys.get(operation);
+      stored.onsuccess = () => {
+        if (key === undefined || stored.result === key) keys.delete(operation);
+      };
     });
   }
 }
 
-/** Runs a function while no other tab runs one for the same operation. */
-async function exclusively<T>(operation: string, run: () => T): Promise<T> {
-  const locks = globalThis.navigator?.locks;
-  return locks ? await locks.request(prefix + operation, async () => run()) : run();
+/**
+ * Changes keys in a transaction, and returns when the changes are on the disk. Browsers run
+ * one such transaction at a time.
+ */
+async function change(begin: (keys: IDBObjectStore) => void): Promise<void> {
+  const db = await open();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const transaction = db.transaction(objectStore, 'readwrite', { durability: 'strict' });
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+      begin(transaction.objectStore(objectStore));
+    });
+  } finally {
+    db.close();
+  }
+}
+
+function open(): Promise<IDBDatabase> {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open(database, 1);
+    opening.onupgradeneeded = () => void opening.result.createObjectStore(objectStore);
+    opening.onsuccess = () => resolve(opening.result);
+    opening.onerror = () => reject(opening.error);
+  });
 }

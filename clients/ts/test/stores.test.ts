@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MemoryStore, WebStore, type KeyStore } from '@example/orders';
+import { MemoryStore, type KeyStore } from '@example/orders';
 import { FileStore } from '@example/orders/node';
+import { storeContract } from './store-contract.js';
 
 /** Returns a folder that is removed with the test. */
 async function newFolder(t: TestContext): Promise<string> {
@@ -16,68 +17,14 @@ async function newFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** A browser's storage in memory. */
-function fakeStorage(): Storage {
-  const items = new Map<string, string>();
-  return {
-    getItem: (name) => items.get(name) ?? null,
-    setItem: (name, value) => void items.set(name, value),
-    removeItem: (name) => void items.delete(name),
-    clear: () => items.clear(),
-    key: () => null,
-    get length() {
-      return items.size;
-    },
-  };
-}
-
 const stores: Record<string, (t: TestContext) => Promise<KeyStore>> = {
   memory: async () => new MemoryStore(),
-  'local storage': async () => new WebStore(fakeStorage()),
   file: async (t) => new FileStore(join(await newFolder(t), 'not', 'there', 'yet')),
 };
 
 for (const [name, open] of Object.entries(stores)) {
-  test(`${name}: the first key of an operation stays`, async (t) => {
-    const store = await open(t);
-    assert.equal(await store.getOrCreate('a', '1'), '1');
-    assert.equal(await store.getOrCreate('a', '2'), '1');
-    assert.equal(await store.getOrCreate('b', '3'), '3');
-  });
-
-  test(`${name}: a key that is forgotten is replaced once`, async (t) => {
-    const store = await open(t);
-    await store.getOrCreate('a', '1');
-    await store.forget('a', '1');
-    await store.forget('a', '1');
-    assert.equal(await store.getOrCreate('a', '2'), '2');
-    assert.equal(await store.getOrCreate('a', '3'), '2');
-    await store.forget('a');
-    assert.equal(await store.getOrCreate('a', '4'), '4');
-  });
-
-  test(`${name}: forgetting an old key leaves the present one`, async (t) => {
-    const store = await open(t);
-    await store.getOrCreate('a', '1');
-    await store.forget('a', '1');
-    await store.getOrCreate('a', '2');
-    await store.forget('a', '1');
-    assert.equal(await store.getOrCreate('a', '3'), '2');
-  });
-
-  test(`${name}: an operation that is not known can be forgotten`, async (t) => {
-    const store = await open(t);
-    await store.forget('a');
-    assert.equal(await store.getOrCreate('a', '1'), '1');
-  });
-
-  test(`${name}: callers at the same time get one key`, async (t) => {
-    const store = await open(t);
-    const keys = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => store.getOrCreate('a', String(i))),
-    );
-    assert.equal(new Set(keys).size, 1);
-  });
+  for (const [behaviour, check] of Object.entries(storeContract))
+    test(`${name}: ${behaviour}`, async (t) => check(await open(t)));
 }
 
 test('file: a new store on the same folder has the keys', async (t) => {

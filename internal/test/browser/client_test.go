@@ -14,14 +14,20 @@ import (
 )
 
 // shopTwice runs the shoppers. Then some of them do the same again with a new client, as
-// after a reload of the page. The keys are in the local storage of the browser.
+// after a reload of the page. The keys are in a database of the browser.
 const shopTwice = `
 	const {OrdersClient} = await import(args.modules + '/dist/index.js');
 	const {shop} = await import(args.modules + '/build/test/shoppers.js');
 	const newClient = (options) => new OrdersClient(options);
 	const first = await shop(args.shopping, newClient);
 	const second = await shop({...args.shopping, shoppers: args.shopping.shoppers.slice(0, 10)}, newClient);
-	return {first, second, kept: {...localStorage}};`
+	const result = (request) => new Promise((resolve, reject) => {
+		request.onsuccess = () => resolve(request.result);
+		request.onerror = () => reject(request.error);
+	});
+	const keys = (await result(indexedDB.open('orders-client'))).transaction('keys').objectStore('keys');
+	const [names, values] = await Promise.all([result(keys.getAllKeys()), result(keys.getAll())]);
+	return {first, second, kept: Object.fromEntries(names.map((name, i) => [name, values[i]]))};`
 
 // serveModules serves the built client to pages of all origins.
 func serveModules(t *testing.T) (url string) {

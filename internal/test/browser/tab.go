@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,21 +27,49 @@ type Tab struct{ ctx context.Context }
 // OpenTab starts a browser with a profile of its own, which ends with the test.
 func OpenTab(t testing.TB) *Tab {
 	t.Helper()
+	return OpenTabIn(t, NewProfile(t))
+}
+
+// NewProfile returns an empty folder for the profile of browsers.
+func NewProfile(t testing.TB) string {
+	t.Helper()
 	profile, err := os.MkdirTemp("", "orders-browser-") //nolint:usetesting // the browser may still write while it dies
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(profile) })
+	return profile
+}
+
+// OpenTabIn starts a browser with a profile. It ends with the test, unless it is killed.
+func OpenTabIn(t testing.TB, profile string) *Tab {
+	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-dev-shm-usage", true))
 	browser, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	ctx, closeTab := chromedp.NewContext(browser)
-	t.Cleanup(func() { closeTab(); stop(); _ = os.RemoveAll(profile) })
+	t.Cleanup(func() { closeTab(); stop() })
 	tab := &Tab{ctx}
 	if err := chromedp.Do(ctx); err != nil { // starts the browser, which ends with this context
 		t.Fatal(err)
 	}
 	return tab
+}
+
+// Kill kills the browser, and waits until none of its processes uses the profile.
+func (tab *Tab) Kill(t testing.TB, profile string) {
+	t.Helper()
+	if err := chromedp.FromContext(tab.ctx).Browser.Process().Kill(); err != nil {
+		t.Fatal(err)
+	}
+	testwait.Until(t, "the browser is gone", func() bool {
+		commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		return err == nil && !slices.ContainsFunc(commands, func(path string) bool {
+			command, _ := os.ReadFile(path) // of a process that has ended meanwhile, nothing
+			return strings.Contains(string(command), profile)
+		})
+	})
 }
 
 // chromium returns the path of the browser.
