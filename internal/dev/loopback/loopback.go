@@ -3,10 +3,9 @@
 package loopback
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
+	"net/url"
 	"strings"
 )
 
@@ -44,15 +43,10 @@ func isLocalPeer(addr string) bool {
 // isLocalHost reports whether a Host is localhost or a loopback address, with or without a
 // port.
 func isLocalHost(host string) bool {
-	name, port, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host { // the rest would be a user or a path
 		return false
 	}
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.IsLoopback()
+	addr, err := netip.ParseAddr(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && addr.IsLoopback()
 }

@@ -43,6 +43,13 @@ func TestOnly_ServesThisMachineUnderItsOwnName(t *testing.T) {
 		{"127.0.0.1:50000", "127.0.0.1:80@attacker.example", http.StatusForbidden},
 		{"127.0.0.1:50000", "localhost:70000", http.StatusForbidden},
 		{"127.0.0.1:50000", "", http.StatusForbidden},
+		{"127.0.0.1:50000", "localhost:evil", http.StatusForbidden},
+		{"127.0.0.1:50000", "localhost:80.attacker.example", http.StatusForbidden},
+		{"127.0.0.1:50000", "127.0.0.1:8080:evil", http.StatusForbidden},
+		{"127.0.0.1:50000", "localhost:8080/evil", http.StatusForbidden},
+		{"127.0.0.1:50000", "evil@localhost:8080", http.StatusForbidden},
+		{"127.0.0.1:50000", "[localhost]", http.StatusForbidden},
+		{"127.0.0.1:50000", "::1", http.StatusForbidden},
 		{"", "localhost", http.StatusForbidden},
 	} {
 		if got := status(Only(served), c.peer, c.host); got != c.want {
