@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ import (
 // Config says which service a client calls, and how. URL and Token are required; a zero
 // value elsewhere is the default.
 type Config struct {
-	// URL is the address of the service, such as https://orders.example.com.
+	// URL is the address of the service, such as https://orders.example.com: https, or http on
+	// loopback, because tokens are sent there.
 	URL string
 	// Token returns the access token of each request.
 	Token TokenSource
@@ -64,8 +66,8 @@ type Client struct {
 // New returns a client. It sends nothing.
 func New(config Config) (*Client, error) {
 	base, err := url.Parse(config.URL)
-	if err != nil || base.Host == "" {
-		return nil, errors.New("client: URL must be absolute, such as https://orders.example.com")
+	if err != nil || !isSafe(base) {
+		return nil, errors.New("client: URL must be https, or http on loopback, such as https://orders.example.com")
 	}
 	if config.Token == nil {
 		return nil, errors.New("client: Token is required")
@@ -91,6 +93,13 @@ func New(config Config) (*Client, error) {
 	}, nil
 }
 
+// isSafe reports whether a URL keeps tokens from the network: https, or http on loopback.
+func isSafe(u *url.URL) bool {
+	addr, err := netip.ParseAddr(u.Hostname())
+	isLocal := u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
+	return u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && isLocal
+}
+
 func defaultKeys() (KeyStore, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -98,6 +107,10 @@ func defaultKeys() (KeyStore, error) {
 	}
 	return NewFileStore(filepath.Join(dir, "orders", "keys"))
 }
+
+// maxResponse bounds a response in bytes. A page of a hundred orders with all their items
+// is smaller.
+const maxResponse = 16 << 20
 
 // request is what is sent in each attempt of a call.
 type request struct {
@@ -187,7 +200,10 @@ func (c *Client) send(ctx context.Context, r request, fresh bool, result any) (h
 		return nil, unanswered(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	if err == nil && len(body) > maxResponse {
+		err = errors.New("the response is too large")
+	}
 	if err != nil {
 		return resp.Header, unanswered(err)
 	}

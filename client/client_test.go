@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -98,6 +100,51 @@ func TestNew_RefusesAnIncompleteConfiguration(t *testing.T) {
 			t.Errorf("accepted %+v", config)
 		}
 	}
+}
+
+func TestNew_SendsNoTokenInTheClear(t *testing.T) {
+	for url, accepted := range map[string]bool{
+		"https://orders.test":           true,
+		"http://localhost:8080":         true,
+		"http://127.0.0.1":              true,
+		"http://[::1]:8080":             true,
+		"http://orders.test":            false,
+		"http://192.0.2.7:8080":         false,
+		"http://localhost.evil.test":    false,
+		"http://127.0.0.1.evil.test":    false,
+		"http://localhost@evil.test":    false,
+		"ftp://localhost":               false,
+		"orders+unix://localhost/a.tst": false,
+	} {
+		_, err := New(Config{URL: url, Token: StaticToken(""), Keys: &MemoryStore{}})
+		if (err == nil) != accepted {
+			t.Errorf("%s: err = %v", url, err)
+		}
+	}
+}
+
+func TestResponse_IsReadUpToABound(t *testing.T) {
+	endless := func(r *http.Request) (*http.Response, error) {
+		resp, err := created(r)
+		resp.Body = io.NopCloser(spaces{})
+		return resp, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := newClient(t, endless, replayed)
+		if got, err := order(t.Context(), c, "cart-1"); err != nil || !got.Replayed {
+			t.Errorf("order %+v, err = %v", got, err)
+		}
+	})
+}
+
+// spaces has no end.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
 }
 
 func TestNew_KeepsKeysInFilesByDefault(t *testing.T) {

@@ -177,6 +177,22 @@ func TestFileStore_IsSharedByProcessesAndSurvivesTheirKill(t *testing.T) {
 	}
 }
 
+func TestFileStore_IsOpenToItsUserOnly(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "orders", "keys")
+	keyOf(t, newFileStore(t, dir), "cart-1")
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, err = %v", files, err)
+	}
+	for path, want := range map[string]os.FileMode{
+		filepath.Dir(dir): os.ModeDir | 0o700, dir: os.ModeDir | 0o700, files[0]: 0o600,
+	} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Errorf("%s has the mode %v, want %v, err = %v", path, info.Mode(), want, err)
+		}
+	}
+}
+
 func TestFileStore_IgnoresWhatACrashLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	s := newFileStore(t, dir)

@@ -84,9 +84,12 @@ async function readIfExists(path: string): Promise<string | undefined> {
   }
 }
 
-/** Creates a folder durably, with the folders above it that are missing. */
+/**
+ * Creates a folder durably, with the folders above it that are missing. They are open to
+ * their user only.
+ */
 async function createFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 });
   if (first === undefined) return; // it exists
   const above = dirname(first);
   for (let parent = dirname(resolve(folder)); parent !== above; parent = dirname(parent))

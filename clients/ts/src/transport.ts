@@ -17,7 +17,10 @@ const keyAge = 6 * 60 * 60 * 1000;
 
 /** How a client works. Only `baseUrl` has no default. */
 export interface ClientOptions {
-  /** The address of the service, such as `https://orders.example.com`. */
+  /**
+   * The address of the service, such as `https://orders.example.com`: https, or http on
+   * loopback, because tokens are sent there.
+   */
   baseUrl: string | URL;
   /** Returns an access token. Without it, requests have none. */
   token?: TokenSource;
@@ -70,6 +73,13 @@ interface Extra {
   isPublic?: boolean;
 }
 
+/** Returns a URL that keeps tokens from the network: https, or http on loopback. */
+function safe(url: URL): URL {
+  const isLocal = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)) return url;
+  throw new TypeError('baseUrl must be https, or http on loopback');
+}
+
 /** Turns calls of operations into requests with a key, a token and a deadline. */
 export class Transport {
   readonly settings: Settings;
@@ -80,7 +90,7 @@ export class Transport {
   readonly #newKey: () => string;
 
   constructor(options: ClientOptions) {
-    this.#base = new URL(options.baseUrl).href.replace(/\/+$/, '');
+    this.#base = safe(new URL(options.baseUrl)).href.replace(/\/+$/, '');
     this.#principal = options.principal ?? '';
     this.#deadline = options.deadline ?? 30_000;
     this.#newKey = options.newKey ?? (() => crypto.randomUUID());

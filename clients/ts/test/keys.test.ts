@@ -94,6 +94,26 @@ test('names, principals and services have keys of their own in a shared store', 
   assert.equal(new Set(service.keys).size, 5);
 });
 
+test('no token is sent in the clear', () => {
+  const service = new FakeService();
+  for (const baseUrl of [
+    'http://localhost:8080',
+    'http://127.0.0.1',
+    'http://[::1]:8080',
+    'https://orders.example.com',
+  ])
+    service.client({ baseUrl });
+  for (const baseUrl of [
+    'http://orders.example.com',
+    'http://192.0.2.7:8080',
+    'http://localhost.evil.example',
+    'http://127.0.0.1.evil.example',
+    'http://localhost@evil.example',
+    'ftp://localhost',
+  ])
+    assert.throws(() => service.client({ baseUrl }), TypeError, baseUrl);
+});
+
 test('an operation needs a name', async () => {
   const service = new FakeService();
   await assert.rejects(service.client().createOrder('', { items: [] }), TypeError);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -43,6 +43,20 @@ test('file: processes at the same time get one key', async (t) => {
   const lines = outputs.map(({ stdout }) => stdout);
   assert.equal(lines[0]?.trim().split(' ').length, 30);
   assert.equal(new Set(lines).size, 1, 'each process has the same keys');
+});
+
+test('file: folders and files are open to their user only', async (t) => {
+  const parent = join(await newFolder(t), 'orders');
+  const folder = join(parent, 'keys');
+  await new FileStore(folder).getOrCreate('checkout-1/pay', 'key-1');
+  const [file = ''] = await readdir(folder);
+  for (const [path, mode] of [
+    [parent, 0o700],
+    [folder, 0o700],
+    [join(folder, file), 0o600],
+  ] as const) {
+    assert.equal((await stat(path)).mode & 0o777, mode, path);
+  }
 });
 
 test('file: no draft is left, and no name or token is readable', async (t) => {
