@@ -3,9 +3,11 @@
 package loopback
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -45,6 +47,9 @@ func isLocalPeer(addr string) bool {
 func isLocalHost(host string) bool {
 	u, err := url.Parse("http://" + host)
 	if err != nil || u.Host != host { // the rest would be a user or a path
+		return false
+	}
+	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil {
 		return false
 	}
 	addr, err := netip.ParseAddr(u.Hostname())
