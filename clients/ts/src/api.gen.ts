@@ -582,7 +582,7 @@ export interface paths {
         put?: never;
         /**
          * Receive a Stripe webhook
-         * @description For Stripe only. The `Stripe-Signature` header must sign the body, and must not be older than five minutes. Each event takes effect once, by its id; events may arrive in any order. An event that differs from our payment in amount, currency or order has no effect: the service asks Stripe for the outcome. A signed event that can never take effect is acknowledged with 200, too, because Stripe would send it again for days; the service logs and counts it. The response is 404 if card payments are not enabled.
+         * @description For Stripe only. The `Stripe-Signature` header must sign the body, and its time must be within five minutes of the service's. Each event takes effect once, by its id; events may arrive in any order. An event that differs from our payment in amount, currency or order has no effect: the service asks Stripe for the outcome. A signed event that can never take effect is acknowledged with 200, too, because Stripe would send it again for days; the service logs and counts it. The response is 404 if card payments are not enabled, and 503 while too many webhooks are being read.
          */
         post: operations["takeStripeWebhook"];
         delete?: never;

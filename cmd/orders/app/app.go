@@ -75,9 +75,9 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 		return err
 	}
 	a.limits = a.newLimits(cfg)
-	gateway, parseWebhook := newGateway(cfg, a.metrics)
+	gateway, webhooks := newGateway(cfg, a.metrics)
 	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
-	if a.handler, err = httpapi.New(a.httpConfig(onRequest, inBackground.payments, parseWebhook, cfg, log)); err != nil {
+	if a.handler, err = httpapi.New(a.httpConfig(onRequest, inBackground.payments, webhooks, cfg, log)); err != nil {
 		return err
 	}
 	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
@@ -109,7 +109,7 @@ func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) us
 }
 
 func (a *App) httpConfig(
-	core useCases, events *payment.Service, webhook httpapi.ParseWebhook, cfg config.Config, log zerolog.Logger,
+	core useCases, events *payment.Service, webhooks httpapi.Webhooks, cfg config.Config, log zerolog.Logger,
 ) httpapi.Config {
 	api := httpapi.Config{
 		Orders:    core.orders,
@@ -119,7 +119,7 @@ func (a *App) httpConfig(
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
 		Limits:    a.limits,
-		Webhook:   webhook, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
+		Webhooks:  webhooks, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
 		Observe: a.metrics,
 		Started: a.started, Ready: a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{

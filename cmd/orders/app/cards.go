@@ -14,9 +14,9 @@ import (
 // six attempts, and all of them fit into the time of a job.
 const gatewayTimeout = 4 * time.Second
 
-// newGateway returns the gateway to the card provider and the parser of its webhooks.
+// newGateway returns the gateway to the card provider and the verifier of its webhooks.
 // Both are nil where cards are not accepted.
-func newGateway(cfg config.Config, metrics *telemetry.Metrics) (payment.Gateway, httpapi.ParseWebhook) {
+func newGateway(cfg config.Config, metrics *telemetry.Metrics) (payment.Gateway, httpapi.Webhooks) {
 	if cfg.StripeKey == "" {
 		return nil, nil
 	}
@@ -24,6 +24,5 @@ func newGateway(cfg config.Config, metrics *telemetry.Metrics) (payment.Gateway,
 		Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: gatewayTimeout, Answered: metrics.ProviderAnswered,
 	})
 	metrics.Circuit(gateway.CircuitOpen)
-	webhooks := stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Now: time.Now}
-	return gateway, webhooks.Parse
+	return gateway, stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Now: time.Now}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
@@ -46,9 +47,9 @@ type Config struct {
 	Limits            *Limits
 	// Observe observes the requests; nil for nobody.
 	Observe Observer
-	// Webhook is nil where card payments are not enabled. ProviderEvents applies its events:
+	// Webhooks is nil where card payments are not enabled. ProviderEvents applies its events:
 	// commands that wait must not delay them.
-	Webhook        ParseWebhook
+	Webhooks       Webhooks
 	ProviderEvents *payment.Service
 	// WebhookEnded is called with what became of a webhook.
 	WebhookEnded func(outcome string)
@@ -91,7 +92,8 @@ func newHandler(cfg Config, contract *contract) (http.Handler, error) {
 	}
 	a := &api{
 		Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs,
-		log: requestLog{cfg.Log, cfg.Observe},
+		log:           requestLog{cfg.Log, cfg.Observe},
+		webhookBodies: semaphore.NewWeighted(maxWebhookBodies),
 	}
 	routes, public := a.routes(), a.publicRoutes()
 	if err := checkRoutes(contract, routes, public); err != nil {
@@ -106,6 +108,8 @@ type api struct {
 	guard    guard
 	docs     docs
 	log      requestLog
+	// webhookBodies admits webhooks whose bodies are read.
+	webhookBodies *semaphore.Weighted
 }
 
 // endpoint writes the response that serve returns, or a problem document for its error.

@@ -1,8 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
-	"io"
+	"fmt"
 	"mime"
 	"net/http"
 	"strings"
@@ -13,23 +14,44 @@ import (
 // maxBody is the size of the largest body.
 const maxBody = 64 << 10
 
-// readBody reads a body to its end, because a request that was cut short must not be
-// taken for a shorter one. An absent body is empty; whether the operation needs one is
+// readBody reads a JSON body. An absent body is empty; whether the operation needs one is
 // up to the contract.
 //
 // Refusals: body_too_large, unsupported_media_type, malformed_request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, newProblem(wire.ProblemCodeBodyTooLarge, "the body must not exceed 64 KiB")
-	}
+	body, err := readUpTo(maxBody, w, r)
 	if err != nil {
-		return nil, errBodyCutShort()
+		return nil, err
 	}
 	if len(body) > 0 && !isJSON(r.Header) {
 		return nil, newProblem(wire.ProblemCodeUnsupportedMediaType, "send the body as application/json in UTF-8")
 	}
 	return body, nil
+}
+
+// readUpTo reads a body to its end, because a request that was cut short must not be taken
+// for a shorter one. The buffer has its final size from the beginning: one that grows takes
+// several times the memory of the body.
+//
+// Refusals: body_too_large, malformed_request.
+func readUpTo(limit int64, w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	size := r.ContentLength
+	if size < 0 || size > limit { // not declared, or refused below
+		size = limit
+	}
+	body := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // ReadFrom needs MinRead to see the end
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, errBodyTooLarge(limit)
+	}
+	if err != nil {
+		return nil, errBodyCutShort()
+	}
+	return body.Bytes(), nil
+}
+
+func errBodyTooLarge(limit int64) error {
+	return newProblem(wire.ProblemCodeBodyTooLarge, fmt.Sprintf("the body must not exceed %d KiB", limit>>10))
 }
 
 func errBodyCutShort() error {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,28 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/wire"
 )
+
+// A body that grows in its buffer takes several times its size.
+func TestReadUpTo_NeedsOneBuffer(t *testing.T) {
+	t.Parallel()
+	const limit = 256 << 10
+	for name, c := range map[string]struct {
+		size, declared int64
+		want           int
+	}{
+		"declared":           {1000, 1000, 1000},
+		"largest":            {limit, limit, limit},
+		"largest, in chunks": {limit, -1, limit},
+		"short, in chunks":   {1000, -1, limit},
+	} {
+		r := httptest.NewRequest("POST", "/webhooks/stripe", strings.NewReader(strings.Repeat("x", int(c.size))))
+		r.ContentLength = c.declared
+		body, err := readUpTo(limit, httptest.NewRecorder(), r)
+		if want := c.want + bytes.MinRead; err != nil || len(body) != int(c.size) || cap(body) > want {
+			t.Errorf("%s: %d bytes in a buffer of %d, %v; want at most %d", name, len(body), cap(body), err, want)
+		}
+	}
+}
 
 func TestReadBody_AcceptsOnlyCompleteJSONOfLimitedSize(t *testing.T) {
 	full := strings.Repeat("x", 64<<10)

@@ -4,31 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
-// maxWebhook is the size of the largest webhook; Stripe sends whole objects.
-const maxWebhook = 256 << 10
+const (
+	// maxWebhook is the size of the largest webhook; Stripe sends whole objects.
+	maxWebhook = 256 << 10
+	// maxWebhookBodies is how many bodies of webhooks are read at the same time. Their
+	// senders are unknown until then, so this bounds the memory that strangers can take.
+	maxWebhookBodies = 32
+)
 
-// ParseWebhook parses a webhook and verifies its signature and age.
-type ParseWebhook func(payload []byte, signature string) (payment.ProviderEvent, error)
+// Webhooks verifies and parses the webhooks of the card provider.
+type Webhooks interface {
+	// CheckHeader returns an error unless a signature header is well-formed and recent.
+	CheckHeader(signature string) error
+	// Parse verifies the signature over the payload, and parses the event.
+	Parse(payload []byte, signature string) (payment.ProviderEvent, error)
+}
 
 // takeStripeWebhook applies a provider event. The request has no token but a signature
 // over its bytes, and no key but the id of the event, which the use case applies once.
 // Stripe sends an event for three days until it gets 200, so an event that nobody can
 // take is acknowledged, too: it is logged as an error and counted.
 func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*response, error) {
-	if a.Webhook == nil {
+	if a.Webhooks == nil {
 		return nil, newProblem(wire.ProblemCodeNotFound, "card payments are not enabled")
 	}
 	outcome := webhookUnsigned
 	event, err := a.decodeWebhook(w, r)
-	if err == nil {
+	switch {
+	case err == nil:
 		outcome, err = a.applyProviderEvent(r.Context(), event)
+	case errors.Is(err, core.ErrUnavailable):
+		outcome = webhookFailed
 	}
 	if errors.Is(err, payment.ErrUnreadableEvent) || errors.Is(err, errEventDiffers) {
 		entryOf(r.Context()).cause = err
@@ -69,21 +82,33 @@ func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEven
 	return outcome, err
 }
 
+// decodeWebhook reads a webhook. Anybody may send one, so everything that the headers
+// decide is checked before the body takes memory.
 func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.ProviderEvent, error) {
 	var none payment.ProviderEvent
-	payload, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxWebhook))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return none, newProblem(wire.ProblemCodeBodyTooLarge, "the body must not exceed 256 KiB")
+	signature := r.Header.Get("Stripe-Signature")
+	if r.ContentLength > maxWebhook {
+		return none, errBodyTooLarge(maxWebhook)
 	}
+	if a.Webhooks.CheckHeader(signature) != nil {
+		return none, errWebhookUnsigned()
+	}
+	if !a.webhookBodies.TryAcquire(1) {
+		return none, fmt.Errorf("%w: %d webhooks are being read", core.ErrUnavailable, maxWebhookBodies)
+	}
+	defer a.webhookBodies.Release(1)
+	payload, err := readUpTo(maxWebhook, w, r)
 	if err != nil {
-		return none, errBodyCutShort()
-	}
-	event, err := a.Webhook(payload, r.Header.Get("Stripe-Signature"))
-	if errors.Is(err, payment.ErrUnreadableEvent) {
 		return none, err
 	}
-	if err != nil {
-		return none, newProblem(wire.ProblemCodeMalformedRequest, "the webhook is not signed by Stripe, its signature is too old, or its body is no event")
+	event, err := a.Webhooks.Parse(payload, signature)
+	if err != nil && !errors.Is(err, payment.ErrUnreadableEvent) {
+		return none, errWebhookUnsigned()
 	}
-	return event, nil
+	return event, err
+}
+
+func errWebhookUnsigned() error {
+	return newProblem(wire.ProblemCodeMalformedRequest,
+		"the webhook is not signed by Stripe, its signature is not recent, or its body is no event")
 }

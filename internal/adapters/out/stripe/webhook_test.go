@@ -131,6 +131,7 @@ func TestParse_RejectsWebhooksThatStripeDidNotJustSign(t *testing.T) {
 	addedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header)
 	for name, d := range map[string]delivery{
 		"too old":           {"whsec_1", payload, header, signed.Add(tolerance + 2*time.Second)},
+		"of the future":     {"whsec_1", payload, header, signed.Add(-tolerance - 2*time.Second)},
 		"time replaced":     {"whsec_1", payload, replacedTime, later},
 		"time added":        {"whsec_1", payload, addedTime, later},
 		"another's secret":  {"whsec_1", payload, fakestripe.Sign("whsec_2", payload, signed), signed},
