@@ -15,6 +15,14 @@ type AdjustStock struct {
 	Key    string
 }
 
+// Validate refuses a change of zero.
+func (cmd AdjustStock) Validate() error {
+	if cmd.Change == 0 {
+		return core.InvalidField("/change", "must not be zero")
+	}
+	return nil
+}
+
 // AdjustStock adds units to the stock of a product, or takes units from it. It reports
 // whether the same operation adjusted the product before; then it changes nothing and
 // returns that adjustment (AUTH-19, second line of defence).
@@ -23,8 +31,8 @@ type AdjustStock struct {
 // units than a product may have), stock_reserved (fewer units on hand than are reserved),
 // idempotency_key_reused.
 func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustStock) (*StockAdjustment, bool, error) {
-	if cmd.Change == 0 {
-		return nil, false, core.InvalidField("/change", "must not be zero")
+	if err := cmd.Validate(); err != nil {
+		return nil, false, err
 	}
 	grant, by := productGrant(actor), core.Operation{Actor: actor.Subject, Key: cmd.Key}
 	var a *StockAdjustment

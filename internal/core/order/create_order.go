@@ -33,11 +33,11 @@ type Item struct {
 // mixed_currencies, mixed_sellers, unpaid_orders_limit, out_of_stock,
 // idempotency_key_reused.
 func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateOrder) (*Order, bool, error) {
-	customerID, grant, err := allowOrdering(actor, cmd.CustomerID)
-	if err != nil {
+	if err := cmd.Validate(actor); err != nil {
 		return nil, false, err
 	}
-	if err := cmd.validate(); err != nil {
+	customerID, grant, err := allowOrdering(actor, cmd.CustomerID)
+	if err != nil {
 		return nil, false, err
 	}
 	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
@@ -73,8 +73,12 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 	return o, repeated, err
 }
 
-// validate checks what the schema of the request cannot express: each SKU occurs once.
-func (cmd CreateOrder) validate() error {
+// Validate returns the refusal of a command that can never succeed, whatever is stored: an
+// order that the actor may not place, or a SKU that occurs twice.
+func (cmd CreateOrder) Validate(actor core.Actor) error {
+	if _, _, err := allowOrdering(actor, cmd.CustomerID); err != nil {
+		return err
+	}
 	seen := make(map[string]bool, len(cmd.Items))
 	for i, item := range cmd.Items {
 		if seen[item.SKU] {

@@ -17,6 +17,18 @@ type ChangeBalance struct {
 	Key       string
 }
 
+// Validate refuses an amount of zero.
+func (cmd ChangeBalance) Validate() error {
+	if cmd.Amount.IsZero() {
+		return amountOfZero()
+	}
+	return nil
+}
+
+func amountOfZero() error {
+	return core.InvalidField("/amount/amount", "must be greater than zero")
+}
+
 // changeBalance is what CreditBalance and ChargeBalance share: it locks the balance,
 // applies change, and saves the result, once for each operation.
 func (s *Service) changeBalance(
@@ -26,8 +38,8 @@ func (s *Service) changeBalance(
 	if _, err := authoriseChanging(actor, cmd.CustomerID); err != nil {
 		return nil, false, err
 	}
-	if cmd.Amount.IsZero() {
-		return nil, false, core.InvalidField("/amount/amount", "must be greater than zero")
+	if err := cmd.Validate(); err != nil {
+		return nil, false, err
 	}
 	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
 	var e *LedgerEntry

@@ -16,6 +16,14 @@ type RefundPayment struct {
 	Key    string
 }
 
+// Validate refuses an amount of zero.
+func (cmd RefundPayment) Validate() error {
+	if cmd.Amount != nil && cmd.Amount.IsZero() {
+		return amountOfZero()
+	}
+	return nil
+}
+
 // RefundPayment refunds the payment of an order, or a part of it. The customer may
 // request it until the goods are shipped, an administrator at any time. When nothing
 // refundable remains, an order that has not been shipped is cancelled. It reports
@@ -26,6 +34,9 @@ type RefundPayment struct {
 // another currency), invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
+	if err := cmd.Validate(); err != nil {
+		return nil, false, err
+	}
 	by := core.Operation{Actor: actor.Subject, Key: cmd.Key}
 	var r *Refund
 	var repeated bool
@@ -80,9 +91,6 @@ func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payme
 		return p, p.Refundable(), nil
 	}
 	amount = *cmd.Amount
-	if amount.IsZero() {
-		return nil, amount, core.InvalidField("/amount/amount", "must be greater than zero")
-	}
 	if amount.Currency() != p.Amount.Currency() {
 		return nil, amount, core.InvalidField("/amount/currency", "must be the currency of the payment, "+string(p.Amount.Currency()))
 	}

@@ -80,7 +80,7 @@ var cardMutants = []mutant{
 	{
 		"a webhook is signed",
 		"internal/adapters/out/stripe/webhook.go",
-		`if !signed.covers(payload, w.Secret) {`, `if false {`,
+		`if !signed.covers(payload, w.Secret) {`, `if signed.covers(payload, w.Secret); false {`,
 		stripe, "TestParse_RejectsWebhooksThatStripeDidNotJustSign",
 	},
 	{
@@ -93,12 +93,6 @@ var cardMutants = []mutant{
 		"a webhook is not of the future",
 		"internal/adapters/out/stripe/signature.go",
 		`w.Now().Sub(signed.at).Abs() >`, `w.Now().Sub(signed.at) >`,
-		stripe, "TestParse_RejectsWebhooksThatStripeDidNotJustSign",
-	},
-	{
-		"a webhook has one time",
-		"internal/adapters/out/stripe/signature.go",
-		`times == 1 &&`, `times >= 1 &&`,
 		stripe, "TestParse_RejectsWebhooksThatStripeDidNotJustSign",
 	},
 	{

@@ -20,10 +20,14 @@ func decodeChangeBalance(r *request) (payment.ChangeBalance, error) {
 		return payment.ChangeBalance{}, err
 	}
 	amount, err := decodeMoney(in.Amount, "/amount")
-	return payment.ChangeBalance{
+	if err != nil {
+		return payment.ChangeBalance{}, err
+	}
+	cmd := payment.ChangeBalance{
 		CustomerID: customerID, Amount: amount,
 		Description: valueOf(in.Description), Reference: valueOf(in.Reference), Key: r.key,
-	}, err
+	}
+	return cmd, cmd.Validate()
 }
 
 func (a *api) creditBalance(ctx context.Context, actor core.Actor, cmd payment.ChangeBalance) (*success, error) {

@@ -91,6 +91,30 @@ func TestGuardedCommand_MalformedMoneyLeavesKeyFree(t *testing.T) {
 	}
 }
 
+// A schema cannot say any of this. No state of the database could make these requests valid,
+// so they are refused like those that violate a schema.
+func TestGuardedCommand_ImpossibleRequestLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	const zero = `{"amount":{"amount":"0.00","currency":"RUB"}}`
+	routes := guardedRoutes(t)
+	for name, c := range map[string]struct{ operation, path, body, pointer string }{
+		"a change of zero": {"adjustStock", "/products/tea/stock", `{"change":-0.0}`, "#/change"},
+		"a SKU twice": {"createOrder", "/orders",
+			`{"items":[{"sku":"tea","quantity":1},{"sku":"rum","quantity":1},{"sku":"tea","quantity":1}]}`, "#/items/2/sku"},
+		"a credit of zero": {"creditBalance", "/customers/sber-42/balance/credit", zero, "#/amount/amount"},
+		"a charge of zero": {"chargeBalance", "/customers/sber-42/balance/charge", zero, "#/amount/amount"},
+		"a refund of zero": {"refundPayment", "/orders/1041/payment/refund", zero, "#/amount/amount"},
+	} {
+		response, claims := postCounted(t, routes[c.operation], c.path, c.body)
+		if code := problemCode(t, response); code != wire.ProblemCodeValidationFailed || claims != 0 {
+			t.Errorf("%s: got %q and %d claims, want validation_failed and none", name, code, claims)
+		}
+		if !strings.Contains(response.Body.String(), `"`+c.pointer+`"`) {
+			t.Errorf("%s: want %s in %s", name, c.pointer, response.Body)
+		}
+	}
+}
+
 func TestGuardedCommand_ValidRequestClaimsItsKey(t *testing.T) {
 	t.Parallel()
 	for operation, rt := range guardedRoutes(t) {

@@ -13,12 +13,16 @@ import (
 
 func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 	in, err := bodyOf[wire.CreateOrderRequest](r)
+	if err != nil {
+		return order.CreateOrder{}, err
+	}
 	items := each(in.Items, func(item wire.CreateOrderItem) order.Item {
 		return order.Item{SKU: item.SKU, Quantity: item.Quantity}
 	})
-	return order.CreateOrder{
+	cmd := order.CreateOrder{
 		CustomerID: valueOf(in.CustomerID), Reference: valueOf(in.Reference), Items: items, Key: r.key,
-	}, err
+	}
+	return cmd, cmd.Validate(r.actor)
 }
 
 func (a *api) createOrder(ctx context.Context, actor core.Actor, cmd order.CreateOrder) (*success, error) {

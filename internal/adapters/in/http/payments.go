@@ -42,8 +42,11 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 		return cmd, nil // a full refund
 	}
 	amount, err := decodeMoney(*in.Amount, "/amount")
+	if err != nil {
+		return payment.RefundPayment{}, err
+	}
 	cmd.Amount = &amount
-	return cmd, err
+	return cmd, cmd.Validate()
 }
 
 func (a *api) refundPayment(ctx context.Context, actor core.Actor, cmd payment.RefundPayment) (*success, error) {

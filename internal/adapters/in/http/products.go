@@ -69,7 +69,11 @@ func decodeAdjustStock(r *request) (order.AdjustStock, error) {
 		return order.AdjustStock{}, err
 	}
 	in, err := bodyOf[wire.AdjustStockRequest](r)
-	return order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Key: r.key}, err
+	if err != nil {
+		return order.AdjustStock{}, err
+	}
+	cmd := order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Key: r.key}
+	return cmd, cmd.Validate()
 }
 
 func (a *api) adjustStock(ctx context.Context, actor core.Actor, cmd order.AdjustStock) (*success, error) {
