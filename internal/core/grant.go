@@ -21,8 +21,8 @@ type Grant struct {
 	Seller   string
 	// Everybody covers the resources of all owners.
 	Everybody bool
-	// Override reports that Everybody comes from the role of administrator, whose reads
-	// of other owners' resources are audited.
+	// Override reports that the actor is an administrator, whose reads of other owners'
+	// resources are audited, also if another role admits the actor.
 	Override bool
 }
 
@@ -41,8 +41,8 @@ func (a Actor) Grant(admitted ...Role) Grant {
 	if has(Seller) {
 		g.Seller = a.Subject
 	}
-	g.Override = has(Admin) && !has(System)
 	g.Everybody = has(Admin) || has(System)
+	g.Override = g.Everybody && a.Has(Admin)
 	return g
 }
 
@@ -57,9 +57,11 @@ func (g Grant) owns(o Owners) bool {
 type Access int
 
 const (
-	// AsOwner is the usual case: the actor owns the resource, or is the system itself.
+	// AsOwner is the usual case: the actor owns the resource, or is the system and no
+	// administrator.
 	AsOwner Access = iota
-	// ByAdminOverride is the right of an administrator who does not own the resource.
+	// ByAdminOverride is the right of an administrator who does not own the resource,
+	// whatever other roles the administrator has.
 	ByAdminOverride
 )
 

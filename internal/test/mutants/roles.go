@@ -169,6 +169,12 @@ var roleMutants = []mutant{
 		authPkg, "TestAccess_DependsOnRoleAndOwner",
 	},
 	{
+		"an administrator who is also the system is audited",
+		"internal/core/grant.go",
+		`g.Override = g.Everybody && a.Has(Admin)`, `g.Override = has(Admin) && !has(System)`,
+		useCase, "TestAudit_SkipsOnlyReadsOfAnAdministratorsOwnResources",
+	},
+	{
 		"an administrator's own reads are not audited",
 		"internal/core/grant.go",
 		`case g.Override && !g.owns(o):`, `case g.Override:`,
