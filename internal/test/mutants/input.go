@@ -57,9 +57,9 @@ var inputMutants = []mutant{
 		httpAPI, "TestCheck_BoundsTheNumberOfErrors",
 	},
 	{
-		"a card number is refused as the name of a member",
-		"internal/adapters/in/http/json.go",
-		`if hasCardNumber(name) {`, `if false {`,
+		"a card number is not repeated as the name of a member",
+		"internal/adapters/in/http/fielderrors.go",
+		` || hasCardNumber(name)`, ``,
 		httpAPI, "TestCheck_RefusesCardNumbers",
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -12,8 +13,9 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// Card numbers are refused wherever a caller can write freely: in keys, ids, references
+// Card numbers are refused wherever a caller can write freely: in keys, SKUs, references
 // and texts. A stored response is kept for days to be replayed, and must not contain any.
+// The ids of customers are the issuer's: some have as many digits, and are no card numbers.
 
 const (
 	// minCardNumber is the number of digits of the shortest card number.
@@ -26,13 +28,13 @@ const (
 )
 
 // identifiers are the members that may consist of many digits.
-var identifiers = []string{"sku", "customer_id", "phone"}
+var identifiers = []string{"sku", "phone"}
 
 // cardNumberIn reports whether the value of a member or a parameter has a card number. The
 // form of an amount is fixed by the contract, and its digits are anything.
 func cardNumberIn(name, value string) bool {
 	switch {
-	case name == "amount":
+	case name == "amount", name == "customer_id":
 		return false
 	case slices.Contains(identifiers, name):
 		return hasCardNumberOf(minInIdentifier, value)
@@ -47,8 +49,28 @@ func cardNumberRefused(pointer string) error {
 	return validationFailed([]wire.FieldError{{Pointer: fragment(pointer), Detail: cardNumberDetail}})
 }
 
+// cardNumbersIn returns an entry for each text of a valid body, below a location, that has a
+// card number.
+func cardNumbersIn(location []string, value any) (found []wire.FieldError) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			found = append(found, cardNumbersIn(append(slices.Clip(location), name), member)...)
+		}
+	case []any:
+		for i, element := range value {
+			found = append(found, cardNumbersIn(append(slices.Clip(location), strconv.Itoa(i)), element)...)
+		}
+	case string:
+		if len(location) > 0 && cardNumberIn(location[len(location)-1], value) {
+			found = append(found, wire.FieldError{Pointer: pointer(location), Detail: cardNumberDetail})
+		}
+	}
+	return found
+}
+
 // errCardNumberAsKey refuses a card number in an Idempotency-Key.
-var errCardNumberAsKey = fmt.Errorf("%w: it must not contain a card number", idempotency.ErrKeyInvalid)
+var errCardNumberAsKey = fmt.Errorf("%w: it must not look like a card number; a UUID never does", idempotency.ErrKeyInvalid)
 
 // hasCardNumber reports whether a text contains a card number in a notation that people
 // use: digits of any script, in one piece or in groups, with spaces or punctuation between

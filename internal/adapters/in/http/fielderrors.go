@@ -66,12 +66,16 @@ const maxName = 64
 
 const unknownMember = "is not a known member"
 
-// unknownMembers adds an entry for each unknown member. It leaves out names that look like
-// an e-mail address or a token: the entry is about the object then.
+// isPrivate reports whether a name may be a secret or a person's: it looks like a token, an
+// e-mail address or a card number. It must not be repeated.
+func isPrivate(name string) bool {
+	return len(name) > maxName || strings.Contains(name, "@") || hasCardNumber(name)
+}
+
+// unknownMembers adds an entry for each unknown member. It leaves out private names: the
+// entry is about the object then.
 func unknownMembers(fields []wire.FieldError, e *jsonschema.ValidationError, names []string) []wire.FieldError {
-	plain := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return len(name) > maxName || strings.Contains(name, "@")
-	})
+	plain := slices.DeleteFunc(slices.Clone(names), isPrivate)
 	if len(plain) < len(names) {
 		fields = append(fields, wire.FieldError{Pointer: pointer(e.InstanceLocation), Detail: "has a member that is not known"})
 	}

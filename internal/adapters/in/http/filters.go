@@ -23,6 +23,9 @@ func decodeSearch(r *request) (reference string, created core.Period, err error)
 	if q.Has("reference") && (!utf8.ValidString(reference) || !referencePattern.MatchString(reference)) {
 		return "", created, core.InvalidField("/reference", "reference must be 1–64 characters on a single line")
 	}
+	if cardNumberIn("reference", reference) {
+		return "", created, cardNumberRefused("/reference")
+	}
 	if created.From, err = decodeTime(r, "created_from"); err != nil {
 		return "", created, err
 	}

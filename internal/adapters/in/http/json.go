@@ -54,8 +54,7 @@ func bodyOf[T any](r *request) (T, error) {
 
 // readJSON returns a body as the maps, slices, strings and numbers that a schema
 // validates. It refuses what JSON parsers disagree about, before a body is validated or
-// hashed: two readings of one body would be two requests with one fingerprint. It also
-// refuses card numbers, which must be neither hashed nor stored.
+// hashed: two readings of one body would be two requests with one fingerprint.
 func readJSON(body []byte) (any, error) {
 	d, _ := decoders.Get().(*jsontext.Decoder) // the pool has nothing else
 	defer decoders.Put(d)
@@ -100,7 +99,7 @@ func (r *jsonReader) value() (any, error) {
 		}
 		return r.array()
 	case '"':
-		return r.text(token)
+		return token.String(), nil
 	case '0':
 		if !isExact(token.String()) {
 			return nil, malformed("the body contains a number that is too large or too precise")
@@ -121,9 +120,6 @@ func (r *jsonReader) object() (map[string]any, error) {
 			return nil, malformedJSON(err)
 		}
 		name := token.String()
-		if hasCardNumber(name) {
-			return nil, cardNumberRefused(string(r.StackPointer().Parent())) // the pointer would repeat the number
-		}
 		if object[name], err = r.value(); err != nil {
 			return nil, err
 		}
@@ -150,19 +146,6 @@ func (r *jsonReader) end() error {
 		return malformedJSON(err)
 	}
 	return nil
-}
-
-// text returns a text that was just read. It must not be a card number, unless it is the
-// value of a member that may look like one.
-func (r *jsonReader) text(token jsontext.Token) (string, error) {
-	text := token.String()
-	if !hasCardNumber(text) {
-		return text, nil
-	}
-	if at := r.StackPointer(); cardNumberIn(at.LastToken(), text) {
-		return "", cardNumberRefused(string(at))
-	}
-	return text, nil
 }
 
 // malformedJSON translates an error of the decoder, whose own message would quote the

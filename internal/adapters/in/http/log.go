@@ -146,10 +146,10 @@ func loggedMethod(method string) string {
 	return otherMethod
 }
 
-// loggedPrincipal returns a subject as it is, or its hash if it looks like an e-mail address
-// or a telephone number. An issuer should use neither.
+// loggedPrincipal returns a subject as it is, or its hash if it looks like an e-mail
+// address, a telephone number or a card number. An issuer should use none of them.
 func loggedPrincipal(subject string) string {
-	if strings.ContainsAny(subject, "@+") {
+	if strings.ContainsAny(subject, "@+") || hasCardNumber(subject) {
 		return "sha256:" + shortHash(subject)
 	}
 	return subject

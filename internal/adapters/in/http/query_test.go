@@ -19,23 +19,20 @@ func TestCheckQuery_NamesEachParameter(t *testing.T) {
 		query string
 		want  []wire.FieldError
 	}{
-		"nothing":                {"", nil},
-		"known":                  {"limit=5&reference=a%20b", nil},
-		"unknown":                {"limt=5", fields("#/limt", "is not a known parameter")},
-		"unknown, without value": {"x", fields("#/x", "is not a known parameter")},
-		"in other letters":       {"Limit=5", fields("#/Limit", "is not a known parameter")},
-		"several":                {"b=1&limit=5&a=2", fields("#/a", "is not a known parameter", "#/b", "is not a known parameter")},
-		"twice":                  {"limit=5&limit=5", fields("#/limit", "must not be repeated")},
-		"twice by escape":        {"limit=5&%6Cimit=6", fields("#/limit", "must not be repeated")},
-		"a card number": {"reference=4242+4242+4242+4242&customer_id=" + number,
-			fields("#/customer_id", cardNumberDetail, "#/reference", cardNumberDetail)},
-		"a card number as the second value": {"reference=till-7&reference=" + number, fields("#/reference", cardNumberDetail)},
-		"a card number as a name":           {number + "=1", fields("#", cardNumberDetail)},
-		"an e-mail address as a name":       {"anna@example.com=1", fields("#", "has a parameter that is not known")},
-		"a token as a name":                 {strings.Repeat("x", 65) + "=1", fields("#", "has a parameter that is not known")},
-		"a name with escapes":               {"a%2Fb~c=1", fields("#/a~1b~0c", "is not a known parameter")},
-		"no percent-encoding":               {"limit=%zz", fields("#", "the query must be name=value pairs, percent-encoded, with & between them")},
-		"semicolons":                        {"limit=5;reference=a", fields("#", "the query must be name=value pairs, percent-encoded, with & between them")},
+		"nothing":                     {"", nil},
+		"known":                       {"limit=5&reference=a%20b", nil},
+		"unknown":                     {"limt=5", fields("#/limt", "is not a known parameter")},
+		"unknown, without value":      {"x", fields("#/x", "is not a known parameter")},
+		"in other letters":            {"Limit=5", fields("#/Limit", "is not a known parameter")},
+		"several":                     {"b=1&limit=5&a=2", fields("#/a", "is not a known parameter", "#/b", "is not a known parameter")},
+		"twice":                       {"limit=5&limit=5", fields("#/limit", "must not be repeated")},
+		"twice by escape":             {"limit=5&%6Cimit=6", fields("#/limit", "must not be repeated")},
+		"a card number as a name":     {number + "=1", fields("#", "has a parameter that is not known")},
+		"an e-mail address as a name": {"anna@example.com=1", fields("#", "has a parameter that is not known")},
+		"a token as a name":           {strings.Repeat("x", 65) + "=1", fields("#", "has a parameter that is not known")},
+		"a name with escapes":         {"a%2Fb~c=1", fields("#/a~1b~0c", "is not a known parameter")},
+		"no percent-encoding":         {"limit=%zz", fields("#", "the query must be name=value pairs, percent-encoded, with & between them")},
+		"semicolons":                  {"limit=5;reference=a", fields("#", "the query must be name=value pairs, percent-encoded, with & between them")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +77,7 @@ func FuzzQuery(f *testing.F) {
 		query, malformed := url.ParseQuery(raw)
 		strict := malformed == nil
 		for name, values := range query {
-			strict = strict && len(values) == 1 && (name == "limit" || name == "reference") && !hasCardNumber(values[0])
+			strict = strict && len(values) == 1 && (name == "limit" || name == "reference")
 		}
 		if (err == nil) != strict {
 			t.Errorf("%q: got %v, want accepted = %t", raw, err, strict)

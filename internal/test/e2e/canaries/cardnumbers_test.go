@@ -40,8 +40,8 @@ func TestCardNumber_IsRefusedInEveryTextOfABody(t *testing.T) {
 		}
 		for _, member := range members(op.RequestBody.Value.Content.Get("application/json").Schema.Value, nil) {
 			name := member[len(member)-1]
-			if name == "amount" {
-				continue // its form is fixed, and its digits are anything
+			if name == "amount" || name == "customer_id" {
+				continue // the form of one is fixed, and the other is the issuer's
 			}
 			call := p.prepared(t, id)
 			for _, number := range append(slices.Clone(notations), "4242 4242 4242 4242", "４２４２４２４２４２４２４２４２", "4242\u00a04242\u00a04242\u00a04242", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢") {
@@ -68,11 +68,7 @@ func TestCardNumber_IsRefusedAsID(t *testing.T) {
 		{Method: "PUT", Path: "/products/" + number, Token: s.SellerToken(t), Body: `{"name": "tea", "price": {"amount": "1.00", "currency": "RUB"}, "on_hand": 1}`},
 		e2e.Get(admin, "/products/4242-4242-4242-4242"),
 		e2e.Get(admin, "/products?cursor="+number),
-		e2e.Get(admin, "/customers/"+number+"/balance"),
-		e2e.Get(admin, "/customers/4242%2F4242%2F4242%2F4242/profile"),
-		e2e.Get(admin, "/orders?customer_id="+number),
 		e2e.Get(admin, "/orders?reference=4242%204242%204242%204242"),
-		s.CreditCall(t, number, "1.00"),
 	} {
 		r := s.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed", c)
 		if len(r.Pointers()) != 1 || strings.Contains(string(r.Body), "4242") {
@@ -88,10 +84,20 @@ func TestCardNumber_IsRefusedAsID(t *testing.T) {
 	if strings.Contains(string(key.Body), "4242") {
 		t.Errorf("as a key: %s", key.Body)
 	}
-	for _, subject := range []string{number, "4242-4242-4242-4242"} {
-		s.WantProblem(t, http.StatusUnauthorized, "unauthenticated", e2e.Get(s.Token(t, subject, "customer"), "/products"))
-	}
 	if n := s.Count(t, `SELECT count(*) FROM audit_log WHERE resource LIKE '%4242%' OR metadata::text LIKE '%4242%'`); n > 0 {
 		t.Error(fmt.Sprint("the audit log has the number ", n, " times"))
+	}
+}
+
+// An issuer that numbers its subjects makes some that look like card numbers.
+func TestSubject_MayLookLikeACardNumber(t *testing.T) {
+	t.Parallel()
+	s := e2e.StartShop(t, e2e.Stock{"tea": 5})
+	for _, subject := range []string{"4111111111111111", "user-4111111111111111"} {
+		s.Credit(t, subject, "500.00")
+		o := s.MustCreateOrder(t, subject, "tea", 1)
+		e2e.Want[e2e.Payment](t, s, http.StatusOK, s.ConfirmCall(t, subject, o.ID))
+		s.WantBalance(t, subject, "400.00")
+		s.MustSend(t, e2e.Get(s.AdminToken(t), "/orders?customer_id="+subject))
 	}
 }
