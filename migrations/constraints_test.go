@@ -56,9 +56,9 @@ var violations = map[string]string{
 	"processed_message_pkey":                                  second("processed_message", `{}`),
 
 	// One intent, one order or change of a balance.
-	"orders_reference":       second("orders", `{"id": 9, "idempotency_key": "other"}`),
-	"orders_reference_check": `UPDATE orders SET reference = repeat('A', 65)`,
-	"ledger_entry_reference": second("ledger_entry", `{"id": 9, "idempotency_key": "other", "position": 2}`),
+	"orders_creator_reference": second("orders", `{"id": 9, "idempotency_key": "other"}`),
+	"orders_reference_check":   `UPDATE orders SET reference = repeat('A', 65)`,
+	"ledger_entry_reference":   second("ledger_entry", `{"id": 9, "idempotency_key": "other", "position": 2}`),
 
 	// One live payment for an order, and one charge for a payment (R-DIST-IDEM-4).
 	"payment_one_live":                         second("payment", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "external_payment_id": "pi_2"}`),

@@ -20,9 +20,9 @@ const (
 	CodePaymentMethodUnavailable Code = "payment_method_unavailable"
 )
 
-// ReferenceTaken returns the refusal of an intent that took effect before: the customer
-// has something else with this reference. A new key makes a new operation, so only the
-// reference can tell that it is the same intent.
-func ReferenceTaken(what string) *Fault {
-	return Refuse(CodeReferenceTaken, "the customer already has "+what+" with this reference")
+// ReferenceTaken returns the refusal of an intent that took effect before: effect says
+// what has this reference. A new key makes a new operation, so only the reference can tell
+// that it is the same intent.
+func ReferenceTaken(effect string) *Fault {
+	return Refuse(CodeReferenceTaken, effect+" with this reference")
 }

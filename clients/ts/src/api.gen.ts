@@ -285,7 +285,7 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Newest first. Customers see their own orders, sellers the orders of their products, and administrators all orders.
+         * @description Newest first. Customers see their own orders, sellers the orders of their products, and administrators all orders. With `reference`, customers and sellers see only those that they created.
          */
         get: operations["listOrders"];
         put?: never;
@@ -888,7 +888,7 @@ export interface components {
         };
         /** @description A number of units. */
         Quantity: number;
-        /** @description Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind. */
+        /** @description Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. */
         Reference: string;
         /** @description Money that is returned to the customer. */
         Refund: {

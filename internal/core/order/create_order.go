@@ -106,13 +106,13 @@ func (o *Order) repeats(cmd CreateOrder) error {
 	return nil
 }
 
-// allowsAnother refuses an order whose reference the customer has used, and one more
-// unpaid order than maxUnpaid, 0 for any number. The orders of each actor have a bound of
-// their own: otherwise a seller, who orders in the name of any customer, could keep that
+// allowsAnother refuses an order whose reference the actor has used for the customer, and
+// one more unpaid order than maxUnpaid, 0 for any number. Both concern the orders of one
+// actor: otherwise a seller, who orders in the name of any customer, could keep that
 // customer from ordering.
 func (b Basket) allowsAnother(maxUnpaid int) error {
 	if b.ReferenceTaken {
-		return core.ReferenceTaken("an order")
+		return core.ReferenceTaken("you have already created an order of this customer")
 	}
 	if maxUnpaid > 0 && b.Unpaid >= maxUnpaid {
 		return core.Refuse(core.CodeUnpaidOrdersLimit, fmt.Sprintf(

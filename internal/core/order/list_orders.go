@@ -11,7 +11,10 @@ type Filter struct {
 	CustomerID string
 	Status     Status
 	Reference  string
-	Created    core.Period
+	// CreatedBy restricts a list by reference to the orders that this actor created. It is
+	// empty only in a list without a reference or of everybody.
+	CreatedBy string
+	Created   core.Period
 	// Grant restricts the list to the orders that the reader may see.
 	Grant core.Grant
 }
@@ -25,9 +28,15 @@ func (f Filter) auditMetadata() core.Metadata {
 // ListOrders returns a page of orders, newest first, and the position of the next page.
 // Customers see their own orders, and sellers the orders of their products.
 // Administrators see all orders; that is audited.
+//
+// A reference is its creator's own id, so a list by reference shows customers and sellers
+// only those of their orders that they created.
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
 	filter.Grant = ReadGrant(actor)
 	var found []*Order
+	if filter.Reference != "" && !filter.Grant.Everybody {
+		filter.CreatedBy = actor.Subject
+	}
 	read := s.Store.ReadStale
 	if filter.Reference != "" || filter.Grant.ListAccess() == core.ByAdminOverride {
 		read = s.Store.Read // it looks for what a command has done, or it is audited

@@ -21,8 +21,9 @@ type Order struct {
 	// ReservedUntil is when the reservation of the stock expires. It is zero when no stock
 	// is reserved.
 	ReservedUntil time.Time
-	// Reference is the customer's or seller's own id of the order, empty for none. No two
-	// orders of a customer have the same.
+	// Reference is the creator's own id of the order, empty for none. No two orders that an
+	// actor creates for a customer have the same, even if one is cancelled: a copy of its
+	// request that arrives late must not create it again.
 	Reference string
 	// CreatedBy is the operation that created the order.
 	CreatedBy core.Operation

@@ -94,8 +94,8 @@ type BasketQuery struct {
 type Basket struct {
 	Stock Stock
 	Prior *Order
-	// ReferenceTaken reports whether an order of the customer has the reference. The order
-	// of the same operation counts, too.
+	// ReferenceTaken reports whether an order that the actor created for the customer has the
+	// reference. The order of the same operation also counts.
 	ReferenceTaken bool
 	// Unpaid is how many unpaid orders of the customer the actor has created, as far as the
 	// query counts. An order stays unpaid when its reservation expires: it can be extended.

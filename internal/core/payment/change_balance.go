@@ -55,7 +55,7 @@ func (s *Service) changeBalance(
 			return e.repeats(kind, cmd)
 		}
 		if locked.ReferenceTaken {
-			return core.ReferenceTaken("a " + string(kind))
+			return core.ReferenceTaken("the customer already has a " + string(kind))
 		}
 		if e, err = change(locked.Balance); err != nil {
 			return err

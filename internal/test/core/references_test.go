@@ -2,6 +2,7 @@ package coretest_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,60 @@ func TestReference_IsOfOneCustomerAndKind(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A seller may order for any customer, so a reference that a seller takes neither stops the
+// customer nor shows whether the customer has used it.
+func TestReference_OfAnOrderBelongsToItsCreator(t *testing.T) {
+	t.Parallel()
+	f := withMoney(t)
+	create := createFor(1)
+	for _, actor := range []core.Actor{shop, ann} {
+		if repeated, err := create(t.Context(), f, actor, "ann", "cart-2", f.Key()); repeated || err != nil {
+			t.Errorf("cart-2 of %s: repeated = %v, %v", actor.Subject, repeated, err)
+		}
+	}
+
+	for _, c := range []struct {
+		reader   core.Actor
+		creators []string
+	}{{ann, []string{"ann"}}, {shop, []string{"shop"}}, {coretest.OtherShop, nil}, {root, []string{"ann", "shop"}}} {
+		found, _, err := f.Orders.ListOrders(t.Context(), c.reader, order.Filter{Reference: "cart-2"}, core.Page{Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var creators []string
+		for _, o := range found {
+			creators = append(creators, o.CreatedBy.Actor)
+		}
+		slices.Sort(creators)
+		if diff := cmp.Diff(c.creators, creators); diff != "" {
+			t.Errorf("creators of what %s finds:\n%s", c.reader.Subject, diff)
+		}
+	}
+}
+
+// A cancelled order keeps its reference: a copy of the request that arrives late, under
+// another key or when the record of its key has expired, makes no second order.
+func TestReference_OfACancelledOrderStaysTaken(t *testing.T) {
+	t.Parallel()
+	f := withMoney(t)
+	cmd := order.CreateOrder{Reference: "cart-2", Items: items("tea"), Key: f.Key()}
+	o, _, err := f.Orders.CreateOrder(t.Context(), ann, cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Payments.CancelOrder(t.Context(), ann, payment.CancelOrder{OrderID: o.ID, Key: f.Key()}); err != nil {
+		t.Fatal(err)
+	}
+
+	again, repeated, err := f.Orders.CreateOrder(t.Context(), ann, cmd)
+	if err != nil || !repeated || again.ID != o.ID {
+		t.Errorf("under its key: repeated = %v, %v", repeated, err)
+	}
+	cmd.Key = f.Key()
+	_, _, err = f.Orders.CreateOrder(t.Context(), ann, cmd)
+	wantCode(t, "under another key", err, core.CodeReferenceTaken)
 }
 
 // The client learns that its intent has taken effect, whatever has happened since.

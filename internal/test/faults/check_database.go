@@ -44,8 +44,8 @@ func (f *facts) expectedStock(ctx context.Context) (e2e.Stock, error) {
 // referencesWithEffects returns references that have more than one effect.
 func referencesWithEffects(ctx context.Context, f *facts) ([]string, error) {
 	return f.texts(ctx, `
-		SELECT format('%s orders of %s are %s', count(*), customer_id, reference)
-		FROM orders WHERE reference <> '' GROUP BY customer_id, reference HAVING count(*) > 1
+		SELECT format('%s orders of %s by %s are %s', count(*), customer_id, created_by, reference)
+		FROM orders WHERE reference <> '' GROUP BY customer_id, created_by, reference HAVING count(*) > 1
 		UNION ALL
 		SELECT format('%s entries (%s) of %s are %s', count(*), kind, customer_id, reference)
 		FROM ledger_entry WHERE reference <> '' GROUP BY customer_id, kind, reference HAVING count(*) > 1`)

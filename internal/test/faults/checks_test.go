@@ -22,7 +22,7 @@ var damages = map[string]damage{
 	"a stock was replaced unaudited":   {"the database keeps its invariants", stockReplaced, nil},
 	"a balance was raised":             {"the database keeps its invariants", "UPDATE balance SET amount = amount + 0.01", nil},
 	"two entries of one reference":     {"a reference has one effect", "DROP INDEX ledger_entry_reference; UPDATE ledger_entry SET reference = 'r'", nil},
-	"two orders of one reference":      {"a reference has one effect", "DROP INDEX orders_reference; UPDATE orders SET reference = 'r'", nil},
+	"two orders of one reference":      {"a reference has one effect", "DROP INDEX orders_creator_reference; UPDATE orders SET reference = 'r'", nil},
 	"a status was lost":                {"an acknowledged status was reached", "", loseStatus},
 	"a profile is an older one":        {"the last acknowledged profile is stored", "", expectProfile},
 	"an event was not published":       {"each event is published once", "", func(f *facts) { f.events = f.events[1:] }},

@@ -22,7 +22,10 @@ func (t orders) Basket(_ context.Context, q order.BasketQuery) (order.Basket, er
 		if o.CreatedBy == q.By {
 			basket.Prior = copyOrder(o)
 		}
-		if o.CreatedBy.Actor == q.By.Actor && isUnpaid(o) && basket.Unpaid < q.CountUnpaid {
+		if o.CreatedBy.Actor != q.By.Actor {
+			continue
+		}
+		if isUnpaid(o) && basket.Unpaid < q.CountUnpaid {
 			basket.Unpaid++
 		}
 		basket.ReferenceTaken = basket.ReferenceTaken || o.Reference != "" && o.Reference == q.Reference
@@ -54,11 +57,12 @@ func (t orders) List(_ context.Context, f order.Filter, page core.Page) ([]*orde
 // shows reports whether the filter selects an order.
 func shows(f order.Filter, o *order.Order) bool {
 	return f.Grant.Covers(o.Owners()) && (f.CustomerID == "" || f.CustomerID == o.CustomerID) &&
-		(f.Status == "" || f.Status == o.Status) && (f.Reference == "" || f.Reference == o.Reference) && f.Created.Includes(o.CreatedAt)
+		(f.Status == "" || f.Status == o.Status) && (f.Reference == "" || f.Reference == o.Reference) &&
+		(f.CreatedBy == "" || f.CreatedBy == o.CreatedBy.Actor) && f.Created.Includes(o.CreatedAt)
 }
 
 // Save inserts or updates an order. An operation creates one order, and no two orders of a
-// customer have one reference.
+// customer and a creator have one reference.
 func (t orders) Save(_ context.Context, o *order.Order) error {
 	for _, other := range t.orders {
 		if other.ID == o.ID || other.CustomerID != o.CustomerID {
@@ -67,7 +71,7 @@ func (t orders) Save(_ context.Context, o *order.Order) error {
 		if other.CreatedBy == o.CreatedBy {
 			return duplicate("order of one operation")
 		}
-		if o.Reference != "" && other.Reference == o.Reference {
+		if o.Reference != "" && other.Reference == o.Reference && other.CreatedBy.Actor == o.CreatedBy.Actor {
 			return duplicate("order with one reference")
 		}
 	}

@@ -15,10 +15,10 @@ var contractMutants = []mutant{
 		"./internal/test/core", "TestUseCases_AdmitOnlyWhoIsAllowed",
 	},
 	{
-		"a seller finds by reference only what they sold",
-		"internal/adapters/out/postgres/order.go",
-		`p.CustomerID, p.SoldBy = &f.CustomerID, &f.Grant.Seller`, `p.CustomerID = &f.CustomerID`,
-		"./internal/adapters/out/postgres", "TestStore",
+		"an actor finds by reference only what they created",
+		"internal/core/order/list_orders.go",
+		`filter.CreatedBy = actor.Subject`, `_ = actor.Subject`,
+		"./internal/test/core", "TestReference_OfAnOrderBelongsToItsCreator",
 	},
 	{
 		"a query has no unknown parameter",

@@ -22,7 +22,7 @@ var schemaMutants = []mutant{
 	{"UNIQUE: one name of a payment at the provider", "migrations/0008_provider_names.up.sql", "ALTER TABLE payment ADD COLUMN uuid uuid NOT NULL UNIQUE", "ALTER TABLE payment ADD COLUMN uuid uuid NOT NULL", schema, constraints},
 	{"UNIQUE: one name of a refund at the provider", "migrations/0008_provider_names.up.sql", "ALTER TABLE refund ADD COLUMN uuid uuid NOT NULL UNIQUE", "ALTER TABLE refund ADD COLUMN uuid uuid NOT NULL", schema, constraints},
 	{"UNIQUE: one name of an event", "migrations/0009_event_names.up.sql", "DEFAULT gen_random_uuid() UNIQUE;", "DEFAULT gen_random_uuid();", schema, constraints},
-	{"UNIQUE: one order of a reference", "migrations/0012_references.up.sql", "CREATE UNIQUE INDEX orders_reference", "CREATE INDEX orders_reference", schema, constraints},
+	{"UNIQUE: one order of a reference", "migrations/0019_references_of_creators.up.sql", "CREATE UNIQUE INDEX CONCURRENTLY", "CREATE INDEX CONCURRENTLY", schema, constraints},
 	{"UNIQUE: one entry of a reference", "migrations/0012_references.up.sql", "CREATE UNIQUE INDEX ledger_entry_reference", "CREATE INDEX ledger_entry_reference", schema, constraints},
 	{"UNIQUE: one entry in a place", "migrations/0014_ledger_positions.up.sql", "CREATE UNIQUE INDEX ledger_entry_position", "CREATE INDEX ledger_entry_position", schema, constraints},
 	{"UNIQUE: one line of a SKU in an order", "migrations/0002_orders.up.sql", "UNIQUE (order_id, sku)", "CHECK (true)", schema, constraints},

@@ -186,41 +186,47 @@ func orderFilter(t *testing.T, s Stores) {
 	}
 }
 
-// referringOrders are the customer, the seller and the reference of orders that were created one
-// minute after the other.
-var referringOrders = [][3]string{
-	{"ann", "shop-7", "A-1"}, {"ann", "shop-8", "A-2"}, {"bob", "shop-7", "A-1"}, {"shop-7", "shop-9", "A-1"}, {"eve", "shop-7", ""},
+// referringOrders are the customer, the seller, the creator and the reference of orders that
+// were created one minute after the other.
+var referringOrders = [][4]string{
+	{"ann", "shop-7", "ann", "A-1"}, {"ann", "shop-8", "ann", "A-2"}, {"ann", "shop-7", "shop-7", "A-1"},
+	{"bob", "shop-7", "shop-7", "A-1"}, {"shop-7", "shop-9", "shop-7", "A-1"}, {"eve", "shop-7", "eve", ""},
 }
 
 func orderFilterByReferenceAndTime(t *testing.T, s Stores) {
 	for i, p := range referringOrders {
 		o := newOrder(int64(i+1), "key-"+strconv.Itoa(i))
-		o.CustomerID, o.SellerID, o.Reference, o.CreatedAt = p[0], p[1], p[2], minute(i+1)
+		o.CustomerID, o.SellerID, o.CreatedBy.Actor, o.Reference, o.CreatedAt = p[0], p[1], p[2], p[3], minute(i+1)
 		s.save(t, o)
 	}
 	everybody, ann := core.GrantEverybody, core.Grant{Customer: "ann"}
-	shop, both := core.Grant{Seller: "shop-7"}, core.Grant{Customer: "shop-7", Seller: "shop-7"}
+	shop, buyer := core.Grant{Seller: "shop-7"}, core.Grant{Customer: "shop-7"}
+	both := core.Grant{Customer: "shop-7", Seller: "shop-7"}
 	for name, c := range map[string]struct {
 		filter order.Filter
 		want   []int64
 	}{
-		"of everybody":                         {order.Filter{Grant: everybody, Reference: "A-1"}, []int64{1, 3, 4}},
-		"of nobody":                            {order.Filter{Reference: "A-1"}, nil},
-		"of nobody, for one customer":          {order.Filter{CustomerID: "ann", Reference: "A-1"}, nil},
-		"of a customer":                        {order.Filter{Grant: ann, Reference: "A-1"}, []int64{1}},
-		"of a customer, for the same":          {order.Filter{Grant: ann, CustomerID: "ann", Reference: "A-1"}, []int64{1}},
-		"of a customer, for another":           {order.Filter{Grant: ann, CustomerID: "bob", Reference: "A-1"}, nil},
-		"of a seller":                          {order.Filter{Grant: shop, Reference: "A-1"}, []int64{1, 3}},
-		"of a seller, for one customer":        {order.Filter{Grant: shop, CustomerID: "bob", Reference: "A-1"}, []int64{3}},
-		"of a seller, for another's customer":  {order.Filter{Grant: shop, CustomerID: "ann", Reference: "A-2"}, nil},
-		"of who buys and sells":                {order.Filter{Grant: both, Reference: "A-1"}, []int64{1, 3, 4}},
-		"of everybody, for one customer":       {order.Filter{Grant: everybody, CustomerID: "bob", Reference: "A-1"}, []int64{3}},
-		"of everybody, with another status":    {order.Filter{Grant: everybody, Reference: "A-1", Status: order.Paid}, nil},
-		"of everybody, from a time":            {order.Filter{Grant: everybody, Created: core.Period{From: minute(4)}}, []int64{4, 5}},
-		"with a reference, from a time":        {order.Filter{Grant: everybody, Reference: "A-1", Created: core.Period{From: minute(3)}}, []int64{3, 4}},
-		"of a seller, from a time":             {order.Filter{Grant: shop, Created: core.Period{From: minute(3)}}, []int64{3, 5}},
-		"of a seller, a customer, from a time": {order.Filter{Grant: shop, CustomerID: "bob", Created: core.Period{From: minute(4)}}, nil},
-		"with no such reference":               {order.Filter{Grant: everybody, Reference: "a-1"}, nil},
+		"of everybody":                           {order.Filter{Grant: everybody, Reference: "A-1"}, []int64{1, 3, 4, 5}},
+		"of everybody, for one customer":         {order.Filter{Grant: everybody, CustomerID: "ann", Reference: "A-1"}, []int64{1, 3}},
+		"of everybody, for one of many":          {order.Filter{Grant: everybody, CustomerID: "bob", Reference: "A-1"}, []int64{4}},
+		"of everybody, with another status":      {order.Filter{Grant: everybody, Reference: "A-1", Status: order.Paid}, nil},
+		"of everybody, with no such reference":   {order.Filter{Grant: everybody, Reference: "a-1"}, nil},
+		"of everybody, from a time":              {order.Filter{Grant: everybody, Created: core.Period{From: minute(5)}}, []int64{5, 6}},
+		"with a reference, from a time":          {order.Filter{Grant: everybody, Reference: "A-1", Created: core.Period{From: minute(4)}}, []int64{4, 5}},
+		"of nobody":                              {order.Filter{Reference: "A-1", CreatedBy: "ann"}, nil},
+		"of nobody, for one customer":            {order.Filter{CustomerID: "ann", Reference: "A-1", CreatedBy: "ann"}, nil},
+		"by a customer":                          {order.Filter{Grant: ann, Reference: "A-1", CreatedBy: "ann"}, []int64{1}},
+		"by a customer, for the same":            {order.Filter{Grant: ann, CustomerID: "ann", Reference: "A-1", CreatedBy: "ann"}, []int64{1}},
+		"by a customer, for another":             {order.Filter{Grant: ann, CustomerID: "bob", Reference: "A-1", CreatedBy: "ann"}, nil},
+		"by a seller":                            {order.Filter{Grant: shop, Reference: "A-1", CreatedBy: "shop-7"}, []int64{3, 4}},
+		"by a seller, for one customer":          {order.Filter{Grant: shop, CustomerID: "ann", Reference: "A-1", CreatedBy: "shop-7"}, []int64{3}},
+		"by a seller, with another status":       {order.Filter{Grant: shop, Reference: "A-1", CreatedBy: "shop-7", Status: order.Paid}, nil},
+		"by a seller, with a reference of ann's": {order.Filter{Grant: shop, Reference: "A-2", CreatedBy: "shop-7"}, nil},
+		"by a seller, from a time with it":       {order.Filter{Grant: shop, Reference: "A-1", CreatedBy: "shop-7", Created: core.Period{From: minute(4)}}, []int64{4}},
+		"by who buys and sells":                  {order.Filter{Grant: both, Reference: "A-1", CreatedBy: "shop-7"}, []int64{3, 4, 5}},
+		"by who buys and no longer sells":        {order.Filter{Grant: buyer, Reference: "A-1", CreatedBy: "shop-7"}, []int64{5}},
+		"of a seller, from a time":               {order.Filter{Grant: shop, Created: core.Period{From: minute(4)}}, []int64{4, 6}},
+		"of a seller, a customer, from a time":   {order.Filter{Grant: shop, CustomerID: "bob", Created: core.Period{From: minute(5)}}, nil},
 	} {
 		equal(t, name, s.ordersShown(t, c.filter), c.want)
 	}

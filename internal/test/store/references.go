@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"example.com/orders/internal/core"
@@ -11,7 +12,7 @@ import (
 
 var referenceCases = []storeCase{
 	{"a basket knows whether its reference is taken", basketKnowsItsReference},
-	{"orders of a customer have different references", oneOrderOfAReference},
+	{"a creator's orders of a customer have different references", oneOrderOfAReference},
 	{"one of many concurrent orders gets their reference", concurrentOrdersOfAReference},
 	{"a balance knows whether a reference is taken", balanceKnowsItsReference},
 	{"entries of a customer and kind have different references", oneEntryOfAReference},
@@ -29,17 +30,18 @@ func basketKnowsItsReference(t *testing.T, s Stores) {
 	s.save(t, orderReferring(1, "key-1"), newOrder(2, "key-2"))
 	equal(t, "reference", s.order(t, 1).Reference, "A-1")
 	for _, c := range []struct {
-		customerID, reference string
-		want                  bool
+		customerID, creator, reference string
+		want                           bool
 	}{
-		{"sber-42", "A-1", true}, {"sber-42", "a-1", false}, {"sber-42", "A-2", false}, {"sber-42", "", false}, {"sber-43", "A-1", false},
+		{"sber-42", "sber-42", "A-1", true}, {"sber-42", "shop-7", "A-1", false}, {"sber-43", "sber-42", "A-1", false},
+		{"sber-42", "sber-42", "a-1", false}, {"sber-42", "sber-42", "A-2", false}, {"sber-42", "sber-42", "", false},
 	} {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			q := basketQuery(c.customerID, operation("shop-7", "key-9"))
+			q := basketQuery(c.customerID, operation(c.creator, "key-9"))
 			q.Reference = c.reference
 			basket, err := tx.Orders.Basket(ctx, q)
 			if basket.ReferenceTaken != c.want || basket.Prior != nil {
-				t.Errorf("%q of %s: taken = %v, prior %v", c.reference, c.customerID, basket.ReferenceTaken, basket.Prior)
+				t.Errorf("%q of %s by %s: taken = %v, prior %v", c.reference, c.customerID, c.creator, basket.ReferenceTaken, basket.Prior)
 			}
 			return err
 		})
@@ -47,11 +49,11 @@ func basketKnowsItsReference(t *testing.T, s Stores) {
 }
 
 func oneOrderOfAReference(t *testing.T, s Stores) {
-	other := orderReferring(2, "key-2")
-	other.CustomerID = "sber-43"
-	s.save(t, orderReferring(1, "key-1"), other, newOrder(3, "key-3"), newOrder(4, "key-4"))
-	s.refuses(t, "a second order with one reference", orderReferring(5, "key-5"))
-	equal(t, "orders", s.ordersShown(t, everything), []int64{1, 2, 3, 4})
+	otherCustomer, otherCreator := orderReferring(2, "key-2"), orderReferring(3, "key-1")
+	otherCustomer.CustomerID, otherCreator.CreatedBy.Actor = "sber-43", "shop-7"
+	s.save(t, orderReferring(1, "key-1"), otherCustomer, otherCreator, newOrder(4, "key-4"), newOrder(5, "key-5"))
+	s.refuses(t, "a second order with one reference", orderReferring(6, "key-6"))
+	equal(t, "orders", s.ordersShown(t, everything), []int64{1, 2, 3, 4, 5})
 }
 
 // The transactions lock nothing that they share, so only the unique index can decide.
@@ -59,8 +61,7 @@ func concurrentOrdersOfAReference(t *testing.T, s Stores) {
 	const n = 8
 	var taken [n]bool
 	s.concurrently(t, n, func(ctx context.Context, tx payment.Tx, i int) error {
-		o := orderReferring(int64(i+1), "key-1")
-		o.CreatedBy.Actor = string(rune('a' + i))
+		o := orderReferring(int64(i+1), "key-"+strconv.Itoa(i))
 		q := basketQuery(o.CustomerID, o.CreatedBy)
 		q.Reference = o.Reference
 		basket, err := tx.Orders.Basket(ctx, q)

@@ -252,7 +252,8 @@ func (rows *groupRows) priorOrders(ctx context.Context, w wants) []read {
 		by.CustomerIds = append(by.CustomerIds, b.CustomerID)
 		by.CreatedBy, by.IdempotencyKeys = append(by.CreatedBy, b.By.Actor), append(by.IdempotencyKeys, b.By.Key)
 		if b.Reference != "" {
-			refs.CustomerIds, refs.Refs = append(refs.CustomerIds, b.CustomerID), append(refs.Refs, b.Reference)
+			refs.CustomerIds, refs.Creators = append(refs.CustomerIds, b.CustomerID), append(refs.Creators, b.By.Actor)
+			refs.Refs = append(refs.Refs, b.Reference)
 		}
 	}
 	reads := []read{func(q *dbsqlc.Queries) (err error) { rows.prior, err = q.OrdersByOperation(ctx, by); return err }}

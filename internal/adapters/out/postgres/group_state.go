@@ -57,7 +57,10 @@ type (
 		kind     payment.EntryKind
 		ref      string
 	}
-	orderRef struct{ customer, ref string }
+	orderRef struct {
+		creator
+		ref string
+	}
 )
 
 // keep converts the rows that the group has loaded.
@@ -82,7 +85,7 @@ func (g *group) keep(rows *groupRows) error {
 		g.entryRefs[entryRef{r.CustomerID, payment.EntryKind(r.Kind), r.Reference}] = true
 	}
 	for _, r := range rows.orderRefs {
-		g.orderRefs[orderRef{r.CustomerID, r.Reference}] = true
+		g.orderRefs[orderRef{creator{r.CustomerID, r.CreatedBy}, r.Reference}] = true
 	}
 	for _, r := range rows.unpaid {
 		g.unpaidOrders[creator{r.CustomerID, r.CreatedBy}] = int(r.Orders)
@@ -171,11 +174,12 @@ func (g *group) lockedBalance(w balanceWant) (payment.LockedBalance, error) {
 
 // basket answers a [basketWant].
 func (g *group) basket(w basketWant) (order.Basket, error) {
+	by := creator{w.CustomerID, w.By.Actor}
 	basket := order.Basket{
 		Stock:          order.Stock{},
 		Prior:          copyOf(g.ordersBy[operationOf{w.CustomerID, w.By}]),
-		ReferenceTaken: g.orderRefs[orderRef{w.CustomerID, w.Reference}],
-		Unpaid:         min(g.unpaidOrders[creator{w.CustomerID, w.By.Actor}], w.CountUnpaid),
+		ReferenceTaken: g.orderRefs[orderRef{by, w.Reference}],
+		Unpaid:         min(g.unpaidOrders[by], w.CountUnpaid),
 	}
 	for _, sku := range w.SKUs {
 		if p, locked := g.products[sku]; locked {

@@ -163,15 +163,21 @@ func TestGroup_ReferencesAreUsedOnce(t *testing.T) {
 	g := grouped(t, d.url, 1)
 	g.stock(t, "tea", 10)
 	ordered := order.CreateOrder{Items: []order.Item{{SKU: "tea", Quantity: 1}}, Reference: "till-7"}
+	sold := ordered
+	sold.CustomerID = "ann"
 	credited := payment.ChangeBalance{CustomerID: "ann", Amount: roubles("1.00"), Reference: "till-7"}
 	creditReferred := func() command {
 		return changeBalance("creditBalance", (*payment.Service).CreditBalance, credited)
 	}
+	const taken = "reference_taken"
+	// The seller's order is first: it must not take the customer's reference.
 	expect(t, g.together(t,
-		createOrder("ann", ordered), createOrder("ann", ordered), createOrder("bob", ordered), creditReferred(), creditReferred()),
-		done, "reference_taken", done, done, "reference_taken")
+		createOrderAs(shop, sold), createOrder("ann", ordered), createOrder("ann", ordered), createOrder("bob", ordered),
+		creditReferred(), creditReferred()),
+		done, done, taken, done, done, taken)
+	expect(t, g.together(t, createOrder("ann", ordered), createOrderAs(shop, sold), createOrder("eve", ordered)), taken, taken, done)
 	g.expectNoSplit(t)
-	d.expectCount(t, "SELECT count(*) FROM orders", 2)
+	d.expectCount(t, "SELECT count(*) FROM orders", 4)
 	d.expectCount(t, "SELECT count(*) FROM ledger_entry", 1)
 }
 

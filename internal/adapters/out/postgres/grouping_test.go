@@ -154,7 +154,10 @@ func buy(customer, sku string, quantity int) command {
 }
 
 func createOrder(customer string, cmd order.CreateOrder) command {
-	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
+	return createOrderAs(core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}, cmd)
+}
+
+func createOrderAs(actor core.Actor, cmd order.CreateOrder) command {
 	return newCommand("createOrder", func(ctx context.Context, u useCases, key string) (string, error) {
 		cmd := cmd
 		cmd.Key = key

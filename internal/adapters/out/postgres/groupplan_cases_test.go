@@ -36,8 +36,10 @@ var groupPlanCases = map[string][]planCase{
 		{args: "'{hot,hot,nobody}', '{hot,hot,nobody}', '{key-15000,absent,key-15000}'", rows: 3, buffers: 24},
 		{args: "'{hot,hot,hot}', '{hot,hot,hot}', '{key-14000,key-15000,key-15000}'", rows: 7, buffers: 36},
 	},
-	"OrdersByReference": {{args: "'{hot,hot,nobody,hot}', '{reference-15000,absent,reference-15000,reference-15000}'", rows: 2, buffers: 24}},
-	"LockCreators":      {{args: "'{1,1,3,1}', '{2,2,4,1}'"}},
+	"OrdersByReference": {
+		{args: "'{hot,hot,nobody,hot}', '{hot,hot,hot,shop}', '{reference-15000,absent,reference-15000,reference-15000}'", rows: 1, buffers: 24},
+	},
+	"LockCreators": {{args: "'{1,1,3,1}', '{2,2,4,1}'"}},
 	"CountUnpaidOrdersOf": {
 		{args: "'{customer-15001,hot,absent}', '{customer-15001,hot,absent}', 114", rows: 1, buffers: 14},
 		{args: "'{hot,debtor}', '{hot,debtor}', 50", rows: 50, buffers: 60},

@@ -49,7 +49,7 @@ func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Bask
 	if query.Reference != "" {
 		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
 			referred, err = q.OrderByReference(ctx, dbsqlc.OrderByReferenceParams{
-				CustomerID: query.CustomerID, Reference: query.Reference,
+				CustomerID: query.CustomerID, CreatedBy: query.By.Actor, Reference: query.Reference,
 			})
 			return err
 		})
@@ -167,21 +167,12 @@ func listOrders(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page cor
 
 // listOrdersByReference finds what [listOrders] finds, among the orders with a reference.
 func listOrdersByReference(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page core.Page) ([]orderLine, error) {
-	p := dbsqlc.ListOrdersByReferenceParams{
-		Reference: f.Reference, Statuses: statusesOf(f),
+	rows, err := q.ListOrdersByReference(ctx, dbsqlc.ListOrdersByReferenceParams{
+		CustomerID: optional(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: statusesOf(f),
+		Everybody: f.Grant.Everybody, AsCustomer: f.Grant.Customer, AsSeller: f.Grant.Seller,
 		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
-	}
-	switch {
-	case f.CustomerID == "":
-		p.Everybody = f.Grant.Everybody
-		p.CustomerID, p.SellerID = optional(f.Grant.Customer), optional(f.Grant.Seller)
-	case f.Grant.Everybody, f.CustomerID == f.Grant.Customer:
-		p.CustomerID = &f.CustomerID
-	default:
-		p.CustomerID, p.SoldBy = &f.CustomerID, &f.Grant.Seller // "" has sold nothing
-	}
-	rows, err := q.ListOrdersByReference(ctx, p)
+	})
 	return linesOf(rows), err
 }
 
@@ -239,7 +230,7 @@ func (o savedOrder) join(g *group) {
 		g.unpaidOrders[by]++
 		g.ordersBy[operationOf{o.CustomerID, o.CreatedBy}] = o.Order
 		if o.Reference != "" {
-			g.orderRefs[orderRef{o.CustomerID, o.Reference}] = true
+			g.orderRefs[orderRef{by, o.Reference}] = true
 		}
 		return
 	}

@@ -56,8 +56,12 @@ var singlePlanCases = map[string][]planCase{
 	"OrderExists":      {{args: "15000", rows: 1, buffers: 6}},
 	"LockOrder":        {{args: "15000, true, NULL, NULL", rows: 2, buffers: 12}, {args: "15000, false, 'nobody', NULL", rows: 2, buffers: 12}},
 	"OrderByOperation": {{args: "'hot', 'hot', 'key-15000'", rows: 3, buffers: 15}, {args: "'hot', 'hot', 'absent'", buffers: 8}},
-	"OrderByReference": {{args: "'hot', 'reference-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", buffers: 6}},
-	"LockCreator":      {{args: "1, 2"}},
+	"OrderByReference": {
+		{args: "'hot', 'hot', 'reference-15000'", rows: 1, buffers: 6},
+		{args: "'hot', 'shop', 'reference-15000'", buffers: 6},
+		{args: "'hot', 'hot', 'absent'", buffers: 6},
+	},
+	"LockCreator": {{args: "1, 2"}},
 	"CountUnpaidOrders": {
 		{args: "'customer-15001', 'customer-15001', 50", rows: 1, buffers: 6},
 		{args: "'hot', 'hot', 50", buffers: 6},
@@ -102,20 +106,21 @@ var singlePlanCases = map[string][]planCase{
 		{args: allStatuses + ", 'seller-15000', 'customer-15001', NULL, 0, NULL, 21", buffers: 40},
 		{args: allStatuses + ", 'hot-seller', 'hot', NULL, 0, 'infinity', 21", buffers: 40},
 	},
-	// Parameters: customer, reference, statuses, seller of the customer's, start, id,
-	// earliest, seller, limit, everybody.
+	// Parameters: customer, reference, everybody, creator, as customer, as seller, statuses,
+	// start, id, earliest, limit.
 	"ListOrdersByReference": {
-		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, NULL, NULL, 21, true", rows: pageOfEachStatus, buffers: 200},
-		{args: "NULL, 'till', " + allStatuses + ", NULL, " + later + ", 0, " + earlier + ", NULL, 21, true", rows: pageOfEachStatus, buffers: 200},
-		{args: "NULL, 'till', '{shipped}', NULL, NULL, 0, NULL, NULL, 21, true", buffers: 10},
-		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, 'infinity', NULL, 21, true", buffers: 40},
-		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, NULL, 'hot-seller', 21, false", rows: pageOfEachStatus, buffers: 200},
-		{args: "NULL, 'till', '{cancelled}', NULL, " + later + ", 0, NULL, 'hot-seller', 21, false", rows: 3 * 21, buffers: 200},
-		{args: "NULL, 'till', " + allStatuses + ", NULL, NULL, 0, NULL, 'nobody', 21, false", buffers: 40},
-		{args: "'hot', 'reference-15000', " + allStatuses + ", NULL, NULL, 0, NULL, NULL, 21, false", rows: 3, buffers: 20},
-		{args: "'hot', 'reference-15000', " + allStatuses + ", 'nobody', NULL, 0, NULL, NULL, 21, false", rows: 1, buffers: 10},
-		{args: "'hot', 'till', " + allStatuses + ", NULL, NULL, 0, NULL, 'hot-seller', 21, true", rows: 2 * pageOfEachStatus, buffers: 250},
-		{args: "'hot', 'absent', " + allStatuses + ", NULL, NULL, 0, NULL, 'hot-seller', 21, true", buffers: 60},
+		{args: "NULL, 'till', true, '', '', '', " + allStatuses + ", NULL, 0, NULL, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "NULL, 'till', true, '', '', '', " + allStatuses + ", " + later + ", 0, " + earlier + ", 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "NULL, 'till', true, '', '', '', '{shipped}', NULL, 0, NULL, 21", buffers: 10},
+		{args: "NULL, 'till', true, '', '', '', " + allStatuses + ", NULL, 0, 'infinity', 21", buffers: 40},
+		{args: "NULL, 'till', false, 'hot-seller', '', 'hot-seller', " + allStatuses + ", NULL, 0, NULL, 21", rows: pageOfEachStatus, buffers: 200},
+		{args: "NULL, 'till', false, 'hot-seller', '', 'hot-seller', '{cancelled}', " + later + ", 0, NULL, 21", rows: 3 * 21, buffers: 200},
+		{args: "NULL, 'till', false, 'nobody', '', 'nobody', " + allStatuses + ", NULL, 0, NULL, 21", buffers: 40},
+		{args: "NULL, 'reference-15000', false, 'hot', 'hot', '', " + allStatuses + ", NULL, 0, NULL, 21", rows: 3, buffers: 40},
+		{args: "'hot', 'reference-15000', false, 'hot', 'hot', '', " + allStatuses + ", NULL, 0, NULL, 21", rows: 3, buffers: 20},
+		{args: "'hot', 'reference-15000', false, 'shop', '', 'shop', " + allStatuses + ", NULL, 0, NULL, 21", rows: 1, buffers: 10},
+		{args: "'hot', 'reference-15000', true, '', '', '', " + allStatuses + ", NULL, 0, NULL, 21", rows: 3, buffers: 20},
+		{args: "'hot', 'absent', true, '', '', '', " + allStatuses + ", NULL, 0, NULL, 21", buffers: 10},
 	},
 	// 1000 reservations have expired. While tables are new, it sorts all of them.
 	"ExpiredReservations": {
@@ -302,15 +307,15 @@ var tableFills = []string{
 	 SELECT i, 'sku-' || i, 1, 11, 'hot-seller', 'key-' || i, now() FROM generate_series($first, $last) i`,
 
 	// Half of the orders are of one customer, two thirds of one seller. One in twenty is not
-	// paid, and its reservation has expired; half of these are of another customer. Many customers have
-	// the same reference.
+	// paid, and its reservation has expired; half of these are of another customer. The seller creates
+	// the orders of many customers, with one reference.
 	`INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key,
 	                     cancelled_by, created_at, updated_at, reference)
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, customer,
 	        CASE WHEN i % 3 = 0 THEN 'seller-' || i ELSE 'hot-seller' END,
 	        status, 1, 'RUB', CASE WHEN status = 'pending_payment' THEN now() END, 1,
-	        customer, 'key-' || i,
+	        CASE WHEN customer LIKE 'customer-%' AND i % 3 > 0 THEN 'hot-seller' ELSE customer END, 'key-' || i,
 	        CASE WHEN status = 'cancelled' THEN 'admin' END, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now(),
 	        CASE WHEN customer LIKE 'customer-%' THEN 'till' ELSE 'reference-' || i END
 	 FROM generate_series($first, $last) i,

@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -46,6 +47,27 @@ func TestReference_RefusalIsStored(t *testing.T) {
 		c.WantReplay(t, refused, s.Send(t, c.WithKey(second)))
 		c.WantReplay(t, taken, s.Send(t, c.WithKey(first)))
 		c.WantEffects(t, 1)
+	}
+}
+
+// A seller may name any customer. An order that a seller plants must neither stop the
+// customer's own order of that reference nor be found in its place.
+func TestReference_CannotBeTakenBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	s := e2e.StartShop(t, e2e.Stock{"tea": 10})
+	const body = `{"reference": "cart-2", "items": [{"sku": "tea", "quantity": 1}]%s}`
+	planted := s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithBody(fmt.Sprintf(body, `, "customer_id": "alice"`))
+	planted.Token = s.SellerToken(t)
+	theirs := e2e.Want[e2e.Order](t, s, http.StatusCreated, planted)
+
+	own := s.CreateOrderCall(t, e2e.Alice, "tea", 1).WithBody(fmt.Sprintf(body, ""))
+	ours := e2e.Want[e2e.Order](t, s, http.StatusCreated, own)
+
+	for id, token := range map[int]string{ours.ID: s.CustomerToken(t), theirs.ID: s.SellerToken(t)} {
+		found := e2e.Want[e2e.Page[e2e.Order]](t, s, http.StatusOK, e2e.Get(token, "/orders?reference=cart-2")).Data
+		if len(found) != 1 || found[0].ID != id {
+			t.Errorf("found %+v, want order %d only", found, id)
+		}
 	}
 }
 

@@ -238,7 +238,7 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+	// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -285,7 +285,7 @@ type CreateOrderRequest struct {
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 
-	// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+	// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -297,7 +297,7 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+	// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -624,7 +624,7 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Reference Your own ID of what the request is for, on a single line. A customer never has two orders with the same reference, nor two balance transactions of one kind.
+// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 type Reference = string
 
 // Refund Money that is returned to the customer.

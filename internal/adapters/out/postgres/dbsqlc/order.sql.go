@@ -504,32 +504,36 @@ WHERE o.id = ANY(ARRAY(
     SELECT p.id FROM (
         SELECT n.id, n.created_at FROM orders n
         WHERE n.customer_id = $1 AND n.reference = $2 AND n.reference <> ''
-          AND n.status = ANY($3::text[]) AND ($4::text IS NULL OR n.seller_id = $4)
-          AND (n.created_at, n.id) < (COALESCE($5::timestamptz, 'infinity'), $6::bigint)
-          AND n.created_at >= COALESCE($7::timestamptz, '-infinity')
+          AND ($3::bool OR n.created_by = $4::text AND (n.customer_id = $5 OR n.seller_id = $6::text))
+          AND n.status = ANY($7::text[])
+          AND (n.created_at, n.id) < (COALESCE($8::timestamptz, 'infinity'), $9::bigint)
+          AND n.created_at >= COALESCE($10::timestamptz, '-infinity')
         UNION
-        SELECT sold.id, sold.created_at FROM unnest($3::text[]) wanted (status), LATERAL (
+        SELECT created.id, created.created_at FROM unnest($7::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
-            WHERE n.seller_id = $8 AND n.reference = $2 AND n.status = wanted.status
-              AND n.reference <> '' AND n.seller_id >= ''
-              AND (n.created_at, n.id) < (COALESCE($5::timestamptz, 'infinity'), $6::bigint)
-              AND n.created_at >= COALESCE($7::timestamptz, '-infinity')
+            WHERE $1 IS NULL AND NOT $3::bool
+              AND n.created_by = $4 AND n.reference = $2 AND n.status = wanted.status
+              AND n.reference <> '' AND n.created_by >= ''
+              AND (n.customer_id = $5 OR n.seller_id = $6)
+              AND (n.created_at, n.id) < (COALESCE($8::timestamptz, 'infinity'), $9::bigint)
+              AND n.created_at >= COALESCE($10::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
-            LIMIT $9
-        ) sold
+            LIMIT $11
+        ) created
         UNION
-        SELECT every.id, every.created_at FROM unnest($3::text[]) wanted (status), LATERAL (
+        SELECT every.id, every.created_at FROM unnest($7::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
-            WHERE $10::bool AND n.reference = $2 AND n.status = wanted.status
+            WHERE $1 IS NULL AND $3::bool
+              AND n.reference = $2 AND n.status = wanted.status
               AND n.reference <> '' AND n.id > 0
-              AND (n.created_at, n.id) < (COALESCE($5::timestamptz, 'infinity'), $6::bigint)
-              AND n.created_at >= COALESCE($7::timestamptz, '-infinity')
+              AND (n.created_at, n.id) < (COALESCE($8::timestamptz, 'infinity'), $9::bigint)
+              AND n.created_at >= COALESCE($10::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
-            LIMIT $9
+            LIMIT $11
         ) every
     ) p
     ORDER BY p.created_at DESC, p.id DESC
-    LIMIT $9
+    LIMIT $11
 ))
 ORDER BY o.created_at DESC, o.id DESC, i.line
 `
@@ -537,14 +541,15 @@ ORDER BY o.created_at DESC, o.id DESC, i.line
 type ListOrdersByReferenceParams struct {
 	CustomerID  *string
 	Reference   string
+	Everybody   bool
+	CreatedBy   string
+	AsCustomer  string
+	AsSeller    string
 	Statuses    []string
-	SoldBy      *string
 	BeforeTime  *time.Time
 	BeforeID    int64
 	CreatedFrom *time.Time
-	SellerID    *string
 	Rows        int32
-	Everybody   bool
 }
 
 type ListOrdersByReferenceRow struct {
@@ -552,20 +557,21 @@ type ListOrdersByReferenceRow struct {
 	OrderItem OrderItem
 }
 
-// The orders with a reference: of a customer, of whom only those that somebody sold, if
-// that is asked for; of a seller; or of everybody. A customer has one at most.
+// The orders with a reference that the reader may see: of a customer, if that is asked for,
+// or of a creator, or of everybody.
 func (q *Queries) ListOrdersByReference(ctx context.Context, arg ListOrdersByReferenceParams) ([]ListOrdersByReferenceRow, error) {
 	rows, err := q.db.Query(ctx, listOrdersByReference,
 		arg.CustomerID,
 		arg.Reference,
+		arg.Everybody,
+		arg.CreatedBy,
+		arg.AsCustomer,
+		arg.AsSeller,
 		arg.Statuses,
-		arg.SoldBy,
 		arg.BeforeTime,
 		arg.BeforeID,
 		arg.CreatedFrom,
-		arg.SellerID,
 		arg.Rows,
-		arg.Everybody,
 	)
 	if err != nil {
 		return nil, err
@@ -997,16 +1003,18 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 }
 
 const orderByReference = `-- name: OrderByReference :many
-SELECT id FROM orders WHERE customer_id = $1 AND reference = $2 AND reference <> ''
+SELECT id FROM orders
+WHERE customer_id = $1 AND created_by = $2 AND reference = $3 AND reference <> ''
 `
 
 type OrderByReferenceParams struct {
 	CustomerID string
+	CreatedBy  string
 	Reference  string
 }
 
 func (q *Queries) OrderByReference(ctx context.Context, arg OrderByReferenceParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, orderByReference, arg.CustomerID, arg.Reference)
+	rows, err := q.db.Query(ctx, orderByReference, arg.CustomerID, arg.CreatedBy, arg.Reference)
 	if err != nil {
 		return nil, err
 	}
@@ -1105,23 +1113,29 @@ func (q *Queries) OrdersByOperation(ctx context.Context, arg OrdersByOperationPa
 }
 
 const ordersByReference = `-- name: OrdersByReference :many
-SELECT w.customer_id::text AS customer_id, w.reference::text AS reference
-FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS reference) w,
-LATERAL (SELECT x.id FROM orders x WHERE x.customer_id = w.customer_id AND x.reference = w.reference AND x.reference <> '' OFFSET 0) o
+SELECT w.customer_id::text AS customer_id, w.created_by::text AS created_by, w.reference::text AS reference
+FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS created_by, unnest($3::text[]) AS reference) w,
+LATERAL (
+    SELECT x.id FROM orders x
+    WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by AND x.reference = w.reference AND x.reference <> ''
+    OFFSET 0
+) o
 `
 
 type OrdersByReferenceParams struct {
 	CustomerIds []string
+	Creators    []string
 	Refs        []string
 }
 
 type OrdersByReferenceRow struct {
 	CustomerID string
+	CreatedBy  string
 	Reference  string
 }
 
 func (q *Queries) OrdersByReference(ctx context.Context, arg OrdersByReferenceParams) ([]OrdersByReferenceRow, error) {
-	rows, err := q.db.Query(ctx, ordersByReference, arg.CustomerIds, arg.Refs)
+	rows, err := q.db.Query(ctx, ordersByReference, arg.CustomerIds, arg.Creators, arg.Refs)
 	if err != nil {
 		return nil, err
 	}
@@ -1129,7 +1143,7 @@ func (q *Queries) OrdersByReference(ctx context.Context, arg OrdersByReferencePa
 	var items []OrdersByReferenceRow
 	for rows.Next() {
 		var i OrdersByReferenceRow
-		if err := rows.Scan(&i.CustomerID, &i.Reference); err != nil {
+		if err := rows.Scan(&i.CustomerID, &i.CreatedBy, &i.Reference); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

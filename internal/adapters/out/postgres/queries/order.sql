@@ -27,7 +27,8 @@ WHERE o.id = (
 ORDER BY i.line;
 
 -- name: OrderByReference :many
-SELECT id FROM orders WHERE customer_id = @customer_id AND reference = @reference AND reference <> '';
+SELECT id FROM orders
+WHERE customer_id = @customer_id AND created_by = @created_by AND reference = @reference AND reference <> '';
 
 -- name: LockCreator :exec
 -- Who creates unpaid orders of one customer does so one after the other. The two numbers
@@ -133,31 +134,35 @@ WHERE o.id = ANY(ARRAY(
 ORDER BY o.created_at DESC, o.id DESC, i.line;
 
 -- name: ListOrdersByReference :many
--- The orders with a reference: of a customer, of whom only those that somebody sold, if
--- that is asked for; of a seller; or of everybody. A customer has one at most.
+-- The orders with a reference that the reader may see: of a customer, if that is asked for,
+-- or of a creator, or of everybody.
 SELECT sqlc.embed(o), sqlc.embed(i)
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
 WHERE o.id = ANY(ARRAY(
     SELECT p.id FROM (
         SELECT n.id, n.created_at FROM orders n
         WHERE n.customer_id = sqlc.narg(customer_id) AND n.reference = @reference AND n.reference <> ''
-          AND n.status = ANY(@statuses::text[]) AND (sqlc.narg(sold_by)::text IS NULL OR n.seller_id = sqlc.narg(sold_by))
+          AND (@everybody::bool OR n.created_by = @created_by::text AND (n.customer_id = @as_customer OR n.seller_id = @as_seller::text))
+          AND n.status = ANY(@statuses::text[])
           AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
           AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
         UNION
-        SELECT sold.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
+        SELECT created.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
-            WHERE n.seller_id = sqlc.narg(seller_id) AND n.reference = @reference AND n.status = wanted.status
-              AND n.reference <> '' AND n.seller_id >= ''
+            WHERE sqlc.narg(customer_id) IS NULL AND NOT @everybody::bool
+              AND n.created_by = @created_by AND n.reference = @reference AND n.status = wanted.status
+              AND n.reference <> '' AND n.created_by >= ''
+              AND (n.customer_id = @as_customer OR n.seller_id = @as_seller)
               AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
               AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
             ORDER BY n.created_at DESC, n.id DESC
             LIMIT @rows
-        ) sold
+        ) created
         UNION
         SELECT every.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
-            WHERE @everybody::bool AND n.reference = @reference AND n.status = wanted.status
+            WHERE sqlc.narg(customer_id) IS NULL AND @everybody::bool
+              AND n.reference = @reference AND n.status = wanted.status
               AND n.reference <> '' AND n.id > 0
               AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
               AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
@@ -220,9 +225,13 @@ WHERE o.id = ANY(ARRAY(
 ORDER BY o.id, i.line;
 
 -- name: OrdersByReference :many
-SELECT w.customer_id::text AS customer_id, w.reference::text AS reference
-FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@refs::text[]) AS reference) w,
-LATERAL (SELECT x.id FROM orders x WHERE x.customer_id = w.customer_id AND x.reference = w.reference AND x.reference <> '' OFFSET 0) o;
+SELECT w.customer_id::text AS customer_id, w.created_by::text AS created_by, w.reference::text AS reference
+FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@creators::text[]) AS created_by, unnest(@refs::text[]) AS reference) w,
+LATERAL (
+    SELECT x.id FROM orders x
+    WHERE x.customer_id = w.customer_id AND x.created_by = w.created_by AND x.reference = w.reference AND x.reference <> ''
+    OFFSET 0
+) o;
 
 -- name: LockCreators :exec
 -- LockCreator for many pairs, in the sequence of their numbers.

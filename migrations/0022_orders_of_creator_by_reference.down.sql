@@ -1,0 +1,1 @@
+DROP INDEX orders_of_creator_by_reference;
