@@ -508,7 +508,7 @@ WHERE o.id = ANY(ARRAY(
           AND n.status = ANY($7::text[])
           AND (n.created_at, n.id) < (COALESCE($8::timestamptz, 'infinity'), $9::bigint)
           AND n.created_at >= COALESCE($10::timestamptz, '-infinity')
-        UNION
+        UNION ALL
         SELECT created.id, created.created_at FROM unnest($7::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
             WHERE $1 IS NULL AND NOT $3::bool
@@ -520,7 +520,7 @@ WHERE o.id = ANY(ARRAY(
             ORDER BY n.created_at DESC, n.id DESC
             LIMIT $11
         ) created
-        UNION
+        UNION ALL
         SELECT every.id, every.created_at FROM unnest($7::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
             WHERE $1 IS NULL AND $3::bool
@@ -558,7 +558,8 @@ type ListOrdersByReferenceRow struct {
 }
 
 // The orders with a reference that the reader may see: of a customer, if that is asked for,
-// or of a creator, or of everybody.
+// or of a creator, or of everybody. UNION ALL, because one of the three has all of them; for
+// UNION, PostgreSQL 17 reads the whole primary key, which is sorted.
 func (q *Queries) ListOrdersByReference(ctx context.Context, arg ListOrdersByReferenceParams) ([]ListOrdersByReferenceRow, error) {
 	rows, err := q.db.Query(ctx, listOrdersByReference,
 		arg.CustomerID,

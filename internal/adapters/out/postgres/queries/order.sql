@@ -135,7 +135,8 @@ ORDER BY o.created_at DESC, o.id DESC, i.line;
 
 -- name: ListOrdersByReference :many
 -- The orders with a reference that the reader may see: of a customer, if that is asked for,
--- or of a creator, or of everybody.
+-- or of a creator, or of everybody. UNION ALL, because one of the three has all of them; for
+-- UNION, PostgreSQL 17 reads the whole primary key, which is sorted.
 SELECT sqlc.embed(o), sqlc.embed(i)
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
 WHERE o.id = ANY(ARRAY(
@@ -146,7 +147,7 @@ WHERE o.id = ANY(ARRAY(
           AND n.status = ANY(@statuses::text[])
           AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
           AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
-        UNION
+        UNION ALL
         SELECT created.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
             WHERE sqlc.narg(customer_id) IS NULL AND NOT @everybody::bool
@@ -158,7 +159,7 @@ WHERE o.id = ANY(ARRAY(
             ORDER BY n.created_at DESC, n.id DESC
             LIMIT @rows
         ) created
-        UNION
+        UNION ALL
         SELECT every.* FROM unnest(@statuses::text[]) wanted (status), LATERAL (
             SELECT n.id, n.created_at FROM orders n
             WHERE sqlc.narg(customer_id) IS NULL AND @everybody::bool
