@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+
+	"example.com/orders/internal/core"
 )
 
 // A result counts only if it is about what we asked for. Answers of the provider and
@@ -44,10 +46,24 @@ func (t Terms) difference(r ChargeResult) string {
 	return ""
 }
 
+// difference describes how the result of a charge differs from the payment, or returns "".
+func (p *Payment) difference(r ChargeResult) string {
+	detail := p.terms().difference(r)
+	if detail == "" && r.Outcome == ChargeSucceeded && !r.Received.Equal(p.Amount) {
+		return p.receivedOnly(r.Received)
+	}
+	return detail
+}
+
+// receivedOnly describes a successful charge that moved another amount than the payment's.
+func (p *Payment) receivedOnly(received core.Money) string {
+	return fmt.Sprintf("%s here, and %s received by the provider", p.Amount, received)
+}
+
 // chargeMismatch returns how a result differs from a payment, or nil. The charge of
 // another payment differs, too.
 func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result ChargeResult) (*Mismatch, error) {
-	detail := p.terms().difference(result)
+	detail := p.difference(result)
 	if detail == "" && result.ExternalID != "" && result.ExternalID != p.Card.ExternalID {
 		other, err := tx.Payments.OfCharge(ctx, result.ExternalID)
 		if err != nil {

@@ -76,6 +76,8 @@ type ChargeResult struct {
 	// request.
 	Terms
 	Outcome ChargeOutcome
+	// Received is the part of the amount that a successful charge moved.
+	Received core.Money
 	// ExternalID is the provider's id of the charge or the refund.
 	ExternalID string
 	// Reason is a short code that says why the provider refused.

@@ -41,6 +41,8 @@ type ProviderCharge struct {
 	Terms
 	ExternalID string
 	Captured   bool
+	// Received is what was captured, zero if nothing was.
+	Received core.Money
 	// Refunded includes pending refunds.
 	Refunded core.Money
 }
@@ -93,7 +95,9 @@ func (r *Reconciliation) returnLateCapture(ctx context.Context, p *Payment, char
 		return nil
 	}
 	c := charges[0]
-	refunds, err := r.Payments.recordLateCapture(ctx, p.ID, ChargeResult{Terms: c.Terms, Outcome: ChargeSucceeded, ExternalID: c.ExternalID})
+	refunds, err := r.Payments.recordLateCapture(ctx, p.ID, ChargeResult{
+		Terms: c.Terms, Outcome: ChargeSucceeded, Received: c.Received, ExternalID: c.ExternalID,
+	})
 	p.Refunds = refunds
 	return err
 }
@@ -175,6 +179,8 @@ func (p *Payment) mismatch(charges []ProviderCharge, settled time.Time) string {
 		return fmt.Sprintf("captured here, and %d times by the provider", len(charges))
 	case !charges[0].Amount.Equal(p.Amount):
 		return fmt.Sprintf("%s here, and %s at the provider", p.Amount, charges[0].Amount)
+	case !charges[0].Received.Equal(p.Amount):
+		return p.receivedOnly(charges[0].Received)
 	case charges[0].Refunded.Equal(p.Refunded()) || p.refundedAfter(settled):
 		return ""
 	}

@@ -27,8 +27,16 @@ func refund(status RefundStatus, amount string, at time.Time) *Refund {
 
 func charge(amount, refunded string) ProviderCharge {
 	return ProviderCharge{
-		Terms: Terms{Payment: "payment-of-7", Amount: rub(amount)}, ExternalID: "pi_1", Captured: true, Refunded: rub(refunded),
+		Terms: Terms{Payment: "payment-of-7", Amount: rub(amount)}, ExternalID: "pi_1",
+		Captured: true, Received: rub(amount), Refunded: rub(refunded),
 	}
+}
+
+// received is a charge of 100.00 that moved another amount.
+func received(amount string) ProviderCharge {
+	c := once
+	c.Received = rub(amount)
+	return c
 }
 
 var once = charge("100.00", "0.00")
@@ -44,6 +52,7 @@ var comparisons = map[string]struct {
 	"captured never":                  {card(Captured, before), nil, "captured here, and 0 times by the provider"},
 	"captured a moment ago":           {card(Captured, since), nil, ""},
 	"another amount":                  {card(Captured, before), []ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
+	"less received":                   {card(Captured, before), []ProviderCharge{received("0.01")}, "100.00 RUB here, and 0.01 RUB received by the provider"},
 	"failed":                          {card(Failed, before), nil, ""},
 	"failed and captured":             {card(Failed, before), []ProviderCharge{once}, "failed here, and captured by the provider"},
 	"failed, captured and given back": {card(Failed, before, refund(RefundSucceeded, "100.00", before)), []ProviderCharge{charge("100.00", "100.00")}, ""},

@@ -45,7 +45,7 @@ type charge struct {
 // selectIntents begins every query for intents, and scanIntent reads its rows. The
 // functions that collect the rows return an error of Query.
 const selectIntents = `
-	SELECT id, amount, currency, token, status, failure, metadata, created,
+	SELECT id, amount, coalesce(received, amount), currency, token, status, failure, metadata, created,
 	       (SELECT coalesce(sum(amount), 0)::bigint FROM fakestripe.refund r
 	        WHERE r.intent = i.id AND r.status <> 'failed')
 	FROM fakestripe.intent i `
@@ -53,16 +53,16 @@ const selectIntents = `
 func scanIntent(row pgx.CollectableRow) (intent, error) {
 	i := intent{Object: "payment_intent"}
 	var declineCode string
-	var refunded int64
+	var received, refunded int64
 	var created time.Time
-	err := row.Scan(&i.ID, &i.Amount, &i.Currency, &i.PaymentMethod, &i.Status, &declineCode, &i.Metadata, &created, &refunded)
+	err := row.Scan(&i.ID, &i.Amount, &received, &i.Currency, &i.PaymentMethod, &i.Status, &declineCode, &i.Metadata, &created, &refunded)
 	i.ClientSecret = i.ID + "_secret_fake"
 	i.Created = created.Unix()
 	if declineCode != "" {
 		i.LastPaymentError = decline(declineCode)
 	}
 	if i.Status == "succeeded" {
-		i.AmountReceived = i.Amount
+		i.AmountReceived = received
 		i.LatestCharge = &charge{Object: "charge", ID: "ch" + i.ID[2:], Amount: i.Amount, AmountRefunded: refunded}
 	}
 	return i, err

@@ -5,6 +5,7 @@ CREATE TABLE IF NOT EXISTS fakestripe.intent (
     number    bigint      PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     id        text        NOT NULL UNIQUE,
     amount    bigint      NOT NULL CHECK (amount > 0),
+    received  bigint, -- what a success moves, NULL for the amount
     currency  text        NOT NULL,
     token     text        NOT NULL,
     status    text        NOT NULL,
@@ -13,6 +14,7 @@ CREATE TABLE IF NOT EXISTS fakestripe.intent (
     created   timestamptz NOT NULL DEFAULT now(),
     decide_at timestamptz -- of a late intent that is still processing
 );
+ALTER TABLE fakestripe.intent ADD COLUMN IF NOT EXISTS received bigint; -- of an older version
 CREATE INDEX IF NOT EXISTS intent_undecided ON fakestripe.intent (decide_at) WHERE decide_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS intent_metadata ON fakestripe.intent USING gin (metadata jsonb_path_ops);
 

@@ -23,7 +23,7 @@ type gateway struct {
 
 func (g *gateway) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	g.retries = append(g.retries, c.Retry)
-	result := payment.ChargeResult{Terms: c.Terms, Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"}
+	result := payment.ChargeResult{Terms: c.Terms, Outcome: payment.ChargeSucceeded, Received: c.Amount, ExternalID: "pi_1"}
 	if g.change != nil {
 		g.change(&result)
 	}
@@ -49,6 +49,7 @@ func TestSettlePayment_LeavesAnAnswerThatDiffersUndecided(t *testing.T) {
 		"a refund":         func(r *payment.ChargeResult) { r.Refund = "refund-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
 		"another order":    func(r *payment.ChargeResult) { r.OrderID++ },
 		"another amount":   func(r *payment.ChargeResult) { r.Amount = coretest.Money("1.00", "RUB") },
+		"less received":    func(r *payment.ChargeResult) { r.Received = coretest.Money("0.01", "RUB") },
 		"another currency": func(r *payment.ChargeResult) { r.Amount = coretest.Money("80.00", "USD") },
 		"no id":            func(r *payment.ChargeResult) { r.ExternalID = "" },
 		"an id with NUL":   func(r *payment.ChargeResult) { r.ExternalID = "pi_\x00" },

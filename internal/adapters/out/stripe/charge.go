@@ -117,7 +117,11 @@ func resultOf(intent *api.PaymentIntent, outcome payment.ChargeOutcome, reason s
 	if err != nil {
 		return payment.ChargeResult{}, fmt.Errorf("stripe: %s: %w", plain(intent.ID), err)
 	}
-	return payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: intent.ID, Reason: reason}, nil
+	result := payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: intent.ID, Reason: reason}
+	if outcome == payment.ChargeSucceeded {
+		result.Received, err = moneyOf(intent.AmountReceived, string(intent.Currency))
+	}
+	return result, err
 }
 
 // cancelIntent cancels an intent that nobody will complete, so that it can never

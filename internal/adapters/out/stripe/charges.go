@@ -60,12 +60,16 @@ func chargeOf(intent *api.PaymentIntent) (payment.ProviderCharge, error) {
 	if err != nil {
 		return payment.ProviderCharge{}, err
 	}
+	received, err := moneyOf(intent.AmountReceived, string(intent.Currency))
+	if err != nil {
+		return payment.ProviderCharge{}, err
+	}
 	refunded := core.Zero(terms.Amount.Currency())
 	if intent.LatestCharge != nil {
 		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
 	}
 	return payment.ProviderCharge{
-		Terms: terms, ExternalID: intent.ID, Refunded: refunded,
+		Terms: terms, ExternalID: intent.ID, Received: received, Refunded: refunded,
 		Captured: outcome == payment.ChargeSucceeded,
 	}, err
 }

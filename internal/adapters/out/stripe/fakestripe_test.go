@@ -200,8 +200,8 @@ func TestCharge_ChargesOnceWhateverStripeDoes(t *testing.T) {
 func TestCharge_ChargesOnceWhileTheSearchLags(t *testing.T) {
 	t.Parallel()
 	for token, want := range map[string]payment.ChargeResult{
-		"pm_card_visa": {Outcome: payment.ChargeSucceeded},
-		"pm_drop":      {Outcome: payment.ChargeSucceeded},
+		"pm_card_visa": {Outcome: payment.ChargeSucceeded, Received: money(t, "1999.00", "RUB")},
+		"pm_drop":      {Outcome: payment.ChargeSucceeded, Received: money(t, "1999.00", "RUB")},
 		"pm_declined":  {Outcome: payment.ChargeRefused, Reason: "resource_missing"},
 	} {
 		t.Run(token, func(t *testing.T) {
@@ -381,7 +381,7 @@ func TestParse_ReadsTheWebhooksOfFakestripe(t *testing.T) {
 			want[c.Payment] = payment.ChargeResult{Terms: c.Terms, Outcome: payment.ChargePending, ExternalID: externalID}
 			continue
 		}
-		want[c.Payment] = payment.ChargeResult{Terms: c.Terms, Outcome: settled.Outcome, ExternalID: externalID}
+		want[c.Payment] = payment.ChargeResult{Terms: c.Terms, Outcome: settled.Outcome, Received: c.Amount, ExternalID: externalID}
 		refund, err := f.gateway.Refund(t.Context(), cardRefund(t, id, id, externalID, "5.00"))
 		if err != nil {
 			t.Fatal(err)

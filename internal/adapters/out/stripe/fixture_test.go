@@ -113,7 +113,7 @@ func stubbed(responses ...response) (*stripe.Gateway, *stub) {
 
 // intent returns the intent of payment 7 as JSON. more is appended to its members.
 func intent(status, more string) string {
-	return fmt.Sprintf(`{"object": "payment_intent", "id": "pi_1", "status": %q, "amount": 199900, "currency": "rub",
+	return fmt.Sprintf(`{"object": "payment_intent", "id": "pi_1", "status": %q, "amount": 199900, "amount_received": 199900, "currency": "rub",
 		"metadata": {"orders_payment": "payment-7", "payment_id": "7", "order_id": "3"}, "client_secret": "pi_1_secret_x"%s}`, status, more)
 }
 

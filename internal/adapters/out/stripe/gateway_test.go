@@ -53,7 +53,9 @@ func TestCharge_MapsEveryKnownAnswer(t *testing.T) {
 	}{
 		"succeeded": {
 			response{200, intent("succeeded", ""), nil},
-			payment.ChargeResult{Terms: chargeTerms(t), Outcome: payment.ChargeSucceeded, ExternalID: "pi_1"},
+			payment.ChargeResult{
+				Terms: chargeTerms(t), Outcome: payment.ChargeSucceeded, Received: money(t, "1999.00", "RUB"), ExternalID: "pi_1",
+			},
 		},
 		"processing": {
 			response{200, intent("processing", ""), nil},
@@ -298,7 +300,7 @@ func TestCharges_LeavesOutChargesThatAreNotOurs(t *testing.T) {
 	gateway, _ := stubbed(response{200, list, nil})
 	got, err := gateway.Charges(t.Context(), time.Unix(0, 0))
 	want := []payment.ProviderCharge{{
-		Terms: chargeTerms(t), ExternalID: "pi_1", Refunded: money(t, "0.00", "RUB"), Captured: false,
+		Terms: chargeTerms(t), ExternalID: "pi_1", Received: money(t, "1999.00", "RUB"), Refunded: money(t, "0.00", "RUB"), Captured: false,
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("err = %v, charges (-want +got):\n%s", err, diff)

@@ -125,10 +125,13 @@ func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.Pro
 		return converted, fmt.Errorf("stripe: webhook %.80q: %w", e.ID, err)
 	}
 	converted.Result = payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: o.ID}
-	if outcome == payment.ChargeRefused {
+	switch outcome {
+	case payment.ChargeRefused:
 		converted.Result.Reason = o.refusalReason()
+	case payment.ChargeSucceeded:
+		converted.Result.Received, err = moneyOf(o.received(), o.Currency)
 	}
-	return converted, nil
+	return converted, err
 }
 
 func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
@@ -149,6 +152,7 @@ type object struct {
 	ID               string            `json:"id"`
 	Status           string            `json:"status"`
 	Amount           int64             `json:"amount"`
+	AmountReceived   *int64            `json:"amount_received"`
 	Currency         string            `json:"currency"`
 	Metadata         map[string]string `json:"metadata"`
 	LastPaymentError *struct {
@@ -157,6 +161,15 @@ type object struct {
 	} `json:"last_payment_error"`
 	CancellationReason string `json:"cancellation_reason"`
 	FailureReason      string `json:"failure_reason"`
+}
+
+// received returns what an intent moved. Stripe says so in every intent; an object that does
+// not say it has only its amount to compare.
+func (o object) received() int64 {
+	if o.AmountReceived == nil {
+		return o.Amount
+	}
+	return *o.AmountReceived
 }
 
 func (o object) refusalReason() string {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// ourIntent is the intent of payment 7.
-	ourIntent = `{"id": "pi_1", "status": "requires_source", "amount": 199900, "currency": "rub",
+	ourIntent = `{"id": "pi_1", "status": "requires_source", "amount": 199900, "amount_received": 199900, "currency": "rub",
 		"metadata": {"orders_payment": "payment-7", "order_id": "3"},
 		"last_payment_error": {"code": "card_declined", "decline_code": "lost_card"}}`
 	// ourRefund is refund 8 of payment 7, with a status and a reason to fill in.
@@ -44,10 +44,14 @@ var eventID = payment.ProviderEventID{Source: "stripe", ID: "evt_1"}
 // aboutCharge returns an event about payment 7.
 func aboutCharge(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
 	t.Helper()
-	return payment.ProviderEvent{
+	event := payment.ProviderEvent{
 		EventID: eventID,
 		Result:  payment.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason},
 	}
+	if outcome == payment.ChargeSucceeded {
+		event.Result.Received = event.Result.Amount
+	}
+	return event
 }
 
 // aboutRefund returns an event about refund 8 of payment 7.

@@ -39,7 +39,7 @@ func (a *answer) Refund(_ context.Context, r payment.RefundRequest) (payment.Cha
 }
 
 func (a *answer) result(terms payment.Terms, id string) payment.ChargeResult {
-	result := payment.ChargeResult{Terms: terms, Outcome: a.outcome, ExternalID: id}
+	result := payment.ChargeResult{Terms: terms, Outcome: a.outcome, Received: terms.Amount, ExternalID: id}
 	if a.outcome == payment.ChargeRefused {
 		result.Reason = "card_declined"
 	}

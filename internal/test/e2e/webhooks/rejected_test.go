@@ -47,12 +47,15 @@ func TestWebhook_ThatDiffersFromThePaymentIsNotApplied(t *testing.T) {
 	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
 	payload := succeeded.payload(t, s, p, 0)
 	for name, differs := range map[string]*strings.Replacer{
-		"1.00 USD":         strings.NewReplacer(`20000, "currency": "rub"`, `100, "currency": "usd"`),
-		"1 JPY":            strings.NewReplacer(`20000, "currency": "rub"`, `1, "currency": "jpy"`),
-		"1.00 RUB":         strings.NewReplacer(`20000`, `100`),
-		"another order":    strings.NewReplacer(fmt.Sprintf(`"order_id": "%d"`, p.OrderID), `"order_id": "4711"`),
-		"no order":         strings.NewReplacer(`"order_id"`, `"order"`),
-		"a cancelled 1.00": strings.NewReplacer(`20000`, `100`, "intent.succeeded", "intent.canceled"),
+		"1.00 USD":                           strings.NewReplacer(`20000, "currency": "rub"`, `100, "currency": "usd"`),
+		"1 JPY":                              strings.NewReplacer(`20000, "currency": "rub"`, `1, "currency": "jpy"`),
+		"1.00 RUB":                           strings.NewReplacer(`20000`, `100`),
+		"1.00 received":                      strings.NewReplacer(`"amount_received": 20000`, `"amount_received": 100`),
+		"nothing received":                   strings.NewReplacer(`"amount_received": 20000`, `"amount_received": 0`),
+		"1.00 of which 200.00 were received": strings.NewReplacer(`"amount": 20000`, `"amount": 100`),
+		"another order":                      strings.NewReplacer(fmt.Sprintf(`"order_id": "%d"`, p.OrderID), `"order_id": "4711"`),
+		"no order":                           strings.NewReplacer(`"order_id"`, `"order"`),
+		"a cancelled 1.00":                   strings.NewReplacer(`20000`, `100`, "intent.succeeded", "intent.canceled"),
 	} {
 		s.Exec(t, `DELETE FROM river.river_job`) // a live job would ask anyway
 		different := strings.NewReplacer(fmt.Sprintf("evt_%d_succeeded", p.ID), "evt_"+s.NewKey()).Replace(differs.Replace(payload))

@@ -41,7 +41,7 @@ var (
 // events are per payment.
 func (e providerEvent) payload(t testing.TB, s *e2e.Service, p e2e.Payment, refundID int) string {
 	t.Helper()
-	object := fmt.Sprintf(`{"id": "pi_%d", "status": "whatever", "amount": 20000, "currency": "rub", `+
+	object := fmt.Sprintf(`{"id": "pi_%d", "status": "whatever", "amount": 20000, "currency": "rub", "amount_received": 20000, `+
 		`"metadata": {"orders_payment": %q, "order_id": "%d"}, "last_payment_error": {"code": "card_declined"}}`,
 		p.ID, s.PaymentKey(t, p.ID), p.OrderID)
 	if e.refundStatus != "" {
