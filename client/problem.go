@@ -79,6 +79,7 @@ const (
 	IdempotencyKeyInvalid    Code = "idempotency_key_invalid"
 	IdempotencyKeyRequired   Code = "idempotency_key_required"
 	IdempotencyKeyReused     Code = "idempotency_key_reused"
+	IdempotencyKeySpent      Code = "idempotency_key_spent"
 	InsufficientFunds        Code = "insufficient_funds"
 	Internal                 Code = "internal"
 	InvalidOrderState        Code = "invalid_order_state"
