@@ -44,7 +44,7 @@ func answer(access core.Access, err error) string {
 }
 
 // authorised states the rule independently: ownership comes first; where a role admits
-// actors to everything, administrators are told apart from the system; everybody else is
+// actors to everything, administrators are distinguished from the system; everybody else is
 // refused.
 func authorised(a core.Actor, admitted []core.Role, o core.Owners) string {
 	has := func(r core.Role) bool { return slices.Contains(admitted, r) && a.Has(r) }

@@ -108,11 +108,11 @@ var cuts = map[string]string{
 // edits take the business out of files that are about something else.
 var edits = []edit{
 	{"cmd/orders/app/app.go", `\n\tgateway, webhooks := .*\n.*newUseCases\(.*`, ""},
-	{"cmd/orders/app/app.go", `a\.httpConfig\(onRequest, webhooks, `, "a.httpConfig("},
+	{"cmd/orders/app/app.go", `a\.httpConfig\(onRequest, webhooks, inBackground\.payments, `, "a.httpConfig("},
 	{"cmd/orders/app/app.go", `connectBroker\(inBackground, `, "connectBroker("},
 	{"cmd/orders/app/app.go", `a\.jobsConfig\(inBackground, gateway, `, "a.jobsConfig("},
 	{"cmd/orders/app/app.go", `(?s)// useCases are .*?\n}\n\nfunc newUseCases.*?\n}\n\n`, ""},
-	{"cmd/orders/app/app.go", `httpConfig\(core useCases, webhooks httpapi.Webhooks, `, "httpConfig("},
+	{"cmd/orders/app/app.go", `core useCases, webhooks httpapi.Webhooks, events \*payment\.Service, `, ""},
 	{"cmd/orders/app/app.go", `(?s)\t\tOrders:    core\.orders.*?core\.audit,\n`, "\t\tEntries: &entry.Service{Store: a.db.Entries()},\n\t\tAudit: &audit.Service{Store: a.db.Audit()},\n"},
 	{"cmd/orders/app/app.go", `\t\tWebhooks: .*\n`, ""},
 	{"cmd/orders/app/app.go", `core/customer"`, `core/entry"`},
@@ -139,7 +139,7 @@ var edits = []edit{
 	{"internal/config/rules.go", `(?s)\t"ORDERS_RESERVATION_TTL.*?(\t"ORDERS_NATS_URL)`, "$1"},
 	{"internal/core/ids.go", `(?s)\tOrderIDs Sequence = iota.*?\n\)`, "\tEntryIDs Sequence = iota\n)"},
 	{"internal/adapters/in/http/api.go", `(?s)\tOrders    \*order.*?(\tAudit)`, "\tEntries *entry.Service\n$1"},
-	{"internal/adapters/in/http/api.go", `(?s)\t// Webhooks is nil.*?(\t// Ready)`, "$1"},
+	{"internal/adapters/in/http/api.go", `(?s)\t// Webhooks is nil.*?(\t// Started)`, "$1"},
 	{"internal/adapters/in/http/api.go", `\t// webhookBodies admits.*\n`, ""},
 	{"internal/adapters/in/http/api.go", `\t+webhookBodies.*\n`, ""},
 	{"internal/adapters/in/http/api.go", `\t"golang.org/x/sync/semaphore"\n`, ""},

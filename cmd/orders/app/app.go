@@ -77,7 +77,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	a.limits = a.newLimits(cfg)
 	gateway, webhooks := newGateway(cfg, a.metrics)
 	onRequest, inBackground := newUseCases(a.db, gateway, cfg), newUseCases(a.jobDB, gateway, cfg)
-	if a.handler, err = httpapi.New(a.httpConfig(onRequest, inBackground.payments, webhooks, cfg, log)); err != nil {
+	if a.handler, err = httpapi.New(a.httpConfig(onRequest, webhooks, inBackground.payments, cfg, log)); err != nil {
 		return err
 	}
 	if a.broker, err = a.connectBroker(inBackground, cfg); err != nil {
@@ -109,7 +109,7 @@ func newUseCases(db *postgres.DB, gateway payment.Gateway, cfg config.Config) us
 }
 
 func (a *App) httpConfig(
-	core useCases, events *payment.Service, webhooks httpapi.Webhooks, cfg config.Config, log zerolog.Logger,
+	core useCases, webhooks httpapi.Webhooks, events *payment.Service, cfg config.Config, log zerolog.Logger,
 ) httpapi.Config {
 	api := httpapi.Config{
 		Orders:    core.orders,

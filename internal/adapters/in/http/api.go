@@ -53,8 +53,8 @@ type Config struct {
 	ProviderEvents *payment.Service
 	// WebhookEnded is called with what became of a webhook.
 	WebhookEnded func(outcome string)
-	// Started returns why no use case may run yet, or nil; nil for a process that has
-	// started.
+	// Started returns why no use case may run yet, or nil. It is nil for a process that works
+	// with its database from the beginning.
 	Started func() error
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
@@ -86,9 +86,6 @@ func newHandler(cfg Config, contract *contract) (http.Handler, error) {
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = unobserved{}
-	}
-	if cfg.Started == nil {
-		cfg.Started = func() error { return nil }
 	}
 	a := &api{
 		Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs,
@@ -136,6 +133,9 @@ func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response
 
 // refuseUntilStarted returns an error while no use case may run.
 func (a *api) refuseUntilStarted() error {
+	if a.Started == nil {
+		return nil
+	}
 	if err := a.Started(); err != nil {
 		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}

@@ -49,7 +49,7 @@ var groupPlanCases = map[string][]planCase{
 	"InsertItemsOfOrders": {{args: "'{15002,15004}', '{2,2}', '{a,b}', '{1,1}', '{1,1}'", buffers: 40}},
 	"UpdateOrders": {{args: "'{15000,15002}', '{cancelled,pending_payment}', ARRAY['0001-01-01 00:00:00+00', now()], '{2,2}', '{1,1}', ARRAY[now(), now()], " +
 		"'{hot,\"\"}', '{key,\"\"}', '{late,\"\"}'",
-		rows: 2, buffers: 90}},
+		rows: 2, buffers: 100}},
 
 	// Payments and refunds.
 	"PaymentsOfOrders": {{args: "'{15000,15002,900001}'", rows: 3, buffers: 24}},
