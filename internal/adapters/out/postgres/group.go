@@ -251,14 +251,6 @@ func (k *Keys) claimKeys(ctx context.Context, g *group) error {
 	return nil
 }
 
-func storedRecord(row *dbsqlc.FindRecordsRow) idempotency.Record {
-	return recordOf(dbsqlc.IdempotencyRecord{
-		Scope: row.Scope, Key: row.Key, Fingerprint: row.Fingerprint, Operation: row.Operation,
-		Status: row.Status, ContentType: row.ContentType, Location: row.Location, Body: row.Body,
-		CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, ReplayedFor: row.ReplayedFor,
-	}, row.Spent)
-}
-
 // claimed returns the members that have their key and no fate.
 func (g *group) claimed() []*member {
 	var left []*member

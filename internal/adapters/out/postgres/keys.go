@@ -195,18 +195,6 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsq
 	return locked, stored, err
 }
 
-// findRecord sets stored to the record of a key, or to nil.
-func findRecord(ctx context.Context, id idempotency.ID, stored **dbsqlc.FindRecordRow) read {
-	return func(q *dbsqlc.Queries) error {
-		rows, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: string(id.Scope), Key: id.Key})
-		*stored = nil
-		if len(rows) > 0 {
-			*stored = &rows[0]
-		}
-		return err
-	}
-}
-
 // runCommand runs the command, and returns the record of its result. The writes of a
 // command that refused are dropped.
 func (t *tx) runCommand(ctx context.Context, a attempt) (idempotency.Record, error) {
@@ -228,40 +216,6 @@ func (t *tx) endReplay(ctx context.Context, synchronous bool) error {
 		return errNothingToCommit
 	}
 	return t.writes().AwaitReplication(ctx)
-}
-
-// storeRecord adds the record to the writes of the command. An expired record of the same
-// key makes room.
-func (t *tx) storeRecord(ctx context.Context, rec idempotency.Record, replace bool) error {
-	if replace {
-		if err := t.deleteExpired(ctx, rec.ID); err != nil {
-			return err
-		}
-	}
-	return t.insertRecord(ctx, rec)
-}
-
-// deleteExpired lets an expired record make room for the new one of its key.
-func (t *tx) deleteExpired(ctx context.Context, id idempotency.ID) error {
-	return t.writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: string(id.Scope), Key: id.Key})
-}
-
-// insertRecord adds the record to the writes of the command.
-func (t *tx) insertRecord(ctx context.Context, rec idempotency.Record) error {
-	return t.writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
-		Scope: string(rec.Scope), Key: rec.Key,
-		Fingerprint: []byte(rec.Fingerprint), Operation: rec.Operation,
-		Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
-		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt, ReplayedFor: replayedFor(rec),
-	})
-}
-
-// notNull returns an empty slice for nil: a response without a body is not NULL.
-func notNull(body []byte) []byte {
-	if body == nil {
-		return []byte{}
-	}
-	return body
 }
 
 // Lookup returns the record of a key; see [idempotency.LookupStore]. A command whose COMMIT waits
@@ -332,31 +286,4 @@ func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
 func lockID(id idempotency.ID) int64 {
 	sum := sha256.Sum256([]byte(string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))
-}
-
-func recordOf(row dbsqlc.IdempotencyRecord, spent bool) idempotency.Record {
-	replayedUntil := row.ExpiresAt
-	if row.ReplayedFor != nil {
-		replayedUntil = row.CreatedAt.Add(*row.ReplayedFor)
-	}
-	return idempotency.Record{
-		Claim: idempotency.Claim{
-			ID:        idempotency.ID{Scope: idempotency.Scope(row.Scope), Key: row.Key},
-			Operation: row.Operation, Fingerprint: idempotency.Fingerprint(row.Fingerprint),
-		},
-		Response: idempotency.Response{
-			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,
-		},
-		CreatedAt: row.CreatedAt.UTC(), ReplayedUntil: replayedUntil.UTC(), ExpiresAt: row.ExpiresAt.UTC(),
-		Spent: spent,
-	}
-}
-
-// replayedFor returns how long the response of a record is replayed, zero for as long as the
-// record is kept.
-func replayedFor(rec idempotency.Record) time.Duration {
-	if rec.ReplayedUntil.Equal(rec.ExpiresAt) {
-		return 0
-	}
-	return rec.ReplayedUntil.Sub(rec.CreatedAt)
 }
