@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -16,16 +17,33 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// failing runs a command that must fail, and returns all that it prints.
+// output is what a command prints. It stops a service that waits for its database.
+type output struct {
+	printed []byte
+	stop    func()
+	waiting bool
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.printed = append(o.printed, p...)
+	if !o.waiting && bytes.Contains(o.printed, []byte("waiting for the database")) {
+		o.waiting = true
+		o.stop()
+	}
+	return len(p), nil
+}
+
+// failing runs a command that must fail, or wait for its database, and returns all that it
+// prints.
 func failing(t *testing.T, environ []string, args ...string) string {
 	t.Helper()
-	var printed bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), e2e.BuildOrders(t), args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = environ, &printed, &printed
-	if err := cmd.Run(); err == nil {
-		t.Fatalf("%s succeeds: %s", cmd, &printed)
+	out := &output{stop: func() { _ = cmd.Process.Signal(syscall.SIGTERM) }}
+	cmd.Env, cmd.Stdout, cmd.Stderr = environ, out, out
+	if err := cmd.Run(); err == nil && !out.waiting {
+		t.Fatalf("%s succeeds: %s", cmd, out.printed)
 	}
-	return printed.String()
+	return string(out.printed)
 }
 
 // useDatabaseWithPasswords moves the environment to a server that asks a role for its
