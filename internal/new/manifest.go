@@ -31,7 +31,7 @@ var dropped = []string{
 	"internal/adapters/out/postgres/*/balance.sql*", "internal/adapters/out/postgres/*/order.sql*",
 	"internal/adapters/out/postgres/*/payment.sql*", "internal/adapters/out/postgres/*/product.sql*",
 	"internal/adapters/out/postgres/*/profile.sql*", "internal/adapters/out/postgres/*/reconcile.sql*",
-	"migrations/0002_*", "migrations/0003_*", "migrations/0004_*", "migrations/0008_*", "migrations/001[0-6]_*",
+	"migrations/0002_*", "migrations/0003_*", "migrations/0004_*", "migrations/0008_*", "migrations/001[0-69]_*", "migrations/002[01]_*",
 	// development servers
 	"cmd/orders/app/cards.go", "internal/telemetry/cards.go", "internal/dev/fakestripe/",
 	"cmd/orders-dev/dev*.go", "cmd/orders-dev/seed*.go", "cmd/orders-dev/faults*.go", "cmd/orders-dev/servers.go", "cmd/orders-dev/pages*.go", "cmd/orders-dev/examples_test.go", "cmd/orders-dev/docs.js", "cmd/orders-dev/play/",
@@ -42,7 +42,7 @@ var dropped = []string{
 	"deploy/", "cmd/orders-cluster/", "internal/dev/cluster/", "internal/test/deploy/", "internal/test/image/", ".dockerignore",
 	"internal/adapters/out/postgres/bounds_test.go", "internal/adapters/out/postgres/locks_test.go",
 	"internal/adapters/out/postgres/roundtrips_test.go", "internal/adapters/out/postgres/tx_test.go",
-	"internal/adapters/out/postgres/queryplan*_test.go", "internal/adapters/out/postgres/commit_test.go",
+	"internal/adapters/out/postgres/queryplan*_test.go", "internal/adapters/out/postgres/commit_test.go", "internal/adapters/out/postgres/durability_test.go",
 	"internal/adapters/out/postgres/recent_test.go", "internal/adapters/out/postgres/servers_test.go", "internal/adapters/out/postgres/standby_test.go", "internal/adapters/out/postgres/observe_test.go", "internal/adapters/out/postgres/statistics_test.go",
 	"internal/test/contract/*_test.go", "internal/test/contract/asyncapi.go",
 	"internal/test/e2e/routes_money.go", "internal/test/e2e/routes_orders.go", "internal/test/e2e/routes_products.go",

@@ -31,7 +31,7 @@ var transactionMutants = []mutant{
 		"a transaction that lost a race runs again",
 		"internal/adapters/out/postgres/errors.go",
 		"\t\treturn \"serialization_failure\"\n\tcase \"40P01\":\n\t\treturn \"deadlock\"\n", ``,
-		store, "TestTransaction_RunsAgainAfterLostRaceOrLockTimeout",
+		store, "TestTransaction_RunsAgainAfterALostRace",
 	},
 	{
 		"a unique violation is a lost race",

@@ -189,7 +189,7 @@ func (t *tx) awaitAnswer(answer <-chan error) {
 func (db *DB) hasLeft(server time.Time) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 	defer cancel()
-	now, err := dbsqlc.New(db.pool).Now(ctx, db.keys.pace.lockTimeout())
+	now, err := dbsqlc.New(db.pool).Now(ctx)
 	return err == nil && !now.ServerStarted.Equal(server)
 }
 

@@ -56,9 +56,8 @@ type DB struct {
 	servers *servers
 	standby *standby // nil without one
 	// writers bounds the transactions that may write, and alone those of them that are no
-	// groups; see transact. Of these, retrying bounds those that wait for a row which another
-	// transaction holds for long; see untilLocked.
-	writers, alone, retrying *semaphore.Weighted
+	// groups; see transact. Of these, patient bounds those that may wait long for a row.
+	writers, alone, patient *semaphore.Weighted
 	// share is how many of these one principal may have.
 	share  int
 	doubts doubts
@@ -109,8 +108,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	alone := maxAlone(writers, cfg.Lanes)
 	db := &DB{
 		pool: pool, servers: servers, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
-		retrying: semaphore.NewWeighted(max(1, alone/2)),
-		share:    maxShare(alone), begin: begin, observe: cfg.ObserveTransactions, askedLevel: asked,
+		patient: semaphore.NewWeighted(int64(maxShare(alone))),
+		share:   maxShare(alone), begin: begin, observe: cfg.ObserveTransactions, askedLevel: asked,
 		doubts: newDoubts(writers),
 	}
 	if db.observe == nil {
@@ -131,8 +130,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 func maxWriters(conns int32) int64 { return int64(max(1, conns-max(2, conns/4))) }
 
 // maxAlone returns how many of the writers need not be groups. It keeps one for the group
-// of each lane, as far as there are as many.
-func maxAlone(writers int64, lanes int) int64 { return max(1, writers-int64(lanes)) }
+// of each lane, as far as there are two others: one of them may wait for a row.
+func maxAlone(writers int64, lanes int) int64 { return min(writers, max(2, writers-int64(lanes))) }
 
 // maxShare returns how many of the writers may belong to one principal. It keeps a quarter
 // for others, and one at least, unless there is only one.

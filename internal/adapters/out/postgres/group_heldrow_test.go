@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -23,9 +22,11 @@ func TestHeldRow_StopsOnlyItsWaiters(t *testing.T) {
 			g.stock(t, "tea", 100)
 			giveUp := d.hold(t, "SELECT FROM product WHERE sku = 'tea' FOR UPDATE")
 			waiting := g.start(t, 20, func(i int) command { return buy(customerOf("held", i), "tea", 1) })
-			g.awaitLockTimeouts(t, len(waiting))
+			d.awaitWaiters(t, g.Share())
 
-			expectNil(t, g.putProduct(t.Context(), "cup"))
+			for i := range len(waiting) { // each can find the last place taken
+				expectNil(t, g.putProduct(t.Context(), fmt.Sprint("cup-", i)))
+			}
 			expect(t, collect(t, g.start(t, 1, func(int) command { return credit("bob", "1.00") })), done)
 
 			giveUp()
@@ -53,9 +54,11 @@ func TestHeldRow_StopsOnlyItsWaitersOutsideGroups(t *testing.T) {
 	giveUp := d.hold(t, "SELECT FROM product WHERE sku = 'tea' FOR UPDATE")
 	waiting := g.start(t, len(orderIDs), func(i int) command { return reserve(customerOf("extends", i), orderIDs[i]) })
 	renamed := g.putProduct(t.Context(), "tea")
-	g.awaitLockTimeouts(t, len(waiting)+1)
+	d.awaitWaiters(t, g.Share())
 
-	expectNil(t, g.putProduct(t.Context(), "cup"))
+	for i := range len(waiting) {
+		expectNil(t, g.putProduct(t.Context(), fmt.Sprint("cup-", i)))
+	}
 
 	giveUp()
 	for i, a := range collect(t, waiting) {
@@ -77,7 +80,7 @@ func TestHeldRow_WaiterAnswersItsDeadline(t *testing.T) {
 	ctx, giveUp := context.WithCancel(t.Context())
 	waiting := make(chan answer, 1)
 	go func() { waiting <- g.execute(ctx, credit("ann", "1.00")) }()
-	g.awaitLockTimeouts(t, 1)
+	d.awaitWaiters(t, 1)
 
 	giveUp()
 
@@ -124,13 +127,10 @@ func expectNil(t *testing.T, ended <-chan error) {
 	}
 }
 
-// awaitLockTimeouts waits until transactions have waited in vain for a row so many times.
-func (g *grouping) awaitLockTimeouts(t *testing.T, n int) {
+// awaitWaiters waits until at least so many connections wait for a lock.
+func (d *database) awaitWaiters(t *testing.T, n int) {
 	t.Helper()
-	testwait.Until(t, fmt.Sprint(n, " lock timeouts"), func() bool {
-		g.transactions.mu.Lock()
-		defer g.transactions.mu.Unlock()
-		timeouts := slices.DeleteFunc(slices.Clone(g.transactions.restarts), func(reason string) bool { return reason != "lock_timeout" })
-		return len(timeouts) >= n
+	testwait.Until(t, fmt.Sprint(n, " connections wait for a lock"), func() bool {
+		return d.count(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") >= n
 	})
 }

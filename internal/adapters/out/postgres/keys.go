@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -87,8 +88,8 @@ func (k *Keys) Execute(
 	if l := k.lanes.enter(m); l != nil {
 		if place, ok := k.placeToRunAlone(c.Scope); ok {
 			defer l.leave()
-			rec, replayed, err := k.executeAt(ctx, place, a)
-			if stateOf(err) == lockNotAvailable {
+			rec, replayed, err := k.executeAt(ctx, place, a, false)
+			if errors.Is(err, errRowHeld) {
 				a.hadKey, a.rowHeld = true, true
 				return k.alone(ctx, a)
 			}
@@ -122,9 +123,11 @@ func (k *Keys) joins(operation string) bool {
 }
 
 // executeAlone claims the key and runs the command in a transaction of its own.
-func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Record, replayed bool, err error) {
+func (k *Keys) executeAlone(
+	ctx context.Context, a attempt, patient bool,
+) (rec idempotency.Record, replayed bool, err error) {
 	var replayedUntil time.Time // on the local clock; the remaining time is the database's
-	err = k.db.transactAlone(ctx, func(ctx context.Context, t *tx) error {
+	err = k.db.transactAlone(ctx, patient, func(ctx context.Context, t *tx) error {
 		started := time.Now()
 		locked, stored, err := t.claimKey(ctx, a.claim.ID, a.hadKey)
 		if err != nil {
@@ -161,7 +164,7 @@ func (k *Keys) executeAlone(ctx context.Context, a attempt) (rec idempotency.Rec
 func (t *tx) awaitKey(ctx context.Context, id idempotency.ID) error {
 	t.queued = append(t.queued, statement{sql: "set local lock_timeout = '1s'"})
 	err := t.writes().AwaitKey(ctx, lockID(id))
-	t.queued = append(t.queued, statement{sql: "set local lock_timeout to default"})
+	t.queued = append(t.queued, statement{sql: "set local lock_timeout to " + t.lockTimeout})
 	return err
 }
 
@@ -179,9 +182,7 @@ func (t *tx) claimKey(ctx context.Context, id idempotency.ID, hadKey bool) (dbsq
 	}
 	err := t.load(ctx,
 		func(q *dbsqlc.Queries) (err error) {
-			locked, err = q.TryLockKey(ctx, dbsqlc.TryLockKeyParams{
-				LockTimeout: t.db.keys.pace.lockTimeout(), ID: lockID(id),
-			})
+			locked, err = q.TryLockKey(ctx, lockID(id))
 			return err
 		},
 		findRecord(ctx, id, &stored))

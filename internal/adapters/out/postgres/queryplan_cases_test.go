@@ -25,7 +25,7 @@ var planCases = func() map[string][]planCase {
 // unpaid ones.
 var singlePlanCases = map[string][]planCase{
 	// Idempotency records.
-	"TryLockKey":           {{args: "7, '50ms'"}},
+	"TryLockKey":           {{args: "7"}},
 	"LookAtKey":            {{args: "7", rows: allLocks, buffers: 6}},
 	"FindRecord":           {{args: "'hot', 'key-15000'", rows: 1, buffers: 6}, {args: "'hot', 'absent'", rows: 0, buffers: 6}},
 	"InsertRecord":         {{args: `'hot', 'new', '\x00', 'creditBalance', 201, '', '', '', now(), now(), '6h'`, buffers: 40}},
@@ -220,7 +220,7 @@ var singlePlanCases = map[string][]planCase{
 	"ListAuditEntries": {{args: "NULL, 0, 21", rows: 21, buffers: 30}, {args: later + ", 0, 21", rows: 21, buffers: 30}},
 
 	// Ids and the clock.
-	"Now":                   {{args: "'50ms'"}},
+	"Now":                   {{}},
 	"Durability":            {{}},
 	"Position":              {{}},
 	"Reached":               {{args: "'0/1', '00000001'", rows: 1}},

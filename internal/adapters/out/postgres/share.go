@@ -12,27 +12,27 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// alone runs a command in a transaction of its own. A row that is held for long makes it
-// wait its turn without a place; see [DB.untilLocked].
+// alone runs a command in a transaction of its own. If it wants a row that is held for long,
+// it waits without a place; see [DB.patiently].
 func (k *Keys) alone(ctx context.Context, a attempt) (rec idempotency.Record, replayed bool, err error) {
-	run := func() (err error) {
-		rec, replayed, err = k.runAlone(ctx, a)
+	run := func(patient bool) (err error) {
+		rec, replayed, err = k.runAlone(ctx, a, patient)
 		return err
 	}
 	if !a.rowHeld {
-		if err = run(); stateOf(err) != lockNotAvailable {
+		if err = run(false); !errors.Is(err, errRowHeld) {
 			return rec, replayed, err
 		}
 		a.hadKey = true
 	}
-	err = k.db.untilLocked(ctx, run)
+	err = k.db.patiently(ctx, run)
 	return rec, replayed, err
 }
 
 // runAlone runs a command when there is a place for it. If there is none soon, a duplicate
 // is recognised by a look-up: it neither needs a place, to be replayed or to wait for the
 // first request, nor should it queue behind other commands.
-func (k *Keys) runAlone(ctx context.Context, a attempt) (idempotency.Record, bool, error) {
+func (k *Keys) runAlone(ctx context.Context, a attempt, patient bool) (idempotency.Record, bool, error) {
 	p, ok := k.placeSoon(ctx, a.claim.Scope)
 	if !ok {
 		rec, found, err := k.lookup(ctx, a.claim.ID, nil)
@@ -46,13 +46,13 @@ func (k *Keys) runAlone(ctx context.Context, a attempt) (idempotency.Record, boo
 			return idempotency.Record{}, false, err
 		}
 	}
-	return k.executeAt(ctx, p, a)
+	return k.executeAt(ctx, p, a, patient)
 }
 
 // executeAt is executeAlone at a place, which is free afterwards.
-func (k *Keys) executeAt(ctx context.Context, p place, a attempt) (idempotency.Record, bool, error) {
+func (k *Keys) executeAt(ctx context.Context, p place, a attempt, patient bool) (idempotency.Record, bool, error) {
 	defer p.release()
-	return k.executeAlone(ctx, a)
+	return k.executeAlone(ctx, a, patient)
 }
 
 // placeToRunAlone takes a place at once, unless a look-up by a group of one promises more.

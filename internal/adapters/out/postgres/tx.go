@@ -21,9 +21,6 @@ const maxRuns = 5
 // maxPause bounds the random pause before the second run.
 const maxPause = 5 * time.Millisecond
 
-// rowTimeout bounds how long a transaction waits for a locked row.
-const rowTimeout = 10 * time.Second
-
 // rollbackTimeout bounds a rollback. It does not depend on the caller's context, which
 // is often over by then.
 const rollbackTimeout = 5 * time.Second
@@ -41,6 +38,8 @@ type tx struct {
 	db   *DB
 	// now is when the transaction began, by the clock of the database.
 	now time.Time
+	// lockTimeout is the value of the setting in this transaction.
+	lockTimeout string
 	// queued holds the statements that have not been sent.
 	queued []statement
 	// server is when the server process was started.
@@ -129,7 +128,7 @@ func begin(fn func(context.Context, *tx) error) func(context.Context, *tx) error
 // which server it is.
 func (t *tx) loadFirst(ctx context.Context, reads ...read) (standby bool, err error) {
 	var begun dbsqlc.NowRow
-	now := func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx, t.db.keys.pace.lockTimeout()); return err }
+	now := func(q *dbsqlc.Queries) (err error) { begun, err = q.Now(ctx); return err }
 	err = t.load(ctx, append([]read{now}, reads...)...)
 	t.now, t.server = begun.Now.UTC(), begun.ServerStarted
 	return begun.Standby, err
@@ -141,61 +140,66 @@ func (db *DB) transact(ctx context.Context, fn func(context.Context, *tx) error)
 	if db.doubts.many() {
 		return errInDoubt
 	}
-	run := func() error {
+	run := func(patient bool) error {
 		if err := db.alone.Acquire(ctx, 1); err != nil {
 			return unavailable(fmt.Errorf("wait for other commands: %w", err))
 		}
 		defer db.alone.Release(1)
-		return db.transactAlone(ctx, fn)
+		return db.transactAlone(ctx, patient, fn)
 	}
-	err := run()
-	if stateOf(err) == lockNotAvailable {
-		return db.untilLocked(ctx, run)
+	err := run(false)
+	if errors.Is(err, errRowHeld) {
+		return db.patiently(ctx, run)
 	}
 	return err
 }
 
-// untilLocked runs a transaction that has waited in vain for a row, until it gets the row,
-// its caller gives up, or rowTimeout is over.
-//
-// No transaction keeps its connection for longer than the lock timeout while it waits for
-// a row. Those that did take turns among the few that may try again, and wait for their
-// turn without a connection. So a row that is held for long stops only its waiters.
-func (db *DB) untilLocked(ctx context.Context, run func() error) error {
-	waiting, cancel := context.WithTimeout(ctx, rowTimeout)
-	defer cancel()
-	for {
-		if err := pause(waiting, rand.N(maxPause)); err != nil { // a lock can also fail at once
-			return err
-		}
-		if err := db.retrying.Acquire(waiting, 1); err != nil {
-			return unavailable(fmt.Errorf("wait for a locked row: %w", err))
-		}
-		db.observe.TransactionRestarted(lockTimeout)
-		err := run()
-		db.retrying.Release(1)
-		if stateOf(err) != lockNotAvailable || waiting.Err() != nil {
-			return err
-		}
+// patiently runs a transaction that may wait for a row as long as its caller does. So many
+// may as one principal may have places. The next one waits without a connection until one
+// of them has ended.
+func (db *DB) patiently(ctx context.Context, run func(patient bool) error) error {
+	if err := db.patient.Acquire(ctx, 1); err != nil {
+		return unavailable(fmt.Errorf("wait for a locked row: %w", err))
 	}
+	defer db.patient.Release(1)
+	return run(true)
 }
 
 // transactAlone is transact for a caller that has a place among those that belong to no
 // group. The places of groups are left to them: transactions that wait for a row can take
-// all others.
+// all others. Not even these: if enough transactions may be waiting, the next one fails with
+// errRowHeld when it has waited for a row as long as a group does, unless it is patient.
 //
 // A COMMIT can take long: when a synchronous standby is gone, all of them do. The bound of
 // writers leaves connections to those who only read.
-func (db *DB) transactAlone(ctx context.Context, fn func(context.Context, *tx) error) error {
+func (db *DB) transactAlone(ctx context.Context, patient bool, fn func(context.Context, *tx) error) error {
 	place, err := db.enterWriters(ctx)
 	if err != nil {
 		return err
 	}
 	defer place.leave()
-	return db.repeat(ctx, func(ctx context.Context, t *tx) error {
+	if !patient && db.patient.TryAcquire(1) {
+		patient = true
+		defer db.patient.Release(1)
+	}
+	err = db.repeat(ctx, func(ctx context.Context, t *tx) error {
 		t.place = place
+		if !patient {
+			t.limitLocks(db.keys.pace.lockTimeout())
+		}
 		return fn(ctx, t)
 	})
+	if !patient && stateOf(err) == lockNotAvailable {
+		db.observe.TransactionRestarted(lockTimeout)
+		return fmt.Errorf("%w: %w", errRowHeld, err)
+	}
+	return err
+}
+
+// limitLocks bounds how long the transaction waits for a lock.
+func (t *tx) limitLocks(timeout string) {
+	t.lockTimeout = "'" + timeout + "'"
+	t.queued = append(t.queued, statement{sql: "set local lock_timeout to " + t.lockTimeout})
 }
 
 // writeOnce runs a statement that writes in a transaction, for jobs and the relay. They come
@@ -260,7 +264,7 @@ func (db *DB) transactOnce(
 	if err != nil {
 		return unavailable(err)
 	}
-	t := &tx{conn: conn, db: db, queued: slices.Clone(db.begin)}
+	t := &tx{conn: conn, db: db, lockTimeout: "default", queued: slices.Clone(db.begin)}
 	defer func() {
 		if errors.Is(err, errNothingToCommit) {
 			err = nil
@@ -279,6 +283,10 @@ func (db *DB) transactOnce(
 // anything, usually while it was idle in the pool, or that its server is a standby now.
 // Nothing was written.
 var errDeadConnection = errors.New("dead connection")
+
+// errRowHeld reports that a transaction has waited in vain for a row. It has been rolled
+// back.
+var errRowHeld = errors.New("a row is held for long")
 
 // errReleased is the error of work on a transaction that has ended.
 var errReleased = errors.New("the transaction has ended")

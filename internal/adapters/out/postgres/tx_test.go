@@ -100,11 +100,10 @@ func carriesNoValues(t *testing.T, err error) {
 	}
 }
 
-func TestTransaction_RunsAgainAfterLostRaceOrLockTimeout(t *testing.T) {
+func TestTransaction_RunsAgainAfterALostRace(t *testing.T) {
 	t.Parallel()
 	for name, state := range map[string]string{
 		"serialization failure": "40001", "deadlock": "40P01", "unique violation": "23505",
-		"lock timeout": "55P03",
 	} {
 		for where, write := range map[string]func(context.Context, order.Tx) error{
 			"at COMMIT": saveTea, "at a read": saveTeaAndRead,
@@ -138,6 +137,7 @@ func TestServerErrors_AreClassified(t *testing.T) {
 		"unique violation":      {"23505", 5, unavailable, unavailable},
 		"check violation":       {"23514", 1, defect, defect},
 		"undefined table":       {"42P01", 1, defect, defect},
+		"lock not available":    {"55P03", 1, unavailable, unavailable},
 		"query cancelled":       {"57014", 1, unavailable, unavailable},
 		"disk full":             {"53100", 1, unavailable, unavailable},
 		"admin shutdown":        {"57P01", 1, unavailable, unknown},

@@ -46,6 +46,7 @@ type BeginGroupRow struct {
 	Standby       bool
 }
 
+// A group waits for a row no longer than the timeout, because many commands wait with it.
 func (q *Queries) BeginGroup(ctx context.Context, lockTimeout string) (BeginGroupRow, error) {
 	row := q.db.QueryRow(ctx, beginGroup, lockTimeout)
 	var i BeginGroupRow
@@ -342,34 +343,26 @@ func (q *Queries) LookAtKey(ctx context.Context, id int64) (LookAtKeyRow, error)
 const tryLockKey = `-- name: TryLockKey :one
 SELECT pg_try_advisory_xact_lock($1) AS locked, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
-       set_config('lock_timeout', $2, true) AS lock_timeout, pg_is_in_recovery() AS standby
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby
 `
-
-type TryLockKeyParams struct {
-	ID          int64
-	LockTimeout string
-}
 
 type TryLockKeyRow struct {
 	Locked        bool
 	Now           time.Time
 	ServerStarted time.Time
 	Synchronous   bool
-	LockTimeout   string
 	Standby       bool
 }
 
 // Never waits: a duplicate learns at once that it is second, and releases its connection.
-func (q *Queries) TryLockKey(ctx context.Context, arg TryLockKeyParams) (TryLockKeyRow, error) {
-	row := q.db.QueryRow(ctx, tryLockKey, arg.ID, arg.LockTimeout)
+func (q *Queries) TryLockKey(ctx context.Context, id int64) (TryLockKeyRow, error) {
+	row := q.db.QueryRow(ctx, tryLockKey, id)
 	var i TryLockKeyRow
 	err := row.Scan(
 		&i.Locked,
 		&i.Now,
 		&i.ServerStarted,
 		&i.Synchronous,
-		&i.LockTimeout,
 		&i.Standby,
 	)
 	return i, err

@@ -94,26 +94,19 @@ func (q *Queries) Durability(ctx context.Context) (DurabilityRow, error) {
 }
 
 const now = `-- name: Now :one
-SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby,
-       set_config('lock_timeout', $1, true) AS lock_timeout
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby
 `
 
 type NowRow struct {
 	Now           time.Time
 	ServerStarted time.Time
 	Standby       bool
-	LockTimeout   string
 }
 
-func (q *Queries) Now(ctx context.Context, lockTimeout string) (NowRow, error) {
-	row := q.db.QueryRow(ctx, now, lockTimeout)
+func (q *Queries) Now(ctx context.Context) (NowRow, error) {
+	row := q.db.QueryRow(ctx, now)
 	var i NowRow
-	err := row.Scan(
-		&i.Now,
-		&i.ServerStarted,
-		&i.Standby,
-		&i.LockTimeout,
-	)
+	err := row.Scan(&i.Now, &i.ServerStarted, &i.Standby)
 	return i, err
 }
 

@@ -2,8 +2,7 @@
 -- Never waits: a duplicate learns at once that it is second, and releases its connection.
 SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
        pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
-       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout, pg_is_in_recovery() AS standby;
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby;
 
 -- name: AwaitKey :exec
 -- For a command that had the key in a group that failed: the server hands the lock to who
@@ -53,6 +52,7 @@ DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
 ));
 
 -- name: BeginGroup :one
+-- A group waits for a row no longer than the timeout, because many commands wait with it.
 SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
        set_config('lock_timeout', @lock_timeout, true) AS lock_timeout, pg_is_in_recovery() AS standby;

@@ -1,6 +1,5 @@
 -- name: Now :one
-SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby,
-       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout;
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby;
 
 -- name: Durability :one
 -- Which crashes a COMMIT of this transaction survives once it is acknowledged.

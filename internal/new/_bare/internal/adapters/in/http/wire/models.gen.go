@@ -212,7 +212,7 @@ type Problem struct {
 	// RequestID Identifies the request in the server's logs.
 	RequestID string `json:"request_id"`
 
-	// Retryable True if a retry of the same request can succeed.
+	// Retryable True if a retry of the same request can succeed, and cannot do harm.
 	Retryable bool `json:"retryable"`
 
 	// Status The HTTP status code.

@@ -10,21 +10,37 @@ import (
 	"time"
 )
 
+const durability = `-- name: Durability :one
+SELECT current_setting('synchronous_commit') AS level, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+`
+
+type DurabilityRow struct {
+	Level       string
+	Synchronous bool
+}
+
+// Which crashes a COMMIT of this transaction survives once it is acknowledged.
+func (q *Queries) Durability(ctx context.Context) (DurabilityRow, error) {
+	row := q.db.QueryRow(ctx, durability)
+	var i DurabilityRow
+	err := row.Scan(&i.Level, &i.Synchronous)
+	return i, err
+}
+
 const now = `-- name: Now :one
-SELECT now()::timestamptz AS now, pg_is_in_recovery() AS standby,
-       set_config('lock_timeout', $1, true) AS lock_timeout
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby
 `
 
 type NowRow struct {
-	Now         time.Time
-	Standby     bool
-	LockTimeout string
+	Now           time.Time
+	ServerStarted time.Time
+	Standby       bool
 }
 
-func (q *Queries) Now(ctx context.Context, lockTimeout string) (NowRow, error) {
-	row := q.db.QueryRow(ctx, now, lockTimeout)
+func (q *Queries) Now(ctx context.Context) (NowRow, error) {
+	row := q.db.QueryRow(ctx, now)
 	var i NowRow
-	err := row.Scan(&i.Now, &i.Standby, &i.LockTimeout)
+	err := row.Scan(&i.Now, &i.ServerStarted, &i.Standby)
 	return i, err
 }
 
