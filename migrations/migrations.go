@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
@@ -31,6 +32,9 @@ const RiverSchema = "river"
 
 // upLock is the advisory lock that one migrating process holds at a time.
 const upLock = 0x6f7264657273
+
+// upLockPoll is how often a process asks for the lock.
+const upLockPoll = 100 * time.Millisecond
 
 // ErrBeforeFirstRelease reports a database that a development version made. Its
 // migrations were rewritten for the first release, so nothing leads from its schema to
@@ -73,6 +77,26 @@ func Up(ctx context.Context, databaseURL string) error {
 		return err
 	}
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = lockTimeout
+	return exclusively(ctx, cfg, func(pool *pgxpool.Pool, conn *pgxpool.Conn) error {
+		if err := refuseBeforeFirstRelease(ctx, conn); err != nil {
+			return err
+		}
+		if err := refuseUnsettledCards(ctx, conn); err != nil {
+			return err
+		}
+		if err := run(ctx, FS, databaseURL, up); err != nil {
+			return err
+		}
+		return riverUp(ctx, pool)
+	})
+}
+
+// exclusively runs fn while no other process migrates. It polls for the lock, because a
+// statement that waits keeps a snapshot: CREATE INDEX CONCURRENTLY in the process that has
+// the lock would wait for it.
+func exclusively(
+	ctx context.Context, cfg *pgxpool.Config, fn func(pool *pgxpool.Pool, conn *pgxpool.Conn) error,
+) error {
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("open the database for migration: %w", err)
@@ -83,20 +107,16 @@ func Up(ctx context.Context, databaseURL string) error {
 		return fmt.Errorf("open the database for migration: %w", err)
 	}
 	defer conn.Release()
-	if _, err := conn.Exec(ctx, "SELECT set_config('lock_timeout', '0', false), pg_advisory_lock($1)", upLock); err != nil {
-		return fmt.Errorf("wait for other migrations: %w", err)
+	for locked := false; !locked; {
+		if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", upLock).Scan(&locked); err != nil {
+			return fmt.Errorf("wait for other migrations: %w", err)
+		}
+		if !locked && !sleep(ctx.Done(), upLockPoll) {
+			return ctx.Err()
+		}
 	}
 	defer conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", upLock) //nolint:errcheck // ends with the connection
-	if err := refuseBeforeFirstRelease(ctx, conn); err != nil {
-		return err
-	}
-	if err := refuseUnsettledCards(ctx, conn); err != nil {
-		return err
-	}
-	if err := run(ctx, FS, databaseURL, up); err != nil {
-		return err
-	}
-	return riverUp(ctx, pool)
+	return fn(pool, conn)
 }
 
 // refuseBeforeFirstRelease recognises an old schema by the table movement, which is
@@ -152,10 +172,16 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 // Down reverts our newest migration and drops the data that it introduced. Reverting
 // the migration that creates River's schema drops all of River's tables.
 func Down(ctx context.Context, databaseURL string) error {
+	cfg, err := parse(databaseURL)
+	if err != nil {
+		return err
+	}
 	if err := refuseOtherRoles(ctx, databaseURL); err != nil {
 		return err
 	}
-	return run(ctx, FS, databaseURL, func(_ context.Context, m *migrate.Migrate) error { return step(m, -1) })
+	return exclusively(ctx, cfg, func(*pgxpool.Pool, *pgxpool.Conn) error {
+		return run(ctx, FS, databaseURL, func(_ context.Context, m *migrate.Migrate) error { return step(m, -1) })
+	})
 }
 
 // Version returns the version of the schema, 0 for an empty database. Dirty means that
