@@ -66,8 +66,8 @@ var balanceRoutes = map[string]Route{
 		Refusals: map[string]func(testing.TB, *Service) Refusal{"too large a balance": creditTooMuch},
 		Access:   Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody},
 	},
-	"chargeBalance with a reference": {Operation: "chargeBalance", Prepare: withReference(chargeBalance)},
-	"creditBalance with a reference": {Operation: "creditBalance", Prepare: withReference(creditBalance)},
+	"chargeBalance with a reference": {Operation: "chargeBalance", Prepare: withReference(chargeBalance, http.StatusConflict)},
+	"creditBalance with a reference": {Operation: "creditBalance", Prepare: withReference(creditBalance, http.StatusConflict)},
 	"getBalance": {
 		Prepare: readBalanceOf(""),
 		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody},
@@ -194,14 +194,15 @@ func creditBalance(t testing.TB, s *Service) Command {
 }
 
 // withReference prepares a command with a reference. The same with another reference is
-// another request, and the reference is taken when somebody else sends the same.
-func withReference(prepare func(testing.TB, *Service) Command) func(testing.TB, *Service) Command {
+// another request. peerStatus is what somebody else gets for the same reference: it is taken
+// for all entries of a kind on a balance, and for the orders of one creator.
+func withReference(prepare func(testing.TB, *Service) Command, peerStatus int) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()
 		c := prepare(t, s)
 		c.OtherBody = `{"reference": "fee/8", ` + c.Call.Body[1:]
 		c.Call.Body = `{"reference": "fee/7", ` + c.Call.Body[1:]
-		c.PeerStatus = http.StatusConflict
+		c.PeerStatus = peerStatus
 		return c
 	}
 }

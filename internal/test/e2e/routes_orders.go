@@ -14,7 +14,7 @@ var orderRoutes = map[string]Route{
 		},
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: nobody},
 	},
-	"createOrder with a reference": {Operation: "createOrder", Prepare: withReference(createOrder)},
+	"createOrder with a reference": {Operation: "createOrder", Prepare: withReference(createOrder, http.StatusCreated)},
 	"getOrderById": {
 		Prepare: readOrderOf(""),
 		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},

@@ -82,8 +82,11 @@ func (op operation) parameterDamages() []damage {
 	var found []damage
 	for _, p := range op.in("path") {
 		refusal := "404 not_found"
-		if p.Name == "sku" || p.Name == "customer_id" {
+		switch p.Name {
+		case "sku", "customer_id":
 			refusal = "422 validation_failed"
+		case "key":
+			refusal = "400 idempotency_key_invalid"
 		}
 		found = append(found, damage{"wrong " + p.Name + " in path", func(t *rapid.T, r *request) {
 			r.path[p.Name] = wrongText(t, p.Schema.Value, 1)
