@@ -240,7 +240,7 @@ type IdempotencyRecord struct {
 	CreatedAt Timestamp `json:"created_at,omitempty,omitzero"`
 
 	// ExpiresAt The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal.
-	ExpiresAt Timestamp `json:"expires_at,omitempty,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
 
 	// Key Visible ASCII characters without `" , ; \`.
 	Key IdempotencyKey `json:"key"`

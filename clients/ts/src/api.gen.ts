@@ -731,8 +731,11 @@ export interface components {
             /** @description The ID of the operation in this document, such as `confirmPayment`. */
             command?: string;
             created_at?: components["schemas"]["Timestamp"];
-            /** @description The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal. */
-            expires_at?: components["schemas"]["Timestamp"];
+            /**
+             * Format: date-time
+             * @description The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal.
+             */
+            expires_at?: string;
             key: components["schemas"]["IdempotencyKey"];
             state: components["schemas"]["IdempotencyState"];
             /** @description The status code of the response. Below 300, the operation took effect. Else it was refused. */

@@ -173,7 +173,7 @@ var groupMutants = []mutant{
 	{
 		"a command that wants a held row stays out of groups",
 		"internal/adapters/out/postgres/group.go",
-		`m.draft.alone = k.held.any(m.wants)`, `m.draft.alone = false`,
+		`m.rowHeld = k.held.any(m.wants)`, `m.rowHeld = false`,
 		store, "TestGroup_HeldRowDelaysWhoWantsIt",
 	},
 	{

@@ -349,7 +349,7 @@ type IdempotencyRecord struct {
 	CreatedAt *Timestamp `json:"created_at,omitempty"`
 
 	// ExpiresAt The time until which the response is replayed, as in `Idempotency-Expires`. It has passed if the key is spent on a refusal.
-	ExpiresAt *Timestamp `json:"expires_at,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
 	// Key Visible ASCII characters without `" , ; \`.
 	Key IdempotencyKey `json:"key"`
