@@ -114,11 +114,12 @@ func Read(environ []string) (Config, error) {
 	problems = append(problems, unknownNames(environ)...)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		rule, ruled := rules[variable(field)]
-		if isQuoted(set[variable(field)]) {
+		switch {
+		case isQuoted(set[variable(field)]):
 			problems = append(problems, quoted(variable(field)))
-		} else if unreadable[field.Name] || (ruled && !rule.holds(cfg)) {
+		case unreadable[field.Name] || (ruled && !rule.holds(cfg)):
 			problems = append(problems, fmt.Errorf("%s must %s", variable(field), rule.must))
-		} else {
+		default:
 			problems = append(problems, unsafe(cfg, variable(field))...)
 		}
 	}

@@ -244,9 +244,11 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 
 func TestRead_RefusesShortWebhookSecrets(t *testing.T) {
 	t.Parallel()
-	for secret, refused := range map[string]bool{
-		"x": true, "whsec_short": true, " whsec_double": true, "whsec_double": false,
-	} {
+	for _, c := range []struct {
+		secret  string
+		refused bool
+	}{{"x", true}, {"whsec_short", true}, {" whsec_double", true}, {"whsec_double", false}} {
+		secret, refused := c.secret, c.refused
 		_, err := Read(append(required(), "ORDERS_STRIPE_KEY=sk", "ORDERS_STRIPE_WEBHOOK_SECRET="+secret))
 		if (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "ORDERS_STRIPE_WEBHOOK_SECRET must be") {
 			t.Errorf("%q: err = %v, refused should be %t", secret, err, refused)

@@ -68,11 +68,11 @@ func (a *App) tryDatabase(ctx context.Context) error {
 func (a *App) startJobs(ctx context.Context) error {
 	for {
 		err := a.begun(ctx, a.tryToStartJobs(ctx))
-		if err != nil && ctx.Err() == nil {
-			return err
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // the process stops
 		}
-		if ctx.Err() != nil || a.started() == nil {
-			return nil
+		if err != nil || a.started() == nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():

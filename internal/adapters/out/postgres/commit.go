@@ -170,7 +170,7 @@ func (t *tx) awaitAnswer(answer <-chan error) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-answer:
+		case <-answer: //nolint:errcheck // whoever sent COMMIT has been answered
 			t.conn.Release()
 			return
 		case <-ticker.C:

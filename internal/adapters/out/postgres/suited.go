@@ -73,7 +73,7 @@ func (u *unsuited) add(operation string) { u.until.Store(operation, time.Now().A
 
 func (u *unsuited) has(operation string) bool {
 	until, found := u.until.Load(operation)
-	return found && time.Now().Before(until.(time.Time))
+	return found && time.Now().Before(until.(time.Time)) //nolint:forcetypeassert // add has stored it
 }
 
 const (

@@ -126,6 +126,7 @@ func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.Pro
 	}
 	converted.Result = payment.ChargeResult{Terms: terms, Outcome: outcome, ExternalID: o.ID}
 	switch outcome {
+	case payment.ChargePending:
 	case payment.ChargeRefused:
 		converted.Result.Reason = o.refusalReason()
 	case payment.ChargeSucceeded:

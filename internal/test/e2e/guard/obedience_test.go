@@ -159,7 +159,8 @@ func (c *obedientClient) redeliver() {
 // sleep lets the time pass after which refusals are not replayed any more. Records are kept
 // for longer than the client sleeps.
 func (c *obedientClient) sleep() {
-	if c.slept++; c.slept > 5 {
+	c.slept++
+	if c.slept > 5 {
 		return
 	}
 	c.replicas[0].Exec(c.t, `UPDATE fake.ahead SET by = by + interval '7 hours'`)
