@@ -64,12 +64,6 @@ var transactionMutants = []mutant{
 		"./internal/test/e2e/failover", "TestCommand_IsUnknownWhenTheWaitForTheStandbyIsCancelled",
 	},
 	{
-		"a COMMIT is not cancelled when its time is over",
-		"internal/adapters/out/postgres/commit.go",
-		`t.sendWrites(context.WithoutCancel(ctx), conn)`, `t.sendWrites(ctx, conn)`,
-		"./internal/test/e2e/failover", "TestBalance_ShowsNothingThatAFailoverLoses",
-	},
-	{
 		"a COMMIT is not cancelled when its connection breaks",
 		"internal/adapters/out/postgres/commit.go",
 		`if underWay.Load() {`, `if false {`,
