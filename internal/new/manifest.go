@@ -50,7 +50,7 @@ var dropped = []string{
 	"internal/test/e2e/load.go", "internal/test/e2e/stream.go",
 	"internal/test/e2e/canaries/", "internal/test/e2e/cards/", "internal/test/e2e/commands/", "internal/test/e2e/cuts/", "internal/test/e2e/failover/",
 	"internal/test/e2e/generated/", "internal/test/e2e/limits/", "internal/test/e2e/metrics/", "internal/test/e2e/process/",
-	"internal/test/e2e/client/", "internal/test/e2e/traces/", "internal/test/collector/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/guard/history_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
+	"internal/test/e2e/client/", "internal/test/e2e/traces/", "internal/test/collector/", "internal/test/e2e/guard/route_test.go", "internal/test/e2e/guard/history_test.go", "internal/test/e2e/guard/obedience_test.go", "internal/test/e2e/transport/", "internal/test/e2e/webhooks/", "internal/test/tsclient/", "internal/test/e2e/auth/bad*_test.go", "internal/test/e2e/auth/log_test.go",
 	"internal/test/e2e/auth/key*_test.go", "internal/test/e2e/auth/tokens_test.go",
 	"internal/adapters/in/jobs/jobs_test.go", "internal/adapters/in/jobs/log_test.go", "migrations/constraints_test.go", "internal/config/describe_test.go",
 	"internal/adapters/in/http/bounds_test.go", "internal/adapters/in/http/subjects_test.go", "internal/adapters/in/http/decode_test.go", "internal/adapters/in/http/fuzz_test.go",
@@ -80,6 +80,8 @@ var keptComponents = []string{"responses/NotFound", "responses/MethodNotAllowed"
 var cuts = map[string]string{
 	"internal/test/e2e/service.go":              "StartShop StartTwoReplicas StockUp ReleaseExpiredReservations KeepReleasing OrderService",
 	"internal/test/e2e/routes_other.go":         "ProfileBody profile deleteProfile getIdempotencyKey",
+	"internal/test/e2e/guard/expiry_test.go":    "TestGuard_RunsNothingUnderASpentKey",
+	"internal/test/e2e/guard/lookup_test.go":    "TestGetIdempotencyKey_ParsesTheKeyAsTheHeaderIsParsed",
 	"internal/test/e2e/guard/replay_test.go":    "TestGuard_ReplaysWhenNumberIsWrittenDifferently",
 	"internal/adapters/in/http/params.go":       "decodeOrderID decodePaymentID decodeRefundID decodeSKU decodeCustomerID checkCustomerID",
 	"internal/test/e2e/guard/reuse_test.go":     "TestGuard_RefusesSameItemsInAnotherOrder TestGuard_RefusesAnotherCommandUnderTheKey",
