@@ -1,17 +1,15 @@
-// Package api holds the contract of the service as files.
+// Package api embeds the service's contracts.
 package api
 
 import _ "embed"
 
-// OpenAPI is openapi.yaml: the routes, their roles, the shapes of what goes in and
-// out, and every answer. Requests are validated against it as they come, and every
-// answer the tests see.
+// OpenAPI is openapi.yaml: routes, roles, schemas and responses. The service validates
+// each request against it, and the tests each response.
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
 
-// AsyncAPI is asyncapi.yaml: the events that leave, the messages that are consumed, and
-// where those end that can never be done.
+// AsyncAPI is asyncapi.yaml: published events, consumed messages and the dead letters.
 //
 //go:embed asyncapi.yaml
 var AsyncAPI []byte

@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// AwaitPayment returns a payment when it is decided: captured or failed. It asks the service
-// with the back-off of retries. If time runs out, it returns the payment as it was last, and
-// the error of the context or [context.DeadlineExceeded].
+// AwaitPayment polls a payment until it is captured or failed, with the client's back-off. If
+// time runs out, it returns the payment as last seen with the context's error or
+// [context.DeadlineExceeded].
 func (c *Client) AwaitPayment(ctx context.Context, paymentID int64) (Payment, error) {
 	return await(ctx, c, paymentID, c.GetPayment, func(p Payment) bool {
 		return p.Status == PaymentCaptured || p.Status == PaymentFailed
 	})
 }
 
-// AwaitRefund is [Client.AwaitPayment] for a refund: it has succeeded or failed.
+// AwaitRefund polls a refund until it succeeded or failed; see [Client.AwaitPayment].
 func (c *Client) AwaitRefund(ctx context.Context, refundID int64) (Refund, error) {
 	return await(ctx, c, refundID, c.GetRefund, func(r Refund) bool {
 		return r.Status == RefundSucceeded || r.Status == RefundFailed

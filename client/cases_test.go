@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // cases are the cases that the tests of all clients read.
@@ -121,7 +119,7 @@ func TestClient_BehavesAsAllClientsDo(t *testing.T) {
 					got.Key = s.nextKey(t, c)
 				}
 
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := diffOf(want, got); diff != "" {
 					t.Errorf("err = %v (-want +got):\n%s", err, diff)
 				}
 			})

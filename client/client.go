@@ -20,19 +20,17 @@ import (
 	"example.com/orders/client/api"
 )
 
-// Config says which service a client calls, and how. URL and Token are required; a zero
-// value elsewhere is the default.
+// Config configures a client. URL and Token are required; other zero values mean defaults.
 type Config struct {
-	// URL is the address of the service, such as https://orders.example.com: https, or http on
-	// loopback, because tokens are sent there.
+	// URL is the service address, such as https://orders.example.com. It must be https, or http
+	// on loopback, because tokens are sent there.
 	URL string
-	// Token returns the access token of each request.
+	// Token returns the access token for each request.
 	Token TokenSource
-	// Keys keeps the key of each operation. The default is a [FileStore] in the folder
+	// Keys stores the operation keys. The default is a [FileStore] in the folder
 	// "orders" of [os.UserConfigDir].
 	Keys KeyStore
-	// Principal names whose tokens Token returns, for the key store only. Set it where the
-	// clients of several principals share a store.
+	// Principal separates the keys of several principals that share a store.
 	Principal string
 	// Transport sends the requests. The default is [http.DefaultTransport].
 	Transport http.RoundTripper
@@ -45,12 +43,11 @@ type Config struct {
 	BackOff BackOff
 }
 
-// TokenSource returns the access token of the next request. It is called for each attempt,
-// and may return the same token for as long as that is valid. When fresh is true, the
-// service has just refused the token with 401.
+// TokenSource returns the access token for the next attempt. It may return the same token
+// while that is valid. When fresh is true, the service has just refused the token with 401.
 type TokenSource func(ctx context.Context, fresh bool) (string, error)
 
-// StaticToken returns a source of one token.
+// StaticToken returns a source that always returns token.
 func StaticToken(token string) TokenSource {
 	return func(context.Context, bool) (string, error) { return token, nil }
 }
@@ -108,21 +105,20 @@ func defaultKeys() (KeyStore, error) {
 	return NewFileStore(filepath.Join(dir, "orders", "keys"))
 }
 
-// maxResponse bounds a response in bytes. A page of a hundred orders with all their items
-// is smaller.
+// maxResponse bounds a response in bytes. A page with a hundred full orders is smaller.
 const maxResponse = 16 << 20
 
-// request is what is sent in each attempt of a call.
+// request is a call, sent unchanged in each attempt.
 type request struct {
 	operation api.Operation
 	path      string // with its parameters and the query
 	header    http.Header
 	body      any       // sent as JSON, unless nil
-	name, key string    // of a command
-	until     time.Time // deadline of the call, by the wall clock
+	name, key string    // set for commands
+	until     time.Time // deadline, by the wall clock
 }
 
-// to returns the request of an operation, with the parameters of its path.
+// to returns the request for an operation and its path parameters.
 func to(operation api.Operation, parameters ...any) request {
 	return request{operation: operation, path: operation.PathOf(parameters...)}
 }
@@ -133,12 +129,12 @@ func (r request) with(body any) request {
 	return r
 }
 
-// String returns what errors call the request. The path could say whom it is about.
+// String returns the name of the request in errors. The path could identify a person.
 func (r request) String() string {
 	return strings.TrimSpace(r.name + " " + r.operation.Method + " " + r.operation.Path)
 }
 
-// repeatable reports whether the request can be sent again if nobody knows what became of it.
+// repeatable reports whether the request may be retried when its outcome is unknown.
 func (r request) repeatable() bool { return r.key != "" || r.operation.Method == http.MethodGet }
 
 func (r request) build(ctx context.Context, baseURL string) (*http.Request, error) {
@@ -162,7 +158,7 @@ func (r request) build(ctx context.Context, baseURL string) (*http.Request, erro
 	}
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)
-		req.GetBody = nil // else net/http repeats the request by itself, whatever the time is
+		req.GetBody = nil // prevents retries inside net/http, which ignore the deadline
 	}
 	return req, nil
 }
@@ -189,8 +185,8 @@ func (c *Client) send(ctx context.Context, r request, fresh bool, result any) (h
 	if err != nil {
 		return nil, err
 	}
-	// The machine may have slept until now. An old key could take effect beside the one that
-	// another caller of the operation has got meanwhile.
+	// The machine may have slept until now, and another caller may have got a new key for the
+	// operation. The old key could take effect beside it.
 	if !c.now().Before(r.until) {
 		return nil, context.DeadlineExceeded
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var unauthenticated = refuses(http.StatusUnauthorized, `"code": "unauthenticated", "next_key": "same"`)
@@ -39,7 +37,7 @@ func TestToken_IsRenewedOnceWhenItIsRefused(t *testing.T) {
 	if _, err := order(t.Context(), c, "cart-1"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"Bearer a", "Bearer b"}, s.tokens()); diff != "" || s.sent[0].key != s.sent[1].key {
+	if diff := diffOf([]string{"Bearer a", "Bearer b"}, s.tokens()); diff != "" || s.sent[0].key != s.sent[1].key {
 		t.Errorf("tokens (-want +got):\n%s", diff)
 	}
 

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Outcome says how the result of a command came about.
+// Outcome describes how a command got its result.
 type Outcome struct {
-	// Key is the Idempotency-Key of the operation.
+	// Key is the operation's Idempotency-Key.
 	Key string
-	// Replayed reports whether an earlier attempt took effect, of this call or another. The
-	// result is then the first one.
+	// Replayed reports whether the result comes from an earlier attempt, in this call or
+	// another.
 	Replayed bool
-	// Expires is when the service stops to keep the response. A later call with the same
-	// name still gets the result, and never a second effect.
+	// Expires is when the stored response expires. A later call with the same name still gets
+	// the result, and never has a second effect.
 	Expires time.Time
-	// RequestID identifies the request in the logs of the service.
+	// RequestID identifies the request in the service's logs.
 	RequestID string
 }
 
@@ -27,7 +27,7 @@ type Outcome struct {
 const keyAge = 6 * time.Hour
 
 // command sends a request that takes effect once for each name. The key is stored before the
-// first attempt. Then NextKey of a problem says what becomes of it.
+// first attempt; a problem's NextKey decides whether it is kept.
 func command[T any](ctx context.Context, c *Client, name string, r request) (result T, _ Outcome, err error) {
 	if name == "" {
 		return result, Outcome{}, errors.New("an operation needs a name")
@@ -45,8 +45,8 @@ func command[T any](ctx context.Context, c *Client, name string, r request) (res
 	return result, outcomeOf(header, r.key), err
 }
 
-// follow does with a key as the NextKey of a problem says, and returns the error of the call.
-// Every other value, also one of a newer service, keeps the key.
+// follow obeys a problem's NextKey and returns the call's error. Unknown values keep the
+// key.
 func (c *Client) follow(ctx context.Context, r request, problem *Problem, err error) error {
 	switch problem.NextKey {
 	case nextKeyNew:
@@ -70,8 +70,8 @@ func outcomeOf(header http.Header, key string) Outcome {
 	}
 }
 
-// Forget forgets the key of an operation, so that the next call with its name is a new
-// operation. Where the old one may have taken effect, that takes effect twice.
+// Forget forgets an operation's key, so that the next call with its name is a new operation.
+// If the old one took effect, there will be two effects.
 func (c *Client) Forget(ctx context.Context, operation string) error {
 	key, err := c.config.Keys.Key(ctx, c.scoped(operation))
 	if err != nil {
@@ -85,8 +85,8 @@ func (c *Client) forget(ctx context.Context, operation, key string) error {
 	return c.config.Keys.Forget(context.WithoutCancel(ctx), c.scoped(operation), key)
 }
 
-// scoped returns the name of an operation in a store that clients of other services and
-// other principals may share.
+// scoped returns an operation's name in a store that other services and principals may
+// share.
 func (c *Client) scoped(operation string) string {
 	return fmt.Sprintf("%s %q %q", c.config.URL, c.config.Principal, operation)
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCommand_SaysHowItsResultCameAbout(t *testing.T) {
@@ -18,7 +16,7 @@ func TestCommand_SaysHowItsResultCameAbout(t *testing.T) {
 		Key: s.sent[0].key, Replayed: false, RequestID: "r-1",
 		Expires: time.Date(2026, 11, 24, 16, 42, 49, 0, time.UTC),
 	}
-	if diff := cmp.Diff(want, got.Outcome); diff != "" || err != nil {
+	if diff := diffOf(want, got.Outcome); diff != "" || err != nil {
 		t.Errorf("err = %v, outcome (-want +got):\n%s", err, diff)
 	}
 }

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -122,4 +124,13 @@ func newClient(t *testing.T, answers ...answer) (*Client, *service) {
 // order creates an order under a name.
 func order(ctx context.Context, c *Client, name string) (OrderResult, error) {
 	return c.CreateOrder(ctx, name, NewOrder{Items: []Item{{SKU: "tea", Quantity: 2}}})
+}
+
+// diffOf describes the difference between what a test wants and what it got; equal values
+// have none.
+func diffOf(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return fmt.Sprintf("-%+v\n+%+v", want, got)
 }

@@ -15,14 +15,14 @@ import (
 	"sync"
 )
 
-// KeyStore keeps one Idempotency-Key for each operation, by the name of the operation. Keys
-// are no secrets. A store that forgets by itself can make a customer pay twice.
+// KeyStore stores one Idempotency-Key per operation name. Keys are no secrets. A store that
+// forgets on its own can make a customer pay twice.
 type KeyStore interface {
-	// Key returns the key of an operation. It makes one if there is none, and returns it only
-	// when it is stored for good. Everybody who asks at the same time gets the same key.
+	// Key returns the operation's key. It creates a key if there is none, and returns once it
+	// is durable. Concurrent callers get the same key.
 	Key(ctx context.Context, operation string) (string, error)
-	// Forget forgets the key of an operation if it is still this one. The next call of Key
-	// makes another.
+	// Forget forgets the operation's key if it is still this one. The next call to Key creates
+	// another.
 	Forget(ctx context.Context, operation, key string) error
 }
 
@@ -42,7 +42,7 @@ type MemoryStore struct {
 	keys map[string]string
 }
 
-// Key returns the key of an operation.
+// Key returns the operation's key.
 func (s *MemoryStore) Key(_ context.Context, operation string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *MemoryStore) Key(_ context.Context, operation string) (string, error) {
 	return s.keys[operation], nil
 }
 
-// Forget forgets the key of an operation.
+// Forget forgets the operation's key.
 func (s *MemoryStore) Forget(_ context.Context, operation, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,12 +65,11 @@ func (s *MemoryStore) Forget(_ context.Context, operation, key string) error {
 	return nil
 }
 
-// FileStore keeps keys in a folder, which processes may share. It must survive what the
-// process survives: in a container, put it on a volume.
+// FileStore keeps keys in a folder, which processes may share. The folder must outlive the
+// process: in a container, put it on a volume.
 //
-// The file <hash of the name>.0 has the first key of an operation. To forget a key is to
-// create the next file, with another key. A file appears complete, and never changes, so that
-// no lock is needed.
+// The file <name hash>.0 holds an operation's first key. Forgetting a key creates the next
+// file with another key. Files appear complete and never change, so no lock is needed.
 type FileStore struct{ dir string }
 
 // NewFileStore returns a store in a folder, and creates the folder if there is none.
@@ -81,7 +80,7 @@ func NewFileStore(dir string) (*FileStore, error) {
 	return &FileStore{dir}, nil
 }
 
-// Key returns the key of an operation: that of its last file.
+// Key returns the key in the operation's last file.
 func (s *FileStore) Key(_ context.Context, operation string) (string, error) {
 	if err := s.create(operation, 0); err != nil {
 		return "", err
@@ -98,7 +97,7 @@ func (s *FileStore) Key(_ context.Context, operation string) (string, error) {
 	return "", fmt.Errorf("key store: %w", err)
 }
 
-// Forget creates the file after the one that has the key.
+// Forget creates the file after the one with the key.
 func (s *FileStore) Forget(_ context.Context, operation, key string) error {
 	for n := 0; ; n++ {
 		stored, err := s.read(operation, n)
@@ -126,8 +125,8 @@ func (s *FileStore) read(operation string, n int) (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// create creates the n-th file of an operation with a new key, unless it exists. The content
-// is on the disk before the file gets its name.
+// create creates the operation's n-th file with a new key, unless it exists. The content is
+// durable before the file gets its name.
 func (s *FileStore) create(operation string, n int) error {
 	path := s.path(operation, n)
 	if _, err := os.Stat(path); err == nil {
@@ -137,7 +136,7 @@ func (s *FileStore) create(operation string, n int) error {
 	if err != nil {
 		return fmt.Errorf("key store: %w", err)
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // what stays behind does no harm
+	defer func() { _ = os.Remove(temp.Name()) }() // leftovers are harmless
 	_, err = temp.WriteString(newKey() + "\n")
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return fmt.Errorf("key store: %w", err)
@@ -149,7 +148,7 @@ func (s *FileStore) create(operation string, n int) error {
 	return nil
 }
 
-// syncDir returns when the names in the folder are on the disk.
+// syncDir makes the folder's file names durable.
 func (s *FileStore) syncDir() error {
 	if runtime.GOOS == "windows" {
 		return nil // it cannot sync a folder

@@ -7,36 +7,36 @@ import (
 	"example.com/orders/client/api"
 )
 
-// The results of commands are what the service made, and how that came about.
+// Results of commands: the resource and the outcome.
 type (
-	// OrderResult is an order that a command has created or changed.
+	// OrderResult is an order that a command created or changed.
 	OrderResult struct {
 		Order
 		Outcome
 	}
-	// PaymentResult is a payment that a command has made.
+	// PaymentResult is a payment that a command created.
 	PaymentResult struct {
 		Payment
 		Outcome
 	}
-	// RefundResult is a refund that a command has made.
+	// RefundResult is a refund that a command created.
 	RefundResult struct {
 		Refund
 		Outcome
 	}
-	// BalanceResult is a balance transaction that a command has made.
+	// BalanceResult is a balance transaction that a command created.
 	BalanceResult struct {
 		BalanceTransaction
 		Outcome
 	}
-	// StockResult is a stock adjustment that a command has made.
+	// StockResult is a stock adjustment that a command created.
 	StockResult struct {
 		StockAdjustment
 		Outcome
 	}
 )
 
-// --- commands: each takes effect once for each name of an operation ---
+// --- commands: each takes effect once per operation name ---
 
 // CreateOrder creates an order and reserves its stock.
 func (c *Client) CreateOrder(ctx context.Context, operation string, order NewOrder) (OrderResult, error) {
@@ -44,7 +44,7 @@ func (c *Client) CreateOrder(ctx context.Context, operation string, order NewOrd
 	return OrderResult{made, outcome}, err
 }
 
-// ReserveInventory extends the reservation of an order, or reserves the stock anew.
+// ReserveInventory extends an order's reservation, or reserves its stock again.
 func (c *Client) ReserveInventory(ctx context.Context, operation string, orderID int64) (OrderResult, error) {
 	order, outcome, err := command[Order](ctx, c, operation, to(api.ReserveInventory, orderID).with(struct{}{}))
 	return OrderResult{order, outcome}, err
@@ -64,25 +64,25 @@ func (c *Client) RefundPayment(ctx context.Context, operation string, orderID in
 	return RefundResult{made, outcome}, err
 }
 
-// CancelOrder cancels an order and refunds what was paid.
+// CancelOrder cancels an order and refunds its payment.
 func (c *Client) CancelOrder(ctx context.Context, operation string, orderID int64, how Cancellation) (OrderResult, error) {
 	order, outcome, err := command[Order](ctx, c, operation, to(api.CancelOrder, orderID).with(how))
 	return OrderResult{order, outcome}, err
 }
 
-// CreditBalance adds to the balance of a customer.
+// CreditBalance adds to a customer's balance.
 func (c *Client) CreditBalance(ctx context.Context, operation, customerID string, credit Credit) (BalanceResult, error) {
 	made, outcome, err := command[BalanceTransaction](ctx, c, operation, to(api.CreditBalance, customerID).with(credit))
 	return BalanceResult{made, outcome}, err
 }
 
-// ChargeBalance takes from the balance of a customer.
+// ChargeBalance takes from a customer's balance.
 func (c *Client) ChargeBalance(ctx context.Context, operation, customerID string, charge Charge) (BalanceResult, error) {
 	made, outcome, err := command[BalanceTransaction](ctx, c, operation, to(api.ChargeBalance, customerID).with(charge))
 	return BalanceResult{made, outcome}, err
 }
 
-// AdjustStock adds units to the stock of a product, or takes them away.
+// AdjustStock adds units to a product's stock, or takes them away.
 func (c *Client) AdjustStock(ctx context.Context, operation, sku string, change StockChange) (StockResult, error) {
 	made, outcome, err := command[StockAdjustment](ctx, c, operation, to(api.AdjustStock, sku).with(change))
 	return StockResult{made, outcome}, err
@@ -98,27 +98,26 @@ func (c *Client) UpdateOrderStatus(ctx context.Context, orderID int64, status st
 	return order, err
 }
 
-// UpdateCustomerProfile replaces the profile of a customer.
+// UpdateCustomerProfile replaces a customer's profile.
 func (c *Client) UpdateCustomerProfile(ctx context.Context, customerID string, profile ProfileUpdate) (Profile, error) {
 	updated, _, err := call[Profile](ctx, c, to(api.UpdateCustomerProfile, customerID).with(profile))
 	return updated, err
 }
 
-// DeleteCustomerProfile deletes the personal data of a customer.
+// DeleteCustomerProfile deletes a customer's personal data.
 func (c *Client) DeleteCustomerProfile(ctx context.Context, customerID string) error {
 	_, _, err := call[struct{}](ctx, c, to(api.DeleteCustomerProfile, customerID))
 	return err
 }
 
-// ProductVersion is a product, and the version of its name, price and stock.
+// ProductVersion is a product with the version of its name, price and stock.
 type ProductVersion struct {
 	Product
 	ETag string
 }
 
-// PutProduct creates or replaces a product. To replace the stock of an existing one, OnHand
-// needs ifMatch: the ETag of the product that the caller has seen. Otherwise both are left
-// out.
+// PutProduct creates or replaces a product. To replace an existing product's stock, set OnHand
+// and pass the ETag that the caller has seen as ifMatch. Otherwise leave both out.
 func (c *Client) PutProduct(ctx context.Context, sku string, product ProductUpdate, ifMatch string) (ProductVersion, error) {
 	r := to(api.PutProduct, sku).with(product)
 	if ifMatch != "" {
@@ -148,13 +147,13 @@ func (c *Client) GetRefund(ctx context.Context, refundID int64) (Refund, error) 
 	return refund, err
 }
 
-// GetBalance returns the balance of a customer, one amount a currency.
+// GetBalance returns a customer's balance, one amount per currency.
 func (c *Client) GetBalance(ctx context.Context, customerID string) (Balance, error) {
 	balance, _, err := call[Balance](ctx, c, to(api.GetBalance, customerID))
 	return balance, err
 }
 
-// GetCustomerProfile returns the profile of a customer.
+// GetCustomerProfile returns a customer's profile.
 func (c *Client) GetCustomerProfile(ctx context.Context, customerID string) (Profile, error) {
 	profile, _, err := call[Profile](ctx, c, to(api.GetCustomerProfile, customerID))
 	return profile, err
@@ -166,9 +165,9 @@ func (c *Client) GetProduct(ctx context.Context, sku string) (ProductVersion, er
 	return ProductVersion{product, header.Get("ETag")}, err
 }
 
-// GetIdempotencyKey returns what became of the operation with a key. [NotFound] means that
-// there is no record: a request with the key may still be on its way. A command that is called
-// again with its name returns its result as well.
+// GetIdempotencyKey returns the outcome of the operation with a key. [NotFound] means that
+// there is no record: a request with the key may still be on its way. Calling a command again
+// with its name also returns its result.
 func (c *Client) GetIdempotencyKey(ctx context.Context, key string) (IdempotencyRecord, error) {
 	record, _, err := call[IdempotencyRecord](ctx, c, to(api.GetIdempotencyKey, key))
 	return record, err

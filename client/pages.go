@@ -11,7 +11,7 @@ import (
 	"example.com/orders/client/api"
 )
 
-// Lists are iterators that fetch a page when the one before has been consumed:
+// Lists are iterators that fetch the next page when the last one is consumed:
 //
 //	for order, err := range c.ListOrders(ctx, client.OrderFilter{}) {
 //		if err != nil {
@@ -22,7 +22,7 @@ import (
 //
 // An error ends the iteration.
 
-// OrderFilter selects orders. A zero value selects all that the caller may see.
+// OrderFilter selects orders. The zero value selects every order that the caller may see.
 type OrderFilter struct {
 	Status      string
 	CustomerID  string
@@ -44,7 +44,7 @@ func (c *Client) ListOrders(ctx context.Context, filter OrderFilter) iter.Seq2[O
 	return pages[Order](ctx, c, to(api.ListOrders), query)
 }
 
-// ListPayments returns the payments of an order with their refunds, newest first.
+// ListPayments returns an order's payments with their refunds, newest first.
 func (c *Client) ListPayments(ctx context.Context, orderID int64) iter.Seq2[PaymentWithRefunds, error] {
 	return pages[PaymentWithRefunds](ctx, c, to(api.ListPayments, orderID), url.Values{})
 }
@@ -57,7 +57,7 @@ type TransactionFilter struct {
 	PageSize    int       // 1–100; the service has a default
 }
 
-// ListBalanceTransactions returns the balance transactions of a customer, newest first.
+// ListBalanceTransactions returns a customer's balance transactions, newest first.
 func (c *Client) ListBalanceTransactions(
 	ctx context.Context, customerID string, filter TransactionFilter,
 ) iter.Seq2[BalanceTransaction, error] {
@@ -74,18 +74,18 @@ func (c *Client) ListProducts(ctx context.Context) iter.Seq2[Product, error] {
 	return pages[Product](ctx, c, to(api.ListProducts), url.Values{})
 }
 
-// ListAuditLog returns what administrators did, newest first.
+// ListAuditLog returns the audit log, newest first.
 func (c *Client) ListAuditLog(ctx context.Context) iter.Seq2[AuditEntry, error] {
 	return pages[AuditEntry](ctx, c, to(api.ListAuditLog), url.Values{})
 }
 
-// page is a page of a list. A list without pages is one page.
+// page is one page of a list, or a whole list without pages.
 type page[T any] struct {
 	Data       []T    `json:"data"`
 	NextCursor string `json:"next_cursor"`
 }
 
-// pages returns the entries of all pages of a list.
+// pages returns the entries on all pages of a list.
 func pages[T any](ctx context.Context, c *Client, list request, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -107,7 +107,7 @@ func pages[T any](ctx context.Context, c *Client, list request, query url.Values
 	}
 }
 
-// at returns the request of one page.
+// at returns the request for one page.
 func (r request) at(query url.Values, cursor string) request {
 	query = maps.Clone(query)
 	set(query, "cursor", cursor)
@@ -123,8 +123,8 @@ func set(query url.Values, name, value string) {
 	}
 }
 
-// setTime rounds up to the microsecond, which is as exact as the service is. So the entries
-// before a time stay before it, and those after stay after it.
+// setTime rounds up to the microsecond, which is the service's precision, so that entries stay
+// on their side of the boundary.
 func setTime(query url.Values, name string, value time.Time) {
 	if !value.IsZero() {
 		query.Set(name, value.Add(time.Microsecond-1).Truncate(time.Microsecond).UTC().Format(time.RFC3339Nano))

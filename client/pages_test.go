@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestPages_FollowEachOther(t *testing.T) {
@@ -22,11 +20,11 @@ func TestPages_FollowEachOther(t *testing.T) {
 		}
 		ids = append(ids, order.ID)
 	}
-	if diff := cmp.Diff([]int64{3, 2, 1}, ids); diff != "" {
+	if diff := diffOf([]int64{3, 2, 1}, ids); diff != "" {
 		t.Error(diff)
 	}
 	want := []string{"/orders?status=paid", "/orders?cursor=a%2Bb&status=paid"}
-	if diff := cmp.Diff(want, []string{s.sent[0].path, s.sent[1].path}); diff != "" {
+	if diff := diffOf(want, []string{s.sent[0].path, s.sent[1].path}); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
@@ -60,7 +58,7 @@ func TestPages_EndWithAnError(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 	}
-	if diff := cmp.Diff([]string{"tea", ""}, seen); diff != "" || len(s.sent) != 2 {
+	if diff := diffOf([]string{"tea", ""}, seen); diff != "" || len(s.sent) != 2 {
 		t.Errorf("%d requests: %s", len(s.sent), diff)
 	}
 }

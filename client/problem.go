@@ -12,8 +12,8 @@ import (
 	"example.com/orders/client/api"
 )
 
-// Problem is an error that the service answered with: application/problem+json, RFC 9457.
-// Match its code with [errors.Is], and get its members with [errors.As]:
+// Problem is an error response: application/problem+json, RFC 9457. Match its code with
+// [errors.Is], and get its members with [errors.As]:
 //
 //	if errors.Is(err, client.OutOfStock) { … }
 type Problem struct {
@@ -26,21 +26,21 @@ type Problem struct {
 	RequestID string       `json:"request_id"`
 	Instance  string       `json:"instance"`
 	Errors    []FieldError `json:"errors"`
-	// Record is what the service knows about the key, if NextKey is "look_up": another request
-	// has the key. It is nil if the service did not say.
+	// Record describes the request that owns the key, if NextKey is "look_up". It is nil if the
+	// look-up failed.
 	Record *IdempotencyRecord `json:"-"`
 }
 
 // Values of NextKey.
 const (
 	nextKeyNew    = "new"     // the operation was decided: another attempt is a new one
-	nextKeyLookUp = "look_up" // the key is that of another request, which may have taken effect
+	nextKeyLookUp = "look_up" // another request owns the key, and may have taken effect
 )
 
-// FieldError is what is wrong with one member or parameter of a request.
+// FieldError describes an invalid member or parameter.
 type FieldError = api.FieldError
 
-// Error returns the status, the code and the detail, and what is wrong with each member.
+// Error returns the status, the code, the detail and the invalid members.
 func (p *Problem) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s: %s", p.Status, p.Code, p.Detail)
@@ -51,7 +51,7 @@ func (p *Problem) Error() string {
 	return text.String()
 }
 
-// Is reports whether target is the code of the problem.
+// Is reports whether target is the problem's code.
 func (p *Problem) Is(target error) bool { return target == p.Code }
 
 // leavesUnknown reports whether the request may have taken effect, or still may.
@@ -62,14 +62,14 @@ func (p *Problem) leavesUnknown() bool {
 // resolves reports whether no attempt of the request has taken effect, or still may.
 func (p *Problem) resolves() bool { return p.NextKey == nextKeyNew || p.NextKey == nextKeyLookUp }
 
-// Code is the stable code of a problem. Every code is an error for [errors.Is]. A newer
-// service may send others.
+// Code is a stable problem code, and a target for [errors.Is]. A newer service may send
+// unknown ones.
 type Code string
 
 // Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// The codes of the service. docs/problems.md says what to do about each.
+// Problem codes. docs/problems.md explains each.
 const (
 	BodyTooLarge             Code = "body_too_large"
 	CardDeclined             Code = "card_declined"
@@ -107,17 +107,17 @@ const (
 	ValidationFailed         Code = "validation_failed"
 )
 
-// UnknownOutcomeError reports that a change may have taken effect, or may still do so.
-// Call a command again with the same name: the same key is sent, and the answer is the
-// outcome. A change without a key is not repeated: read what it changes first. [errors.Is]
-// matches the error with [OutcomeUnknown].
+// UnknownOutcomeError reports that a change may have taken effect, or still may. Call a
+// command again with the same name: it sends the same key, and the answer is the outcome. A
+// change without a key is not repeated: check the affected resource first. [errors.Is] matches
+// the error with [OutcomeUnknown].
 type UnknownOutcomeError struct {
-	Operation string // the name that the caller gave the command, else ""
-	Key       string // of the command, else ""
-	Err       error  // of the last attempt
+	Operation string // the command's name, else ""
+	Key       string // the command's key, else ""
+	Err       error  // from the last attempt
 }
 
-// Error returns what to do, and the error of the last attempt.
+// Error returns the remedy and the last attempt's error.
 func (e *UnknownOutcomeError) Error() string {
 	next := "call it again with the same name"
 	if e.Key == "" {
@@ -126,14 +126,14 @@ func (e *UnknownOutcomeError) Error() string {
 	return "outcome unknown, " + next + ": " + e.Err.Error()
 }
 
-// Unwrap returns the error of the last attempt.
+// Unwrap returns the last attempt's error.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
 // Is reports whether target is [OutcomeUnknown].
 func (*UnknownOutcomeError) Is(target error) bool { return target == OutcomeUnknown }
 
-// unansweredError is the failure of an attempt that nobody has answered, or whose answer
-// cannot be read. The service may have done what was asked.
+// unansweredError is an attempt without a readable answer. The request may have taken
+// effect.
 type unansweredError struct {
 	cause error
 	final bool // a proxy refuses: another attempt cannot help
@@ -142,7 +142,7 @@ type unansweredError struct {
 func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
 func (e *unansweredError) Unwrap() error { return e.cause }
 
-// unanswered leaves out the URL, which can contain whom a request is about.
+// unanswered leaves out the URL, which can contain personal data.
 func unanswered(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -150,14 +150,14 @@ func unanswered(err error) error {
 	return &unansweredError{cause: err}
 }
 
-// errorOf returns what a response other than a success says.
+// errorOf returns the error in a response other than a success.
 func errorOf(resp *http.Response, body []byte) error {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	problem := Problem{Status: resp.StatusCode}
 	if media == "application/problem+json" && json.Unmarshal(body, &problem) == nil && problem.Code != "" {
 		return &problem
 	}
-	return &unansweredError{ // by a proxy; the service may have been reached
+	return &unansweredError{ // from a proxy; the service may have been reached
 		cause: fmt.Errorf("%s without a problem document", resp.Status),
 		final: resp.StatusCode < http.StatusInternalServerError,
 	}
@@ -172,8 +172,8 @@ func leavesUnknown(err error) bool {
 	return isUnanswered // the others were not sent
 }
 
-// failure returns the error of a call that ended with err. Unknown says whether an attempt
-// left the outcome unknown; only a decision of the service resolves that.
+// failure returns the error for a call that ended with err. Unknown reports whether an attempt
+// left the outcome unknown; only a decision by the service resolves that.
 func (r request) failure(err error, unknown bool) error {
 	err = fmt.Errorf("%s: %w", r, err)
 	problem, answered := errors.AsType[*Problem](err)

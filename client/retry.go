@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// BackOff is the time between two attempts: random between 0 and Base·2ⁿ after n retries,
-// and at most Max (full jitter). It comes after a Retry-After of the service, so that
-// clients that were refused together do not return together.
+// BackOff is the wait between two attempts: random between 0 and Base·2ⁿ after n retries, and
+// at most Max (full jitter). It is added to Retry-After, so that clients that were refused
+// together do not return together.
 type BackOff struct {
 	// Base is the longest wait before the first retry. The default is 100 ms.
 	Base time.Duration
@@ -38,7 +38,7 @@ func (b BackOff) limit(retries int) time.Duration {
 }
 
 // do sends a request until it is answered, refused, or out of time. Every retry has the same
-// key and the same body.
+// key and body.
 func (c *Client) do(ctx context.Context, r request, result any) (http.Header, error) {
 	ctx, until, cancel := c.withDeadline(ctx, unlimited)
 	defer cancel()

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCommand_RetriesWithTheSameKeyAndBody(t *testing.T) {
@@ -103,7 +101,7 @@ func TestBackOff_DoublesUpToItsMaximum(t *testing.T) {
 		want := []time.Duration{
 			100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms, 2000 * ms, 2000 * ms,
 		}
-		if diff := cmp.Diff(want, s.waits()); diff != "" {
+		if diff := diffOf(want, s.waits()); diff != "" {
 			t.Errorf("waits (-want +got):\n%s", diff)
 		}
 	})
@@ -138,7 +136,7 @@ func TestRetryAfter_ComesBeforeTheRandomWait(t *testing.T) {
 		// 8 s after the start are 4.9 s after the second attempt. Of no use is "later".
 		ms := time.Millisecond
 		want := []time.Duration{3100 * ms, 4900*ms + 200*ms, 2400 * ms, 800 * ms}
-		if diff := cmp.Diff(want, s.waits()); diff != "" {
+		if diff := diffOf(want, s.waits()); diff != "" {
 			t.Errorf("waits (-want +got):\n%s", diff)
 		}
 	})

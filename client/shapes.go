@@ -2,62 +2,61 @@ package client
 
 import "example.com/orders/client/api"
 
-// The shapes of responses. A member that is absent or null has its zero value: an order
-// without a reservation has one whose ExpiresAt is zero. Statuses are texts, because a newer
-// service may send others than those below.
+// Responses. A member that is absent or null has its zero value: an order without a reservation
+// has one whose ExpiresAt is zero. Statuses are strings, because a newer service may send
+// unknown ones.
 type (
 	// Money is an amount, a decimal text, in a currency.
 	Money = api.Money
-	// Order is what a customer buys from one seller, in one currency.
+	// Order is a customer's purchase from one seller, in one currency.
 	Order = api.Order
-	// OrderItem is an item of an order, with the price at which it was ordered.
+	// OrderItem is an ordered item with its price at that time.
 	OrderItem = api.OrderItem
-	// Payment is a payment of an order.
+	// Payment pays an order.
 	Payment = api.Payment
 	// PaymentWithRefunds is a payment with its refunds, newest first.
 	PaymentWithRefunds = api.PaymentWithRefunds
-	// Refund is a refund of a payment, in full or in part.
+	// Refund refunds a payment, in full or in part.
 	Refund = api.Refund
-	// Balance is what a customer has, one amount a currency.
+	// Balance is a customer's balance, one amount per currency.
 	Balance = api.Balance
-	// BalanceTransaction is a change of a balance.
+	// BalanceTransaction changes a balance.
 	BalanceTransaction = api.BalanceTransaction
-	// Profile is the personal data of a customer.
+	// Profile is a customer's personal data.
 	Profile = api.Profile
 	// Product is a product with its price and stock.
 	Product = api.Product
-	// StockAdjustment is a change of the stock of a product.
+	// StockAdjustment changes a product's stock.
 	StockAdjustment = api.StockAdjustment
-	// IdempotencyRecord is what became of the operation that has a key.
+	// IdempotencyRecord is the outcome of the operation with a key.
 	IdempotencyRecord = api.IdempotencyRecord
-	// AuditEntry is an action of an administrator.
+	// AuditEntry is an administrator's action.
 	AuditEntry = api.AuditEntry
 )
 
-// The shapes of requests. An optional member with its zero value is left out.
+// Requests. An optional member with its zero value is left out.
 type (
 	// NewOrder is an order to create. A seller names the customer.
 	NewOrder = api.CreateOrderRequest
-	// Item is how many units of a product to order.
+	// Item is a product and the quantity to order.
 	Item = api.CreateOrderItem
-	// RefundOf is what to refund: all that is refundable, unless an amount is given.
+	// RefundOf is the amount to refund; without one, everything refundable.
 	RefundOf = api.RefundPaymentRequest
-	// Cancellation says why an order is cancelled, or nothing.
+	// Cancellation is an optional reason.
 	Cancellation = api.CancelOrderRequest
 	// Credit is an amount to add to a balance.
 	Credit = api.CreditBalanceRequest
 	// Charge is an amount to take from a balance.
 	Charge = api.ChargeBalanceRequest
-	// StockChange is how many units to add to the stock, or to take away.
+	// StockChange is the number of units to add, or to take away.
 	StockChange = api.AdjustStockRequest
-	// ProductUpdate is the name and the price of a product. OnHand is its stock, nil to leave
-	// that alone.
+	// ProductUpdate is a product's name and price. OnHand is its stock, nil to keep it.
 	ProductUpdate = api.PutProductRequest
-	// ProfileUpdate replaces the personal data of a customer.
+	// ProfileUpdate replaces a customer's personal data.
 	ProfileUpdate = api.UpdateCustomerProfileRequest
 )
 
-// Statuses of orders, payments and refunds.
+// Order, payment and refund statuses.
 const (
 	OrderPendingPayment    = "pending_payment"
 	OrderPaymentProcessing = "payment_processing"
@@ -84,8 +83,8 @@ func ByBalance() PaymentMethod {
 	return PaymentMethod{api.ConfirmBalancePayment{Method: api.ConfirmBalancePaymentMethodBalance}}
 }
 
-// ByCard pays by a Stripe payment method, pm_…, which is what the card has become in the
-// browser. A card number is refused.
+// ByCard pays by a Stripe payment method, pm_…, which the browser received for the card.
+// A card number is refused.
 func ByCard(paymentMethod string) PaymentMethod {
 	return PaymentMethod{api.ConfirmCardPayment{Method: api.ConfirmCardPaymentMethodCard, PaymentMethod: paymentMethod}}
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrNoRole reports that the role of the service does not exist and that the role of the
-// migration may not create it. Nothing was granted.
+// ErrNoRole reports that the service's role does not exist and that the migrating role
+// may not create it. Nothing was granted.
 var ErrNoRole = errors.New("the role of the service does not exist, and this role may not create it")
 
-// tableAccess is what the service may do with a table, besides reading it.
+// tableAccess lists a table's privileges, besides SELECT.
 type tableAccess struct {
 	table          string
 	insert, delete bool
 	update         string // columns
 }
 
-// tables lists what `orders serve` needs, and no more: it changes no amount that it has
-// written, and no ledger entry or audit entry. SELECT … FOR UPDATE needs one column to
-// update, also in tables whose rows never change.
+// tables lists exactly the privileges that `orders serve` needs: it never changes a
+// stored amount, ledger entry or audit entry. SELECT … FOR UPDATE needs one updatable
+// column, even in tables whose rows never change.
 //
-// While an upgrade replaces processes, the previous binary works with these privileges,
-// too. So what a version does not need any more, the next one takes away.
+// During an upgrade, the previous binary also works with these privileges. So an
+// unneeded privilege is revoked one version later.
 var tables = []tableAccess{
 	{table: "audit_log", insert: true},
 	{table: "balance", insert: true, update: "amount, position, changed_at"},
@@ -50,8 +50,7 @@ var tables = []tableAccess{
 	{table: "stock_adjustment", insert: true},
 }
 
-// sequences are those that the service draws ids from. Those of the other tables need no
-// privilege.
+// sequences are those for allocated ids. The other tables' sequences need no privilege.
 var sequences = []string{
 	"ledger_entry_id_seq", "orders_id_seq", "payment_id_seq", "product_id_seq", "refund_id_seq", "stock_adjustment_id_seq",
 }
@@ -70,9 +69,9 @@ func (a tableAccess) privileges() string {
 	return strings.Join(granted, ", ")
 }
 
-// Grant grants a role what the service needs, and takes from it whatever else it was
-// granted on the same objects. It creates the role if it has to. Several processes may
-// call it at once, also on databases of one cluster.
+// Grant grants a role the privileges that the service needs, and revokes all others on
+// the same objects. It creates a missing role. Several processes may call it at once,
+// also on several databases in one cluster.
 func Grant(ctx context.Context, databaseURL, role string) error {
 	cfg, err := parse(databaseURL)
 	if err != nil {
@@ -101,8 +100,8 @@ func Grants() []string {
 	return target{schema: "public", database: "orders", ownsSchema: true, ownsDatabase: true, ownsFunctions: true}.statements("r")
 }
 
-// ensureRole creates a role unless it exists. Roles belong to the cluster, so another
-// database may create it at the same time.
+// ensureRole creates a missing role. Roles belong to the cluster, so another database
+// may create it concurrently.
 func ensureRole(ctx context.Context, conn *pgx.Conn, role string) error {
 	var exists bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", role).Scan(&exists)
@@ -126,8 +125,8 @@ func ensureRole(ctx context.Context, conn *pgx.Conn, role string) error {
 type target struct {
 	schema, database                        string
 	ownsSchema, ownsDatabase, ownsFunctions bool
-	// roleOwns reports that the role of the service owns the tables, or can become their
-	// owner. To revoke its privileges would revoke those of the owner.
+	// roleOwns reports that the service's role owns the tables or can become their
+	// owner. Revoking its privileges would revoke the owner's.
 	roleOwns bool
 }
 
@@ -153,8 +152,8 @@ func grant(ctx context.Context, tx pgx.Tx, role string) error {
 	return nil
 }
 
-// statements returns what grants role its privileges. River brings tables of its own, and
-// may bring more.
+// statements returns the statements for a role. River's tables may change with its
+// versions.
 func (t target) statements(role string) []string {
 	from, to := " FROM "+role, " TO "+role
 	schemas := "SCHEMA " + quote(t.schema) + ", " + RiverSchema
@@ -178,9 +177,9 @@ func (t target) statements(role string) []string {
 // privilege for that, and lets PUBLIC execute them.
 const largeObjects = "pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea)"
 
-// closeToPublic returns what keeps every role, and so the service, from creating objects.
-// PostgreSQL lets PUBLIC create temporary tables and large objects, and before version 15
-// all tables. The functions of large objects are a superuser's.
+// closeToPublic keeps every role, including the service's, from creating objects.
+// PostgreSQL lets PUBLIC create temporary tables and large objects, and before version
+// 15 all tables. Only a superuser can revoke the large object functions.
 func (t target) closeToPublic(from, to string) (list []string) {
 	if t.ownsSchema {
 		list = append(list, "REVOKE CREATE ON SCHEMA "+quote(t.schema)+" FROM PUBLIC")

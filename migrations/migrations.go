@@ -27,38 +27,32 @@ import (
 //go:embed *.sql
 var FS embed.FS
 
-// RiverSchema is where River keeps its jobs.
+// RiverSchema holds River's jobs.
 const RiverSchema = "river"
 
-// upLock is the advisory lock that one migrating process holds at a time.
+// upLock is the advisory lock for migrating processes.
 const upLock = 0x6f7264657273
 
-// upLockPoll is how often a process asks for the lock.
 const upLockPoll = 100 * time.Millisecond
 
-// ErrBeforeFirstRelease reports a database that a development version made. Its
-// migrations were rewritten for the first release, so nothing leads from its schema to
-// this one.
-var ErrBeforeFirstRelease = errors.New(
-	"this database has a schema from before the first release, which cannot be upgraded")
-
-// ErrUnsettledCards reports that migration 8 would rename payments and refunds while the
-// card provider is asked about them under their old names. It would then charge twice.
+// ErrUnsettledCards reports that migration 8 would rename payments and refunds while
+// the card provider is asked about them under their old names. It would then charge
+// twice.
 var ErrUnsettledCards = errors.New("card payments are processing or refunds are pending, and this migration changes " +
 	"their names at the card provider: let the version that is installed settle them, stop it, and migrate then")
 
-// poolConns is how many connections Up may use: one keeps the lock.
+// poolConns is the pool size for Up: one connection keeps the lock.
 const poolConns = 4
 
-// parse reads a database URL as the service does, so that one URL serves both: the size
-// of a pool is no parameter of the server.
+// parse reads a database URL as the service does, so that one URL serves both. Pool
+// parameters are not passed to the server.
 func parse(databaseURL string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, errors.New("the database URL cannot be read") // err may contain the password
 	}
 	if strings.Contains(cfg.ConnConfig.Host+cfg.ConnConfig.Database, "@") {
-		// An error of the connection would name the host and the database.
+		// A connection error would name host and database.
 		return nil, errors.New("the database URL cannot be read: its password has a character that must be percent-encoded")
 	}
 	chooseServer(&cfg.ConnConfig.Config)
@@ -78,9 +72,6 @@ func Up(ctx context.Context, databaseURL string) error {
 	}
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = lockTimeout
 	return exclusively(ctx, cfg, func(pool *pgxpool.Pool, conn *pgxpool.Conn) error {
-		if err := refuseBeforeFirstRelease(ctx, conn); err != nil {
-			return err
-		}
 		if err := refuseUnsettledCards(ctx, conn); err != nil {
 			return err
 		}
@@ -92,8 +83,8 @@ func Up(ctx context.Context, databaseURL string) error {
 }
 
 // exclusively runs fn while no other process migrates. It polls for the lock, because a
-// statement that waits keeps a snapshot: CREATE INDEX CONCURRENTLY in the process that has
-// the lock would wait for it.
+// waiting statement keeps a snapshot, which CREATE INDEX CONCURRENTLY in the process
+// with the lock would wait for.
 func exclusively(
 	ctx context.Context, cfg *pgxpool.Config, fn func(pool *pgxpool.Pool, conn *pgxpool.Conn) error,
 ) error {
@@ -119,22 +110,7 @@ func exclusively(
 	return fn(pool, conn)
 }
 
-// refuseBeforeFirstRelease recognises an old schema by the table movement, which is
-// called ledger_entry since the first release.
-func refuseBeforeFirstRelease(ctx context.Context, conn *pgxpool.Conn) error {
-	var old bool
-	err := conn.QueryRow(ctx, `SELECT to_regclass('schema_migrations') IS NOT NULL
-		AND to_regclass('movement') IS NOT NULL`).Scan(&old)
-	if err != nil {
-		return fmt.Errorf("read the schema for migration: %w", err)
-	}
-	if old {
-		return ErrBeforeFirstRelease
-	}
-	return nil
-}
-
-// refuseUnsettledCards runs before the migration and not in it: a migration that fails
+// refuseUnsettledCards runs before the migration and not in it: a failed migration
 // leaves the schema dirty, and the processes that should settle would not be ready.
 func refuseUnsettledCards(ctx context.Context, conn *pgxpool.Conn) error {
 	var unnamed, unsettled bool
@@ -169,8 +145,8 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// Down reverts our newest migration and drops the data that it introduced. Reverting
-// the migration that creates River's schema drops all of River's tables.
+// Down reverts our newest migration and drops its data. Reverting the migration that
+// creates River's schema drops all River tables.
 func Down(ctx context.Context, databaseURL string) error {
 	cfg, err := parse(databaseURL)
 	if err != nil {
@@ -184,8 +160,8 @@ func Down(ctx context.Context, databaseURL string) error {
 	})
 }
 
-// Version returns the version of the schema, 0 for an empty database. Dirty means that
-// a migration failed halfway, so that somebody has to repair the schema.
+// Version returns the schema version, 0 for an empty database. Dirty means that a
+// migration failed halfway and the schema needs repair.
 func Version(databaseURL string) (version uint, dirty bool, err error) {
 	m, err := open(nil, FS, databaseURL)
 	if err != nil {
@@ -236,7 +212,7 @@ func run(ctx context.Context, files fs.FS, databaseURL string, migrateIt func(co
 	return ctx.Err()
 }
 
-// up runs the migrations that are missing, one after the other.
+// up runs the missing migrations one by one.
 func up(ctx context.Context, m *migrate.Migrate) error {
 	for ctx.Err() == nil {
 		err := step(m, 1)
@@ -250,8 +226,8 @@ func up(ctx context.Context, m *migrate.Migrate) error {
 	return nil
 }
 
-// step runs one migration up (1) or down (-1). One that found a table locked has been rolled
-// back, and step removes golang-migrate's mark of a failure.
+// step runs one migration up (1) or down (-1). If that found a table locked and was
+// rolled back, step removes golang-migrate's dirty mark.
 func step(m *migrate.Migrate, n int) error {
 	before, _, err := m.Version()
 	version := int(before)

@@ -7,8 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ownersQuery returns the role of the session, and the owners that it would have to be: of
-// the tables, or of a database in which it may create none. NULL stands for none.
+// ownersQuery returns the session role and the owners it would have to be: the tables'
+// owner, or the owner of a database in which it may create none. NULL stands for no
+// owner.
 const ownersQuery = `SELECT current_user::text,
 	(SELECT pg_get_userbyid(relowner)::text FROM pg_class
 		WHERE oid = to_regclass('schema_migrations') AND NOT pg_has_role(relowner, 'USAGE')),
@@ -16,8 +17,8 @@ const ownersQuery = `SELECT current_user::text,
 		WHERE datname = current_database() AND to_regclass('schema_migrations') IS NULL
 			AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false))`
 
-// refuseOtherRoles returns an error that names the owner if the role of a URL is another
-// one, such as that of the service. PostgreSQL would name a table or a column.
+// refuseOtherRoles returns an error that names the owner if the URL has another role,
+// such as the service's. PostgreSQL's own error would name a table or a column.
 func refuseOtherRoles(ctx context.Context, databaseURL string) error {
 	cfg, err := parse(databaseURL)
 	if err != nil {

@@ -1,7 +1,6 @@
 package migrations_test
 
 import (
-	"context"
 	"testing"
 
 	pgtest "example.com/orders/internal/test/pg"
@@ -30,10 +29,7 @@ func TestMigrations_NameTheOwnerToAnotherRole(t *testing.T) {
 func TestMigrations_NameTheOwnerOfAnEmptyDatabaseToAnotherRole(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
-	conn := connect(t, url)
-	if _, err := conn.Exec(context.Background(), "DROP SCHEMA public CASCADE; DROP SCHEMA river CASCADE; CREATE SCHEMA public"); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, url, "DROP SCHEMA public CASCADE", "DROP SCHEMA river CASCADE", "CREATE SCHEMA public")
 	wantOwner(t, pgtest.AsService(t, url), `the database role "orders_app" may not create tables: `+
 		`let ORDERS_DATABASE_URL of orders migrate name the owner of the database, "postgres"`)
 }

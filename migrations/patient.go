@@ -13,15 +13,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrLocked reports that a migration found a table locked each time that it tried. It has
+// ErrLocked reports that a migration found a table locked on each attempt. It has
 // changed nothing.
 var ErrLocked = errors.New("a transaction holds a lock that the migration needs, such as that of a backup: " +
 	"run `orders migrate up` again when it has ended")
 
-// While a migration waits for the lock of a table, every command that comes later and uses
-// the table waits behind it. So it waits for lockTimeout at most, and lets them pass for
-// lockPause before it tries again. lockTimeout is longer than deadlock_timeout, a second by
-// default, after which PostgreSQL ends an autovacuum that is in the way.
+// While a migration waits for a table lock, later commands on that table queue behind
+// it. So it waits for at most lockTimeout, and lets them pass for lockPause before it
+// retries. lockTimeout is longer than deadlock_timeout, a second by default, after
+// which PostgreSQL ends a blocking autovacuum.
 const (
 	lockTimeout = "1500ms"
 	lockPause   = time.Second
@@ -29,18 +29,17 @@ const (
 	endless     = -1
 )
 
-// concurrently recognises a file that PostgreSQL refuses to run in a transaction. Its one
-// statement makes no command wait, however long it waits itself.
+// concurrently matches a file that PostgreSQL refuses to run in a transaction. Its
+// single statement blocks no command, however long it waits itself.
 var concurrently = regexp.MustCompile(`(?m)^(CREATE INDEX|CREATE UNIQUE INDEX|DROP INDEX) CONCURRENTLY `)
 
-// patient is a driver that tries again what lost a race against commands. PostgreSQL has
-// rolled back all that the file did.
+// patient is a driver that retries files which lost a race against commands. PostgreSQL
+// has rolled them back.
 type patient struct {
 	database.Driver
 	stop <-chan struct{}
 }
 
-// Run runs a file.
 func (p patient) Run(file io.Reader) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -52,7 +51,7 @@ func (p patient) Run(file io.Reader) error {
 	return again(p.stop, lockTries, lockPause, func() error { return p.Driver.Run(bytes.NewReader(text)) })
 }
 
-// runConcurrently runs a file once: when it fails, it leaves an invalid index.
+// runConcurrently runs a file once, because a failure leaves an invalid index.
 func (p patient) runConcurrently(text []byte) error {
 	if err := waitForLocks(p.Driver, "0"); err != nil {
 		return err
@@ -61,13 +60,13 @@ func (p patient) runConcurrently(text []byte) error {
 	return errors.Join(err, waitForLocks(p.Driver, lockTimeout))
 }
 
-// waitForLocks sets how long the connection of a driver waits for a lock, 0 for ever.
+// waitForLocks sets the connection's lock timeout, 0 for none.
 func waitForLocks(driver database.Driver, timeout string) error {
 	return driver.Run(strings.NewReader("SET lock_timeout = '" + timeout + "'"))
 }
 
-// SetVersion notes that a file is about to run (dirty), or that it has. That locks a table
-// which each readiness check reads. It does not give up on a file that has run.
+// SetVersion records that a file is about to run (dirty), or that it has. That locks a
+// table read by each readiness check. It never gives up on a file that has run.
 func (p patient) SetVersion(version int, dirty bool) error {
 	tries := endless
 	if dirty {
@@ -76,7 +75,7 @@ func (p patient) SetVersion(version int, dirty bool) error {
 	return again(p.stop, tries, lockPause, func() error { return p.Driver.SetVersion(version, dirty) })
 }
 
-// again calls run until it loses no race, until it has lost as many as tries, or until stop.
+// again calls run until it loses no race, up to tries times, or until stop.
 func again(stop <-chan struct{}, tries int, pause time.Duration, run func() error) error {
 	for {
 		err := run()
@@ -90,7 +89,7 @@ func again(stop <-chan struct{}, tries int, pause time.Duration, run func() erro
 	}
 }
 
-// sleep reports whether it has slept for d, and was not stopped before.
+// sleep reports whether it slept for d without being stopped.
 func sleep(stop <-chan struct{}, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -100,7 +99,7 @@ func sleep(stop <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// lostRace reports whether PostgreSQL ended what a migration did because of a lock.
+// lostRace reports whether PostgreSQL ended a migration because of a lock.
 func lostRace(err error) bool {
 	if failed, ok := errors.AsType[database.Error](err); ok {
 		err = failed.OrigErr

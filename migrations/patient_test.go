@@ -59,7 +59,8 @@ func upInBackground(ctx context.Context, t *testing.T, files fs.FS, url, waiting
 	ended := make(chan error, 1)
 	go func() { ended <- migrations.UpFrom(ctx, files, url) }()
 	testwait.Until(t, "the migration waits for a lock", func() bool {
-		return count(t, url, "SELECT count(*) FROM pg_locks WHERE NOT granted AND "+waiting) == 1
+		return count(t, url, "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)"+
+			" WHERE datname = current_database() AND NOT granted AND "+waiting) == 1
 	})
 	return ended
 }
@@ -154,7 +155,7 @@ func TestUp_WaitsAsLongAsItTakesToCreateAnIndexConcurrently(t *testing.T) {
 	wantVersion(t, url, version)
 }
 
-// docs/migrations.md has these statements.
+// CONTRIBUTING.md has these statements.
 func TestUp_CanBeRepairedAfterAnIndexFailed(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)

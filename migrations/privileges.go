@@ -9,20 +9,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Privileges is how the privileges of a role differ from what the service needs.
+// Privileges is the difference between a role's privileges and those that the service
+// needs.
 type Privileges struct {
-	// Role is the role of the session.
+	// Role is the session's role.
 	Role string
-	// Missing and Excess name privileges, such as "DELETE ON audit_log". A superuser has
-	// the single excess "SUPERUSER".
+	// Missing and Excess name privileges, such as "DELETE ON audit_log". A superuser
+	// has the single excess "SUPERUSER".
 	Missing, Excess []string
 }
 
-// maxNamed is how many privileges an error names. A role outside of the group lacks all.
+// maxNamed bounds the privileges that an error names. A role outside the group lacks
+// all.
 const maxNamed = 3
 
-// Err returns what to do about missing privileges, or nil. granted is the role that
-// [Grant] grants to.
+// Err explains how to grant missing privileges, or returns nil. granted is the role
+// that [Grant] grants to.
 func (p Privileges) Err(granted string) error {
 	if len(p.Missing) == 0 {
 		return nil
@@ -36,8 +38,8 @@ func (p Privileges) Err(granted string) error {
 		"and execute GRANT %s TO %[1]s as a superuser", quote(p.Role), strings.Join(named, ", "), more, quote(granted))
 }
 
-// privilegesQuery reads the catalog only, so that every role may execute it. It returns
-// the role, whether a privilege is too much or missing, and the privilege. One row has
+// privilegesQuery reads only the catalog, so that every role may execute it. It returns
+// the role, whether a privilege is in excess or missing, and the privilege. One row has
 // none.
 const privilegesQuery = `
 WITH needed AS (
@@ -109,9 +111,9 @@ SELECT current_user::text, d.excess, d.privilege FROM (
 ) d
 ORDER BY d.excess, d.privilege NULLS FIRST`
 
-// CheckPrivileges compares the privileges of the role that the pool connects as with what
-// the service needs. Tables, columns and sequences that do not exist are left out: the
-// version of the schema says so.
+// CheckPrivileges compares the privileges of the pool's role with those that the
+// service needs. It skips tables, columns and sequences that do not exist, because the
+// schema version accounts for them.
 func CheckPrivileges(ctx context.Context, pool *pgxpool.Pool) (Privileges, error) {
 	p := Privileges{}
 	names, privileges, columns := listed()
@@ -137,8 +139,8 @@ func CheckPrivileges(ctx context.Context, pool *pgxpool.Pool) (Privileges, error
 	return p, nil
 }
 
-// listed returns the privileges of the service: the object of each, the privilege, and
-// the column if it is one of a column.
+// listed returns the service's privileges as objects, privileges and columns, "" for
+// none.
 func listed() (names, privileges, columns []string) {
 	add := func(name, privilege, column string) {
 		names, privileges, columns = append(names, name), append(privileges, privilege), append(columns, column)

@@ -11,9 +11,9 @@ import (
 // connectTimeout bounds an attempt to connect to one of several servers.
 const connectTimeout = 5 * time.Second
 
-// chooseServer makes connections lead to the server that accepts writes, as those of the
-// service do, if a URL names several servers and does not say which. One server has
-// fallbacks, too, where TLS is optional.
+// chooseServer directs connections to the writable server, as the service does, if a
+// URL names several servers without a preference. A single server also has fallbacks if
+// TLS is optional.
 func chooseServer(cfg *pgconn.Config) {
 	several := slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool {
 		return f.Host != cfg.Host || f.Port != cfg.Port

@@ -11,14 +11,13 @@ import (
 	"example.com/orders/cmd/orders/app"
 )
 
-// defaultDir is where orders-dev keeps its databases, its streams and its signing key.
-// Git ignores it.
+// defaultDir holds the databases, the streams and the signing key. Git ignores it.
 const defaultDir = ".orders"
 
 func issuerDir(dir string) string { return filepath.Join(dir, "issuer") }
 
-// dev starts the servers, runs the service as orders serve does, and stops everything
-// when ctx ends. The data stays for the next run.
+// dev starts the servers, runs the service like orders serve, and stops everything when
+// ctx ends. The data stays for the next run.
 func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev", flag.ContinueOnError)
 	dir := flags.String("dir", defaultDir, "folder where the data is kept")
@@ -33,8 +32,8 @@ func dev(ctx context.Context, args, environ []string, out io.Writer) error {
 	return printGoodbye(out, *dir)
 }
 
-// run starts everything and serves until ctx ends. What fails because ctx has ended is no
-// error: somebody pressed Ctrl-C during the start.
+// run serves until ctx ends. Failures caused by that are no errors: somebody pressed
+// Ctrl-C during the start.
 func (s *servers) run(ctx context.Context) error {
 	service, err := s.start(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -62,9 +61,9 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 	}
 	s.onStop(func() error { service.Close(); return nil })
 	playground := s.newPlayground()
-	s.onStop(func() error { _ = playground.Close(); return nil }) // its replicas have a log of their own
+	s.onStop(func() error { _ = playground.Close(); return nil }) // replicas have a separate log
 	faults := newFaults(s)
-	s.onStop(func() error { _ = faults.end(context.WithoutCancel(ctx)); return nil }) // the next run ends those that remain
+	s.onStop(func() error { _ = faults.end(context.WithoutCancel(ctx)); return nil }) // the next run ends any remaining faults
 	service.Wrap(func(api http.Handler) http.Handler { return withPages(api, playground, faults, s.issuer) })
 	events, err := logEvents(s.broker.URL(), log)
 	if err != nil {
@@ -74,10 +73,10 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 	return service, s.printSession()
 }
 
-// printSession prints where everything is, and commands to paste.
+// printSession prints the addresses, and commands to paste.
 func (s *servers) printSession() error {
 	return printSession(s.out, places{
 		URL: s.serviceURL(), Database: s.postgres.URL(ordersDatabase), Broker: s.broker.URL(),
-		Admin: "http://" + s.listeners.Admin.Addr().String(),
+		Admin: "http://" + s.listeners.Admin.Addr().String(), Requests: filepath.Join(s.dir, "session.http"),
 	}, s.issuer)
 }

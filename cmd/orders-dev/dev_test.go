@@ -3,64 +3,52 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 
-	"example.com/orders/cmd/orders-dev/play"
 	devpostgres "example.com/orders/internal/dev/postgres"
+	"example.com/orders/internal/observe/version"
+	testlog "example.com/orders/internal/test/log"
 	testwait "example.com/orders/internal/test/wait"
-	"example.com/orders/internal/version"
 )
 
 func TestRun_ReportsWrongArgumentsInOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const hint = "orders-dev help lists commands and flags"
-	for _, c := range []struct{ args, want string }{
-		{"fly", `unexpected argument "fly": ` + hint},
-		{"--fly", "flag provided but not defined: -fly: " + hint},
-		{"--dir", "flag needs an argument: -dir: " + hint},
-		{"--dir x more", `unexpected argument "more": ` + hint},
-		{"version now", `unexpected argument "now": usage: orders-dev version`},
-		{"token", tokenUsage},
-		{"token --sub alice", tokenUsage},
-		{"token --role customer", tokenUsage},
-		{"token --fly", "flag provided but not defined: -fly: " + tokenUsage},
-		{"token --sub alice --role customer more", `unexpected argument "more": ` + tokenUsage},
-		{"token --sub alice --role customer,king", `unknown role "king": a role is customer, seller, admin or system`},
-		{"token --sub alice --role customer --dir " + dir, "no signing key in " + dir + ": run orders-dev once in this folder"},
+	for args, want := range map[string]string{
+		"fly":                         `unexpected argument "fly": ` + hint,
+		"--fly":                       "flag provided but not defined: -fly: " + hint,
+		"version now":                 `unexpected argument "now": usage: orders-dev version`,
+		"token --sub alice":           tokenUsage,
+		"token --role customer":       tokenUsage,
+		"token --fly":                 "flag provided but not defined: -fly: " + tokenUsage,
+		"token --sub a --role x,king": `unknown role "x": a role is customer, seller, admin or system`,
+		"token --sub a --role customer --dir " + dir: "no signing key in " + dir + ": run orders-dev once in this folder",
 	} {
-		t.Run(c.args, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			err := run(t.Context(), strings.Fields(c.args), nil, &out)
-			if err == nil || err.Error() != c.want {
-				t.Errorf("err = %v\nwant  %s", err, c.want)
-			}
-			if out.Len() > 0 {
-				t.Errorf("it also prints %q", out.String())
-			}
-		})
+		var out bytes.Buffer
+		if err := run(t.Context(), strings.Fields(args), nil, &out); err == nil || err.Error() != want || out.Len() > 0 {
+			t.Errorf("orders-dev %s: err = %v\nwant  %s\nit also prints %q", args, err, want, out.String())
+		}
 	}
 }
 
 func TestHelp_PrintsTheUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"help": help, "-h": help, "--help": help, "--dir x -h": help, "version --help": help,
-		"token -h": tokenHelp, "token --sub alice --help": tokenHelp,
+		"help": help, "--dir x -h": help, "version --help": help, "token --sub alice --help": tokenHelp,
 		"version": "orders-dev " + version.Get().String() + "\n",
 	} {
 		var out bytes.Buffer
@@ -70,14 +58,32 @@ func TestHelp_PrintsTheUsage(t *testing.T) {
 	}
 }
 
-func TestDev_PrintsWhereEverythingIs(t *testing.T) {
+// These need no data of their own, so they share one orders-dev: its start is most of the
+// time that they take. The examples come first, because they are for the first start.
+func TestDev(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, newDir(t))
-	defer d.stop(t)
+	t.Run("prints where everything is", func(t *testing.T) { wantAddresses(t, d) })
+	t.Run("each example of the reference works", func(t *testing.T) { wantExamplesToWork(t, d) })
+	t.Run("each request for an editor works", func(t *testing.T) { wantRequestsToWork(t, d) })
+	t.Run("each scenario of the playground pays once", func(t *testing.T) { wantScenariosToPayOnce(t, d) })
+	t.Run("pages answer only their own scripts", func(t *testing.T) { wantPagesToRefuseOthers(t, d) })
+	t.Run("a token has the role that is asked for", func(t *testing.T) { wantTokensOfRoles(t, d) })
+	replicas := state(t, d.press(t, "open")).Replicas
+	d.stop(t)
+	for _, r := range replicas {
+		if err := syscall.Kill(r.PID, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("process %d of replica %s: %v", r.PID, r.Name, err)
+		}
+	}
+}
+
+func wantAddresses(t *testing.T, d *running) {
+	t.Helper()
 	printed := func(pattern string) string {
-		found := regexp.MustCompile(pattern).FindStringSubmatch(d.printed)
+		found := regexp.MustCompile(pattern).FindStringSubmatch(d.out.String())
 		if found == nil {
-			t.Fatalf("%s is not in\n%s", pattern, d.printed)
+			t.Fatalf("%s is not in\n%s", pattern, d.out)
 		}
 		return found[1]
 	}
@@ -99,37 +105,8 @@ func TestDev_PrintsWhereEverythingIs(t *testing.T) {
 	if status := admin.get(t, "/metrics", ""); status != http.StatusOK {
 		t.Errorf("metrics: status %d", status)
 	}
-}
-
-func TestDev_LeadsBrowsersToTheReference(t *testing.T) {
-	t.Parallel()
-	pages := withPages(http.NotFoundHandler(), play.New(play.Config{}), new(faults), nil)
-	for method, want := range map[string]string{http.MethodGet: "302 /docs", http.MethodPost: "404 "} {
-		w := httptest.NewRecorder()
-		pages.ServeHTTP(w, httptest.NewRequest(method, "/", nil))
-		if got := fmt.Sprint(w.Code, " ", w.Header().Get("Location")); got != want {
-			t.Errorf("%s / gets %q, want %q", method, got, want)
-		}
-	}
-}
-
-func TestDev_ReportsAPortInUseBeforeItStartsAnything(t *testing.T) {
-	t.Parallel()
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = taken.Close() })
-	addr := taken.Addr().String()
-	dir := filepath.Join(t.TempDir(), "data")
-
-	err = run(t.Context(), []string{"--dir", dir}, append(anyPorts, "ORDERS_ADDR="+addr), io.Discard)
-
-	if err == nil || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "ORDERS_ADDR") {
-		t.Errorf("err = %v, want one that names %s and ORDERS_ADDR", err, addr)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("%s exists, err = %v", dir, err)
+	if status := d.get(t, "/", ""); status != http.StatusOK { // leads to the reference
+		t.Errorf("the root: status %d", status)
 	}
 }
 
@@ -142,74 +119,20 @@ func TestDev_SaysHowToReachTheServiceThatRuns(t *testing.T) {
 		}
 	}))
 	t.Cleanup(first.Close)
-	addr := first.Listener.Addr().String()
+	addr, dir := first.Listener.Addr().String(), filepath.Join(t.TempDir(), "data")
 
-	err := run(t.Context(), []string{"--dir", filepath.Join(t.TempDir(), "data")}, append(anyPorts, "ORDERS_ADDR="+addr), io.Discard)
+	err := run(t.Context(), []string{"--dir", dir}, append(anyPorts, "ORDERS_ADDR="+addr), io.Discard)
 
 	if err == nil || !strings.Contains(err.Error(), "running already: open http://"+addr+"/play") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("err = %v, want one line that says how to reach %s", err, addr)
 	}
-}
-
-// To compile takes minutes, and a silent terminal looks like one that hangs.
-func TestMakeRun_SaysThatItCompiles(t *testing.T) {
-	t.Parallel()
-	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !regexp.MustCompile(`(?m)^run:.*\n\t@echo "Building`).Match(makefile) {
-		t.Error("make run prints nothing before it compiles")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s exists, err = %v", dir, err)
 	}
 }
 
-func TestDev_RefusesDataFromBeforeTheFirstRelease(t *testing.T) {
-	t.Parallel()
-	dir := newDir(t)
-	onData(t, dir, `
-		CREATE TABLE schema_migrations (version bigint PRIMARY KEY, dirty boolean NOT NULL);
-		INSERT INTO schema_migrations VALUES (6, false);
-		CREATE TABLE movement (id bigint PRIMARY KEY)`)
-	var out bytes.Buffer
-
-	err := run(t.Context(), []string{"--dir", dir}, anyPorts, &out)
-
-	want := "this database has a schema from before the first release, which cannot be upgraded: " +
-		"remove its data with `rm -r " + dir + "` and start again"
-	if err == nil || err.Error() != want {
-		t.Errorf("err = %v\nwant  %s", err, want)
-	}
-	if out.Len() > 0 {
-		t.Errorf("it also prints %q", out.String())
-	}
-}
-
-// onData executes statements on the database in dir while no orders-dev runs there.
-func onData(t *testing.T, dir, statements string) {
-	t.Helper()
-	server, err := devpostgres.Start(t.Context(), devpostgres.Config{DataDir: filepath.Join(dir, "postgres")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := server.EnsureDatabase(t.Context(), ordersDatabase); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(t.Context(), server.URL(ordersDatabase))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-	if _, err = conn.Exec(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The second run continues on the data of the first one and accepts its tokens.
+// The second run continues on the data of the first one and accepts its tokens. Only the
+// playground begins with an empty database each time.
 func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
@@ -219,93 +142,135 @@ func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
 		if err := run(t.Context(), strings.Fields("token --sub sber-42 --role customer --dir "+dir), nil, &printed); err != nil {
 			t.Fatal(err)
 		}
-		if status := d.get(t, "/customers/sber-42/balance", strings.TrimSpace(printed.String())); status != http.StatusOK {
-			t.Errorf("status %d with the token that was printed", status)
+		for _, path := range []string{"/customers/sber-42/balance", "/products/" + seedSKU, "/play"} {
+			if status := d.get(t, path, strings.TrimSpace(printed.String())); status != http.StatusOK {
+				t.Errorf("%s: status %d", path, status)
+			}
 		}
-		if status := d.get(t, "/products/"+seedSKU, strings.TrimSpace(printed.String())); status != http.StatusOK {
-			t.Errorf("status %d for the product of the session", status)
+		if got := state(t, d.press(t, "pay")); got.Order != 1 || len(got.Ledger) != 2 {
+			t.Errorf("the first order is %d, the ledger %v", got.Order, got.Ledger)
 		}
 		d.stop(t)
 	}
 }
 
-// An earlier version connected as the owner of the database, and made no roles.
-func TestDev_ConnectsTheServiceWithARoleOfItsOwn(t *testing.T) {
+// An earlier version connected as the owner of the database, and made no roles. A run that
+// was killed leaves its faults in PostgreSQL.
+func TestDev_RepairsWhatAnEarlierRunLeft(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	startDev(t, dir).stop(t)
-	onData(t, dir, `DROP OWNED BY orders_service, orders_app; DROP ROLE orders_app, orders_service`)
+	server, err := devpostgres.Start(t.Context(), devpostgres.Config{DataDir: filepath.Join(dir, "postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), server.URL(ordersDatabase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Exec(t.Context(), `DROP OWNED BY orders_service, orders_app; DROP ROLE orders_app, orders_service;
+		ALTER DATABASE `+ordersDatabase+` SET default_transaction_read_only = on`)
+	if err := errors.Join(err, conn.Close(t.Context()), server.Stop()); err != nil {
+		t.Fatal(err)
+	}
 
-	d := startDev(t, dir)
+	d := startDev(t, dir) // fails unless it is ready
 	d.stop(t)
 
-	if strings.Contains(d.printed, "database role may do too much") {
-		t.Errorf("orders-dev printed %s", d.printed)
+	if text := d.out.String(); strings.Contains(text, "database role may do too much") {
+		t.Errorf("orders-dev printed %s", text)
 	}
+}
+
+// anyPorts makes the service listen on ports that the system chooses.
+var anyPorts = []string{"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0"}
+
+// newDir returns a folder that PostgreSQL's own user can reach. Nobody but us can reach
+// those of t.TempDir, so that orders-dev would put the data elsewhere.
+func newDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "orders-dev-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // running is an orders-dev in this process.
 type running struct {
-	url     string
-	printed string // up to the address
-	cancel  context.CancelFunc
-	ended   chan error
+	url    string
+	out    *testlog.Buffer
+	cancel context.CancelFunc
+	ended  chan error
 }
 
 // startDev starts orders-dev and returns when the service is ready.
 func startDev(t *testing.T, dir string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	read, write := io.Pipe()
-	d := &running{cancel: cancel, ended: make(chan error, 1)}
-	go func() {
-		err := run(ctx, []string{"--dir", dir}, anyPorts, write)
-		_ = write.CloseWithError(io.EOF)
-		d.ended <- err
-	}()
+	d := &running{out: &testlog.Buffer{}, cancel: cancel, ended: make(chan error, 1)}
+	go func() { d.ended <- run(ctx, []string{"--dir", dir}, anyPorts, d.out) }()
 	t.Cleanup(cancel)
-	d.url, d.printed = readURL(t, read, d.ended)
-	testwait.Until(t, "the service is ready", func() bool { return d.get(t, "/health/ready", "") == http.StatusOK })
+	testwait.Until(t, "the session is printed", func() bool {
+		if len(d.ended) > 0 {
+			t.Fatalf("orders-dev ended: %v; it printed %s", <-d.ended, d.out)
+		}
+		found := regexp.MustCompile(`(?m)^ORDERS=(\S+)\n`).FindStringSubmatch(d.out.String())
+		if found != nil {
+			d.url = found[1]
+		}
+		return found != nil
+	})
+	d.awaitReady(t)
 	return d
 }
 
-// readURL returns the address that the printed session begins with, and what was printed
-// until then. It discards what is printed after it.
-func readURL(t *testing.T, out io.Reader, ended <-chan error) (url, before string) {
+func (d *running) awaitReady(t *testing.T) {
 	t.Helper()
-	var printed bytes.Buffer
-	address := regexp.MustCompile(`(?m)^ORDERS=(\S+)\n`)
-	for buffer := make([]byte, 4096); ; {
-		n, err := out.Read(buffer)
-		printed.Write(buffer[:n])
-		if match := address.FindSubmatch(printed.Bytes()); match != nil {
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return string(match[1]), printed.String()
-		}
-		if err != nil {
-			t.Fatalf("orders-dev ended: %v; it printed %q", <-ended, printed.String())
-		}
-	}
+	testwait.Until(t, "the service is ready", func() bool { return d.get(t, "/health/ready", "") == http.StatusOK })
 }
 
 // get returns the status of a response, or 0 without any.
 func (d *running) get(t *testing.T, path, token string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+path, nil)
+	return d.send(t, http.MethodGet, path, http.Header{"Authorization": {"Bearer " + token}}, "").status
+}
+
+// response is a response whose body has been read.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request. It returns the zero response without any.
+func (d *running) send(t *testing.T, method, path string, header http.Header, body string) response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, d.url+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
+	request.Header = header
+	if host := header.Get("Host"); host != "" {
+		request.Host = host
 	}
-	response, err := http.DefaultClient.Do(request)
+	got, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0
+		return response{}
 	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	defer func() { _ = got.Body.Close() }()
+	read, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response{got.StatusCode, got.Header, read}
 }
 
+// stop ends orders-dev as Ctrl-C does.
 func (d *running) stop(t *testing.T) {
 	t.Helper()
 	d.cancel()
@@ -316,5 +281,8 @@ func (d *running) stop(t *testing.T) {
 		}
 	case <-time.After(testwait.Patience):
 		t.Fatal("orders-dev does not end")
+	}
+	if d.out != nil && !strings.Contains(d.out.String(), "\nGood-bye. The data stays in ") {
+		t.Errorf("it printed %s", d.out)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	outnats "example.com/orders/internal/adapters/out/nats"
 )
 
-// logEvents logs each event that is published, until the returned connection closes.
+// logEvents logs each published event until the returned connection closes.
 func logEvents(brokerURL string, log zerolog.Logger) (*nats.Conn, error) {
 	conn, err := nats.Connect(brokerURL)
 	if err != nil {

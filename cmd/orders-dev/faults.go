@@ -15,8 +15,8 @@ import (
 	"example.com/orders/internal/dev/loopback"
 )
 
-// fault is something that a reader can break, to practise finding the cause with metrics and
-// the log (docs/operations.md, "Practise").
+// fault breaks something, so that a reader can practise finding the cause with metrics
+// and logs (docs/operate.md, "Practise").
 type fault struct {
 	begin func(ctx context.Context) error
 	end   func(ctx context.Context) error
@@ -37,7 +37,7 @@ func newFaults(s *servers) *faults {
 			begin: func(context.Context) error { s.broker.Halt(); return nil },
 			end:   s.broker.Restart,
 		},
-		// The double of the card provider keeps its state in a database.
+		// The fake card provider keeps its state in a database.
 		"provider": {
 			begin: s.onPostgres("ALTER DATABASE "+stripeDatabase+" ALLOW_CONNECTIONS false", endSessions(stripeDatabase)),
 			end:   s.onPostgres(openProvider),
@@ -55,19 +55,19 @@ const (
 	makeWritable = "ALTER DATABASE " + ordersDatabase + " RESET default_transaction_read_only"
 )
 
-// endFaultsOfKilledRun ends the faults that PostgreSQL keeps, if the last run could not.
+// endFaultsOfKilledRun ends PostgreSQL faults that the last run left behind.
 func (s *servers) endFaultsOfKilledRun(ctx context.Context) error {
 	return s.onPostgres(openProvider, makeWritable)(ctx)
 }
 
-// endSessions returns the statement that makes a setting of a database hold at once: new
-// sessions have it.
+// endSessions returns the statement that applies a database setting at once, because
+// new sessions have it.
 func endSessions(database string) string {
 	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database + "' AND pid <> pg_backend_pid()"
 }
 
-// onPostgres returns a function that executes statements as the superuser, who connects to a
-// database that no fault concerns.
+// onPostgres returns a function that executes statements as superuser, in a database
+// without faults.
 func (s *servers) onPostgres(statements ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		conn, err := pgx.Connect(ctx, s.postgres.URL("postgres"))
@@ -84,8 +84,8 @@ func (s *servers) onPostgres(statements ...string) func(context.Context) error {
 	}
 }
 
-// Handler serves the faults to this machine only. A page of another site can send neither
-// PUT nor DELETE, because a browser asks first, and nobody answers.
+// Handler serves faults to this machine only. Pages from other sites can send neither
+// PUT nor DELETE, because the preflight request stays unanswered.
 func (f *faults) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /faults/{name}", f.serve)
@@ -116,7 +116,7 @@ func (f *faults) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "fault %s: %t\n", name, begin)
 }
 
-// end ends all faults, so that the next run begins without any.
+// end ends all faults before the next run.
 func (f *faults) end(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +130,7 @@ func (f *faults) end(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// carelessClient uses one key for many credits. Only the first one takes effect.
+// carelessClient uses one key for many credits. Only the first takes effect.
 type carelessClient struct {
 	*servers
 	cancel context.CancelFunc

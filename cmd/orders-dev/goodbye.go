@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// printGoodbye prints what is left in the folder of the data, and how to remove it.
+// printGoodbye prints the remaining data, and how to remove it.
 func printGoodbye(out io.Writer, dir string) error {
 	remove := "rm -r " + dir
-	// Where PostgreSQL's own user cannot reach the folder, the data is elsewhere.
+	// The data is elsewhere if PostgreSQL's user cannot reach the folder.
 	if elsewhere, err := os.Readlink(filepath.Join(dir, "postgres")); err == nil {
 		remove += " " + elsewhere
 	}

@@ -13,7 +13,7 @@ import (
 	"os/signal"
 
 	"example.com/orders/cmd/orders/app"
-	"example.com/orders/internal/version"
+	"example.com/orders/internal/observe/version"
 )
 
 const help = `orders-dev runs the order and payment service together with the servers that it needs
@@ -27,7 +27,7 @@ commands to try.
   orders-dev token --help                    describe this command
 
 DIR keeps the data between runs; the default is .orders. ORDERS_… variables configure the
-service as docs/running.md describes.
+service as docs/operate.md describes.
 `
 
 func main() {
@@ -40,8 +40,7 @@ func main() {
 	}
 }
 
-// run executes one command. It takes everything from its arguments, so that tests can
-// call it.
+// run executes one command. All input is an argument, so that tests can call it.
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	err := execute(ctx, args, environ, out)
 	if errors.Is(err, flag.ErrHelp) {
@@ -57,7 +56,7 @@ func execute(ctx context.Context, args, environ []string, out io.Writer) error {
 	switch args[0] {
 	case "token":
 		return token(args[1:], out)
-	case "replica": // how the playground starts this program
+	case "replica": // the playground starts this program so
 		return replica(ctx, args[1:], environ, out)
 	case "version":
 		return printVersion(args[1:], out)
@@ -76,9 +75,10 @@ func printVersion(args []string, out io.Writer) error {
 	return err
 }
 
-// parse parses flags and rejects other arguments. An error ends with usage, in one line.
+// parse parses flags and rejects other arguments. An error ends with the usage, in one
+// line.
 func parse(flags *flag.FlagSet, args []string, usage string) error {
-	flags.SetOutput(io.Discard) // Parse would print the error, too
+	flags.SetOutput(io.Discard) // Parse would also print the error
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil {

@@ -17,17 +17,16 @@ import (
 	"example.com/orders/internal/dev/loopback"
 )
 
-// pageTokenTTL is how long a token of the reference page is valid. The page asks for a new
-// one with each request.
+// pageTokenTTL is the token lifetime on the reference page, which asks for a new token
+// with each request.
 const pageTokenTTL = 5 * time.Minute
 
 //go:embed docs.js
 var docsScript []byte
 
-// withPages serves the pages of orders-dev before the API of the service: the playground,
-// the faults to practise with, and what lets the reference page send requests with a token.
-// A browser at / is led to the reference. The service itself answers / with 404, so that a
-// client whose base URL is wrong learns it.
+// withPages serves the development pages before the API: the playground, the faults,
+// and tokens for the reference page. It redirects a browser at / to the reference. The
+// service itself answers / with 404, so that a client with a wrong base URL notices.
 func withPages(api http.Handler, playground *play.Playground, faults *faults, issuer *devissuer.Issuer) http.Handler {
 	plays, breaks, tokens := playground.Handler(), faults.Handler(), loopback.SameOrigin(serveToken(issuer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,12 +48,12 @@ func withPages(api http.Handler, playground *play.Playground, faults *faults, is
 	})
 }
 
-// The subject of the tokens of each role on the reference page. Its examples are theirs.
+// The token subject for each role on the reference page. Its examples belong to them.
 var subjects = map[core.Role]string{
 	core.Customer: seedCustomer, core.Seller: seedSeller, core.Admin: "admin", core.System: "billing",
 }
 
-// serveToken hands a token of a role to the reference page, which keeps it in memory.
+// serveToken hands the reference page a token, which it keeps in memory.
 func serveToken(issuer *devissuer.Issuer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		role, known := core.ParseRole(r.URL.Query().Get("role"))
@@ -74,7 +73,7 @@ func serveToken(issuer *devissuer.Issuer) http.Handler {
 	})
 }
 
-// newPlayground returns the playground, which has started nothing yet.
+// newPlayground returns the playground. It starts nothing.
 func (s *servers) newPlayground() *play.Playground {
 	return play.New(play.Config{
 		OpenDatabase: s.openPlayDatabase,
@@ -86,7 +85,7 @@ func (s *servers) newPlayground() *play.Playground {
 	})
 }
 
-// replica runs the service for the playground, which names it.
+// replica runs the service for the playground.
 func replica(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: orders-dev replica NAME")

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -27,41 +24,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// posted is a response whose body has been read.
-type posted struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// post sends what the script of a page sends.
-func (d *running) post(t *testing.T, path string, header http.Header) posted {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header = header
-	if host := header.Get("Host"); host != "" {
-		request.Host = host
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return posted{response.StatusCode, response.Header, body}
-}
-
 // token returns a token of a role, as orders-dev hands it to the reference page.
 func (d *running) token(t *testing.T, role string) string {
 	t.Helper()
 	var handed struct{ Token string }
-	if err := json.Unmarshal(d.post(t, "/docs/token?role="+role, fromThePage).body, &handed); err != nil {
+	if err := json.Unmarshal(d.send(t, http.MethodPost, "/docs/token?role="+role, fromThePage, "").body, &handed); err != nil {
 		t.Fatal(err)
 	}
 	return handed.Token
@@ -72,7 +39,7 @@ var fromThePage = http.Header{"Sec-Fetch-Site": {"same-origin"}}
 // press presses a button of the playground, and returns the entries of the time line.
 func (d *running) press(t *testing.T, scenario string) []play.Entry {
 	t.Helper()
-	response := d.post(t, "/play/"+scenario, fromThePage)
+	response := d.send(t, http.MethodPost, "/play/"+scenario, fromThePage, "")
 	if response.status != http.StatusOK {
 		t.Fatalf("%s: status %d", scenario, response.status)
 	}
@@ -134,9 +101,8 @@ func wantVerdict(t *testing.T, scenario string, entries []play.Entry) {
 	}
 }
 
-func TestPlayground_EachScenarioPaysOnce(t *testing.T) {
-	t.Parallel()
-	d := startDev(t, newDir(t))
+func wantScenariosToPayOnce(t *testing.T, d *running) {
+	t.Helper()
 	for _, c := range []struct {
 		scenario string
 		want     []string
@@ -165,55 +131,17 @@ func TestPlayground_EachScenarioPaysOnce(t *testing.T) {
 			t.Errorf("%s: the order has %d payments", c.scenario, last.Payments)
 		}
 	}
-	d.stop(t)
 }
 
-// A kill is one: the replica has another process afterwards. All of them end with orders-dev.
-func TestPlayground_ReplicasAreProcessesThatEndWithIt(t *testing.T) {
-	t.Parallel()
-	d := startDev(t, newDir(t))
-	before, after := state(t, d.press(t, "open")), state(t, d.press(t, "kill"))
-	if before.Replicas[0].PID == after.Replicas[0].PID || before.Replicas[1] != after.Replicas[1] {
-		t.Errorf("replicas %v before the kill and %v after it", before.Replicas, after.Replicas)
-	}
-
-	d.stop(t)
-
-	for _, r := range append(before.Replicas, after.Replicas...) {
-		if err := syscall.Kill(r.PID, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("process %d of replica %s: %v", r.PID, r.Name, err)
-		}
-	}
-}
-
-// Each start of the playground begins with an empty database, whatever the last one left.
-func TestPlayground_StartsWhenItIsOpened(t *testing.T) {
-	t.Parallel()
-	dir := newDir(t)
-	for range 2 {
-		d := startDev(t, dir)
-		if status := d.get(t, "/play", ""); status != http.StatusOK {
-			t.Errorf("the page has the status %d", status)
-		}
-		if got := state(t, d.press(t, "pay")); got.Order != 1 || len(got.Ledger) != 2 {
-			t.Errorf("the first order is %d, the ledger %v", got.Order, got.Ledger)
-		}
-		d.stop(t)
-	}
-}
-
-func TestPages_AnswerOnlyTheirOwnScripts(t *testing.T) {
-	t.Parallel()
-	d := startDev(t, newDir(t))
+// Package loopback has the tests of what counts as another page.
+func wantPagesToRefuseOthers(t *testing.T, d *running) {
+	t.Helper()
 	for name, header := range map[string]http.Header{
-		"no browser":      {},
 		"another site":    {"Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://attacker.example"}},
-		"another port":    {"Sec-Fetch-Site": {"same-site"}, "Origin": {"http://127.0.0.1:1"}},
-		"a link":          {"Sec-Fetch-Site": {"none"}},
 		"another address": {"Sec-Fetch-Site": {"same-origin"}, "Host": {"attacker.example:8080"}},
 	} {
 		for _, path := range []string{"/docs/token?role=admin", "/play/open", "/play/pay"} {
-			response := d.post(t, path, header)
+			response := d.send(t, http.MethodPost, path, header, "")
 			if response.status != http.StatusForbidden || response.header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("%s, %s: status %d, headers %v", name, path, response.status, response.header)
 			}
@@ -222,22 +150,19 @@ func TestPages_AnswerOnlyTheirOwnScripts(t *testing.T) {
 	if status := d.get(t, "/docs/token?role=admin", ""); status != http.StatusNotFound {
 		t.Errorf("GET of a token: status %d, want 404", status)
 	}
-	d.stop(t)
 }
 
-func TestPages_TokenIsOfTheRoleThatIsAskedFor(t *testing.T) {
-	t.Parallel()
-	d := startDev(t, newDir(t))
+func wantTokensOfRoles(t *testing.T, d *running) {
+	t.Helper()
 	for role, want := range map[string]int{"customer": http.StatusForbidden, "admin": http.StatusOK} {
 		if got := d.get(t, "/admin/audit-log", d.token(t, role)); got != want {
 			t.Errorf("%s reads the audit log: status %d, want %d", role, got, want)
 		}
 	}
-	if cache := d.post(t, "/docs/token?role=admin", fromThePage).header.Get("Cache-Control"); cache != "no-store" {
+	if cache := d.send(t, http.MethodPost, "/docs/token?role=admin", fromThePage, "").header.Get("Cache-Control"); cache != "no-store" {
 		t.Errorf("Cache-Control of a token is %q", cache)
 	}
-	if got := d.post(t, "/docs/token?role=king", fromThePage).status; got != http.StatusBadRequest {
+	if got := d.send(t, http.MethodPost, "/docs/token?role=king", fromThePage, "").status; got != http.StatusBadRequest {
 		t.Errorf("role king: status %d, want 400", got)
 	}
-	d.stop(t)
 }

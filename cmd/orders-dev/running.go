@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// askTimeout bounds the question who uses a port.
+// askTimeout bounds the request that identifies a port's user.
 const askTimeout = time.Second
 
-// explainPortInUse says how to reach the service that uses the port already, if it is one:
-// the likeliest is that of another terminal.
+// explainPortInUse explains how to reach a service that already uses the port, probably
+// from another terminal.
 func explainPortInUse(ctx context.Context, addr string, err error) error {
 	if !isService(ctx, addr) {
 		return err

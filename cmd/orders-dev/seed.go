@@ -10,15 +10,14 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// The people and the product of the printed session, and of the examples of the contract.
+// The people and the product in the printed session and the contract's examples.
 const (
 	seedCustomer = "sber-42"
 	seedSeller   = "tea-shop"
 	seedSKU      = "tea"
 )
 
-// seed creates the product, and credits the customer with 5000 roubles, unless an earlier run
-// did so.
+// seed creates the product and credits the customer with 5000 roubles, once.
 func (s *servers) seed(ctx context.Context) error {
 	db, err := postgres.Open(ctx, postgres.Config{URL: s.cfg.DatabaseURL, MaxConns: 1})
 	if err != nil {
@@ -49,8 +48,8 @@ func seedProduct(ctx context.Context, orders *order.Service) error {
 	return err
 }
 
-// seedBalance credits the customer with one key in all runs: the second line of defence
-// lets it take effect in the first one.
+// seedBalance credits the customer under one key in all runs, so that the second line
+// of defence admits only the first.
 func seedBalance(ctx context.Context, payments *payment.Service) error {
 	amount, err := core.ParseMoney("5000.00", "RUB")
 	if err != nil {

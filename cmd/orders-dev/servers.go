@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -20,34 +19,34 @@ import (
 	"example.com/orders/migrations"
 )
 
-// The databases of the cluster. The double of the card provider has one of its own, and so
-// has the playground, which empties it when it starts.
+// The databases in the cluster. The fake card provider has a separate one, and so has
+// the playground, which empties it when it starts.
 const (
 	ordersDatabase = "orders"
 	stripeDatabase = "provider"
 	playDatabase   = "playground"
 )
 
-// serviceRole is the role that the service connects as. The owner of the database, who
-// migrates it, is the superuser of the cluster.
+// serviceRole is the service's database role. The owner, who migrates, is the cluster's
+// superuser.
 const serviceRole = "orders_app"
 
-// servers are what the service needs around it: PostgreSQL, a broker, a token issuer
-// and a double of the card provider.
+// servers are the service's surroundings: PostgreSQL, a broker, a token issuer and a
+// fake card provider.
 type servers struct {
 	dir     string
 	environ []string
 	out     io.Writer
 
-	cfg       config.Config // of the service, with the addresses of these servers
-	listeners app.Listeners // of the service
+	cfg       config.Config // the service's, with these servers' addresses
+	listeners app.Listeners // the service's
 	issuerLn  net.Listener
 	stripeLn  net.Listener
 	postgres  *devpostgres.Server
 	issuer    *devissuer.Issuer
 	broker    *devbroker.Broker
 
-	stops []func() error // what stop calls, last one first
+	stops []func() error // called by stop, last one first
 }
 
 // startServers starts all servers. It opens the ports first, because a port in use is
@@ -80,7 +79,7 @@ func (s *servers) openPorts(ctx context.Context) (err error) {
 	return nil
 }
 
-// listen opens a port that the system chooses.
+// listen opens a free port.
 func (s *servers) listen(ctx context.Context) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,8 +89,8 @@ func (s *servers) listen(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// serviceEnviron returns the variables that configure the service: defaults, then what
-// the user set, then what must lead to these servers.
+// serviceEnviron returns the service's variables: defaults, then user settings, then
+// the addresses of these servers.
 func (s *servers) serviceEnviron() []string {
 	defaults := []string{
 		"ORDERS_JWT_ISSUER=" + devissuer.Name,
@@ -105,13 +104,13 @@ func (s *servers) serviceEnviron() []string {
 		"ORDERS_STRIPE_KEY=development",
 		"ORDERS_STRIPE_WEBHOOK_SECRET=" + rand.Text(),
 		"ORDERS_STRIPE_URL=http://" + s.stripeLn.Addr().String(),
-		"ORDERS_TLS_CERT=", "ORDERS_TLS_KEY=", "ORDERS_TLS_CLIENT_CA=", // the double sends webhooks to plain HTTP
+		"ORDERS_TLS_CERT=", "ORDERS_TLS_KEY=", "ORDERS_TLS_CLIENT_CA=", // the fake sends webhooks to plain HTTP
 	}
 	return slices.Concat(defaults, s.environ, fixed)
 }
 
 func (s *servers) startPostgres(ctx context.Context) (err error) {
-	// If root starts PostgreSQL, it runs as another user, who has to reach the folder.
+	// Under root, PostgreSQL runs as another user, who has to reach the folder.
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
@@ -130,17 +129,14 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 	return s.endFaultsOfKilledRun(ctx)
 }
 
-// migrate migrates the database, and lets the service use it with its own role.
+// migrate migrates the database and switches the service to its role.
 func (s *servers) migrate(ctx context.Context) (err error) {
 	err = s.prepare(ctx, ordersDatabase)
-	if errors.Is(err, migrations.ErrBeforeFirstRelease) {
-		return fmt.Errorf("%w: remove its data with `rm -r %s` and start again", err, s.dir)
-	}
 	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, ordersDatabase)
 	return err
 }
 
-// prepare migrates a database as its owner, and grants the service's role what it needs.
+// prepare migrates a database as its owner, and grants the service's privileges.
 func (s *servers) prepare(ctx context.Context, database string) error {
 	owner := s.postgres.URL(database)
 	if err := migrations.Up(ctx, owner); err != nil {
@@ -152,7 +148,7 @@ func (s *servers) prepare(ctx context.Context, database string) error {
 	return devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole)
 }
 
-// openPlayDatabase creates the database of the playground anew. It returns its URLs for its
+// openPlayDatabase recreates the playground's database. It returns the URLs for its
 // owner and for the service.
 func (s *servers) openPlayDatabase(ctx context.Context) (owner, service string, err error) {
 	if err := s.postgres.DropDatabase(ctx, playDatabase); err != nil {
@@ -198,8 +194,8 @@ func (s *servers) startBroker(ctx context.Context) (err error) {
 	return nil
 }
 
-// serve answers on a listener until stop. It does not end with ctx, because the service
-// needs its servers while it stops.
+// serve serves on a listener until stop. It outlives ctx, because the service needs its
+// servers during shutdown.
 func (s *servers) serve(ctx context.Context, serve func(context.Context, net.Listener) error, ln net.Listener) {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -207,12 +203,12 @@ func (s *servers) serve(ctx context.Context, serve func(context.Context, net.Lis
 	s.onStop(func() error { cancel(); return <-ended })
 }
 
-// serviceURL returns the address of the service's public API.
+// serviceURL returns the public API's address.
 func (s *servers) serviceURL() string { return "http://" + s.listeners.Public.Addr().String() }
 
 func (s *servers) onStop(stop func() error) { s.stops = append(s.stops, stop) }
 
-// stop stops what was started, in reverse order.
+// stop stops everything in reverse order.
 func (s *servers) stop() error {
 	var errs []error
 	for _, stop := range slices.Backward(s.stops) {

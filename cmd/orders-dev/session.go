@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"io"
+	"os"
+	"strings"
 	"text/template"
 	"time"
 
@@ -15,18 +17,18 @@ var sessionText string
 
 var session = template.Must(template.New("session").Parse(sessionText))
 
-// tokenTTL is how long the tokens of the printed session are valid.
+// tokenTTL is the token lifetime in the printed session.
 const tokenTTL = 24 * time.Hour
 
-// places are the addresses of a run: of the service, of its database as the owner, of its
-// broker and of its admin listener.
-type places struct{ URL, Database, Broker, Admin string }
+// places are a run's addresses: the service, its database as owner, its broker, its admin
+// listener and the file with the session's requests.
+type places struct{ URL, Database, Broker, Admin, Requests string }
 
-// printSession prints where everything is, and commands to paste. Their keys are new in
-// each run, so that each run makes orders of its own.
+// printSession prints the addresses, and commands to paste, which it also writes to a file
+// for editors. Keys are new in each run, so that each run makes new orders.
 func printSession(out io.Writer, at places, issuer *devissuer.Issuer) error {
 	values := map[string]string{
-		"URL": at.URL, "Database": at.Database, "Broker": at.Broker, "Admin": at.Admin, "Run": rand.Text()[:6],
+		"URL": at.URL, "Database": at.Database, "Broker": at.Broker, "Admin": at.Admin, "Requests": at.Requests, "Run": rand.Text()[:6],
 	}
 	for _, who := range []struct{ name, sub, role string }{
 		{"Customer", seedCustomer, "customer"},
@@ -38,5 +40,13 @@ func printSession(out io.Writer, at places, issuer *devissuer.Issuer) error {
 		}
 		values[who.name] = signed
 	}
-	return session.Execute(out, values)
+	var text strings.Builder
+	if err := session.Execute(&text, values); err != nil {
+		return err
+	}
+	if err := os.WriteFile(at.Requests, []byte(requestsOf(text.String())), 0o600); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
 }

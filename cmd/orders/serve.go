@@ -40,10 +40,9 @@ func serve(ctx context.Context, _, environ []string, out io.Writer) error {
 	return a.Run(ctx, ln, cfg.DrainDelay)
 }
 
-// tuneMemory lets the heap grow to five times the live data before the collector runs,
-// unless GOGC is set. The live data is small (remembered records and tokens) and a
-// request allocates much, so that this saves a fifth of the CPU time for some hundred
-// megabytes.
+// tuneMemory sets the garbage collector's target to five times the live heap, unless
+// GOGC is set. Live data is small (remembered records and tokens) and requests allocate
+// much, so this saves a fifth of the CPU time for some hundred megabytes.
 func tuneMemory(environ []string) {
 	if env.ToMap(environ)["GOGC"] == "" {
 		debug.SetGCPercent(400)

@@ -1,5 +1,5 @@
 // Package cluster holds the configuration of each kind of node of a cluster, as templates
-// (text/template). See docs/cluster.md.
+// (text/template). See docs/operate.md.
 package cluster
 
 import "embed"

@@ -1,4 +1,4 @@
--- The two roles of docs/running.md, and the database. The image of PostgreSQL runs this file
+-- The two roles of docs/operate.md, and the database. The image of PostgreSQL runs this file
 -- once, when its volume is empty. In a database of your own: psql --file=deploy/postgres/roles.sql
 \getenv owner_password OWNER_PASSWORD
 \getenv app_password APP_PASSWORD

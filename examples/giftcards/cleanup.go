@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// keepClean deletes expired records, now and then every interval, until ctx ends. Every
-// replica may do so at once. A record that is still there counts as absent when it has
-// expired, so a clean-up that is late or fails costs space and nothing else.
+// keepClean deletes expired records, now and then every interval, until ctx ends. All replicas
+// may do so at once. An expired record counts as absent, so a late or failed clean-up only
+// costs space.
 func (s store) keepClean(ctx context.Context, interval time.Duration) {
-	const batch = 1000 // small transactions, so that nobody waits for them
+	const batch = 1000 // small transactions, so that no request waits for them
 	for {
 		n, err := s.deleteExpired(ctx, batch)
 		if err != nil && ctx.Err() == nil {
@@ -27,7 +27,7 @@ func (s store) keepClean(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// deleteExpired deletes up to limit expired records, and returns how many it deleted.
+// deleteExpired deletes up to limit expired records and returns their number.
 func (s store) deleteExpired(ctx context.Context, limit int) (int64, error) {
 	tag, err := s.pool.Exec(ctx, `DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
 		SELECT ctid FROM idempotency_record WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED))`, limit)

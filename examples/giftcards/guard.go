@@ -12,21 +12,20 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// How long responses are kept, and refusals replayed. AUTH-19 asks for 24 to 72 hours. A client
-// that was refused goes on under another key, so the key of a refusal stays taken, too.
+// Retention of responses (AUTH-19 requires 24 to 72 hours) and replay time of refusals. A
+// refused client continues under another key, so a refusal's key stays taken after that.
 const (
 	responseTTL = 72 * time.Hour
 	refusalTTL  = 6 * time.Hour
 )
 
-// maxBody is the largest body in bytes. It is checked before anything is hashed.
+// maxBody bounds a body in bytes, before anything is hashed.
 const maxBody = 64 << 10
 
-// refusal is an error of a command that is decided: the same request would be refused again,
-// so the refusal is kept and replayed. Use it for 402, 409 and 422. Do not use it for what
-// depends on who asks (401, 403), on what exists so far (404), or on luck (5xx): every other
-// error leaves the key free. An error of the database must stay one, so that the store can
-// see a deadlock.
+// refusal is a command error that decides the operation, so it is stored and replayed. Use it
+// for 402, 409 and 422. Any other error leaves the key free: use one if the answer depends on
+// the caller (401, 403), on existing resources (404), or on luck (5xx). Return database errors
+// unchanged, so that the store recognises a deadlock.
 type refusal struct {
 	status int
 	code   string
@@ -36,22 +35,22 @@ func (r refusal) Error() string { return r.code }
 
 // guarded returns a handler that requires an Idempotency-Key (AUTH-19).
 //
-// decode turns the request into a command, before the key is claimed.
+// decode turns the request into a command before the key is claimed.
 //
-// run executes the command in the transaction that txOf returns, and returns what the client
-// gets. It may run twice: the first run is rolled back. So nothing leaves the database in it:
-// no call to another service, no message, no e-mail. It stores the key with its effect under
-// a unique index, the second line of defence, and looks there first.
+// run executes the command in the transaction that txOf returns, and returns the response. It
+// may run twice, after a rollback, so nothing leaves the database in it: no call, no message,
+// no e-mail. It stores the key beside its effect under a unique index, the second line of
+// defence, and looks there first.
 //
-// Do not guard a route whose response is a secret, such as a token: the record keeps it in
-// plain text for days. Nor one that streams: a response is kept whole, or not at all.
+// Do not guard a route whose response is a secret, such as a token, because the record keeps
+// it in plain text for days. Do not guard a stream, because a record holds a whole response.
 func guarded[C any](
 	g idempotency.Guard, operation string,
 	decode func(*http.Request, []byte) (C, error),
 	run func(ctx context.Context, customer, key string, cmd C) (response any, err error),
 ) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		customer, ok := authenticate(r) // before a replay, too
+		customer, ok := authenticate(r) // also before a replay
 		if !ok {
 			fail(w, http.StatusUnauthorized, "unauthenticated")
 			return
@@ -67,13 +66,13 @@ func guarded[C any](
 			return
 		}
 		request := idempotency.Request{
-			// The scope is who was authenticated, never who the request says it is from.
+			// The scope is the authenticated principal, never a value that the caller chooses.
 			// With tenants: NewScope(tenant, customer).
 			ID:        idempotency.ID{Scope: idempotency.NewScope(customer), Key: key},
 			Operation: operation, Content: content,
 		}
-		// A client that hangs up ends its wait, and not the command: Do detaches the context,
-		// and g.Timeout bounds the work.
+		// A client that hangs up does not end the command: Do detaches the context, and g.Timeout
+		// bounds the work.
 		rec, replayed, err := g.Do(r.Context(), request, func(ctx context.Context) (idempotency.Result, error) {
 			return resultOf(run(ctx, customer, key, cmd))
 		})
@@ -85,10 +84,10 @@ func guarded[C any](
 	}
 }
 
-// read reads the body to its end, because a request that was cut short must not be taken
-// for another one, and decodes it. What is hashed is the command, encoded again: white space
-// and the order of members do not count. So a command has no member that an honest retry
-// changes: no time of sending, no signature, no trace id.
+// read reads the whole body, so that a truncated request is not mistaken for another one, and
+// decodes it. It hashes the command, encoded again, so that white space and member order do
+// not count. A command therefore has no member that an honest retry changes: no send time,
+// no signature, no trace ID.
 func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Request, []byte) (C, error)) (C, idempotency.Content, error) {
 	var content idempotency.Content
 	var cmd C
@@ -103,9 +102,8 @@ func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Reque
 	return cmd, idempotency.NewContent(r.Method, r.URL, canonical), err
 }
 
-// resultOf decides what is kept: the response of a command, and its refusals. They are kept
-// as bytes and outlive this code: a client may get today's response from tomorrow's release,
-// and no retry is encoded anew.
+// resultOf returns the response to store: a command's success or its refusal. Responses are
+// stored as bytes and outlive this code: tomorrow's release may replay today's response.
 func resultOf(response any, err error) (idempotency.Result, error) {
 	if refused, ok := errors.AsType[refusal](err); ok {
 		return idempotency.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: responseTTL, ReplayTTL: refusalTTL}, nil
@@ -120,9 +118,9 @@ func resultOf(response any, err error) (idempotency.Result, error) {
 	}, err
 }
 
-// write sends a record: the same bytes to the first request and to every retry. Status,
-// Content-Type, Location and body are all that is kept. No other header is replayed, so a
-// guarded route sets none: a Set-Cookie, for example, would be lost with the first response.
+// write sends a record: the same bytes to the first request and to every retry. Only status,
+// Content-Type, Location and body are stored. A guarded route sets no other header, such as
+// Set-Cookie, because a lost response would lose it.
 func write(w http.ResponseWriter, rec idempotency.Record, replayed bool) {
 	w.Header().Set("Idempotency-Key", rec.Key)
 	w.Header().Set("Idempotency-Expires", rec.ReplayedUntil.UTC().Format(time.RFC3339))
@@ -148,8 +146,7 @@ func failRead(w http.ResponseWriter, err error) {
 	fail(w, http.StatusUnprocessableEntity, "validation_failed")
 }
 
-// failGuard answers the errors of Guard.Do. What is not known here may have any cause, and
-// its text stays on the server.
+// failGuard answers the errors of Guard.Do. Unknown errors are logged and not shown.
 func failGuard(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, idempotency.ErrKeyReused):
@@ -159,7 +156,7 @@ func failGuard(w http.ResponseWriter, err error) {
 	case errors.Is(err, idempotency.ErrInProgress):
 		w.Header().Set("Retry-After", "1")
 		fail(w, http.StatusConflict, "idempotency_in_progress")
-	case errors.Is(err, errOutcomeUnknown): // neither done nor failed: the same key tells
+	case errors.Is(err, errOutcomeUnknown): // neither done nor failed: the same key resolves it
 		w.Header().Set("Retry-After", "1")
 		fail(w, http.StatusServiceUnavailable, "outcome_unknown")
 	default:

@@ -1,12 +1,13 @@
-// Command giftcards is a small second service on the guard of AUTH-19: customers redeem
-// gift cards, and a retry never redeems twice. It shows what a service adds to the package
-// idempotency: guard.go (HTTP), store.go and cleanup.go (PostgreSQL), and its own business,
-// here. docs/lift.md copies it, step by step.
+// Command giftcards is a small second service on the idempotency guard: customers redeem
+// gift cards, and a retry never redeems twice. It adds three things to the idempotency
+// package: HTTP (guard.go), PostgreSQL (store.go, cleanup.go) and its business (main.go).
+// docs/copy.md copies it step by step.
 //
-// It needs PostgreSQL: GIFTCARDS_DATABASE_URL=postgres://… go run ./examples/giftcards
+// It needs PostgreSQL: DATABASE_URL=postgres://… go run ./examples/giftcards
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,8 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// schema holds the gift cards and their redemptions. The unique index is the second line
-// of defence: when the record of a response has expired, it still knows the key.
+// schema has the gift cards and their redemptions. The unique index is the second line of
+// defence: it still knows the key when the stored response has expired.
 const schema = `
 CREATE TABLE IF NOT EXISTS giftcard (
 	code text   PRIMARY KEY,
@@ -50,10 +51,11 @@ func main() {
 }
 
 func run(ctx context.Context, getenv func(string) string) error {
-	url := getenv("GIFTCARDS_DATABASE_URL")
+	url := getenv("DATABASE_URL")
 	if url == "" {
-		return errors.New("GIFTCARDS_DATABASE_URL is not set")
+		return errors.New("DATABASE_URL is not set")
 	}
+	addr := cmp.Or(getenv("ADDR"), "127.0.0.1:8081")
 	pool, err := pgxpool.New(ctx, url)
 	if err != nil {
 		return err
@@ -64,9 +66,9 @@ func run(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	go store{pool}.keepClean(ctx, time.Hour)
-	server := &http.Server{Addr: "127.0.0.1:8081", Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: addr, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
-	fmt.Println("try: curl -i -X POST http://127.0.0.1:8081/giftcards/WELCOME-50/redemptions" +
+	fmt.Println("try: curl -i -X POST http://" + addr + "/giftcards/WELCOME-50/redemptions" +
 		` -H "Authorization: Bearer alice-token" -H "Idempotency-Key: first-press" -d '{"amount_cents": 1000}'`)
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -85,9 +87,8 @@ func newHandler(ctx context.Context, pool *pgxpool.Pool) (http.Handler, error) {
 	return mux, nil
 }
 
-// authenticate returns the customer whose token the request carries. A real service
-// verifies a signed token here; what matters to the guard is that keys belong to whoever
-// was authenticated, never to whom the request claims to be.
+// authenticate returns the customer of the request's token. A real service verifies a signed
+// token here. Keys must belong to the authenticated principal, never to a claimed one.
 func authenticate(r *http.Request) (customer string, ok bool) {
 	customer, ok = map[string]string{"Bearer alice-token": "alice", "Bearer bob-token": "bob"}[r.Header.Get("Authorization")]
 	return customer, ok
@@ -117,8 +118,8 @@ func decodeRedeem(r *http.Request, body []byte) (redeemCommand, error) {
 	return cmd, nil
 }
 
-// redeem takes the amount from the card, once for each key. It locks the card first, so
-// that two redemptions never see the same amount.
+// redeem takes the amount from the card, once per key. It locks the card first, so that two
+// redemptions never see the same amount.
 func redeem(ctx context.Context, customer, key string, cmd redeemCommand) (any, error) {
 	tx := txOf(ctx)
 	var remaining int64

@@ -2,10 +2,31 @@ package main
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/idempotency/routetest"
 )
+
+// service is the running example.
+type service struct {
+	url  string
+	pool *pgxpool.Pool
+}
+
+func newService(t *testing.T) service {
+	t.Helper()
+	pool := newPool(t)
+	handler, err := newHandler(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return service{server.URL, pool}
+}
 
 func TestRoute(t *testing.T) {
 	t.Parallel()

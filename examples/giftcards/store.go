@@ -27,18 +27,17 @@ type store struct{ pool *pgxpool.Pool }
 
 type txKey struct{}
 
-// txOf returns the transaction that a command writes through: a write beside it would not
-// be exactly once. Outside a command it panics. With sqlc, pass it to Queries.WithTx. An
-// ORM needs a session bound to it. docs/lift.md says why database/sql is a trap.
+// txOf returns the command's transaction. A write beside it would not be exactly once. Outside
+// a command it panics. With sqlc, pass it to Queries.WithTx. An ORM needs a session bound to
+// it. docs/copy.md explains the traps in database/sql.
 func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) } //nolint:forcetypeassert // see above
 
 // maxRuns bounds how often a transaction that lost a race starts again.
 const maxRuns = 5
 
-// Execute claims the key, runs the command and stores its result, in one transaction. The
-// command runs again if PostgreSQL ends its transaction because of a deadlock (40P01) or a
-// conflict (40001). A COMMIT that failed is never repeated, whatever pgconn.SafeToRetry
-// says of its error.
+// Execute claims the key, runs the command and stores its result in one transaction. The
+// command runs again after a deadlock (40P01) or a conflict (40001). A failed COMMIT is never
+// repeated, even if pgconn.SafeToRetry allows it.
 func (s store) Execute(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {
 	for range maxRuns {
 		rec, replayed, err = s.executeOnce(ctx, c, run)
@@ -51,21 +50,21 @@ func (s store) Execute(ctx context.Context, c idempotency.Claim, run idempotency
 }
 
 func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {
-	// Under a stricter level than READ COMMITTED the look-up would use the snapshot of the
-	// claim, and could miss what the last holder of the key has just committed.
+	// A stricter level than READ COMMITTED would reuse the claim's snapshot for the look-up,
+	// which could miss the last holder's commit.
 	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
 		return rec, false, fmt.Errorf("begin: %w", err)
 	}
 	defer tx.Rollback(ctx) //nolint:errcheck // after COMMIT there is nothing to roll back
-	// The claim is tried and never waited for: a duplicate leaves at once, and waits without
-	// a connection. Everything that compares times uses the clock of the database.
+	// The claim is tried and never waited for: a duplicate leaves at once and waits without a
+	// connection. All times come from the database's clock.
 	var claimed bool
 	var now time.Time
 	if err := tx.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock($1), now()", lockID(c.ID)).Scan(&claimed, &now); err != nil {
 		return rec, false, fmt.Errorf("claim the key: %w", err)
 	}
-	// The look-up is a statement of its own, so that its snapshot is younger than the claim.
+	// The look-up is a separate statement, so that its snapshot is younger than the claim.
 	rec, found, err := find(ctx, tx, c.ID)
 	if err == nil && !found && !claimed {
 		err = idempotency.ErrInProgress
@@ -77,7 +76,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 		return rec, false, fmt.Errorf("set a savepoint: %w", err)
 	}
 	result, err := run(context.WithValue(ctx, txKey{}, tx))
-	if err == nil && result.Refused { // a refusal drops what the command wrote
+	if err == nil && result.Refused { // a refusal drops the command's writes
 		_, err = tx.Exec(ctx, "ROLLBACK TO SAVEPOINT command")
 	}
 	if err != nil {
@@ -93,7 +92,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 	return rec, false, nil
 }
 
-// find returns the record of a key, unless it has expired.
+// find returns a key's record, unless it has expired.
 func find(ctx context.Context, tx pgx.Tx, id idempotency.ID) (idempotency.Record, bool, error) {
 	rec := idempotency.Record{Claim: idempotency.Claim{ID: id}}
 	var fingerprint []byte
@@ -108,7 +107,7 @@ func find(ctx context.Context, tx pgx.Tx, id idempotency.ID) (idempotency.Record
 	return rec, err == nil, err
 }
 
-// insert stores a record. The row of an expired one makes room.
+// insert stores a record in place of an expired one.
 func insert(ctx context.Context, tx pgx.Tx, r idempotency.Record) error {
 	const expired = "DELETE FROM idempotency_record WHERE scope = $1 AND key = $2 AND expires_at <= clock_timestamp()"
 	if _, err := tx.Exec(ctx, expired, r.Scope, r.Key); err != nil {
@@ -121,9 +120,8 @@ func insert(ctx context.Context, tx pgx.Tx, r idempotency.Record) error {
 	return err
 }
 
-// lockID returns the number of the advisory lock of a key. All users of such locks in a
-// database share its 64-bit numbers, so it is a hash: small numbers are somebody else's. If
-// two keys share one, one waits for the other, and nothing worse happens.
+// lockID returns a key's advisory lock number. All users of such locks in a database share its
+// 64-bit numbers, so it is a hash. If two keys collide, one waits for the other.
 func lockID(id idempotency.ID) int64 {
 	sum := sha256.Sum256([]byte("idempotency_record\x00" + string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))

@@ -1,5 +1,5 @@
-// Package config reads the configuration of a process from its environment. It checks
-// all of it before anything starts.
+// Package config reads a process's configuration from its environment, and checks all
+// of it before anything starts.
 package config
 
 import (
@@ -13,108 +13,159 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TransactionPooler is the DatabasePooler of pgbouncer in transaction mode.
-const TransactionPooler = "transaction"
+const (
+	// TransactionPooler is the DatabasePooler for pgbouncer in transaction mode.
+	TransactionPooler = "transaction"
+	// ExternalOutbox is the Outbox that another program publishes.
+	ExternalOutbox = "external"
+)
 
-// Config is the configuration of a process. Every field is an environment variable.
+// Config is the configuration of a process. Every field is an environment variable, and
+// docs/configuration.md is generated from the comments.
 type Config struct {
-	// Addr is the address of the public API, AdminAddr that of metrics and pprof.
-	Addr      string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
+	// Addr is the public listener.
+	Addr string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
+	// AdminAddr is the listener for metrics, health checks and pprof. Other addresses than
+	// loopback need ORDERS_ALLOW_INSECURE.
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
-	// DrainDelay is how long a process that stops reports "not ready" before it closes its
-	// ports, so that balancers have time to send requests elsewhere.
+	// DrainDelay is how long a stopping process reports "not ready" before it closes its
+	// ports, so that load balancers have time to route elsewhere.
 	DrainDelay time.Duration `env:"ORDERS_DRAIN_DELAY" envDefault:"1s"`
 
-	// TLSCert and TLSKey are the PEM files of the public listener's certificate. With
-	// TLSClientCA, callers with the role system need a certificate of that CA.
-	TLSCert     string `env:"ORDERS_TLS_CERT"`
-	TLSKey      string `env:"ORDERS_TLS_KEY"`
+	// TLSCert is the PEM file with the public listener's certificate. Without one, the
+	// listener speaks plain HTTP.
+	TLSCert string `env:"ORDERS_TLS_CERT"`
+	// TLSKey is the PEM file with the certificate's key.
+	TLSKey string `env:"ORDERS_TLS_KEY"`
+	// TLSClientCA is the PEM file with the CA whose client certificates callers with the role
+	// system need. Without one, a token is enough.
 	TLSClientCA string `env:"ORDERS_TLS_CLIENT_CA"`
 
-	// CORSOrigins are the origins whose pages may call the public API from a browser.
+	// CORSOrigins are the origins whose pages may call the API from a browser. Without any,
+	// only pages from the same origin may.
 	CORSOrigins []string `env:"ORDERS_CORS_ORIGINS"`
 
-	// AllowInsecure names the protections that this installation does without.
+	// AllowInsecure lists the protections that this installation does without.
 	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
 
+	// DatabaseURL is the PostgreSQL URL, with one host or several; pool_max_conns=… sets the
+	// pool size. orders serve and orders migrate connect as two different roles.
 	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
-	// StandbyURL leads to a standby, which serves reads that may be old by StandbyStaleness.
-	// Without one, the primary serves all reads.
-	StandbyURL       string        `env:"ORDERS_DATABASE_STANDBY_URL,unset"`
+	// StandbyURL is the URL for reads that tolerate bounded staleness: lists of orders and
+	// products, and single products. Without one, the primary serves all reads.
+	StandbyURL string `env:"ORDERS_DATABASE_STANDBY_URL,unset"`
+	// StandbyStaleness is how old a standby's answer may be.
 	StandbyStaleness time.Duration `env:"ORDERS_DATABASE_STANDBY_STALENESS" envDefault:"1s"`
-	// DatabasePooler is what the URLs lead to: the server itself, or a pooler that assigns a
-	// connection to another client after each transaction.
+	// DatabasePooler says where the URLs lead: transaction for pgbouncer in transaction mode,
+	// none for the servers.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
 	// CommandLanes is how many commands run at the same time before others wait and share a
-	// transaction. Zero lets each run in a transaction of its own.
+	// transaction. With 0, each command has a separate transaction.
 	CommandLanes int `env:"ORDERS_COMMAND_LANES" envDefault:"2"`
-	// DatabaseRole is the role that migrations grant the privileges of the service to.
+	// DatabaseRole is the role to which orders migrate up grants the service's privileges.
 	DatabaseRole string `env:"ORDERS_DATABASE_ROLE" envDefault:"orders_service"`
 
-	JWTIssuer   string `env:"ORDERS_JWT_ISSUER"`
+	// JWTIssuer is the issuer that tokens must name.
+	JWTIssuer string `env:"ORDERS_JWT_ISSUER"`
+	// JWTAudience is the audience that tokens must name.
 	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
-	JWKSURL     string `env:"ORDERS_JWKS_URL"`
-	RolesClaim  string `env:"ORDERS_ROLES_CLAIM" envDefault:"roles"`
-	// JWTTypes are the accepted types of tokens, JWTMaxLifetime is how long after it was
-	// issued a token may expire, and JWKSMaxAge how long the keys are trusted while the
-	// issuer is silent.
-	JWTTypes       []string      `env:"ORDERS_JWT_TYPES" envDefault:"JWT,at+jwt"`
+	// JWTClients are the accepted values of client_id, or of azp in a token without one. They
+	// replace the audience where tokens have no aud; tokens with one are then refused. List only
+	// clients that you trust, because their tokens for other services work here.
+	JWTClients []string `env:"ORDERS_JWT_CLIENTS"`
+	// JWKSURL is the address of the issuer's key set.
+	JWKSURL string `env:"ORDERS_JWKS_URL"`
+	// RolesClaim is the name of the claim with the roles, or the path to it. It is a list, a
+	// space-separated string, or an object whose keys are the names.
+	RolesClaim string `env:"ORDERS_ROLES_CLAIM" envDefault:"roles"`
+	// RolesMap lists, for each role, the issuer's names that grant it. Other names grant
+	// nothing.
+	RolesMap []string `env:"ORDERS_ROLES_MAP" envDefault:"customer=customer,seller=seller,admin=admin,system=system"`
+	// JWTTypes are the accepted values of typ. A token without typ is a JWT.
+	JWTTypes []string `env:"ORDERS_JWT_TYPES" envDefault:"JWT,at+jwt"`
+	// JWTMaxLifetime is how long after iat a token may expire. A token without iat must expire
+	// within that time from now.
 	JWTMaxLifetime time.Duration `env:"ORDERS_JWT_MAX_LIFETIME" envDefault:"24h"`
-	JWKSMaxAge     time.Duration `env:"ORDERS_JWKS_MAX_AGE" envDefault:"24h"`
+	// JWKSMaxAge is how long keys are trusted while the issuer publishes none.
+	JWKSMaxAge time.Duration `env:"ORDERS_JWKS_MAX_AGE" envDefault:"24h"`
 
-	// IdempotencyTTL is how long the response of a guarded command is kept (AUTH-19: 24
-	// to 72 hours), IdempotencyErrorTTL how long a refusal is replayed. IdempotencyWait is
-	// how long a duplicate waits for the first request.
-	IdempotencyTTL      time.Duration `env:"ORDERS_IDEMPOTENCY_TTL" envDefault:"72h"`
+	// IdempotencyTTL is how long responses are stored and keys stay taken (AUTH-19: 24 to 72
+	// hours).
+	IdempotencyTTL time.Duration `env:"ORDERS_IDEMPOTENCY_TTL" envDefault:"72h"`
+	// IdempotencyErrorTTL is how long refusals are replayed. Afterwards their keys are spent.
 	IdempotencyErrorTTL time.Duration `env:"ORDERS_IDEMPOTENCY_ERROR_TTL" envDefault:"6h"`
-	IdempotencyWait     time.Duration `env:"ORDERS_IDEMPOTENCY_WAIT" envDefault:"5s"`
+	// IdempotencyWait is how long a duplicate waits for the first request.
+	IdempotencyWait time.Duration `env:"ORDERS_IDEMPOTENCY_WAIT" envDefault:"5s"`
 
-	// What one principal may do in this process: new idempotency keys and requests in a
-	// minute, and requests in flight. Zero is no limit, and UnlimitedRoles have none.
-	KeysPerMinute     int   `env:"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE" envDefault:"600"`
-	RequestsPerMinute int   `env:"ORDERS_REQUESTS_PER_MINUTE" envDefault:"6000"`
-	InFlight          int   `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
-	UnlimitedRoles    Roles `env:"ORDERS_UNLIMITED_ROLES" envDefault:"system"`
-	// MaxConnections bounds the open connections of the public listener. Zero is no limit.
+	// KeysPerMinute is how many new idempotency keys a principal may use in a minute. Each
+	// replica counts separately, here and below.
+	KeysPerMinute int `env:"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE" envDefault:"600"`
+	// RequestsPerMinute is how many requests a principal may send in a minute.
+	RequestsPerMinute int `env:"ORDERS_REQUESTS_PER_MINUTE" envDefault:"6000"`
+	// InFlight is how many requests from one principal may be in progress.
+	InFlight int `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
+	// UnlimitedRoles are the roles exempt from these three limits.
+	UnlimitedRoles Roles `env:"ORDERS_UNLIMITED_ROLES" envDefault:"system"`
+	// MaxConnections is how many connections the public listener keeps open. More wait.
 	MaxConnections int `env:"ORDERS_MAX_CONNECTIONS" envDefault:"10000"`
 
-	// ReservationTTL is how long stock is reserved for an order that waits for payment.
+	// ReservationTTL is how long stock is reserved for an unpaid order.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
-	// ReservationExtensions bounds how often the reservation of an order is extended, and
-	// UnpaidOrders how many unpaid orders of a customer somebody creates; 0 is no bound.
+	// ReservationExtensions is how often an order's reservation can be extended.
 	ReservationExtensions int `env:"ORDERS_RESERVATION_EXTENSIONS" envDefault:"8"`
-	UnpaidOrders          int `env:"ORDERS_UNPAID_ORDERS" envDefault:"50"`
+	// UnpaidOrders is how many unpaid orders a customer can have created, and each seller for
+	// that customer.
+	UnpaidOrders int `env:"ORDERS_UNPAID_ORDERS" envDefault:"50"`
 
-	// The account at the card provider. Without a key, cards are not accepted.
-	StripeKey           string `env:"ORDERS_STRIPE_KEY,unset"`
+	// StripeKey is the API key at the card provider. Without one, cards are refused.
+	StripeKey string `env:"ORDERS_STRIPE_KEY,unset"`
+	// StripeWebhookSecret is the secret with which the card provider signs its webhooks.
 	StripeWebhookSecret string `env:"ORDERS_STRIPE_WEBHOOK_SECRET,unset"`
-	StripeURL           string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
+	// StripeURL is the card provider's API.
+	StripeURL string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
 
-	// NATSURLs are the addresses of the servers of the event broker. Without one, events
-	// wait in the outbox. NATSReplicas is how many servers keep each message.
-	NATSURLs     []string `env:"ORDERS_NATS_URL,unset"`
-	NATSReplicas int      `env:"ORDERS_NATS_REPLICAS" envDefault:"1"`
+	// NATSURLs are the event broker's servers. Without any, events wait in the outbox.
+	NATSURLs []string `env:"ORDERS_NATS_URL,unset"`
+	// NATSCredentials is the .creds file, or the file with an nkey seed, of our user at the
+	// broker.
+	NATSCredentials string `env:"ORDERS_NATS_CREDENTIALS"`
+	// NATSCA is the PEM file with the CA of the broker's certificate. Without one, the
+	// system's CAs count.
+	NATSCA string `env:"ORDERS_NATS_CA"`
+	// NATSCert is the PEM file with our client certificate for the broker.
+	NATSCert string `env:"ORDERS_NATS_CERT"`
+	// NATSKey is the PEM file with that certificate's key.
+	NATSKey string `env:"ORDERS_NATS_KEY"`
+	// NATSReplicas is how many broker servers keep each message.
+	NATSReplicas int `env:"ORDERS_NATS_REPLICAS" envDefault:"1"`
+	// Outbox says who publishes events: relay for this service to the broker, external for
+	// another program that reads the table outbox, such as Debezium.
+	Outbox string `env:"ORDERS_OUTBOX" envDefault:"relay"`
 
-	// OTLPEndpoint is the address of the collector of traces. Without one, nothing is traced.
+	// OTLPEndpoint is the trace collector (OTLP over HTTP). Without one, nothing is traced.
 	OTLPEndpoint string `env:"ORDERS_OTLP_ENDPOINT"`
 
-	LogLevel  zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
-	LogFormat string        `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
+	// LogLevel is the lowest level that is logged.
+	LogLevel zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
+	// LogFormat is the format of log lines: json for machines, console for people.
+	LogFormat string `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
 }
 
-// Pooled reports whether a pooler is between the process and the database.
+// Pooled reports whether connections go through a pooler.
 func (c Config) Pooled() bool { return c.DatabasePooler == TransactionPooler }
 
-// Read parses the variables of a process, each "NAME=value". The error names every
-// problem on a line of its own, and repeats no value: it may be a secret.
+// Read parses environment variables, each "NAME=value". The error has one line per
+// problem, and repeats no value, because it may be a secret.
 func Read(environ []string) (Config, error) {
 	var cfg Config
-	set := env.ToMap(environ)
+	set, files := withFiles(environ)
 	unreadable, problems := fieldsOf(env.ParseWithOptions(&cfg, env.Options{Environment: set}))
 	problems = append(problems, unknownNames(environ)...)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		rule, ruled := rules[variable(field)]
 		switch {
+		case files[variable(field)] != nil:
+			problems = append(problems, files[variable(field)])
 		case isQuoted(set[variable(field)]):
 			problems = append(problems, quoted(variable(field)))
 		case unreadable[field.Name] || (ruled && !rule.holds(cfg)):
@@ -129,34 +180,46 @@ func Read(environ []string) (Config, error) {
 	return cfg, nil
 }
 
-// DatabaseRole returns ORDERS_DATABASE_ROLE, for a command that needs few settings.
-func DatabaseRole(environ []string) (string, error) {
-	cfg, err := readOne("ORDERS_DATABASE_ROLE", environ)
-	return cfg.DatabaseRole, err
+// ReadMigration returns the few settings that `orders migrate` needs, and ignores the
+// others' values. It refuses unknown names and an unsafe URL.
+func ReadMigration(environ []string) (Config, error) {
+	set, files := withFiles(environ)
+	cfg, roleErr := readOne("ORDERS_DATABASE_ROLE", set)
+	problems := append(unknownNames(environ), roleErr)
+	switch url := set[databaseVariable]; {
+	case files[databaseVariable] != nil:
+		problems = append(problems, files[databaseVariable])
+	case url == "":
+		problems = append(problems, errors.New("ORDERS_DATABASE_URL is not set: it names the database to migrate"))
+	case isQuoted(url):
+		problems = append(problems, quoted(databaseVariable))
+	default:
+		problems = append(problems, unsafe(cfg, databaseVariable)...)
+	}
+	return cfg, errors.Join(problems...)
 }
 
-// AdminAddr returns ORDERS_ADMIN_ADDR, for a command that needs no other setting.
+// AdminAddr returns ORDERS_ADMIN_ADDR, for commands that need no other setting.
 func AdminAddr(environ []string) (string, error) {
-	cfg, err := readOne("ORDERS_ADMIN_ADDR", environ)
+	cfg, err := readOne("ORDERS_ADMIN_ADDR", env.ToMap(environ))
 	return cfg.AdminAddr, err
 }
 
-// readOne returns a configuration in which one variable is what it must be.
-func readOne(name string, environ []string) (Config, error) {
+// readOne returns a configuration with one checked variable.
+func readOne(name string, set map[string]string) (Config, error) {
 	var cfg Config
-	set := env.ToMap(environ)
-	_ = env.ParseWithOptions(&cfg, env.Options{Environment: set}) // others may be wrong
+	_ = env.ParseWithOptions(&cfg, env.Options{Environment: set}) // other variables may be wrong
 	switch {
 	case isQuoted(set[name]):
-		return Config{}, quoted(name)
+		return cfg, quoted(name)
 	case !rules[name].holds(cfg):
-		return Config{}, fmt.Errorf("%s must %s", name, rules[name].must)
+		return cfg, fmt.Errorf("%s must %s", name, rules[name].must)
 	}
 	return cfg, nil
 }
 
-// isQuoted reports whether a value has the quotes that a shell would have taken away. The
-// files of Docker and systemd keep some.
+// isQuoted reports whether a value has quotes that a shell would have removed. Docker's
+// and systemd's files keep some.
 func isQuoted(value string) bool {
 	return len(value) >= 2 && strings.ContainsAny(value[:1], `"'`) && value[0] == value[len(value)-1]
 }
@@ -165,7 +228,7 @@ func quoted(name string) error {
 	return fmt.Errorf("%s must not be in quotes, which are part of the value here: write %[1]s=value", name)
 }
 
-// fieldsOf returns the fields whose values could not be parsed, and all other errors.
+// fieldsOf returns the unparsed fields and all other errors.
 func fieldsOf(err error) (unparsed map[string]bool, others []error) {
 	several, _ := errors.AsType[env.AggregateError](err)
 	unparsed = map[string]bool{}

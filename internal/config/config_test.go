@@ -31,11 +31,12 @@ func defaults() Config {
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DrainDelay: time.Second,
 		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", StandbyStaleness: time.Second, DatabasePooler: "none", DatabaseRole: "orders_service",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
+		RolesMap: []string{"customer=customer", "seller=seller", "admin=admin", "system=system"},
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
 		IdempotencyTTL: 72 * time.Hour, IdempotencyErrorTTL: 6 * time.Hour, IdempotencyWait: 5 * time.Second,
 		KeysPerMinute: 600, RequestsPerMinute: 6000, InFlight: 64, CommandLanes: 2, UnlimitedRoles: Roles{core.System}, MaxConnections: 10_000,
 		ReservationTTL: 15 * time.Minute, ReservationExtensions: 8, UnpaidOrders: 50,
-		StripeURL: "https://api.stripe.com", NATSReplicas: 1,
+		StripeURL: "https://api.stripe.com", NATSReplicas: 1, Outbox: "relay",
 		LogLevel: zerolog.InfoLevel, LogFormat: "json",
 	}
 }
@@ -72,52 +73,68 @@ func TestRead_FillsInDefaults(t *testing.T) {
 	}
 }
 
+// changes are settings, and how each changes the defaults.
+var changes = []struct {
+	setting string
+	change  func(*Config)
+}{
+	{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
+	{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
+	{"ORDERS_DRAIN_DELAY=1m", func(c *Config) { c.DrainDelay = time.Minute }},
+	{"ORDERS_DRAIN_DELAY=0s", func(c *Config) { c.DrainDelay = 0 }},
+	{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
+	{"ORDERS_DATABASE_URL=postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require", func(c *Config) { c.DatabaseURL = "postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require" }},
+	{"ORDERS_DATABASE_STANDBY_URL=postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require", func(c *Config) { c.StandbyURL = "postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require" }},
+	{"ORDERS_DATABASE_STANDBY_STALENESS=100ms", func(c *Config) { c.StandbyStaleness = 100 * time.Millisecond }},
+	{"ORDERS_OTLP_ENDPOINT=https://collector/otlp", func(c *Config) { c.OTLPEndpoint = "https://collector/otlp" }},
+	{"ORDERS_OTLP_ENDPOINT=http://127.0.0.1:4318", func(c *Config) { c.OTLPEndpoint = "http://127.0.0.1:4318" }},
+	{"ORDERS_NATS_URL=nats://user:word@127.0.0.1:4222", func(c *Config) { c.NATSURLs = []string{"nats://user:word@127.0.0.1:4222"} }},
+	{"ORDERS_NATS_URL=tls://user:word@a,tls://other:word@b:4223,tls://token@c/", func(c *Config) {
+		c.NATSURLs = []string{"tls://user:word@a", "tls://other:word@b:4223", "tls://token@c/"}
+	}},
+	{"ORDERS_NATS_CREDENTIALS=/etc/orders.creds", func(c *Config) { c.NATSCredentials = "/etc/orders.creds" }},
+	{"ORDERS_NATS_CA=/etc/ca.pem", func(c *Config) { c.NATSCA = "/etc/ca.pem" }},
+	{"ORDERS_OUTBOX=external", func(c *Config) { c.Outbox = ExternalOutbox }},
+	{"ORDERS_NATS_REPLICAS=3", func(c *Config) { c.NATSReplicas = 3 }},
+	{"ORDERS_CORS_ORIGINS=https://a.example:8443,http://localhost:3000,http://[::1]:3000", func(c *Config) {
+		c.CORSOrigins = []string{"https://a.example:8443", "http://localhost:3000", "http://[::1]:3000"}
+	}},
+	{"ORDERS_ALLOW_INSECURE=admin,broker", func(c *Config) { c.AllowInsecure = []string{"admin", "broker"} }},
+	{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
+	{"ORDERS_DATABASE_ROLE=shop_2", func(c *Config) { c.DatabaseRole = "shop_2" }},
+	{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
+	{"ORDERS_ROLES_CLAIM=https://shop.example/roles", func(c *Config) { c.RolesClaim = "https://shop.example/roles" }},
+	{"ORDERS_ROLES_MAP=customer=orders-customer|Customer,seller=Shop staff,customer=a=b", func(c *Config) {
+		c.RolesMap = []string{"customer=orders-customer|Customer", "seller=Shop staff", "customer=a=b"}
+	}},
+	{"ORDERS_JWKS_URL=http://127.0.0.1:1/k", func(c *Config) { c.JWKSURL = "http://127.0.0.1:1/k" }},
+	{"ORDERS_JWKS_URL=http://[::1]:1/k", func(c *Config) { c.JWKSURL = "http://[::1]:1/k" }},
+	{"ORDERS_JWT_TYPES=at+jwt", func(c *Config) { c.JWTTypes = []string{"at+jwt"} }},
+	{"ORDERS_JWT_MAX_LIFETIME=720h", func(c *Config) { c.JWTMaxLifetime = 720 * time.Hour }},
+	{"ORDERS_JWT_MAX_LIFETIME=1m", func(c *Config) { c.JWTMaxLifetime = time.Minute }},
+	{"ORDERS_JWKS_MAX_AGE=15m", func(c *Config) { c.JWKSMaxAge = 15 * time.Minute }},
+	{"ORDERS_IDEMPOTENCY_TTL=24h", func(c *Config) { c.IdempotencyTTL = 24 * time.Hour }},
+	{"ORDERS_IDEMPOTENCY_ERROR_TTL=1m", func(c *Config) { c.IdempotencyErrorTTL = time.Minute }},
+	{"ORDERS_IDEMPOTENCY_WAIT=30s", func(c *Config) { c.IdempotencyWait = 30 * time.Second }},
+	{"ORDERS_IDEMPOTENCY_WAIT=0s", func(c *Config) { c.IdempotencyWait = 0 }},
+	{"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=0", func(c *Config) { c.KeysPerMinute = 0 }},
+	{"ORDERS_REQUESTS_PER_MINUTE=1000000000", func(c *Config) { c.RequestsPerMinute = 1_000_000_000 }},
+	{"ORDERS_COMMAND_LANES=0", func(c *Config) { c.CommandLanes = 0 }},
+	{"ORDERS_IN_FLIGHT=1", func(c *Config) { c.InFlight = 1 }},
+	{"ORDERS_UNLIMITED_ROLES=none", func(c *Config) { c.UnlimitedRoles = nil }},
+	{"ORDERS_UNLIMITED_ROLES=admin, system", func(c *Config) { c.UnlimitedRoles = Roles{core.Admin, core.System} }},
+	{"ORDERS_MAX_CONNECTIONS=0", func(c *Config) { c.MaxConnections = 0 }},
+	{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
+	{"ORDERS_RESERVATION_EXTENSIONS=0", func(c *Config) { c.ReservationExtensions = 0 }},
+	{"ORDERS_UNPAID_ORDERS=1000000", func(c *Config) { c.UnpaidOrders = 1_000_000 }},
+	{"ORDERS_STRIPE_URL=http://127.0.0.1:1", func(c *Config) { c.StripeURL = "http://127.0.0.1:1" }},
+	{"ORDERS_LOG_LEVEL=debug", func(c *Config) { c.LogLevel = zerolog.DebugLevel }},
+	{"ORDERS_LOG_FORMAT=console", func(c *Config) { c.LogFormat = "console" }},
+}
+
 func TestRead_UsesWhatIsSet(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		setting string
-		change  func(*Config)
-	}{
-		{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
-		{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
-		{"ORDERS_DRAIN_DELAY=0s", func(c *Config) { c.DrainDelay = 0 }},
-		{"ORDERS_DRAIN_DELAY=1m", func(c *Config) { c.DrainDelay = time.Minute }},
-		{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
-		{"ORDERS_CORS_ORIGINS=https://shop.example.com", func(c *Config) { c.CORSOrigins = []string{"https://shop.example.com"} }},
-		{"ORDERS_CORS_ORIGINS=https://a.example:8443,http://localhost:3000,http://[::1]:3000", func(c *Config) {
-			c.CORSOrigins = []string{"https://a.example:8443", "http://localhost:3000", "http://[::1]:3000"}
-		}},
-		{"ORDERS_ALLOW_INSECURE=admin,broker", func(c *Config) { c.AllowInsecure = []string{"admin", "broker"} }},
-		{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
-		{"ORDERS_DATABASE_ROLE=shop_2", func(c *Config) { c.DatabaseRole = "shop_2" }},
-		{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
-		{"ORDERS_JWKS_URL=http://127.0.0.1:1/k", func(c *Config) { c.JWKSURL = "http://127.0.0.1:1/k" }},
-		{"ORDERS_JWKS_URL=http://127.9.9.9/k", func(c *Config) { c.JWKSURL = "http://127.9.9.9/k" }},
-		{"ORDERS_JWKS_URL=http://[::1]:1/k", func(c *Config) { c.JWKSURL = "http://[::1]:1/k" }},
-		{"ORDERS_JWKS_URL=http://localhost:1/k", func(c *Config) { c.JWKSURL = "http://localhost:1/k" }},
-		{"ORDERS_JWT_TYPES=at+jwt", func(c *Config) { c.JWTTypes = []string{"at+jwt"} }},
-		{"ORDERS_JWT_MAX_LIFETIME=1m", func(c *Config) { c.JWTMaxLifetime = time.Minute }},
-		{"ORDERS_JWT_MAX_LIFETIME=720h", func(c *Config) { c.JWTMaxLifetime = 720 * time.Hour }},
-		{"ORDERS_JWKS_MAX_AGE=15m", func(c *Config) { c.JWKSMaxAge = 15 * time.Minute }},
-		{"ORDERS_IDEMPOTENCY_TTL=24h", func(c *Config) { c.IdempotencyTTL = 24 * time.Hour }},
-		{"ORDERS_IDEMPOTENCY_TTL=72h", func(c *Config) { c.IdempotencyTTL = 72 * time.Hour }},
-		{"ORDERS_IDEMPOTENCY_ERROR_TTL=1m", func(c *Config) { c.IdempotencyErrorTTL = time.Minute }},
-		{"ORDERS_IDEMPOTENCY_WAIT=0s", func(c *Config) { c.IdempotencyWait = 0 }},
-		{"ORDERS_IDEMPOTENCY_WAIT=30s", func(c *Config) { c.IdempotencyWait = 30 * time.Second }},
-		{"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=0", func(c *Config) { c.KeysPerMinute = 0 }},
-		{"ORDERS_REQUESTS_PER_MINUTE=1000000000", func(c *Config) { c.RequestsPerMinute = 1_000_000_000 }},
-		{"ORDERS_COMMAND_LANES=0", func(c *Config) { c.CommandLanes = 0 }},
-		{"ORDERS_IN_FLIGHT=1", func(c *Config) { c.InFlight = 1 }},
-		{"ORDERS_UNLIMITED_ROLES=none", func(c *Config) { c.UnlimitedRoles = nil }},
-		{"ORDERS_UNLIMITED_ROLES=admin, system", func(c *Config) { c.UnlimitedRoles = Roles{core.Admin, core.System} }},
-		{"ORDERS_MAX_CONNECTIONS=0", func(c *Config) { c.MaxConnections = 0 }},
-		{"ORDERS_RESERVATION_TTL=1s", func(c *Config) { c.ReservationTTL = time.Second }},
-		{"ORDERS_RESERVATION_EXTENSIONS=0", func(c *Config) { c.ReservationExtensions = 0 }},
-		{"ORDERS_UNPAID_ORDERS=1000000", func(c *Config) { c.UnpaidOrders = 1_000_000 }},
-		{"ORDERS_STRIPE_URL=http://127.0.0.1:1", func(c *Config) { c.StripeURL = "http://127.0.0.1:1" }},
-		{"ORDERS_LOG_LEVEL=debug", func(c *Config) { c.LogLevel = zerolog.DebugLevel }},
-		{"ORDERS_LOG_FORMAT=console", func(c *Config) { c.LogFormat = "console" }},
-	} {
+	for _, c := range changes {
 		t.Run(c.setting, func(t *testing.T) {
 			t.Parallel()
 			want := defaults()
@@ -133,63 +150,24 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 	}
 }
 
-func TestRead_UsesDatabasesWithSeveralHosts(t *testing.T) {
-	t.Parallel()
-	for _, hosts := range []string{"a,b", "a:1,b:2", "a:1,b", "[::1]:1,[::1]:2,a"} {
-		u := "postgres://orders:word@" + hosts + "/orders?sslmode=require"
-		if cfg, err := Read(append(required(), "ORDERS_DATABASE_URL="+u)); err != nil || cfg.DatabaseURL != u {
-			t.Errorf("%s: %q, %v", u, cfg.DatabaseURL, err)
-		}
-	}
-}
-
-func TestRead_UsesStandbys(t *testing.T) {
-	t.Parallel()
-	for staleness, want := range map[string]time.Duration{"100ms": 100 * time.Millisecond, "1m": time.Minute, "": time.Second} {
-		const u = "postgres://orders@a:1,b:2/orders?sslmode=require"
-		cfg, err := Read(append(required(), "ORDERS_DATABASE_STANDBY_URL="+u, "ORDERS_DATABASE_STANDBY_STALENESS="+staleness))
-		if err != nil || cfg.StandbyURL != u || cfg.StandbyStaleness != want {
-			t.Errorf("%s: %q, %s, %v", staleness, cfg.StandbyURL, cfg.StandbyStaleness, err)
-		}
-	}
-}
-
-func TestRead_UsesCollectors(t *testing.T) {
-	t.Parallel()
-	for _, endpoint := range []string{"https://collector:4318", "https://collector/otlp", "http://127.0.0.1:4318", "http://localhost:4318"} {
-		if cfg, err := Read(append(required(), "ORDERS_OTLP_ENDPOINT="+endpoint)); err != nil || cfg.OTLPEndpoint != endpoint {
-			t.Errorf("%s: %q, %v", endpoint, cfg.OTLPEndpoint, err)
-		}
-	}
-}
-
-func TestRead_UsesBrokers(t *testing.T) {
-	t.Parallel()
-	for _, urls := range [][]string{
-		{"nats://user:word@127.0.0.1:4222"}, {"tls://user:word@broker"}, {"tls://user:word@a", "tls://other:word@b:4223", "tls://token@c/"},
-	} {
-		cfg, err := Read(append(required(), "ORDERS_NATS_REPLICAS=3", "ORDERS_NATS_URL="+strings.Join(urls, ",")))
-		if err != nil || !slices.Equal(cfg.NATSURLs, urls) || cfg.NATSReplicas != 3 {
-			t.Errorf("%v: %v on %d servers, %v", urls, cfg.NATSURLs, cfg.NATSReplicas, err)
-		}
-	}
-}
-
 // invalidValues are values that each setting refuses.
 var invalidValues = map[string][]string{
-	"ORDERS_ADDR":                        {"8080", "localhost", "a:b:c"},
-	"ORDERS_ADMIN_ADDR":                  {"9090"},
-	"ORDERS_DRAIN_DELAY":                 {"-1s", "61s", "1"},
-	"ORDERS_DATABASE_URL":                {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
-	"ORDERS_DATABASE_STANDBY_URL":        {"orders", "postgres://u:p@ss@h/d"},
-	"ORDERS_DATABASE_STANDBY_STALENESS":  {"99ms", "61s", "0", "1"},
-	"ORDERS_TLS_CERT":                    {"tls.crt"},
-	"ORDERS_TLS_KEY":                     {"tls.key"},
-	"ORDERS_TLS_CLIENT_CA":               {"ca.crt"},
-	"ORDERS_DATABASE_POOLER":             {"session", "true"},
-	"ORDERS_DATABASE_ROLE":               {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
-	"ORDERS_JWT_ISSUER":                  {"", "two words", "a\tb"},
-	"ORDERS_JWT_AUDIENCE":                {"", " ", " orders", "orders\n"},
+	"ORDERS_ADDR":                       {"8080", "localhost", "a:b:c"},
+	"ORDERS_ADMIN_ADDR":                 {"9090"},
+	"ORDERS_DRAIN_DELAY":                {"-1s", "61s", "1"},
+	"ORDERS_DATABASE_URL":               {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
+	"ORDERS_DATABASE_STANDBY_URL":       {"orders", "postgres://u:p@ss@h/d"},
+	"ORDERS_DATABASE_STANDBY_STALENESS": {"99ms", "61s", "0", "1"},
+	"ORDERS_TLS_CERT":                   {"tls.crt"},
+	"ORDERS_TLS_KEY":                    {"tls.key"},
+	"ORDERS_TLS_CLIENT_CA":              {"ca.crt"},
+	"ORDERS_DATABASE_POOLER":            {"session", "true"},
+	"ORDERS_DATABASE_ROLE":              {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
+	"ORDERS_JWT_ISSUER":                 {"", "two words", "a\tb"},
+	"ORDERS_JWT_AUDIENCE":               {"", " ", " orders", "orders\n"},
+	"ORDERS_JWT_CLIENTS":                {"web"}, // beside an audience; without, see TestRead_RequiresAudienceOrClients
+	"ORDERS_ROLES_MAP": {"customer", "customer=", "customer=a,", "customer=|a", "customer=a||b", "customer= a", "buyer=customer", "Customer=a",
+		" seller=a", "customer=a,seller=a", "customer=a|a", "customer=a,root=b", "=a", ","},
 	"ORDERS_ROLES_CLAIM":                 {"...", ".", "roles.", ".roles", "realm_access..roles", " ", "two words"},
 	"ORDERS_JWKS_URL":                    {"", "issuer.example", "http://issuer.example/keys", "http://127.0.0.1.example/keys", "http://localhost.example/keys", "http://0.0.0.0/keys", "file:///keys", "https://", "ftp://127.0.0.1/keys"},
 	"ORDERS_JWT_TYPES":                   {",", "JWT,", "JWT, at+jwt", "application/at+jwt", "JWT;v=1", "at jwt"},
@@ -211,6 +189,9 @@ var invalidValues = map[string][]string{
 	"ORDERS_STRIPE_WEBHOOK_SECRET":       {"whsec_without_a_key"}, // with a key, see TestRead_RefusesShortWebhookSecrets
 	"ORDERS_STRIPE_URL":                  {"http://provider.example", "provider.example"},
 	"ORDERS_NATS_URL":                    {"broker:4222", "http://broker", "nats://", "tls://user:word@a,nats://127.0.0.1", "nats://127.0.0.1,", "nats://127.0.0.1, nats://127.0.0.2", "tls://user:wo,rd@a", "tls://user:1/rd@a", "tls://user:1?rd@a", "tls://user:1#rd@a", "nats://127.0.0.1,127.0.0.2"},
+	"ORDERS_NATS_CERT":                   {"nats.crt"},
+	"ORDERS_NATS_KEY":                    {"nats.key"},
+	"ORDERS_OUTBOX":                      {"debezium", "none", "External"},
 	"ORDERS_NATS_REPLICAS":               {"0", "2", "4", "7", "-1", "three"},
 	"ORDERS_CORS_ORIGINS": {"*", "null", "https://*.example.com", "https://", "shop.example.com", "https://shop.example.com/", "https://shop.example.com/path",
 		"https://shop.example.com?q", "https://user@shop.example.com", "https://Shop.example.com", "https://shop.example.com:443",
@@ -228,7 +209,8 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 		for _, value := range values {
 			t.Run(name+"="+value, func(t *testing.T) {
 				t.Parallel()
-				_, err := Read(append(required(), name+"="+value))
+				// A trusted network leaves only the rule of the setting to refuse the value.
+				_, err := Read(append(required(), "ORDERS_ALLOW_INSECURE=admin,database,broker,traces", name+"="+value))
 				if err == nil {
 					t.Fatal("no error")
 				}
@@ -239,6 +221,31 @@ func TestRead_RejectsInvalidValues(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestRead_RequiresAudienceOrClients(t *testing.T) {
+	t.Parallel()
+	for clients, refused := range map[string]bool{"": true, "web": false, "web,https://shop.example": false, "web,": true, "web, app": true} {
+		cfg, err := Read(append(required(), "ORDERS_JWT_AUDIENCE=", "ORDERS_JWT_CLIENTS="+clients))
+		if (err != nil) != refused || err != nil && strings.Count(err.Error(), "\n") != 1 {
+			t.Errorf("%q: err = %v, refused should be %t", clients, err, refused)
+		}
+		if want := strings.Split(clients, ","); !refused && !slices.Equal(cfg.JWTClients, want) {
+			t.Errorf("%q: the clients are %q", clients, cfg.JWTClients)
+		}
+	}
+}
+
+func TestRoleNames_GrantsWhatTheMapLists(t *testing.T) {
+	t.Parallel()
+	cfg, err := Read(append(required(), "ORDERS_ROLES_MAP=customer=orders-customer|Customer,seller=Shop staff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]core.Role{"orders-customer": core.Customer, "Customer": core.Customer, "Shop staff": core.Seller}
+	if diff := cmp.Diff(want, cfg.RoleNames()); diff != "" {
+		t.Errorf("roles by name (-want +got):\n%s", diff)
 	}
 }
 
@@ -270,7 +277,7 @@ func TestRead_RefusesValuesInQuotes(t *testing.T) {
 			}
 		}
 	}
-	if err := CheckDatabase([]string{`ORDERS_DATABASE_URL="postgres://127.0.0.1/orders"`}); err == nil {
+	if _, err := ReadMigration([]string{`ORDERS_DATABASE_URL="postgres://127.0.0.1/orders"`}); err == nil {
 		t.Error("orders migrate accepts quotes")
 	}
 }
@@ -339,6 +346,8 @@ func TestRead_RefusesUnknownVariables(t *testing.T) {
 		"ORDERS_STRIPE_KEYS=sk_hunter2":   "ORDERS_STRIPE_KEYS is no setting; do you mean ORDERS_STRIPE_KEY?",
 		"ORDERS_LOGLEVEL=debug":           "ORDERS_LOGLEVEL is no setting; do you mean ORDERS_LOG_LEVEL?",
 		"ORDERS_Addr=:80":                 "ORDERS_Addr is no setting; do you mean ORDERS_ADDR?",
+		"ORDERS_STRIPE_KEY_FIL=/sk":       "ORDERS_STRIPE_KEY_FIL is no setting; do you mean ORDERS_STRIPE_KEY_FILE?",
+		"ORDERS_ADDR_FILE=/addr":          "ORDERS_ADDR_FILE is no setting",
 		"ORDERS_COFFEE_MACHINE=hunter2":   "ORDERS_COFFEE_MACHINE is no setting",
 		"ORDERS_=hunter2":                 "ORDERS_ is no setting",
 		"ORDERS_TEST_POSTGRES_URL=secret": "ORDERS_TEST_POSTGRES_URL is no setting",
@@ -349,8 +358,9 @@ func TestRead_RefusesUnknownVariables(t *testing.T) {
 			if err == nil || err.Error() != "invalid configuration:\n"+want {
 				t.Errorf("err = %v\nwant one that says %q", err, want)
 			}
-			if err := CheckNames([]string{setting, "PATH=/bin"}); err == nil || err.Error() != want {
-				t.Errorf("CheckNames: %v, want %q", err, want)
+			_, err = ReadMigration([]string{setting, "PATH=/bin", "ORDERS_DATABASE_URL=postgres://127.0.0.1/orders"})
+			if err == nil || err.Error() != want {
+				t.Errorf("ReadMigration: %v, want %q", err, want)
 			}
 		})
 	}

@@ -7,18 +7,26 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/caarlos0/env/v11"
 )
 
-// Setting is one setting that is in force, as people may see it.
-type Setting struct{ Name, Value string }
+// Setting is an effective setting without secrets.
+type Setting struct {
+	Name, Value string
+	// Default reports that a value is the default.
+	Default bool
+}
 
-// hiddenValue replaces what nobody may see.
+// hiddenValue replaces secrets.
 const hiddenValue = "xxxxx"
 
-// Describe returns all settings of cfg in their order in [Config], without secrets.
+// Describe returns all settings in [Config] order, without secrets.
 func Describe(cfg Config) []Setting {
 	var settings []Setting
-	values := reflect.ValueOf(cfg)
+	var byDefault Config
+	_ = env.ParseWithOptions(&byDefault, env.Options{Environment: map[string]string{}}) // defaults are valid
+	values, defaults := reflect.ValueOf(cfg), reflect.ValueOf(byDefault)
 	for _, field := range reflect.VisibleFields(values.Type()) {
 		hide := withoutQuery
 		switch {
@@ -27,19 +35,20 @@ func Describe(cfg Config) []Setting {
 		case isSecret(field):
 			hide = withoutSecret
 		}
-		settings = append(settings, Setting{variable(field), textOf(values.FieldByIndex(field.Index), hide)})
+		value := textOf(values.FieldByIndex(field.Index), hide)
+		isDefault := value != "" && value == textOf(defaults.FieldByIndex(field.Index), hide)
+		settings = append(settings, Setting{variable(field), value, isDefault})
 	}
 	return settings
 }
 
-// isSecret reports whether a setting may contain a secret. Such a setting is removed from
-// the environment when it is read.
+// isSecret reports whether a setting may contain a secret. The parser removes such
+// settings from the environment.
 func isSecret(field reflect.StructField) bool {
 	return strings.HasSuffix(field.Tag.Get("env"), ",unset")
 }
 
-// textOf returns a value as it is written in the environment, and hides what must not be
-// seen of each of its parts.
+// textOf formats a value as in the environment, with hide applied to each part.
 func textOf(value reflect.Value, hide func(string) string) string {
 	if value.Kind() != reflect.Slice {
 		return hide(fmt.Sprint(value.Interface()))
@@ -51,8 +60,8 @@ func textOf(value reflect.Value, hide func(string) string) string {
 	return strings.Join(parts, ",")
 }
 
-// shownParameters are the parameters of a database URL that say where it leads to, as whom,
-// and how. Any other may contain a secret.
+// shownParameters are the URL parameters that show the target, the role and the way of
+// connecting. All others may contain secrets.
 var shownParameters = []string{
 	"application_name", "connect_timeout", "dbname", "host", "port", "sslcert", "sslkey", "sslmode",
 	"sslnegotiation", "sslrootcert", "target_session_attrs", "user",
@@ -76,37 +85,36 @@ func withoutPassword(value string) string {
 	maps.DeleteFunc(parameters, func(name string, _ []string) bool {
 		return !slices.Contains(shownParameters, name) && !strings.HasPrefix(name, "pool_")
 	})
-	shown.RawQuery = strings.ReplaceAll(parameters.Encode(), "%2F", "/") // people read paths
+	shown.RawQuery = strings.ReplaceAll(parameters.Encode(), "%2F", "/") // keep paths readable
 	return shown.String()
 }
 
-// withoutSecret returns where a URL leads to, and nothing of any other value. A user is
-// hidden because it can be a token.
+// withoutSecret returns a URL's address, and hides any other value.
 func withoutSecret(value string) string {
-	if value == "" {
-		return ""
+	if address, isURL := addressOf(value); isURL || value == "" {
+		return address
 	}
+	return hiddenValue
+}
+
+// withoutQuery returns a URL's address, and any other value unchanged.
+func withoutQuery(value string) string {
+	if address, isURL := addressOf(value); isURL {
+		return address
+	}
+	return value
+}
+
+// addressOf returns a URL without its query and with its user hidden, because both can
+// be secrets.
+func addressOf(value string) (address string, isURL bool) {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || u.Scheme == "" {
-		return hiddenValue
-	}
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	if u.User != nil {
-		shown.User = url.User(hiddenValue)
-	}
-	return shown.String()
-}
-
-// withoutQuery hides the user and removes the query of a URL, because both can be a secret.
-// It returns any other value as it is.
-func withoutQuery(value string) string {
-	u, err := url.Parse(value)
-	if err != nil || u.Host == "" || (u.User == nil && u.RawQuery == "") {
-		return value
+		return "", false
 	}
 	if u.User != nil {
 		u.User = url.User(hiddenValue)
 	}
-	u.RawQuery = ""
-	return u.String()
+	u.RawQuery, u.Fragment = "", ""
+	return u.String(), true
 }

@@ -28,16 +28,35 @@ func TestDescribe_ShowsEverySetting(t *testing.T) {
 		name, _, _ := strings.Cut(setting, "=")
 		names = append(names, name)
 	}
-	if !slices.Equal(names, variables()) {
-		t.Errorf("the settings are %v\nwant %v", names, variables())
+	isFile := func(name string) bool { return strings.HasSuffix(name, fileSuffix) }
+	if want := slices.DeleteFunc(variables(), isFile); !slices.Equal(names, want) {
+		t.Errorf("the settings are %v\nwant %v", names, want)
 	}
 	for _, want := range []string{
 		"ORDERS_ADDR=127.0.0.1:8080", "ORDERS_JWT_TYPES=JWT,at+jwt", "ORDERS_UNLIMITED_ROLES=admin,system", "ORDERS_IN_FLIGHT=64",
+		"ORDERS_ROLES_MAP=customer=customer,seller=seller,admin=admin,system=system", "ORDERS_JWT_CLIENTS=",
 		"ORDERS_JWT_MAX_LIFETIME=24h0m0s", "ORDERS_STRIPE_KEY=", "ORDERS_NATS_URL=", "ORDERS_LOG_LEVEL=info",
 		"ORDERS_DATABASE_URL=postgres://orders@db/orders?sslmode=verify-full", "ORDERS_JWKS_URL=https://issuer.example/keys",
 	} {
 		if !slices.Contains(shown, want) {
 			t.Errorf("%s is missing in\n%s", want, strings.Join(shown, "\n"))
+		}
+	}
+}
+
+func TestDescribe_MarksDefaults(t *testing.T) {
+	t.Parallel()
+	cfg, err := Read(append(required(), "ORDERS_IN_FLIGHT=7", "ORDERS_LOG_LEVEL=info"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		"ORDERS_ADDR": true, "ORDERS_LOG_LEVEL": true, "ORDERS_JWT_TYPES": true,
+		"ORDERS_IN_FLIGHT": false, "ORDERS_JWT_ISSUER": false, "ORDERS_STRIPE_KEY": false,
+	}
+	for _, setting := range Describe(cfg) {
+		if marked, known := want[setting.Name]; known && setting.Default != marked {
+			t.Errorf("%s=%s: default = %t", setting.Name, setting.Value, setting.Default)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,16 +11,39 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// prefix begins the name of every variable of ours.
+// prefix begins every setting's name.
 const prefix = "ORDERS_"
 
-// maxTypos is in how many characters a mistyped name differs from the intended one.
+// maxTypos is the maximum edit distance for a suggestion.
 const maxTypos = 2
 
-// CheckNames returns an error for each variable that has our prefix and is no setting: a
-// typing error would otherwise leave a default in force.
-func CheckNames(environ []string) error { return errors.Join(unknownNames(environ)...) }
+// fileSuffix ends the name of a variable that names a file with the setting.
+const fileSuffix = "_FILE"
 
+// withFiles returns the environment with each secret whose file it names, as container
+// platforms mount them, and why secrets cannot be read.
+func withFiles(environ []string) (set map[string]string, failed map[string]error) {
+	set, failed = env.ToMap(environ), map[string]error{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		name := variable(field)
+		path := set[name+fileSuffix]
+		if path == "" || !isSecret(field) {
+			continue
+		}
+		switch text, err := os.ReadFile(path); {
+		case set[name] != "":
+			failed[name] = fmt.Errorf("%s must not be set together with %[1]s%s", name, fileSuffix)
+		case err != nil:
+			failed[name] = fmt.Errorf("%s%s must name a readable file: %w", name, fileSuffix, err)
+		default:
+			set[name] = strings.TrimRight(string(text), "\r\n")
+		}
+	}
+	return set, failed
+}
+
+// unknownNames returns an error for each variable with our prefix that is no setting: a
+// typing error would otherwise leave a default in force.
 func unknownNames(environ []string) []error {
 	known := variables()
 	var problems []error
@@ -32,7 +55,7 @@ func unknownNames(environ []string) []error {
 	return problems
 }
 
-// suggestion asks for the setting whose name is closest, if one is close.
+// suggestion proposes the closest setting, if one is close.
 func suggestion(name string, known []string) string {
 	closest := slices.MinFunc(known, func(a, b string) int { return typos(name, a) - typos(name, b) })
 	if typos(name, closest) > maxTypos {
@@ -41,8 +64,7 @@ func suggestion(name string, known []string) string {
 	return "; do you mean " + closest + "?"
 }
 
-// typos returns how many characters have to be inserted, deleted or replaced to make one
-// name of the other (the Levenshtein distance). Capitals do not count.
+// typos returns the Levenshtein distance between two names, ignoring case.
 func typos(name, intended string) int {
 	name = strings.ToUpper(name)
 	row := make([]int, len(intended)+1)
@@ -64,16 +86,19 @@ func typos(name, intended string) int {
 	return row[len(intended)]
 }
 
-// variables returns the names of all settings.
+// variables returns all setting names, and those of files with secrets.
 func variables() []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		names = append(names, variable(field))
+		if isSecret(field) {
+			names = append(names, variable(field)+fileSuffix)
+		}
 	}
 	return names
 }
 
-// variable returns the name of the variable that a field of Config is read from.
+// variable returns the field's environment variable.
 func variable(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
 	return name

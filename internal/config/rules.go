@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// rule says what a variable must be, and whether a configuration has it so.
+// rule describes a variable's valid values.
 type rule struct {
 	must  string
 	holds func(Config) bool
@@ -19,7 +19,7 @@ type rule struct {
 
 const mustCount = "be a number from 0 to 1000000000, 0 for no limit"
 
-// rules holds the rule of every variable that can be wrong.
+// rules holds a rule for every variable that can be wrong.
 var rules = map[string]rule{
 	"ORDERS_ADDR":       {"be host:port, such as 127.0.0.1:8080", func(c Config) bool { return isAddr(c.Addr) }},
 	"ORDERS_ADMIN_ADDR": {"be host:port, such as 127.0.0.1:9090", func(c Config) bool { return isAddr(c.AdminAddr) }},
@@ -44,11 +44,16 @@ var rules = map[string]rule{
 	"ORDERS_DATABASE_ROLE": {"be the name of a role: small letters, digits and _, and no name that PostgreSQL reserves",
 		func(c Config) bool { return isRole(c.DatabaseRole) }},
 	"ORDERS_JWT_ISSUER": {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
-	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens, without spaces around it",
-		func(c Config) bool { return c.JWTAudience != "" && strings.TrimSpace(c.JWTAudience) == c.JWTAudience }},
-	"ORDERS_JWKS_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
-	"ORDERS_ROLES_CLAIM": {"be the path of a claim with dots between its names, such as roles or realm_access.roles",
+	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens, without spaces around it, or else empty beside ORDERS_JWT_CLIENTS",
+		func(c Config) bool {
+			return isTrimmed(c.JWTAudience) && (c.JWTAudience == "") == (len(c.JWTClients) > 0)
+		}},
+	"ORDERS_JWT_CLIENTS": {"be client IDs, separated by commas", func(c Config) bool { return !slices.ContainsFunc(c.JWTClients, isNoWord) }},
+	"ORDERS_JWKS_URL":    {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.JWKSURL) }},
+	"ORDERS_ROLES_CLAIM": {"be a claim, or a path with dots between names, such as roles or realm_access.roles",
 		func(c Config) bool { return !slices.ContainsFunc(strings.Split(c.RolesClaim, "."), isNoWord) }},
+	"ORDERS_ROLES_MAP": {"give customer, seller, admin or system the issuer's names, each name once, such as customer=buyer|shopper,admin=ops",
+		func(c Config) bool { return c.RoleNames() != nil }},
 	"ORDERS_JWT_TYPES": {"be types of tokens without application/, such as JWT,at+jwt",
 		func(c Config) bool { return areSubtypes(c.JWTTypes) }},
 	"ORDERS_JWT_MAX_LIFETIME": {"be a duration between 1m and 720h, such as 24h",
@@ -66,7 +71,7 @@ var rules = map[string]rule{
 	"ORDERS_COMMAND_LANES":               {mustCount, func(c Config) bool { return isCount(c.CommandLanes) }},
 	"ORDERS_IN_FLIGHT":                   {mustCount, func(c Config) bool { return isCount(c.InFlight) }},
 	"ORDERS_UNLIMITED_ROLES": {"be none, or roles out of customer, seller, admin and system, separated by commas",
-		func(Config) bool { return true }}, // what cannot be parsed is no role
+		func(Config) bool { return true }}, // the parser has rejected invalid ones
 	"ORDERS_MAX_CONNECTIONS": {mustCount, func(c Config) bool { return isCount(c.MaxConnections) }},
 	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
 		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
@@ -81,6 +86,10 @@ var rules = map[string]rule{
 	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
 	"ORDERS_NATS_URL": {"be nats:// URLs, or tls:// URLs, separated by commas, with percent-encoded passwords",
 		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, isNotNATS) && haveOneScheme(c.NATSURLs) }},
+	"ORDERS_NATS_CERT": {"be set together with ORDERS_NATS_KEY",
+		func(c Config) bool { return (c.NATSCert == "") == (c.NATSKey == "") }},
+	"ORDERS_OUTBOX": {"be relay or external",
+		func(c Config) bool { return c.Outbox == "relay" || c.Outbox == ExternalOutbox }},
 	"ORDERS_NATS_REPLICAS": {"be 1, 3 or 5",
 		func(c Config) bool { return slices.Contains([]int{1, 3, 5}, c.NATSReplicas) }},
 	"ORDERS_OTLP_ENDPOINT": {"be an http or https URL without credentials and parameters, such as https://collector:4318",
@@ -99,14 +108,16 @@ func isBound(n int) bool { return n >= 0 && n <= 1_000_000 }
 
 func isWord(s string) bool { return s != "" && !strings.ContainsAny(s, " \t\r\n") }
 
+func isTrimmed(s string) bool { return strings.TrimSpace(s) == s }
+
 func isNoWord(s string) bool { return !isWord(s) }
 
-// isSecretWord reports whether s is too long to be found by trying. Stripe's secrets have
-// 38 characters.
+// isSecretWord reports whether s is too long to guess. Stripe's secrets have 38
+// characters.
 func isSecretWord(s string) bool { return isWord(s) && len(s) >= 12 }
 
-// areSubtypes reports whether all names are what follows the slash of a media type (RFC
-// 6838, section 4.2).
+// areSubtypes reports whether all names are valid media subtypes (RFC 6838, section
+// 4.2).
 func areSubtypes(names []string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&-^_.+"
 	return !slices.ContainsFunc(names, func(name string) bool {
@@ -119,8 +130,8 @@ func isAddr(addr string) bool {
 	return err == nil
 }
 
-// isPostgres refuses a second @: a password with an unescaped @ or slash would end in the name
-// of the host or of the database, which errors of the connection repeat.
+// isPostgres refuses a second @: a password with an unescaped @ or slash would end in
+// the host or database name, which connection errors repeat.
 func isPostgres(s string) bool {
 	u, err := parseDatabase(s)
 	server, _, _ := strings.Cut(s, "?")
@@ -128,8 +139,8 @@ func isPostgres(s string) bool {
 		!strings.Contains(u.Path, "@")
 }
 
-// hostList matches a database URL with several hosts: what is before them, the first one,
-// the others, and the rest.
+// hostList matches a database URL with several hosts: the part before them, the first
+// host, the others, and the rest.
 var hostList = regexp.MustCompile(`^(postgres(?:ql)?://(?:[^/?#]*@)?)([^,/?#]*)(,[^/?#]*)(.*)$`)
 
 // parseDatabase is [url.Parse] for database URLs. It accepts several hosts, with and
@@ -148,23 +159,23 @@ func parseDatabase(s string) (*url.URL, error) {
 
 var roleName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// isRole reports whether a name needs no quotes and names one role. To grant something to
-// public would grant it to all.
+// isRole reports whether a name needs no quotes and names one role. A grant to public
+// would reach all roles.
 func isRole(name string) bool {
 	return roleName.MatchString(name) && !strings.HasPrefix(name, "pg_") &&
 		!slices.Contains([]string{"public", "none", "current_role", "current_user", "session_user", "user"}, name)
 }
 
-// isNotNATS reports whether s is no URL of a server of the broker. A path, a query or a
-// fragment would be the end of a password with a slash, a question mark or a hash.
+// isNotNATS reports whether s is not a broker URL. A path, query or fragment would be
+// the end of a password with a slash, question mark or hash.
 func isNotNATS(s string) bool {
 	u, err := url.Parse(s)
 	return err != nil || (u.Scheme != "nats" && u.Scheme != "tls") || u.Hostname() == "" ||
 		strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != ""
 }
 
-// haveOneScheme reports whether no two URLs differ in their scheme. The client of NATS would
-// use TLS for all servers if one URL asks for it.
+// haveOneScheme reports whether all URLs have the same scheme. The NATS client uses TLS
+// for all servers if one URL asks for it.
 func haveOneScheme(urls []string) bool {
 	return !slices.ContainsFunc(urls, func(s string) bool {
 		scheme, _, _ := strings.Cut(urls[0], "://")
@@ -172,7 +183,7 @@ func haveOneScheme(urls []string) bool {
 	})
 }
 
-// isCollector reports whether s is the address of a collector. Its credentials belong into
+// isCollector reports whether s is a collector address. Credentials belong in
 // OTEL_EXPORTER_OTLP_HEADERS.
 func isCollector(s string) bool {
 	u, err := url.Parse(s)
@@ -180,7 +191,7 @@ func isCollector(s string) bool {
 		u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// isSafeURL reports whether nobody on the network can read or change what is sent.
+// isSafeURL reports whether the network cannot read or change requests to s.
 func isSafeURL(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" {
@@ -189,19 +200,17 @@ func isSafeURL(s string) bool {
 	return u.Scheme == "https" || (u.Scheme == "http" && isLoopback(u.Hostname()))
 }
 
-// originPattern is the form in which browsers send an origin: lower case, and nothing that
-// the CORS library would take for a wildcard.
+// originPattern is the form in which browsers send an origin: lower case, without
+// anything that the CORS library would treat as a wildcard.
 var originPattern = regexp.MustCompile(`^https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?$`)
 
-// isNoOrigin reports whether no browser sends s as an origin, or one that nobody should
-// trust.
+// isNoOrigin reports whether s is not an origin as browsers send it, or an unsafe one.
 func isNoOrigin(s string) bool {
 	u, err := url.Parse(s)
 	return err != nil || !originPattern.MatchString(s) || !isSafeURL(s) ||
 		(u.Scheme == "https" && u.Port() == "443") || (u.Scheme == "http" && u.Port() == "80")
 }
 
-// isLoopback reports whether only this machine reaches a host.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || (ip != nil && ip.IsLoopback())

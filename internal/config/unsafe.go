@@ -1,21 +1,19 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// danger is a value that others on the network can use against the service. It is refused
+// danger is a setting that lets others on the network attack the service. It is refused
 // unless ORDERS_ALLOW_INSECURE names it.
 type danger struct {
-	// name is how ORDERS_ALLOW_INSECURE names it.
+	// name is its name in ORDERS_ALLOW_INSECURE.
 	name     string
 	variable string
 	must     string
@@ -33,36 +31,20 @@ var dangers = []danger{
 		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
 		func(c Config) bool { return c.StandbyURL == "" || isEncryptedDatabase(c.StandbyURL) }},
 	{"broker", "ORDERS_NATS_URL",
-		"be tls:// URLs with credentials, or lead to loopback",
-		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, isUnprotectedBroker) }},
+		"be tls:// URLs with credentials, in them or in the file of ORDERS_NATS_CREDENTIALS or ORDERS_NATS_CERT, or lead to loopback",
+		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, c.isUnprotectedBroker) }},
 	{"traces", "ORDERS_OTLP_ENDPOINT",
 		"be an https URL, or lead to loopback",
 		func(c Config) bool { return c.OTLPEndpoint == "" || isSafeURL(c.OTLPEndpoint) }},
 }
 
-// databaseVariable is the variable that [CheckDatabase] checks, standbyVariable the other
-// one that leads to PostgreSQL.
+// The variables with PostgreSQL URLs.
 const (
 	databaseVariable = "ORDERS_DATABASE_URL"
 	standbyVariable  = "ORDERS_DATABASE_STANDBY_URL"
 )
 
-// CheckDatabase returns an error if the URL of the database is unsafe and not allowed, for
-// commands that read no [Config].
-func CheckDatabase(environ []string) error {
-	set := env.ToMap(environ)
-	if isQuoted(set[databaseVariable]) {
-		return quoted(databaseVariable)
-	}
-	cfg := Config{DatabaseURL: set[databaseVariable]}
-	if allowed := set["ORDERS_ALLOW_INSECURE"]; allowed != "" {
-		cfg.AllowInsecure = strings.Split(allowed, ",")
-	}
-	return errors.Join(unsafe(cfg, databaseVariable)...)
-}
-
-// unsafe returns an error for each danger of a variable that is neither avoided nor
-// allowed.
+// unsafe returns an error for each danger that a variable neither avoids nor allows.
 func unsafe(cfg Config, variable string) []error {
 	var problems []error
 	for _, d := range dangers {
@@ -85,16 +67,16 @@ func areDangers(names []string) bool {
 }
 
 // isLoopbackAddr reports whether only this machine reaches an address. An empty host
-// stands for all addresses.
+// means all addresses.
 func isLoopbackAddr(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && isLoopback(host)
 }
 
-// isEncryptedDatabase reports whether no connection leaves this machine without TLS. The
-// driver decides what a URL means: it knows several hosts, PG… variables, service files,
-// and the plain connection that sslmode=prefer, its default, tries after TLS. A URL that
-// it cannot parse leads nowhere, and is reported where it is opened.
+// isEncryptedDatabase reports whether every connection to another machine uses TLS. The
+// driver interprets the URL: it knows several hosts, PG… variables, service files, and
+// the plain connection that sslmode=prefer, its default, tries after TLS. Opening
+// reports a URL that it cannot parse.
 func isEncryptedDatabase(databaseURL string) bool {
 	cfg, err := pgconn.ParseConfig(databaseURL)
 	if err != nil {
@@ -108,9 +90,10 @@ func isEncryptedDatabase(databaseURL string) bool {
 	})
 }
 
-// isUnprotectedBroker reports whether a server of the broker is elsewhere than on this
-// machine, and is not reached by TLS and with credentials.
-func isUnprotectedBroker(serverURL string) bool {
+// isUnprotectedBroker reports whether a broker on another machine is used without TLS
+// or credentials.
+func (c Config) isUnprotectedBroker(serverURL string) bool {
 	u, err := url.Parse(serverURL)
-	return err != nil || !isLoopback(u.Hostname()) && (u.Scheme != "tls" || u.User.Username() == "")
+	return err != nil || !isLoopback(u.Hostname()) &&
+		(u.Scheme != "tls" || u.User.Username()+c.NATSCredentials+c.NATSCert == "")
 }

@@ -111,6 +111,20 @@ func TestRead_AcceptsSafeSettings(t *testing.T) {
 	}
 }
 
+func TestRead_AcceptsFilesAsCredentialsOfTheBroker(t *testing.T) {
+	t.Parallel()
+	for _, files := range [][]string{
+		{"ORDERS_NATS_CREDENTIALS=orders.creds"}, {"ORDERS_NATS_CERT=orders.crt", "ORDERS_NATS_KEY=orders.key"},
+	} {
+		if _, err := Read(append(required(), append(files, "ORDERS_NATS_URL=tls://broker:4222")...)); err != nil {
+			t.Errorf("%v: %v", files, err)
+		}
+		if _, err := Read(append(required(), append(files, "ORDERS_NATS_URL=nats://broker:4222")...)); err == nil {
+			t.Errorf("%v are accepted without TLS", files)
+		}
+	}
+}
+
 // The driver reads the PG… variables of the process, so they count as well.
 func TestRead_KnowsWhereTheVariablesOfPostgreSQLLead(t *testing.T) {
 	service := filepath.Join(t.TempDir(), "pg_service.conf")
@@ -139,7 +153,7 @@ func TestRead_KnowsWhereTheVariablesOfPostgreSQLLead(t *testing.T) {
 	}
 }
 
-func TestCheckDatabase_ReadsBothFormsOfURL(t *testing.T) {
+func TestReadMigration_ReadsBothFormsOfURL(t *testing.T) {
 	t.Parallel()
 	for url, refused := range map[string]bool{
 		"postgres://orders@db/orders":                     true,
@@ -151,10 +165,10 @@ func TestCheckDatabase_ReadsBothFormsOfURL(t *testing.T) {
 		"host=/run/postgresql dbname=orders":              false,
 	} {
 		environ := []string{"ORDERS_DATABASE_URL=" + url}
-		if err := CheckDatabase(environ); (err != nil) != refused {
+		if _, err := ReadMigration(environ); (err != nil) != refused {
 			t.Errorf("%s: err = %v, refused should be %v", url, err, refused)
 		}
-		if err := CheckDatabase(append(environ, "ORDERS_ALLOW_INSECURE=admin,database")); err != nil {
+		if _, err := ReadMigration(append(environ, "ORDERS_ALLOW_INSECURE=admin,database")); err != nil {
 			t.Errorf("%s, allowed: %v", url, err)
 		}
 	}

@@ -2,10 +2,10 @@ package core
 
 import "slices"
 
-// Role is one of a closed set (AUTH-8). Whoever adds a role must revise every policy.
+// Role is one of a closed set (AUTH-8). A new role requires a review of every policy.
 type Role string
 
-// The four roles.
+// The roles.
 const (
 	Customer Role = "customer"
 	Seller   Role = "seller"
@@ -15,13 +15,13 @@ const (
 
 var roles = []Role{Customer, Seller, Admin, System}
 
-// ParseRole converts a name and reports whether it is one of the four roles.
+// ParseRole converts a name and reports whether it is a known role.
 func ParseRole(name string) (Role, bool) {
 	role := Role(name)
 	return role, slices.Contains(roles, role)
 }
 
-// Actor is who acts: the subject of a verified token and its roles.
+// Actor is the subject of a verified token, with its roles.
 type Actor struct {
 	Subject string
 	Roles   []Role

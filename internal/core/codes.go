@@ -1,6 +1,6 @@
 package core
 
-// The codes of what the use cases about orders, payments and customers refuse.
+// The fault codes specific to this business.
 const (
 	CodeInsufficientFunds        Code = "insufficient_funds"
 	CodeCardDeclined             Code = "card_declined"
@@ -20,9 +20,9 @@ const (
 	CodePaymentMethodUnavailable Code = "payment_method_unavailable"
 )
 
-// ReferenceTaken returns the refusal of an intent that took effect before: effect says
-// what has this reference. A new key makes a new operation, so only the reference can tell
-// that it is the same intent.
+// ReferenceTaken refuses an intent that already took effect under another key: only the
+// caller's reference can show that two operations are the same intent. The effect
+// begins the detail text.
 func ReferenceTaken(effect string) *Fault {
 	return Refuse(CodeReferenceTaken, effect+" with this reference")
 }

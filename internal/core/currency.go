@@ -1,10 +1,10 @@
 package core
 
-// Currency is an ISO 4217 alphabetic code that is in use.
+// Currency is an active ISO 4217 alphabetic code.
 type Currency string
 
-// ParseCurrency converts an upper-case code and reports whether ISO 4217 lists it as in
-// use.
+// ParseCurrency converts an upper-case code and reports whether ISO 4217 lists it as
+// active.
 func ParseCurrency(code string) (Currency, bool) {
 	_, other := unusualDecimals[Currency(code)]
 	_, usual := twoDecimals[Currency(code)]
@@ -19,7 +19,7 @@ func (c Currency) Decimals() int {
 	return 2
 }
 
-// unusualDecimals maps currencies whose minor unit is not a hundredth to their decimals.
+// unusualDecimals holds the currencies whose minor unit is not a hundredth.
 var unusualDecimals = map[Currency]int{
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0,
 	"PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,

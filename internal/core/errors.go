@@ -2,14 +2,14 @@ package core
 
 import "errors"
 
-// The errors that stores return. Every other error of a store is a defect or a
-// failure that nobody expected.
+// The errors that stores return. Any other store error is a defect or an unexpected
+// failure.
 var (
-	// ErrNotFound: no row has the requested key. Use cases turn it into a [Fault] that
-	// names what is missing.
+	// ErrNotFound: no row has the requested key. Use cases convert it into a [Fault]
+	// that names the missing resource.
 	ErrNotFound = errors.New("not found")
 	// ErrNotGranted: the row exists, but the [Grant] does not cover it. Nothing was
-	// locked. Use cases turn it into a [Fault].
+	// locked. Use cases convert it into a [Fault].
 	ErrNotGranted = errors.New("not granted")
 	// ErrUnavailable: the store could not be reached or could not finish. Nothing was
 	// stored, and a retry can succeed.

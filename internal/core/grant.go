@@ -2,36 +2,35 @@ package core
 
 import "slices"
 
-// Owners names whom a resource belongs to. A resource without a customer or without a
-// seller leaves that member empty.
+// Owners names the customer and the seller who own a resource. Either may be empty.
 type Owners struct {
 	Customer string
 	Seller   string
 }
 
-// Grant says whose resources an actor may use in one use case. The policies compute it
-// from the actor (AUTH-11). Stores apply it before anything is locked: strangers neither
-// wait for locks nor hold them. Use cases check it again. Owners never change, so a grant
-// that was checked before the lock still holds after it.
+// Grant says whose resources an actor may use in one use case. The policies derive it
+// from the actor (AUTH-11). Stores apply it before locking, so that strangers neither
+// wait for locks nor hold them; use cases check it again. Owners never change, so a
+// grant checked before the lock still holds after it.
 //
 // The zero Grant covers nothing.
 type Grant struct {
-	// Customer and Seller are the owners whose resources are covered, "" for none.
+	// Customer and Seller are the covered owners, "" for none.
 	Customer string
 	Seller   string
-	// Everybody covers the resources of all owners.
+	// Everybody covers all owners.
 	Everybody bool
-	// Override reports that the actor is an administrator, whose reads of other owners'
-	// resources are audited, also if another role admits the actor.
+	// Override reports that the actor is an administrator. Their reads of other owners'
+	// resources are audited, even if another role also admits the actor.
 	Override bool
 }
 
-// GrantEverybody is the grant of the service itself: its jobs, provider events and
-// messages of other services concern the resources of all owners.
+// GrantEverybody is the grant for the service itself: jobs, provider events and
+// messages concern all owners.
 var GrantEverybody = Grant{Everybody: true}
 
-// Grant returns what the actor may use when a use case admits these roles. Customers and
-// sellers may use what they own; the system and administrators may use everything.
+// Grant returns the actor's grant in a use case that admits these roles. Customers and
+// sellers may use their own resources; the system and administrators may use all.
 func (a Actor) Grant(admitted ...Role) Grant {
 	var g Grant
 	has := func(r Role) bool { return slices.Contains(admitted, r) && a.Has(r) }
@@ -46,7 +45,7 @@ func (a Actor) Grant(admitted ...Role) Grant {
 	return g
 }
 
-// Covers reports whether the grant includes a resource of these owners.
+// Covers reports whether the grant includes a resource with these owners.
 func (g Grant) Covers(o Owners) bool { return g.Everybody || g.owns(o) }
 
 func (g Grant) owns(o Owners) bool {
@@ -57,15 +56,14 @@ func (g Grant) owns(o Owners) bool {
 type Access int
 
 const (
-	// AsOwner is the usual case: the actor owns the resource, or is the system and no
-	// administrator.
+	// AsOwner is the access of an actor that owns the resource, or is the system.
 	AsOwner Access = iota
-	// ByAdminOverride is the right of an administrator who does not own the resource,
-	// whatever other roles the administrator has.
+	// ByAdminOverride is the access of an administrator who does not own the resource,
+	// regardless of other roles.
 	ByAdminOverride
 )
 
-// Authorise returns the access to a resource of these owners (AUTH-10, AUTH-12).
+// Authorise returns the access to a resource with these owners (AUTH-10, AUTH-12).
 // Refusal: forbidden_resource.
 func (g Grant) Authorise(o Owners) (Access, error) {
 	switch {
@@ -77,7 +75,7 @@ func (g Grant) Authorise(o Owners) (Access, error) {
 	return AsOwner, nil
 }
 
-// ListAccess returns the access to a list of everything that the grant covers.
+// ListAccess returns the access to a list restricted by the grant.
 func (g Grant) ListAccess() Access {
 	if g.Override {
 		return ByAdminOverride

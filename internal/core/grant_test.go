@@ -72,21 +72,6 @@ func TestGrant_CoversNothingWithoutASubject(t *testing.T) {
 	}
 }
 
-func TestGrant_AuditsListsOfAdministratorsOnly(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		role core.Role
-		want core.Access
-	}{
-		{core.Customer, core.AsOwner}, {core.Seller, core.AsOwner}, {core.System, core.AsOwner}, {core.Admin, core.ByAdminOverride},
-	} {
-		grant := core.Actor{Subject: "ann", Roles: []core.Role{c.role}}.Grant(core.Customer, core.Seller, core.System, core.Admin)
-		if got := grant.ListAccess(); got != c.want {
-			t.Errorf("%s: %v; want %v", c.role, got, c.want)
-		}
-	}
-}
-
 func subsets(roles []core.Role) [][]core.Role {
 	var all [][]core.Role
 	for bits := range 1 << len(roles) {

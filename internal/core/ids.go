@@ -2,7 +2,7 @@ package core
 
 import "context"
 
-// Sequence names a kind of row that has integer ids.
+// Sequence names a table with integer ids.
 type Sequence int
 
 // The sequences.
@@ -15,8 +15,8 @@ const (
 	StockAdjustmentIDs
 )
 
-// IDs allocates ids before the rows exist, so that a command never waits for the
-// answer to a write. Ids are unique, and some are never used.
+// IDs allocates ids before the rows exist, so that a command never waits for the answer
+// to a write. Ids are unique, and some stay unused.
 type IDs interface {
 	NextID(ctx context.Context, of Sequence) (int64, error)
 }

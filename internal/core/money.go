@@ -7,11 +7,11 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// maxIntegerDigits is what numeric(19,4) has before the decimal point.
+// maxIntegerDigits is the integer precision of numeric(19,4).
 const maxIntegerDigits = 15
 
-// ErrCurrencyMismatch is the error of arithmetic across currencies. Use cases compare
-// currencies first, so this error means a defect.
+// ErrCurrencyMismatch reports arithmetic across currencies. Use cases compare
+// currencies first, so it indicates a defect.
 var ErrCurrencyMismatch = errors.New("amounts of different currencies")
 
 // Money is a non-negative amount in one currency, with exactly that currency's
@@ -22,29 +22,32 @@ type Money struct {
 }
 
 // ParseMoney parses an amount such as "1999.00" and a currency such as "RUB". It
-// refuses signs, exponents, leading zeros, more decimals than the currency has, more
-// than 15 integer digits, and currencies that ISO 4217 does not list. The error is a
-// [Fault] whose pointers are relative to the money object.
+// refuses signs, exponents, leading zeros, excess decimals for the currency, more
+// than 15 integer digits, and currencies not listed by ISO 4217. The error is a [Fault]
+// whose pointers are relative to the money object.
 func ParseMoney(amount, code string) (Money, error) {
 	currency, ok := ParseCurrency(code)
 	if !ok {
-		return Money{}, InvalidField("/currency", "not an ISO 4217 currency code")
-	}
-	if !plainDecimal(amount) {
-		return Money{}, InvalidField("/amount", "must be a plain decimal number such as 1999.00, with at most 15 digits before the point")
+		return Money{}, InvalidField("/currency", "must be an ISO 4217 currency code, such as RUB")
 	}
 	value, err := decimal.Parse(amount)
-	if err != nil {
-		return Money{}, InvalidField("/amount", "must be a plain decimal number such as 1999.00")
-	}
-	if value.Scale() > currency.Decimals() {
-		return Money{}, InvalidField("/amount", fmt.Sprintf("%s has at most %d decimals", currency, currency.Decimals()))
+	if !plainDecimal(amount) || err != nil || value.Scale() > currency.Decimals() {
+		return Money{}, InvalidField("/amount", currency.amountRule())
 	}
 	return Money{amount: value.Pad(currency.Decimals()), currency: currency}, nil
 }
 
-// plainDecimal reports whether s consists of digits with at most one point between
-// them, without superfluous leading zeros.
+// amountRule returns what an amount in the currency must be.
+func (c Currency) amountRule() string {
+	decimals := "without decimals"
+	if n := c.Decimals(); n > 0 {
+		decimals = fmt.Sprintf("a point, and at most %d decimals", n)
+	}
+	return fmt.Sprintf("must be at most %d digits, %s for %s", maxIntegerDigits, decimals, c)
+}
+
+// plainDecimal reports whether s is digits with at most one point between them and no
+// superfluous leading zero.
 func plainDecimal(s string) bool {
 	integer, point, digits := 0, false, 0
 	for _, c := range []byte(s) {
@@ -63,8 +66,8 @@ func plainDecimal(s string) bool {
 	return digits > 0 && integer <= maxIntegerDigits && (s[0] != '0' || integer == 1)
 }
 
-// MoneyOf converts an amount that a store kept, whatever its trailing zeros. It refuses
-// amounts that [ParseMoney] does not accept.
+// MoneyOf converts a stored amount, ignoring trailing zeros. It refuses amounts that
+// [ParseMoney] does not accept.
 func MoneyOf(amount decimal.Decimal, code string) (Money, error) {
 	currency, ok := ParseCurrency(code)
 	if !ok {
@@ -77,12 +80,12 @@ func MoneyOf(amount decimal.Decimal, code string) (Money, error) {
 	return Money{amount: value.Pad(currency.Decimals()), currency: currency}, nil
 }
 
-// Zero returns the amount zero in a currency.
+// Zero returns a zero amount.
 func Zero(c Currency) Money {
 	return Money{amount: decimal.Zero.Pad(c.Decimals()), currency: c}
 }
 
-// Amount returns the amount with the currency's number of decimals.
+// Amount returns the amount, padded to the currency's decimals.
 func (m Money) Amount() decimal.Decimal { return m.amount }
 
 // Currency returns the currency.
@@ -103,8 +106,8 @@ func (m Money) Equal(n Money) bool { return m.currency == n.currency && m.amount
 // Less reports whether m is less than n. Both must have the same currency.
 func (m Money) Less(n Money) bool { return m.amount.Less(n.amount) }
 
-// Add returns m + n. It fails when the currencies differ and when the sum has more than
-// 15 integer digits.
+// Add returns m + n. It fails if the currencies differ or the sum exceeds 15 integer
+// digits.
 func (m Money) Add(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, ErrCurrencyMismatch
@@ -116,8 +119,7 @@ func (m Money) Add(n Money) (Money, error) {
 	return m.with(sum)
 }
 
-// Sub returns m - n. It fails when the currencies differ and when the difference is
-// negative.
+// Sub returns m - n. It fails if the currencies differ or the difference is negative.
 func (m Money) Sub(n Money) (Money, error) {
 	if m.currency != n.currency {
 		return Money{}, ErrCurrencyMismatch
@@ -129,7 +131,7 @@ func (m Money) Sub(n Money) (Money, error) {
 	return m.with(difference)
 }
 
-// Times returns n times m. It fails when the product has more than 15 integer digits.
+// Times returns n times m. It fails if the product exceeds 15 integer digits.
 func (m Money) Times(n int) (Money, error) {
 	factor, err := decimal.New(int64(n), 0)
 	if err != nil {
@@ -142,7 +144,7 @@ func (m Money) Times(n int) (Money, error) {
 	return m.with(product)
 }
 
-// with returns an amount in m's currency after checking the bounds of every amount.
+// with returns amount in m's currency, after a bounds check.
 func (m Money) with(amount decimal.Decimal) (Money, error) {
 	if amount.IsNeg() {
 		return Money{}, errors.New("amount below zero")

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/govalues/decimal"
-	"pgregory.net/rapid"
 
 	"example.com/orders/internal/core"
 )
@@ -25,16 +24,11 @@ func money(t interface{ Fatal(...any) }, amount string, currency core.Currency) 
 func TestParseMoney(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ amount, currency, want string }{
-		{"1999.00", "RUB", "1999.00 RUB"},
 		{"1999", "RUB", "1999.00 RUB"},
 		{"1999.5", "RUB", "1999.50 RUB"},
 		{"0", "RUB", "0.00 RUB"},
-		{"0.00", "RUB", "0.00 RUB"},
-		{"0.01", "RUB", "0.01 RUB"},
 		{"100", "JPY", "100 JPY"},
 		{"0.001", "KWD", "0.001 KWD"},
-		{"1.2345", "CLF", "1.2345 CLF"},
-		{"999999999999999.99", "RUB", "999999999999999.99 RUB"},
 		{"999999999999999.9999", "CLF", "999999999999999.9999 CLF"},
 	} {
 		m, err := core.ParseMoney(c.amount, c.currency)
@@ -68,6 +62,21 @@ func TestParseMoneyRefuses(t *testing.T) {
 	}
 }
 
+func TestParseMoney_SaysWhatTheCurrencyAllows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ amount, currency, want string }{
+		{"1.001", "RUB", "must be at most 15 digits, a point, and at most 2 decimals for RUB"},
+		{"1e3", "KWD", "must be at most 15 digits, a point, and at most 3 decimals for KWD"},
+		{"1.0", "JPY", "must be at most 15 digits, without decimals for JPY"},
+		{"1", "RUR", "must be an ISO 4217 currency code, such as RUB"},
+	} {
+		_, err := core.ParseMoney(c.amount, c.currency)
+		if fault, ok := errors.AsType[*core.Fault](err); !ok || fault.Fields[0].Detail != c.want {
+			t.Errorf("%s %s: got %+v, want %s", c.amount, c.currency, err, c.want)
+		}
+	}
+}
+
 func TestMoneyOfWhatAStoreKept(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ amount, currency, want string }{
@@ -88,48 +97,6 @@ func TestMoneyOfWhatAStoreKept(t *testing.T) {
 	}
 }
 
-func TestMoneyIsExact(t *testing.T) {
-	t.Parallel()
-	sum := core.Zero("RUB")
-	cent := money(t, "0.01", "RUB")
-	for range 10_000 {
-		var err error
-		if sum, err = sum.Add(cent); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if sum.String() != "100.00 RUB" {
-		t.Errorf("10000 times 0.01 is %s", sum)
-	}
-	most := money(t, "999999999999999.99", "RUB")
-	if difference, err := most.Sub(cent); err != nil || difference.String() != "999999999999999.98 RUB" {
-		t.Errorf("got %v, %v", difference, err)
-	}
-	if product, err := money(t, "99999999999.99", "RUB").Times(10_000); err != nil || product.String() != "999999999999900.00 RUB" {
-		t.Errorf("got %v, %v", product, err)
-	}
-}
-
-func TestMoneyStaysWithinItsBounds(t *testing.T) {
-	t.Parallel()
-	most, cent := money(t, "999999999999999.99", "RUB"), money(t, "0.01", "RUB")
-	if sum, err := most.Add(cent); err == nil {
-		t.Errorf("the sum is %s", sum)
-	}
-	if product, err := most.Times(2); err == nil {
-		t.Errorf("the product is %s", product)
-	}
-	if product, err := most.Times(1 << 62); err == nil {
-		t.Errorf("the product is %s", product)
-	}
-	if difference, err := cent.Sub(most); err == nil {
-		t.Errorf("the difference is %s", difference)
-	}
-	if product, err := cent.Times(-1); err == nil {
-		t.Errorf("the product is %s", product)
-	}
-}
-
 func TestMoneyOfTwoCurrenciesDoesNotMix(t *testing.T) {
 	t.Parallel()
 	rub, usd := money(t, "1.00", "RUB"), money(t, "1.00", "USD")
@@ -144,23 +111,6 @@ func TestMoneyOfTwoCurrenciesDoesNotMix(t *testing.T) {
 	}
 }
 
-// someCurrency draws a currency of each number of decimals.
-var someCurrency = rapid.SampledFrom([]core.Currency{"JPY", "RUB", "KWD", "CLF"})
-
-// someMoney draws an amount of at most digits digits.
-func someMoney(t *rapid.T, c core.Currency, digits int, label string) core.Money {
-	units := rapid.Int64Range(0, pow10(digits)-1).Draw(t, label)
-	return money(t, decimal.MustNew(units, c.Decimals()).String(), c)
-}
-
-func pow10(n int) int64 {
-	p := int64(1)
-	for range n {
-		p *= 10
-	}
-	return p
-}
-
 // units is an amount in minor units, by arithmetic that is not ours.
 func units(m core.Money) *big.Int {
 	n, ok := new(big.Int).SetString(strings.ReplaceAll(m.Decimal(), ".", ""), 10)
@@ -168,67 +118,6 @@ func units(m core.Money) *big.Int {
 		panic(m.Decimal())
 	}
 	return n
-}
-
-func TestMoneyComesBackFromItsPrint(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		m := someMoney(t, someCurrency.Draw(t, "currency"), 15, "units")
-		parsed, err := core.ParseMoney(m.Decimal(), string(m.Currency()))
-		if err != nil || !parsed.Equal(m) || parsed.String() != m.String() {
-			t.Fatalf("%s came back as %s, %v", m, parsed, err)
-		}
-		kept, err := core.MoneyOf(m.Amount().Pad(4), string(m.Currency())) // as numeric(19,4) does
-		if err != nil || kept.String() != m.String() {
-			t.Fatalf("%s was kept as %s, %v", m, kept, err)
-		}
-	})
-}
-
-func TestAddAndSubAreInverse(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		c := someCurrency.Draw(t, "currency")
-		a, b := someMoney(t, c, 14, "a"), someMoney(t, c, 14, "b")
-		sum, err := a.Add(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := new(big.Int).Add(units(a), units(b)); units(sum).Cmp(want) != 0 {
-			t.Fatalf("%s + %s = %s", a, b, sum)
-		}
-		back, err := sum.Sub(b)
-		if err != nil || back.String() != a.String() {
-			t.Fatalf("%s + %s - %s = %s, %v", a, b, b, back, err)
-		}
-		if other, _ := b.Add(a); !other.Equal(sum) {
-			t.Fatalf("%s + %s = %s, and turned round %s", a, b, sum, other)
-		}
-		if _, err := a.Sub(b); (err != nil) != a.Less(b) {
-			t.Fatalf("%s - %s: %v", a, b, err)
-		}
-	})
-}
-
-func TestTimesIsRepeatedAdd(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		m := someMoney(t, someCurrency.Draw(t, "currency"), 12, "m")
-		n := rapid.IntRange(0, 50).Draw(t, "n")
-		product, err := m.Times(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := core.Zero(m.Currency())
-		for range n {
-			if sum, err = sum.Add(m); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if product.String() != sum.String() {
-			t.Fatalf("%d times %s is %s; added up %s", n, m, product, sum)
-		}
-	})
 }
 
 // What ParseMoney accepts is a plain number with no more decimals than the currency
@@ -266,6 +155,8 @@ func FuzzParseMoney(f *testing.F) {
 func FuzzMoneyArithmetic(f *testing.F) {
 	f.Add(int64(199_900), int64(1), 3, uint8(0))
 	f.Add(int64(99_999_999_999_999_999), int64(1), 1, uint8(1))
+	f.Add(int64(1), int64(99_999_999_999_999_999), 10_000, uint8(1))
+	f.Add(int64(99_999_999_999_999_999), int64(0), 1<<62, uint8(1))
 	f.Add(int64(0), int64(1), -1, uint8(2))
 	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), math.MaxInt, uint8(3))
 	f.Add(int64(1), int64(math.MinInt64), math.MinInt, uint8(1))

@@ -2,8 +2,7 @@ package core
 
 import "time"
 
-// Position is a place in a list that is sorted by creation. The zero Position is the
-// beginning of the list.
+// Position is a place in a list sorted by creation. The zero Position is the beginning.
 type Position struct {
 	CreatedAt time.Time
 	ID        int64
@@ -15,31 +14,29 @@ type Page struct {
 	Limit int
 }
 
-// Period selects rows by when they were created: at From or later, and before To. A zero
-// time does not restrict it.
+// Period selects rows created at From or later, and before To. A zero bound is open.
 type Period struct {
 	From time.Time
 	To   time.Time
 }
 
-// Start returns a page that begins where the period ends, or later in the list. Stores
-// therefore know only the beginning of a period.
+// Start moves the beginning of the page to the end of the period if that comes later in
+// the list. Stores therefore need to know only the period's beginning.
 func (p Period) Start(page Page) Page {
 	after := page.After.CreatedAt
 	if !p.To.IsZero() && (after.IsZero() || !p.To.After(after)) {
-		page.After = Position{CreatedAt: p.To} // rows of that moment have greater ids
+		page.After = Position{CreatedAt: p.To} // rows created at To have greater ids
 	}
 	return page
 }
 
-// Includes reports whether a row that was created at a time belongs to the period.
+// Includes reports whether the period contains a creation time.
 func (p Period) Includes(created time.Time) bool {
 	return !created.Before(p.From) && (p.To.IsZero() || created.Before(p.To))
 }
 
-// Paginate returns one page of rows and the position after it. The store must have
-// been asked for one row more than the page holds: that row shows that another page
-// follows. The position is nil on the last page.
+// Paginate returns one page and the position after it, nil on the last page. The store
+// must have been asked for one extra row, which shows that another page follows.
 func Paginate[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) {
 	if len(rows) <= limit {
 		return rows, nil
@@ -48,9 +45,9 @@ func Paginate[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) 
 	return rows[:limit], &next
 }
 
-// After returns now, or the first moment after last if now is not later. Rows whose order
-// a lock decides take their times from it, so that lists by time have them in that order.
-// Stores keep times to the microsecond.
+// After returns now, or the first microsecond after last if now is not later. Rows
+// whose order a lock decides take their times from it, so that lists by time keep that
+// order.
 func After(last, now time.Time) time.Time {
 	if next := last.Add(time.Microsecond); now.Before(next) {
 		return next

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"example.com/orders/internal/core"
 )
 
@@ -78,31 +76,6 @@ func TestPeriod_IncludesItsBeginningAndNotItsEnd(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", c.period, got, c.want)
 		}
 	}
-}
-
-// All pages together are the list: no row is repeated or missing.
-func TestPagesAreTheList(t *testing.T) {
-	t.Parallel()
-	at := func(n int) core.Position { return core.Position{ID: int64(n)} }
-	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOfNDistinct(rapid.IntRange(1, 100), 0, 30, rapid.ID).Draw(t, "list")
-		slices.Sort(list)
-		limit := rapid.IntRange(1, 10).Draw(t, "limit")
-		var got []int
-		after := core.Position{}
-		for range len(list) + 1 {
-			following := slices.DeleteFunc(slices.Clone(list), func(n int) bool { return int64(n) <= after.ID })
-			rows, next := core.Paginate(following[:min(limit+1, len(following))], limit, at)
-			got = append(got, rows...)
-			if next == nil {
-				break
-			}
-			after = *next
-		}
-		if !slices.Equal(got, list) {
-			t.Fatalf("pages of %d of %v are %v", limit, list, got)
-		}
-	})
 }
 
 func TestAfter_ReturnsTheLaterTime(t *testing.T) {

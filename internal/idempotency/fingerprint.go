@@ -8,7 +8,7 @@ import (
 	"net/url"
 )
 
-// Content is what a request asks for. Two requests with equal contents are the same
+// Content is the meaning of a request. Two requests with equal contents are the same
 // request.
 type Content struct {
 	Method string
@@ -16,11 +16,11 @@ type Content struct {
 	Path string
 	// Query is the query with its parameters sorted by name.
 	Query string
-	// Body is canonical: two bodies that mean the same are equal bytes. RFC 8785 does
-	// that for JSON; encoding the decoded command again does it, too.
+	// Body is canonical: bodies with the same meaning are equal bytes. RFC 8785 does
+	// that for JSON; encoding the decoded command again also does.
 	Body []byte
-	// Headers are headers that change what the request asks for, "Name: value" each and in
-	// a fixed order. Most requests have none.
+	// Headers are headers that change the request's meaning, each as "Name: value" and
+	// in a fixed order. Most requests have none.
 	Headers []string
 }
 
@@ -33,7 +33,7 @@ func NewContent(method string, target *url.URL, body []byte) Content {
 	return Content{Method: method, Path: target.EscapedPath(), Query: query, Body: body}
 }
 
-// Fingerprint is a hash of a content: one byte for the version, then the hash.
+// Fingerprint is a content hash: one byte for the version, then the hash.
 type Fingerprint string
 
 // currentVersion is the version that new records are stored with.
@@ -41,21 +41,21 @@ const currentVersion byte = 1
 
 // fingerprintVersions holds every version that a stored record may have.
 //
-// A record is compared in the version it was stored with. To change what is hashed, add a
-// version here and deploy it everywhere; only then make it the current one. An older
-// version may go when its last record has expired. That way no upgrade answers "key
-// reused" to an honest retry, and no replica meets a version that it does not know.
+// A record is compared in the version it was stored with. To change the hashed parts,
+// add a version here and deploy it everywhere; only then make it the current one. An
+// older version may go when its last record has expired. That way no upgrade answers
+// "key reused" to an honest retry, and no replica meets an unknown version.
 var fingerprintVersions = map[byte]func(Content) Fingerprint{
 	1: hashParts,
 }
 
-// Fingerprint returns the fingerprint of c in the current version.
+// Fingerprint returns c's fingerprint in the current version.
 func (c Content) Fingerprint() Fingerprint {
 	return Fingerprint([]byte{currentVersion}) + fingerprintVersions[currentVersion](c)
 }
 
 // Matches reports whether f is a fingerprint of c, in the version that f was made with.
-// The error says that this program does not know the version.
+// Its error means that this program does not know the version.
 func (c Content) Matches(f Fingerprint) (bool, error) {
 	if f == "" {
 		return false, errors.New("the stored fingerprint is empty")
@@ -67,7 +67,7 @@ func (c Content) Matches(f Fingerprint) (bool, error) {
 	return hash(c) == f[1:], nil
 }
 
-// hashParts returns the SHA-256 of all parts of c.
+// hashParts returns the SHA-256 over all parts.
 func hashParts(c Content) Fingerprint {
 	text := make([]byte, 0, 512) // the stack has room for most requests
 	text = appendPart(text, c.Method)

@@ -156,14 +156,3 @@ func TestDo_FinishesTheCommandOfAClientThatHungUp(t *testing.T) {
 		t.Errorf("%+v, %v", rec, err)
 	}
 }
-
-func TestDo_ReturnsTheErrorOfTheCommand(t *testing.T) {
-	t.Parallel()
-	failure := errors.New("out of paper")
-	_, replayed, err := guardOn(runAndStore).Do(t.Context(), request, func(context.Context) (idempotency.Result, error) {
-		return idempotency.Result{}, failure
-	})
-	if err != failure || replayed { //nolint:errorlint // the very same error
-		t.Errorf("%v, replayed = %v; want the error of the command", err, replayed)
-	}
-}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// MaxKeyLength is the largest number of characters of a key.
+// MaxKeyLength is the largest number of characters in a key.
 const MaxKeyLength = 255
 
-// Errors of [ParseKey].
+// Errors from [ParseKey].
 var (
 	// ErrKeyRequired: the header is absent or blank.
 	ErrKeyRequired = errors.New("an idempotency key is required")
@@ -18,13 +18,13 @@ var (
 	ErrKeyInvalid = errors.New("the idempotency key is invalid")
 )
 
-// ParseKey returns the key of a request from the values of its Idempotency-Key header: up
-// to 255 visible ASCII characters other than " , ; and \. The key may be sent bare or as
-// the string of a structured field (RFC 9651, as the IETF draft writes it): "abc" and abc
-// are the same key. Case counts.
+// ParseKey returns the key in a request's Idempotency-Key header values: up to 255
+// visible ASCII characters other than " , ; and \. The key may be sent bare or as a
+// structured field string (RFC 9651, as the IETF draft writes it): "abc" and abc are
+// the same key. Case counts.
 //
-// What two parsers could read as two different keys is refused: a repeated header, a list,
-// parameters, escapes.
+// It refuses anything that two parsers could read as two different keys: a repeated
+// header, a list, parameters, escapes.
 //
 // Errors: [ErrKeyRequired], [ErrKeyInvalid].
 func ParseKey(header []string) (string, error) {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Scope says whose key it is: everything besides the request itself that decides what the
-// request means. Here that is the principal, issuer and subject of a token; a service
-// with tenants adds the tenant. Equal keys in two scopes are two keys.
+// Scope is a key's owner: everything besides the request itself that decides the
+// request's meaning. Here that is the principal, a token's issuer and subject; a
+// service with tenants adds the tenant. Equal keys in two scopes are two keys.
 type Scope string
 
-// NewScope returns the scope of the given parts. Different parts make different scopes,
-// whatever characters they contain: spaces separate parts, and are escaped inside them.
+// NewScope returns the scope for the given parts. Different parts make different scopes
+// for any characters: spaces separate parts, and are escaped inside them.
 func NewScope(parts ...string) Scope {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
@@ -24,13 +24,13 @@ func NewScope(parts ...string) Scope {
 
 var scopeEscaper = strings.NewReplacer("%", "%25", " ", "%20")
 
-// ID identifies a key among the keys of all scopes.
+// ID identifies a key among all scopes.
 type ID struct {
 	Scope Scope
 	Key   string
 }
 
-// Claim is what a key is claimed for.
+// Claim is a request that claims a key.
 type Claim struct {
 	ID
 	Operation   string
@@ -46,11 +46,11 @@ type Response struct {
 	Body        []byte
 }
 
-// Result is the outcome of a command, to be stored with its effect.
+// Result is a command's outcome, to be stored with its effect.
 type Result struct {
 	Response
-	// Refused says that the command did nothing: the store drops what it wrote and keeps
-	// only the response.
+	// Refused reports that the command did nothing: the store drops its writes and
+	// keeps only the response.
 	Refused bool
 	// TTL is how long the record is kept: nothing else runs under its key.
 	TTL time.Duration
@@ -59,7 +59,7 @@ type Result struct {
 	ReplayTTL time.Duration
 }
 
-// Record is a stored response, and what it answered.
+// Record is a stored response with the claim that it answered.
 type Record struct {
 	Claim
 	Response
@@ -67,11 +67,11 @@ type Record struct {
 	// ReplayedUntil is when the response ends to be replayed, and ExpiresAt when the record
 	// counts as absent.
 	ReplayedUntil, ExpiresAt time.Time
-	// Spent reports that ReplayedUntil has passed, by the store's own clock.
+	// Spent reports that ReplayedUntil has passed, by the store's clock.
 	Spent bool
 }
 
-// Record returns the record of the result of a claim that began at now.
+// Record returns the record for a claim that began at now.
 func (r Result) Record(c Claim, now time.Time) Record {
 	return Record{
 		Claim: c, Response: r.Response,
@@ -79,33 +79,34 @@ func (r Result) Record(c Claim, now time.Time) Record {
 	}
 }
 
-// Store keeps records. A record that has expired, by the store's own clock, counts as
+// Store keeps records. A record that has expired, by the store's clock, counts as
 // absent, whether or not it has been deleted.
 type Store interface {
-	// Execute returns the record of a key, with replayed set, if there is one. If there is
-	// none, it claims the key, runs the command, and commits what the command wrote
+	// Execute returns a key's record, with replayed set, if there is one. If there is
+	// none, it claims the key, runs the command, and commits the command's writes
 	// together with the record of its result.
 	//
 	// While another transaction holds the key, it returns ErrInProgress, at once and
-	// without keeping a connection. When run fails or panics, nothing is kept, the key is
-	// free, and the error of run is returned as it is. The writes of run reach the
+	// without keeping a connection. When run fails or panics, nothing is kept, the key
+	// is free, and run's error is returned as it is. The writes of run reach the
 	// transaction through its context.
 	//
-	// Execute does not compare fingerprints: the guard does, with the record it gets. For the
-	// same reason it returns the record of a spent key, too.
+	// Execute does not compare fingerprints: the guard does, with the record it gets.
+	// For the same reason Execute also returns a spent key's record.
 	Execute(ctx context.Context, claim Claim, run Command) (rec Record, replayed bool, err error)
 }
 
-// LookupStore is a store that also reports what became of a key, for a route such as
-// GET /idempotency-keys/{key}. The guard does not need it.
+// LookupStore is a store that also reports a key's state, for a route such as GET
+// /idempotency-keys/{key}. The guard does not need it.
 type LookupStore interface {
 	Store
-	// Lookup returns the record of a key. While a transaction holds the key and there is no
-	// record, it returns ErrInProgress. found is false if there is neither. That is no promise
-	// that nothing happens: the request may still be on its way.
+	// Lookup returns a key's record. While a transaction holds the key and there is no
+	// record, it returns ErrInProgress. found is false if there is neither, which does
+	// not promise that nothing happens: the request may still be on its way.
 	//
-	// A transaction that ends meanwhile must not be missed. So a store looks first whether
-	// the key is held, and then for the record, with a younger snapshot. It does not try to
-	// hold the key itself: a first request would take it for another one.
+	// A transaction that ends meanwhile must not be missed. So a store looks first
+	// whether the key is held, and then for the record, with a younger snapshot. It
+	// does not try to hold the key itself: a first request would take it for another
+	// one.
 	Lookup(ctx context.Context, id ID) (rec Record, found bool, err error)
 }

@@ -1,52 +1,70 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// bareFolder holds what a service without the business has instead of it: one aggregate
-// as an example. Go ignores folders whose names begin with an underscore.
+// bareFolder holds the example aggregate that replaces the business. Go ignores folders whose
+// names begin with an underscore.
 const bareFolder = "internal/new/_bare/"
 
-// bare returns the tree without the business: without the paths of dropped, with the
-// files of bareFolder, and with edits.
-func (t tree) bare() (tree, error) {
-	codes := codesOf(t["internal/core/codes.go"].data)
-	left := tree{}
+// bare returns the tree without the business: without dropped paths, with the files in
+// bareFolder, with edits, and without what does not live without the rest.
+func (t tree) bare(root string) (tree, error) {
+	own, err := ownName(root)
+	if err != nil {
+		return nil, err
+	}
+	left, kept := tree{}, map[string]bool{}
 	for name, f := range t {
 		if !isDropped(name) {
-			left[moved(name)] = f
+			left[name] = f
 		}
 	}
 	for name, f := range t {
 		if target, ok := strings.CutPrefix(name, bareFolder); ok && target != fragment {
-			left[target] = f
+			left[target], kept[target] = f, true
 		}
 	}
-	if err := left.filterContract(t[bareFolder+fragment].data, codes); err != nil {
+	tables := left.dropSQL(t)
+	operations, err := left.filterContract(t[bareFolder+fragment].data, codesOf(t["internal/core/codes.go"].data))
+	if err != nil {
 		return nil, err
 	}
-	if err := left.edit(append(edits, codeEdits(codes)...)); err != nil {
-		return nil, err
-	}
-	if err := left.cut(cuts); err != nil {
+	if err := left.edit(edits); err != nil {
 		return nil, err
 	}
 	left.keepTargets()
-	return left, left.removeUnusedImports()
+	others, err := left.compiled(root, own.module)
+	if err != nil {
+		return nil, err
+	}
+	p := pruner{tree: left, module: own.module, kept: kept, before: t.selectors(), others: others}
+	p.removeTests(naming(operations, tables))
+	if err := p.prune(); err != nil {
+		return nil, err
+	}
+	left.dropOrphans(t)
+	return left, nil
 }
 
-// A target of the Makefile and a stage of .ci/run are paragraphs, with what explains them.
+// naming returns whether a text names an operation or a table that is gone. A test of the
+// whole service may not name its routes either.
+func naming(operations, tables []string) func(file, text string) bool {
+	table := "(" + strings.Join(tables, "|") + ")"
+	code := regexp.MustCompile(`\b(` + strings.Join(operations, "|") + `)\b|\b` + table + `_id_seq\b|` + reference + table + `\b`)
+	other := regexp.MustCompile(business)
+	return func(file, text string) bool {
+		isUnit := !strings.HasPrefix(file, "internal/test/") && !strings.HasPrefix(file, "internal/config/")
+		return code.MatchString(text) || !isUnit && other.MatchString(text)
+	}
+}
+
+// Makefile targets and .ci/run stages are paragraphs that include their comments.
 var (
 	target = regexp.MustCompile(`(?m)^([a-z%][a-z/_%-]*):|^stage '([a-z-]+)'`)
 	phony  = regexp.MustCompile(`(?m)^\.PHONY:.*$`)
@@ -69,24 +87,20 @@ func (t tree) keepTargets() {
 	}
 }
 
+// isDropped reports whether a pattern matches a file or one of its folders.
 func isDropped(name string) bool {
 	return slices.ContainsFunc(dropped, func(pattern string) bool {
-		matches, _ := path.Match(pattern, name) // the test of the manifest finds a bad pattern
-		return matches || (strings.HasSuffix(pattern, "/") && strings.HasPrefix(name, pattern))
+		folder, isFolder := strings.CutSuffix(pattern, "/")
+		part := name
+		if elements := strings.Split(name, "/"); isFolder {
+			part = path.Join(elements[:min(len(elements)-1, strings.Count(pattern, "/"))]...)
+		}
+		matches, _ := path.Match(folder, part) // the patterns are good
+		return matches
 	})
 }
 
-// moved returns where a file is in the copy.
-func moved(name string) string {
-	for from, to := range moves {
-		if rest, ok := strings.CutPrefix(name, from); ok {
-			return to + rest
-		}
-	}
-	return name
-}
-
-// edit replaces all that a pattern finds in a file, which is something.
+// edit replaces all matches of a pattern in a file, of which there is at least one.
 type edit struct{ file, pattern, to string }
 
 func (t tree) edit(edits []edit) error {
@@ -102,128 +116,11 @@ func (t tree) edit(edits []edit) error {
 	return nil
 }
 
-// cut removes declarations with their comments from Go files.
-func (t tree) cut(cuts map[string]string) error {
-	for name, list := range cuts {
-		for declared := range strings.FieldsSeq(list) {
-			data, err := withoutDeclaration(name, t[name].data, declared)
-			if err != nil {
-				return err
-			}
-			t[name] = file{t[name].mode, data}
-		}
-	}
-	return nil
-}
-
-func withoutDeclaration(name string, source []byte, declared string) ([]byte, error) {
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution|parser.ParseComments)
-	if err != nil {
-		return nil, err
-	}
-	for _, decl := range parsed.Decls {
-		doc, declares := declarationOf(decl)
-		if !slices.Contains(declares, declared) {
-			continue
-		}
-		from, to := set.Position(decl.Pos()).Offset, set.Position(decl.End()).Offset
-		if doc != nil {
-			from = set.Position(doc.Pos()).Offset
-		}
-		return slices.Concat(source[:from], bytes.TrimLeft(source[to:], "\n")), nil
-	}
-	return nil, fmt.Errorf("%s does not declare %s", name, declared)
-}
-
-// declarationOf returns the comment and the names of a declaration.
-func declarationOf(decl ast.Decl) (doc *ast.CommentGroup, names []string) {
-	switch decl := decl.(type) {
-	case *ast.FuncDecl:
-		return decl.Doc, []string{decl.Name.Name}
-	case *ast.GenDecl:
-		for _, spec := range decl.Specs {
-			switch spec := spec.(type) {
-			case *ast.TypeSpec:
-				names = append(names, spec.Name.Name)
-			case *ast.ValueSpec:
-				names = append(names, spec.Names[0].Name)
-			}
-		}
-		return decl.Doc, names
-	}
-	return nil, nil
-}
-
-// codesOf returns the codes that a file of the core declares.
+// codesOf returns the codes that a core file declares.
 func codesOf(source []byte) []string {
 	var codes []string
 	for _, match := range regexp.MustCompile(`Code\w* += "(\w+)"|Code\w+ +Code = "(\w+)"`).FindAllSubmatch(source, -1) {
 		codes = append(codes, string(match[1])+string(match[2]))
 	}
 	return codes
-}
-
-// codeEdits take the titles of codes out of the adapter.
-func codeEdits(codes []string) []edit {
-	var made []edit
-	for _, code := range codes {
-		name := strings.ReplaceAll(code, "_", "")
-		made = append(made, edit{"internal/adapters/in/http/problem.go", `(?mi)^\twire\.ProblemCode` + name + `: .*\n`, ""})
-	}
-	return made
-}
-
-// removeUnusedImports removes the imports that cuts and edits have left unused. An import without a name is used by the last element of its path.
-func (t tree) removeUnusedImports() error {
-	changed := slices.Collect(maps.Keys(cuts))
-	for _, e := range edits {
-		changed = append(changed, e.file)
-	}
-	for _, name := range changed {
-		f := t[name]
-		if !strings.HasSuffix(name, ".go") {
-			continue
-		}
-		data, err := withoutUnusedImports(name, f.data)
-		if err != nil {
-			return err
-		}
-		t[name] = file{f.mode, data}
-	}
-	return nil
-}
-
-func withoutUnusedImports(name string, source []byte) ([]byte, error) {
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	used := map[string]bool{"_": true, ".": true}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if pkg, ok := selector.X.(*ast.Ident); ok {
-				used[pkg.Name] = true
-			}
-		}
-		return true
-	})
-	for _, spec := range slices.Backward(parsed.Imports) {
-		if !used[importName(spec)] {
-			from, to := set.Position(spec.Pos()).Offset, set.Position(spec.End()).Offset
-			source = slices.Concat(source[:from], source[to:])
-		}
-	}
-	return source, nil
-}
-
-var versionElement = regexp.MustCompile(`/v[0-9]+$|\.v[0-9]+$|\.go$`)
-
-func importName(spec *ast.ImportSpec) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	importPath, _ := strconv.Unquote(spec.Path.Value) // the parser has accepted it
-	return path.Base(versionElement.ReplaceAllString(importPath, ""))
 }

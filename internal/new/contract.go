@@ -2,30 +2,32 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// The contract, and what the copy without the business has instead of its operations.
+// The contract, and the fragment that replaces its operations in the copy without the business.
 const (
 	contract = "api/openapi.yaml"
 	fragment = "api/fragment.yaml"
 )
 
-// filterContract leaves the paths of keptPaths in the contract and adds the fragment. Codes
-// of the business, and all components that are not referred to any more, are removed.
-func (t tree) filterContract(added []byte, codes []string) error {
+// filterContract leaves keptPaths in the contract and adds the fragment. It removes business
+// codes and unreferenced components. It returns the names of the operations and codes that are gone.
+func (t tree) filterContract(added []byte, codes []string) ([]string, error) {
 	doc, err := parseYAML(t[contract].data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	more, err := parseYAML(added)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	completeResponses(more, operationsOf(doc))
+	before := operationsOf(doc)
+	completeResponses(more, before)
 	paths := member(doc, "paths")
 	paths.Content = slices.Concat(member(more, "paths").Content, filterPairs(paths, func(path string) bool {
 		return slices.Contains(keptPaths, path)
@@ -39,10 +41,13 @@ func (t tree) filterContract(added []byte, codes []string) error {
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(doc); err != nil {
-		return err
+		return nil, err
 	}
 	t[contract] = file{t[contract].mode, out.Bytes()}
-	return nil
+	for id := range operationsOf(doc) {
+		delete(before, id)
+	}
+	return slices.AppendSeq(codes, maps.Keys(before)), nil
 }
 
 func parseYAML(text []byte) (*yaml.Node, error) {
@@ -53,7 +58,7 @@ func parseYAML(text []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// member returns the value of a member, an empty one if there is none.
+// member returns a member's value, an empty one if there is none.
 func member(node *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(node.Content) && node.Kind == yaml.MappingNode; i += 2 {
 		if node.Content[i].Value == name {
@@ -63,7 +68,7 @@ func member(node *yaml.Node, name string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode}
 }
 
-// filterPairs returns the names and values of a mapping whose names are kept.
+// filterPairs returns the mapping's names and values whose names are kept.
 func filterPairs(node *yaml.Node, keep func(name string) bool) []*yaml.Node {
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -74,7 +79,7 @@ func filterPairs(node *yaml.Node, keep func(name string) bool) []*yaml.Node {
 	return kept
 }
 
-// merge adds the members of from to those of into. It replaces texts, and merges mappings.
+// merge adds from's members to into. It replaces texts and merges mappings.
 func merge(into, from *yaml.Node) {
 	for i := 0; i+1 < len(from.Content); i += 2 {
 		name, value := from.Content[i], from.Content[i+1]
@@ -97,7 +102,7 @@ func each(node *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// operationsOf returns the operations of a document by their ids.
+// operationsOf returns a document's operations by ID.
 func operationsOf(doc *yaml.Node) map[string]*yaml.Node {
 	found := map[string]*yaml.Node{}
 	each(doc, func(n *yaml.Node) {
@@ -108,8 +113,8 @@ func operationsOf(doc *yaml.Node) map[string]*yaml.Node {
 	return found
 }
 
-// completeResponses gives each operation of the fragment the responses of the operation of
-// the contract that its x-like names, with the fragment's schema, example and descriptions.
+// completeResponses adds to each fragment operation the responses of the contract operation that
+// its x-like names, with the fragment's schema, example and descriptions.
 func completeResponses(fragment *yaml.Node, like map[string]*yaml.Node) {
 	for _, op := range operationsOf(fragment) {
 		model := member(op, "x-like")
@@ -127,7 +132,7 @@ func describe(responses, descriptions *yaml.Node) {
 	}
 }
 
-// succeed replaces schema and examples of the successful response, which is the first one.
+// succeed replaces schema and examples in the successful response, which is the first one.
 func succeed(responses *yaml.Node, schema, example string) {
 	media := member(member(responses.Content[1], "content"), "application/json")
 	member(member(media, "schema"), "$ref").Value = "#/components/schemas/" + schema
@@ -146,7 +151,7 @@ func deepCopy(node *yaml.Node) *yaml.Node {
 	return &clone
 }
 
-// removeCodes removes codes from every list of values and from the examples of responses.
+// removeCodes removes codes from every value list and from response examples.
 func removeCodes(doc *yaml.Node, codes []string) {
 	isCode := func(name string) bool { return slices.Contains(codes, name) }
 	each(doc, func(n *yaml.Node) {
@@ -160,7 +165,7 @@ func removeCodes(doc *yaml.Node, codes []string) {
 }
 
 // pruneComponents removes the components that nothing refers to, until there are none. All
-// security schemes stay, and so do the responses to what the document does not list.
+// security schemes stay, and so do the responses to unlisted requests.
 func pruneComponents(doc *yaml.Node) {
 	components := member(doc, "components")
 	for before := -1; before != count(components); {

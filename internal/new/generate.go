@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// generatedFiles are the files of bareFolder that its contract and its SQL generate.
+// generatedFiles are the files in bareFolder that its contract and its SQL generate.
 var generatedFiles = []string{
 	"internal/adapters/in/http/wire/models.gen.go",
 	"internal/adapters/out/postgres/dbsqlc/entry.sql.go",
@@ -16,8 +16,8 @@ var generatedFiles = []string{
 	"internal/adapters/out/postgres/dbsqlc/tx.sql.go",
 }
 
-// regenerate makes the copy without the business under the present name, generates its
-// code, and takes what is generated back.
+// regenerate makes the copy without the business under the current name, generates its code,
+// and copies the generated files back.
 func regenerate(root string) error {
 	own, err := ownName(root)
 	if err != nil {

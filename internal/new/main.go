@@ -1,7 +1,6 @@
 // Command new copies this service under another name: `make new MODULE=… DIR=…`. It
-// renames the module, the commands, the settings and all else that carries the name of
-// the service, and leaves the business out if wanted. docs/new.md describes what to do
-// with the copy.
+// renames the module, the commands, the settings and everything else that carries the
+// service's name, and leaves the business out if wanted. docs/copy.md describes the copy.
 package main
 
 import (
@@ -19,7 +18,7 @@ func main() {
 	}
 }
 
-// run makes one copy of the service in the present folder.
+// run makes one copy of the service in the current folder.
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("new", flag.ContinueOnError)
 	module := flags.String("module", "", "module path of the copy, such as example.com/tickets")
@@ -47,7 +46,7 @@ func run(args []string, out io.Writer) error {
 	return err
 }
 
-// copyService copies the service in root to dir, under the name of the module.
+// copyService copies the service in root to dir, under the module's name.
 func copyService(root, module, dir string, bare bool) error {
 	from, err := ownName(root)
 	if err != nil {
@@ -65,7 +64,7 @@ func copyService(root, module, dir string, bare bool) error {
 		return err
 	}
 	if bare {
-		if files, err = files.bare(); err != nil {
+		if files, err = files.bare(root); err != nil {
 			return err
 		}
 	}

@@ -35,12 +35,10 @@ var (
 	majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 )
 
-// maxName leaves room for what follows a name in the names of roles, which have up to 63
-// characters.
+// maxName leaves room for suffixes in role names, which have up to 63 characters.
 const maxName = 40
 
-// parseName returns the name of the service of a module: the last element of its path,
-// before a major version.
+// parseName returns a module's service name: its last path element before a major version.
 func parseName(module string) (name, error) {
 	if !validModule.MatchString(module) {
 		return name{}, fmt.Errorf("MODULE %q is no module path with a domain, such as example.com/tickets", module)
@@ -75,7 +73,7 @@ func spell(module, kebab string) name {
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// ownName returns the name of the service in root.
+// ownName returns the service's name in root.
 func ownName(root string) (name, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// renamer changes texts of a service that gets another name.
+// renamer changes texts when a service gets another name.
 type renamer struct {
 	// marks replace each spelling of the old name, where it stands for the service, with a
-	// mark. Words of the business stay, although one of them may be the same: a table, a
-	// route, a variable.
+	// mark. Equal business words stay: a table, a route, a variable.
 	marks []mark
-	// names replaces the marks with the new name. It is a step of its own, because the new
-	// name may contain the old one.
+	// names replaces the marks with the new name, in a separate step because the new name may
+	// contain the old one.
 	names *strings.Replacer
 	// remaining is the old name wherever it is left in a file that is only about the service.
 	remaining mark
@@ -25,8 +24,7 @@ type mark struct {
 	to      string
 }
 
-// newRenamer returns what renames from to to. In a pattern, ‹› is the name, and the text
-// around it is kept.
+// newRenamer returns a renamer. In a pattern, ‹› is the name, and the text around it is kept.
 func newRenamer(from, to name) renamer {
 	var marks []mark
 	var names []string
@@ -55,8 +53,8 @@ func newRenamer(from, to name) renamer {
 		// commands, their folders and their data
 		`\b(?:cmd|bin)/‹›\b`, `commands \+ "/‹›/`, `-o ‹› `, `\bbuild\(t, "‹›"`, `Dir\(\), "‹›"`, `\(dir, "‹›"`,
 		`\b‹›-`, "(?:^|[ \"'`/])\\.‹›[ \"'`/.]",
-		`\b‹› (?:serve|migrate|config|health|version|help|COMMAND)\b`, `\b‹› is (?:an order|running|the order)`, `Fprintln\((?:problems|out), "‹›`,
-		// what other systems know it by
+		`\b‹› (?:serve|migrate|config|health|version|help|COMMAND)\b`, `\b‹› is (?:an order|running|the order)`, `Fprintln\((?:problems|out), "‹›`, `"‹›: `, `out: "‹› `, `\b‹› %s takes`, `\b‹› "\+c\.name`,
+		// names in other systems
 		`\b‹›\.(?:events|dlq|example|localhost)\b`, `\b‹›\\\.example`,
 		`[Aa]udience(?::| +=) *"?‹›\b`, `"aud": "‹›"`, `_AUDIENCE=‹›\b`, `audiences: \[‹›\]`, `domain: ‹›\b`,
 		`"resource_access": \{"‹›"`,
@@ -65,7 +63,7 @@ func newRenamer(from, to name) renamer {
 		// headings
 		`^# ‹›$`, `^# Running ‹›$`, `\[Running ‹›\]`, "^`‹›`: set",
 	)
-	// The mark that was added last is that of the name with hyphens.
+	// The last mark is the name with hyphens.
 	remaining := mark{regexp.MustCompile(`\b` + regexp.QuoteMeta(from.kebab) + `\b`), names[len(names)-2]}
 	return renamer{marks, strings.NewReplacer(names...), remaining}
 }
@@ -73,10 +71,10 @@ func newRenamer(from, to name) renamer {
 // aboutTheService are the files in which the name never stands for the business.
 var aboutTheService = []string{
 	"deploy/Containerfile", "deploy/compose.yaml", "deploy/.env.example", "deploy/postgres/", "deploy/kubernetes/",
-	"docs/deploy.md", "internal/test/deploy/", "internal/test/image/",
+	"lab/deploy/",
 }
 
-// renameFile renames the service in the text of a file.
+// renameFile renames the service in a file's text.
 func (r renamer) renameFile(path, text string) string {
 	if slices.ContainsFunc(aboutTheService, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
 		return r.names.Replace(r.remaining.pattern.ReplaceAllString(r.mark(text), r.remaining.to))

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// tree holds the files of a service by their paths, which have slashes.
+// tree holds a service's files by their slash-separated paths.
 type tree map[string]file
 
 type file struct {
@@ -48,8 +48,8 @@ func readTree(root string) (tree, error) {
 	return files, nil
 }
 
-// rename returns the tree of the service under another name. Go files are formatted anew,
-// because columns move.
+// rename returns the service's tree under another name. It formats Go files again, because
+// columns move.
 func (t tree) rename(from, to name) (tree, error) {
 	names, renamed := newRenamer(from, to), tree{}
 	for path, f := range t {

@@ -6,24 +6,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// Event is an event of the outbox on its way to the broker.
+// Event is an outbox event.
 type Event struct {
 	// ID identifies the event to every consumer. No other database repeats it, not even
-	// one that was restored to a moment before the event.
+	// one restored to a moment before the event.
 	ID uuid.UUID
-	// Source names the incarnation of the database that wrote the event. It stays the
-	// same when the event is published a second time.
+	// Source names the database incarnation that wrote the event. A republished event
+	// keeps it.
 	Source string
 	Type   string
-	// Aggregate names what changed: "order/17".
+	// Aggregate names the changed aggregate, "order/17".
 	Aggregate string
-	// Version is the schema version of Data.
+	// Version is Data's schema version.
 	Version int
-	// At is when the event was written.
+	// At is the creation time.
 	At time.Time
 	// Data is a JSON object.
 	Data []byte
-	// Traceparent names the trace in which the event was written (W3C Trace Context), and
-	// is empty if there was none.
+	// Traceparent is the trace context when the event was written (W3C), or "".
 	Traceparent string
 }

@@ -1,9 +1,9 @@
 // Package outbox publishes the events that transactions have written to the outbox.
 //
 // A use case writes its event in the transaction of the change itself, so an event
-// exists exactly when its change does (R-DIST-OBX). The [Relay] reads events that have
-// committed and passes them to the broker. It knows two ports, [Store] and [Publisher],
-// and neither the database nor the broker behind them.
+// exists exactly when its change does (R-DIST-OBX). The [Relay] reads committed events
+// and passes them to the broker. It knows two ports, [Store] and [Publisher], and
+// neither the database nor the broker behind them.
 package outbox
 
 import (
@@ -17,44 +17,44 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"example.com/orders/internal/panics"
+	"example.com/orders/internal/observe/panics"
 )
 
 const (
-	// batchSize bounds the events in memory, however large the backlog is.
+	// batchSize bounds the events in memory at any backlog.
 	batchSize = 500
-	// leaseTTL is how long the other replicas wait after the relay with the lease died.
+	// leaseTTL is how long other replicas wait after the leaseholder died.
 	leaseTTL = 15 * time.Second
-	// pollInterval is how late an event is published when the outbox was empty before.
+	// pollInterval is the maximum publishing delay with an empty outbox.
 	pollInterval = 200 * time.Millisecond
 	// minBackoff and maxBackoff bound the wait after a failure.
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// markTimeout bounds the statements that run even after the relay's context ended.
+	// markTimeout bounds the statements that run after the relay's context ended.
 	markTimeout = 5 * time.Second
 )
 
-// Store is the outbox that the relay reads. Each call commits by itself, so no
-// transaction is open while the relay waits for the broker.
+// Store is the outbox. Each call commits by itself, so no transaction is open while the
+// relay waits for the broker.
 type Store interface {
 	// Lease acquires or extends the right to relay, and reports whether holder has it.
 	Lease(ctx context.Context, holder string, d time.Duration) (bool, error)
-	// Release ends the lease of holder. It does nothing when another one has it.
+	// Release ends holder's lease. It does nothing if another holder has it.
 	Release(ctx context.Context, holder string) error
-	// Unpublished returns the first events that are not marked as published, at most
-	// limit. It returns the events of one aggregate in the order in which they were
-	// written, and without a gap. It returns none that a failover could still take back, as
-	// far as the replication of the database promises.
+	// Unpublished returns up to limit events not marked as published, the first ones
+	// first. An aggregate's events are in the order they were written, without a gap.
+	// It returns no event that a failover could still undo, as far as the database's
+	// replication promises.
 	Unpublished(ctx context.Context, limit int) ([]Event, error)
-	// MarkPublished marks events that the broker has acknowledged.
+	// MarkPublished marks events acknowledged by the broker.
 	MarkPublished(ctx context.Context, ids []uuid.UUID) error
 }
 
 // Publisher sends events to the broker.
 type Publisher interface {
-	// Publish sends events, those of one aggregate in their order, and returns the ids
-	// that the broker has acknowledged. It may return ids and an error; the events
-	// whose ids are missing may have arrived or not.
+	// Publish sends events, those of one aggregate in order, and returns the ids
+	// acknowledged by the broker. It may return ids and an error; the other events may
+	// have arrived or not.
 	Publish(ctx context.Context, events []Event) (acked []uuid.UUID, err error)
 }
 
@@ -64,9 +64,9 @@ type Publisher interface {
 //
 //   - At least once. The relay marks an event as published after the broker has
 //     acknowledged it. If the process dies in between, the next relay publishes the
-//     event a second time under the same id. The broker drops that duplicate while it
-//     remembers the id; later the consumers have to. The other order, marking first,
-//     would lose the event instead.
+//     event again under the same id. The broker drops that duplicate while it remembers
+//     the id; later the consumers have to. The other order, marking first, would lose
+//     the event instead.
 //   - In order within an aggregate. [Store] returns the events of an aggregate in
 //     order, [Publisher] keeps that order, and after a failure the relay reads the
 //     outbox again from the first event that is not marked. Events of different
@@ -74,20 +74,19 @@ type Publisher interface {
 //
 // A lease lets one relay publish at a time, because several would all send the same
 // events. The promises do not depend on it. A relay that stalls during a batch and
-// continues after its lease expired sends some events that its successor sends too.
-// Each of them sends those events in order, so the first copies arrive in order as
-// well.
+// continues after its lease expired sends events that its successor also sends. Each of
+// them sends those events in order, so the first copies arrive in order as well.
 //
-// A failure ends nothing: the relay logs it, backs off and tries again, and the events
-// wait in the outbox.
+// A failure ends nothing: the relay logs it, backs off and retries, and the events wait
+// in the outbox.
 type Relay struct {
 	Store     Store
 	Publisher Publisher
 	// LeaseTTL defaults to 15 s.
 	LeaseTTL time.Duration
 	Log      zerolog.Logger
-	// Published is called with the number of events that the broker has acknowledged, and
-	// Failed after an attempt to publish that failed; nil for nobody.
+	// Published receives the number of acknowledged events, and Failed is called after
+	// a failed attempt to publish; nil disables them.
 	Published func(events int)
 	Failed    func()
 
@@ -95,7 +94,7 @@ type Relay struct {
 	leaseUntil time.Time
 }
 
-// Run publishes events until ctx ends. Calls of Run must not overlap.
+// Run publishes events until ctx ends. Calls must not overlap.
 func (r *Relay) Run(ctx context.Context) {
 	r.holder = rand.Text()
 	r.LeaseTTL = cmp.Or(r.LeaseTTL, leaseTTL)
@@ -115,11 +114,11 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// relayBatch publishes one batch and returns how many events it had. It publishes only
-// while its own lease lasts. A panic is a failure as any other.
+// relayBatch publishes one batch and returns its size. It publishes only while its
+// lease lasts. A panic is an ordinary failure.
 func (r *Relay) relayBatch(ctx context.Context) (n int, err error) {
 	defer panics.Catch(&err)
-	bounded, stop := context.WithTimeout(ctx, r.LeaseTTL) // a standby can be away for long
+	bounded, stop := context.WithTimeout(ctx, r.LeaseTTL) // a standby can be unreachable for long
 	defer stop()
 	if held, err := r.lease(bounded); err != nil || !held {
 		return 0, err
@@ -134,9 +133,8 @@ func (r *Relay) relayBatch(ctx context.Context) (n int, err error) {
 	return len(events), errors.Join(err, r.mark(ctx, acked))
 }
 
-// lease reports whether this relay may publish, and extends a lease of which half is
-// over. The local end of the lease counts from before the call, so it is never later
-// than the end in the database.
+// lease reports whether this relay may publish, and extends a half-expired lease. The
+// local deadline counts from before the call, so it is never later than the database's.
 func (r *Relay) lease(ctx context.Context) (bool, error) {
 	asked := time.Now()
 	if r.leaseUntil.Sub(asked) > r.LeaseTTL/2 {
@@ -149,8 +147,8 @@ func (r *Relay) lease(ctx context.Context) (bool, error) {
 	return held, err
 }
 
-// mark marks the events that the broker acknowledged. It does so even after ctx ended:
-// every mark that is lost means a duplicate.
+// mark marks acknowledged events, even after ctx ended, because every lost mark means a
+// duplicate.
 func (r *Relay) mark(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
@@ -163,8 +161,7 @@ func (r *Relay) mark(ctx context.Context, ids []uuid.UUID) error {
 	return r.Store.MarkPublished(ctx, ids)
 }
 
-// release lets another replica continue at once. If it fails, the lease expires by
-// itself.
+// release lets another replica continue at once. If it fails, the lease expires.
 func (r *Relay) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
@@ -173,7 +170,7 @@ func (r *Relay) release(ctx context.Context) {
 
 func (r *Relay) logFailure(ctx context.Context, err error, attempt int) {
 	if ctx.Err() != nil {
-		return // the relay is stopping, and that is why the call failed
+		return // shutting down, which made the call fail
 	}
 	if r.Failed != nil {
 		r.Failed()
@@ -181,18 +178,14 @@ func (r *Relay) logFailure(ctx context.Context, err error, attempt int) {
 	r.Log.Warn().Err(err).Int("attempt", attempt).Msg("outbox publish failed")
 }
 
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
 
-// backoff doubles with each failure. It is random, so that replicas do not retry in
-// step.
+// backoff doubles with each failure, with jitter so that replicas do not retry in step.
 func backoff(failures int) time.Duration {
 	d := min(minBackoff<<min(failures-1, 10), maxBackoff)
 	return d/2 + mathrand.N(d/2)

@@ -23,7 +23,7 @@ import (
 func TestRelay_KeepsEventsWhileTheBrokerIsDown(t *testing.T) {
 	t.Parallel()
 	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
-	conn, err := nats.Connect(broker.URL(), zerolog.Nop())
+	conn, err := nats.Connect(broker.URL(), nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,20 +53,6 @@ func TestRelay_KeepsEventsWhileTheBrokerIsDown(t *testing.T) {
 	if largest := store.largestBatch.Load(); largest > 500 {
 		t.Errorf("a batch had %d events, want 500 at most", largest)
 	}
-}
-
-func TestRelay_LosesNothingWhenConnectionsBreakDuringBatches(t *testing.T) {
-	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
-	start(t, &outbox.Relay{Store: db.Outbox(), Publisher: natstest.Publisher(t, broker)})
-	for round := range 4 {
-		writeAll(t, db, 20, round*30, 30)
-		if err := broker.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	natstest.AwaitPublished(t, db.Outbox())
-	readStream(t, broker).want(t, 20, 120)
 }
 
 func TestRelay_StartsBeforeItsBroker(t *testing.T) {

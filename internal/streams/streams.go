@@ -1,4 +1,4 @@
-// Package streams prepares the streams of NATS JetStream that the service uses.
+// Package streams prepares the service's NATS JetStream streams.
 package streams
 
 import (
@@ -6,16 +6,31 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Ensure creates a stream unless it exists. An existing stream with fewer replicas than
-// cfg gets as many; otherwise it stays as its operators configured it: age, size and more
-// replicas are theirs to choose.
+// CheckConnection returns why conn reaches no broker server, or nil. The library would
+// report an exceeded buffer, because we give it none.
+func CheckConnection(conn *nats.Conn) error {
+	if conn.IsConnected() {
+		return nil
+	}
+	if err := conn.LastError(); err != nil {
+		return fmt.Errorf("no connection to the broker: %w", err)
+	}
+	return errors.New("no connection to the broker")
+}
+
+// Ensure creates a missing stream. It raises an existing stream's replicas to cfg's,
+// and leaves age, size and additional replicas to its operators.
 //
-// It fails while the broker has too few servers for the replicas. A message that is
-// acknowledged is then on as many servers as the operators asked for.
+// It fails while the broker has too few servers for the replicas, so that an
+// acknowledged message is on as many servers as configured.
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+	if err := CheckConnection(js.Conn()); err != nil {
+		return err
+	}
 	stream, err := js.Stream(ctx, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = js.CreateStream(ctx, cfg)

@@ -1163,7 +1163,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The token is missing or invalid. */
+        /** @description The token is missing or invalid. `detail` says why. */
         Unauthenticated: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -1316,8 +1316,8 @@ export interface components {
          */
         "Retry-After-When-Retryable": number;
         /**
-         * @description The authentication scheme (RFC 6750).
-         * @example Bearer
+         * @description The authentication scheme (RFC 6750). If a token was sent, `error` is `invalid_token` and `error_description` is the problem's `detail`.
+         * @example Bearer error="invalid_token", error_description="the token expired at 2026-11-04T09:30:00Z"
          */
         "WWW-Authenticate": string;
         /**

@@ -50,7 +50,7 @@ export async function shop(
       await client.createOrder(`${customer}/order`, { items: [{ sku: 'tea', quantity: 1 }] }),
     );
     note(await client.confirmPayment(`${customer}/pay`, order.id, { method: 'balance' }));
-    note(await client.refundPayment(`${customer}/refund`, order.id, { amount: roubles('40.00') }));
+    note(await client.refundPayment(`${customer}/refund`, order.id, { amount: roubles('4.00') }));
   });
   return receipt;
 }
@@ -70,7 +70,7 @@ export async function shopNaively({ url, bank, shoppers }: Shopping): Promise<Re
     await send(bank, `/customers/${customer}/balance/credit`, { amount: roubles('250.00') });
     const { id } = await send(token, '/orders', { items: [{ sku: 'tea', quantity: 1 }] });
     await send(token, `/orders/${id}/payment/confirm`, { method: 'balance' });
-    await send(token, `/orders/${id}/payment/refund`, { amount: roubles('40.00') });
+    await send(token, `/orders/${id}/payment/refund`, { amount: roubles('4.00') });
   });
   return receipt;
 }

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// Attempt is one try to send a payment: what was sent, and what came back.
+// Attempt is one try to send a payment, with its response.
 type Attempt struct {
 	Number  int    `json:"number"`
 	Order   int64  `json:"order"`
 	Replica string `json:"replica"`
-	PID     int    `json:"pid"` // of the replica
+	PID     int    `json:"pid"` // replica
 	Method  string `json:"method"`
 	Path    string `json:"path"`
 	Key     string `json:"key"`
 	Body    string `json:"body"`
 
-	Pending  bool   `json:"pending"` // true until the attempt has ended
-	Status   int    `json:"status"`  // 0 when the client got no response
+	Pending  bool   `json:"pending"` // true until the attempt ends
+	Status   int    `json:"status"`  // 0 without a response
 	Result   string `json:"result"`  // Idempotency-Result
 	Replayed bool   `json:"replayed"`
-	Response string `json:"response"` // the body, or why there is none
-	Lost     *Lost  `json:"lost"`     // what the network lost
+	Response string `json:"response"` // the body, or the reason for its absence
+	Lost     *Lost  `json:"lost"`     // the response that the network lost
 	Effect   effect `json:"effect"`
 	Millis   int64  `json:"millis"`
 }
 
-// effect is what an attempt did in the database.
+// effect is an attempt's effect in the database.
 type effect string
 
 const (
@@ -47,13 +47,13 @@ const (
 // client is the customer's side of the network.
 type client struct{ http *http.Client }
 
-// newClient returns a client with a connection for each request: net/http would repeat a
-// request with an Idempotency-Key whose reused connection broke, and nobody would see it.
+// newClient returns a client that opens a connection for each request: otherwise
+// net/http silently retries a request with an Idempotency-Key on a broken connection.
 func newClient() client {
 	return client{&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}}
 }
 
-// send sends an attempt to a server and records what came back.
+// send sends an attempt to a server and records the response.
 func (c client) send(ctx context.Context, a *Attempt, server, token string) {
 	started := time.Now()
 	response, err := c.call(ctx, a.Method, server+a.Path, token, a.Key, a.Body)
@@ -68,7 +68,7 @@ func (c client) send(ctx context.Context, a *Attempt, server, token string) {
 	a.Effect = effectOf(a.Status, a.Result, a.Replayed)
 }
 
-// effectOf returns what a response says about the effect of its request.
+// effectOf derives the effect from a response.
 func effectOf(status int, result string, wasReplayed bool) effect {
 	switch {
 	case wasReplayed:
@@ -83,7 +83,7 @@ func effectOf(status int, result string, wasReplayed bool) effect {
 	return unknown
 }
 
-// answer is a response that has been read.
+// answer is a complete response.
 type answer struct {
 	status int
 	header http.Header
@@ -111,7 +111,7 @@ func (c client) call(ctx context.Context, method, url, token, key, body string) 
 	return answer{response.StatusCode, response.Header, read}, err
 }
 
-// must calls the API for what the playground itself needs, and decodes the response.
+// must makes the playground's own API calls and decodes the response.
 func (c client) must(ctx context.Context, into any, method, url, token, key, body string) error {
 	got, err := c.call(ctx, method, url, token, key, body)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// database is the playground's database, read and changed as its owner: beside the
-// service, and not through it.
+// database is the owner's view of the playground's database, past the service.
 type database struct{ pool *pgxpool.Pool }
 
 func openDatabase(ctx context.Context, url string) (database, error) {
@@ -23,7 +22,7 @@ func openDatabase(ctx context.Context, url string) (database, error) {
 	return database{pool}, err
 }
 
-// LedgerEntry is a row of ledger_entry that changed the customer's balance.
+// LedgerEntry is a ledger_entry row that changed the customer's balance.
 type LedgerEntry struct {
 	ID           int64  `json:"id"`
 	Kind         string `json:"kind"`
@@ -32,7 +31,7 @@ type LedgerEntry struct {
 	BalanceAfter string `json:"balance_after"`
 }
 
-// ledger returns the latest entries of a customer, the newest first.
+// ledger returns a customer's latest entries, newest first.
 func (d database) ledger(ctx context.Context, customer string, limit int) ([]LedgerEntry, error) {
 	rows, err := d.pool.Query(ctx, `
 		SELECT e.id, e.kind, p.order_id, e.amount::numeric(19,2)::text, e.balance_after::numeric(19,2)::text
@@ -45,7 +44,7 @@ func (d database) ledger(ctx context.Context, customer string, limit int) ([]Led
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[LedgerEntry])
 }
 
-// Record is a row of idempotency_record.
+// Record is an idempotency_record row.
 type Record struct {
 	Key       string    `json:"key"`
 	Status    int       `json:"status"`
@@ -53,7 +52,7 @@ type Record struct {
 	Expired   bool      `json:"expired"`
 }
 
-// record returns the record of a key, or nil.
+// record returns a key's record, or nil.
 func (d database) record(ctx context.Context, key string) (*Record, error) {
 	rows, err := d.pool.Query(ctx, `
 		SELECT key, status, expires_at, expires_at <= clock_timestamp() FROM idempotency_record WHERE key = $1`, key)
@@ -67,13 +66,13 @@ func (d database) record(ctx context.Context, key string) (*Record, error) {
 	return found, err
 }
 
-// expire lets the record of a key expire, as it does when its time to live is over.
+// expire makes a key's record expire now.
 func (d database) expire(ctx context.Context, key string) error {
 	_, err := d.pool.Exec(ctx, `UPDATE idempotency_record SET expires_at = now() - interval '1 second' WHERE key = $1`, key)
 	return err
 }
 
-// payments counts the payments of an order, and what the ledger has moved for them.
+// payments counts an order's payments, and the ledger amounts they moved.
 func (d database) payments(ctx context.Context, orderID int64) (payments, entries int, err error) {
 	err = d.pool.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM payment WHERE order_id = $1),
@@ -82,7 +81,7 @@ func (d database) payments(ctx context.Context, orderID int64) (payments, entrie
 	return payments, entries, err
 }
 
-// rowLock holds a customer's balance, so that a payment stops in the middle of its
+// rowLock locks a customer's balance, so that a payment stops in the middle of its
 // transaction.
 type rowLock struct {
 	pool *pgxpool.Pool
@@ -106,7 +105,7 @@ func (d database) lockBalance(ctx context.Context, customer string) (*rowLock, e
 	return l, nil
 }
 
-// awaitWaiter waits until a transaction of a replica waits for the row.
+// awaitWaiter waits until a replica's transaction waits for the row.
 func (l *rowLock) awaitWaiter(ctx context.Context) error {
 	return poll(ctx, "a payment waits for the locked balance", func() (waits bool, err error) {
 		err = l.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid)))`,
@@ -115,5 +114,5 @@ func (l *rowLock) awaitWaiter(ctx context.Context) error {
 	})
 }
 
-// release ends the transaction, by closing its connection.
+// release ends the transaction by closing its connection.
 func (l *rowLock) release() { _ = l.conn.Close(context.Background()) }

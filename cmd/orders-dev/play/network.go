@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// network carries requests from the client to one replica, over sockets, and responses
-// back. It can lose a response: the replica has committed and answered, and the client
-// sees its connection close.
+// network is a proxy between the client and one replica. It can lose a response: the
+// replica has committed and answered, and the client sees its connection close.
 type network struct {
 	url    string
 	server *http.Server
@@ -24,13 +23,13 @@ type network struct {
 	lost *Lost
 }
 
-// Lost is a response that a replica sent and that the client did not get.
+// Lost is a response that never reached the client.
 type Lost struct {
 	Status int    `json:"status"`
 	Result string `json:"result"` // Idempotency-Result
 }
 
-// openNetwork opens a way to a replica. target returns the replica's address.
+// openNetwork opens a proxy to the replica at target.
 func openNetwork(ctx context.Context, target func() string) (*network, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -39,8 +38,8 @@ func openNetwork(ctx context.Context, target func() string) (*network, error) {
 	n := &network{url: "http://" + ln.Addr().String()}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: target()}) },
-		// A connection for each request: net/http would repeat a request whose reused
-		// connection broke.
+		// One connection per request: net/http would retry on a broken reused
+		// connection.
 		Transport:      &http.Transport{DisableKeepAlives: true},
 		ModifyResponse: n.pass,
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
@@ -51,14 +50,14 @@ func openNetwork(ctx context.Context, target func() string) (*network, error) {
 	return n, nil
 }
 
-// pass lets a response through, unless it has to be lost.
+// pass forwards a response unless it has to be lost.
 func (n *network) pass(response *http.Response) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.lose {
 		return nil
 	}
-	_, _ = io.Copy(io.Discard, response.Body) // the replica has sent all of it
+	_, _ = io.Copy(io.Discard, response.Body) // the replica has sent everything
 	_ = response.Body.Close()
 	n.lose = false
 	n.lost = &Lost{response.StatusCode, response.Header.Get("Idempotency-Result")}
@@ -72,7 +71,7 @@ func (n *network) loseNext() {
 	n.lose, n.lost = true, nil
 }
 
-// takeLost returns the response that was lost, once.
+// takeLost returns the lost response, once.
 func (n *network) takeLost() *Lost {
 	n.mu.Lock()
 	defer n.mu.Unlock()

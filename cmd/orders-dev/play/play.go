@@ -1,10 +1,10 @@
-// Package play is the playground of orders-dev: a page on which a person breaks things, and
-// sees that a payment takes effect once. Nothing is simulated. Two replicas of the service
-// run as processes on a database of their own; the network before them loses responses; a
-// kill is SIGKILL.
+// Package play is the playground in orders-dev: a page on which a person breaks things
+// and sees that a payment takes effect once. Nothing is simulated. Two replicas run as
+// processes on a separate database; the proxies before them lose responses; a kill is
+// SIGKILL.
 //
-// The page presses a button with POST /play/…, and reads the steps as they happen: one
-// [Entry] a line, as JSON.
+// The page starts a scenario with POST /play/… and reads its steps as they happen: one
+// JSON [Entry] per line.
 package play
 
 import (
@@ -22,29 +22,28 @@ import (
 // timeout bounds one scenario.
 const timeout = 45 * time.Second
 
-// policy is the Content-Security-Policy of the page: it loads its own two files, and calls
-// nobody else.
+// policy is the page's Content-Security-Policy: only its two files, and no other hosts.
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"connect-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'"
 
 //go:embed page
 var page embed.FS
 
-// Config is what the playground needs of orders-dev.
+// Config connects the playground to orders-dev.
 type Config struct {
-	// OpenDatabase creates an empty database with the schema of the service. It returns its
-	// URLs for its owner, and for the role that replicas connect as.
+	// OpenDatabase creates an empty database with the service's schema. It returns the
+	// URLs for its owner and for the replicas' role.
 	OpenDatabase func(ctx context.Context) (owner, service string, err error)
-	// Environ configures the replicas, which set the database and the ports themselves.
+	// Environ configures the replicas, except for the database and the ports.
 	Environ []string
 	// Token returns a token that the replicas accept.
 	Token func(subject, role string) (string, error)
-	// Log gets the logs of the replicas.
+	// Log receives the replicas' logs.
 	Log io.Writer
 }
 
-// Playground serves the page and runs its scenarios, one at a time. It starts replicas when
-// the page is first opened.
+// Playground serves the page and runs its scenarios, one at a time. It starts replicas
+// when the page is first opened.
 type Playground struct {
 	cfg Config
 
@@ -53,10 +52,10 @@ type Playground struct {
 	closed bool
 }
 
-// New returns a playground that has started nothing yet.
+// New returns a playground. It starts nothing.
 func New(cfg Config) *Playground { return &Playground{cfg: cfg} }
 
-// Handler serves /play and what is below it, to this machine only.
+// Handler serves /play/ to this machine only.
 func (p *Playground) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /play", serveFile("page.html", "text/html; charset=utf-8"))
@@ -87,8 +86,8 @@ func serveFile(name, contentType string) http.HandlerFunc {
 	}
 }
 
-// serve runs a scenario and streams its steps. A page that is closed does not stop it: what
-// it broke has to be repaired.
+// serve runs a scenario and streams its steps. Closing the page does not stop it,
+// because it has to repair its faults.
 func (p *Playground) serve(scenario func(*play, context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
@@ -102,7 +101,7 @@ func (p *Playground) serve(scenario func(*play, context.Context) error) http.Han
 
 // reporter returns a function that writes entries to a page, which may be gone.
 func reporter(w http.ResponseWriter) func(Entry) {
-	var mu sync.Mutex // the attempts of a race end in any order
+	var mu sync.Mutex // concurrent attempts end in any order
 	flush := http.NewResponseController(w)
 	return func(e Entry) {
 		mu.Lock()
@@ -112,7 +111,7 @@ func reporter(w http.ResponseWriter) func(Entry) {
 	}
 }
 
-// run runs a scenario, and reports the state that it led to.
+// run runs a scenario and reports the resulting state.
 func (p *Playground) run(ctx context.Context, scenario func(*play, context.Context) error, report func(Entry)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +138,7 @@ func (p *Playground) run(ctx context.Context, scenario func(*play, context.Conte
 	report(Entry{Kind: "state", State: &state})
 }
 
-// open sets the stage, unless it is there. The caller holds mu.
+// open prepares the stage once. The caller holds mu.
 func (p *Playground) open(ctx context.Context) (err error) {
 	if p.stage == nil {
 		p.stage, err = openStage(ctx, p.cfg)
@@ -147,7 +146,7 @@ func (p *Playground) open(ctx context.Context) (err error) {
 	return err
 }
 
-// Close stops the replicas. Scenarios are refused afterwards.
+// Close stops the replicas. Later scenarios are refused.
 func (p *Playground) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,12 +15,12 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// listening is what a replica prints before its address.
+// listening precedes the address in a replica's first line.
 const listening = "listening on "
 
-// RunReplica runs the service, as orders serve does, until ctx or in ends. It prints its
-// address in the first line, and then its log. The playground holds the other end of in,
-// so that a replica never outlives it.
+// RunReplica runs the service, like orders serve, until ctx or in ends. It prints its
+// address in the first line, followed by its log. The playground holds the other end of
+// in, so that a replica never outlives it.
 func RunReplica(ctx context.Context, name string, environ []string, in io.Reader, out io.Writer) error {
 	cfg, err := config.Read(environ)
 	if err != nil {
@@ -47,7 +47,7 @@ func RunReplica(ctx context.Context, name string, environ []string, in io.Reader
 	return service.Run(ctx, ln, 0)
 }
 
-// replica is the service in a process of its own.
+// replica is a service process.
 type replica struct {
 	name    string
 	environ []string
@@ -59,7 +59,7 @@ type replica struct {
 	ended chan struct{} // closed when the process has ended
 }
 
-// start starts the process, and returns when it is ready.
+// start starts the process and waits until it is ready.
 func (r *replica) start(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *replica) awaitReady(ctx context.Context) error {
 
 func (r *replica) url() string { return "http://" + r.addr }
 
-// pid returns the id of the process, or 0 when none runs.
+// pid returns the process id, or 0.
 func (r *replica) pid() int {
 	if !r.running() {
 		return 0
@@ -139,7 +139,7 @@ func (r *replica) kill() error {
 	return err
 }
 
-// stop lets the process answer what it has accepted, and end.
+// stop lets the process complete accepted requests.
 func (r *replica) stop() {
 	if r.cmd != nil {
 		_ = r.stdin.Close()

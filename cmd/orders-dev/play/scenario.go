@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Entry is a line of the time line.
+// Entry is one line in the time line.
 type Entry struct {
-	// Kind is note (of the playground), fault (what it broke), attempt (sent once when it
-	// begins and once when it has ended), verdict, state (what the page shows beside the time
-	// line) or error (the playground itself failed).
+	// Kind is note, fault, attempt (sent when it begins and when it has ended),
+	// verdict, state (shown beside the time line) or error (the playground itself
+	// failed).
 	Kind    string   `json:"kind"`
 	Text    string   `json:"text,omitempty"`
-	Right   bool     `json:"right,omitempty"` // of a verdict: the balance moved once
+	Right   bool     `json:"right,omitempty"` // verdict: the balance moved once
 	Attempt *Attempt `json:"attempt,omitempty"`
 	State   *State   `json:"state,omitempty"`
 }
 
-// The bodies that a payment is sent with.
+// The request bodies for a payment.
 const (
 	byBalance = `{"method": "balance"}`
 	byCard    = `{"method": "card", "payment_method": "pm_card_visa"}`
@@ -30,7 +30,7 @@ const (
 // overlap is how long a race holds the balance, so that its two requests overlap.
 const overlap = 300 * time.Millisecond
 
-// scenarios are what the buttons of the page do.
+// scenarios are the actions behind the page's buttons.
 var scenarios = map[string]func(*play, context.Context) error{
 	"pay":    (*play).pay,
 	"lose":   (*play).loseResponse,
@@ -41,7 +41,7 @@ var scenarios = map[string]func(*play, context.Context) error{
 	"order":  (*play).order,
 }
 
-// play is one scenario that runs on the stage. It reports each step.
+// play is one running scenario.
 type play struct {
 	*stage
 	report func(Entry)
@@ -55,7 +55,7 @@ func (p *play) fault(format string, args ...any) {
 	p.report(Entry{Kind: "fault", Text: fmt.Sprintf(format, args...)})
 }
 
-// pay sends the payment, to the other replica each time.
+// pay sends the payment, alternating between replicas.
 func (p *play) pay(ctx context.Context) error {
 	i := p.next
 	p.next = 1 - p.next
@@ -63,7 +63,7 @@ func (p *play) pay(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// loseResponse loses the response to a payment, and retries.
+// loseResponse loses a payment's response and retries.
 func (p *play) loseResponse(ctx context.Context) error {
 	if err := p.freshOrder(ctx); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (p *play) loseResponse(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// changeBody sends another request under a key that has paid.
+// changeBody sends a different request under a used key.
 func (p *play) changeBody(ctx context.Context) error {
 	if err := p.paidOrder(ctx); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (p *play) changeBody(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// race sends the payment to both replicas at once. The balance is locked for a moment, so
-// that the second request arrives while the first is in its transaction.
+// race sends the payment to both replicas at once. A short lock on the balance makes
+// the second request arrive during the first transaction.
 func (p *play) race(ctx context.Context) error {
 	if err := p.freshOrder(ctx); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *play) race(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// kill kills the replica that is in the middle of a payment, and retries at the other one.
+// kill kills a replica in the middle of a payment, and retries at the other one.
 func (p *play) kill(ctx context.Context) error {
 	if err := p.freshOrder(ctx); err != nil {
 		return err
@@ -131,8 +131,7 @@ func (p *play) kill(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// killDuring sends a payment to a replica, and kills it while the payment's transaction is
-// open.
+// killDuring kills a replica while its payment transaction is open.
 func (p *play) killDuring(ctx context.Context, victim *replica) error {
 	lock, err := p.db.lockBalance(ctx, customer)
 	if err != nil {
@@ -165,8 +164,8 @@ func (p *play) killDuring(ctx context.Context, victim *replica) error {
 	return nil
 }
 
-// expire lets the record of a payment expire, and retries. The payment goes to replica A
-// and the retry to B, because a replica remembers the records that it has seen.
+// expire expires a payment's record and retries. The payment goes to replica A and the
+// retry to B, because a replica caches the records it has seen.
 func (p *play) expire(ctx context.Context) error {
 	if err := p.order(ctx); err != nil {
 		return err
@@ -181,7 +180,7 @@ func (p *play) expire(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// order begins anew, with another order and another key.
+// order starts over with another order and key.
 func (p *play) order(ctx context.Context) error {
 	if err := p.newOrder(ctx); err != nil {
 		return err
@@ -190,7 +189,7 @@ func (p *play) order(ctx context.Context) error {
 	return nil
 }
 
-// freshOrder begins anew unless the order has no attempt yet.
+// freshOrder starts over unless the order has no attempt yet.
 func (p *play) freshOrder(ctx context.Context) error {
 	if p.attempts == 0 {
 		return nil
@@ -208,7 +207,7 @@ func (p *play) paidOrder(ctx context.Context) error {
 	return nil
 }
 
-// attempt begins an attempt to pay the order at a replica.
+// attempt starts an attempt to pay the order at a replica.
 func (p *play) attempt(i int, body string) *Attempt {
 	p.attempts++
 	a := &Attempt{
@@ -221,7 +220,7 @@ func (p *play) attempt(i int, body string) *Attempt {
 	return a
 }
 
-// run sends an attempt and reports how it ended.
+// run sends an attempt and reports its end.
 func (p *play) run(ctx context.Context, i int, a *Attempt) {
 	p.client.send(ctx, a, p.networks[i].url, p.customerToken)
 	if a.Lost = p.networks[i].takeLost(); a.Lost != nil {
@@ -230,7 +229,7 @@ func (p *play) run(ctx context.Context, i int, a *Attempt) {
 	p.report(Entry{Kind: "attempt", Attempt: a})
 }
 
-// send sends the payment of the order to a replica.
+// send sends the order's payment to a replica.
 func (p *play) send(ctx context.Context, i int, body string) *Attempt {
 	a := p.attempt(i, body)
 	p.run(ctx, i, a)

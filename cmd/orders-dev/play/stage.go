@@ -12,7 +12,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Who acts in the playground, and what they trade.
+// The playground's people and product.
 const (
 	customer = "sber-42"
 	seller   = "tea-shop"
@@ -21,14 +21,14 @@ const (
 	product = `{"name": "Tea, 100 g", "price": {"amount": "499.50", "currency": "RUB"}, "on_hand": 1000000}`
 	topUp   = `{"amount": {"amount": "10000.00", "currency": "RUB"}, "description": "play money"}`
 	basket  = `{"items": [{"sku": "tea", "quantity": 2}]}`
-	price   = "999.00" // of the basket
+	price   = "999.00" // the basket's
 )
 
-// ledgerRows is how many entries the page shows.
+// ledgerRows is the number of entries on the page.
 const ledgerRows = 8
 
-// stage is what the scenarios play on: two replicas of the service on a database of their
-// own, the network before them, and the order that is paid.
+// stage is the scenarios' environment: two replicas on a separate database, the network
+// before them, and an order.
 type stage struct {
 	db       database
 	replicas [2]*replica
@@ -39,14 +39,14 @@ type stage struct {
 	systemToken   string
 
 	order    int64
-	key      string // of the payment of the order
-	before   string // the balance before the order was paid
+	key      string // the payment's key
+	before   string // before the payment
 	attempts int
-	next     int // the replica that Pay uses next
+	next     int // next replica for Pay
 }
 
 // openStage starts the replicas on an empty database, with a product and a customer who
-// has money. If it fails, what has started is stopped.
+// has money. On failure it stops them again.
 func openStage(ctx context.Context, cfg Config) (_ *stage, err error) {
 	owner, service, err := cfg.OpenDatabase(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func openStage(ctx context.Context, cfg Config) (_ *stage, err error) {
 	return s, s.furnish(ctx, cfg.Token)
 }
 
-// startReplicas starts the replicas that do not run, and reports each.
+// startReplicas starts stopped replicas and reports each.
 func (s *stage) startReplicas(ctx context.Context, started func(*replica)) error {
 	for _, r := range s.replicas {
 		if r.running() {
@@ -92,7 +92,7 @@ func (s *stage) startReplicas(ctx context.Context, started func(*replica)) error
 	return nil
 }
 
-// furnish creates the product and credits the customer, as anybody would: through the API.
+// furnish creates the product and credits the customer through the API.
 func (s *stage) furnish(ctx context.Context, token func(subject, role string) (string, error)) error {
 	tokens := map[string]string{}
 	for subject, role := range map[string]core.Role{customer: core.Customer, seller: core.Seller, billing: core.System} {
@@ -108,12 +108,12 @@ func (s *stage) furnish(ctx context.Context, token func(subject, role string) (s
 	return errors.Join(err, s.newOrder(ctx))
 }
 
-// api returns the address of a replica, for what the playground itself asks: the network
-// loses none of it.
+// api returns a replica's address for the playground's own calls, which skip the
+// network.
 func (s *stage) api() string { return s.replicas[1].url() }
 
-// newOrder creates an order that is not paid, and a key for its payment. It credits the
-// customer who cannot pay it.
+// newOrder creates an unpaid order and a payment key. It credits a customer who cannot
+// pay it.
 func (s *stage) newOrder(ctx context.Context) (err error) {
 	if s.before, err = s.balance(ctx); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *stage) credit(ctx context.Context) (err error) {
 	return err
 }
 
-// balance returns the customer's balance in roubles, as the API says it.
+// balance returns the customer's balance in roubles from the API.
 func (s *stage) balance(ctx context.Context) (string, error) {
 	var got struct {
 		Balances []struct{ Amount string }
@@ -156,7 +156,7 @@ func (s *stage) balance(ctx context.Context) (string, error) {
 	return got.Balances[0].Amount, nil
 }
 
-// covers reports whether a balance is at least an amount of roubles.
+// covers reports whether a balance is at least an amount in roubles.
 func covers(balance, amount string) (bool, error) {
 	has, err := core.ParseMoney(balance, "RUB")
 	if err != nil {
@@ -166,21 +166,21 @@ func covers(balance, amount string) (bool, error) {
 	return err == nil && !has.Less(needs), err
 }
 
-// State is what the page shows beside the time line.
+// State is shown beside the time line.
 type State struct {
 	Order    int64          `json:"order"`
 	Total    string         `json:"total"`
 	Key      string         `json:"key"`
 	Paid     bool           `json:"paid"`
 	Balance  string         `json:"balance"`
-	Before   string         `json:"before"` // the balance before this order
+	Before   string         `json:"before"` // before this order
 	Payments int            `json:"payments"`
 	Ledger   []LedgerEntry  `json:"ledger"`
 	Record   *Record        `json:"record"`
 	Replicas []ReplicaState `json:"replicas"`
 }
 
-// ReplicaState says which process a replica is.
+// ReplicaState identifies a replica's process.
 type ReplicaState struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
@@ -206,7 +206,7 @@ func (s *stage) state(ctx context.Context) (State, error) {
 	return now, err
 }
 
-// verdict says what the attempts did to the order, from the database.
+// verdict derives the attempts' combined effect from the database.
 func (s *stage) verdict(ctx context.Context) (text string, right bool, err error) {
 	payments, entries, err := s.db.payments(ctx, s.order)
 	if err != nil {
@@ -248,7 +248,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// close stops the replicas and closes the network.
+// close stops the replicas and the network.
 func (s *stage) close() {
 	for i := range s.replicas {
 		if s.networks[i] != nil {

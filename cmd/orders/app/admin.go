@@ -11,9 +11,9 @@ import (
 	httpapi "example.com/orders/internal/adapters/in/http"
 )
 
-// adminHandler serves metrics and profiles, which only operators may see, and health,
-// which is asked when the public listener has no connection left, and says there why the
-// process is not ready.
+// adminHandler serves metrics and profiles to operators, and health, which stays
+// reachable when the public listener is out of connections and there includes the
+// reason.
 func (a *App) adminHandler(addr net.Addr) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", a.metrics.Handler())
@@ -26,9 +26,9 @@ func (a *App) adminHandler(addr net.Addr) http.Handler {
 }
 
 // onlyLocalNames refuses requests to a loopback listener that name another host. A page
-// whose name is made to resolve to this machine (DNS rebinding) reaches the listener, but
-// its name stays in Host. A listener on another address is asked by the addresses of pods
-// and the names of Services: there, the network has to admit operators only.
+// whose name resolves to this machine (DNS rebinding) reaches the listener, but its
+// name stays in Host. Any other listener is reached by pod addresses and Service names:
+// there, the network has to admit operators only.
 func (a *App) onlyLocalNames(addr net.Addr, next http.Handler) http.Handler {
 	if tcp, ok := addr.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return next
@@ -43,8 +43,8 @@ func (a *App) onlyLocalNames(addr net.Addr, next http.Handler) http.Handler {
 	})
 }
 
-// isLocal reports whether a Host, with or without a port, is localhost, a loopback address
-// or the configured name. A request without a Host comes from no browser.
+// isLocal reports whether a Host, with or without a port, is localhost, a loopback
+// address or the configured name. Browsers always send a Host.
 func isLocal(host, configured string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {

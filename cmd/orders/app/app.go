@@ -1,5 +1,5 @@
-// Package app puts the service together. It is the only place that knows both sides:
-// the ports of the core and the adapters that implement or call them.
+// Package app wires the service. Only this package knows both sides: the core's ports
+// and the adapters that implement or call them.
 package app
 
 import (
@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	httpapi "example.com/orders/internal/adapters/in/http"
+	"example.com/orders/internal/adapters/in/http/limits"
+	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
@@ -19,37 +21,38 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/telemetry"
-	"example.com/orders/internal/version"
+	"example.com/orders/internal/observe"
+	"example.com/orders/internal/observe/metrics"
+	"example.com/orders/internal/observe/version"
 )
 
-// App is the service with its adapters connected to its ports.
+// App is the service with adapters connected to ports.
 type App struct {
 	db        *postgres.DB
-	jobDB     *postgres.DB // separate connections for jobs and webhooks, which wait for no command
-	readyDB   *postgres.DB // has connections of its own, so that readiness waits for neither
-	tokens    *httpapi.Verifier
+	jobDB     *postgres.DB // jobs and webhooks never wait for commands
+	readyDB   *postgres.DB // readiness waits for neither
+	tokens    *token.Verifier
 	certs     *certificates
-	limits    *httpapi.Limits
+	limits    *limits.Limits
 	handler   http.Handler
 	broker    *broker
 	jobs      *jobs.Runner
-	metrics   *telemetry.Metrics
-	traces    *telemetry.Traces // nil where nothing is traced
+	metrics   *metrics.Metrics
+	traces    *observe.Traces // nil without tracing
 	readiness *readiness
-	granted   string // the role that migrations grant privileges to
-	adminHost string // of ORDERS_ADMIN_ADDR
+	granted   string // migrations grant privileges to this role
+	adminHost string // host in ORDERS_ADMIN_ADDR
 	log       zerolog.Logger
 	draining  atomic.Bool
-	inFlight  atomic.Int64            // requests of the public listener
-	waiting   atomic.Pointer[waiting] // nil once the process works with its database
-	schema    uint                    // version of the schema then
+	inFlight  atomic.Int64            // requests on the public listener
+	waiting   atomic.Pointer[waiting] // nil once the database works
+	schema    uint                    // schema version then
 }
 
-// New puts the service together. It fails if the schema is older than the binary. If the
-// database cannot be reached, the service has none until [App.Run] has reached it.
+// New wires the service. It fails if the schema is older than the binary. An
+// unreachable database is no error: [App.Run] waits for it.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
-	a := &App{metrics: telemetry.New(log), granted: cfg.DatabaseRole, log: log}
+	a := &App{metrics: metrics.New(log), granted: cfg.DatabaseRole, log: log}
 	a.adminHost, _, _ = net.SplitHostPort(cfg.AdminAddr)
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
@@ -59,10 +62,10 @@ func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, erro
 	return a, nil
 }
 
-// build opens the databases first, so that a wrong schema is reported before anything
-// else is connected.
+// build opens the databases first, so that it reports a wrong schema before it connects
+// to anything else.
 func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
-	if a.traces, err = telemetry.NewTraces(ctx, cfg.OTLPEndpoint, log); err != nil {
+	if a.traces, err = observe.NewTraces(ctx, cfg.OTLPEndpoint, log); err != nil {
 		return err
 	}
 	if err = a.openDatabases(ctx, cfg); err != nil {
@@ -88,7 +91,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	return err
 }
 
-// useCases are the services of the core on one database pool.
+// useCases are the core's services on one database pool.
 type useCases struct {
 	orders    *order.Service
 	payments  *payment.Service
@@ -120,7 +123,7 @@ func (a *App) httpConfig(
 		Tokens:    a.tokens,
 		Limits:    a.limits,
 		Webhooks:  webhooks, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
-		Observe: a.metrics,
+		Observe: a.metrics, TokenRefused: a.metrics.TokenRefused,
 		Started: a.started, Ready: a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
@@ -135,33 +138,34 @@ func (a *App) httpConfig(
 	return api
 }
 
-func (a *App) newLimits(cfg config.Config) *httpapi.Limits {
-	return httpapi.NewLimits(httpapi.LimitsConfig{
+func (a *App) newLimits(cfg config.Config) *limits.Limits {
+	return limits.New(limits.Config{
 		RequestsPerMinute: cfg.RequestsPerMinute, KeysPerMinute: cfg.KeysPerMinute, InFlight: cfg.InFlight,
 		UnlimitedRoles: cfg.UnlimitedRoles, Share: a.db.Share(),
 		Now: time.Now, OnRefusal: a.metrics.RequestLimited,
 	})
 }
 
-func newVerifier(ctx context.Context, cfg config.Config, metrics *telemetry.Metrics, log zerolog.Logger) (*httpapi.Verifier, error) {
-	return httpapi.NewVerifier(ctx, httpapi.TokenConfig{
-		Issuer: cfg.JWTIssuer, Audience: cfg.JWTAudience, JWKSURL: cfg.JWKSURL, RolesClaim: cfg.RolesClaim,
+func newVerifier(ctx context.Context, cfg config.Config, m *metrics.Metrics, log zerolog.Logger) (*token.Verifier, error) {
+	return token.NewVerifier(ctx, token.Config{
+		Issuer: cfg.JWTIssuer, Audience: cfg.JWTAudience, Clients: cfg.JWTClients, JWKSURL: cfg.JWKSURL,
+		RolesClaim: cfg.RolesClaim, Roles: cfg.RoleNames(),
 		Types: cfg.JWTTypes, MaxLifetime: cfg.JWTMaxLifetime, MaxKeyAge: cfg.JWKSMaxAge,
 		Now: time.Now,
 		OnRefreshError: func(err error) {
-			metrics.RefreshFailed()
+			m.RefreshFailed()
 			log.Warn().Err(err).Msg("jwks refresh failed")
 		},
 	})
 }
 
-// Handler returns the public API, for callers that serve it themselves.
+// Handler returns the public API, for callers with their own server.
 func (a *App) Handler() http.Handler { return a.handler }
 
-// Wrap puts a handler before the public API. Call it before [App.Run].
+// Wrap adds middleware to the public API. Call it before [App.Run].
 func (a *App) Wrap(wrap func(api http.Handler) http.Handler) { a.handler = wrap(a.handler) }
 
-// Close closes all connections. It waits for those in use.
+// Close closes all connections after their current use.
 func (a *App) Close() {
 	if a.tokens != nil {
 		a.tokens.Close()

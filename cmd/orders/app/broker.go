@@ -13,8 +13,8 @@ import (
 	"example.com/orders/internal/outbox"
 )
 
-// broker exchanges events with other services. It is nil where no broker is configured;
-// then events wait in the outbox.
+// broker exchanges events with other services. Without a configured broker it is empty,
+// and events wait in the outbox unless another program publishes them.
 type broker struct {
 	conn     *nats.Conn
 	relay    *outbox.Relay
@@ -22,10 +22,15 @@ type broker struct {
 }
 
 func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
-	if len(cfg.NATSURLs) == 0 {
-		return nil, nil
+	b := &broker{}
+	if cfg.Outbox == config.ExternalOutbox {
+		b.relay = &outbox.Relay{Store: a.jobDB.Outbox(), Publisher: outbox.External{}, Log: a.log}
 	}
-	conn, err := outnats.Connect(strings.Join(cfg.NATSURLs, ","), a.log)
+	if len(cfg.NATSURLs) == 0 {
+		return b, nil
+	}
+	files := outnats.Files{Credentials: cfg.NATSCredentials, CA: cfg.NATSCA, Cert: cfg.NATSCert, Key: cfg.NATSKey}
+	conn, err := outnats.Connect(strings.Join(cfg.NATSURLs, ","), files, a.log)
 	if err != nil {
 		return nil, err
 	}
@@ -44,27 +49,30 @@ func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
 		conn.Close()
 		return nil, err
 	}
-	relay := &outbox.Relay{
-		Store: a.jobDB.Outbox(), Publisher: publisher, Log: a.log,
-		Published: a.metrics.EventsPublished, Failed: a.metrics.PublishFailed,
+	if b.relay == nil {
+		b.relay = &outbox.Relay{
+			Store: a.jobDB.Outbox(), Publisher: publisher, Log: a.log,
+			Published: a.metrics.EventsPublished, Failed: a.metrics.PublishFailed,
+		}
 	}
-	return &broker{conn, relay, consumer}, nil
+	b.conn, b.consumer = conn, consumer
+	return b, nil
 }
 
-// start relays and consumes events until ctx ends. The function that it returns waits
-// until both have ended.
+// start relays and consumes events until ctx ends. wait blocks until both have ended.
 func (b *broker) start(ctx context.Context) (wait func()) {
-	if b == nil {
-		return func() {}
-	}
 	var running sync.WaitGroup
-	running.Go(func() { b.relay.Run(ctx) })
-	running.Go(func() { b.consumer.Run(ctx) })
+	if b.relay != nil {
+		running.Go(func() { b.relay.Run(ctx) })
+	}
+	if b.consumer != nil {
+		running.Go(func() { b.consumer.Run(ctx) })
+	}
 	return running.Wait
 }
 
 func (b *broker) close() {
-	if b != nil {
+	if b != nil && b.conn != nil {
 		b.conn.Close()
 	}
 }

@@ -12,44 +12,43 @@ import (
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
-	"example.com/orders/internal/core"
 )
 
 const (
-	// attemptTimeout bounds one attempt to begin to work with the database, and
-	// attemptPause is the time between two of them.
+	// attemptTimeout bounds one attempt to reach the database, and attemptPause
+	// separates attempts.
 	attemptTimeout = 10 * time.Second
 	attemptPause   = 500 * time.Millisecond
-	// remindAfter is how long the log is silent while the process waits for one reason.
+	// remindAfter is the pause between log lines while the cause stays the same.
 	remindAfter = time.Minute
 )
 
-// waiting is why the process does not work with its database yet.
+// waiting explains why the database does not work yet.
 type waiting struct {
 	cause  error
 	logged time.Time
 }
 
-// refusal is a reason not to work with a database that does not pass by itself.
+// refusal is a reason to stop instead of waiting for the database.
 type refusal struct{ error }
 
 func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) {
-	traced := a.traces != nil
 	open := func(maxConns int32) (*postgres.DB, error) {
 		return postgres.Open(ctx, postgres.Config{
-			URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, ObserveTransactions: a.metrics, Traced: traced,
+			URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, Observe: a.metrics,
 		})
 	}
 	if a.readyDB, err = open(readyConns); err != nil {
 		return err
 	}
-	if err = a.tryDatabase(ctx); err != nil {
+	// If the database is unreachable, Run waits for it.
+	if err = a.begun(ctx, a.checkDatabase(ctx)); err != nil {
 		return err
 	}
 	a.db, err = postgres.Open(ctx, postgres.Config{
 		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes,
 		StandbyURL: cfg.StandbyURL, StandbyStaleness: cfg.StandbyStaleness,
-		Observe: a.metrics, ObserveTransactions: a.metrics, Traced: traced,
+		Observe: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -58,13 +57,8 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	return err
 }
 
-// tryDatabase checks the database once. If it cannot be reached, [App.Run] waits for it.
-func (a *App) tryDatabase(ctx context.Context) error {
-	return a.begun(ctx, a.checkDatabase(ctx))
-}
-
-// startJobs waits for the database and starts the jobs. It returns nil when ctx ends, and
-// an error if the process must not work with the database that it has reached.
+// startJobs waits for the database and starts the jobs. It returns nil when ctx ends,
+// and an error if the process must not work with this database.
 func (a *App) startJobs(ctx context.Context) error {
 	for {
 		err := a.begun(ctx, a.tryToStartJobs(ctx))
@@ -95,8 +89,8 @@ func (a *App) tryToStartJobs(ctx context.Context) error {
 	return err
 }
 
-// begun notes how an attempt to begin to work with the database has ended: the process
-// works, or it waits. It returns an error if waiting does not help.
+// begun records the outcome of an attempt to reach the database: the process works, or
+// it waits. It returns an error if waiting is useless.
 func (a *App) begun(ctx context.Context, err error) error {
 	if err == nil {
 		a.waiting.Store(nil)
@@ -118,7 +112,7 @@ func (a *App) begun(ctx context.Context, err error) error {
 	return nil
 }
 
-// started returns why the process does not work with its database yet, or nil.
+// started returns why the database does not work yet, or nil.
 func (a *App) started() error {
 	if w := a.waiting.Load(); w != nil {
 		return w.cause
@@ -126,39 +120,32 @@ func (a *App) started() error {
 	return nil
 }
 
-// checkDatabase returns why the process cannot work with the database, or nil: a [refusal]
-// if somebody has to change something and start the process again, any other error if it
-// may pass.
+// checkDatabase is [App.examine] for the start. It warns about excess privileges,
+// because a way into the process would then be a way into the ledger.
 func (a *App) checkDatabase(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if err := a.readyDB.Pool().Ping(ctx); err != nil {
 		return explainRefusedLogin(err)
 	}
-	if err := a.checkRole(ctx); err != nil {
-		return err
+	state, role, err := a.examine(ctx)
+	if len(role.Excess) > 0 {
+		a.log.Warn().Str("role", role.Role).Strs("privileges", role.Excess).Msg("database role may do too much")
 	}
-	state, err := a.readyDB.State(ctx)
 	if err != nil {
 		return err
-	}
-	if err := checkSchema(state); err != nil {
-		return refusal{err}
-	}
-	switch err := a.readyDB.CheckDurability(ctx); {
-	case errors.Is(err, core.ErrUnavailable):
-		return err
-	case err != nil:
-		return refusal{err}
 	}
 	a.schema = state.SchemaVersion
 	return a.readyDB.RenewIncarnation(ctx)
 }
 
-// explainRefusedLogin says which setting a server refuses. It may be the server that is
-// wrong, and corrected while the process waits: a role or a database that is created
-// later, or a password that is changed.
+// explainRefusedLogin names the setting that the server or a pooler refuses. The fault
+// may also be the server's and be corrected while the process waits, such as a missing
+// role or database, or a changed password.
 func explainRefusedLogin(err error) error {
+	if strings.Contains(err.Error(), "unsupported startup parameter") { // pgbouncer
+		return fmt.Errorf("ORDERS_DATABASE_URL leads to a pooler: set ORDERS_DATABASE_POOLER=transaction: %w", err)
+	}
 	failed, ok := errors.AsType[*pgconn.PgError](err)
 	const invalidAuthorization, noDatabase = "28", "3D000"
 	if !ok || (!strings.HasPrefix(failed.Code, invalidAuthorization) && failed.Code != noDatabase) {

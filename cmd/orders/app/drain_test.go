@@ -6,17 +6,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/jobs"
+	testlog "example.com/orders/internal/test/log"
 	"example.com/orders/migrations"
 )
 
 // newDraining returns an app without jobs, and its log.
-func newDraining(t *testing.T) (*App, *logBuffer) {
+func newDraining(t *testing.T) (*App, *testlog.Buffer) {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none") // connects to nothing
 	if err != nil {
@@ -27,7 +27,7 @@ func newDraining(t *testing.T) (*App, *logBuffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &logBuffer{}
+	log := &testlog.Buffer{}
 	return &App{jobs: runner, log: zerolog.New(log)}, log
 }
 
@@ -72,38 +72,23 @@ func TestDrain_AsksClientsToConnectElsewhere(t *testing.T) {
 	}
 }
 
-func TestDrain_LogsWhatWasDrained(t *testing.T) {
+// The tests of processes see what is logged when all requests end.
+func TestDrain_LogsRequestsThatItCutsOff(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		patience time.Duration
-		level    string
-		cut      float64
-	}{
-		"all ended": {time.Minute, "info", 0}, "one was cut off": {0, "warn", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a, log := newDraining(t)
-			release := make(chan struct{})
-			public := serveBlocked(t, a, release)
-			public.RegisterOnShutdown(func() {
-				if c.cut == 0 {
-					close(release)
-				}
-			})
-			ctx, cancel := context.WithTimeout(t.Context(), c.patience)
-			defer cancel()
-			if err := a.drain(ctx, public); (err != nil) != (c.cut > 0) {
-				t.Errorf("drain returned %v", err)
-			}
-			if c.cut > 0 {
-				close(release)
-			}
-			line := log.lines(t)[0]
-			if line["message"] != "drained" || line["level"] != c.level || line["requests"] != 1.0 || line["requests_cut_off"] != c.cut ||
-				line["jobs"] != 0.0 || line["jobs_cut_off"] != 0.0 || line["duration_ms"] == nil {
-				t.Errorf("the line is %v", line)
-			}
-		})
+	a, log := newDraining(t)
+	release := make(chan struct{})
+	defer close(release)
+	public := serveBlocked(t, a, release)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	if err := a.drain(ctx, public); err == nil {
+		t.Error("drain returned no error")
+	}
+
+	line := log.Lines(t)[0]
+	if line["message"] != "drained" || line["level"] != "warn" || line["requests"] != 1.0 || line["requests_cut_off"] != 1.0 ||
+		line["jobs"] != 0.0 || line["jobs_cut_off"] != 0.0 || line["duration_ms"] == nil {
+		t.Errorf("the line is %v", line)
 	}
 }

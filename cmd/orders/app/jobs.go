@@ -12,22 +12,22 @@ import (
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/reconcile"
 	"example.com/orders/migrations"
 )
 
-// reconcileEvery is how long after a complete reconciliation the next one begins.
+// reconcileEvery is the pause between two complete reconciliations.
 const reconcileEvery = time.Hour
 
-// jobConns is the size of the connection pool of jobs, webhooks and the relay.
+// jobConns is the pool size for jobs, webhooks and the relay.
 const jobConns = 4
 
-// keepPublished is how long published events stay in the outbox, for people who
-// investigate.
+// keepPublished is how long published events stay in the outbox for investigations.
 const keepPublished = 24 * time.Hour
 
 func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
-	reconciliation := &payment.Reconciliation{
+	reconciliation := &reconcile.Service{
 		Store: db, Progress: db, Every: reconcileEvery, Report: logMismatch(log),
 		Payments: run.payments, Gateway: gateway, Now: time.Now,
 	}
@@ -49,15 +49,14 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 	return list
 }
 
-// logMismatch returns what reports a mismatch to the operators.
 func logMismatch(log zerolog.Logger) func(payment.Mismatch) {
 	return func(m payment.Mismatch) {
 		log.Error().Str("resource", m.Resource).Str("detail", m.Detail).Msg("reconciliation mismatch")
 	}
 }
 
-// restoreIntents returns the job that inserts settlement jobs which are gone. It logs each,
-// because something threw it away.
+// restoreIntents returns the job that restores missing settlement jobs. It logs each
+// one, because their loss has a cause.
 func (a *App) restoreIntents(log zerolog.Logger) func(context.Context, int) (int, error) {
 	payments := jobs.InOrder(a.reportRestored(log, postgres.SettlePayment, a.jobDB.RestorePaymentJobs))
 	refunds := jobs.InOrder(a.reportRestored(log, postgres.SettleRefund, a.jobDB.RestoreRefundJobs))
@@ -68,7 +67,7 @@ func (a *App) restoreIntents(log zerolog.Logger) func(context.Context, int) (int
 	}
 }
 
-// reportRestored returns what restores jobs, and logs and counts them.
+// reportRestored wraps restore with logging and metrics.
 func (a *App) reportRestored(
 	log zerolog.Logger, kind string, restore func(context.Context, core.Position, int) (postgres.Restored, error),
 ) func(context.Context, core.Position, int) (core.Position, int, error) {

@@ -3,18 +3,20 @@ package app
 import (
 	"io"
 	"log/slog"
+	"os"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
-	"example.com/orders/internal/panics"
-	"example.com/orders/internal/telemetry"
-	"example.com/orders/internal/version"
+	"example.com/orders/internal/observe"
+	"example.com/orders/internal/observe/panics"
+	"example.com/orders/internal/observe/version"
 )
 
-// zerolog has one time format and one source of stacks for the whole process. Our times
-// are RFC 3339 in UTC, and a stack belongs to each panic.
+// zerolog's time format and stack source are global. Times are RFC 3339 in UTC, and
+// each panic has its stack.
 func init() {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
@@ -26,25 +28,33 @@ func init() {
 	}
 }
 
-// NewLog returns a log that writes to out, in the format and from the level that cfg
-// names. A line about an error that was a panic has its stack.
+// NewLog returns a logger that writes to out with cfg's format and level. Lines about
+// recovered panics have a stack.
 func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "console" {
-		out = newConsole(out, isTerminal(out))
+		out = newConsole(out)
 	}
 	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Stack().Logger()
 }
 
-// SetDefaultLog makes log the destination of what libraries log by themselves, with the
-// packages log and log/slog or through OpenTelemetry, for the whole process. Without it,
-// they write plain text between our lines.
-func SetDefaultLog(log zerolog.Logger) {
-	telemetry.SetDefaultLog(log)
-	slog.SetDefault(slog.New(zerolog.NewSlogHandler(log)))
-	slog.SetLogLoggerLevel(slog.LevelWarn) // the package log has no levels, and is used for problems
+// newConsole returns a writer with text lines for people, colored on a terminal.
+func newConsole(out io.Writer) zerolog.ConsoleWriter {
+	file, _ := out.(*os.File)
+	return zerolog.ConsoleWriter{
+		Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd()),
+		FieldsOrder: []string{"status", "method", "route", "duration_ms"},
+	}
 }
 
-// LogStart writes the line that says what runs, and with which settings.
+// SetDefaultLog makes log the process-wide destination for library output from log,
+// log/slog and OpenTelemetry. Otherwise it appears as plain text between JSON lines.
+func SetDefaultLog(log zerolog.Logger) {
+	observe.SetDefaultLog(log)
+	slog.SetDefault(slog.New(zerolog.NewSlogHandler(log)))
+	slog.SetLogLoggerLevel(slog.LevelWarn) // the package log has no levels and reports problems
+}
+
+// LogStart logs the build and the settings, and warns about what they do without.
 func (a *App) LogStart(cfg config.Config) {
 	build, settings := version.Get(), zerolog.Dict()
 	for _, setting := range config.Describe(cfg) {
@@ -57,4 +67,13 @@ func (a *App) LogStart(cfg config.Config) {
 		line.Uint("schema_version", a.schema)
 	}
 	line.Dict("settings", settings).Msg("serving")
+	if cfg.StripeKey == "" {
+		a.log.Warn().Msg("card payments are refused: ORDERS_STRIPE_KEY is not set")
+	}
+	switch hasBroker := len(cfg.NATSURLs) > 0; {
+	case hasBroker && cfg.NATSReplicas == 1:
+		a.log.Warn().Msg("one broker server keeps each event: set ORDERS_NATS_REPLICAS=3 to survive its loss")
+	case !hasBroker && cfg.Outbox != config.ExternalOutbox:
+		a.log.Warn().Msg("events wait in the outbox: ORDERS_NATS_URL is not set")
+	}
 }

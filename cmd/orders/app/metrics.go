@@ -6,11 +6,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/adapters/in/jobs"
-	"example.com/orders/internal/telemetry"
+	"example.com/orders/internal/observe/metrics"
 	"example.com/orders/migrations"
 )
 
-// measure adds the metrics that are read when Prometheus asks.
+// measure registers the metrics that are read on each scrape.
 func (a *App) measure() {
 	a.metrics.Database(a.readMetrics)
 	a.metrics.Issuer(a.tokens.Keys)
@@ -26,10 +26,10 @@ func (a *App) measure() {
 	}
 }
 
-func readPool(pool *pgxpool.Pool, inDoubt func() int) func() telemetry.Pool {
-	return func() telemetry.Pool {
+func readPool(pool *pgxpool.Pool, inDoubt func() int) func() metrics.Pool {
+	return func() metrics.Pool {
 		s := pool.Stat()
-		return telemetry.Pool{
+		return metrics.Pool{
 			Idle: s.IdleConns(), Used: s.AcquiredConns(), Opening: s.ConstructingConns(), Max: s.MaxConns(),
 			InDoubt:  int32(inDoubt()),
 			Acquires: s.AcquireCount(), Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
@@ -37,35 +37,34 @@ func readPool(pool *pgxpool.Pool, inDoubt func() int) func() telemetry.Pool {
 	}
 }
 
-// readMetrics reads what the metrics report of the database, on a connection of the
-// jobs.
-func (a *App) readMetrics(ctx context.Context) (telemetry.Database, error) {
+// readMetrics reads the database metrics on a job connection.
+func (a *App) readMetrics(ctx context.Context) (metrics.Database, error) {
 	state, err := a.jobDB.State(ctx)
 	if err != nil {
-		return telemetry.Database{}, err
+		return metrics.Database{}, err
 	}
 	events, oldest, err := a.jobDB.Outbox().Backlog(ctx)
 	if err != nil {
-		return telemetry.Database{}, err
+		return metrics.Database{}, err
 	}
 	expired, err := a.jobDB.Keys().Expired(ctx)
 	if err != nil {
-		return telemetry.Database{}, err
+		return metrics.Database{}, err
 	}
 	mismatches, age, err := a.jobDB.ReconciliationResult(ctx)
 	if err != nil {
-		return telemetry.Database{}, err
+		return metrics.Database{}, err
 	}
 	queued, err := a.readJobs(ctx)
 	if err != nil {
-		return telemetry.Database{}, err
+		return metrics.Database{}, err
 	}
 	tables, err := a.readTables(ctx)
 	if err != nil {
-		return telemetry.Database{}, err
+		return metrics.Database{}, err
 	}
 	role, err := migrations.CheckPrivileges(ctx, a.jobDB.Pool())
-	return telemetry.Database{
+	return metrics.Database{
 		Writable: !state.ReadOnly, OutboxEvents: events, OutboxOldest: oldest, ExpiredRecords: expired,
 		Jobs: queued, Tables: tables,
 		Mismatches: mismatches, ReconciliationAge: age,
@@ -73,20 +72,20 @@ func (a *App) readMetrics(ctx context.Context) (telemetry.Database, error) {
 	}, err
 }
 
-func (a *App) readJobs(ctx context.Context) ([]telemetry.Jobs, error) {
+func (a *App) readJobs(ctx context.Context) ([]metrics.Jobs, error) {
 	counted, err := a.jobDB.CountJobs(ctx, jobs.Kinds)
-	found := make([]telemetry.Jobs, len(counted))
+	found := make([]metrics.Jobs, len(counted))
 	for i, j := range counted {
-		found[i] = telemetry.Jobs(j)
+		found[i] = metrics.Jobs(j)
 	}
 	return found, err
 }
 
-func (a *App) readTables(ctx context.Context) ([]telemetry.Table, error) {
+func (a *App) readTables(ctx context.Context) ([]metrics.Table, error) {
 	measured, err := a.jobDB.Tables(ctx)
-	found := make([]telemetry.Table, len(measured))
+	found := make([]metrics.Table, len(measured))
 	for i, table := range measured {
-		found[i] = telemetry.Table(table)
+		found[i] = metrics.Table(table)
 	}
 	return found, err
 }

@@ -8,22 +8,22 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
 	"example.com/orders/migrations"
 )
 
-// readyTimeout bounds how long the readiness check waits for the database.
 const readyTimeout = 2 * time.Second
 
-// readyConns bounds the connections of the readiness check. It uses one at a time. But one
-// whose server is cut off keeps its place in the pool for 15 s after the check has given it
-// up, because the driver still tries to cancel its query.
+// readyConns is the pool size for the readiness check, which uses one connection at a
+// time. But a connection to an unreachable server keeps its place in the pool for 15 s
+// after the check has timed out, because the driver still tries to cancel its query.
 const readyConns = 8
 
-// readyFor is how long the result of a readiness check is remembered.
+// readyFor is how long a readiness result is cached.
 const readyFor = time.Second
 
-// readiness remembers the result of a check, because everybody may ask for it: whatever
-// the load, it is checked once in readyFor, and those who ask meanwhile wait for it.
+// readiness caches a check that anyone may request: at any load, the check runs once
+// per readyFor, and concurrent callers wait for it.
 type readiness struct {
 	check func(context.Context) error
 	now   func() time.Time
@@ -40,7 +40,7 @@ func (r *readiness) get(ctx context.Context) error {
 	if r.now().Before(r.until) {
 		return r.result
 	}
-	// The result is for others, too: it must not depend on who asks first.
+	// Others share the result, so it must not depend on the first caller.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	r.result = r.check(ctx)
@@ -59,35 +59,43 @@ func (a *App) ready(ctx context.Context) error {
 	return a.readiness.get(ctx)
 }
 
-// checkReadiness asks the database and the verifier of tokens.
+// checkReadiness checks the database and the token verifier.
 func (a *App) checkReadiness(ctx context.Context) error {
-	state, err := a.readyDB.State(ctx)
+	state, _, err := a.examine(ctx)
 	switch {
 	case err != nil:
 		return err
 	case state.ReadOnly:
 		return errors.New("the database accepts no writes: it is a standby, or its transactions are read-only")
 	}
-	if err := checkSchema(state); err != nil {
-		return err
-	}
-	privileges, err := migrations.CheckPrivileges(ctx, a.readyDB.Pool())
-	if err != nil {
-		return err
-	}
-	if err := privileges.Err(a.granted); err != nil {
-		return err
-	}
-	if err := a.readyDB.CheckDurability(ctx); err != nil {
-		return err
-	}
 	return a.tokens.Ready(ctx)
 }
 
-// checkSchema returns why this binary cannot work with the schema, or nil. A schema
-// that is newer than the binary is no reason: an upgrade migrates first, and a
-// migration keeps what the previous binary uses. Nor is a newer migration that runs or has
-// failed, which golang-migrate notes as dirty.
+// examine returns why the process cannot work with the database, or nil: a [refusal] if
+// an operator has to act, any other error if it may pass.
+func (a *App) examine(ctx context.Context) (state postgres.State, privileges migrations.Privileges, err error) {
+	if privileges, err = migrations.CheckPrivileges(ctx, a.readyDB.Pool()); err != nil {
+		return state, privileges, err
+	}
+	if err := privileges.Err(a.granted); err != nil {
+		return state, privileges, refusal{err}
+	}
+	if state, err = a.readyDB.State(ctx); err != nil {
+		return state, privileges, err
+	}
+	if err := checkSchema(state); err != nil {
+		return state, privileges, refusal{err}
+	}
+	if err = a.readyDB.CheckDurability(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
+		err = refusal{err}
+	}
+	return state, privileges, err
+}
+
+// checkSchema returns why this binary cannot work with the schema, or nil. A newer
+// schema is fine, because upgrades migrate first and migrations keep what the previous
+// binary uses. So is a newer migration that is running or has failed, which
+// golang-migrate marks as dirty.
 func checkSchema(state postgres.State) error {
 	newest, err := migrations.Newest()
 	switch {

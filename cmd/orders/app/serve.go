@@ -18,17 +18,17 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// drainTimeout bounds how long the process waits for accepted requests when it stops.
+// drainTimeout bounds the wait for accepted requests on shutdown.
 const drainTimeout = 20 * time.Second
 
-// flushTimeout bounds how long the process waits for the collector of traces when it stops.
+// flushTimeout bounds the wait for the trace collector on shutdown.
 const flushTimeout = 3 * time.Second
 
-// Listeners are the open ports of the process.
+// Listeners are the open ports.
 type Listeners struct{ Public, Admin net.Listener }
 
-// Listen opens both ports of cfg. A process listens before it does anything else, so
-// that it reports a port in use first.
+// Listen opens both ports. A process listens first, so that it reports a port in use
+// before anything else.
 func Listen(ctx context.Context, cfg config.Config) (Listeners, error) {
 	public, err := listenOn(ctx, "ORDERS_ADDR", cfg.Addr)
 	if err != nil {
@@ -50,8 +50,7 @@ func listenOn(ctx context.Context, variable, addr string) (net.Listener, error) 
 	return ln, nil
 }
 
-// bounded bounds the connections of a listener; more of them wait until one is closed.
-// Zero is no bound.
+// bounded limits open connections; further ones wait. Zero means no limit.
 func bounded(ln net.Listener, connections int) net.Listener {
 	if connections == 0 {
 		return ln
@@ -68,8 +67,8 @@ func (l Listeners) Close() {
 	}
 }
 
-// StopSignals returns the signals that stop a process in order: the end of a terminal is no
-// reason to drop accepted requests. Under nohup, which ignores SIGHUP, it stays ignored.
+// StopSignals returns the signals for an orderly stop. They include SIGHUP, because
+// closing a terminal is no reason to drop accepted requests, unless nohup ignores it.
 func StopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -78,10 +77,10 @@ func StopSignals() []os.Signal {
 	return signals
 }
 
-// Run serves on both listeners until ctx ends or a server fails. It works on jobs and
-// events once it has reached the database. When ctx ends, it reports "not ready" for
-// drainDelay, so that load balancers stop sending requests. Then it closes the ports and
-// waits until every accepted request is answered.
+// Run serves on both listeners until ctx ends or a server fails. It runs jobs and
+// events once the database works. When ctx ends, it reports "not ready" for drainDelay,
+// so that load balancers stop sending requests. Then it closes the ports and waits for
+// accepted requests.
 func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) error {
 	public, admin := server(a.counted(a.handler), a.log), server(a.adminHandler(ln.Admin.Addr()), a.log)
 	failed := make(chan error, 3)
@@ -103,8 +102,8 @@ func (a *App) Run(ctx context.Context, ln Listeners, drainDelay time.Duration) e
 	return errors.Join(err, a.drain(stopping, public), admin.Close())
 }
 
-// work starts the jobs, and then relays and consumes events. endStart ends what has not
-// started yet, so that jobs can be stopped, and endEvents the rest. Both wait.
+// work starts the jobs, then the relay and the consumer. endStart cancels a pending
+// start, so that jobs can be stopped; endEvents stops the rest. Both wait.
 func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvents func()) {
 	starting, stopStarting := context.WithCancel(ctx)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -121,8 +120,8 @@ func (a *App) work(ctx context.Context, failed chan<- error) (endStart, endEvent
 	return endStart, func() { endStart(); stop(); wait() }
 }
 
-// drain waits until every accepted request is answered and every job has ended. When ctx
-// ends first, those that are left are cut off. The log has a line of it.
+// drain waits for accepted requests and running jobs, and cuts them off when ctx ends.
+// It logs both.
 func (a *App) drain(ctx context.Context, public *http.Server) error {
 	start, requests, running := time.Now(), a.inFlight.Load(), a.jobs.Running()
 	shutdownErr := public.Shutdown(ctx)
@@ -137,16 +136,15 @@ func (a *App) drain(ctx context.Context, public *http.Server) error {
 	return errors.Join(shutdownErr, jobsErr)
 }
 
-// closeTraces sends the last spans, when nothing makes any more.
 func (a *App) closeTraces() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	a.traces.Close(ctx)
 }
 
-// counted counts the requests in flight. While the process drains, each answer asks its
-// client to connect elsewhere for the next request: when the port closes, that request
-// could arrive on a connection that has just been closed, and get no answer.
+// counted counts the requests in flight. During a drain, it asks each client to
+// reconnect elsewhere: a later request on this connection could arrive after the port
+// has closed and stay unanswered.
 func (a *App) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.inFlight.Add(1)
@@ -159,9 +157,8 @@ func (a *App) counted(next http.Handler) http.Handler {
 }
 
 // server returns a server with the limits that net/http leaves open, so that slow and
-// endless requests end. It does not limit the time of a handler: commands have a
-// deadline of their own, and a 503 while a command commits would report a failure that
-// did not happen.
+// endless requests end. It does not limit handlers: commands have their own deadline,
+// and a 503 during a commit would report a failure that did not happen.
 func server(h http.Handler, log zerolog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -171,8 +168,8 @@ func server(h http.Handler, log zerolog.Logger) *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
-		// HTTP/2 comes with TLS. The times above bound its requests, but not a client that
-		// stops to read what it is sent.
+		// TLS enables HTTP/2. The timeouts above bound its requests, but not a client
+		// that stops reading.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 100, WriteByteTimeout: 30 * time.Second},
 	}
 }

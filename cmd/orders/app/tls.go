@@ -17,12 +17,12 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// reloadInterval is how often the certificate files are read at most. They are read when
-// a client connects, so that nothing runs in the background.
+// reloadInterval is the minimum time between reads of the certificate files. A
+// connecting client triggers them, so nothing runs in the background.
 const reloadInterval = 2 * time.Second
 
-// certificates are the TLS of the public listener. They follow their files: a new pair is
-// used for new connections, without a restart. It is nil where the listener is plain HTTP.
+// certificates hold the public listener's TLS configuration and follow their files: new
+// connections use a new pair without a restart. It is nil for plain HTTP.
 type certificates struct {
 	cfg config.Config
 	log zerolog.Logger
@@ -33,7 +33,7 @@ type certificates struct {
 	current *tls.Config
 }
 
-// pemFiles are the contents of the files, or why they could not be read.
+// pemFiles are the file contents, or the read failure.
 type pemFiles struct{ cert, key, clientCA, failure string }
 
 func newCertificates(cfg config.Config, log zerolog.Logger) (*certificates, error) {
@@ -51,7 +51,7 @@ func newCertificates(cfg config.Config, log zerolog.Logger) (*certificates, erro
 // needsClients reports whether callers with the role system need a certificate.
 func (c *certificates) needsClients() bool { return c != nil && c.cfg.TLSClientCA != "" }
 
-// serve serves on the public listener until the server is closed.
+// serve serves on the public listener until the server closes.
 func (c *certificates) serve(server *http.Server, ln net.Listener) error {
 	if c == nil {
 		return server.Serve(ln)
@@ -63,8 +63,8 @@ func (c *certificates) serve(server *http.Server, ln net.Listener) error {
 	return server.ServeTLS(ln, "", "")
 }
 
-// latest returns the configuration of the files as they are, or as they were before a
-// change that cannot be used.
+// latest returns the configuration in the files, or the previous one if the new files
+// cannot be used.
 func (c *certificates) latest() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,9 +75,8 @@ func (c *certificates) latest() *tls.Config {
 	return c.current
 }
 
-// reload compares contents instead of times, so that it sees every kind of change: a file
-// that is written anew, renamed, or behind a symbolic link that was replaced. It logs each
-// change once.
+// reload compares contents instead of times, so that it detects every change: a
+// rewritten or renamed file, or a replaced symbolic link. It logs each change once.
 func (c *certificates) reload() {
 	files := readFiles(c.cfg)
 	if files == c.seen {
@@ -93,16 +92,16 @@ func (c *certificates) reload() {
 	c.log.Info().Time("not_after", fresh.Certificates[0].Leaf.NotAfter).Msg("tls certificate reloaded")
 }
 
-// admits reports whether a connection has a client certificate. Connections live long, so
-// it checks what may have changed since the handshake: the certificate may have expired,
-// and the CA may have been replaced.
+// admits reports whether a connection has a valid client certificate. Connections live
+// long, so it checks again after the handshake: the certificate may have expired, and
+// the CA may have been replaced.
 func (c *certificates) admits(conn *tls.ConnectionState) bool {
 	return conn != nil && slices.ContainsFunc(conn.VerifiedChains, func(chain []*x509.Certificate) bool {
 		return isValidAt(time.Now(), chain, c.latest().ClientCAs)
 	})
 }
 
-// isValidAt checks a chain that was verified before, and therefore no signature.
+// isValidAt checks a previously verified chain, and therefore no signature.
 func isValidAt(now time.Time, chain []*x509.Certificate, roots *x509.CertPool) bool {
 	for _, cert := range chain {
 		if now.Before(cert.NotBefore) || now.After(cert.NotAfter) {
@@ -132,7 +131,7 @@ func readFiles(cfg config.Config) pemFiles {
 	return f
 }
 
-// parse returns the configuration of one version of the files.
+// parse builds the TLS configuration.
 func (f pemFiles) parse(withClients bool) (*tls.Config, error) {
 	if f.failure != "" {
 		return nil, errors.New(f.failure)

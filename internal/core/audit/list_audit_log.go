@@ -6,10 +6,10 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ListAuditLog returns a page of the audit log, newest first, and the position of the
-// next page. The HTTP adapter admits administrators only. The log has no owner, so each
-// read needs the admin override and is audited. The entry about a read is not on the page
-// that was read.
+// ListAuditLog returns a page of the audit log, newest first, and the position after
+// it. The HTTP adapter admits administrators only. The log has no owner, so each read
+// needs the admin override and is audited. The page does not include the entry for the
+// read itself.
 func (s *Service) ListAuditLog(ctx context.Context, actor core.Actor, page core.Page) ([]core.AuditEntry, *core.Position, error) {
 	var entries []core.AuditEntry
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {

@@ -1,7 +1,7 @@
-// Package audit shows what administrators changed and read (AUTH-12, AUTH-15).
+// Package audit shows changes and reads by administrators (AUTH-12, AUTH-15).
 package audit
 
-// Service runs the use cases about the audit log.
+// Service runs the audit log use cases.
 type Service struct {
 	Store Store
 }

@@ -11,14 +11,14 @@ type Store interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// Tx is what a transaction offers to the use cases of this package.
+// Tx is a struct of stores bound to one transaction.
 type Tx struct {
 	Entries  Entries
 	AuditLog core.AuditLog
 }
 
-// Entries reads the audit log, which the transactions of all packages write.
+// Entries reads the audit log, which every package writes.
 type Entries interface {
-	// List returns audit entries, newest first, and one more than the page asks for.
+	// List returns entries, newest first, one more than the page limit.
 	List(ctx context.Context, page core.Page) ([]core.AuditEntry, error)
 }

@@ -7,13 +7,12 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// DeleteCustomerProfile deletes the profile, and with it all personal data of the
-// customer that the service has. Orders and ledger entries remain: they name the customer
-// by id.
+// DeleteCustomerProfile deletes the profile, and with it all personal data that the
+// service holds about the customer. Orders and ledger entries remain: they name the
+// customer by id.
 //
-// A customer without a profile is not refused. A client that lost the first response
-// repeats the command, and gets what it asked for: there is no profile. Refusal:
-// forbidden_resource.
+// A missing profile is no refusal: a client that lost the first response retries and
+// gets the result it asked for. Refusal: forbidden_resource.
 func (s *Service) DeleteCustomerProfile(ctx context.Context, actor core.Actor, customerID string) error {
 	if _, err := authorise(actor, customerID); err != nil {
 		return err

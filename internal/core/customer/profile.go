@@ -1,4 +1,4 @@
-// Package customer stores who customers are: the only personal data of the service,
+// Package customer stores customer profiles: the only personal data in the service,
 // which never enters logs, events or problem documents (AUTH-16).
 package customer
 
@@ -17,20 +17,18 @@ type Profile struct {
 	Phone      string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
-	// New reports that the profile has not been stored: Save inserts it.
+	// New reports that the profile is not stored yet: Save inserts it.
 	New bool
 }
 
-// resource names a profile in the audit log.
 func resource(customerID string) string { return "profile/" + customerID }
 
-// auditMetadata says in the audit log whose a profile is.
 func auditMetadata(customerID string) core.Metadata {
 	return core.Owners{Customer: customerID}.Metadata()
 }
 
-// changes returns the names of the members that differ from an earlier version. The values
-// are personal data (AUTH-16).
+// changes returns the names of the members that differ from an earlier version. The
+// values are personal data (AUTH-16).
 func (p *Profile) changes(before *Profile) string {
 	var names []string
 	for _, member := range []struct{ name, was, is string }{

@@ -1,6 +1,6 @@
 package customer
 
-// Service runs the use cases about customers.
+// Service runs the customer use cases.
 type Service struct {
 	Store Store
 }

@@ -6,8 +6,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// AdjustStock is the command to change the stock of a product by a difference: a
-// delivery, a loss, the result of a count.
+// AdjustStock is the command to change a product's stock by a difference: a delivery, a
+// loss, a count.
 type AdjustStock struct {
 	SKU    string
 	Change int64
@@ -23,12 +23,12 @@ func (cmd AdjustStock) Validate() error {
 	return nil
 }
 
-// AdjustStock adds units to the stock of a product, or takes units from it. It reports
-// whether the same operation adjusted the product before; then it changes nothing and
-// returns that adjustment (AUTH-19, second line of defence).
+// AdjustStock adds units to a product's stock or takes units from it. If the same
+// operation already adjusted the product, it changes nothing and returns that
+// adjustment and true (AUTH-19, second line of defence).
 //
-// Refusals: not_found, forbidden_resource, validation_failed (a change of zero, or more
-// units than a product may have), stock_reserved (fewer units on hand than are reserved),
+// Refusals: not_found, forbidden_resource, validation_failed (a zero change, or too
+// many units), stock_reserved (fewer units on hand than reserved),
 // idempotency_key_reused.
 func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustStock) (*StockAdjustment, bool, error) {
 	if err := cmd.Validate(); err != nil {
@@ -60,7 +60,7 @@ func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustS
 	return a, repeated, err
 }
 
-// saveAdjustment saves an adjustment and the stock that it changed, and publishes it.
+// saveAdjustment saves the adjustment and the changed stock, and publishes the event.
 func (tx Tx) saveAdjustment(ctx context.Context, p *Product, a *StockAdjustment) error {
 	var err error
 	if a.ID, err = tx.IDs.NextID(ctx, core.StockAdjustmentIDs); err != nil {

@@ -11,23 +11,23 @@ import (
 // CreateOrder is the command to create an order. Prices come from the products, never
 // from the caller.
 type CreateOrder struct {
-	// CustomerID may be empty when a customer orders for themselves.
+	// CustomerID may be empty when customers order for themselves.
 	CustomerID string
-	// Reference is the caller's own id of the order, empty for none.
+	// Reference is the caller's id for the order, or "".
 	Reference string
 	Items     []Item
 	Key       string
 }
 
-// Item is a quantity of a product.
+// Item is a product and a quantity.
 type Item struct {
 	SKU      string
 	Quantity int
 }
 
-// CreateOrder creates an order and reserves its stock, either all of it or nothing. It
-// reports whether the same operation created the order before; then it changes nothing
-// and returns that order (AUTH-19, second line of defence).
+// CreateOrder creates an order and reserves its stock, all or nothing. If the same
+// operation already created the order, it changes nothing and returns that order and
+// true (AUTH-19, second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed, reference_taken, unknown_sku,
 // mixed_currencies, mixed_sellers, unpaid_orders_limit, out_of_stock,
@@ -73,8 +73,8 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 	return o, repeated, err
 }
 
-// Validate returns the refusal of a command that can never succeed, whatever is stored: an
-// order that the actor may not place, or a SKU that occurs twice.
+// Validate refuses commands that can never succeed, regardless of stored data: an order
+// that the actor may not place, or a duplicate SKU.
 func (cmd CreateOrder) Validate(actor core.Actor) error {
 	if _, _, err := allowOrdering(actor, cmd.CustomerID); err != nil {
 		return err
@@ -97,8 +97,7 @@ func (cmd CreateOrder) skus() []string {
 	return skus
 }
 
-// repeats refuses a command that asks for another order than the one that the same
-// operation created before.
+// repeats refuses a retry that asks for a different order than the first request did.
 func (o *Order) repeats(cmd CreateOrder) error {
 	if !o.sameItems(cmd.Items) || o.Reference != cmd.Reference {
 		return core.KeyReused()
@@ -106,9 +105,9 @@ func (o *Order) repeats(cmd CreateOrder) error {
 	return nil
 }
 
-// allowsAnother refuses an order whose reference the actor has used for the customer, and
-// one more unpaid order than maxUnpaid, 0 for any number. Both concern the orders of one
-// actor: otherwise a seller, who orders in the name of any customer, could keep that
+// allowsAnother refuses a reference that the actor has already used for the customer,
+// and an order beyond maxUnpaid (0 means no limit). Both count only orders that this
+// actor created: otherwise a seller, who may order for any customer, could keep that
 // customer from ordering.
 func (b Basket) allowsAnother(maxUnpaid int) error {
 	if b.ReferenceTaken {
@@ -121,7 +120,7 @@ func (b Basket) allowsAnother(maxUnpaid int) error {
 	return nil
 }
 
-// newOrder returns an order of products at their current prices.
+// newOrder returns an order at current product prices.
 func newOrder(items []Item, stock Stock) (*Order, error) {
 	o := &Order{Status: PendingPayment, New: true}
 	for _, item := range items {
@@ -136,8 +135,8 @@ func newOrder(items []Item, stock Stock) (*Order, error) {
 	return o, nil
 }
 
-// add appends a line to a new order. The first line sets the currency and the seller
-// of the order.
+// add appends a line to a new order. The first line sets the order's currency and
+// seller.
 func (o *Order) add(p *Product, quantity int) error {
 	if len(o.Lines) == 0 {
 		o.SellerID, o.Total = p.SellerID, core.Zero(p.Price.Currency())
@@ -171,7 +170,7 @@ func (tx Tx) openOrder(ctx context.Context, o *Order, stock Stock, ttl time.Dura
 	return tx.SaveOrder(ctx, o, stock, EventCreated)
 }
 
-// open reserves the stock of a new order and dates the order.
+// open reserves the stock and sets the times.
 func (o *Order) open(stock Stock, now time.Time, ttl time.Duration) error {
 	if err := stock.reserve(o.Lines); err != nil {
 		return err

@@ -2,7 +2,7 @@ package order
 
 import "example.com/orders/internal/core"
 
-// The types of the events of orders and products.
+// The event types for orders and products.
 const (
 	EventCreated            core.EventType = "order.created"
 	EventReserved           core.EventType = "order.reserved"
@@ -18,7 +18,7 @@ const (
 	EventStockAdjusted core.EventType = "product.stock_adjusted"
 )
 
-// EventTypes lists all types of this package.
+// EventTypes lists all event types in this package.
 var EventTypes = []core.EventType{
 	EventCreated, EventReserved, EventReservationExpired, EventPaymentProcessing, EventPaymentFailed,
 	EventPaid, EventFulfilling, EventShipped, EventDelivered, EventCancelled,
@@ -32,7 +32,7 @@ var deliveryEvents = map[Status]core.EventType{
 	Delivered:  EventDelivered,
 }
 
-// Event returns the event that says what happened to the order.
+// Event returns an event about the order.
 func (o *Order) Event(what core.EventType) core.Event {
 	return core.Event{
 		Type:      what,
@@ -49,7 +49,7 @@ func (o *Order) Event(what core.EventType) core.Event {
 	}
 }
 
-// Event returns the event that says how an adjustment changed the stock of the product.
+// Event returns an event about a stock adjustment of the product.
 func (p *Product) Event(what core.EventType, a *StockAdjustment) core.Event {
 	return core.Event{
 		Type:      what,

@@ -6,31 +6,29 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Filter selects orders of a list. Empty fields do not restrict it.
+// Filter selects orders in a list. Empty fields do not restrict it.
 type Filter struct {
 	CustomerID string
 	Status     Status
 	Reference  string
-	// CreatedBy restricts a list by reference to the orders that this actor created. It is
-	// empty only in a list without a reference or of everybody.
+	// CreatedBy restricts a list by reference to orders that this actor created.
 	CreatedBy string
 	Created   core.Period
-	// Grant restricts the list to the orders that the reader may see.
+	// Grant restricts the list to orders that the reader may see.
 	Grant core.Grant
 }
 
-// auditMetadata says in the audit log which orders were asked for. A reference is text that
-// somebody wrote (AUTH-16).
+// auditMetadata leaves out the reference, which is free text (AUTH-16).
 func (f Filter) auditMetadata() core.Metadata {
 	return core.Metadata{}.With("customer_id", f.CustomerID).With("status", string(f.Status)).WithPeriod(f.Created)
 }
 
-// ListOrders returns a page of orders, newest first, and the position of the next page.
-// Customers see their own orders, and sellers the orders of their products.
-// Administrators see all orders; that is audited.
+// ListOrders returns a page of orders, newest first, and the position after it.
+// Customers see their orders, sellers the orders for their products, and administrators
+// all orders, which is audited.
 //
-// A reference is its creator's own id, so a list by reference shows customers and sellers
-// only those of their orders that they created.
+// A reference is its creator's id, so customers and sellers who list by reference see
+// only orders that they created.
 func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
 	filter.Grant = ReadGrant(actor)
 	var found []*Order
@@ -39,7 +37,7 @@ func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filte
 	}
 	read := s.Store.ReadStale
 	if filter.Reference != "" || filter.Grant.ListAccess() == core.ByAdminOverride {
-		read = s.Store.Read // it looks for what a command has done, or it is audited
+		read = s.Store.Read // callers look for a command's effect by its reference; audited reads write
 	}
 	err := read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error

@@ -6,8 +6,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ListProducts returns a page of the catalogue, newest first, and the position of the
-// next page.
+// ListProducts returns a page of the catalogue, newest first, and the position after
+// it.
 func (s *Service) ListProducts(ctx context.Context, page core.Page) ([]*Product, *core.Position, error) {
 	var products []*Product
 	err := s.Store.ReadStale(ctx, func(ctx context.Context, tx Tx) error {

@@ -1,5 +1,5 @@
-// Package order sells goods: products and their stock, orders and their life cycle,
-// and the reservations that keep stock for an order until it is paid.
+// Package order sells goods: products and stock, orders and their life cycle, and the
+// reservations that keep stock for an order until it is paid.
 package order
 
 import (
@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Order is what a customer buys from one seller, in one currency.
+// Order is a purchase by one customer from one seller, in one currency.
 type Order struct {
 	ID         int64
 	CustomerID string
@@ -18,26 +18,38 @@ type Order struct {
 	Status     Status
 	Lines      []Line
 	Total      core.Money
-	// ReservedUntil is when the reservation of the stock expires. It is zero when no stock
-	// is reserved.
+	// ReservedUntil is when the stock reservation expires, zero without a reservation.
 	ReservedUntil time.Time
-	// Reference is the creator's own id of the order, empty for none. No two orders that an
-	// actor creates for a customer have the same, even if one is cancelled: a copy of its
-	// request that arrives late must not create it again.
+	// Reference is the creator's id for the order, or "". It is unique per creator and
+	// customer, even among cancelled orders: a delayed duplicate request must not
+	// create the order again.
 	Reference string
 	// CreatedBy is the operation that created the order.
 	CreatedBy core.Operation
-	// Cancellation is nil unless the order has been cancelled.
+	// Cancellation is nil unless the order is cancelled.
 	Cancellation *Cancellation
 	// Version counts the changes, from 1.
 	Version   int
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// New reports that the order has not been stored: Save inserts it.
+	// New reports that the order is not stored yet: Save inserts it.
 	New bool
 }
 
-// Line is one product of an order, at the price it had when the order was created.
+// Clone returns a deep copy, nil for nil.
+func (o *Order) Clone() *Order {
+	if o == nil {
+		return nil
+	}
+	c := *o
+	c.Lines = slices.Clone(o.Lines)
+	if o.Cancellation != nil {
+		c.Cancellation = new(*o.Cancellation)
+	}
+	return &c
+}
+
+// Line is one product in an order, at the price when the order was created.
 type Line struct {
 	SKU       string
 	Quantity  int
@@ -53,14 +65,14 @@ type Cancellation struct {
 // Resource names an order in events and in the audit log.
 func Resource(id int64) string { return "order/" + strconv.FormatInt(id, 10) }
 
-// Owners returns the customer and the seller of the order.
+// Owners returns the order's customer and seller.
 func (o *Order) Owners() core.Owners {
 	return core.Owners{Customer: o.CustomerID, Seller: o.SellerID}
 }
 
-// moveTo changes the status if the table of transitions allows it.
+// moveTo changes the status if the life cycle allows it.
 func (o *Order) moveTo(next Status, now time.Time) error {
-	if !o.Status.leadsTo(next) {
+	if !o.Status.LeadsTo(next) {
 		return core.Refuse(core.CodeInvalidOrderState,
 			"an order that is "+string(o.Status)+" cannot become "+string(next))
 	}
@@ -69,22 +81,21 @@ func (o *Order) moveTo(next Status, now time.Time) error {
 	return nil
 }
 
-// touch records that the order changed.
 func (o *Order) touch(now time.Time) {
 	o.Version++
 	o.UpdatedAt = now
 }
 
-// HasReservation reports whether the order's reservation is in force at now. An expired
-// reservation does not count, even before the job that releases its stock has run.
+// HasReservation reports whether the reservation is in force at now. An expired one
+// does not count, even before the job has released its stock.
 func (o *Order) HasReservation(now time.Time) bool { return now.Before(o.ReservedUntil) }
 
 // hasReservedStock reports whether the stock still counts units reserved for this
 // order, even if the reservation has expired.
 func (o *Order) hasReservedStock() bool { return !o.ReservedUntil.IsZero() }
 
-// Reserve extends the reservation until now + ttl. If the stock was released
-// meanwhile, Reserve takes it back. It refuses orders that do not wait for payment
+// Reserve extends the reservation until now + ttl. If the stock has been released,
+// Reserve takes it back. It refuses orders that do not wait for payment
 // (invalid_order_state) and insufficient stock (out_of_stock).
 func (o *Order) Reserve(stock Stock, now time.Time, ttl time.Duration) error {
 	if o.Status != PendingPayment {
@@ -101,9 +112,8 @@ func (o *Order) Reserve(stock Stock, now time.Time, ttl time.Duration) error {
 	return nil
 }
 
-// ExpireReservation releases the stock of an expired reservation and reports whether
-// it did. It changes nothing when the reservation is in force, when there is none, or
-// while a payment is processing.
+// ExpireReservation releases the stock of an expired reservation and reports whether it
+// did. It changes nothing while the reservation is in force or a payment is processing.
 func (o *Order) ExpireReservation(stock Stock, now time.Time) (bool, error) {
 	if o.Status != PendingPayment || !o.hasReservedStock() || o.HasReservation(now) {
 		return false, nil
@@ -113,7 +123,8 @@ func (o *Order) ExpireReservation(stock Stock, now time.Time) (bool, error) {
 	return true, stock.release(o.Lines)
 }
 
-// Payable returns the refusal to pay the order now, or nil when it can be paid.
+// Payable refuses payment unless the order waits for it and its reservation is in
+// force.
 func (o *Order) Payable(now time.Time) error {
 	if o.Status != PendingPayment {
 		return core.Refuse(core.CodeInvalidOrderState,
@@ -126,8 +137,8 @@ func (o *Order) Payable(now time.Time) error {
 	return nil
 }
 
-// AwaitPayment makes the order wait for the result of a card payment. Its reservation
-// does not expire meanwhile.
+// AwaitPayment marks the order as waiting for a card payment result. Meanwhile its
+// reservation does not expire.
 func (o *Order) AwaitPayment(now time.Time) error {
 	if err := o.Payable(now); err != nil {
 		return err
@@ -135,8 +146,7 @@ func (o *Order) AwaitPayment(now time.Time) error {
 	return o.moveTo(PaymentProcessing, now)
 }
 
-// PaymentFailed makes the order wait for another payment. From now on its reservation
-// can expire again.
+// PaymentFailed makes the order payable again; its reservation can expire again.
 func (o *Order) PaymentFailed(now time.Time) error { return o.moveTo(PendingPayment, now) }
 
 // Pay marks the order paid and its reserved stock sold.
@@ -148,8 +158,8 @@ func (o *Order) Pay(stock Stock, now time.Time) error {
 	return stock.sell(o.Lines)
 }
 
-// Advance changes the status along the delivery: fulfilling, shipped, delivered. The
-// other statuses follow from payments, reservations and cancellations.
+// Advance moves the order along the delivery: fulfilling, shipped, delivered. All other
+// statuses follow from payments, reservations and cancellations.
 func (o *Order) Advance(next Status, now time.Time) error {
 	if next != Fulfilling && next != Shipped && next != Delivered {
 		return core.InvalidField("/status", "must be fulfilling, shipped or delivered")
@@ -157,8 +167,8 @@ func (o *Order) Advance(next Status, now time.Time) error {
 	return o.moveTo(next, now)
 }
 
-// Cancel cancels the order and returns its stock: reserved units are released, sold
-// units are on hand again.
+// Cancel cancels the order and returns its stock: it releases reserved units and
+// restocks sold ones.
 func (o *Order) Cancel(c Cancellation, stock Stock, now time.Time) error {
 	sold := o.Status == Paid || o.Status == Fulfilling
 	if err := o.moveTo(Cancelled, now); err != nil {
@@ -177,10 +187,9 @@ func (o *Order) Cancel(c Cancellation, stock Stock, now time.Time) error {
 }
 
 // Cancellable reports whether the order can still be cancelled.
-func (o *Order) Cancellable() bool { return o.Status.leadsTo(Cancelled) }
+func (o *Order) Cancellable() bool { return o.Status.LeadsTo(Cancelled) }
 
-// Repeats refuses a cancellation that differs from the one that the same operation
-// made before.
+// Repeats refuses a retry whose reason differs from the first cancellation.
 func (c *Cancellation) Repeats(requested Cancellation) error {
 	if c.Reason != requested.Reason {
 		return core.KeyReused()
@@ -188,7 +197,7 @@ func (c *Cancellation) Repeats(requested Cancellation) error {
 	return nil
 }
 
-// sameItems reports whether the order has exactly these items, in this order.
+// sameItems reports whether the order has exactly these items in this order.
 func (o *Order) sameItems(items []Item) bool {
 	return slices.EqualFunc(o.Lines, items, func(l Line, i Item) bool {
 		return l.SKU == i.SKU && l.Quantity == i.Quantity

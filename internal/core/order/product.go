@@ -9,7 +9,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Product is what a seller offers, with its stock.
+// Product is an offer by a seller, with its stock.
 type Product struct {
 	// ID is the product's position in lists. Clients identify products by SKU.
 	ID       int64
@@ -17,30 +17,37 @@ type Product struct {
 	SellerID string
 	Name     string
 	Price    core.Money
-	// OnHand counts the units in stock, Reserved those among them that are reserved for
-	// orders. Always 0 ≤ Reserved ≤ OnHand.
+	// OnHand counts all units in stock, Reserved those reserved for orders. Always 0 ≤
+	// Reserved ≤ OnHand.
 	OnHand   int64
 	Reserved int64
-	// Version grows with every change of Name, Price or OnHand, from 1. It never comes
-	// back, not even when they do. Reserved does not count.
+	// Version grows with every change to Name, Price or OnHand, from 1, and never
+	// repeats. Changes to Reserved do not count.
 	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// New reports that the product has not been stored: Save inserts it.
+	// New reports that the product is not stored yet: Save inserts it.
 	New bool
 }
 
-// maxOnHand is the largest quantity on hand.
+// Clone returns a deep copy, nil for nil.
+func (p *Product) Clone() *Product {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
 const maxOnHand = 1_000_000_000
 
-// Owners returns the seller of the product.
+// Owners returns the product's seller.
 func (p *Product) Owners() core.Owners { return core.Owners{Seller: p.SellerID} }
 
 // Available returns the quantity that can still be ordered.
 func (p *Product) Available() int64 { return p.OnHand - p.Reserved }
 
-// auditMetadata says in the audit log what a product is now and, unless it is new, what
-// changed. A name is text that somebody wrote, so only its change is named (AUTH-16).
+// auditMetadata describes the product and its changes since before. A name is free
+// text, so only the fact that it changed is recorded (AUTH-16).
 func (p *Product) auditMetadata(before Product) core.Metadata {
 	m := p.Owners().Metadata().With("price", p.Price.String()).With("on_hand", strconv.FormatInt(p.OnHand, 10))
 	if p.New {
@@ -61,8 +68,8 @@ func (p *Product) auditMetadata(before Product) core.Metadata {
 	return m.With("changed", strings.Join(changed, " "))
 }
 
-// adjust changes the quantity on hand by a difference. Refusals: stock_reserved for fewer
-// units than are reserved, validation_failed at the pointer for too many units.
+// adjust changes the quantity on hand. Refusals: stock_reserved below the reserved
+// quantity, validation_failed at the pointer above maxOnHand.
 func (p *Product) adjust(change int64, pointer string) error {
 	switch {
 	case change < -p.Available():
@@ -74,13 +81,11 @@ func (p *Product) adjust(change int64, pointer string) error {
 	return nil
 }
 
-// add changes the quantity on hand, and the version with it.
 func (p *Product) add(units int64) {
 	p.OnHand += units
 	p.Version++
 }
 
-// stockReserved returns the refusal of fewer units on hand than are reserved.
 func (p *Product) stockReserved() error {
 	return core.Refuse(core.CodeStockReserved,
 		fmt.Sprintf("on_hand must not be below the reserved quantity: %d of %s are reserved", p.Reserved, p.SKU))
@@ -89,10 +94,10 @@ func (p *Product) stockReserved() error {
 // resource names the product in events and in the audit log.
 func (p *Product) resource() string { return "product/" + p.SKU }
 
-// Stock is the products of one order by SKU, locked by the transaction.
+// Stock is an order's products by SKU, locked by the transaction.
 type Stock map[string]*Product
 
-// reserve takes every line from the available quantities, or nothing at all.
+// reserve takes all lines from the available quantities, or none.
 func (s Stock) reserve(lines []Line) error {
 	for _, l := range lines {
 		if s[l.SKU].Available() < int64(l.Quantity) {

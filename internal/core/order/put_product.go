@@ -14,27 +14,25 @@ type PutProduct struct {
 	SKU   string
 	Name  string
 	Price core.Money
-	// OnHand is the new quantity on hand. A new product needs one; nil leaves the stock of
-	// any other alone.
+	// OnHand is the new quantity on hand, required for a new product. Nil leaves the
+	// stock of an existing product unchanged.
 	OnHand *int64
 	// MustExist refuses to create the product.
 	MustExist bool
-	// Versions are those that the caller has seen, if any: the product must have one of
-	// them.
+	// Versions are the versions that the caller has seen, if any. The product must have
+	// one of them.
 	Versions []int64
 }
 
-// PutProduct creates a product, which then belongs to the actor, or replaces one of the
-// actor's own. It reports whether the product is new. Existing orders keep the price at
-// which they were created.
+// PutProduct creates a product owned by the actor, or replaces one that the actor owns.
+// It reports whether the product is new. Existing orders keep their prices.
 //
-// The stock of a product is replaced only in a version that the caller has seen. So a
-// command that is repeated, or comes late, never brings back what was sold.
+// Stock is replaced only in a version that the caller has seen, so that a repeated or
+// late command never brings back sold units.
 //
-// Refusals: forbidden_resource, validation_failed (a price of zero, a new product without
-// stock), precondition_failed (no product, or one of another version),
-// precondition_required (stock without a version), stock_reserved (fewer units on hand
-// than are reserved).
+// Refusals: forbidden_resource, validation_failed (a zero price, a new product without
+// stock), precondition_failed (no product, or another version), precondition_required
+// (stock without a version), stock_reserved (fewer units on hand than reserved).
 func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProduct) (*Product, bool, error) {
 	if cmd.Price.IsZero() {
 		return nil, false, core.InvalidField("/price/amount", "must be greater than zero")
@@ -65,14 +63,12 @@ func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProdu
 	return p, p != nil && p.New, err
 }
 
-// newProduct returns a product of a seller that has not been stored.
 func (tx Tx) newProduct(ctx context.Context, sellerID, sku string) (*Product, error) {
 	id, err := tx.IDs.NextID(ctx, core.ProductIDs)
 	return &Product{ID: id, SKU: sku, SellerID: sellerID, CreatedAt: tx.Now, New: true}, err
 }
 
-// replace changes everything about a product except its owner and its reserved
-// quantity.
+// replace changes all fields except owner and reserved quantity.
 func (p *Product) replace(cmd PutProduct, now time.Time) error {
 	if err := p.permits(cmd); err != nil {
 		return err
@@ -91,8 +87,7 @@ func (p *Product) replace(cmd PutProduct, now time.Time) error {
 	return nil
 }
 
-// permits returns the refusal of a command that does not know enough of the product, or
-// expects another one.
+// permits checks the command's preconditions.
 func (p *Product) permits(cmd PutProduct) error {
 	switch {
 	case p.New && cmd.MustExist:

@@ -8,17 +8,17 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// maxNamed is how many of the orders that failed an error names.
+// maxNamed is the number of failed orders that an error names.
 const maxNamed = 5
 
-// ReleaseExpiredReservations releases the stock of expired reservations after a position,
-// the oldest first and at most limit of them. It returns the position of the last one that
-// it found, and how many it found. The orders remain.
+// ReleaseExpiredReservations releases up to limit expired reservations after a
+// position, oldest first. It returns the position of the last one and how many it
+// found. The orders remain.
 //
-// Each order has a transaction of its own, under the lock of the order. A payment at
-// the same instant either wins, and then there is nothing to release, or it finds the
-// reservation expired. Several replicas may run this at once: no stock is released
-// twice. An order that fails does not stop the others.
+// Each order is released in a separate transaction, under the order's lock. A
+// concurrent payment either wins, leaving nothing to release, or finds the reservation
+// expired. Several replicas may run this at once: no stock is released twice. A failed
+// order does not stop the others.
 func (s *Service) ReleaseExpiredReservations(ctx context.Context, after Expiry, limit int) (Expiry, int, error) {
 	expired, err := s.expiredReservations(ctx, after, limit)
 	if err != nil {
@@ -46,8 +46,7 @@ func (s *Service) expiredReservations(ctx context.Context, after Expiry, limit i
 	return expired, err
 }
 
-// joinFailures returns one error that names the first orders that failed. They may be many,
-// and fail each time.
+// joinFailures names only the first failures: there may be many, on every run.
 func joinFailures(failed []error) error {
 	if len(failed) <= maxNamed {
 		return errors.Join(failed...)

@@ -7,16 +7,16 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ReserveInventory is the command to extend the reservation of an order.
+// ReserveInventory is the command to extend an order's reservation.
 type ReserveInventory struct {
 	OrderID int64
 	Key     string
 }
 
-// ReserveInventory extends the reservation of an order that waits for payment. If the
-// reservation has expired, the stock is reserved anew. It reports whether the same
-// operation extended the reservation before; then it changes nothing (AUTH-19, second
-// line of defence).
+// ReserveInventory extends the reservation of an order that waits for payment, or
+// reserves the stock again if the reservation has expired. If the same operation
+// already extended it, it changes nothing and returns true (AUTH-19, second line of
+// defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, reservation_limit,
 // out_of_stock.
@@ -55,8 +55,8 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 	return o, repeated, err
 }
 
-// allowExtension refuses one more extension than the bound allows, 0 for any number. An
-// order that does not wait for payment is refused for its state, whatever the number.
+// allowExtension refuses extensions beyond limit (0 means no limit). An order that does
+// not wait for payment is refused for its state, regardless of the number.
 func (r Reservation) allowExtension(limit int) error {
 	if limit > 0 && r.Extensions >= limit && r.Order.Status == PendingPayment {
 		return core.Refuse(core.CodeReservationLimit, fmt.Sprintf(

@@ -7,7 +7,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Restock is the command to add units to the stock of a product.
+// Restock is the command to add units to a product's stock.
 type Restock struct {
 	SKU      string
 	Quantity int64
@@ -17,14 +17,14 @@ type Restock struct {
 	MessageID string
 }
 
-// ErrRestockedBefore means that a message has been processed before, and nothing was added.
+// ErrRestockedBefore means that the message was already processed and nothing was
+// added.
 var ErrRestockedBefore = errors.New("the message has been processed before")
 
-// Restock adds units to the stock of a product, once for each message (R-DIST-IDEM-1); a
-// message that was processed before is [ErrRestockedBefore].
-// Refusals: not_found; validation_failed for a quantity that is not positive, or more
-// units than a product may have. A refused message is not recorded: the sender has to
-// correct it.
+// Restock adds units to a product's stock, once per message (R-DIST-IDEM-1). It returns
+// [ErrRestockedBefore] for a message that was already processed. Refusals: not_found;
+// validation_failed for a quantity that is not positive or exceeds the maximum stock. A
+// refused message is not recorded, because the sender has to correct it.
 func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 	if cmd.Quantity < 1 {
 		return core.InvalidField("/quantity", "must be greater than zero")
@@ -44,7 +44,7 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 		}
 		return tx.Products.SaveStock(ctx, Stock{p.SKU: p})
 	})
-	if err == nil && !first { // committed: a failover cannot lose the first time
+	if err == nil && !first { // committed: a failover cannot undo the first time
 		return ErrRestockedBefore
 	}
 	return err

@@ -2,7 +2,7 @@ package order
 
 import "slices"
 
-// Status is a step in the life cycle of an order.
+// Status is a step in an order's life cycle.
 type Status string
 
 // The statuses.
@@ -16,9 +16,9 @@ const (
 	Cancelled         Status = "cancelled"
 )
 
-// Transitions is the life cycle of an order: the statuses that may follow each status.
+// transitions is the life cycle of an order: the statuses that may follow each status.
 // Every other change is refused with invalid_order_state.
-var Transitions = map[Status][]Status{
+var transitions = map[Status][]Status{
 	PendingPayment:    {PaymentProcessing, Paid, Cancelled},
 	PaymentProcessing: {Paid, PendingPayment},
 	Paid:              {Fulfilling, Cancelled},
@@ -28,7 +28,16 @@ var Transitions = map[Status][]Status{
 	Cancelled:         {},
 }
 
-func (s Status) leadsTo(next Status) bool { return slices.Contains(Transitions[s], next) }
+// Statuses returns all statuses.
+func Statuses() []Status {
+	return []Status{PendingPayment, PaymentProcessing, Paid, Fulfilling, Shipped, Delivered, Cancelled}
+}
+
+// LeadsTo reports whether an order with this status may get the next one.
+func (s Status) LeadsTo(next Status) bool { return slices.Contains(transitions[s], next) }
+
+// Unpaid reports whether an order with this status counts among its creator's unpaid ones.
+func (s Status) Unpaid() bool { return s == PendingPayment || s == PaymentProcessing }
 
 // BeforeShipping reports whether the goods have not been shipped yet.
 func (s Status) BeforeShipping() bool { return s != Shipped && s != Delivered }

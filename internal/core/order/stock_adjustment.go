@@ -7,21 +7,18 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// StockAdjustment is a change of a product's stock that AdjustStock made. OnHand is the
-// quantity after it.
+// StockAdjustment is a change made by AdjustStock. OnHand is the resulting quantity.
 type StockAdjustment struct {
-	ID     int64
-	SKU    string
-	Change int64
-	OnHand int64
-	Reason string
-	// By is the operation that made the change.
+	ID        int64
+	SKU       string
+	Change    int64
+	OnHand    int64
+	Reason    string
 	By        core.Operation
 	CreatedAt time.Time
 }
 
-// repeats refuses a command that asks for another change than the one that the same
-// operation made before.
+// repeats refuses a retry that asks for a different change than the first request did.
 func (a *StockAdjustment) repeats(cmd AdjustStock) error {
 	if a.Change != cmd.Change || a.Reason != cmd.Reason {
 		return core.KeyReused()
@@ -29,7 +26,6 @@ func (a *StockAdjustment) repeats(cmd AdjustStock) error {
 	return nil
 }
 
-// auditMetadata describes an adjustment of a product in the audit log.
 func (a *StockAdjustment) auditMetadata(p *Product) core.Metadata {
 	return p.Owners().Metadata().WithID("stock_adjustment_id", a.ID).
 		With("change", strconv.FormatInt(a.Change, 10)).With("on_hand", strconv.FormatInt(a.OnHand, 10))

@@ -15,18 +15,22 @@ type Store interface {
 	//
 	// fn may run twice: after a deadlock or a lost race the transaction is rolled back
 	// and starts from the beginning. So fn must have no effect outside the transaction.
+	//
+	// The first load may fail once on purpose, when the transaction serves several
+	// commands: it only learns then what to load for all of them. fn must return the error
+	// of a load unchanged or wrapped, never hide it.
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Read is InTx for a use case that changes nothing but the audit log. It never waits
 	// for transactions that write, however many of them wait for the database.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
-	// ReadStale is Read for what may be older by a bound that operators set: a standby may
-	// serve it. It is not for what the answer to a command is compared with.
+	// ReadStale is Read for data whose age operators bound: a standby may serve it. Do
+	// not use it for data that a caller compares with a command's response.
 	ReadStale(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
-// Tx is what a transaction offers to the use cases of this package.
+// Tx is a struct of stores bound to one transaction.
 type Tx struct {
-	// Now is when the transaction began, by the clock of the database, in UTC.
+	// Now is the transaction's start on the database clock, in UTC.
 	Now              time.Time
 	IDs              core.IDs
 	Orders           Orders
@@ -38,8 +42,8 @@ type Tx struct {
 	Inbox            core.Inbox
 }
 
-// SaveOrder saves an order and the stock that changed with it, and publishes what
-// happened to the order. The stock may be nil.
+// SaveOrder saves an order with its changed stock, which may be nil, and publishes an
+// event of type what.
 func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.EventType) error {
 	if len(stock) > 0 {
 		if err := tx.Products.SaveStock(ctx, stock); err != nil {
@@ -54,51 +58,52 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.Eve
 
 // Orders stores orders.
 type Orders interface {
-	// Basket loads what CreateOrder decides on, and locks those products by SKU that the
-	// grant covers. SKUs that do not exist are absent from the stock.
+	// Basket loads the data for CreateOrder's decision, and locks the products, by SKU,
+	// that the grant covers. Unknown SKUs are absent from the stock.
 	//
-	// A query that counts unpaid orders locks the pair of customer and actor before that:
-	// no other transaction counts the same orders until this one has ended, so the count
-	// includes the orders of all that came before.
+	// A query that counts unpaid orders first locks the pair of customer and actor, so
+	// that no concurrent transaction counts the same orders: the count includes all
+	// earlier orders.
 	Basket(ctx context.Context, q BasketQuery) (Basket, error)
 	// Get loads an order, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
 	// Lock locks and loads an order for a change that does not concern its stock. It
 	// returns [core.ErrNotFound], or [core.ErrNotGranted] without waiting for a lock.
 	Lock(ctx context.Context, id int64, grant core.Grant) (*Order, error)
-	// List returns orders, newest first, and one more than the page asks for.
+	// List returns orders, newest first, one more than the page limit.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Order, error)
-	// Save inserts an order that is new, and updates any other.
+	// Save inserts a new order or updates an existing one.
 	Save(ctx context.Context, o *Order) error
 }
 
-// BasketQuery describes an order that is about to be created.
+// BasketQuery describes an order about to be created.
 type BasketQuery struct {
 	CustomerID string
-	// Reference is the caller's own id of the order, empty for none.
+	// Reference is the caller's id for the order, or "".
 	Reference string
 	By        core.Operation
 	SKUs      []string
 	Grant     core.Grant
-	// CountUnpaid is how far to count the unpaid orders of the customer that the actor
-	// created, 0 for not at all.
+	// CountUnpaid limits the count of unpaid orders that the actor created for the
+	// customer. 0 skips the count.
 	CountUnpaid int
 }
 
-// Basket holds the products of an order that is about to be created, and the order
-// that the same operation created before, if any.
+// Basket holds the products for a new order, and the order that the same operation
+// already created, if any.
 //
-// Products that the grant does not cover are in the stock too, but not locked: the order
-// is refused, and they show whether it has unknown products, several sellers, or the
-// wrong one.
+// Products that the grant does not cover are also in the stock, but not locked: the
+// order is refused, and they show whether because of an unknown product, several
+// sellers, or the wrong one.
 type Basket struct {
 	Stock Stock
 	Prior *Order
-	// ReferenceTaken reports whether an order that the actor created for the customer has the
-	// reference. The order of the same operation also counts.
+	// ReferenceTaken reports whether the actor already created an order with this
+	// reference for the customer, including by the same operation.
 	ReferenceTaken bool
-	// Unpaid is how many unpaid orders of the customer the actor has created, as far as the
-	// query counts. An order stays unpaid when its reservation expires: it can be extended.
+	// Unpaid is the number of unpaid orders that the actor created for the customer, up
+	// to CountUnpaid. An order stays unpaid when its reservation expires, because it
+	// can be extended.
 	Unpaid int
 }
 
@@ -107,37 +112,36 @@ type Reservations interface {
 	// Lock locks and loads an order and its stock. It returns [core.ErrNotFound], or
 	// [core.ErrNotGranted] without waiting for a lock.
 	Lock(ctx context.Context, q ReservationQuery) (Reservation, error)
-	// Expired returns the orders after a position that wait for payment and whose
-	// reservation has expired, the oldest reservation first.
+	// Expired returns orders after a position that wait for payment with an expired
+	// reservation, oldest expiry first.
 	Expired(ctx context.Context, after Expiry, limit int) ([]Expiry, error)
 	// AddExtension records which operation extended the reservation of an order.
 	AddExtension(ctx context.Context, o *Order, by core.Operation) error
 }
 
-// Expiry is a place in the list of reservations, sorted by when they expire. The zero
-// Expiry is the beginning of the list.
+// Expiry is a position in the list of reservations, sorted by expiry. The zero Expiry
+// is the beginning.
 type Expiry struct {
 	At      time.Time
 	OrderID int64
 }
 
-// ReservationQuery describes a change of the reservation of an order.
+// ReservationQuery describes a change to an order's reservation.
 type ReservationQuery struct {
 	OrderID int64
 	By      core.Operation
 	Grant   core.Grant
-	// CountExtensions is how far to count the extensions, 0 for not at all.
+	// CountExtensions limits the count of extensions. 0 skips the count.
 	CountExtensions int
 }
 
-// Reservation is an order with the stock of its lines.
+// Reservation is an order with the stock for its lines.
 type Reservation struct {
 	Order *Order
 	Stock Stock
-	// Repeated reports whether the operation has extended the reservation before.
+	// Repeated reports whether the operation already extended the reservation.
 	Repeated bool
-	// Extensions is how often the reservation has been extended, as far as the query
-	// counts.
+	// Extensions is the number of extensions, up to CountExtensions.
 	Extensions int
 }
 
@@ -148,19 +152,19 @@ type Products interface {
 	// Lock locks and loads a product. It returns [core.ErrNotFound], or
 	// [core.ErrNotGranted] without waiting for a lock.
 	Lock(ctx context.Context, sku string, grant core.Grant) (*Product, error)
-	// List returns products, newest first, and one more than the page asks for.
+	// List returns products, newest first, one more than the page limit.
 	List(ctx context.Context, page core.Page) ([]*Product, error)
-	// Save inserts a product that is new, and updates any other, except for its reserved
+	// Save inserts a new product or updates an existing one, except for its reserved
 	// quantity, which only SaveStock changes.
 	Save(ctx context.Context, p *Product) error
 	// SaveStock writes the quantities and versions of several products at once.
 	SaveStock(ctx context.Context, s Stock) error
 }
 
-// StockAdjustments stores which operations adjusted the stock of products.
+// StockAdjustments stores the operations that adjusted stock.
 type StockAdjustments interface {
-	// Lock locks and loads a product, and the adjustment that the same operation made
-	// before, if any. It returns [core.ErrNotFound], or [core.ErrNotGranted] without
+	// Lock locks and loads a product, and the adjustment already made by the same
+	// operation, if any. It returns [core.ErrNotFound], or [core.ErrNotGranted] without
 	// waiting for a lock.
 	Lock(ctx context.Context, sku string, by core.Operation, grant core.Grant) (*Product, *StockAdjustment, error)
 	// Add inserts an adjustment.

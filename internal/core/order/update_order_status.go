@@ -6,14 +6,14 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// UpdateOrderStatus is the command to report the progress of a delivery.
+// UpdateOrderStatus is the command to report delivery progress.
 type UpdateOrderStatus struct {
 	OrderID int64
 	// Status is Fulfilling, Shipped or Delivered.
 	Status Status
 }
 
-// UpdateOrderStatus changes the status of an order of the seller's own products.
+// UpdateOrderStatus changes the status of an order that belongs to the seller.
 // Refusals: not_found, forbidden_resource, invalid_order_state.
 func (s *Service) UpdateOrderStatus(ctx context.Context, actor core.Actor, cmd UpdateOrderStatus) (*Order, error) {
 	grant := deliverGrant(actor)

@@ -6,10 +6,10 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// applyCharge applies the result of a charge: the payment is captured, or it failed and
-// the order waits for another payment. A decided payment does not change, whichever
-// results arrive late or twice; a late capture is given back. A result that differs from
-// the payment is returned and changes nothing.
+// applyCharge applies a charge result: it captures the payment, or fails it so that the
+// order waits for another one. A decided payment does not change, even if results
+// arrive late or twice; a late capture is given back. A result that differs from the
+// payment changes nothing and is returned as a mismatch.
 func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) (*Mismatch, error) {
 	if result.Outcome == ChargePending {
 		return nil, nil
@@ -31,8 +31,8 @@ func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, res
 	return nil, tx.fail(ctx, op, p)
 }
 
-// capture marks the payment captured and the order paid, and adds the entry that moves
-// the money from the provider to the seller.
+// capture marks the payment captured and the order paid, and appends the ledger entry
+// from the provider to the seller.
 func (tx Tx) capture(ctx context.Context, op *OrderPayments, p *Payment) error {
 	p.Status = Captured
 	if err := op.Order.Pay(op.Stock, tx.Now); err != nil {
@@ -54,7 +54,7 @@ func (tx Tx) capture(ctx context.Context, op *OrderPayments, p *Payment) error {
 	return tx.Outbox.Add(ctx, p.Event(EventPaymentCaptured))
 }
 
-// fail marks the payment failed; the order waits for another payment.
+// fail marks the payment failed; the order waits for another one.
 func (tx Tx) fail(ctx context.Context, op *OrderPayments, p *Payment) error {
 	p.Status = Failed
 	if err := op.Order.PaymentFailed(tx.Now); err != nil {

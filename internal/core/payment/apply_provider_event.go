@@ -7,44 +7,43 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ProviderEvent is what a card provider sends on its own: the result of a charge or of
-// a refund. The terms of the result have no keys when the event concerns nothing of
-// ours.
+// ProviderEvent is a charge or refund result that a card provider sends unasked. The
+// result's terms have no keys if the event does not concern this service.
 type ProviderEvent struct {
 	EventID ProviderEventID
 	Result  ChargeResult
 }
 
-// ProviderEventID identifies a provider event by its source and id.
+// ProviderEventID identifies a provider event by source and id.
 type ProviderEventID struct {
 	Source string
 	ID     string
 }
 
-// ErrUnreadableEvent means that an event comes from the provider and cannot be read. It
-// would not be readable if the provider sent it again.
+// ErrUnreadableEvent means that the provider sent an event that cannot be parsed, now
+// or on redelivery.
 var ErrUnreadableEvent = errors.New("unreadable provider event")
 
-// EventOutcome is what became of a provider event.
+// EventOutcome is the result of handling a provider event.
 type EventOutcome string
 
-// The outcomes of provider events.
+// The outcomes.
 const (
 	EventApplied EventOutcome = "applied"
-	// EventDuplicate: the event was applied before.
+	// EventDuplicate: the event was already applied.
 	EventDuplicate EventOutcome = "duplicate"
-	// EventIgnored: the event concerns nothing that this database knows.
+	// EventIgnored: the event concerns nothing in this database.
 	EventIgnored EventOutcome = "ignored"
-	// EventRejected: the event differs from our payment or refund.
+	// EventRejected: the event differs from the payment or refund.
 	EventRejected EventOutcome = "rejected"
 )
 
-// ApplyProviderEvent applies a provider event, once for each event id. Events and
-// answers to our own requests may arrive in any order. Events about payments that this
-// database does not know are ignored.
+// ApplyProviderEvent applies a provider event, once per event id. Events and responses
+// to our requests may arrive in any order. Events about payments unknown to this
+// database are ignored.
 //
-// An event that differs from our payment or refund is not applied, and the mismatch is
-// returned. What is undecided is then decided by asking the provider.
+// An event that differs from the payment or refund is not applied; the mismatch is
+// returned. If the payment or refund is still undecided, a job asks the provider.
 func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (EventOutcome, *Mismatch, error) {
 	if event.Result.Payment == "" {
 		return EventIgnored, nil, nil
@@ -73,8 +72,8 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 	return outcome, mismatch, err
 }
 
-// applyEvent applies a result to the payment or the refund that it names. If it differs,
-// applyEvent adds the intent to ask the provider.
+// applyEvent applies a result to the payment or refund that it names. On a mismatch it
+// adds the intent to ask the provider.
 func (tx Tx) applyEvent(ctx context.Context, result ChargeResult) (*Mismatch, error) {
 	if result.Refund != "" {
 		op, r, err := tx.lockByRefundKey(ctx, result.Refund)

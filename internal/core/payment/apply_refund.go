@@ -2,11 +2,11 @@ package payment
 
 import "context"
 
-// applyRefund applies the result of a refund to a card. A refused refund leaves the
-// amount refundable, and an operator has to look into it (R-DIST-COMP). A refusal is
-// final: a refund that succeeded can still be refused days later, when the customer's
-// bank returns it, but never the other way round. A result that differs from the refund
-// is returned and changes nothing.
+// applyRefund applies the result of a card refund. A refused refund leaves the amount
+// refundable and needs an operator (R-DIST-COMP). A refusal is final: a successful
+// refund can still be refused days later, when the customer's bank returns it, but
+// never the reverse. A result that differs from the refund changes nothing and is
+// returned as a mismatch.
 func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, result ChargeResult) (*Mismatch, error) {
 	if result.Outcome == ChargePending {
 		return nil, nil
@@ -30,8 +30,8 @@ func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, resu
 	return nil, tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
-// receiver returns the account that received a payment by card: the seller's, unless
-// the payment had failed.
+// receiver returns the account that a card payment went to: the seller's, unless the
+// payment had failed.
 func (op *OrderPayments) receiver(p *Payment) Account {
 	if p.Status == Failed {
 		return UnappliedAccount
@@ -39,9 +39,9 @@ func (op *OrderPayments) receiver(p *Payment) Account {
 	return sellerAccount(op.Order.SellerID)
 }
 
-// decide applies a result to the refund and reports whether it changed the refund. The
-// entry is nil when no money moved. When a refund that succeeded is refused later, the
-// entry moves the money back: entries are appended, never deleted.
+// decide applies a result to the refund and reports whether it changed. The entry is
+// nil when no money moved. When a successful refund is refused later, the entry moves
+// the money back: entries are appended, never deleted.
 func (r *Refund) decide(result ChargeResult, receiver Account) (e *LedgerEntry, changed bool) {
 	switch {
 	case r.Status == RefundPending && result.Outcome == ChargeSucceeded:

@@ -7,23 +7,31 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Balance is what a customer has in one currency. It equals the sum of the ledger
-// entries on the customer's account; it is stored beside them so that it can be locked
+// Balance is a customer's money in one currency. It equals the sum of the ledger
+// entries on the customer's account, and is stored beside them so that it can be locked
 // and checked. It is never negative.
 type Balance struct {
 	CustomerID string
 	Amount     core.Money
-	// Position is that of the last ledger entry, and ChangedAt its time.
+	// Position and ChangedAt are those of the last ledger entry.
 	Position  int64
 	ChangedAt time.Time
-	// New reports that the balance has not been stored: Save inserts it.
+	// New reports that the balance is not stored yet: Save inserts it.
 	New bool
 }
 
-// Account returns the customer's account in the ledger.
+// Clone returns a deep copy, nil for nil.
+func (b *Balance) Clone() *Balance {
+	if b == nil {
+		return nil
+	}
+	return new(*b)
+}
+
+// Account returns the customer's ledger account.
 func (b *Balance) Account() Account { return customerAccount(b.CustomerID) }
 
-// deposit adds an amount that comes from another account.
+// deposit adds an amount from another account.
 func (b *Balance) deposit(kind EntryKind, from Account, amount core.Money) (*LedgerEntry, error) {
 	sum, err := b.Amount.Add(amount)
 	if err != nil {
@@ -33,7 +41,7 @@ func (b *Balance) deposit(kind EntryKind, from Account, amount core.Money) (*Led
 	return b.entry(kind, from, b.Account(), amount), nil
 }
 
-// withdraw takes an amount that goes to another account. Refusal: insufficient_funds.
+// withdraw moves an amount to another account. Refusal: insufficient_funds.
 func (b *Balance) withdraw(kind EntryKind, to Account, amount core.Money) (*LedgerEntry, error) {
 	if b.Amount.Less(amount) {
 		return nil, core.Refuse(core.CodeInsufficientFunds, fmt.Sprintf("the balance is below %s", amount))
@@ -46,7 +54,7 @@ func (b *Balance) withdraw(kind EntryKind, to Account, amount core.Money) (*Ledg
 	return b.entry(kind, b.Account(), to, amount), nil
 }
 
-// entry returns the ledger entry of a change that has been applied to the balance.
+// entry returns the ledger entry for a change already applied to the balance.
 func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money) *LedgerEntry {
 	return &LedgerEntry{
 		Kind: kind, Debit: debit, Credit: credit, Amount: amount,
@@ -54,19 +62,17 @@ func (b *Balance) entry(kind EntryKind, debit, credit Account, amount core.Money
 	}
 }
 
-// place assigns an entry the next position in the balance, and a time after that of the
-// entry before it. now is when the transaction began, so another one that began later may
-// have changed the balance before.
+// place assigns an entry the next position in the balance, and a time after the previous
+// entry. now alone is not enough: a transaction that began later may have locked the
+// balance first.
 func (b *Balance) place(e *LedgerEntry, now time.Time) {
 	b.Position++
 	b.ChangedAt = core.After(b.ChangedAt, now)
 	e.Position, e.CreatedAt = b.Position, b.ChangedAt
 }
 
-// resource names a customer's balances in the audit log.
 func resource(customerID string) string { return "balance/" + customerID }
 
-// auditMetadata says in the audit log whose a balance is.
 func auditMetadata(customerID string) core.Metadata {
 	return core.Owners{Customer: customerID}.Metadata()
 }

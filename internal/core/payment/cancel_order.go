@@ -14,9 +14,9 @@ type CancelOrder struct {
 	Key     string
 }
 
-// CancelOrder cancels an order, returns its stock, and refunds what was captured. It
-// belongs to this package because it moves money. It reports whether the same operation
-// cancelled the order before; then it changes nothing (AUTH-19, second line of
+// CancelOrder cancels an order, returns its stock, and refunds its captured payment. It
+// belongs to this package because it moves money. If the same operation already
+// cancelled the order, it changes nothing and returns true (AUTH-19, second line of
 // defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, idempotency_key_reused.
@@ -55,8 +55,8 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 	return o, repeated, err
 }
 
-// refundInFull refunds everything refundable of a cancelled order. It returns nil when
-// that is nothing.
+// refundInFull refunds the refundable amount of a cancelled order. It returns nil if
+// there is none.
 func (tx Tx) refundInFull(ctx context.Context, op *OrderPayments, cancellation order.Cancellation) (*Refund, error) {
 	p := op.captured()
 	if p == nil || p.Refundable().IsZero() {

@@ -11,8 +11,8 @@ type ChangeBalance struct {
 	CustomerID  string
 	Amount      core.Money
 	Description string
-	// Reference is the caller's own id of the change, empty for none. No two changes of one
-	// kind have the same for a customer.
+	// Reference is the caller's id for the change, or "". It is unique per customer and
+	// entry kind.
 	Reference string
 	Key       string
 }
@@ -29,8 +29,31 @@ func amountOfZero() error {
 	return core.InvalidField("/amount/amount", "must be greater than zero")
 }
 
-// changeBalance is what CreditBalance and ChargeBalance share: it locks the balance,
-// applies change, and saves the result, once for each operation.
+// CreditBalance adds money to a customer's balance. If the same operation already did
+// so, it changes nothing and returns true (AUTH-19, second line of defence).
+//
+// Refusals: forbidden_resource, validation_failed (a zero amount, or a balance above
+// the maximum), reference_taken, idempotency_key_reused.
+func (s *Service) CreditBalance(ctx context.Context, actor core.Actor, cmd ChangeBalance) (*LedgerEntry, bool, error) {
+	return s.changeBalance(ctx, actor, "CreditBalance", EntryCredit, cmd, func(b *Balance) (*LedgerEntry, error) {
+		return b.deposit(EntryCredit, WorldAccount, cmd.Amount)
+	})
+}
+
+// ChargeBalance takes money from a customer's balance, which never becomes negative. If
+// the same operation already did so, it changes nothing and returns true (AUTH-19,
+// second line of defence).
+//
+// Refusals: forbidden_resource, validation_failed (a zero amount), reference_taken,
+// insufficient_funds, idempotency_key_reused.
+func (s *Service) ChargeBalance(ctx context.Context, actor core.Actor, cmd ChangeBalance) (*LedgerEntry, bool, error) {
+	return s.changeBalance(ctx, actor, "ChargeBalance", EntryCharge, cmd, func(b *Balance) (*LedgerEntry, error) {
+		return b.withdraw(EntryCharge, WorldAccount, cmd.Amount)
+	})
+}
+
+// changeBalance locks the balance, applies change, and saves the result, once per
+// operation.
 func (s *Service) changeBalance(
 	ctx context.Context, actor core.Actor, action string, kind EntryKind, cmd ChangeBalance,
 	change func(*Balance) (*LedgerEntry, error),
@@ -69,8 +92,7 @@ func (s *Service) changeBalance(
 	return e, repeated, err
 }
 
-// repeats refuses a command that asks for another change than the one that the same
-// operation made before.
+// repeats refuses a retry that asks for a different change than the first request did.
 func (e *LedgerEntry) repeats(kind EntryKind, cmd ChangeBalance) error {
 	if e.Kind != kind || !e.Amount.Equal(cmd.Amount) || e.Description != cmd.Description || e.Reference != cmd.Reference {
 		return core.KeyReused()

@@ -11,15 +11,15 @@ import (
 type ConfirmPayment struct {
 	OrderID int64
 	Method  Method
-	// CardToken stands for the card of a card payment.
+	// CardToken stands for the card in a card payment.
 	CardToken string
 	Key       string
 }
 
-// ConfirmPayment pays an order of the actor's own. A payment from the balance is
-// captured at once; a card payment is processing until the provider has answered. It
-// reports whether the same operation paid before; then it changes nothing (AUTH-19,
-// second line of defence).
+// ConfirmPayment pays an order that belongs to the actor. A payment from the balance is
+// captured at once; a card payment is processing until the provider has answered. If
+// the same operation already paid, it changes nothing and returns true (AUTH-19, second
+// line of defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, reservation_expired,
 // insufficient_funds, payment_method_unavailable, idempotency_key_reused.
@@ -45,7 +45,7 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 	return p, repeated, err
 }
 
-// pay saves a payment by the method of the command.
+// pay saves a payment by the requested method.
 func (s *Service) pay(ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
 	if cmd.Method == ByCard {
 		return s.payByCard(ctx, tx, op, cmd, by)
@@ -57,9 +57,8 @@ func (s *Service) pay(ctx context.Context, tx Tx, op *OrderPayments, cmd Confirm
 	return p, tx.savePaid(ctx, op, p, e)
 }
 
-// payByCard saves a payment that is processing and the intent to charge the card, in
-// one transaction. The provider is called after the commit: a call inside could not be
-// rolled back.
+// payByCard saves a processing payment together with the intent to charge the card. The
+// provider is called after the commit, because a call inside could not be rolled back.
 func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
 	if s.Gateway == nil {
 		return nil, core.Refuse(core.CodePaymentMethodUnavailable, "card payments are not enabled")
@@ -87,8 +86,7 @@ func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd C
 	return p, tx.Outbox.Add(ctx, p.Event(EventPaymentProcessing))
 }
 
-// repeats refuses a command that asks for another payment than the one that the same
-// operation made before.
+// repeats refuses a retry that asks for a different payment than the first request did.
 func (p *Payment) repeats(cmd ConfirmPayment) error {
 	if p.Method != cmd.Method || p.Card.Token != cmd.CardToken {
 		return core.KeyReused()

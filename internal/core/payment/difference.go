@@ -4,24 +4,28 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-
-	"example.com/orders/internal/core"
 )
 
-// A result counts only if it is about what we asked for. Answers of the provider and
-// events that it sends pass the same checks: a signature proves who sent an event, and
-// not that the event is about our payment.
+// Mismatch describes two values that should be equal but differ. It names ids and
+// amounts.
+type Mismatch struct {
+	Resource string
+	Detail   string
+}
+
+// A result counts only if it matches our request. Provider responses and events pass
+// the same checks: a signature proves who sent an event, not that it is about our
+// payment.
 
 var (
 	plainID   = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 	shortCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 )
 
-// unknownReason stands for a reason that is no short code.
+// unknownReason replaces a reason that is not a short code.
 const unknownReason = "unknown_reason"
 
-// code returns the reason of a refusal as a short code, which our API and events can
-// carry.
+// code returns the reason as a short code, which the API and events can carry.
 func (r ChargeResult) code() string {
 	if r.Reason == "" || shortCode.MatchString(r.Reason) {
 		return r.Reason
@@ -46,22 +50,17 @@ func (t Terms) difference(r ChargeResult) string {
 	return ""
 }
 
-// difference describes how the result of a charge differs from the payment, or returns "".
+// difference describes how a charge result differs from the payment, or returns "".
 func (p *Payment) difference(r ChargeResult) string {
 	detail := p.terms().difference(r)
 	if detail == "" && r.Outcome == ChargeSucceeded && !r.Received.Equal(p.Amount) {
-		return p.receivedOnly(r.Received)
+		return fmt.Sprintf("%s here, and %s received by the provider", p.Amount, r.Received)
 	}
 	return detail
 }
 
-// receivedOnly describes a successful charge that moved another amount than the payment's.
-func (p *Payment) receivedOnly(received core.Money) string {
-	return fmt.Sprintf("%s here, and %s received by the provider", p.Amount, received)
-}
-
-// chargeMismatch returns how a result differs from a payment, or nil. The charge of
-// another payment differs, too.
+// chargeMismatch returns how a result differs from a payment, or nil. A charge that
+// belongs to another payment also differs.
 func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result ChargeResult) (*Mismatch, error) {
 	detail := p.difference(result)
 	if detail == "" && result.ExternalID != "" && result.ExternalID != p.Card.ExternalID {
@@ -79,7 +78,7 @@ func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result ChargeResult
 	return &Mismatch{Resource: paymentResource(p.ID), Detail: detail}, nil
 }
 
-// refundMismatch does the same for a refund of p.
+// refundMismatch is chargeMismatch for a refund of p.
 func (tx Tx) refundMismatch(ctx context.Context, p *Payment, r *Refund, result ChargeResult) (*Mismatch, error) {
 	detail := r.terms(p).difference(result)
 	if detail == "" && result.ExternalID != "" && result.ExternalID != r.ExternalID {

@@ -6,12 +6,13 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// The types of the events of payments, refunds and balances.
+// The event types for payments, refunds and balances.
 const (
 	EventPaymentProcessing core.EventType = "payment.processing"
 	EventPaymentCaptured   core.EventType = "payment.captured"
 	EventPaymentFailed     core.EventType = "payment.failed"
-	// EventPaymentCapturedLate is for operators: money of a failed payment is given back.
+	// EventPaymentCapturedLate informs operators that a failed payment was captured and
+	// is given back.
 	EventPaymentCapturedLate core.EventType = "payment.captured_late"
 
 	EventRefundPending   core.EventType = "refund.pending"
@@ -24,21 +25,19 @@ const (
 	EventBalanceRefund  core.EventType = "balance.refund"
 )
 
-// EventTypes lists all types of this package.
+// EventTypes lists all event types in this package.
 var EventTypes = []core.EventType{
 	EventPaymentProcessing, EventPaymentCaptured, EventPaymentFailed, EventPaymentCapturedLate,
 	EventRefundPending, EventRefundSucceeded, EventRefundFailed,
 	EventBalanceCredit, EventBalanceCharge, EventBalancePayment, EventBalanceRefund,
 }
 
-// refundEvents maps the status of a refund to the event of reaching it.
 var refundEvents = map[RefundStatus]core.EventType{
 	RefundPending:   EventRefundPending,
 	RefundSucceeded: EventRefundSucceeded,
 	RefundFailed:    EventRefundFailed,
 }
 
-// balanceEvents maps the kind of a ledger entry to the event of the balance it changed.
 var balanceEvents = map[EntryKind]core.EventType{
 	EntryCredit:  EventBalanceCredit,
 	EntryCharge:  EventBalanceCharge,
@@ -46,7 +45,7 @@ var balanceEvents = map[EntryKind]core.EventType{
 	EntryRefund:  EventBalanceRefund,
 }
 
-// Event returns the event that says what happened to the payment.
+// Event returns an event about the payment.
 func (p *Payment) Event(what core.EventType) core.Event {
 	return core.Event{
 		Type:      what,
@@ -63,8 +62,8 @@ func (p *Payment) Event(what core.EventType) core.Event {
 	}
 }
 
-// Event returns the event that says what happened to the refund. Its aggregate is the
-// payment, so that the events of a payment and of its refunds keep their order.
+// Event returns an event about the refund. Its aggregate is the payment, so that a
+// payment's events and its refunds' events stay in order.
 func (r *Refund) Event(what core.EventType) core.Event {
 	return core.Event{
 		Type:      what,
@@ -80,7 +79,7 @@ func (r *Refund) Event(what core.EventType) core.Event {
 	}
 }
 
-// Event returns the event that says how a ledger entry changed the balance.
+// Event returns an event about a ledger entry that changed the balance.
 func (b *Balance) Event(what core.EventType, e *LedgerEntry) core.Event {
 	return core.Event{
 		Type:      what,

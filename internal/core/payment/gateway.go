@@ -2,31 +2,33 @@ package payment
 
 import (
 	"context"
+	"regexp"
+	"strings"
 	"time"
 
 	"example.com/orders/internal/core"
 )
 
-// Gateway is a provider of card payments. It is never called inside a transaction.
+// Gateway is a card payment provider. It is never called inside a transaction.
 //
 // An error means that the outcome is unknown: the provider may have moved the money or
 // not. The caller repeats the call with the same key until the provider answers. It
-// never charges under another key, and a timeout never makes a payment fail.
+// never charges under another key, and a timeout never fails a payment.
 type Gateway interface {
-	// Charge captures money from a card, once for each key.
+	// Charge captures money from a card, once per key.
 	Charge(ctx context.Context, c ChargeRequest) (ChargeResult, error)
-	// Refund returns money of a charge to the card, once for each key.
+	// Refund returns a charge's money to the card, once per key.
 	Refund(ctx context.Context, r RefundRequest) (ChargeResult, error)
-	// Charges lists the charges of our payments that were created since the given time.
+	// Charges lists the charges for our payments since the given time.
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
 }
 
-// Terms are what a charge or a refund is about. The provider stores the keys and the
-// order with it.
+// Terms identify a charge or a refund. The provider stores the keys and the order with
+// it.
 type Terms struct {
-	// Payment is the key of the payment, and makes a charge idempotent.
+	// Payment is the payment key, which makes a charge idempotent.
 	Payment string
-	// Refund is the key of the refund, and makes a refund idempotent. It is empty for a
+	// Refund is the refund key, which makes a refund idempotent. It is empty for a
 	// charge.
 	Refund  string
 	OrderID int64
@@ -36,30 +38,30 @@ type Terms struct {
 // ChargeRequest asks the provider to capture money.
 type ChargeRequest struct {
 	Terms
-	// PaymentID is for people who look at the charge. It identifies nothing.
+	// PaymentID helps people who look at the charge. It identifies nothing.
 	PaymentID int64
 	// Token stands for the card. This service never sees card numbers.
 	Token string
-	// Retry reports that the call may have been made before. The provider is asked for
-	// the result of that call first, and to charge only if there was none.
+	// Retry reports that the call may have been made before. The gateway then looks for
+	// an earlier result first, and charges only if there is none.
 	Retry bool
 }
 
 // RefundRequest asks the provider to refund money.
 type RefundRequest struct {
 	Terms
-	// PaymentID and RefundID are for people who look at the refund. They identify nothing.
+	// PaymentID and RefundID help people who look at the refund. They identify nothing.
 	PaymentID int64
 	RefundID  int64
-	// ExternalID is the provider's id of the charge.
+	// ExternalID is the provider's charge id.
 	ExternalID string
 	Retry      bool
 }
 
-// ChargeOutcome is what the provider says about a charge or a refund.
+// ChargeOutcome is the provider's decision about a charge or a refund.
 type ChargeOutcome int
 
-// The outcomes. None means "unknown": that is an error.
+// The outcomes. An unknown outcome is an error instead.
 const (
 	// ChargePending: the provider knows the request and has not decided.
 	ChargePending ChargeOutcome = iota
@@ -69,17 +71,54 @@ const (
 	ChargeRefused
 )
 
-// ChargeResult is a provider's answer, or what it sends on its own.
+// ChargeResult is a provider's response or unasked event.
 type ChargeResult struct {
-	// Terms are those of the charge or the refund as the provider reports them. If a
-	// request was refused before the provider stored anything, they are those of the
-	// request.
+	// Terms are reported by the provider. If it refused a request before storing
+	// anything, they are those in the request.
 	Terms
 	Outcome ChargeOutcome
-	// Received is the part of the amount that a successful charge moved.
+	// Received is the amount that a successful charge moved.
 	Received core.Money
-	// ExternalID is the provider's id of the charge or the refund.
+	// ExternalID is the provider's charge or refund id.
 	ExternalID string
-	// Reason is a short code that says why the provider refused.
+	// Reason is a short code for the refusal.
 	Reason string
 }
+
+// ProviderCharge is a charge as the provider reports it.
+type ProviderCharge struct {
+	Terms
+	ExternalID string
+	Captured   bool
+	// Received is the captured amount, zero if nothing was captured.
+	Received core.Money
+	// Refunded includes pending refunds.
+	Refunded core.Money
+}
+
+// The provider's keys for payments and refunds contain the row's UUID instead of its
+// id: a database restored to an earlier moment assigns the same ids to other rows, and
+// the provider remembers the keys.
+const (
+	paymentKeys = "payment-"
+	refundKeys  = "refund-"
+)
+
+// Key returns the idempotency key for charging the payment. It is the same in every
+// attempt, so the provider charges a payment at most once.
+func (p *Payment) Key() string { return paymentKeys + p.UUID }
+
+// Key returns the idempotency key for the refund. It is the same in every attempt, so
+// the provider refunds at most once.
+func (r *Refund) Key() string { return refundKeys + r.UUID }
+
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// uuidIn returns the UUID in a key with this prefix, and reports whether there is one.
+func uuidIn(key, kind string) (string, bool) {
+	uuid, ok := strings.CutPrefix(key, kind)
+	return uuid, ok && uuidForm.MatchString(uuid)
+}
+
+// UUID returns the UUID in a payment's key, and reports whether there is one.
+func UUID(key string) (string, bool) { return uuidIn(key, paymentKeys) }

@@ -6,7 +6,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// GetBalance returns a customer's balances, one for each currency. Refusal:
+// GetBalance returns a customer's balances, one per currency. Refusal:
 // forbidden_resource.
 func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID string) ([]*Balance, error) {
 	access, err := authoriseReading(actor, customerID)

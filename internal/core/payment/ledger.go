@@ -6,29 +6,28 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Account is one side of a ledger entry. A customer's account holds what we owe the
+// Account is one side of a ledger entry. A customer's account holds our debt to the
 // customer; money comes from and goes to the other accounts.
 type Account string
 
 const (
-	// WorldAccount is where credits come from and charges go to.
+	// WorldAccount is the source of credits and the target of charges.
 	WorldAccount Account = "world"
-	// ProviderAccount is where card payments come from and refunds to cards go to.
+	// ProviderAccount is the source of card payments and the target of card refunds.
 	ProviderAccount Account = "provider"
-	// UnappliedAccount holds what was captured for payments that have failed, until it is
-	// refunded.
+	// UnappliedAccount holds money captured for failed payments until it is refunded.
 	UnappliedAccount Account = "unapplied"
 )
 
 func customerAccount(id string) Account { return Account("customer/" + id) }
 
-// sellerAccount is the account of what customers paid for a seller's orders.
+// sellerAccount collects customers' payments for a seller's orders.
 func sellerAccount(id string) Account { return Account("seller/" + id) }
 
-// EntryKind is the reason of a ledger entry.
+// EntryKind is the reason for a ledger entry.
 type EntryKind string
 
-// The kinds of entry.
+// The entry kinds.
 const (
 	EntryCredit  EntryKind = "credit"
 	EntryCharge  EntryKind = "charge"
@@ -36,7 +35,7 @@ const (
 	EntryRefund  EntryKind = "refund"
 )
 
-// LedgerEntry is one row of double entry: Amount moves from the account Debit to the
+// LedgerEntry is a row of double entry: Amount moves from the account Debit to the
 // account Credit. One row holds both sides, so the sum over all accounts is zero by
 // construction. Entries are appended and never changed.
 type LedgerEntry struct {
@@ -45,24 +44,31 @@ type LedgerEntry struct {
 	Debit  Account
 	Credit Account
 	Amount core.Money
-	// CustomerID is the customer whose balance changed, and BalanceAfter the balance
-	// after the change. Both are zero for an entry that changes no balance (cards).
+	// CustomerID is the customer whose balance changed, and BalanceAfter the resulting
+	// balance. Both are zero for an entry that changes no balance (cards).
 	CustomerID   string
 	BalanceAfter core.Money
-	// Position counts the entries of a balance, in the order in which they changed it. It
-	// is zero for an entry that changes no balance.
+	// Position counts a balance's entries in the order they changed it, zero for an
+	// entry that changes no balance.
 	Position int64
-	// PaymentID and RefundID are what the money moved for, zero for none.
+	// PaymentID and RefundID are the reason for the entry, zero if there is none.
 	PaymentID int64
 	RefundID  int64
-	// Description and Reference come from the caller, empty for none.
+	// Description and Reference come from the caller and may be empty.
 	Description string
 	Reference   string
 	By          core.Operation
 	CreatedAt   time.Time
 }
 
-// auditMetadata describes an entry that changed a balance in the audit log.
+// Clone returns a deep copy, nil for nil.
+func (e *LedgerEntry) Clone() *LedgerEntry {
+	if e == nil {
+		return nil
+	}
+	return new(*e)
+}
+
 func (e *LedgerEntry) auditMetadata() core.Metadata {
 	return auditMetadata(e.CustomerID).WithAmount(e.Amount).
 		WithID("balance_transaction_id", e.ID).With("balance_after", e.BalanceAfter.Decimal())

@@ -6,23 +6,20 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// EntryFilter selects ledger entries of a customer's balances. Empty fields do not restrict
-// it.
+// EntryFilter selects a customer's ledger entries. Empty fields do not restrict it.
 type EntryFilter struct {
 	CustomerID string
 	Reference  string
 	Created    core.Period
 }
 
-// auditMetadata says in the audit log which entries were asked for. A reference is text
-// that somebody wrote (AUTH-16).
+// auditMetadata leaves out the reference, which is free text (AUTH-16).
 func (f EntryFilter) auditMetadata() core.Metadata {
 	return auditMetadata(f.CustomerID).WithPeriod(f.Created)
 }
 
-// ListBalanceTransactions returns a page of the ledger entries of a customer's
-// balances, newest first, and the position of the next page. Refusal:
-// forbidden_resource.
+// ListBalanceTransactions returns a page of the ledger entries on a customer's
+// balances, newest first, and the position after it. Refusal: forbidden_resource.
 func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor, filter EntryFilter, page core.Page) ([]*LedgerEntry, *core.Position, error) {
 	access, err := authoriseReading(actor, filter.CustomerID)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// ListPayments returns the payments of an order with their refunds, the newest first,
-// to its customer, its seller, or an administrator, whose read is audited. Refusals:
+// ListPayments returns an order's payments with their refunds, newest first, to its
+// customer, its seller, or an administrator, whose read is audited. Refusals:
 // not_found, forbidden_resource.
 func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID int64) ([]*Payment, error) {
 	var payments []*Payment

@@ -9,8 +9,8 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// OrderPayments is an order with its payments, their refunds, the stock of its lines,
-// and the customer's balance in its currency, all locked for a decision about money.
+// OrderPayments is an order with its payments, refunds and stock, and the customer's
+// balance in its currency, all locked for a decision about money.
 type OrderPayments struct {
 	Order    *order.Order
 	Stock    order.Stock
@@ -18,8 +18,8 @@ type OrderPayments struct {
 	Balance  *Balance
 }
 
-// lockOrder locks an order with its money, and checks that the grant covers it.
-// Refusals: not_found, forbidden_resource.
+// lockOrder locks an order with its money and checks the grant. Refusals: not_found,
+// forbidden_resource.
 func (tx Tx) lockOrder(ctx context.Context, id int64, grant core.Grant) (*OrderPayments, error) {
 	op, err := tx.OrderPayments.Lock(ctx, id, grant)
 	if err != nil {
@@ -31,8 +31,8 @@ func (tx Tx) lockOrder(ctx context.Context, id int64, grant core.Grant) (*OrderP
 	return op, nil
 }
 
-// payFromBalance moves the order's total from the customer's balance to the seller,
-// and marks the order paid. Refusals: invalid_order_state, reservation_expired,
+// payFromBalance moves the order's total from the customer's balance to the seller, and
+// marks the order paid. Refusals: invalid_order_state, reservation_expired,
 // insufficient_funds.
 func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Payment, *LedgerEntry, error) {
 	if err := op.Order.Payable(now); err != nil {
@@ -52,9 +52,9 @@ func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Paym
 	return p, e, nil
 }
 
-// refund returns money of a payment to the customer. A refund to the balance succeeds
-// at once; a refund to a card is pending, without a ledger entry, until the provider has
-// answered. Refusal: refund_exceeds_payment.
+// refund returns money to the customer. A refund to the balance succeeds at once; a
+// card refund is pending, without a ledger entry, until the provider has answered.
+// Refusal: refund_exceeds_payment.
 func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation, now time.Time) (*Refund, *LedgerEntry, error) {
 	if amount.IsZero() || p.Refundable().Less(amount) {
 		return nil, nil, core.Refuse(core.CodeRefundExceedsPayment,
@@ -77,8 +77,8 @@ func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation
 	return r, e, nil
 }
 
-// timeOfPayment returns the time of the next payment of the order, which is after those of
-// the others: the transaction that made one of them may have begun later and locked first.
+// timeOfPayment returns a time after all other payments for the order: a transaction
+// that began later may have locked the order first.
 func (op *OrderPayments) timeOfPayment(now time.Time) time.Time {
 	for _, p := range op.Payments {
 		now = core.After(p.CreatedAt, now)
@@ -86,12 +86,12 @@ func (op *OrderPayments) timeOfPayment(now time.Time) time.Time {
 	return now
 }
 
-// paymentBy returns the payment that an operation made, or nil.
+// paymentBy returns the payment made by an operation, or nil.
 func (op *OrderPayments) paymentBy(by core.Operation) *Payment {
 	return op.findPayment(func(p *Payment) bool { return p.By == by })
 }
 
-// payment returns a payment of the order by its id, or nil.
+// payment returns the payment with an id, or nil.
 func (op *OrderPayments) payment(id int64) *Payment {
 	return op.findPayment(func(p *Payment) bool { return p.ID == id })
 }
@@ -101,7 +101,7 @@ func (op *OrderPayments) captured() *Payment {
 	return op.findPayment(func(p *Payment) bool { return p.Status == Captured })
 }
 
-// refundBy returns the refund that an operation made, or nil.
+// refundBy returns the refund made by an operation, or nil.
 func (op *OrderPayments) refundBy(by core.Operation) *Refund {
 	_, r := op.findRefund(func(r *Refund) bool { return r.By == by })
 	return r

@@ -1,8 +1,9 @@
-// Package payment moves money: customers' balances, payments for orders, refunds, and
-// the double-entry ledger that records all of them.
+// Package payment moves money: customer balances, order payments, refunds, and the
+// double-entry ledger that records all of them.
 package payment
 
 import (
+	"slices"
 	"time"
 
 	"example.com/orders/internal/core"
@@ -17,7 +18,7 @@ const (
 	ByCard      Method = "card"
 )
 
-// Status is the state of a payment.
+// Status is a payment's state.
 type Status string
 
 // The statuses. An order has at most one payment that is processing or captured.
@@ -31,31 +32,44 @@ const (
 // beside it.
 type Payment struct {
 	ID int64
-	// UUID is set by the database when it inserts the payment; see [Payment.Key].
+	// UUID is assigned by the database on insert; see [Payment.Key].
 	UUID    string
 	OrderID int64
 	Method  Method
 	Amount  core.Money
 	Status  Status
 	Refunds []*Refund
-	// Card is set for card payments only.
+	// Card is set only for card payments.
 	Card Card
 	// By is the operation that requested the payment.
 	By        core.Operation
 	CreatedAt time.Time
-	// New reports that the payment has not been stored: Save inserts it.
+	// New reports that the payment is not stored yet: Save inserts it.
 	New bool
 }
 
-// Card is the part of a payment that the card provider knows.
+// Clone returns a deep copy, nil for nil.
+func (p *Payment) Clone() *Payment {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Refunds = slices.Clone(p.Refunds)
+	for i, r := range c.Refunds {
+		c.Refunds[i] = r.Clone()
+	}
+	return &c
+}
+
+// Card is the card provider's part in a payment.
 type Card struct {
 	// Token stands for the card.
 	Token string
-	// AskedAt is when the provider was first asked to charge, zero before; see [asked].
+	// AskedAt is when the provider was first asked to charge, or zero; see [asked].
 	AskedAt time.Time
-	// ExternalID is the provider's id of the charge, empty until the provider assigns one.
+	// ExternalID is the provider's charge id, empty until it assigns one.
 	ExternalID string
-	// Failure is the provider's reason for refusing the charge, empty unless it did.
+	// Failure is the provider's reason for refusing the charge, or "".
 	Failure string
 }
 
@@ -65,7 +79,7 @@ func (p *Payment) Refundable() core.Money {
 	return amount
 }
 
-// timeOfRefund returns the time of the next refund, which is after those of the others.
+// timeOfRefund returns a time after all other refunds.
 func (p *Payment) timeOfRefund(now time.Time) time.Time {
 	for _, r := range p.Refunds {
 		now = core.After(r.CreatedAt, now)
@@ -73,7 +87,7 @@ func (p *Payment) timeOfRefund(now time.Time) time.Time {
 	return now
 }
 
-// Refunded returns the sum of the refunds that succeeded or are pending.
+// Refunded returns the sum of the successful and pending refunds.
 func (p *Payment) Refunded() core.Money {
 	sum := core.Zero(p.Amount.Currency())
 	for _, r := range p.Refunds {

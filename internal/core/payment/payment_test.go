@@ -77,17 +77,6 @@ func TestBalance_IsTheSumOfItsEntriesAndNeverNegative(t *testing.T) {
 	})
 }
 
-func TestBalance_HasAnUpperBound(t *testing.T) {
-	t.Parallel()
-	b := &Balance{CustomerID: "ann", Amount: rub("999999999999999.99")}
-	if m, err := b.deposit(EntryCredit, WorldAccount, rub("0.01")); codeOf(err) != core.CodeValidationFailed || m != nil {
-		t.Errorf("got %v, %v", m, err)
-	}
-	if !b.Amount.Equal(rub("999999999999999.99")) {
-		t.Errorf("the balance is %s", b.Amount)
-	}
-}
-
 func TestRefunded_ExcludesFailedRefunds(t *testing.T) {
 	t.Parallel()
 	p := &Payment{Amount: rub("100.00")}
@@ -115,53 +104,6 @@ func unpaid(amount string) *OrderPayments {
 		},
 		Stock:   order.Stock{"tea": {SKU: "tea", OnHand: 10, Reserved: 2}},
 		Balance: &Balance{CustomerID: "ann", Amount: rub(amount)},
-	}
-}
-
-func TestPayFromBalance_MovesMoneyAndStock(t *testing.T) {
-	t.Parallel()
-	op := unpaid("80.00")
-	by := core.Operation{Actor: "ann", Key: "key-1"}
-	p, entry, err := op.payFromBalance(by, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantPayment := &Payment{OrderID: 1, Method: FromBalance, Amount: rub("80.00"), Status: Captured, By: by, CreatedAt: now, New: true}
-	wantLedgerEntry := &LedgerEntry{
-		Kind: EntryPayment, Debit: "customer/ann", Credit: "seller/shop", Amount: rub("80.00"), CustomerID: "ann", BalanceAfter: rub("0.00"),
-	}
-	if diff := cmp.Diff([]any{wantPayment, wantLedgerEntry}, []any{p, entry}); diff != "" {
-		t.Error(diff)
-	}
-	if op.Order.Status != order.Paid || op.Stock["tea"].OnHand != 8 || op.Stock["tea"].Reserved != 0 || !op.Balance.Amount.IsZero() {
-		t.Errorf("order %+v, stock %+v, balance %+v", op.Order, op.Stock["tea"], op.Balance)
-	}
-}
-
-func TestPayFromBalance_Refuses(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		amount string
-		change func(*order.Order)
-		want   core.Code
-	}{
-		"too little money":    {"79.99", func(*order.Order) {}, core.CodeInsufficientFunds},
-		"no reservation":      {"80.00", func(o *order.Order) { o.ReservedUntil = time.Time{} }, core.CodeReservationExpired},
-		"expired reservation": {"80.00", func(o *order.Order) { o.ReservedUntil = now }, core.CodeReservationExpired},
-		"paid":                {"80.00", func(o *order.Order) { o.Status = order.Paid }, core.CodeInvalidOrderState},
-		"cancelled":           {"80.00", func(o *order.Order) { o.Status = order.Cancelled }, core.CodeInvalidOrderState},
-		// A card payment is processing: a second payment would charge twice.
-		"paid by card": {"80.00", func(o *order.Order) { o.Status = order.PaymentProcessing }, core.CodeInvalidOrderState},
-	} {
-		op := unpaid(c.amount)
-		c.change(op.Order)
-		p, m, err := op.payFromBalance(core.Operation{}, now)
-		if codeOf(err) != c.want || p != nil || m != nil {
-			t.Errorf("%s: got %v, %v, %v; want %s", name, p, m, err, c.want)
-		}
-		if !op.Balance.Amount.Equal(rub(c.amount)) || op.Stock["tea"].Reserved != 2 {
-			t.Errorf("%s: balance %s, %d reserved", name, op.Balance.Amount, op.Stock["tea"].Reserved)
-		}
 	}
 }
 

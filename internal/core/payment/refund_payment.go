@@ -24,14 +24,14 @@ func (cmd RefundPayment) Validate() error {
 	return nil
 }
 
-// RefundPayment refunds the payment of an order, or a part of it. The customer may
-// request it until the goods are shipped, an administrator at any time. When nothing
-// refundable remains, an order that has not been shipped is cancelled. It reports
-// whether the same operation refunded before; then it changes nothing (AUTH-19, second
-// line of defence).
+// RefundPayment refunds an order's payment in full or in part. The customer may request
+// it until the goods are shipped, an administrator at any time. When nothing refundable
+// remains, an order that has not been shipped is cancelled. If the same operation
+// already refunded, it changes nothing and returns true (AUTH-19, second line of
+// defence).
 //
-// Refusals: not_found, forbidden_resource, validation_failed (an amount of zero, or
-// another currency), invalid_order_state (no captured payment, or already shipped),
+// Refusals: not_found, forbidden_resource, validation_failed (a zero amount, or another
+// currency), invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
 	if err := cmd.Validate(); err != nil {
@@ -58,8 +58,8 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 	return r, repeated, err
 }
 
-// refundAndCancel refunds what cmd asks for, and cancels the order when nothing
-// refundable remains.
+// refundAndCancel makes the refund, and cancels the order if nothing refundable
+// remains.
 func (tx Tx) refundAndCancel(ctx context.Context, op *OrderPayments, actor core.Actor, cmd RefundPayment, by core.Operation) (*Refund, error) {
 	p, amount, err := op.refundable(actor, cmd)
 	if err != nil {
@@ -76,7 +76,7 @@ func (tx Tx) refundAndCancel(ctx context.Context, op *OrderPayments, actor core.
 	return r, tx.cancelRefunded(ctx, op, p, r)
 }
 
-// refundable returns the payment to refund and the amount, or the refusal.
+// refundable returns the payment and the amount to refund, or the refusal.
 func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payment, core.Money, error) {
 	var amount core.Money
 	p := op.captured()
@@ -97,8 +97,8 @@ func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payme
 	return p, amount, nil
 }
 
-// cancelRefunded cancels an order that has been refunded in full and not been shipped.
-// The operation is the refund's, so the cancellation has no key of its own.
+// cancelRefunded cancels an unshipped order that has been refunded in full. The
+// operation belongs to the refund, so the cancellation has no key.
 func (tx Tx) cancelRefunded(ctx context.Context, op *OrderPayments, p *Payment, r *Refund) error {
 	if !p.Refundable().IsZero() || !op.Order.Cancellable() {
 		return nil

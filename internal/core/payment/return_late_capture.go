@@ -7,19 +7,17 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// lateCaptureReason is the reason of the refund of a late capture.
 const lateCaptureReason = "captured after the payment had failed"
 
-// serviceActor names the service where no actor requested a refund.
+// serviceActor is the actor for refunds that no user requested.
 const serviceActor = "orders"
 
-// returnLateCapture gives back what the provider captured for a payment that has failed
-// here. The customer was told that it failed, and may have paid by another card. So the
-// payment stays failed and its order stays as it is; the money is recorded, and
-// refunded in full.
+// returnLateCapture refunds money that the provider captured for a failed payment.
+// The customer was told that the payment failed, and may have used another card. So
+// payment and order keep their statuses; the money is recorded and refunded in full.
 //
-// It happens once for a payment: if the provider refuses the refund, or captures a
-// second time, reconciliation reports it.
+// It happens once per payment: if the provider refuses the refund or captures again,
+// reconciliation reports it.
 func (tx Tx) returnLateCapture(ctx context.Context, op *OrderPayments, p *Payment, externalID string) error {
 	if len(p.Refunds) > 0 {
 		return nil
@@ -45,9 +43,9 @@ func (tx Tx) returnLateCapture(ctx context.Context, op *OrderPayments, p *Paymen
 	return tx.saveRefund(ctx, op, r, nil)
 }
 
-// recordLateCapture applies the charge of a payment that has failed, and returns the
-// refunds of the payment after that.
-func (s *Service) recordLateCapture(ctx context.Context, paymentID int64, result ChargeResult) ([]*Refund, error) {
+// ReturnLateCapture applies a charge that reconciliation found for a failed payment, and
+// returns the payment's refunds.
+func (s *Service) ReturnLateCapture(ctx context.Context, paymentID int64, result ChargeResult) ([]*Refund, error) {
 	var p *Payment
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)

@@ -7,7 +7,7 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// savePaid saves a payment from the balance and everything that it changed.
+// savePaid saves a payment from the balance with all its changes.
 func (tx Tx) savePaid(ctx context.Context, op *OrderPayments, p *Payment, e *LedgerEntry) error {
 	id, err := tx.IDs.NextID(ctx, core.PaymentIDs)
 	if err != nil {
@@ -26,8 +26,8 @@ func (tx Tx) savePaid(ctx context.Context, op *OrderPayments, p *Payment, e *Led
 	return tx.Outbox.Add(ctx, p.Event(EventPaymentCaptured))
 }
 
-// saveRefund saves a new refund. A refund to the balance has a ledger entry; a refund
-// to a card has none yet, and gets the intent to ask the provider for it.
+// saveRefund saves a new refund: to the balance with its ledger entry, to a card with
+// the intent to ask the provider.
 func (tx Tx) saveRefund(ctx context.Context, op *OrderPayments, r *Refund, e *LedgerEntry) error {
 	id, err := tx.IDs.NextID(ctx, core.RefundIDs)
 	if err != nil {
@@ -49,9 +49,8 @@ func (tx Tx) saveRefund(ctx context.Context, op *OrderPayments, r *Refund, e *Le
 	return tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
-// saveEntry appends an entry to the ledger, saves the balance that it changed, and
-// publishes that change. The balance is nil when the money moved between other
-// accounts.
+// saveEntry appends an entry to the ledger, saves the changed balance and publishes
+// that change. The balance is nil if the money moved between other accounts.
 func (tx Tx) saveEntry(ctx context.Context, b *Balance, e *LedgerEntry) error {
 	id, err := tx.IDs.NextID(ctx, core.LedgerEntryIDs)
 	if err != nil {

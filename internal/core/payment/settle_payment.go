@@ -8,27 +8,26 @@ import (
 )
 
 // ErrUndecided means that the provider has not decided or did not answer. The caller
-// must try again later.
+// must retry later.
 var ErrUndecided = errors.New("the provider has not decided")
 
-// askedAfter is the age from which a payment or a refund counts as asked about, even if
-// its row does not say so: a database that was restored may have lost the mark. Until
-// then, the provider still knows the key of the first call.
+// askedAfter is the age from which a payment or a refund counts as asked about, even
+// without the mark, which a restored database may have lost. Until then, the provider
+// still knows the key from the first call.
 const askedAfter = time.Hour
 
-// asked reports whether the provider may have been asked before now about what was
-// created and, by its row, asked about at these times.
+// asked reports whether the provider may already have been asked.
 func asked(askedAt, createdAt, now time.Time) bool {
 	return !askedAt.IsZero() || now.Sub(createdAt) > askedAfter
 }
 
-// SettlePayment asks the provider to charge the card of a payment and applies the
-// result. It holds no transaction during the call. It can be repeated safely: the
-// provider recognises the key, and a decided payment does not change.
+// SettlePayment asks the provider to charge the card and applies the result. It holds
+// no transaction during the call. It is safe to repeat: the provider recognises the
+// key, and a decided payment does not change.
 //
 // The key alone is not enough, because the provider forgets it after a day. So the
-// payment is marked before the first call, and a later call asks for the result of an
-// earlier one first, whatever has become of the job that made it.
+// payment is marked before the first call, and any later call first looks for an
+// earlier result, even if the job that made it is gone.
 func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 	p, retry, err := s.askForPayment(ctx, paymentID)
 	if err != nil || p.Status != Processing {
@@ -52,8 +51,8 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 	return undecided(result, mismatch, err)
 }
 
-// undecided returns [ErrUndecided] unless an answer of the provider has been applied. An
-// answer that differs from what we asked for decides nothing.
+// undecided returns [ErrUndecided] unless a provider decision has been applied. A
+// mismatch decides nothing.
 func undecided(result ChargeResult, mismatch *Mismatch, err error) error {
 	switch {
 	case err != nil:
@@ -66,8 +65,8 @@ func undecided(result ChargeResult, mismatch *Mismatch, err error) error {
 	return nil
 }
 
-// askForPayment returns a payment and marks it as asked about, and reports whether it
-// may have been asked about before.
+// askForPayment marks a payment as asked about, and reports whether it may already have
+// been.
 func (s *Service) askForPayment(ctx context.Context, paymentID int64) (p *Payment, before bool, err error) {
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByPayment(ctx, paymentID)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// SettleRefund asks the provider to refund to the card of a payment and applies the
-// result; see [Service.SettlePayment].
+// SettleRefund asks the provider to refund to the card and applies the result; see
+// [Service.SettlePayment].
 func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 	p, r, retry, err := s.askForRefund(ctx, refundID)
 	if err != nil || r.Status != RefundPending {
@@ -31,8 +31,8 @@ func (s *Service) SettleRefund(ctx context.Context, refundID int64) error {
 	return undecided(result, mismatch, err)
 }
 
-// askForRefund returns a refund and its payment and marks the refund as asked about, and
-// reports whether it may have been asked about before.
+// askForRefund marks a refund as asked about, and reports whether it may already have
+// been.
 func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment, r *Refund, before bool, err error) {
 	err = s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		op, err := tx.OrderPayments.LockByRefund(ctx, refundID)
@@ -53,7 +53,6 @@ func (s *Service) askForRefund(ctx context.Context, refundID int64) (p *Payment,
 	return p, r, before, nil
 }
 
-// terms returns the terms of a refund of p.
 func (r *Refund) terms(p *Payment) Terms {
 	return Terms{Payment: p.Key(), Refund: r.Key(), OrderID: r.OrderID, Amount: r.Amount}
 }

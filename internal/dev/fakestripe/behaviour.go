@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// behaviour is what a payment method makes the server do. The zero behaviour captures
-// at once.
+// behaviour is a payment method's effect on the server. The zero behaviour captures at
+// once.
 type behaviour struct {
 	declines       string // the decline code; the card is declined
-	hangs          bool   // the first attempts get no response and change nothing
-	failsBefore    bool   // the first attempts get a 500 and change nothing
+	hangs          bool   // the first attempt gets no response and changes nothing
+	failsBefore    bool   // the first attempt gets a 500 and changes nothing
 	drops          bool   // the money moves, and the connection ends without a response
 	failsAfter     bool   // the money moves, and the response is a 500
 	late           bool   // the response is "processing"; the outcome is decided later
@@ -44,8 +44,8 @@ var behaviours = map[string]behaviour{
 //   - pm_card_visa captures.
 //   - pm_card_declined and pm_insufficient are declined, pm_late_declined after a
 //     while.
-//   - pm_hang gets no response, and pm_500_before a 500, for the first Config.Failures
-//     attempts. Those charge nothing.
+//   - pm_hang gets no response to its first attempt, and pm_500_before a 500. Those
+//     charge nothing.
 //   - pm_drop charges and drops the connection; pm_500 charges and responds with a 500.
 //   - pm_late responds with "processing" and captures after Config.Late.
 //   - pm_twice captures and sends each webhook twice, the last event first.
@@ -56,7 +56,7 @@ var behaviours = map[string]behaviour{
 //     refunds fail, or behave as the charges above.
 func Tokens() []string { return slices.Sorted(maps.Keys(behaviours)) }
 
-// ofRefund returns the behaviour of a refund.
+// ofRefund returns the behaviour for a refund.
 func (b behaviour) ofRefund() behaviour {
 	if b.refund == nil {
 		return behaviour{duplicates: b.duplicates}
@@ -64,8 +64,8 @@ func (b behaviour) ofRefund() behaviour {
 	return *b.refund
 }
 
-// failFirst makes the first attempts with a key fail, if the payment method wants that.
-// It runs before the command has changed anything.
+// failFirst fails the first attempt with a key, if the payment method asks for it,
+// before anything changes.
 func (s *Server) failFirst(ctx context.Context, key string, b behaviour) error {
 	if !b.hangs && !b.failsBefore {
 		return nil
@@ -75,7 +75,7 @@ func (s *Server) failFirst(ctx context.Context, key string, b behaviour) error {
 		INSERT INTO fakestripe.attempt (key, count) VALUES ($1, 1)
 		ON CONFLICT (key) DO UPDATE SET count = attempt.count + 1
 		RETURNING count`, key).Scan(&attempts)
-	if err != nil || attempts > s.cfg.Failures {
+	if err != nil || attempts > 1 {
 		return err
 	}
 	if b.hangs {

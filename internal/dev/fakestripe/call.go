@@ -40,7 +40,7 @@ func internalError() *failure {
 	return &failure{status: http.StatusInternalServerError, Type: "api_error", Message: "An unknown error occurred"}
 }
 
-// response is what a caller gets, at first and as a replay.
+// response is stored and replayed.
 type response struct {
 	status   int
 	body     string
@@ -53,12 +53,12 @@ func responseOf(status int, body any) (response, error) {
 	return response{status: status, body: string(text)}, err
 }
 
-// A command carries out a call in the transaction that stores its response. If it
-// returns an error, nothing changes and nothing is stored: Stripe, too, stores no
-// response of a request that it did not begin to carry out.
+// A command executes a call in the transaction that stores its response. If it returns
+// an error, nothing changes and nothing is stored: Stripe also stores no response for a
+// request that it did not begin to execute.
 type command func(ctx context.Context, tx pgx.Tx, r *http.Request) (response, error)
 
-// write handles a call that changes something.
+// write handles a call that changes data.
 func (s *Server) write(do command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		res, err := s.runOnce(r, do)
@@ -69,8 +69,8 @@ func (s *Server) write(do command) http.HandlerFunc {
 	}
 }
 
-// runOnce carries out a key once, and returns the stored response from the second call
-// on. The key is unlocked before the caller gets the response.
+// runOnce executes a key once, and returns the stored response from the second call on.
+// It unlocks the key before the caller gets the response.
 func (s *Server) runOnce(r *http.Request, do command) (response, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if err := r.ParseForm(); err != nil || key == "" {
@@ -98,7 +98,7 @@ func fingerprint(r *http.Request) []byte {
 	return sum[:]
 }
 
-// stored returns the first response of a key, or the zero response if the key is new.
+// stored returns a key's first response, or the zero response for a new key.
 func (s *Server) stored(ctx context.Context, key string, request []byte) (response, error) {
 	var same bool
 	res := response{replayed: true}
@@ -131,10 +131,10 @@ func (s *Server) run(ctx context.Context, key string, r *http.Request, do comman
 	return res, err
 }
 
-// A query returns the body of the response to a call that changes nothing.
+// A query returns the response body for a call that changes nothing.
 type query func(ctx context.Context, r *http.Request) (any, error)
 
-// read handles a call that changes nothing. It first decides what is due.
+// read handles a call that changes nothing. It first decides due payments.
 func (s *Server) read(q query) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := s.decideAndRead(r, q)
@@ -189,7 +189,8 @@ type list[T any] struct {
 	HasMore bool   `json:"has_more"`
 }
 
-// listOf returns a page of at most limit rows. rows has one more if there are more.
+// listOf returns a page with at most limit rows. rows has one more if another page
+// follows.
 func listOf[T any](r *http.Request, object string, rows []T, limit int) list[T] {
 	more := len(rows) > limit
 	if more {

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Charge is what was charged for one payment.
+// Charge sums up the charges for one payment.
 type Charge struct {
 	// Payment is orders_payment in the metadata.
 	Payment string
-	// Count is how often the payment was charged. More than once must never happen.
+	// Count is the number of charges. More than one must never happen.
 	Count int
-	// ID is that of the intent, or of the first one.
+	// ID is the first intent's id.
 	ID string
 	// Amount and Refunded are sums, in the currency's smallest unit.
 	Amount   int64
@@ -21,8 +21,8 @@ type Charge struct {
 	Refunded int64
 }
 
-// Charges returns what was captured, by payment. It leaves out charges without
-// orders_payment in their metadata.
+// Charges returns captured money by payment. It skips charges without orders_payment in
+// their metadata.
 func (s *Server) Charges(ctx context.Context) (map[string]Charge, error) {
 	rows, _ := s.pool.Query(ctx, `
 		SELECT metadata->>'orders_payment' AS payment, count(*), (array_agg(id ORDER BY number))[1],
@@ -43,8 +43,8 @@ func (s *Server) Charges(ctx context.Context) (map[string]Charge, error) {
 	return byPayment, nil
 }
 
-// Intents returns how many intents were created for each payment, by its reference. A
-// second one is a second charge, or will be one when both are decided.
+// Intents returns the number of intents per payment. A second one is a second charge,
+// or will be when both are decided.
 func (s *Server) Intents(ctx context.Context) (map[string]int, error) {
 	rows, _ := s.pool.Query(ctx, `
 		SELECT metadata->>'orders_payment', count(*) FROM fakestripe.intent WHERE metadata ? 'orders_payment' GROUP BY 1`)
@@ -61,7 +61,7 @@ func (s *Server) Intents(ctx context.Context) (map[string]int, error) {
 	return intents, nil
 }
 
-// Webhook is one delivery of an event. An event that is sent twice has two.
+// Webhook is one delivery. A duplicated event has two.
 type Webhook struct {
 	EventID   string
 	Type      string
@@ -70,7 +70,7 @@ type Webhook struct {
 	Delivered bool
 }
 
-// Webhooks returns all deliveries, finished or not, in the order of their events.
+// Webhooks returns all deliveries, finished or not, in event order.
 func (s *Server) Webhooks(ctx context.Context) ([]Webhook, error) {
 	rows, _ := s.pool.Query(ctx, `
 		SELECT event, type, payload, attempts, delivered IS NOT NULL FROM fakestripe.delivery ORDER BY number`)

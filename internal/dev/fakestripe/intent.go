@@ -33,8 +33,8 @@ type intent struct {
 	LatestCharge     *charge           `json:"latest_charge"`
 }
 
-// charge is the part of an intent that has the refunded amount. Stripe sends only its
-// id unless the caller expands it.
+// charge holds an intent's refunded amount. Stripe sends only its id unless the caller
+// expands it.
 type charge struct {
 	Object         string `json:"object"`
 	ID             string `json:"id"`
@@ -42,8 +42,8 @@ type charge struct {
 	AmountRefunded int64  `json:"amount_refunded"`
 }
 
-// selectIntents begins every query for intents, and scanIntent reads its rows. The
-// functions that collect the rows return an error of Query.
+// selectIntents begins every intent query, and scanIntent reads its rows. The functions
+// that collect the rows return Query's error.
 const selectIntents = `
 	SELECT id, amount, coalesce(received, amount), currency, token, status, failure, metadata, created,
 	       (SELECT coalesce(sum(amount), 0)::bigint FROM fakestripe.refund r
@@ -111,7 +111,7 @@ func (s *Server) createIntent(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return chargeResponse(i, b)
 }
 
-// insertIntent inserts an intent, and the events about it.
+// insertIntent inserts an intent and its events.
 func (s *Server) insertIntent(
 	ctx context.Context, tx pgx.Tx, id string, amount int64, b behaviour, form url.Values,
 ) error {
@@ -132,13 +132,13 @@ func (s *Server) insertIntent(
 	if err != nil {
 		return err
 	}
-	if b.duplicates { // one event more, so that there is an order to confuse
+	if b.duplicates { // one more event, to test the order
 		return s.addIntentEvents(ctx, tx, id, "payment_intent.created", "payment_intent.processing", intentEvents[status])
 	}
 	return s.addIntentEvents(ctx, tx, id, "payment_intent.created", intentEvents[status])
 }
 
-// intentEvents has the type of the event that reports a status.
+// intentEvents maps statuses to event types.
 var intentEvents = map[string]string{
 	"succeeded":               "payment_intent.succeeded",
 	"processing":              "payment_intent.processing",
@@ -180,7 +180,7 @@ func (s *Server) cancelIntent(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return responseOf(http.StatusOK, i)
 }
 
-// decideIntent sets the final status of an intent.
+// decideIntent sets an intent's final status.
 func (s *Server) decideIntent(ctx context.Context, tx pgx.Tx, id, status, declineCode string) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE fakestripe.intent SET status = $2, failure = coalesce(nullif($3, ''), failure), decide_at = NULL
@@ -204,7 +204,7 @@ func (s *Server) addIntentEvents(ctx context.Context, tx pgx.Tx, id string, type
 	return s.addEvents(ctx, tx, behaviours[i.PaymentMethod].duplicates, events...)
 }
 
-// asOf returns the intent as it was when an event happened.
+// asOf returns the intent at the time of an event.
 func (i intent) asOf(name string) intent {
 	if name == "payment_intent.processing" {
 		i.Status, i.AmountReceived, i.LatestCharge = "processing", 0, nil
@@ -237,7 +237,7 @@ func (s *Server) listIntents(ctx context.Context, r *http.Request) (any, error) 
 	return listOf(r, "list", intents, limit), err
 }
 
-// searchQuery is the part of Stripe's query language that the server supports.
+// searchQuery is the supported part of Stripe's query language.
 var searchQuery = regexp.MustCompile(`^metadata\['(\w+)'\]:'([\w-]*)'$`)
 
 func (s *Server) searchIntents(ctx context.Context, r *http.Request) (any, error) {

@@ -13,7 +13,7 @@ func (s *Server) DecideLate(ctx context.Context) error {
 	return s.decide(ctx, 1000*time.Hour) // longer than any Config.Late
 }
 
-// decideDue decides the late payments and refunds whose time has come.
+// decideDue decides due payments and refunds.
 func (s *Server) decideDue(ctx context.Context) error { return s.decide(ctx, 0) }
 
 func (s *Server) decide(ctx context.Context, ahead time.Duration) error {
@@ -29,8 +29,8 @@ func (s *Server) decide(ctx context.Context, ahead time.Duration) error {
 	return nil
 }
 
-// undecided selects and locks the rows to decide, except those that another call
-// decides.
+// undecided selects and locks the rows to decide, skipping those locked by another
+// call.
 const undecided = `WHERE decide_at <= now() + $1::interval ORDER BY number FOR UPDATE SKIP LOCKED`
 
 func (s *Server) decideIntents(ctx context.Context, tx pgx.Tx, ahead time.Duration) error {

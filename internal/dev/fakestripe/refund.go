@@ -70,7 +70,7 @@ func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return res, err
 }
 
-// insertRefund inserts a refund, and the events about it.
+// insertRefund inserts a refund and its events.
 func (s *Server) insertRefund(
 	ctx context.Context, tx pgx.Tx, i intent, amount int64, b behaviour, metadata map[string]string,
 ) (refund, error) {

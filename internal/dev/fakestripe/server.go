@@ -1,14 +1,14 @@
 // Package fakestripe is a stateful fake of Stripe for tests and `make run`. It moves no
-// money and must not be used in production: everybody who reaches it can charge.
+// money and must not be used in production, because any caller can charge.
 //
 // It implements the part of Stripe's API that the stripe adapter uses, and behaves like
-// Stripe where that matters. It carries out an idempotency key once and replays the
-// first response, even a 500; it rejects a key with other parameters, responds with 409
-// while the first call runs, and sends signed webhooks until they are accepted. A
-// payment method selects what Stripe's sandbox cannot do on demand: see [Tokens].
+// Stripe where that matters. It executes an idempotency key once and replays the first
+// response, even a 500; it rejects a key with other parameters, responds with 409 while
+// the first call runs, and sends signed webhooks until they are accepted. Payment
+// methods select failures that Stripe's sandbox cannot produce on demand: see [Tokens].
 //
-// Its state is in PostgreSQL, in a schema of its own, so it survives when its process
-// is killed.
+// Its state is in a separate PostgreSQL schema, so it survives when its process is
+// killed.
 package fakestripe
 
 import (
@@ -28,7 +28,6 @@ import (
 )
 
 const (
-	// defaultLate is the default of Config.Late.
 	defaultLate = 2 * time.Second
 	// schemaLock prevents two servers from creating the schema at the same time.
 	schemaLock = 7_326_107_212
@@ -37,7 +36,7 @@ const (
 //go:embed schema.sql
 var schema string
 
-// Config says how the server behaves.
+// Config configures a [Server].
 type Config struct {
 	// DatabaseURL names the database in which the schema fakestripe is created.
 	DatabaseURL string
@@ -47,24 +46,19 @@ type Config struct {
 	WebhookSecret string
 	// WebhookURL receives the webhooks; see [Server.SendTo].
 	WebhookURL string
-	// WebhookDelay is the time between an event and its first delivery.
-	WebhookDelay time.Duration
 	// Late is how long late payments and refunds stay undecided. It defaults to 2 s.
 	Late time.Duration
-	// Failures is how many attempts fail with payment methods that fail at first. It
-	// defaults to 1.
-	Failures int
-	// SearchLag is how long the search does not find a new payment. Stripe documents up
-	// to a minute.
+	// SearchLag is how long the search misses a new payment. Stripe documents up to a
+	// minute.
 	SearchLag time.Duration
 }
 
-// Server is the fake. It is safe for concurrent use. One process at a time may use a
+// Server is the fake. It is safe for concurrent use. Only one process may use a
 // database.
 type Server struct {
 	cfg     Config
 	pool    *pgxpool.Pool
-	running sync.Map // the keys of running calls
+	running sync.Map // keys with a running call
 	target  atomic.Pointer[string]
 	sending sync.Mutex
 }
@@ -72,7 +66,6 @@ type Server struct {
 // Open connects to the database and creates the schema if it is missing.
 func Open(ctx context.Context, cfg Config) (*Server, error) {
 	cfg.Late = cmp.Or(cfg.Late, defaultLate)
-	cfg.Failures = cmp.Or(cfg.Failures, 1)
 	pool, err := pgxpool.New(ctx, cfg.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("open fakestripe: %w", err)

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// apiVersion is the version of Stripe's API that events name.
+	// apiVersion is the Stripe API version in events.
 	apiVersion = "2026-03-25.dahlia"
-	// sendEvery is how often SendWebhooks looks for deliveries that are due.
+	// sendEvery is the poll interval for due deliveries.
 	sendEvery = 100 * time.Millisecond
 	// sendTimeout bounds one attempt to deliver.
 	sendTimeout = 5 * time.Second
@@ -29,7 +29,7 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// event is something that happened to an intent or a refund.
+// event is a change to an intent or a refund.
 type event struct {
 	name   string
 	object any
@@ -42,7 +42,7 @@ func (e event) payload(id string) ([]byte, error) {
 	})
 }
 
-// addEvents adds deliveries of events, in order. With duplicates, it adds all of them
+// addEvents adds event deliveries, in order. With duplicates, it adds all of them
 // twice, the last one first.
 func (s *Server) addEvents(ctx context.Context, tx pgx.Tx, duplicates bool, events ...event) error {
 	deliveries := make([][]any, 0, 2*len(events))
@@ -60,8 +60,7 @@ func (s *Server) addEvents(ctx context.Context, tx pgx.Tx, duplicates bool, even
 	}
 	for _, d := range deliveries {
 		_, err := tx.Exec(ctx, `
-			INSERT INTO fakestripe.delivery (event, type, payload, due) VALUES ($1, $2, $3, now() + $4::interval)`,
-			append(d, s.cfg.WebhookDelay)...)
+			INSERT INTO fakestripe.delivery (event, type, payload, due) VALUES ($1, $2, $3, now())`, d...)
 		if err != nil {
 			return err
 		}
@@ -81,14 +80,14 @@ func Sign(secret string, payload []byte, at time.Time) string {
 // SendTo sends webhooks to url from now on. While url is empty, webhooks wait.
 func (s *Server) SendTo(url string) { s.target.Store(&url) }
 
-// SendWebhooks decides late payments and sends webhooks when they are due, until ctx
-// ends. It retries what fails.
+// SendWebhooks decides late payments and sends due webhooks until ctx ends. It retries
+// failures.
 func (s *Server) SendWebhooks(ctx context.Context) {
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
 	for {
 		if s.decideDue(ctx) == nil {
-			_ = s.Deliver(ctx) // schedules the next attempt of what failed
+			_ = s.Deliver(ctx) // schedules the retry
 		}
 		select {
 		case <-ctx.Done():
@@ -98,8 +97,8 @@ func (s *Server) SendWebhooks(ctx context.Context) {
 	}
 }
 
-// Deliver makes one attempt to send each webhook that is due, in order, and joins the
-// errors. A test that calls it instead of SendWebhooks knows when they are sent.
+// Deliver makes one attempt to send each due webhook, in order, and joins the errors.
+// Tests call it instead of SendWebhooks to control the time.
 func (s *Server) Deliver(ctx context.Context) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()

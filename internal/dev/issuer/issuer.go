@@ -1,5 +1,5 @@
-// Package issuer signs access tokens for development and tests. It signs whatever it is
-// asked for, so it must never run in production.
+// Package issuer signs access tokens for development and tests. It signs anything, so
+// it must never run in production.
 package issuer
 
 import (
@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // Issuer signs access tokens and publishes the keys that verify them. It authenticates
-// nobody.
+// no callers.
 type Issuer struct {
 	cfg  Config
 	mu   sync.RWMutex
@@ -185,7 +185,7 @@ func (i *Issuer) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("serve development keys on %v: only loopback is allowed", listener.Addr())
 	}
 	server := &http.Server{Handler: i.Handler(), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // nobody needs keys any more
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // the keys are no longer needed
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve development keys: %w", err)

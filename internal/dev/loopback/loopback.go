@@ -1,5 +1,5 @@
-// Package loopback keeps what a development server hands out on this machine: pages that
-// act for anybody, and tokens of any role.
+// Package loopback restricts development servers to this machine, because their pages
+// act for any user and hand out tokens with any role.
 package loopback
 
 import (
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Only serves requests that come from this machine and name it as their host. It refuses
-// others with 403. A site whose name resolves to this machine (DNS rebinding) reaches the
-// server, but its own name stays in Host.
+// Only serves requests that come from this machine and name it as their host, and
+// refuses others with 403. A site whose name resolves to this machine (DNS rebinding)
+// reaches the server, but its name stays in Host.
 func Only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocalPeer(r.RemoteAddr) || !isLocalHost(r.Host) {
@@ -24,9 +24,9 @@ func Only(next http.Handler) http.Handler {
 	})
 }
 
-// SameOrigin serves what [Only] does, and only to scripts of a page of this server. Browsers
-// set Sec-Fetch-Site, and no script can. It refuses other sites, other ports of this
-// machine, links and programs that are no browser with 403.
+// SameOrigin is [Only], restricted to scripts on this server's pages. Browsers set
+// Sec-Fetch-Site, and scripts cannot. It refuses other sites, other local ports, links
+// and other programs with 403.
 func SameOrigin(next http.Handler) http.Handler {
 	return Only(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if sites := r.Header.Values("Sec-Fetch-Site"); len(sites) != 1 || sites[0] != "same-origin" {

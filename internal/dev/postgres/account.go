@@ -9,22 +9,22 @@ import (
 	"syscall"
 )
 
-// account is the user that the server runs as. PostgreSQL refuses to run as root.
+// account is the server's user. PostgreSQL refuses to run as root.
 type account struct {
 	name     string
 	uid, gid uint32
-	switched bool // from root: this user must own the files and run the child processes
+	switched bool // switched from root: must own the files and run the child processes
 }
 
-// Account returns the id of the user that PostgreSQL runs as, and whether that is another
-// one than the current user, who is root then.
+// Account returns PostgreSQL's user id, and whether it differs from the current user,
+// who is then root.
 func Account() (uid uint32, switched bool, err error) {
 	acc, err := serverAccount()
 	return acc.uid, acc.switched, err
 }
 
-// serverAccount returns the current user. For root, it returns the user that Debian's
-// package creates, or nobody.
+// serverAccount returns the current user. For root, it returns the user created by
+// Debian's package, or a fallback.
 func serverAccount() (account, error) {
 	if os.Geteuid() != 0 {
 		me, err := user.Current()
@@ -53,9 +53,9 @@ func accountOf(u *user.User, switched bool) (account, error) {
 	return account{name: u.Username, uid: uint32(uid), gid: uint32(gid), switched: switched}, nil
 }
 
-// attributes returns how to start a process as this user, in a process group of its
-// own. Ctrl-C in a terminal signals the whole foreground group, and the server has to
-// outlive the requests that are being finished.
+// attributes starts a process as this user in a separate process group. Ctrl-C in a
+// terminal signals the whole foreground group, and the server has to outlive the last
+// requests.
 func (a account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a.switched {

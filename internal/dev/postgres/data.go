@@ -13,16 +13,14 @@ import (
 	"time"
 )
 
-// sharedTemp is a directory that every user can reach and that, unlike /tmp, survives a
-// reboot.
+// sharedTemp is reachable by every user and, unlike /tmp, survives a reboot.
 const sharedTemp = "/var/tmp"
 
-// lockTimeout bounds the wait for a server whose parent has just been killed: it may
-// still hold the lock of the data directory.
+// lockTimeout bounds the wait for a server whose parent was just killed: it may still
+// hold the data directory's lock.
 const lockTimeout = time.Second
 
-// placeData returns the directory for the data: wanted, or the directory that it links
-// to.
+// placeData returns the data directory: wanted, or its link target.
 func placeData(ctx context.Context, wanted string, acc account) (string, error) {
 	wanted, err := filepath.Abs(wanted)
 	if err != nil {
@@ -41,13 +39,13 @@ func placeData(ctx context.Context, wanted string, acc account) (string, error) 
 		return wanted, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return "", err // the probe was stopped, which says nothing about the folder
+		return "", err // the probe was stopped and proves nothing
 	}
 	return linkToShared(wanted, acc)
 }
 
 // reaches reports whether the account can enter a directory. It starts a process there,
-// because the kernel considers access lists and mounts, too.
+// because the kernel also considers access lists and mounts.
 func (a account) reaches(ctx context.Context, dir string) bool {
 	if !a.switched {
 		return true
@@ -58,9 +56,8 @@ func (a account) reaches(ctx context.Context, dir string) bool {
 	return probe.Run() == nil
 }
 
-// linkToShared makes a directory that everybody can reach and a link to it. The name of
-// the directory is new each time, so that a start after the link was removed is a first
-// start.
+// linkToShared makes a shared directory and a link to it. Its name is new each time, so
+// that a start after the link was removed is a first start.
 func linkToShared(wanted string, acc account) (string, error) {
 	// An empty directory may be replaced, anything else may not.
 	if err := os.Remove(wanted); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -76,8 +73,8 @@ func linkToShared(wanted string, acc account) (string, error) {
 	return target, os.Symlink(target, wanted)
 }
 
-// makeShared makes the directory that a link points to unless it exists. It fails if
-// the directory belongs to somebody else.
+// makeShared creates the link's target if it is missing. It fails if the directory
+// belongs to another user.
 func makeShared(dir string, acc account) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		return acc.own(dir)
@@ -88,9 +85,9 @@ func makeShared(dir string, acc account) error {
 }
 
 // releaseStaleLock returns an error if a running server uses the data directory. It
-// removes a lock file whose process is not a server of this directory. PostgreSQL
-// ignores the lock of a process that has ended, but not if another process has the same
-// number by now, which is usual after a restart of a container.
+// removes a lock file whose process is another program. PostgreSQL ignores the lock of
+// a dead process, but not if another process has reused its id, as is common after a
+// container restart.
 func releaseStaleLock(ctx context.Context, dataDir string) error {
 	deadline, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
@@ -114,8 +111,7 @@ func releaseStaleLock(ctx context.Context, dataDir string) error {
 
 func lockFile(dataDir string) string { return filepath.Join(dataDir, "postmaster.pid") }
 
-// lockHolder returns the number in the lock file if a process that we may signal has
-// it.
+// lockHolder returns the process id in the lock file if we may signal it.
 func lockHolder(dataDir string) (pid int, held bool) {
 	text, err := os.ReadFile(lockFile(dataDir))
 	if err != nil {
@@ -129,8 +125,8 @@ func lockHolder(dataDir string) (pid int, held bool) {
 	return pid, syscall.Kill(pid, 0) == nil
 }
 
-// isServerOf reports whether a process is the server of a data directory, which is then
-// its working directory. Where the system does not name that, the answer is yes.
+// isServerOf reports whether a process is a data directory's server, which has it as
+// working directory. Where the system hides that, the answer is yes.
 func isServerOf(pid int, dataDir string) bool {
 	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

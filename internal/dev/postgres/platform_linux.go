@@ -5,12 +5,12 @@ import "syscall"
 // utf8Locale compares text by code point, so that the order is the same everywhere.
 const utf8Locale = "C.UTF-8"
 
-// memoryDir is a file system in memory. A database has hundreds of files. To create and
-// drop one took about fifteen times the CPU where they were on a disk.
+// memoryDir is a file system in memory. A database has hundreds of files, and creating
+// and dropping one took about fifteen times the CPU on disk.
 const memoryDir = "/dev/shm"
 
-// roomNeeded is several times what a cluster of the tests uses. A container has 64 MB
-// there by default.
+// roomNeeded is several times the size of a test cluster. Containers have 64 MB by
+// default.
 const roomNeeded = 4 << 30
 
 func hasRoomInMemory() bool {

@@ -7,5 +7,5 @@ const utf8Locale = "C"
 
 const memoryDir = ""
 
-// hasRoomInMemory reports false: only Linux has a file system in memory for everybody.
+// hasRoomInMemory reports false: only Linux has a shared file system in memory.
 func hasRoomInMemory() bool { return false }

@@ -1,6 +1,6 @@
-// Package postgres runs a PostgreSQL cluster for development and tests, with the
-// programs that the operating system has installed. It works on Linux and macOS. It is
-// not meant for production.
+// Package postgres runs a PostgreSQL cluster for development and tests with the
+// programs installed by the operating system. It works on Linux and macOS. It is not
+// meant for production.
 package postgres
 
 import (
@@ -25,10 +25,9 @@ import (
 )
 
 const (
-	// superuser is the role that initdb creates, and owns every database.
+	// superuser is the role created by initdb, which owns every database.
 	superuser = "postgres"
-	// defaultPort is part of the name of the socket file, so that a server without TCP
-	// has one, too.
+	// defaultPort names the socket file, even for a server without TCP.
 	defaultPort = 5432
 	// stopTimeout bounds an orderly shutdown, which ends with a checkpoint. After it,
 	// the server is stopped at once.
@@ -37,11 +36,11 @@ const (
 
 // Config describes a cluster.
 type Config struct {
-	// DataDir is where the data is. The first start creates it, later ones continue
-	// with it. Empty means a temporary directory, which Stop removes. It is in memory
-	// where there is room, so that only a crash of the machine loses it.
+	// DataDir holds the data. The first start creates it, later ones continue with it.
+	// Empty means a temporary directory, which Stop removes. It is in memory where
+	// there is room, so that only a machine crash loses it.
 	//
-	// If root starts the server, it runs as another user. Where that user cannot reach
+	// If root starts the server, it runs as another user. If that user cannot reach
 	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
 	// DataDir is a symbolic link to it.
 	DataDir string
@@ -108,7 +107,7 @@ func prepare(ctx context.Context, cfg Config) (*Server, error) {
 	return pg, nil
 }
 
-// runDirParent returns where the socket and temporary data go. The path of a Unix socket
+// runDirParent returns the place for the socket and temporary data. A Unix socket path
 // is limited to about 100 bytes, and $TMPDIR may be longer.
 func runDirParent(cfg Config) string {
 	if cfg.DataDir == "" && hasRoomInMemory() {
@@ -133,7 +132,7 @@ func (p *Server) prepareData(ctx context.Context) error {
 	return p.account.checkOwner(dir)
 }
 
-// initialize makes the cluster under another name and renames it, so that an
+// initialize creates the cluster under another name and renames it, so that an
 // interrupted first start leaves nothing that looks like a cluster.
 func (p *Server) initialize(ctx context.Context) error {
 	staging := p.dataDir + ".initdb"
@@ -231,7 +230,7 @@ func (p *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// URL returns the URL of a database for pgx, libpq and golang-migrate, as its owner. Restart
+// URL returns a database URL for pgx, libpq and golang-migrate, as its owner. Restart
 // does not change it.
 func (p *Server) URL(database string) string { return p.URLAs(superuser, database) }
 
@@ -249,10 +248,10 @@ func (p *Server) URLAs(role, database string) string {
 	return u.String()
 }
 
-// DataDir returns the directory of the data, with links resolved.
+// DataDir returns the data directory, with links resolved.
 func (p *Server) DataDir() string { return p.dataDir }
 
-// Done returns a channel that is closed when the server has ended, for whatever reason.
+// Done returns a channel that is closed when the server has ended for any reason.
 func (p *Server) Done() <-chan struct{} { return p.server.Exited() }
 
 // EnsureDatabase creates a database unless it exists.
@@ -311,8 +310,8 @@ func (p *Server) shutdown() error {
 	}
 }
 
-// Kill ends the server as a crash would, without a checkpoint, and waits for its end.
-// The next start recovers the data from the write-ahead log.
+// Kill ends the server like a crash, without a checkpoint, and waits for its end. The
+// next start recovers the data from the write-ahead log.
 func (p *Server) Kill() {
 	p.server.Signal(syscall.SIGQUIT)
 	<-p.Done()

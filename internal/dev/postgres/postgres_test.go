@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -71,6 +71,14 @@ func newDataDir(t *testing.T) string {
 	return filepath.Join(dir, "data")
 }
 
+// newFile makes an empty file and its directory.
+func newFile(t *testing.T, name string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -117,52 +125,56 @@ func wantError(t *testing.T, cfg Config, want string) {
 	}
 }
 
-func TestStart_IsDurableAndPrivate(t *testing.T) {
+// Most of the time of these tests is initdb, so one server answers all that it can.
+func TestServer_OnTemporaryData(t *testing.T) {
 	t.Parallel()
-	pg := start(t, Config{})
-	want := map[string]string{
+	pg, err := Start(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
 		"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on", "data_checksums": "on",
 		"listen_addresses": "", "unix_socket_permissions": "0700",
 		"server_encoding": "UTF8", "lc_collate": utf8Locale,
-	}
-	for name, value := range want {
+	} {
 		if got := query(t, pg, "SHOW "+name); got != value {
 			t.Errorf("%s = %q, want %q", name, got, value)
 		}
 	}
-}
-
-func TestStart_KeepsOnlyTemporaryDataInMemory(t *testing.T) {
-	t.Parallel()
-	if !hasRoomInMemory() {
-		t.Skip("no room in memory")
-	}
-	temporary := start(t, Config{})
-	if dir := filepath.Dir(filepath.Dir(temporary.DataDir())); dir != memoryDir {
+	if dir := filepath.Dir(filepath.Dir(pg.DataDir())); hasRoomInMemory() && dir != memoryDir {
 		t.Errorf("temporary data is below %s, want %s", dir, memoryDir)
 	}
-	kept := start(t, Config{DataDir: newDataDir(t)})
-	if strings.HasPrefix(kept.DataDir(), memoryDir) {
-		t.Errorf("data that is kept is in %s", kept.DataDir())
+	for range 2 {
+		if err := pg.EnsureDatabase(t.Context(), "orders"); err != nil {
+			t.Error(err)
+		}
+	}
+	if out, err := pg.Command(t.Context(), "psql", "--dbname="+pg.URL("orders"), "--command=SELECT").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if group, err := syscall.Getpgid(pg.server.PID()); err != nil || group == syscall.Getpgrp() {
+		t.Errorf("Ctrl-C would reach the server: it is in our process group, err = %v", err)
+	}
+	before := pg.server.PID()
+	if err := pg.Restart(t.Context()); err != nil || pg.server.PID() == before {
+		t.Errorf("the server was not restarted: %v", err)
+	}
+	stop(t, pg)
+	if _, err := os.Stat(pg.runDir); !os.IsNotExist(err) {
+		t.Errorf("%s still exists", pg.runDir)
 	}
 }
 
-func TestStart_UsesSettings(t *testing.T) {
+func TestStart_UsesSettingsAndListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	pg := start(t, Config{Settings: map[string]string{"max_connections": "17", "fsync": "off"}})
-	if got := query(t, pg, "SHOW max_connections") + query(t, pg, "SHOW fsync"); got != "17off" {
-		t.Errorf("settings = %q", got)
-	}
-}
-
-func TestStart_ListensOnLoopbackOnly(t *testing.T) {
-	t.Parallel()
-	pg := start(t, Config{Port: testport.Free(t)})
-	if got := query(t, pg, "SELECT host(inet_server_addr())"); got != "127.0.0.1" {
-		t.Errorf("connected to %s", got)
-	}
-	if got := query(t, pg, "SHOW listen_addresses"); got != "127.0.0.1" {
-		t.Errorf("listen_addresses = %s", got)
+	pg := start(t, Config{Port: testport.Free(t), Settings: map[string]string{"max_connections": "17", "fsync": "off"}})
+	for statement, want := range map[string]string{
+		"SHOW max_connections": "17", "SHOW fsync": "off",
+		"SELECT host(inet_server_addr())": "127.0.0.1", "SHOW listen_addresses": "127.0.0.1",
+	} {
+		if got := query(t, pg, statement); got != want {
+			t.Errorf("%s = %q, want %q", statement, got, want)
+		}
 	}
 }
 
@@ -175,8 +187,17 @@ func TestData_SurvivesStopAndKill(t *testing.T) {
 	}
 	execute(t, pg, "CREATE TABLE kept AS SELECT 'first' AS value")
 	stop(t, pg)
+	lock := fmt.Sprintf("%d\n%s\n", os.Getpid(), cfg.DataDir) // as a killed server leaves one, and another process gets its id
+	if err := os.WriteFile(lockFile(cfg.DataDir), []byte(lock), 0o600); err != nil {
+		t.Fatal(err)
+	}
 
 	pg = start(t, cfg)
+	if hasRoomInMemory() && strings.HasPrefix(pg.DataDir(), memoryDir) {
+		t.Errorf("data that is kept is in %s", pg.DataDir())
+	}
+	wantError(t, cfg, fmt.Sprintf("start postgres: data directory %s is in use by a running PostgreSQL server (process %d)",
+		cfg.DataDir, pg.server.PID()))
 	execute(t, pg, "UPDATE kept SET value = value || ' second'")
 	url := pg.URL("postgres")
 	pg.Kill()
@@ -191,77 +212,6 @@ func TestData_SurvivesStopAndKill(t *testing.T) {
 	}
 }
 
-func TestRestart_StopsARunningServer(t *testing.T) {
-	t.Parallel()
-	pg := start(t, Config{})
-	before := query(t, pg, "SELECT pg_postmaster_start_time()::text")
-	if err := pg.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if query(t, pg, "SELECT pg_postmaster_start_time()::text") == before {
-		t.Error("the server was not restarted")
-	}
-}
-
-func TestStop_RemovesTemporaryFiles(t *testing.T) {
-	t.Parallel()
-	pg, err := Start(t.Context(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop(t, pg)
-	if _, err := os.Stat(pg.runDir); !os.IsNotExist(err) {
-		t.Errorf("%s still exists", pg.runDir)
-	}
-}
-
-func TestEnsureDatabase_MayBeCalledTwice(t *testing.T) {
-	t.Parallel()
-	pg := start(t, Config{})
-	for range 2 {
-		if err := pg.EnsureDatabase(t.Context(), "orders"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	conn, err := pgx.Connect(t.Context(), pg.URL("orders"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.Close(t.Context())
-}
-
-func TestCommand_ReachesTheServer(t *testing.T) {
-	t.Parallel()
-	pg := start(t, Config{})
-	out, err := pg.Command(t.Context(), "pg_isready", "--dbname="+pg.URL("postgres")).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
-func TestStart_RejectsDataInUse(t *testing.T) {
-	t.Parallel()
-	cfg := Config{DataDir: newDataDir(t)}
-	pg := start(t, cfg)
-	wantError(t, cfg, fmt.Sprintf("start postgres: data directory %s is in use by a running PostgreSQL server (process %d)",
-		cfg.DataDir, pg.server.PID()))
-}
-
-func TestStart_RemovesALockOfAnotherProcess(t *testing.T) {
-	t.Parallel()
-	cfg := Config{DataDir: newDataDir(t)}
-	pg, err := Start(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop(t, pg)
-	lock := fmt.Sprintf("%d\n%s\n", os.Getpid(), cfg.DataDir)
-	if err := os.WriteFile(lockFile(cfg.DataDir), []byte(lock), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	start(t, cfg)
-}
-
 func TestStart_ReportsWhyTheServerEnded(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Config{Settings: map[string]string{"max_connections": "many"}})
@@ -273,12 +223,7 @@ func TestStart_ReportsWhyTheServerEnded(t *testing.T) {
 func TestStart_DoesNotReplaceForeignFiles(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	newFile(t, filepath.Join(dir, "thesis.txt"))
 	wantError(t, Config{DataDir: dir},
 		"start postgres: make room for the data: remove "+dir+": directory not empty")
 }
@@ -286,12 +231,7 @@ func TestStart_DoesNotReplaceForeignFiles(t *testing.T) {
 func TestStart_RepeatsAnInterruptedFirstStart(t *testing.T) {
 	t.Parallel()
 	dir := newDataDir(t)
-	if err := os.Mkdir(dir+".initdb", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir+".initdb", "PG_VERSION"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	newFile(t, filepath.Join(dir+".initdb", "PG_VERSION"))
 	start(t, Config{DataDir: dir})
 }
 
@@ -330,40 +270,6 @@ func TestStart_LinksUnreachableData(t *testing.T) {
 	}
 }
 
-// Runs a test of this file in a process that is not root.
-func TestStart_WorksForAnOrdinaryUser(t *testing.T) {
-	needRoot(t)
-	t.Parallel()
-	nobody, err := user.Lookup("nobody")
-	if err != nil {
-		t.Skip(err)
-	}
-	acc, err := accountOf(nobody, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := newDataDir(t)
-	copyFile(t, os.Args[0], binary)
-	cmd := exec.Command(binary, "-test.run=^TestData_SurvivesStopAndKill$", "-test.v")
-	cmd.Dir = "/"
-	cmd.SysProcAttr = acc.attributes()
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestData_SurvivesStopAndKill") {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestServer_StopsWhenItsParentDies(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -390,16 +296,4 @@ func TestServer_StopsWhenItsParentDies(t *testing.T) {
 	_ = parent.Wait() // returns an error, because the process was killed
 	testwait.Until(t, "the server has ended", func() bool { return syscall.Kill(server, 0) != nil })
 	start(t, Config{DataDir: dir})
-}
-
-func TestServer_HasItsOwnProcessGroup(t *testing.T) {
-	t.Parallel()
-	pg := start(t, Config{})
-	group, err := syscall.Getpgid(pg.server.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if group == syscall.Getpgrp() {
-		t.Error("Ctrl-C would reach the server: it is in our process group")
-	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// EnsureLogin creates a role that may log in, without a password, and makes it a member of
-// a group. databaseURL is that of a superuser.
+// EnsureLogin creates a login role without a password and adds it to a group.
+// databaseURL needs a superuser.
 func EnsureLogin(ctx context.Context, databaseURL, login, group string) error {
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // tailSize is enough for the last lines of a failed start.
 const tailSize = 4 << 10
 
-// tail forwards a log and remembers its end, which says why a server did not start.
+// tail forwards a log and remembers its end, which explains a failed start.
 type tail struct {
 	next io.Writer
 	mu   sync.Mutex
@@ -29,8 +29,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason returns the lines in which the server says why it ended, or all remembered
-// lines if there are none.
+// reason returns the lines that explain the end, or all remembered lines if there are
+// none.
 func (t *tail) reason() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

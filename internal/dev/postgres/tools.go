@@ -16,13 +16,12 @@ import (
 
 const (
 	debianTools = "/usr/lib/postgresql/*/bin"
-	// debianDropIn configures Debian's postgresql-common: whether the installation of a
-	// server creates and starts a cluster.
+	// debianDropIn configures Debian's postgresql-common: whether installing a server
+	// creates and starts a cluster.
 	debianDropIn = "/etc/postgresql-common/createcluster.d/orders-no-main-cluster.conf"
 )
 
-// tools is the directory with initdb, postgres and the other programs of one PostgreSQL
-// version.
+// tools is the directory with initdb, postgres and the other programs.
 type tools string
 
 func (t tools) path(program string) string { return filepath.Join(string(t), program) }
@@ -36,8 +35,8 @@ func (t tools) complete() bool {
 	return true
 }
 
-// Command returns a command that runs one of PostgreSQL's programs (pg_basebackup,
-// pg_ctl, …) as the user who owns the server.
+// Command returns a command that runs a PostgreSQL program (pg_basebackup, pg_ctl, …)
+// as the server's user.
 func (p *Server) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.tools.path(program), args...)
 	cmd.Dir = "/" // the server's user may be unable to enter the current directory
@@ -46,8 +45,8 @@ func (p *Server) Command(ctx context.Context, program string, args ...string) *e
 	return cmd
 }
 
-// Programs returns the folder of PostgreSQL's programs. It installs Debian's package where
-// there is none and root may do so, and says so on notices.
+// Programs returns the folder with PostgreSQL's programs. If there are none and root
+// may do so, it installs Debian's package and reports that on notices.
 func Programs(ctx context.Context, notices io.Writer) (dir string, err error) {
 	found, err := findOrInstall(ctx, notices)
 	return string(found), err
@@ -70,7 +69,7 @@ func findOrInstall(ctx context.Context, notices io.Writer) (tools, error) {
 }
 
 // findTools returns binDir if it is set, or the directory of the initdb in $PATH, or
-// the newest version that Debian's packages have installed.
+// the newest version installed by Debian's packages.
 func findTools(binDir, pattern string) (tools, error) {
 	if binDir != "" {
 		if !tools(binDir).complete() {
@@ -99,8 +98,7 @@ func newestTools(pattern string) (tools, error) {
 	return tools(slices.MaxFunc(dirs, func(a, b string) int { return majorVersion(a) - majorVersion(b) })), nil
 }
 
-// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 where there is no
-// number.
+// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 without a number.
 func majorVersion(dir string) int {
 	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {
@@ -138,14 +136,19 @@ func install(ctx context.Context, notices io.Writer) (err error) {
 		return fmt.Errorf("install postgresql: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(debianDropIn)) }()
-	if aptGet(ctx, "install", "-y", "postgresql") == nil {
+	return AptInstall(ctx, "postgresql")
+}
+
+// AptInstall installs a Debian package.
+func AptInstall(ctx context.Context, name string) error {
+	if aptGet(ctx, "install", "-y", name) == nil {
 		return nil
 	}
 	// The package lists may be missing or out of date.
 	if err := aptGet(ctx, "update"); err != nil {
 		return err
 	}
-	return aptGet(ctx, "install", "-y", "postgresql")
+	return aptGet(ctx, "install", "-y", name)
 }
 
 func aptGet(ctx context.Context, args ...string) error {

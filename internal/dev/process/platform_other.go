@@ -4,6 +4,6 @@ package process
 
 import "syscall"
 
-// signalAtParentsEnd does nothing: only Linux can do it. After a crash of this process,
-// somebody has to stop the other one by hand.
+// signalAtParentsEnd does nothing: only Linux supports it. After a crash of this
+// process, the other one has to be stopped by hand.
 func signalAtParentsEnd(*syscall.SysProcAttr, syscall.Signal) {}

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// Process is a program that was started here. Its own children may outlive it.
+// Process is a child process. Its own children may outlive it.
 type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	err    error // set before exited is closed
 }
 
-// Start starts cmd, whose SysProcAttr must be set. On Linux, the kernel sends it a signal
-// when this process ends, for whatever reason.
+// Start starts cmd, whose SysProcAttr must be set. On Linux, the kernel signals it when
+// this process ends for any reason.
 //
 // Linux does so when the thread that started it ends. So one goroutine starts it, keeps
 // its thread, and waits for the end.

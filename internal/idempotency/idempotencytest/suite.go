@@ -19,7 +19,8 @@ import (
 
 // Fixture is a store under test on an empty database.
 type Fixture struct {
-	// Store is the store. The look-up of an [idempotency.LookupStore] is tested, too.
+	// Store is the store. If it is an [idempotency.LookupStore], its look-up is tested as
+	// well.
 	Store idempotency.Store
 	// Replica is the store of another process on the same database.
 	Replica idempotency.Store

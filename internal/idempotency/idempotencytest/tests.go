@@ -99,7 +99,7 @@ func reportsInProgress(t *testing.T, f Fixture) {
 	c := claim("key-1")
 	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) {
 		for name, store := range map[string]idempotency.Store{"this process": f.Store, "a replica": f.Replica} {
-			// A request of its own: its context is not that of the command.
+			// Another request, whose context is not that of the command.
 			_, _, err := store.Execute(t.Context(), c, mustNotRun(t))
 			if !errors.Is(err, idempotency.ErrInProgress) {
 				t.Errorf("%s: %v, want ErrInProgress", name, err)
@@ -148,7 +148,7 @@ func expiresEverywhere(t *testing.T, f Fixture) {
 	short.TTL = 500 * time.Millisecond
 	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return short, nil })
 	f.wantReplay(t, c, first) // now every replica may remember it
-	time.Sleep(short.TTL)     // what is tested is that time passes
+	time.Sleep(short.TTL)     // the test needs real time to pass
 
 	second, replayed, err := f.Replica.Execute(t.Context(), c, f.writes(created))
 	if err != nil || replayed {
@@ -181,7 +181,7 @@ func spendsKeysEverywhere(t *testing.T, f Fixture) {
 	short.ReplayTTL = 500 * time.Millisecond
 	first := f.mustRun(t, c, f.writes(short))
 	f.wantReplay(t, c, first)   // now every replica may remember it
-	time.Sleep(short.ReplayTTL) // what is tested is that time passes
+	time.Sleep(short.ReplayTTL) // the test needs real time to pass
 	first.Spent = true
 	f.wantReplay(t, c, first)
 }

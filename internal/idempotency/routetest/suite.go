@@ -30,12 +30,12 @@ type Route struct {
 	// sent with has one effect.
 	Request Request
 	// Others ask for something else and are as valid: another body, another resource in the
-	// path, another method if it is guarded, too.
+	// path, another method if that is also guarded.
 	Others []Request
 	// Refused is a valid request that the business refuses with 402, 409 or 422.
 	Refused Request
-	// Principal authenticates whoever sends all these, such as {"Authorization": …}. Peer is
-	// another principal, who may send Request, too.
+	// Principal authenticates the sender of these requests, such as {"Authorization": …}.
+	// Peer is another principal, who may also send Request.
 	Principal, Peer http.Header
 	// Effects returns the number of effects, of all requests.
 	Effects func(t *testing.T) int
@@ -46,7 +46,7 @@ type Route struct {
 	Hold func(t *testing.T) Hold
 	// Fail lets a write of every command fail until repair is called.
 	Fail func(t *testing.T) (repair func())
-	// FailRecord lets what comes after the writes of a command fail: the write of its record.
+	// FailRecord lets the write of the record fail, after all writes of the command.
 	FailRecord func(t *testing.T) (repair func())
 	// Expire makes all records expire now.
 	Expire func(t *testing.T)

@@ -114,7 +114,7 @@ func TestSource_OneFileUsesTheJSONLibrary(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"internal/adapters/in/http/json.go"}, users); diff != "" {
+	if diff := cmp.Diff([]string{"internal/adapters/in/http/strictjson/strictjson.go"}, users); diff != "" {
 		t.Errorf("files that import %s (-want +got):\n%s", jsonLibrary, diff)
 	}
 }

@@ -1,4 +1,4 @@
-// Package testcert issues the certificates of tests.
+// Package testcert issues certificates for tests.
 package testcert
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Authority is a CA of a test.
+// Authority is a test CA.
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// Pair is a certificate and its key as PEM.
+// Pair is a certificate and its key in PEM.
 type Pair struct{ Cert, Key []byte }
 
-// NewAuthority returns a CA that nobody else trusts.
+// NewAuthority returns a new CA, which is in no system's trust store.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	template := newTemplate(t, "authority", time.Now().Add(time.Hour))
@@ -33,23 +33,23 @@ func NewAuthority(t testing.TB) *Authority {
 	return &Authority{cert: sign(t, template, template, key, key), key: key}
 }
 
-// PEM returns the certificate of the CA.
+// PEM returns the CA certificate.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.cert.Raw) }
 
-// Pool returns the CA as what a client trusts.
+// Pool returns the CA for a client to trust.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// Server issues a certificate of a server on loopback.
+// Server issues a server certificate for loopback.
 func (a *Authority) Server(t testing.TB) Pair {
 	t.Helper()
 	return a.issue(t, x509.ExtKeyUsageServerAuth, time.Now().Add(time.Hour))
 }
 
-// Client issues a certificate of a client that is valid until the given time.
+// Client issues a client certificate that is valid until the given time.
 func (a *Authority) Client(t testing.TB, until time.Time) Pair {
 	t.Helper()
 	return a.issue(t, x509.ExtKeyUsageClientAuth, until)
@@ -69,7 +69,7 @@ func (a *Authority) issue(t testing.TB, usage x509.ExtKeyUsage, until time.Time)
 	return Pair{Cert: encode("CERTIFICATE", cert.Raw), Key: encode("PRIVATE KEY", der)}
 }
 
-// TLS returns the pair as a client or a server uses it.
+// TLS returns the pair for a TLS client or server.
 func (p Pair) TLS(t testing.TB) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)

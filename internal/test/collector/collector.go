@@ -1,5 +1,5 @@
-// Package collector is a collector of traces for tests: it takes OTLP over HTTP and keeps
-// what it gets.
+// Package collector is a trace collector for tests. It accepts OTLP over HTTP and keeps
+// the spans.
 package collector
 
 import (
@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector keeps the spans that it gets.
+// Collector keeps the spans that it receives.
 type Collector struct {
 	URL string
 
@@ -36,7 +36,7 @@ type Span struct {
 	Failed     bool
 	Attributes map[string]string
 	Resource   map[string]string
-	// Links are the IDs of other spans.
+	// Links are the IDs of linked spans.
 	Links []string
 }
 
@@ -52,7 +52,6 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// take keeps the spans of a request.
 func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var export service.ExportTraceServiceRequest
@@ -106,7 +105,7 @@ func (c *Collector) Spans() []Span {
 	return slices.Clone(c.spans)
 }
 
-// Text returns all that came, as text.
+// Text returns all received data as text.
 func (c *Collector) Text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

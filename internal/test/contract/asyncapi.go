@@ -11,13 +11,13 @@ import (
 	"example.com/orders/api"
 )
 
-// eventSchemas name the schemas in api/asyncapi.yaml of the events that we publish.
-// Each lists its types of events as alternatives of the member `type`.
+// eventSchemas names the schemas in api/asyncapi.yaml for published events. Each lists
+// its event types as alternatives for the member `type`.
 var eventSchemas = []string{"OrderEvent", "PaymentEvent", "RefundEvent", "BalanceEvent", "ProductEvent"}
 
-// EventSchemas returns the schema of each type of event that api/asyncapi.yaml
-// describes. The schemas allow no members that the file does not name: consumers ignore
-// unknown members, but we must not send them.
+// EventSchemas returns the schema for each event type in api/asyncapi.yaml. The schemas
+// allow no members that the file does not name: consumers ignore unknown members, but
+// we must not send them.
 func EventSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	doc := asyncAPI(t)
@@ -38,8 +38,8 @@ func EventSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// MessageSchema returns a schema of api/asyncapi.yaml for messages that come from
-// outside: they may have members that the file does not name.
+// MessageSchema returns a schema from api/asyncapi.yaml for incoming messages, which
+// may have members that the file does not name.
 func MessageSchema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
 	return compile(t, newCompiler(t, asyncAPI(t)), name)
@@ -65,7 +65,7 @@ func compile(t testing.TB, compiler *jsonschema.Compiler, name string) *jsonsche
 }
 
 // asyncAPI parses api/asyncapi.yaml. It converts YAML to JSON first, because the schema
-// library expects the types of its own JSON parser.
+// library expects the types that its JSON parser returns.
 func asyncAPI(t testing.TB) any {
 	t.Helper()
 	var doc any
@@ -83,7 +83,7 @@ func asyncAPI(t testing.TB) any {
 	return doc
 }
 
-// closeObjects forbids unknown members in every object of a document.
+// closeObjects forbids unknown members in every object.
 func closeObjects(node any) {
 	switch node := node.(type) {
 	case map[string]any:

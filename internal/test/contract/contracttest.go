@@ -1,4 +1,4 @@
-// Package contracttest checks requests and responses of tests against api/openapi.yaml:
+// Package contracttest checks test requests and responses against api/openapi.yaml:
 // every response is documented, to the last header and member, and the service accepts
 // no request that the file forbids.
 package contracttest
@@ -36,14 +36,14 @@ type Validator struct {
 	schemas *schemas
 }
 
-// Operation is what the contract says about an operation besides its shapes.
+// Operation is a contract operation without its schemas.
 type Operation struct {
 	Method string
 	Path   string
 	ID     string
 	// Roles may call the operation; empty for a public one.
 	Roles []string
-	// Idempotent reports that the operation requires an Idempotency-Key.
+	// Idempotent reports whether the operation requires an Idempotency-Key.
 	Idempotent bool
 }
 
@@ -58,7 +58,7 @@ func New(t testing.TB) *Validator {
 	return v
 }
 
-// load parses the contract once for all tests of a process, because that is slow.
+// load parses the contract once per process, because that is slow.
 var load = sync.OnceValues(func() (*Validator, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
@@ -77,8 +77,9 @@ var load = sync.OnceValues(func() (*Validator, error) {
 	return &Validator{doc: doc, router: router, schemas: schemas}, nil
 })
 
-// closeSchemas forbids members and values that a schema does not list. Responses may gain
-// both, so clients must not rely on the lists; our own tests must notice what is not there.
+// closeSchemas forbids members and values that a schema does not list. Responses may
+// gain both, so clients must not rely on the lists, but our tests must notice
+// undocumented ones.
 func closeSchemas(doc *openapi3.T) {
 	for _, ref := range doc.Components.Schemas {
 		if values, extensible := ref.Value.Extensions["x-extensible-enum"].([]any); extensible {
@@ -93,12 +94,12 @@ func closeSchemas(doc *openapi3.T) {
 // Document returns the contract, with closed schemas.
 func (v *Validator) Document() *openapi3.T { return v.doc }
 
-// Allows reports whether a value follows a schema of the contract.
+// Allows reports whether a value follows a contract schema.
 func (v *Validator) Allows(schema *openapi3.SchemaRef, value any) bool {
 	return v.schemas.validate(schema, value) == nil
 }
 
-// Operations returns all operations of the contract.
+// Operations returns all operations in the contract.
 func (v *Validator) Operations() []Operation {
 	var all []Operation
 	for path, item := range v.doc.Paths.Map() {
@@ -112,8 +113,6 @@ func (v *Validator) Operations() []Operation {
 	return all
 }
 
-// requiresKey reports whether an operation has the Idempotency-Key header as a
-// parameter.
 func requiresKey(op *openapi3.Operation) bool {
 	return op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") != nil
 }
@@ -127,15 +126,15 @@ func rolesOf(op *openapi3.Operation) []string {
 	return roles
 }
 
-// Reporter is the part of [testing.TB] that reports failures.
+// Reporter is the subset of [testing.TB] that reports failures.
 type Reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
 // Check reports each way in which a response contradicts the contract. If the service
-// accepted the request, the request must follow the contract, too. The bodies are
-// separate arguments because those of req and resp have been read.
+// accepted the request, the request must also follow the contract. The bodies are
+// separate arguments because those in req and resp have been read.
 func (v *Validator) Check(t Reporter, req *http.Request, reqBody []byte, resp *http.Response, respBody []byte) {
 	t.Helper()
 	if err := v.check(req, reqBody, resp, respBody); err != nil {
@@ -158,8 +157,8 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 	)
 }
 
-// documentedResponse returns what the contract says about a status, or nil. The default is
-// a problem, so it describes no success.
+// documentedResponse returns the contract's response for a status, or nil. The default
+// is a problem, so it describes no success.
 func documentedResponse(op *openapi3.Operation, status int) *openapi3.ResponseRef {
 	if documented := op.Responses.Status(status); documented != nil || status < http.StatusBadRequest {
 		return documented
@@ -167,8 +166,8 @@ func documentedResponse(op *openapi3.Operation, status int) *openapi3.ResponseRe
 	return op.Responses.Default()
 }
 
-// checkHeaderValues returns an error for each documented header that is absent although
-// it is required, or has a value that its schema does not allow.
+// checkHeaderValues returns an error for each documented header that is required but
+// absent, or that has a value its schema does not allow.
 func (v *Validator) checkHeaderValues(documented *openapi3.Response, header http.Header) error {
 	var errs []error
 	for name, ref := range documented.Headers {
@@ -183,8 +182,8 @@ func (v *Validator) checkHeaderValues(documented *openapi3.Response, header http
 	return errors.Join(errs...)
 }
 
-// checkMedia returns an error for a body of an undocumented media type, or one that its
-// schema does not allow.
+// checkMedia returns an error for an undocumented media type or a body that its schema
+// does not allow.
 func (v *Validator) checkMedia(documented *openapi3.Response, resp *http.Response, body []byte) error {
 	if len(documented.Content) == 0 {
 		return nil
@@ -239,8 +238,8 @@ func checkBody(op *openapi3.Operation, documented *openapi3.Response, resp *http
 	)
 }
 
-// hasCode reports whether a response can be a problem with a code and a status. The names
-// of its examples are the codes that it can have, and each example has the status.
+// hasCode reports whether a response can be a problem with a code and a status. Its
+// examples are named by the codes that it can have, and each example has the status.
 func hasCode(documented *openapi3.Response, code string, status int) bool {
 	example, known := documented.Content.Get("application/problem+json").Examples[code]
 	if !known {
@@ -250,8 +249,9 @@ func hasCode(documented *openapi3.Response, code string, status int) bool {
 	return fmt.Sprint(shown["status"]) == strconv.Itoa(status)
 }
 
-// nextKey returns which key another attempt needs: none where the operation takes no key, and
-// the same unless a stored refusal, which has an Idempotency-Result, decided the operation.
+// nextKey returns the key that another attempt needs: none where the operation takes no
+// key, otherwise the same, unless a stored refusal, which has an Idempotency-Result,
+// decided the operation.
 func nextKey(op *openapi3.Operation, header http.Header, code string) string {
 	switch {
 	case !requiresKey(op):

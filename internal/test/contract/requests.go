@@ -11,15 +11,14 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// request is a request with the operation that it calls.
 type request struct {
 	*http.Request
 	operation  *openapi3.Operation
 	parameters openapi3.Parameters
-	path       map[string]string // the values of the parameters in the path
+	path       map[string]string // path parameters
 }
 
-// resolve finds the operation of a request. A request without one belongs to an operation
+// resolve finds a request's operation. A request without one belongs to an operation
 // that answers 404 or 405.
 func (v *Validator) resolve(req *http.Request) request {
 	route, path, err := v.findRoute(req)
@@ -56,7 +55,6 @@ func (v *Validator) findRoute(req *http.Request) (*routers.Route, map[string]str
 	return route, params, nil
 }
 
-// checkAccepted returns an error for a request that should have been refused.
 func (v *Validator) checkAccepted(sent request, body []byte, status int) error {
 	if status/100 != 2 {
 		return nil
@@ -74,9 +72,9 @@ func (v *Validator) checkAccepted(sent request, body []byte, status int) error {
 	return v.schemas.check(documented.Value.Content, sent.Header.Get("Content-Type"), body)
 }
 
-// checkParameters returns an error for each parameter that is absent although it is
-// required, or has a value that its schema does not allow. The library could do it, but
-// would compile each schema on every call.
+// checkParameters returns an error for each parameter that is required but absent, or
+// that has a value its schema does not allow. The library could do it, but would
+// compile each schema on every call.
 func (v *Validator) checkParameters(sent request) error {
 	var errs []error
 	for _, ref := range sent.parameters {
@@ -92,7 +90,6 @@ func (v *Validator) checkParameters(sent request) error {
 	return errors.Join(errs...)
 }
 
-// values returns the values of a parameter.
 func (r request) values(parameter *openapi3.Parameter) []string {
 	switch parameter.In {
 	case openapi3.ParameterInPath:
@@ -104,8 +101,8 @@ func (r request) values(parameter *openapi3.Parameter) []string {
 	}
 }
 
-// checkQuery returns an error for a parameter of an accepted query that is not documented.
-// Public operations ignore what they do not know: probes and caches add parameters.
+// checkQuery returns an error for an undocumented parameter in an accepted query.
+// Public operations ignore unknown parameters, because probes and caches add some.
 func checkQuery(sent request) error {
 	if len(rolesOf(sent.operation)) == 0 {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contractURL is the name of the contract for the schema compiler. Nothing is fetched.
+// contractURL names the contract for the schema compiler. Nothing is fetched.
 const contractURL = "openapi.json"
 
-// schemas checks bodies, headers and parameters against the schemas of the contract. It
-// compiles each schema once: the tests check some ten thousand bodies.
+// schemas checks bodies, headers and parameters against the contract's schemas. It
+// compiles each schema once, because the tests check some ten thousand bodies.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -40,8 +40,8 @@ func newSchemas(doc *openapi3.T) (*schemas, error) {
 	return &schemas{compiler: compiler, compiled: map[*openapi3.Schema]*jsonschema.Schema{}}, nil
 }
 
-// check returns an error for a body whose media type is not documented, or that does not
-// follow the schema of its media type.
+// check returns an error for a body with an undocumented media type, or that does not
+// follow its schema.
 func (s *schemas) check(documented openapi3.Content, mediaType string, body []byte) error {
 	media := documented.Get(mediaType)
 	if media == nil {
@@ -57,8 +57,8 @@ func (s *schemas) check(documented openapi3.Content, mediaType string, body []by
 	return s.validate(media.Schema, value)
 }
 
-// checkText returns an error for the text of a header or a parameter that its schema does
-// not allow.
+// checkText returns an error for a header or parameter value that its schema does not
+// allow.
 func (s *schemas) checkText(name string, schema *openapi3.SchemaRef, text string) error {
 	var value any = text
 	if schema.Value.Type.Is(openapi3.TypeInteger) {

@@ -1,8 +1,6 @@
-package coretest_test
+package coretest
 
 import (
-	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	coretest "example.com/orders/internal/test/core"
 )
 
 // auditMetadata is what the audit log says about each use case. Ann and shop are whose the
@@ -69,12 +66,14 @@ func TestAudit_SaysWhoseTheResourceIsAndWhatWasDone(t *testing.T) {
 	for _, u := range useCases {
 		t.Run(u.name, func(t *testing.T) {
 			t.Parallel()
-			f := coretest.New(t)
+			f := newFixture()
 			o := u.prepare(t, f)
 			before := len(f.Store.AuditEntries())
-			if _, err := u.do(t.Context(), f, u.administrator(), o, f.Key()); err != nil {
-				t.Fatal(err)
+			actor := root
+			if !u.admits(root) {
+				actor = withAdmin(u.allowed[0])
 			}
+			mustRun(t, f, u.do, actor, o)
 			entries := f.Store.AuditEntries()[before:]
 			if len(entries) != 1 {
 				t.Fatalf("the audit log has %+v, want one more entry", entries)
@@ -84,14 +83,6 @@ func TestAudit_SaysWhoseTheResourceIsAndWhatWasDone(t *testing.T) {
 			}
 		})
 	}
-}
-
-// administrator returns an administrator who may run the use case.
-func (u useCase) administrator() core.Actor {
-	if u.admits(root) {
-		return root
-	}
-	return core.Actor{Subject: u.allowed[0].Subject, Roles: append(slices.Clone(u.allowed[0].Roles), core.Admin)}
 }
 
 // withoutIDs replaces the ids that the store has allocated.
@@ -108,16 +99,16 @@ func withoutIDs(m core.Metadata) core.Metadata {
 // A reference is what somebody wrote, so it is not named.
 func TestAudit_NamesTheFiltersOfAList(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	for _, filter := range []order.Filter{
 		{}, {CustomerID: "ann"}, {Status: order.Paid}, {CustomerID: "ann", Status: order.Shipped},
-		{Reference: "Анна", Created: core.Period{From: f.Now(), To: f.Now().Add(time.Minute)}},
+		{Reference: "Анна", Created: core.Period{From: f.now(), To: f.now().Add(time.Minute)}},
 	} {
 		if _, _, err := f.Orders.ListOrders(t.Context(), root, filter, core.Page{Limit: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	filter := payment.EntryFilter{CustomerID: "ann", Reference: "Анна", Created: core.Period{From: f.Now()}}
+	filter := payment.EntryFilter{CustomerID: "ann", Reference: "Анна", Created: core.Period{From: f.now()}}
 	if _, _, err := f.Payments.ListBalanceTransactions(t.Context(), root, filter, core.Page{Limit: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -138,25 +129,16 @@ func TestAudit_NamesTheFiltersOfAList(t *testing.T) {
 // What people wrote can be about people, so the audit log names only that it changed.
 func TestAudit_CarriesNoText(t *testing.T) {
 	t.Parallel()
-	const private = "Анна Аннина"
-	f := coretest.New(t)
-	o := f.Paid(t)
-	both := core.Actor{Subject: "ann", Roles: []core.Role{core.Customer, core.Admin}}
-	createReferring := func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
-		cmd := order.CreateOrder{Reference: private, Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: key}
-		_, repeated, err := f.Orders.CreateOrder(ctx, actor, cmd)
-		return repeated, err
-	}
+	f := newFixture()
+	o := paid(t, f)
 	for _, do := range []command{
-		putProduct(private), updateProfile, createReferring, refund("1.00", private), cancel(private),
+		putProduct("Анна"), updateProfile, orderFor(1)("ann", "Анна"), refund("1.00", "Анна"), cancel("Анна"),
 	} {
-		if err := run(do, both)(t, f, o); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, f, do, withAdmin(ann), o)
 	}
 	for _, e := range f.Store.AuditEntries() {
 		for name, value := range e.Metadata {
-			if strings.Contains(value, "Анна") { // which is the name in the profile, too
+			if strings.Contains(value, "Анна") {
 				t.Errorf("%s of %s is %s", name, e.Action, value)
 			}
 		}
@@ -166,14 +148,14 @@ func TestAudit_CarriesNoText(t *testing.T) {
 // The entry about a read of the log comes after the page that was read.
 func TestListAuditLog_IsAudited(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	for reads := range 2 {
 		page, _, err := f.Audit.ListAuditLog(t.Context(), root, core.Page{Limit: 10})
 		if err != nil || len(page) != reads {
 			t.Errorf("read %d: a page of %+v, %v; want the entries of the reads before", reads, page, err)
 		}
 	}
-	want := core.AuditEntry{ID: 2, Actor: "root", At: f.Now(), Action: "ListAuditLog", Resource: "audit-log"}
+	want := core.AuditEntry{ID: 2, Actor: "root", At: f.now(), Action: "ListAuditLog", Resource: "audit-log"}
 	if entries := f.Store.AuditEntries(); len(entries) != 2 || !cmp.Equal(entries[1], want) {
 		t.Errorf("audit log: %+v, want a second %+v", entries, want)
 	}

@@ -1,4 +1,4 @@
-package coretest_test
+package coretest
 
 import (
 	"testing"
@@ -6,22 +6,13 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	coretest "example.com/orders/internal/test/core"
 )
-
-// wantCode checks the code of a refusal, "" for success.
-func wantCode(t *testing.T, what string, err error, want core.Code) {
-	t.Helper()
-	if (err == nil) != (want == "") || coretest.CodeOf(err) != want {
-		t.Errorf("%s: %v; want %q", what, err, want)
-	}
-}
 
 func TestCreateOrder_BoundsTheUnpaidOrdersOfAnActor(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	f.Orders.MaxUnpaidOrders = 2
-	first := f.Placed(t)
+	first := placed(t, f)
 	order1 := func(actor core.Actor) error { return run(createOrder(1), actor)(t, f, nil) }
 	wantCode(t, "as many as allowed", order1(ann), "")
 	wantCode(t, "one more", order1(ann), core.CodeUnpaidOrdersLimit)
@@ -30,108 +21,84 @@ func TestCreateOrder_BoundsTheUnpaidOrdersOfAnActor(t *testing.T) {
 	wantCode(t, "the seller, as many as allowed", order1(shop), "")
 	wantCode(t, "the seller, one more", order1(shop), core.CodeUnpaidOrdersLimit)
 
-	f.AdvanceClock(coretest.ReservationTTL)
-	release(t, f, 4)
+	f.advanceClock(reservationTTL)
+	f.release(t, 4)
 	wantCode(t, "when the reservations have expired", order1(ann), core.CodeUnpaidOrdersLimit)
-	wantCode(t, "reserving again what has expired", reserve(t, f, first.ID), "")
-	f.Confirm(t, first.ID)
-	wantCode(t, "when one is paid", order1(ann), "")
+	mustRun(t, f, reserve, ann, first)
+	mustRun(t, f, cancel(""), ann, first)
+	wantCode(t, "when one is cancelled", order1(ann), "")
 	wantCode(t, "one more than that", order1(ann), core.CodeUnpaidOrdersLimit)
 }
 
-func TestCreateOrder_FindsRoomWhenAnOrderIsCancelled(t *testing.T) {
+func TestCreateOrder_CountsAnOrderUntilItIsPaid(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
-	f.Orders.MaxUnpaidOrders = 1
-	o := f.Placed(t)
-	wantCode(t, "one more", create(t, f, items("tea")...), core.CodeUnpaidOrdersLimit)
-	wantCode(t, "cancelling", run(cancel(""), ann)(t, f, o), "")
-	wantCode(t, "when it is cancelled", create(t, f, items("tea")...), "")
-}
-
-func TestCreateOrder_CountsAnOrderWhoseCardPaymentIsProcessing(t *testing.T) {
-	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	f.Orders.MaxUnpaidOrders = 1
 	o := placedWithCards(t, f)
-	wantCode(t, "paying by card", run(confirm(payment.ByCard), ann)(t, f, o), "")
-	wantCode(t, "one more", create(t, f, items("tea")...), core.CodeUnpaidOrdersLimit)
+	wantCode(t, "before the payment", run(createOrder(1), ann)(t, f, o), core.CodeUnpaidOrdersLimit)
+	mustRun(t, f, confirm(payment.ByCard), ann, o)
+	wantCode(t, "while a card payment is processing", run(createOrder(1), ann)(t, f, o), core.CodeUnpaidOrdersLimit)
 }
 
 // The bounds hide neither what the same operation did before, nor that the intent took
 // effect, nor that the actor may not do it at all.
 func TestCreateOrder_AnswersOtherwiseBeforeItsBound(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	f.Orders.MaxUnpaidOrders = 1
-	f.Product(t, shop, "tea", "40.00", 10)
-	cmd := order.CreateOrder{CustomerID: ann.Subject, Reference: "A-1", Items: items("tea"), Key: f.Key()}
-	made, _, err := f.Orders.CreateOrder(t.Context(), ann, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.product(t, shop, "tea", "40.00", 10)
+	cmd := order.CreateOrder{CustomerID: "ann", Reference: "A-1", Items: items("tea")}
+	made := f.create(t, ann, cmd)
+	cmd.Key = made.CreatedBy.Key
 	again, repeated, err := f.Orders.CreateOrder(t.Context(), ann, cmd)
 	if err != nil || !repeated || again.ID != made.ID {
 		t.Errorf("the same operation: %+v, repeated = %v, %v", again, repeated, err)
 	}
-	cmd.Key = f.Key()
+	cmd.Key = f.key()
 	_, _, err = f.Orders.CreateOrder(t.Context(), ann, cmd)
 	wantCode(t, "the same intent", err, core.CodeReferenceTaken)
 	_, _, err = f.Orders.CreateOrder(t.Context(), bob, cmd)
 	wantCode(t, "a stranger", err, core.CodeForbiddenResource)
 }
 
-// reserve extends the reservation of an order of Ann.
-func reserve(t *testing.T, f *coretest.Fixture, orderID int64) error {
-	t.Helper()
-	_, _, err := f.Orders.ReserveInventory(t.Context(), ann, order.ReserveInventory{OrderID: orderID, Key: f.Key()})
-	return err
-}
-
 // It does not matter who extends the reservation, nor whether it has expired.
 func TestReserveInventory_BoundsTheExtensionsOfAnOrder(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	f.Orders.MaxExtensions = 3
-	o := f.Placed(t)
-	extend := order.ReserveInventory{OrderID: o.ID, Key: f.Key()}
-	_, _, err := f.Orders.ReserveInventory(t.Context(), ann, extend)
+	o := placed(t, f)
+	first := request{f, ann, o, f.key()}
+	_, err := reserve(t.Context(), first)
 	wantCode(t, "by the customer", err, "")
-	f.AdvanceClock(coretest.ReservationTTL)
-	release(t, f, 1)
-	for _, actor := range []core.Actor{shop, billing} {
-		_, _, err = f.Orders.ReserveInventory(t.Context(), actor, order.ReserveInventory{OrderID: o.ID, Key: f.Key()})
-		wantCode(t, "by "+actor.Subject, err, "")
-	}
+	f.advanceClock(reservationTTL)
+	f.release(t, 1)
+	mustRun(t, f, reserve, shop, o)
+	mustRun(t, f, reserve, billing, o)
 	for _, actor := range []core.Actor{ann, shop, billing} {
-		_, _, err = f.Orders.ReserveInventory(t.Context(), actor, order.ReserveInventory{OrderID: o.ID, Key: f.Key()})
-		wantCode(t, "one more by "+actor.Subject, err, core.CodeReservationLimit)
+		wantCode(t, "one more by "+actor.Subject, run(reserve, actor)(t, f, o), core.CodeReservationLimit)
 	}
-	_, _, err = f.Orders.ReserveInventory(t.Context(), bob, extend)
-	wantCode(t, "a stranger", err, core.CodeForbiddenResource)
-	if _, repeated, err := f.Orders.ReserveInventory(t.Context(), ann, extend); err != nil || !repeated {
+	wantCode(t, "a stranger", run(reserve, bob)(t, f, o), core.CodeForbiddenResource)
+	if repeated, err := reserve(t.Context(), first); err != nil || !repeated {
 		t.Errorf("the same operation: repeated = %v, %v", repeated, err)
 	}
-	f.Confirm(t, o.ID) // the order can still be paid
-	wantCode(t, "when it is paid", reserve(t, f, o.ID), core.CodeInvalidOrderState)
+	mustRun(t, f, confirm(payment.FromBalance), ann, o) // the order can still be paid
+	wantCode(t, "when it is paid", run(reserve, ann)(t, f, o), core.CodeInvalidOrderState)
 }
 
 // A repeated operation and a refused one do not count.
 func TestReserveInventory_CountsWhatTookEffect(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	f.Orders.MaxExtensions = 2
-	o := f.Placed(t)
-	f.AdvanceClock(coretest.ReservationTTL)
-	release(t, f, 1)
-	f.Product(t, shop, "tea", "40.00", 0)
-	wantCode(t, "without stock", reserve(t, f, o.ID), core.CodeOutOfStock)
-	f.Product(t, shop, "tea", "40.00", 10)
-	extend := order.ReserveInventory{OrderID: o.ID, Key: f.Key()}
+	o := released(t, f)
+	f.product(t, shop, "tea", "40.00", 0)
+	wantCode(t, "without stock", run(reserve, ann)(t, f, o), core.CodeOutOfStock)
+	f.product(t, shop, "tea", "40.00", 10)
+	first := request{f, ann, o, f.key()}
 	for range 3 {
-		_, _, err := f.Orders.ReserveInventory(t.Context(), ann, extend)
+		_, err := reserve(t.Context(), first)
 		wantCode(t, "the same operation", err, "")
 	}
-	wantCode(t, "the second one", reserve(t, f, o.ID), "")
-	wantCode(t, "the third one", reserve(t, f, o.ID), core.CodeReservationLimit)
+	wantCode(t, "the second one", run(reserve, ann)(t, f, o), "")
+	wantCode(t, "the third one", run(reserve, ann)(t, f, o), core.CodeReservationLimit)
 }

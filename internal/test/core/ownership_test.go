@@ -1,4 +1,4 @@
-package coretest_test
+package coretest
 
 import (
 	"slices"
@@ -9,7 +9,6 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	coretest "example.com/orders/internal/test/core"
 )
 
 func TestUseCases_AdmitOnlyWhoIsAllowed(t *testing.T) {
@@ -18,24 +17,7 @@ func TestUseCases_AdmitOnlyWhoIsAllowed(t *testing.T) {
 		for who, actor := range everyone {
 			t.Run(u.name+" by "+who, func(t *testing.T) {
 				t.Parallel()
-				f := coretest.New(t)
-				o := u.prepare(t, f)
-				var err error
-				caused := f.Effects(t, func() { _, err = u.do(t.Context(), f, actor, o, f.Key()) })
-				var want coretest.Effects
-				if !u.admits(actor) {
-					if code := coretest.CodeOf(err); code != core.CodeForbiddenResource {
-						t.Errorf("got %v; want %s", err, core.CodeForbiddenResource)
-					}
-				} else {
-					if err != nil {
-						t.Errorf("got %v; want it done", err)
-					}
-					want = u.effects(actor, o)
-				}
-				if diff := cmp.Diff(want, caused); diff != "" {
-					t.Errorf("effects (-want +got):\n%s", diff)
-				}
+				u.try(t, newFixture(), actor)
 			})
 		}
 	}
@@ -52,32 +34,35 @@ func TestUseCases_CheckTheOwnerThemselves(t *testing.T) {
 			}
 			t.Run(u.name+" by "+who, func(t *testing.T) {
 				t.Parallel()
-				f := coretest.New(t)
-				o := u.prepare(t, f)
+				f := newFixture()
 				f.Store.Careless = true
-				var err error
-				caused := f.Effects(t, func() { _, err = u.do(t.Context(), f, actor, o, f.Key()) })
-				if code := coretest.CodeOf(err); code != core.CodeForbiddenResource {
-					t.Errorf("got %v; want %s", err, core.CodeForbiddenResource)
-				}
-				if diff := cmp.Diff(coretest.Effects{}, caused); diff != "" {
-					t.Errorf("effects (-want +got):\n%s", diff)
-				}
+				u.try(t, f, actor)
 			})
 		}
 	}
 }
 
-func (u useCase) admits(actor core.Actor) bool {
-	return slices.ContainsFunc(u.allowed, func(a core.Actor) bool {
-		return a.Subject == actor.Subject && slices.Equal(a.Roles, actor.Roles)
-	})
+// try runs the use case for an actor. Those who are allowed cause its effects, and the
+// others are refused and cause none.
+func (u useCase) try(t *testing.T, f *fixture, actor core.Actor) {
+	t.Helper()
+	o := u.prepare(t, f)
+	var err error
+	caused := f.effects(func() { err = run(u.do, actor)(t, f, o) })
+	want, wanted := effects{}, core.CodeForbiddenResource
+	if u.admits(actor) {
+		want, wanted = u.effects(actor, o), ""
+	}
+	wantCode(t, u.name, err, wanted)
+	if diff := cmp.Diff(want, caused); diff != "" {
+		t.Errorf("effects (-want +got):\n%s", diff)
+	}
 }
 
 // effects returns what the use case causes: its events, and an audit entry when an
 // administrator runs it.
-func (u useCase) effects(actor core.Actor, o *order.Order) coretest.Effects {
-	caused := coretest.Effects{Events: u.events}
+func (u useCase) effects(actor core.Actor, o *order.Order) effects {
+	caused := effects{Events: u.events}
 	if actor.Has(core.Admin) {
 		action, _, _ := strings.Cut(strings.ReplaceAll(u.name, ",", " "), " ")
 		caused.Audited = []string{actor.Subject + " " + action + " " + u.resource(o)}
@@ -92,19 +77,14 @@ func TestAudit_SkipsOnlyReadsOfAnAdministratorsOwnResources(t *testing.T) {
 	for _, u := range useCases {
 		reads := strings.HasPrefix(u.name, "Get") || strings.HasPrefix(u.name, "List")
 		for _, owner := range u.allowed {
-			both := core.Actor{Subject: owner.Subject, Roles: append(slices.Clone(owner.Roles), core.Admin)}
 			if owner.Has(core.Admin) {
 				continue
 			}
 			t.Run(u.name+" by "+owner.Subject, func(t *testing.T) {
 				t.Parallel()
-				f := coretest.New(t)
+				f := newFixture()
 				o := u.prepare(t, f)
-				caused := f.Effects(t, func() {
-					if _, err := u.do(t.Context(), f, both, o, f.Key()); err != nil {
-						t.Error(err)
-					}
-				})
+				caused := f.effects(func() { mustRun(t, f, u.do, withAdmin(owner), o) })
 				want := 1
 				if reads && !owner.Has(core.System) {
 					want = 0
@@ -117,6 +97,11 @@ func TestAudit_SkipsOnlyReadsOfAnAdministratorsOwnResources(t *testing.T) {
 	}
 }
 
+// withAdmin returns the actor as an administrator, too.
+func withAdmin(a core.Actor) core.Actor {
+	return core.Actor{Subject: a.Subject, Roles: append(slices.Clone(a.Roles), core.Admin)}
+}
+
 func TestCreateOrder_AdmitsCustomersAndTheSellerOfTheProducts(t *testing.T) {
 	t.Parallel()
 	both := core.Actor{Subject: "other-shop", Roles: []core.Role{core.Customer, core.Seller}}
@@ -127,35 +112,27 @@ func TestCreateOrder_AdmitsCustomersAndTheSellerOfTheProducts(t *testing.T) {
 	}{
 		"a seller for a customer":                       {shop, "ann", ""},
 		"a seller for nobody":                           {shop, "", core.CodeValidationFailed},
-		"a seller of other products":                    {coretest.OtherShop, "ann", core.CodeForbiddenResource},
+		"a seller of other products":                    {otherShop, "ann", core.CodeForbiddenResource},
 		"a customer for nobody else":                    {ann, "", ""},
 		"a customer for another":                        {ann, "bob", core.CodeForbiddenResource},
 		"who buys and sells, for themselves":            {both, "", ""},
 		"who buys and sells, another's products for us": {both, "ann", core.CodeForbiddenResource},
 		"an administrator":                              {root, "ann", core.CodeForbiddenResource},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := coretest.New(t)
-			f.Product(t, shop, "tea", "40.00", 10)
-			cmd := order.CreateOrder{CustomerID: c.customerID, Items: []order.Item{{SKU: "tea", Quantity: 1}}, Key: f.Key()}
-			_, _, err := f.Orders.CreateOrder(t.Context(), c.actor, cmd)
-			if code := coretest.CodeOf(err); code != c.want || (c.want == "") != (err == nil) {
-				t.Errorf("got %v; want %q", err, c.want)
-			}
-		})
+		f := newFixture()
+		f.product(t, shop, "tea", "40.00", 10)
+		cmd := order.CreateOrder{CustomerID: c.customerID, Items: items("tea"), Key: f.key()}
+		_, _, err := f.Orders.CreateOrder(t.Context(), c.actor, cmd)
+		wantCode(t, name, err, c.want)
 	}
 }
 
 func TestListOrders_ShowsOnlyGrantedOrders(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
-	mine := f.Placed(t)
-	f.Product(t, coretest.OtherShop, "cup", "1.00", 10)
-	bobs, _, err := f.Orders.CreateOrder(t.Context(), bob, order.CreateOrder{Items: []order.Item{{SKU: "cup", Quantity: 1}}, Key: f.Key()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newFixture()
+	mine := placed(t, f)
+	f.product(t, otherShop, "cup", "1.00", 10)
+	bobs := f.create(t, bob, order.CreateOrder{Items: items("cup")})
 	for name, c := range map[string]struct {
 		actor   core.Actor
 		filter  order.Filter
@@ -165,17 +142,15 @@ func TestListOrders_ShowsOnlyGrantedOrders(t *testing.T) {
 		"a customer":               {ann, order.Filter{}, []int64{mine.ID}, nil},
 		"a customer asks for more": {ann, order.Filter{CustomerID: "bob", Grant: core.Grant{Customer: "bob"}}, nil, nil},
 		"a seller":                 {shop, order.Filter{}, []int64{mine.ID}, nil},
-		"a seller of a customer":   {coretest.OtherShop, order.Filter{CustomerID: "bob"}, []int64{bobs.ID}, nil},
+		"a seller of a customer":   {otherShop, order.Filter{CustomerID: "bob"}, []int64{bobs.ID}, nil},
 		"an administrator":         {root, order.Filter{}, []int64{bobs.ID, mine.ID}, []string{"root ListOrders orders"}},
 		"the system":               {billing, order.Filter{}, nil, nil},
 		"nobody":                   {core.Actor{Subject: "ann"}, order.Filter{}, nil, nil},
 	} {
 		var got []int64
-		caused := f.Effects(t, func() {
+		caused := f.effects(func() {
 			found, _, err := f.Orders.ListOrders(t.Context(), c.actor, c.filter, core.Page{Limit: 10})
-			if err != nil {
-				t.Error(err)
-			}
+			wantCode(t, name, err, "")
 			for _, o := range found {
 				got = append(got, o.ID)
 			}

@@ -1,4 +1,4 @@
-package coretest_test
+package coretest
 
 import (
 	"testing"
@@ -6,26 +6,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/core"
-	coretest "example.com/orders/internal/test/core"
 )
 
 // A repetition finds nothing to delete. Nothing changes, so the audit log has one entry.
 func TestDeleteCustomerProfile_CanBeRepeated(t *testing.T) {
 	t.Parallel()
-	f := coretest.New(t)
+	f := newFixture()
 	withProfile(t, f)
-	caused := f.Effects(t, func() {
+	caused := f.effects(func() {
 		for range 3 {
-			if err := f.Customers.DeleteCustomerProfile(t.Context(), root, "ann"); err != nil {
-				t.Error(err)
-			}
+			mustRun(t, f, deleteProfile, root, nil)
 		}
 	})
-	if diff := cmp.Diff(coretest.Effects{Audited: []string{"root DeleteCustomerProfile profile/ann"}}, caused); diff != "" {
+	if diff := cmp.Diff(effects{Audited: []string{"root DeleteCustomerProfile profile/ann"}}, caused); diff != "" {
 		t.Errorf("effects (-want +got):\n%s", diff)
 	}
-	if _, err := f.Customers.GetCustomerProfile(t.Context(), ann, "ann"); coretest.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("the deleted profile: %v; want %s", err, core.CodeNotFound)
-	}
+	wantCode(t, "the deleted profile", run(getProfile, ann)(t, f, nil), core.CodeNotFound)
 	withProfile(t, f) // a customer can have a profile again
 }

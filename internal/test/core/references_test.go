@@ -1,4 +1,4 @@
-package coretest_test
+package coretest
 
 import (
 	"context"
@@ -10,86 +10,81 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	coretest "example.com/orders/internal/test/core"
 )
 
-// intent runs a command of the actor for a customer with a reference, under a key.
-type intent func(ctx context.Context, f *coretest.Fixture, actor core.Actor, customerID, reference, key string) (repeated bool, err error)
+// intent returns a command for a customer with a reference.
+type intent func(customerID, reference string) command
 
-func createFor(quantity int) intent {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, customerID, reference, key string) (bool, error) {
-		cmd := order.CreateOrder{
-			CustomerID: customerID, Reference: reference, Items: []order.Item{{SKU: "tea", Quantity: quantity}}, Key: key,
+func orderFor(quantity int) intent {
+	return func(customerID, reference string) command {
+		return func(ctx context.Context, r request) (bool, error) {
+			cmd := order.CreateOrder{
+				CustomerID: customerID, Reference: reference, Items: []order.Item{{SKU: "tea", Quantity: quantity}}, Key: r.key,
+			}
+			return keyed(r.Orders.CreateOrder(ctx, r.actor, cmd))
 		}
-		_, repeated, err := f.Orders.CreateOrder(ctx, actor, cmd)
-		return repeated, err
 	}
 }
 
-func changeFor(by func(*payment.Service, context.Context, core.Actor, payment.ChangeBalance) (*payment.LedgerEntry, bool, error), amount string) intent {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, customerID, reference, key string) (bool, error) {
-		cmd := payment.ChangeBalance{CustomerID: customerID, Amount: coretest.Money(amount, "RUB"), Reference: reference, Key: key}
-		_, repeated, err := by(f.Payments, ctx, actor, cmd)
-		return repeated, err
+func creditFor(amount string) intent {
+	return func(customerID, reference string) command {
+		return func(ctx context.Context, r request) (bool, error) {
+			cmd := payment.ChangeBalance{CustomerID: customerID, Amount: money(amount, "RUB"), Reference: reference, Key: r.key}
+			return keyed(r.Payments.CreditBalance(ctx, r.actor, cmd))
+		}
+	}
+}
+
+func chargeFor(amount string) intent {
+	return func(customerID, reference string) command {
+		return func(ctx context.Context, r request) (bool, error) {
+			cmd := payment.ChangeBalance{CustomerID: customerID, Amount: money(amount, "RUB"), Reference: reference, Key: r.key}
+			return keyed(r.Payments.ChargeBalance(ctx, r.actor, cmd))
+		}
 	}
 }
 
 // intents are the commands that take a reference: who runs them, what they do, and the
 // same with another request.
 var intents = map[string]struct {
-	actor core.Actor
-	do    intent
-	other intent
+	actor     core.Actor
+	do, other intent
 }{
-	"CreateOrder":   {shop, createFor(1), createFor(2)},
-	"CreditBalance": {billing, changeFor((*payment.Service).CreditBalance, "1.00"), changeFor((*payment.Service).CreditBalance, "2.00")},
-	"ChargeBalance": {billing, changeFor((*payment.Service).ChargeBalance, "1.00"), changeFor((*payment.Service).ChargeBalance, "2.00")},
+	"CreateOrder":   {shop, orderFor(1), orderFor(2)},
+	"CreditBalance": {billing, creditFor("1.00"), creditFor("2.00")},
+	"ChargeBalance": {billing, chargeFor("1.00"), chargeFor("2.00")},
 }
 
 // A new key makes a new operation, so only the reference can stop an intent that is sent
-// under two keys.
+// under two keys. The client learns that its intent has taken effect before it learns any
+// other reason to refuse it.
 func TestReference_StopsTheSameIntentUnderAnotherKey(t *testing.T) {
 	t.Parallel()
 	for name, c := range intents {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := withMoney(t)
-			first := f.Key()
-			if _, err := c.do(t.Context(), f, c.actor, "ann", "A-1", first); err != nil {
+			first := request{f, c.actor, nil, f.key()}
+			if _, err := c.do("ann", "A-1")(t.Context(), first); err != nil {
 				t.Fatal(err)
 			}
-			caused := f.Effects(t, func() {
+			f.product(t, shop, "tea", "40.00", f.stock(t, "tea").Reserved) // nothing is available
+			mustRun(t, f, charge(f.balance(t)), billing, nil)
+			caused := f.effects(func() {
 				for what, attempt := range map[string]intent{"the same": c.do, "something else": c.other} {
-					if _, err := attempt(t.Context(), f, c.actor, "ann", "A-1", f.Key()); coretest.CodeOf(err) != core.CodeReferenceTaken {
-						t.Errorf("%s with the reference under another key: %v; want %s", what, err, core.CodeReferenceTaken)
-					}
+					wantCode(t, what, run(attempt("ann", "A-1"), c.actor)(t, f, nil), core.CodeReferenceTaken)
 				}
 				// The second line of defence knows the operation, so its own reference is not taken.
-				if repeated, err := c.do(t.Context(), f, c.actor, "ann", "A-1", first); !repeated || err != nil {
+				if repeated, err := c.do("ann", "A-1")(t.Context(), first); !repeated || err != nil {
 					t.Errorf("the same under the same key: repeated = %v, %v", repeated, err)
 				}
-				if _, err := c.do(t.Context(), f, c.actor, "ann", "A-2", first); coretest.CodeOf(err) != core.CodeIdempotencyKeyReused {
-					t.Errorf("another reference under the same key: %v; want %s", err, core.CodeIdempotencyKeyReused)
-				}
+				_, err := c.do("ann", "A-2")(t.Context(), first)
+				wantCode(t, "another reference under the same key", err, core.CodeIdempotencyKeyReused)
 			})
-			if diff := cmp.Diff(coretest.Effects{}, caused); diff != "" {
+			if diff := cmp.Diff(effects{}, caused); diff != "" {
 				t.Errorf("effects:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestReference_IsOfOneCustomerAndKind(t *testing.T) {
-	t.Parallel()
-	f := withMoney(t)
-	for name, c := range intents {
-		for _, intent := range []struct{ customerID, reference string }{
-			{"ann", "A-1"}, {"bob", "A-1"}, {"ann", "a-1"}, {"ann", ""}, {"ann", ""},
-		} {
-			if repeated, err := c.do(t.Context(), f, c.actor, intent.customerID, intent.reference, f.Key()); repeated || err != nil {
-				t.Errorf("%s with %+v: repeated = %v, %v", name, intent, repeated, err)
-			}
-		}
 	}
 }
 
@@ -98,17 +93,12 @@ func TestReference_IsOfOneCustomerAndKind(t *testing.T) {
 func TestReference_OfAnOrderBelongsToItsCreator(t *testing.T) {
 	t.Parallel()
 	f := withMoney(t)
-	create := createFor(1)
-	for _, actor := range []core.Actor{shop, ann} {
-		if repeated, err := create(t.Context(), f, actor, "ann", "cart-2", f.Key()); repeated || err != nil {
-			t.Errorf("cart-2 of %s: repeated = %v, %v", actor.Subject, repeated, err)
-		}
-	}
-
+	mustRun(t, f, orderFor(1)("ann", "cart-2"), shop, nil)
+	mustRun(t, f, orderFor(1)("ann", "cart-2"), ann, nil)
 	for _, c := range []struct {
 		reader   core.Actor
 		creators []string
-	}{{ann, []string{"ann"}}, {shop, []string{"shop"}}, {coretest.OtherShop, nil}, {root, []string{"ann", "shop"}}} {
+	}{{ann, []string{"ann"}}, {shop, []string{"shop"}}, {otherShop, nil}, {root, []string{"ann", "shop"}}} {
 		found, _, err := f.Orders.ListOrders(t.Context(), c.reader, order.Filter{Reference: "cart-2"}, core.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -129,50 +119,26 @@ func TestReference_OfAnOrderBelongsToItsCreator(t *testing.T) {
 func TestReference_OfACancelledOrderStaysTaken(t *testing.T) {
 	t.Parallel()
 	f := withMoney(t)
-	cmd := order.CreateOrder{Reference: "cart-2", Items: items("tea"), Key: f.Key()}
-	o, _, err := f.Orders.CreateOrder(t.Context(), ann, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := f.Payments.CancelOrder(t.Context(), ann, payment.CancelOrder{OrderID: o.ID, Key: f.Key()}); err != nil {
-		t.Fatal(err)
-	}
+	cmd := order.CreateOrder{Reference: "cart-2", Items: items("tea")}
+	o := f.create(t, ann, cmd)
+	mustRun(t, f, cancel(""), ann, o)
 
+	cmd.Key = o.CreatedBy.Key
 	again, repeated, err := f.Orders.CreateOrder(t.Context(), ann, cmd)
 	if err != nil || !repeated || again.ID != o.ID {
 		t.Errorf("under its key: repeated = %v, %v", repeated, err)
 	}
-	cmd.Key = f.Key()
+	cmd.Key = f.key()
 	_, _, err = f.Orders.CreateOrder(t.Context(), ann, cmd)
 	wantCode(t, "under another key", err, core.CodeReferenceTaken)
 }
 
-// The client learns that its intent has taken effect, whatever has happened since.
-func TestReference_IsTakenBeforeAnotherReasonIsGiven(t *testing.T) {
-	t.Parallel()
-	f := withMoney(t)
-	for name, c := range intents {
-		if _, err := c.do(t.Context(), f, c.actor, "ann", "A-1", f.Key()); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-	}
-	f.Product(t, shop, "tea", "40.00", 1)                                                                      // the one that is reserved
-	if err := run(changeBalance((*payment.Service).ChargeBalance, "100.00"), billing)(t, f, nil); err != nil { // all that is left
-		t.Fatal(err)
-	}
-	for name, c := range intents {
-		if _, err := c.do(t.Context(), f, c.actor, "ann", "A-1", f.Key()); coretest.CodeOf(err) != core.CodeReferenceTaken {
-			t.Errorf("%s: %v; want %s", name, err, core.CodeReferenceTaken)
-		}
-	}
-}
-
 // withMoney returns a fixture with tea in stock, and two customers who have 100.00 each.
-func withMoney(t *testing.T) *coretest.Fixture {
+func withMoney(t *testing.T) *fixture {
 	t.Helper()
-	f := coretest.New(t)
-	f.Product(t, shop, "tea", "40.00", 100)
-	f.Credit(t, "ann", "100.00")
-	f.Credit(t, "bob", "100.00")
+	f := newFixture()
+	f.product(t, shop, "tea", "40.00", 100)
+	f.credit(t, "ann", "100.00")
+	f.credit(t, "bob", "100.00")
 	return f
 }

@@ -1,4 +1,4 @@
-package coretest_test
+package coretest
 
 import (
 	"context"
@@ -7,9 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	coretest "example.com/orders/internal/test/core"
 )
 
 // gateway is a stub of the card provider. It succeeds, with a result that change may
@@ -30,42 +28,34 @@ func (g *gateway) Charge(_ context.Context, c payment.ChargeRequest) (payment.Ch
 	return result, nil
 }
 
-// payByCard returns an order of Ann and its card payment, which is processing.
-func payByCard(t *testing.T, f *coretest.Fixture) (*order.Order, *payment.Payment) {
-	t.Helper()
-	o := f.Placed(t)
-	cmd := payment.ConfirmPayment{OrderID: o.ID, Method: payment.ByCard, CardToken: "pm_card_visa", Key: f.Key()}
-	p, _, err := f.Payments.ConfirmPayment(t.Context(), ann, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o, p
-}
-
 func TestSettlePayment_LeavesAnAnswerThatDiffersUndecided(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*payment.ChargeResult){
 		"another payment":  func(r *payment.ChargeResult) { r.Payment = "payment-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
 		"a refund":         func(r *payment.ChargeResult) { r.Refund = "refund-6a1a7f0e-3f4b-4c0f-9f65-5b0e9d1f2a3b" },
 		"another order":    func(r *payment.ChargeResult) { r.OrderID++ },
-		"another amount":   func(r *payment.ChargeResult) { r.Amount = coretest.Money("1.00", "RUB") },
-		"less received":    func(r *payment.ChargeResult) { r.Received = coretest.Money("0.01", "RUB") },
-		"another currency": func(r *payment.ChargeResult) { r.Amount = coretest.Money("80.00", "USD") },
+		"another amount":   func(r *payment.ChargeResult) { r.Amount = money("1.00", "RUB") },
+		"less received":    func(r *payment.ChargeResult) { r.Received = money("0.01", "RUB") },
+		"another currency": func(r *payment.ChargeResult) { r.Amount = money("80.00", "USD") },
 		"no id":            func(r *payment.ChargeResult) { r.ExternalID = "" },
 		"an id with NUL":   func(r *payment.ChargeResult) { r.ExternalID = "pi_\x00" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := coretest.New(t)
+			f := newFixture()
 			g := &gateway{change: change}
 			f.Payments.Gateway = g
-			_, p := payByCard(t, f)
-			caused := f.Effects(t, func() {
+			cmd := payment.ConfirmPayment{OrderID: placed(t, f).ID, Method: payment.ByCard, CardToken: "pm_card_visa", Key: f.key()}
+			p, _, err := f.Payments.ConfirmPayment(t.Context(), ann, cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			caused := f.effects(func() {
 				if err := f.Payments.SettlePayment(t.Context(), p.ID); !errors.Is(err, payment.ErrUndecided) {
 					t.Errorf("err = %v, want %v", err, payment.ErrUndecided)
 				}
 			})
-			if diff := cmp.Diff(coretest.Effects{}, caused); diff != "" {
+			if diff := cmp.Diff(effects{}, caused); diff != "" {
 				t.Errorf("effects of the answer:\n%s", diff)
 			}
 			g.change = nil

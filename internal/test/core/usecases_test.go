@@ -1,7 +1,8 @@
-package coretest_test
+package coretest
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -9,20 +10,50 @@ import (
 	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
-	coretest "example.com/orders/internal/test/core"
 )
+
+// request is what a command gets: who asks, about which order, and under which key.
+type request struct {
+	*fixture
+	actor core.Actor
+	order *order.Order
+	key   string
+}
+
+// command runs a use case and reports whether the operation was repeated.
+type command func(ctx context.Context, r request) (repeated bool, err error)
+
+// keyed is the result of a use case that takes a key.
+func keyed(_ any, repeated bool, err error) (bool, error) { return repeated, err }
+
+// unkeyed is the result of a use case that takes none.
+func unkeyed(_ any, err error) (repeated bool, _ error) { return false, err }
+
+// run returns a command of an actor under a new key.
+func run(c command, actor core.Actor) func(testing.TB, *fixture, *order.Order) error {
+	return func(t testing.TB, f *fixture, o *order.Order) error {
+		_, err := c(t.Context(), request{f, actor, o, f.key()})
+		return err
+	}
+}
+
+// mustRun runs a command of an actor, which must succeed.
+func mustRun(t testing.TB, f *fixture, c command, actor core.Actor, o *order.Order) {
+	t.Helper()
+	if err := run(c, actor)(t, f, o); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // useCase is one row of contract §1, as far as the core decides on it.
 type useCase struct {
 	name string
 	// prepare creates what the command needs, and returns the order that it concerns.
-	prepare func(t testing.TB, f *coretest.Fixture) *order.Order
-	// do runs the command for an actor, under a key if it takes one, and reports whether
-	// the operation was repeated.
-	do func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
-	// changed runs the command with another request under the same key. It is nil when the
-	// command has nothing to change, or takes no key.
-	changed func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (repeated bool, err error)
+	prepare func(t testing.TB, f *fixture) *order.Order
+	do      command
+	// changed is another request under the same key. It is nil when the command has nothing
+	// to change, or takes no key.
+	changed command
 	keyed   bool
 	// allowed lists the actors who may run it.
 	allowed []core.Actor
@@ -33,42 +64,23 @@ type useCase struct {
 	resource func(o *order.Order) string
 }
 
-type command = func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error)
-
-func placed(t testing.TB, f *coretest.Fixture) *order.Order  { return f.Placed(t) }
-func paid(t testing.TB, f *coretest.Fixture) *order.Order    { return f.Paid(t) }
-func shipped(t testing.TB, f *coretest.Fixture) *order.Order { return f.Shipped(t) }
-
-// placedWithCards prepares an order where cards are accepted. No use case calls the
-// provider: it records what to ask it for.
-func placedWithCards(t testing.TB, f *coretest.Fixture) *order.Order {
-	f.Payments.Gateway = struct{ payment.Gateway }{}
-	return f.Placed(t)
-}
-
-// expired prepares an order whose reservation has just expired. Its stock has not been
-// released yet.
-func expired(t testing.TB, f *coretest.Fixture) *order.Order {
-	o := f.Placed(t)
-	f.AdvanceClock(coretest.ReservationTTL)
-	return o
-}
-
 func theOrder(o *order.Order) string              { return "order/" + strconv.FormatInt(o.ID, 10) }
 func named(name string) func(*order.Order) string { return func(*order.Order) string { return name } }
-
-var (
-	ann, bob, shop, root, billing = coretest.Ann, coretest.Bob, coretest.Shop, coretest.Root, coretest.Billing
-)
 
 // everyone lists the actors who try every use case. A name is not enough: the last ones
 // have the name of an owner but not the role.
 var everyone = map[string]core.Actor{
-	"the customer": ann, "another customer": bob, "the seller": shop, "another seller": coretest.OtherShop,
+	"the customer": ann, "another customer": bob, "the seller": shop, "another seller": otherShop,
 	"an administrator": root, "the system": billing,
 	"the customer's name without a role": {Subject: ann.Subject},
 	"the customer's name as a seller":    {Subject: ann.Subject, Roles: []core.Role{core.Seller}},
 	"the seller's name as a customer":    {Subject: shop.Subject, Roles: []core.Role{core.Customer}},
+}
+
+func (u useCase) admits(actor core.Actor) bool {
+	return slices.ContainsFunc(u.allowed, func(a core.Actor) bool {
+		return a.Subject == actor.Subject && slices.Equal(a.Roles, actor.Roles)
+	})
 }
 
 var useCases = []useCase{
@@ -85,27 +97,15 @@ var useCases = []useCase{
 		allowed: []core.Actor{ann, shop}, events: []string{"order.created"},
 	},
 	{
-		name: "GetOrderById", prepare: placed,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			_, err := f.Orders.GetOrderByID(ctx, actor, o.ID)
-			return false, err
-		},
+		name: "GetOrderById", prepare: placed, do: getOrder,
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
-		name: "ReserveInventory", prepare: placed, keyed: true,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
-			_, repeated, err := f.Orders.ReserveInventory(ctx, actor, order.ReserveInventory{OrderID: o.ID, Key: key})
-			return repeated, err
-		},
+		name: "ReserveInventory", prepare: placed, keyed: true, do: reserve,
 		allowed: []core.Actor{ann, shop, billing}, events: []string{"order.reserved"},
 	},
 	{
-		name: "UpdateOrderStatus", prepare: paid,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			_, err := f.Orders.UpdateOrderStatus(ctx, actor, order.UpdateOrderStatus{OrderID: o.ID, Status: order.Fulfilling})
-			return false, err
-		},
+		name: "UpdateOrderStatus", prepare: paid, do: updateStatus(order.Fulfilling),
 		allowed: []core.Actor{shop, root}, events: []string{"order.fulfilling"}, resource: theOrder,
 	},
 	{
@@ -133,57 +133,31 @@ var useCases = []useCase{
 		allowed: []core.Actor{ann, shop, root}, events: []string{"order.cancelled", "balance.refund", "refund.succeeded"}, resource: theOrder,
 	},
 	{
-		name: "ListPayments", prepare: paid,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			_, err := f.Payments.ListPayments(ctx, actor, o.ID)
-			return false, err
-		},
+		name: "ListPayments", prepare: paid, do: listPayments,
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
-		name: "GetPayment", prepare: refunded,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			p, err := paymentOf(ctx, f, o)
-			if err == nil {
-				_, err = f.Payments.GetPayment(ctx, actor, p.ID)
-			}
-			return false, err
-		},
+		name: "GetPayment", prepare: refunded, do: getPayment,
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
-		name: "GetRefund", prepare: refunded,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, _ string) (bool, error) {
-			p, err := paymentOf(ctx, f, o)
-			if err == nil {
-				_, err = f.Payments.GetRefund(ctx, actor, p.Refunds[0].ID)
-			}
-			return false, err
-		},
+		name: "GetRefund", prepare: refunded, do: getRefund,
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
-		name: "CreditBalance", prepare: placed, keyed: true, do: changeBalance((*payment.Service).CreditBalance, "1.00"), changed: changeBalance((*payment.Service).CreditBalance, "2.00"),
+		name: "CreditBalance", prepare: placed, keyed: true, do: credit("1.00"), changed: credit("2.00"),
 		allowed: []core.Actor{billing, root}, events: []string{"balance.credit"}, resource: named("balance/ann"),
 	},
 	{
-		name: "ChargeBalance", prepare: placed, keyed: true, do: changeBalance((*payment.Service).ChargeBalance, "1.00"), changed: changeBalance((*payment.Service).CreditBalance, "1.00"),
+		name: "ChargeBalance", prepare: placed, keyed: true, do: charge("1.00"), changed: credit("1.00"),
 		allowed: []core.Actor{billing, root}, events: []string{"balance.charge"}, resource: named("balance/ann"),
 	},
 	{
-		name: "GetBalance", prepare: placed,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, err := f.Payments.GetBalance(ctx, actor, ann.Subject)
-			return false, err
-		},
+		name: "GetBalance", prepare: placed, do: getBalance,
 		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),
 	},
 	{
-		name: "ListBalanceTransactions", prepare: placed,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, _, err := f.Payments.ListBalanceTransactions(ctx, actor, payment.EntryFilter{CustomerID: ann.Subject}, core.Page{Limit: 1})
-			return false, err
-		},
+		name: "ListBalanceTransactions", prepare: placed, do: listEntries,
 		allowed: []core.Actor{ann, billing, root}, resource: named("balance/ann"),
 	},
 	{
@@ -195,111 +169,129 @@ var useCases = []useCase{
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
 	},
 	{
-		name: "GetCustomerProfile", prepare: withProfile,
-		do: func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-			_, err := f.Customers.GetCustomerProfile(ctx, actor, ann.Subject)
-			return false, err
-		},
+		name: "GetCustomerProfile", prepare: withProfile, do: getProfile,
 		allowed: []core.Actor{ann, root}, resource: named("profile/ann"),
 	},
 }
 
-// refunded prepares a paid order of which a part was refunded.
-func refunded(t testing.TB, f *coretest.Fixture) *order.Order {
-	o := f.Paid(t)
-	if _, err := refund("30.00", "broken")(t.Context(), f, ann, o, f.Key()); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-// paymentOf returns the only payment of an order of Ann.
-func paymentOf(ctx context.Context, f *coretest.Fixture, o *order.Order) (*payment.Payment, error) {
-	payments, err := f.Payments.ListPayments(ctx, ann, o.ID)
-	if err != nil {
-		return nil, err
-	}
-	return payments[0], nil
-}
-
-// withProfile prepares a profile of Ann, and no order.
-func withProfile(t testing.TB, f *coretest.Fixture) *order.Order {
-	if _, err := updateProfile(t.Context(), f, ann, nil, ""); err != nil {
-		t.Fatal(err)
-	}
-	return nil
-}
-
 func putProduct(name string) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-		p, err := f.Orders.GetProduct(ctx, "tea")
+	return func(ctx context.Context, r request) (bool, error) {
+		p, err := r.Orders.GetProduct(ctx, "tea")
 		if err != nil {
 			return false, err
 		}
-		_, _, err = f.Orders.PutProduct(ctx, actor, order.PutProduct{
-			SKU: p.SKU, Name: name, Price: coretest.Money("41.00", "RUB"), OnHand: new(p.OnHand - 1), Versions: []int64{p.Version},
+		_, _, err = r.Orders.PutProduct(ctx, r.actor, order.PutProduct{
+			SKU: p.SKU, Name: name, Price: money("41.00", "RUB"), OnHand: new(p.OnHand - 1), Versions: []int64{p.Version},
 		})
 		return false, err
 	}
 }
 
 func adjustStock(change int64) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
-		_, repeated, err := f.Orders.AdjustStock(ctx, actor, order.AdjustStock{SKU: "tea", Change: change, Key: key})
-		return repeated, err
+	return func(ctx context.Context, r request) (bool, error) {
+		return keyed(r.Orders.AdjustStock(ctx, r.actor, order.AdjustStock{SKU: "tea", Change: change, Key: r.key}))
 	}
 }
 
+// createOrder orders tea for Ann.
 func createOrder(quantity int) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
-		cmd := order.CreateOrder{CustomerID: ann.Subject, Items: []order.Item{{SKU: "tea", Quantity: quantity}}, Key: key}
-		_, repeated, err := f.Orders.CreateOrder(ctx, actor, cmd)
-		return repeated, err
+	return func(ctx context.Context, r request) (bool, error) {
+		cmd := order.CreateOrder{CustomerID: "ann", Items: []order.Item{{SKU: "tea", Quantity: quantity}}, Key: r.key}
+		return keyed(r.Orders.CreateOrder(ctx, r.actor, cmd))
+	}
+}
+
+func getOrder(ctx context.Context, r request) (bool, error) {
+	return unkeyed(r.Orders.GetOrderByID(ctx, r.actor, r.order.ID))
+}
+
+func reserve(ctx context.Context, r request) (bool, error) {
+	return keyed(r.Orders.ReserveInventory(ctx, r.actor, order.ReserveInventory{OrderID: r.order.ID, Key: r.key}))
+}
+
+func updateStatus(to order.Status) command {
+	return func(ctx context.Context, r request) (bool, error) {
+		return unkeyed(r.Orders.UpdateOrderStatus(ctx, r.actor, order.UpdateOrderStatus{OrderID: r.order.ID, Status: to}))
 	}
 }
 
 func confirm(method payment.Method) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
-		_, repeated, err := f.Payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: o.ID, Method: method, Key: key})
-		return repeated, err
+	return func(ctx context.Context, r request) (bool, error) {
+		cmd := payment.ConfirmPayment{OrderID: r.order.ID, Method: method, Key: r.key}
+		return keyed(r.Payments.ConfirmPayment(ctx, r.actor, cmd))
 	}
 }
 
 // refund asks for an amount, or for a full refund.
 func refund(amount, reason string) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
-		cmd := payment.RefundPayment{OrderID: o.ID, Reason: reason, Key: key}
+	return func(ctx context.Context, r request) (bool, error) {
+		cmd := payment.RefundPayment{OrderID: r.order.ID, Reason: reason, Key: r.key}
 		if amount != "" {
-			m := coretest.Money(amount, "RUB")
-			cmd.Amount = &m
+			cmd.Amount = new(money(amount, "RUB"))
 		}
-		_, repeated, err := f.Payments.RefundPayment(ctx, actor, cmd)
-		return repeated, err
+		return keyed(r.Payments.RefundPayment(ctx, r.actor, cmd))
 	}
 }
 
 func cancel(reason string) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, o *order.Order, key string) (bool, error) {
-		_, repeated, err := f.Payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: o.ID, Reason: reason, Key: key})
-		return repeated, err
+	return func(ctx context.Context, r request) (bool, error) {
+		return keyed(r.Payments.CancelOrder(ctx, r.actor, payment.CancelOrder{OrderID: r.order.ID, Reason: reason, Key: r.key}))
 	}
 }
 
-func changeBalance(
-	by func(*payment.Service, context.Context, core.Actor, payment.ChangeBalance) (*payment.LedgerEntry, bool, error), amount string,
-) command {
-	return func(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, key string) (bool, error) {
-		cmd := payment.ChangeBalance{CustomerID: ann.Subject, Amount: coretest.Money(amount, "RUB"), Key: key}
-		_, repeated, err := by(f.Payments, ctx, actor, cmd)
-		return repeated, err
+func listPayments(ctx context.Context, r request) (bool, error) {
+	return unkeyed(r.Payments.ListPayments(ctx, r.actor, r.order.ID))
+}
+
+// getPayment reads the only payment of the order.
+func getPayment(ctx context.Context, r request) (bool, error) {
+	payments, err := r.Payments.ListPayments(ctx, ann, r.order.ID)
+	if err != nil {
+		return false, err
+	}
+	return unkeyed(r.Payments.GetPayment(ctx, r.actor, payments[0].ID))
+}
+
+// getRefund reads the only refund of the order.
+func getRefund(ctx context.Context, r request) (bool, error) {
+	payments, err := r.Payments.ListPayments(ctx, ann, r.order.ID)
+	if err != nil {
+		return false, err
+	}
+	return unkeyed(r.Payments.GetRefund(ctx, r.actor, payments[0].Refunds[0].ID))
+}
+
+func credit(amount string) command {
+	return func(ctx context.Context, r request) (bool, error) {
+		cmd := payment.ChangeBalance{CustomerID: "ann", Amount: money(amount, "RUB"), Key: r.key}
+		return keyed(r.Payments.CreditBalance(ctx, r.actor, cmd))
 	}
 }
 
-func updateProfile(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-	_, err := f.Customers.UpdateCustomerProfile(ctx, actor, customer.Profile{CustomerID: ann.Subject, FullName: "Анна"})
+func charge(amount string) command {
+	return func(ctx context.Context, r request) (bool, error) {
+		cmd := payment.ChangeBalance{CustomerID: "ann", Amount: money(amount, "RUB"), Key: r.key}
+		return keyed(r.Payments.ChargeBalance(ctx, r.actor, cmd))
+	}
+}
+
+func getBalance(ctx context.Context, r request) (bool, error) {
+	return unkeyed(r.Payments.GetBalance(ctx, r.actor, "ann"))
+}
+
+func listEntries(ctx context.Context, r request) (bool, error) {
+	_, _, err := r.Payments.ListBalanceTransactions(ctx, r.actor, payment.EntryFilter{CustomerID: "ann"}, core.Page{Limit: 1})
 	return false, err
 }
 
-func deleteProfile(ctx context.Context, f *coretest.Fixture, actor core.Actor, _ *order.Order, _ string) (bool, error) {
-	return false, f.Customers.DeleteCustomerProfile(ctx, actor, ann.Subject)
+func updateProfile(ctx context.Context, r request) (bool, error) {
+	return unkeyed(r.Customers.UpdateCustomerProfile(ctx, r.actor, customer.Profile{CustomerID: "ann", FullName: "Анна"}))
+}
+
+func deleteProfile(ctx context.Context, r request) (bool, error) {
+	return false, r.Customers.DeleteCustomerProfile(ctx, r.actor, "ann")
+}
+
+func getProfile(ctx context.Context, r request) (bool, error) {
+	return unkeyed(r.Customers.GetCustomerProfile(ctx, r.actor, "ann"))
 }

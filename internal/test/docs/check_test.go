@@ -13,7 +13,7 @@ import (
 // checks compare a page with the repository. Each returns what the page names and does not
 // exist.
 var checks = map[string]func(*repository, Page) []string{
-	"links": brokenLinks, "paths": missingFiles, "names": unknownNames, "places": misplacedNames, "tests": missingTests,
+	"links": brokenLinks, "paths": missingFiles, "names": unknownNames, "tests": missingTests,
 	"make": missingTargets, "settings": unknownSettings, "routes": unknownRoutes, "codes": unknownCodes,
 }
 
@@ -94,7 +94,7 @@ var (
 )
 
 // missingFiles checks paths in backquotes. They are relative to the root, to internal as
-// in docs/auth-rules.md, or to the page. A name without a folder is that of some file.
+// in docs/evidence.md, or to the page. A name without a folder is that of some file.
 func missingFiles(r *repository, p Page) (findings []string) {
 	for _, name := range p.spans() {
 		first, _, hasFolder := strings.Cut(name, "/")
@@ -131,7 +131,7 @@ var foreign = []string{
 	"PGSERVICE", "taskset", "pg_dump", "orders_owner", "clientAuth", // an environment, a command, an example, a configuration
 	"decodeX",                                                // a placeholder
 	"SERIALIZABLE", "pg_try_advisory_lock", "db.Transaction", // PostgreSQL, an ORM
-	// The service that docs/new.md makes.
+	// The service that docs/copy.md makes.
 	"TICKETS", "TICKETS_ADDR", "tickets_database_up", "tickets_app", "tickets_service", "tickets.example.com",
 }
 
@@ -170,65 +170,26 @@ func (r *repository) declares(name string) bool {
 	return true
 }
 
-var (
-	nameInFile = regexp.MustCompile("`([A-Za-z_][\\w.]*)(?:\\([^`]*\\))?`\\s+(?:in|of)\\s+(?:`([^`\\s]+\\.(?:go|sql))`|\\[[^\\]]*\\]\\(([^)\\s]+\\.(?:go|sql))\\))")
-	fileOfName = regexp.MustCompile("(?:`([^`\\s]+\\.(?:go|sql))`|\\[[^\\]]*\\]\\(([^)\\s]+\\.(?:go|sql))\\)):((?:\\s+`[A-Za-z_][\\w.]*`,?)+)")
-)
-
-// misplacedNames checks "`Name` in [file](path)" and "[file](path): `Name`, `Name`".
-func misplacedNames(r *repository, p Page) (findings []string) {
-	report := func(name, file string) {
-		if finding := r.locate(p, name, file); finding != "" {
-			findings = append(findings, finding)
-		}
-	}
-	for _, match := range nameInFile.FindAllStringSubmatch(p.prose(), -1) {
-		report(match[1], match[2]+match[3])
-	}
-	for _, match := range fileOfName.FindAllStringSubmatch(p.prose(), -1) {
-		for _, name := range span.FindAllStringSubmatch(match[3], -1) {
-			report(name[1], match[1]+match[2])
-		}
-	}
-	return findings
-}
-
-// locate returns what is wrong with a name that is said to be in a file, or nothing.
-func (r *repository) locate(p Page, name, file string) string {
-	last := name[strings.LastIndex(name, ".")+1:]
-	for _, folder := range []string{"", "internal", path.Dir(p.Path)} {
-		found := path.Join(folder, file)
-		if !r.files[found] {
-			continue
-		}
-		if r.declared[found][last] || path.Ext(file) == ".sql" && strings.Contains(pageAt(found).Text, last) {
-			return ""
-		}
-		return fmt.Sprintf("%s is not in %s", name, found)
-	}
-	return "" // missingFiles or brokenLinks reports it
-}
-
 var namedTest = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]`)
 
 // missingTests checks that a name of a test is exactly that of one.
 func missingTests(r *repository, p Page) (findings []string) {
 	for _, name := range p.spans() {
 		name, _, _ = strings.Cut(name, "/")
-		if namedTest.MatchString(name) && !r.tests[name] {
+		if namedTest.MatchString(name) && r.testFiles[name] == nil {
 			findings = append(findings, name+" is no test")
 		}
 	}
 	return findings
 }
 
-var makeCommand = regexp.MustCompile(`^make (?:[A-Z]+=\S+ )*([a-z][a-z-]*)`)
+var makeCommand = regexp.MustCompile(`^make (-C lab )?(?:[A-Z]+=\S+ )*([a-z][a-z-]*)`)
 
 func missingTargets(r *repository, p Page) (findings []string) {
 	for _, line := range p.code() {
 		for _, match := range makeCommand.FindAllStringSubmatch(line, 1) {
-			if !r.targets[match[1]] {
-				findings = append(findings, "make "+match[1]+" is no target")
+			if name := match[1] + match[2]; !r.targets[name] {
+				findings = append(findings, "make "+name+" is no target")
 			}
 		}
 	}
@@ -255,7 +216,7 @@ func (r *repository) quotes(name string) bool {
 }
 
 // ofOtherServices are pages whose routes are those of a service that the reader makes.
-var ofOtherServices = []string{"docs/lift.md", "docs/new.md"}
+var ofOtherServices = []string{"docs/copy.md"}
 
 var (
 	operation = regexp.MustCompile(`\b(GET|POST|PUT|PATCH|DELETE) (/[^\s"'` + "`" + `?]*)`)

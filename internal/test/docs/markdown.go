@@ -1,5 +1,8 @@
 // Package docs reads the documentation. Its tests keep it true: what it names must exist.
+// They also write the pages that are derived from other files.
 package docs
+
+//go:generate go test -count=1 -run ^TestPages_AreGenerated$ . -update
 
 import (
 	"fmt"
@@ -29,7 +32,7 @@ func Pages(t testing.TB) []Page {
 	t.Helper()
 	var found []Page
 	err := walk(func(name string) error {
-		if path.Ext(name) == ".md" && !strings.Contains(name, "/_") { // what Go ignores belongs to another module
+		if path.Ext(name) == ".md" && !strings.Contains(name, "/_") { // Go ignores it: it belongs to another module
 			found = append(found, pageAt(name))
 		}
 		return nil
@@ -87,7 +90,7 @@ func (p Page) prose() string {
 	return indented.ReplaceAllString(text, "\n\n")
 }
 
-// spans returns what is in backquotes. A span may go on in the next line.
+// spans returns the text in backquotes. A span may go on in the next line.
 func (p Page) spans() []string {
 	var found []string
 	for paragraph := range strings.SplitSeq(p.prose(), "\n\n") {

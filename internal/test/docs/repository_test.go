@@ -26,13 +26,12 @@ type repository struct {
 	// words holds every word of the sources, and source their text.
 	words  names
 	source string
-	// declared holds the names that each Go file declares: functions, methods, types,
-	// constants, variables and fields.
-	declared map[string]names
 	// packages holds the declared names of each package name. members holds the methods and
 	// fields of each type, whose name is in lower case: `tx.Outbox` means a variable.
 	packages, members map[string]names
-	tests             names
+	// places holds the files of the service that declare a name, in lower case: with its
+	// package, its type or alone. testFiles holds those of each test.
+	places, testFiles map[string][]string
 	targets, settings names
 	routes            []route
 	// statuses holds the status of each problem code.
@@ -59,12 +58,15 @@ func mustReadRepository(t *testing.T) *repository {
 
 func readRepository() (*repository, error) {
 	r := &repository{
-		files: names{}, words: names{}, declared: map[string]names{}, packages: map[string]names{},
-		members: map[string]names{}, tests: names{}, targets: names{}, settings: names{}, statuses: map[string]int{},
+		files: names{}, words: names{}, packages: map[string]names{},
+		members: map[string]names{}, places: map[string][]string{}, testFiles: map[string][]string{}, targets: names{}, settings: names{}, statuses: map[string]int{},
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Config]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		name, option, _ := strings.Cut(field.Tag.Get("env"), ",")
 		r.settings.add(name)
+		if option == "unset" { // a secret, which may also be in a file
+			r.settings.add(name + "_FILE")
+		}
 	}
 	if err := r.readFiles(); err != nil {
 		return nil, err
@@ -111,15 +113,18 @@ func isSource(name string) bool {
 		return false
 	}
 	known := []string{".go", ".sql", ".tmpl", ".pml", ".yaml", ".yml", ".toml", ".ts", ".js", ".mjs", ".json", ".html", ".css", ".mod"}
-	return slices.Contains(known, path.Ext(name)) || path.Base(name) == "Makefile" || name == ".ci/run"
+	return slices.Contains(known, path.Ext(name)) || path.Base(name) == "Makefile" || strings.HasPrefix(name, ".ci/")
 }
+
+// makefiles maps the files with targets to the flag of make that selects the file.
+var makefiles = map[string]string{"Makefile": "", ".ci/go.mk": "", "lab/Makefile": "-C lab "}
 
 var target = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
 
 func (r *repository) readSource(name, text string) error {
-	if name == "Makefile" {
+	if in, isMakefile := makefiles[name]; isMakefile {
 		for _, match := range target.FindAllStringSubmatch(text, -1) {
-			r.targets.add(match[1])
+			r.targets.add(in + match[1])
 		}
 	}
 	if path.Ext(name) != ".go" {
@@ -143,8 +148,8 @@ func (r *repository) readDecl(file, pkg string, decl ast.Decl) {
 			return
 		}
 		r.declareTop(file, pkg, decl.Name.Name)
-		if strings.HasSuffix(file, "_test.go") && isTest(decl.Name.Name) {
-			r.tests.add(decl.Name.Name)
+		if isTest(decl.Name.Name) && strings.HasSuffix(file, "_test.go") {
+			r.testFiles[decl.Name.Name] = append(r.testFiles[decl.Name.Name], file)
 		}
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
@@ -183,14 +188,33 @@ func (r *repository) readSpec(file, pkg string, spec ast.Spec) {
 
 // declareTop records a name that a package declares.
 func (r *repository) declareTop(file, pkg, name string) {
-	in(r.declared, file).add(name)
 	in(r.packages, strings.TrimSuffix(pkg, "_test")).add(name)
+	r.place(file, name, pkg+"."+name)
 }
 
 // declare records a method or field of a type.
 func (r *repository) declare(file, typ, name string) {
-	in(r.declared, file).add(name)
 	in(r.members, strings.ToLower(typ)).add(name)
+	r.place(file, typ+"."+name)
+}
+
+// place records a file of the service under each name that means a declaration in it.
+func (r *repository) place(file string, all ...string) {
+	if isService(file) {
+		for _, name := range all {
+			name = strings.ToLower(name)
+			r.places[name] = append(r.places[name], file)
+		}
+	}
+}
+
+// isService reports whether a file belongs to the service: neither to its tests, copies and
+// development servers, nor to the lab, the clients and the examples.
+func isService(file string) bool {
+	others := []string{"internal/test/", "internal/dev/", "internal/new/", "bench/", "lab/", "client/", "clients/", "examples/", "cmd/orders-"}
+	return !strings.HasSuffix(file, "_test.go") && !slices.ContainsFunc(others, func(folder string) bool {
+		return strings.HasPrefix(file, folder)
+	})
 }
 
 func in(all map[string]names, key string) names {

@@ -1,13 +1,11 @@
 package e2e
 
-import (
-	"slices"
-)
+import "slices"
 
-// Access is who may use a route, as section 1 of the contract says.
+// Access lists who may use a route, as section 1 in the contract says.
 type Access struct {
 	Customer, Seller, Admin, System Pair
-	// Public routes take no token, and answer the prepared request with PublicStatus.
+	// Public routes take no token and answer the prepared request with PublicStatus.
 	Public       bool
 	PublicStatus int
 }
@@ -17,7 +15,7 @@ func (a Access) ByRole() map[string]Pair {
 	return map[string]Pair{"customer": a.Customer, "seller": a.Seller, "admin": a.Admin, "system": a.System}
 }
 
-// Roles returns the roles that may use the route at all, sorted.
+// Roles returns the roles with any access to the route, sorted.
 func (a Access) Roles() []string {
 	var roles []string
 	for role, outcomes := range a.ByRole() {
@@ -29,14 +27,14 @@ func (a Access) Roles() []string {
 	return roles
 }
 
-// Pair is the outcomes of one role for the owner of the resource and for a stranger.
-// The role counts: an owner who comes with another role is a stranger.
+// Pair holds a role's outcomes for the resource owner and for a stranger. The role
+// counts: an owner who comes with another role is a stranger.
 type Pair struct{ Owner, Stranger Outcome }
 
-// Outcome is how a request ends.
+// Outcome is the result that a request must have.
 type Outcome string
 
-// The outcomes of the table.
+// The outcomes in the table.
 const (
 	Allowed           Outcome = "2xx"
 	Audited           Outcome = "2xx and an entry in the audit log"
@@ -50,5 +48,16 @@ var (
 	ownerOnly = Pair{Allowed, ResourceForbidden}
 	onRecord  = Pair{Audited, Audited}
 	nobody    = Pair{RoleForbidden, RoleForbidden}
-	ownKeys   = Pair{Allowed, NotFound} // whoever sent a key may look it up, in any role
+	ownKeys   = Pair{Allowed, NotFound} // callers look up their keys in any role
+)
+
+// Who may use the routes of a resource.
+var (
+	public        = Access{Public: true, PublicStatus: 200}
+	anyRole       = Access{Customer: everybody, Seller: everybody, Admin: everybody, System: everybody}
+	orderOwners   = Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody}
+	productOwners = Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody}
+	customerOnly  = Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody}
+	balanceOwner  = Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody}
+	balanceSystem = Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody}
 )

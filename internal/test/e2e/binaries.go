@@ -4,12 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
 
-// binaries are the programs that tests use at the moment. They are built once for all
-// tests that run at the same time.
+// binaries are built once for all tests that run at the same time.
 var binaries = struct {
 	sync.Mutex
 	byName map[string]*binary
@@ -39,7 +39,8 @@ func build(t testing.TB, name string) (path string) {
 	b := binaries.byName[name]
 	if b == nil {
 		b = &binary{path: filepath.Join(makeTempDir(t), name)}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", b.path, "example.com/orders/cmd/"+name)
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", b.path, "./cmd/"+name)
+		cmd.Dir = productDir(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", cmd, err, out)
 		}
@@ -50,7 +51,16 @@ func build(t testing.TB, name string) (path string) {
 	return b.path
 }
 
-// release removes a binary after its last user.
+// productDir returns the product's folder, also for tests in other modules.
+func productDir(t testing.TB) string {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "example.com/orders").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(dir))
+}
+
 func release(name string) {
 	binaries.Lock()
 	defer binaries.Unlock()
@@ -65,7 +75,7 @@ func release(name string) {
 // makeTempDir makes a directory that may outlive the test.
 func makeTempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "orders-e2e-") //nolint:usetesting // other tests use the binary, too
+	dir, err := os.MkdirTemp("", "orders-e2e-") //nolint:usetesting // other tests also use the binary
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,13 @@ type Money struct{ Amount, Currency string }
 // Roubles returns an amount of roubles.
 func Roubles(amount string) Money { return Money{Amount: amount, Currency: "RUB"} }
 
-// Page is a page of any list.
+// Page is a page from any list.
 type Page[T any] struct {
 	Data       []T
 	NextCursor *string `json:"next_cursor"`
 }
 
-// Product is what the tests read of a product.
+// Product holds the product members that tests read.
 type Product struct {
 	SKU                 string
 	OnHand              int `json:"on_hand"`
@@ -23,7 +23,7 @@ type Product struct {
 	Price               Money
 }
 
-// StockAdjustment is what the tests read of an adjustment of stock.
+// StockAdjustment holds the adjustment members that tests read.
 type StockAdjustment struct {
 	ID     int
 	SKU    string
@@ -32,7 +32,7 @@ type StockAdjustment struct {
 	Reason *string
 }
 
-// Order is what the tests read of an order.
+// Order holds the order members that tests read.
 type Order struct {
 	ID          int
 	CustomerID  string `json:"customer_id"`
@@ -45,7 +45,8 @@ type Order struct {
 	Version int
 }
 
-// Payment is what the tests read of a payment. Refunds and Refunded are in lists only.
+// Payment holds the payment members that tests read. Refunds and Refunded are in lists
+// only.
 type Payment struct {
 	ID       int
 	OrderID  int `json:"order_id"`
@@ -64,7 +65,7 @@ func (p Payment) Reason() string {
 	return *p.Failure
 }
 
-// Refund is what the tests read of a refund.
+// Refund holds the refund members that tests read.
 type Refund struct {
 	ID        int
 	PaymentID int `json:"payment_id"`
@@ -74,7 +75,7 @@ type Refund struct {
 	Reason    string
 }
 
-// Transaction is what the tests read of a balance transaction.
+// Transaction holds the balance transaction members that tests read.
 type Transaction struct {
 	ID           int
 	Kind         string
@@ -82,15 +83,7 @@ type Transaction struct {
 	BalanceAfter Money `json:"balance_after"`
 }
 
-// Profile is what the tests read of a customer's profile.
-type Profile struct {
-	CustomerID string `json:"customer_id"`
-	FullName   string `json:"full_name"`
-	Email      string
-	Phone      string
-}
-
-// AuditEntry is what the tests read of an entry of the audit log.
+// AuditEntry holds the audit log members that tests read.
 type AuditEntry struct {
 	ID                      int
 	Actor, Action, Resource string

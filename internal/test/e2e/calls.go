@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// PutProductCall is the call that puts a new product of a seller, or with If-Match one that
-// exists.
+// PutProductCall puts a seller's new product or, with If-Match, an existing one.
 func (e *Env) PutProductCall(t testing.TB, sku, seller string, price Money, onHand int) Call {
 	t.Helper()
 	return Call{
@@ -17,14 +16,14 @@ func (e *Env) PutProductCall(t testing.TB, sku, seller string, price Money, onHa
 	}
 }
 
-// PutPriceCall is the call that puts a product of a seller and leaves its stock alone.
+// PutPriceCall puts a seller's product without changing its stock.
 func (e *Env) PutPriceCall(t testing.TB, sku, seller string, price Money) Call {
 	t.Helper()
 	return e.PutProductCall(t, sku, seller, price, 0).WithBody(fmt.Sprintf(
 		`{"name": %q, "price": {"amount": %q, "currency": %q}}`, sku, price.Amount, price.Currency))
 }
 
-// AdjustStockCall is the call that adjusts the stock of a product, with a new key.
+// AdjustStockCall adjusts a product's stock, with a new key.
 func (e *Env) AdjustStockCall(token, sku string, change int) Call {
 	return Call{
 		Method: http.MethodPost, Path: "/products/" + sku + "/stock", Token: token, Key: e.NewKey(),
@@ -32,13 +31,13 @@ func (e *Env) AdjustStockCall(token, sku string, change int) Call {
 	}
 }
 
-// CreditCall is the call that credits a customer with roubles, with a new key.
+// CreditCall credits a customer with roubles, with a new key.
 func (e *Env) CreditCall(t testing.TB, customer, amount string) Call {
 	t.Helper()
 	return e.balanceCall(t, customer, "credit", amount)
 }
 
-// ChargeCall is the call that charges a customer roubles, with a new key.
+// ChargeCall charges a customer roubles, with a new key.
 func (e *Env) ChargeCall(t testing.TB, customer, amount string) Call {
 	t.Helper()
 	return e.balanceCall(t, customer, "charge", amount)
@@ -52,7 +51,7 @@ func (e *Env) balanceCall(t testing.TB, customer, kind, amount string) Call {
 	}
 }
 
-// CreateOrderCall is the call with which a customer orders one product, with a new key.
+// CreateOrderCall orders one product for a customer, with a new key.
 func (e *Env) CreateOrderCall(t testing.TB, customer, sku string, quantity int) Call {
 	t.Helper()
 	return Call{
@@ -61,7 +60,7 @@ func (e *Env) CreateOrderCall(t testing.TB, customer, sku string, quantity int) 
 	}
 }
 
-// OrderCommand is the call of a guarded command on an order, with a new key.
+// OrderCommand runs a guarded command on an order, with a new key.
 func (e *Env) OrderCommand(token string, orderID int, command, body string) Call {
 	return Call{
 		Method: http.MethodPost, Path: fmt.Sprintf("/orders/%d/%s", orderID, command),
@@ -69,26 +68,25 @@ func (e *Env) OrderCommand(token string, orderID int, command, body string) Call
 	}
 }
 
-// ReserveCall is the call that extends the reservation of an order, with a new key.
+// ReserveCall extends an order's reservation, with a new key.
 func (e *Env) ReserveCall(token string, orderID int) Call {
 	return e.OrderCommand(token, orderID, "reservation", "")
 }
 
-// ConfirmCall is the call with which a customer pays an order from the balance, with a
-// new key.
+// ConfirmCall pays an order from the customer's balance, with a new key.
 func (e *Env) ConfirmCall(t testing.TB, customer string, orderID int) Call {
 	t.Helper()
 	return e.OrderCommand(e.Token(t, customer, "customer"), orderID, "payment/confirm", `{"method": "balance"}`)
 }
 
-// CardCall is the call with which Alice pays an order by card, with a new key.
+// CardCall pays Alice's order by card, with a new key.
 func (e *Env) CardCall(t testing.TB, orderID int, cardToken string) Call {
 	t.Helper()
 	return e.ConfirmCall(t, Alice, orderID).WithBody(fmt.Sprintf(`{"method": "card", "payment_method": %q}`, cardToken))
 }
 
-// RefundCall is the call that refunds roubles, with a new key. Without an amount it
-// asks for a full refund.
+// RefundCall refunds roubles, with a new key. Without an amount it asks for a full
+// refund.
 func (e *Env) RefundCall(token string, orderID int, amount string) Call {
 	body := "{}"
 	if amount != "" {
@@ -97,12 +95,12 @@ func (e *Env) RefundCall(token string, orderID int, amount string) Call {
 	return e.OrderCommand(token, orderID, "payment/refund", body)
 }
 
-// CancelCall is the call that cancels an order, with a new key.
+// CancelCall cancels an order, with a new key.
 func (e *Env) CancelCall(token string, orderID int) Call {
 	return e.OrderCommand(token, orderID, "cancel", `{"reason": "changed my mind"}`)
 }
 
-// StatusCall is the call that changes the status of an order. It needs no key.
+// StatusCall changes an order's status. It needs no key.
 func StatusCall(token string, orderID int, status string) Call {
 	return Call{
 		Method: http.MethodPatch, Path: fmt.Sprintf("/orders/%d/status", orderID),
@@ -110,7 +108,7 @@ func StatusCall(token string, orderID int, status string) Call {
 	}
 }
 
-// LookupCall is the call that reads what became of a key.
+// LookupCall looks up a key.
 func LookupCall(token, key string) Call {
 	return Get(token, "/idempotency-keys/"+url.PathEscape(key))
 }

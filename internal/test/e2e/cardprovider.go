@@ -16,19 +16,19 @@ import (
 	"example.com/orders/internal/dev/fakestripe"
 )
 
-// CardProvider is the double of the card provider. It has a database of its own and outlives
-// every service, as the real one does. It sends webhooks when the test says so.
+// CardProvider is a double for the card provider. It keeps its data in another database
+// and outlives every service, as the real one does. It sends webhooks when the test
+// says so.
 type CardProvider struct {
 	*fakestripe.Server
 	URL string
-	// DB is the database of the provider.
-	DB *pgxpool.Pool
+	DB  *pgxpool.Pool
 
 	double http.Handler
 	hook   atomic.Pointer[ProviderHook]
 }
 
-// ProviderHook handles a call of the service instead of the double.
+// ProviderHook handles a service call instead of the double.
 type ProviderHook func(w http.ResponseWriter, r *http.Request, double http.Handler)
 
 // StartCardProvider starts the double on a database, until the test ends.
@@ -63,8 +63,8 @@ func (p *CardProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.breakHangingCall(w, r)
 }
 
-// breakHangingCall lets the double handle a call, and breaks the connection of one that
-// hangs: the timeout of the service is longer than a test should take.
+// breakHangingCall lets the double handle a call, but breaks the connection when the
+// call hangs, because the service's timeout is longer than a test should take.
 func (p *CardProvider) breakHangingCall(w http.ResponseWriter, r *http.Request) {
 	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
 		p.double.ServeHTTP(w, r)
@@ -90,8 +90,8 @@ func (p *CardProvider) SetHook(h ProviderHook) {
 	p.hook.Store(&h)
 }
 
-// Capture captures kopecks for a payment of ours, or of another database, without our
-// service.
+// Capture captures kopecks at the provider, without our service, for a payment that is
+// ours or another database's.
 func (p *CardProvider) Capture(t testing.TB, of Payment, reference string, kopecks int, key string) {
 	t.Helper()
 	form := url.Values{

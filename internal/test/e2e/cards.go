@@ -13,23 +13,23 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// What a replica shares with its card provider.
+// Secrets that a replica shares with its card provider.
 const (
 	StripeKey     = "sk_test_double"
 	WebhookSecret = "whsec_double"
 )
 
-// CardSettings returns the settings of a replica that accepts cards of a provider.
+// CardSettings returns the settings for a replica that accepts cards.
 func CardSettings(providerURL string) []string {
 	return []string{
 		"ORDERS_STRIPE_KEY=" + StripeKey, "ORDERS_STRIPE_WEBHOOK_SECRET=" + WebhookSecret, "ORDERS_STRIPE_URL=" + providerURL,
 	}
 }
 
-// SilentProvider is the URL of a card provider that never answers.
+// SilentProvider is the URL for a card provider that never answers.
 const SilentProvider = "http://127.0.0.1:1"
 
-// StartCardShop starts the service with products in stock, a card provider of its own, and the
+// StartCardShop starts the service with products in stock, a card provider, and the
 // jobs that charge cards.
 func StartCardShop(t testing.TB, stock Stock) *Service {
 	t.Helper()
@@ -39,7 +39,7 @@ func StartCardShop(t testing.TB, stock Stock) *Service {
 	return s
 }
 
-// MustPayByCard asks to pay an order of Alice by card. The payment is processing then.
+// MustPayByCard pays Alice's order by card. The payment is processing then.
 func (s *Service) MustPayByCard(t testing.TB, orderID int, cardToken string) Payment {
 	t.Helper()
 	p := Want[Payment](t, s, http.StatusOK, s.CardCall(t, orderID, cardToken))
@@ -52,25 +52,25 @@ func (s *Service) MustPayByCard(t testing.TB, orderID int, cardToken string) Pay
 // PaymentKey returns the key under which the card provider knows a payment.
 func (e *Env) PaymentKey(t testing.TB, id int) string {
 	t.Helper()
-	return e.text(t, `SELECT 'payment-' || uuid FROM payment WHERE id = $1`, id)
+	return scan[string](t, e, `SELECT 'payment-' || uuid FROM payment WHERE id = $1`, []any{id})
 }
 
 // RefundKey returns the key under which the card provider knows a refund.
 func (e *Env) RefundKey(t testing.TB, id int) string {
 	t.Helper()
-	return e.text(t, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, id)
+	return scan[string](t, e, `SELECT 'refund-' || uuid FROM refund WHERE id = $1`, []any{id})
 }
 
-// ReplaceJobs puts jobs that have not run in the place of those that a condition selects.
+// ReplaceJobs replaces the jobs that a condition selects by ones that have not run.
 func (e *Env) ReplaceJobs(t testing.TB, condition string, args ...any) {
 	t.Helper()
 	e.Exec(t, `WITH lost AS (DELETE FROM river.river_job WHERE `+condition+` RETURNING kind, args, max_attempts, priority, queue)
 		INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state) SELECT lost.*, 'available' FROM lost`, args...)
 }
 
-// CapturedByCard returns what was captured by card, as the card provider reports it: by our
-// reference, with amounts in the smallest unit. A payment that was captured after it had
-// failed is among them: it is given back.
+// CapturedByCard returns the captured card payments as the provider reports them: by
+// our reference, with amounts in the smallest unit. It includes payments captured after
+// they had failed, which are given back.
 func CapturedByCard(ctx context.Context, db Querier) (map[string]fakestripe.Charge, error) {
 	rows, _ := db.Query(ctx, `
 		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
@@ -93,7 +93,7 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// WebhookCall is the call with which the card provider sends an event.
+// WebhookCall sends a provider event.
 func WebhookCall(payload, signature string) Call {
 	return Call{Method: http.MethodPost, Path: "/webhooks/stripe", Body: payload}.WithHeader("Stripe-Signature", signature)
 }

@@ -9,36 +9,33 @@ import (
 	contracttest "example.com/orders/internal/test/contract"
 )
 
-// Command is one request to a route, prepared: everything it needs exists, nothing has
-// been sent. Each has people, products and orders of its own, so that the commands of
-// one environment do not meet. The members below Status are for guarded routes only.
+// Command is a prepared request: everything it needs exists, and nothing has been sent.
+// Each has separate people, products and orders, so that commands in one environment do
+// not meet. The members below Status are for guarded routes only.
 type Command struct {
 	*Service
 	Operation contracttest.Operation
 	// Call is the request, without a key. Subject sends it in Role.
 	Call          Call
 	Subject, Role string
-	// Customer and Seller own what the call is about; Alice and the shop, unless it
-	// says otherwise.
+	// Customer and Seller own the resource: Alice and the shop unless set.
 	Customer, Seller string
-	// Status is the status of the response.
+	// Status is the expected response status.
 	Status int
 
-	// OtherBody asks for something else and is as good as the body of the call; empty
-	// where there is nothing else to ask for.
+	// OtherBody asks for something else and is as valid as the call's body; empty if
+	// there is no alternative.
 	OtherBody string
-	// OtherPath names another resource of which the same can be asked; empty where the
-	// path names none.
+	// OtherPath names another resource that accepts the same body; empty if the path
+	// names none.
 	OtherPath string
-	// Peer is the token of another principal who may send the very same request, and
-	// PeerStatus the status of the response after the command took effect.
+	// Peer is a token for another principal who may send the same request, and
+	// PeerStatus the response status after the command took effect.
 	Peer       string
 	PeerStatus int
-	// Locks selects a row that the command has to lock, FOR UPDATE.
-	Locks Query
-	// Effects counts the effects of the command.
-	Effects Query
-	// Denied are calls of the subject that end in 403 or 404, by their code.
+	Locks      Query
+	Effects    Query
+	// Denied holds the subject's calls that end in 403 or 404, by code.
 	Denied map[string]Call
 
 	route                        string
@@ -56,18 +53,18 @@ type Refusal struct {
 	Command
 	RefusedStatus int
 	Code          string
-	// Cure removes the cause, so that the command would succeed; nil where there is no
-	// way.
+	// Cure removes the cause, so that the command would succeed; nil if that is
+	// impossible.
 	Cure func()
 }
 
-// Prepare prepares the request of a route of the table. Its name is a key of [Routes].
+// Prepare prepares the request for a route, which is a key in [Routes].
 func (s *Service) Prepare(t testing.TB, route string) Command {
 	t.Helper()
 	return s.complete(t, route, Routes[route].Prepare(t, s))
 }
 
-// PrepareRefusal prepares a command of the table that is refused.
+// PrepareRefusal prepares a command that the use case refuses.
 func (s *Service) PrepareRefusal(t testing.TB, of RefusalName) Refusal {
 	t.Helper()
 	r := Routes[of.Route].Refusals[of.Reason](t, s)
@@ -75,7 +72,6 @@ func (s *Service) PrepareRefusal(t testing.TB, of RefusalName) Refusal {
 	return r
 }
 
-// complete sets what every command has.
 func (s *Service) complete(t testing.TB, route string, c Command) Command {
 	t.Helper()
 	c.Service, c.route, c.Operation = s, route, operation(t, s.Contract, route)
@@ -90,15 +86,14 @@ func (s *Service) complete(t testing.TB, route string, c Command) Command {
 	return c
 }
 
-// CountedAnew returns the command as if it were prepared now: earlier effects and records
-// do not count.
+// CountedAnew returns the command as if it were prepared now: earlier effects and
+// records do not count.
 func (c Command) CountedAnew(t testing.TB) Command {
 	t.Helper()
 	c.effectsBefore, c.recordsBefore = c.countEffects(t), c.countRecords(t)
 	return c
 }
 
-// operation returns what the contract says of a route of the table.
 func operation(t testing.TB, contract *contracttest.Validator, route string) contracttest.Operation {
 	t.Helper()
 	id := cmp.Or(Routes[route].Operation, route)
@@ -116,7 +111,7 @@ func (c Command) On(s *Service) Command {
 	return c
 }
 
-// Another prepares another command of the same route.
+// Another prepares another command for the same route.
 func (c Command) Another(t testing.TB) Command {
 	t.Helper()
 	return c.Prepare(t, c.route)
@@ -143,8 +138,7 @@ func (c Command) WantFirst(t testing.TB, r Reply, status int) {
 	c.WantResult(t, r, "created", "")
 }
 
-// WantResult checks what a response says of the guard: its headers Idempotency-Result
-// and Idempotent-Replayed.
+// WantResult checks the guard's headers Idempotency-Result and Idempotent-Replayed.
 func (c Command) WantResult(t testing.TB, r Reply, result, replayed string) {
 	t.Helper()
 	got := [2]string{r.Header.Get("Idempotency-Result"), r.Header.Get("Idempotent-Replayed")}
@@ -159,10 +153,9 @@ func (c Command) WantNotGuarded(t testing.TB, r Reply) {
 	c.WantResult(t, r, "", "")
 }
 
-// storedHeaders are the headers of a stored response.
 var storedHeaders = []string{"Location", "Content-Type", "Idempotency-Key", "Idempotency-Expires"}
 
-// WantReplay checks that replay is the stored response of first.
+// WantReplay checks that replay is the stored response that first was.
 func (c Command) WantReplay(t testing.TB, first, replay Reply) {
 	t.Helper()
 	if !replay.SameAs(first) {

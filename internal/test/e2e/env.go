@@ -1,6 +1,6 @@
-// Package e2e is the fixture of the black-box tests in the packages below it. It starts
-// the service as `orders serve` does, on a database and a token issuer of the test's
-// own, and checks every response against api/openapi.yaml.
+// Package e2e is the fixture for the black-box tests in the packages below it. It
+// starts the service as `orders serve` does, with a test database and a test token
+// issuer, and checks every response against api/openapi.yaml.
 package e2e
 
 import (
@@ -21,24 +21,24 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// Env is what the replicas of one test share: a database, a token issuer and the
-// contract.
+// Env holds the database, the token issuer and the contract that a test's replicas
+// share.
 type Env struct {
-	// DatabaseURL is the URL of the owner. The service connects as another role.
+	// DatabaseURL connects as the owner. The service connects with another role.
 	DatabaseURL string
 	DB          *pgxpool.Pool
 	Issuer      *devissuer.Issuer
 	JWKSURL     string
 	Contract    *contracttest.Validator
 
-	stock   *initialStock
+	stock   initialStock
 	numbers atomic.Int64
 }
 
 // NewEnv creates a database and an issuer for one test.
 func NewEnv(t testing.TB) *Env {
 	t.Helper()
-	e := &Env{DatabaseURL: pgtest.New(t), Contract: contracttest.New(t), stock: newInitialStock()}
+	e := &Env{DatabaseURL: pgtest.New(t), Contract: contracttest.New(t)}
 	e.Connect(t)
 	var err error
 	if e.Issuer, err = devissuer.New(devissuer.Config{Algorithm: "ES256"}); err != nil {
@@ -50,8 +50,8 @@ func NewEnv(t testing.TB) *Env {
 	return e
 }
 
-// Connect opens the connections of the test itself. A test calls it after it has moved
-// the environment to another database.
+// Connect opens the test's connections. A test calls it after it has moved the
+// environment to another database.
 func (e *Env) Connect(t testing.TB) {
 	t.Helper()
 	var err error
@@ -61,7 +61,7 @@ func (e *Env) Connect(t testing.TB) {
 	t.Cleanup(e.DB.Close)
 }
 
-// OpenStore opens the postgres adapter on the database of the test.
+// OpenStore opens the postgres adapter on the test database.
 func (e *Env) OpenStore(t testing.TB) *postgres.DB {
 	t.Helper()
 	db := e.openStore(t)
@@ -79,20 +79,20 @@ func (e *Env) openStore(t testing.TB) *postgres.DB {
 	return db
 }
 
-// ServiceURL returns the database URL of the service.
+// ServiceURL returns the service's database URL.
 func (e *Env) ServiceURL(t testing.TB) string {
 	t.Helper()
 	return pgtest.AsService(t, e.DatabaseURL)
 }
 
-// OwnerEnviron returns the environment variables of `orders migrate`.
+// OwnerEnviron returns the environment variables for `orders migrate`.
 func (e *Env) OwnerEnviron(t testing.TB) []string {
 	t.Helper()
 	return e.Environ(t, "ORDERS_DATABASE_URL="+e.DatabaseURL)
 }
 
-// Environ returns the environment variables of a replica. Settings, "NAME=value" each,
-// take precedence.
+// Environ returns a replica's environment variables. Settings, "NAME=value" each, take
+// precedence.
 func (e *Env) Environ(t testing.TB, settings ...string) []string {
 	t.Helper()
 	own := []string{
@@ -101,20 +101,19 @@ func (e *Env) Environ(t testing.TB, settings ...string) []string {
 	return slices.Concat(own, e.Settings(), settings)
 }
 
-// Settings returns the settings of a replica that do not depend on where it runs.
+// Settings returns the settings that every replica has, wherever it runs.
 func (e *Env) Settings() []string {
 	return []string{
 		"ORDERS_JWT_ISSUER=" + devissuer.Name,
 		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
 		"ORDERS_JWKS_URL=" + e.JWKSURL,
-		// The few principals of a test send what many do elsewhere. The tests of the limits
-		// set their own.
+		// The few principals in a test send as much as many do elsewhere. Tests for the
+		// limits override these.
 		"ORDERS_REQUESTS_PER_MINUTE=1000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000", "ORDERS_IN_FLIGHT=1000000",
 	}
 }
 
-// DatabaseSetting returns the setting of a replica whose database URL has one more
-// parameter.
+// DatabaseSetting returns the database setting with one more URL parameter.
 func (e *Env) DatabaseSetting(t testing.TB, parameter, value string) string {
 	t.Helper()
 	return "ORDERS_DATABASE_URL=" + WithParameter(t, e.ServiceURL(t), parameter, value)
@@ -133,7 +132,7 @@ func WithParameter(t testing.TB, databaseURL, parameter, value string) string {
 	return u.String()
 }
 
-// Token signs a token of the issuer that is valid for an hour.
+// Token signs a token that is valid for an hour.
 func (e *Env) Token(t testing.TB, sub string, roles ...string) string {
 	t.Helper()
 	signed, err := e.Issuer.Token(sub, roles, time.Hour)
@@ -162,24 +161,19 @@ func (e *Env) Exec(t testing.TB, sql string, args ...any) {
 // Count runs a query that returns one number.
 func (e *Env) Count(t testing.TB, query string, args ...any) int {
 	t.Helper()
-	var n int
-	if err := e.DB.QueryRow(t.Context(), query, args...).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return n
+	return scan[int](t, e, query, args)
 }
 
-// text runs a query that returns one text.
-func (e *Env) text(t testing.TB, query string, args ...any) string {
+// scan runs a query that returns one value.
+func scan[T any](t testing.TB, e *Env, query string, args []any) (value T) {
 	t.Helper()
-	var text string
-	if err := e.DB.QueryRow(t.Context(), query, args...).Scan(&text); err != nil {
+	if err := e.DB.QueryRow(t.Context(), query, args...).Scan(&value); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	return text
+	return value
 }
 
-// AwaitBlocked waits until n statements of this database wait for a lock.
+// AwaitBlocked waits until n statements in this database wait for a lock.
 func (e *Env) AwaitBlocked(t testing.TB, n int) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("%d statements wait for a lock", n), func() bool {
@@ -187,7 +181,7 @@ func (e *Env) AwaitBlocked(t testing.TB, n int) {
 	})
 }
 
-// Blocked returns how many statements of this database wait for a lock.
+// Blocked counts the statements in this database that wait for a lock.
 func (e *Env) Blocked(t testing.TB) int {
 	t.Helper()
 	return e.Count(t, `SELECT count(*) FROM pg_stat_activity

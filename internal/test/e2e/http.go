@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +15,7 @@ import (
 	contracttest "example.com/orders/internal/test/contract"
 )
 
-// Call is a request of a test. An empty body is not sent. Headers replace what the
-// other members would set.
+// Call is a request. An empty body is not sent. Headers override the other members.
 type Call struct {
 	Method, Path string
 	Token        string
@@ -37,19 +36,19 @@ func (c Call) WithBody(body string) Call {
 	return c
 }
 
-// WithToken returns the call of somebody else.
+// WithToken returns the call with another token.
 func (c Call) WithToken(token string) Call {
 	c.Token = token
 	return c
 }
 
-// WithHeader returns the call with a header. No value removes the header.
+// WithHeader returns the call with a header; without values it removes the header.
 func (c Call) WithHeader(name string, values ...string) Call {
 	c.Header = http.Header{name: values}
 	return c
 }
 
-// Get returns the call that reads a path.
+// Get returns a call that reads a path.
 func Get(token, path string) Call { return Call{Method: http.MethodGet, Path: path, Token: token} }
 
 // Reply is a response whose body has been read.
@@ -68,42 +67,38 @@ func ReadReply(resp *http.Response) (Reply, error) {
 	return Reply{resp.StatusCode, resp.Header, body}, nil
 }
 
-// Code returns the code of a problem document, or "" for another body.
-func (r Reply) Code() string {
-	var problem struct{ Code string }
-	_ = json.Unmarshal(r.Body, &problem) // any other body has none
-	return problem.Code
+// problem is a problem document, without what tests do not read.
+type problem struct {
+	Code    string
+	NextKey string `json:"next_key"`
+	Errors  []struct{ Pointer string }
 }
 
-// NextKey returns the next_key of a problem, "" for null.
-func (r Reply) NextKey() string {
-	var p struct {
-		NextKey string `json:"next_key"`
-	}
+// problem returns the body as a problem document. Any other body is an empty one.
+func (r Reply) problem() (p problem) {
 	_ = json.Unmarshal(r.Body, &p)
-	return p.NextKey
+	return p
 }
+
+// Code returns the problem's code, or "" for another body.
+func (r Reply) Code() string { return r.problem().Code }
+
+// NextKey returns the problem's next_key, "" for null.
+func (r Reply) NextKey() string { return r.problem().NextKey }
 
 // Verdict returns the status and the code in one string: "200", "409 out_of_stock".
-func (r Reply) Verdict() string {
-	if code := r.Code(); code != "" {
-		return strconv.Itoa(r.Status) + " " + code
-	}
-	return strconv.Itoa(r.Status)
-}
+func (r Reply) Verdict() string { return strings.TrimSpace(fmt.Sprint(r.Status, " ", r.Code())) }
 
 // Pointers returns the members that a problem document names.
 func (r Reply) Pointers() []string {
-	var problem struct{ Errors []struct{ Pointer string } }
-	_ = json.Unmarshal(r.Body, &problem) // any other body has none
 	var pointers []string
-	for _, e := range problem.Errors {
+	for _, e := range r.problem().Errors {
 		pointers = append(pointers, e.Pointer)
 	}
 	return pointers
 }
 
-// Replayed reports whether the response says that it is a stored one.
+// Replayed reports whether the response is marked as a stored one.
 func (r Reply) Replayed() bool { return r.Header.Get("Idempotent-Replayed") == "true" }
 
 // SameAs reports whether two responses have the same status and the same bytes.
@@ -182,7 +177,7 @@ func Want[T any](t testing.TB, s *Service, status int, c Call) T {
 		t.Fatalf("%s %s: status %d, want %d: %s", c.Method, c.Path, r.Status, status, r.Body)
 	}
 	var v T
-	if err := json.NewDecoder(bytes.NewReader(r.Body)).Decode(&v); err != nil {
+	if err := json.Unmarshal(r.Body, &v); err != nil {
 		t.Fatalf("%s %s: %v in %s", c.Method, c.Path, err, r.Body)
 	}
 	return v
@@ -198,7 +193,7 @@ func (s *Service) WantProblem(t testing.TB, status int, code string, c Call) Rep
 	return r
 }
 
-// Request is a call and the replica that it goes to.
+// Request is a call to a replica.
 type Request struct {
 	service *Service
 	Call
@@ -207,8 +202,8 @@ type Request struct {
 // Request addresses a call to this replica.
 func (s *Service) Request(c Call) Request { return Request{s, c} }
 
-// SendTogether sends all requests at the same moment and returns the responses in the
-// order of the requests. A 5xx fails the test, whatever the race.
+// SendTogether sends all requests at once and returns the responses in request order. A
+// 5xx always fails the test.
 func SendTogether(t testing.TB, requests ...Request) []Reply {
 	t.Helper()
 	replies := make([]Reply, len(requests))
@@ -244,8 +239,8 @@ func (s *Service) SendAllTogether(t testing.TB, calls []Call) []Reply {
 	return SendTogether(t, requests...)
 }
 
-// Fetch returns the status and the body of a GET, such as one of the admin listener, that
-// the contract knows nothing of.
+// Fetch returns the status and body for a GET that is not in the contract, such as one
+// to the admin listener.
 func Fetch(t testing.TB, url string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -257,9 +252,9 @@ func Fetch(t testing.TB, url string) (status int, body string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	read, err := io.ReadAll(resp.Body)
+	r, err := ReadReply(resp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(read)
+	return r.Status, string(r.Body)
 }

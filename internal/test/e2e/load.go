@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// Load is many clients that credit customers, each time with a new key. They retry
-// every request until it is answered, as AUTH-19 tells clients to do.
+// Load is clients that credit customers, each time with a new key. They retry every
+// request until it is answered, as AUTH-19 asks of clients.
 type Load struct {
 	*Env
 	client http.Client
-	url    atomic.Pointer[string] // of the process that requests go to
+	url    atomic.Pointer[string] // URL to send requests to
 
 	// Answered counts operations. The others count requests that did not reach the
-	// process, got no response, another status than 201, or a replay.
+	// process, got no response, a status other than 201, or a replay.
 	Answered, Unsent, Broken, Refused, Replayed atomic.Int64
 
 	mu         sync.Mutex
@@ -37,14 +37,14 @@ type credit struct {
 	first    Reply
 }
 
-// NewLoad returns a load that sends to no process yet. Each request has a connection of
-// its own, so that the transport retries nothing by itself and the counts are true.
+// NewLoad returns a load without a process. Each request opens a connection, so that
+// the transport retries nothing by itself and the counts are true.
 func NewLoad(env *Env) *Load {
 	transport := &http.Transport{DisableKeepAlives: true}
 	return &Load{Env: env, client: http.Client{Transport: transport, Timeout: 20 * time.Second}}
 }
 
-// SendTo sends all further requests to a process.
+// SendTo directs all further requests to a process.
 func (l *Load) SendTo(p *Process) { l.url.Store(&p.URL) }
 
 // Start starts clients. They work until stop is called, which waits for their last

@@ -2,35 +2,35 @@ package e2e
 
 import "testing"
 
-// The people of the tests.
+// The people in the tests.
 const (
 	Alice   = "alice"   // a customer
-	Mallory = "mallory" // another customer, who owns nothing of Alice's
+	Mallory = "mallory" // another customer, without any share in Alice's resources
 	Shop    = "shop"    // a seller
-	Rival   = "rival"   // another seller, who owns nothing of the shop's
+	Rival   = "rival"   // another seller, without any share in the shop's resources
 	Bank    = "bank"    // the system
 	Root    = "root"    // an administrator
 )
 
-// CustomerToken returns a token of Alice.
+// CustomerToken returns a token for Alice.
 func (e *Env) CustomerToken(t testing.TB) string {
 	t.Helper()
 	return e.Token(t, Alice, "customer")
 }
 
-// SellerToken returns a token of the shop.
+// SellerToken returns a token for the shop.
 func (e *Env) SellerToken(t testing.TB) string {
 	t.Helper()
 	return e.Token(t, Shop, "seller")
 }
 
-// SystemToken returns a token of the bank.
+// SystemToken returns a token for the bank.
 func (e *Env) SystemToken(t testing.TB) string {
 	t.Helper()
 	return e.Token(t, Bank, "system")
 }
 
-// AdminToken returns a token of the administrator.
+// AdminToken returns a token for the administrator.
 func (e *Env) AdminToken(t testing.TB) string {
 	t.Helper()
 	return e.Token(t, Root, "admin")

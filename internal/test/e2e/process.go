@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	testlog "example.com/orders/internal/test/log"
 	testport "example.com/orders/internal/test/port"
 )
 
@@ -25,12 +26,12 @@ type Process struct {
 	URL string
 
 	cmd  *exec.Cmd
-	log  *Buffer
+	log  *testlog.Buffer
 	once sync.Once
 }
 
-// StartProcess runs the binary on the database of the test and waits until it is ready.
-// A process that still runs at the end of the test is killed.
+// StartProcess runs the binary on the test database and waits until it is ready. It
+// kills the process when the test ends.
 func (e *Env) StartProcess(t testing.TB, binary string, settings ...string) *Process {
 	t.Helper()
 	p := e.StartWaiting(t, binary, settings...)
@@ -47,7 +48,7 @@ func (e *Env) StartWaiting(t testing.TB, binary string, settings ...string) *Pro
 			addr = own
 		}
 	}
-	p := &Process{URL: "http://" + addr, log: &Buffer{}}
+	p := &Process{URL: "http://" + addr, log: &testlog.Buffer{}}
 	p.cmd = exec.CommandContext(t.Context(), binary, "serve")
 	p.cmd.Env = e.Environ(t, append([]string{"ORDERS_ADDR=" + addr}, settings...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
@@ -72,13 +73,13 @@ func (p *Process) AwaitReady(t testing.TB) {
 // IsOK reports whether the process answers a path with 200.
 func (p *Process) IsOK(path string) bool { return isOK(http.DefaultClient, p.URL+path) }
 
-// Log returns what the process has written so far.
+// Log returns the output so far.
 func (p *Process) Log() string { return p.log.String() }
 
-// ServiceOf returns a process as a service that calls can be sent to.
+// ServiceOf returns a process as a service, for sending calls.
 func (e *Env) ServiceOf(p *Process) *Service { return &Service{Env: e, URL: p.URL} }
 
-// Kill ends the process at once (SIGKILL): nothing of it cleans up.
+// Kill ends the process at once (SIGKILL), without any cleanup.
 func (p *Process) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // it may be gone already
@@ -94,7 +95,7 @@ func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
-// Pause stops the process (SIGSTOP), and returns when all of its threads have stopped.
+// Pause stops the process (SIGSTOP) and returns when all its threads have stopped.
 func (p *Process) Pause(t testing.TB) {
 	t.Helper()
 	p.Signal(t, syscall.SIGSTOP)
@@ -107,29 +108,30 @@ func (p *Process) Pause(t testing.TB) {
 	})
 }
 
-// isRunning reports whether the thread with this file of /proc is not stopped. A thread that
-// has ended has no file.
+// isRunning reports whether the thread with this /proc file is not stopped. A thread
+// that has ended has no file.
 func isRunning(stat string) bool {
 	text, err := os.ReadFile(stat)
 	_, state, _ := bytes.Cut(text, []byte(") "))
 	return err == nil && !bytes.HasPrefix(state, []byte("T"))
 }
 
-// Terminate asks the process to stop (SIGTERM), and returns where its end is reported.
+// Terminate asks the process to stop (SIGTERM) and returns a channel that reports its
+// end.
 func (p *Process) Terminate(t testing.TB) <-chan error {
 	t.Helper()
 	p.Signal(t, syscall.SIGTERM)
 	return p.Ended()
 }
 
-// Ended returns where the end of the process is reported.
+// Ended returns a channel that reports the process's end.
 func (p *Process) Ended() <-chan error {
 	ended := make(chan error, 1)
 	go p.once.Do(func() { ended <- p.cmd.Wait() })
 	return ended
 }
 
-// WantEnd waits for the end of a process that was asked to stop. It must be a success.
+// WantEnd waits for the end after a request to stop. The process must succeed.
 func (p *Process) WantEnd(t testing.TB, ended <-chan error, timeout time.Duration) {
 	t.Helper()
 	select {
@@ -143,61 +145,39 @@ func (p *Process) WantEnd(t testing.TB, ended <-chan error, timeout time.Duratio
 	}
 }
 
-// FreeAddr returns an address on which nobody listens.
+// FreeAddr returns an address without a listener.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(testport.Free(t)))
 }
 
-// Buffer can be read while a process or a service writes to it.
-type Buffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-// Write appends to the buffer.
-func (b *Buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-// String returns what has been written so far.
-func (b *Buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}
-
-// Figure is a number that the admin listener of a process reports.
+// Figure is a number that the admin listener reports.
 type Figure struct {
 	path    string
 	pattern *regexp.Regexp
 }
 
 var (
-	// Goroutines is the number of goroutines.
+	// Goroutines counts goroutines.
 	Goroutines = Figure{"/debug/pprof/goroutine?debug=1", regexp.MustCompile(`goroutine profile: total ([0-9]+)`)}
-	// LiveHeap is the size of the heap in bytes, after a collection.
+	// LiveHeap is the heap size in bytes, after a garbage collection.
 	LiveHeap = Figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
-	// RejectedWebhooks is the number of signed webhooks that were not applied.
-	RejectedWebhooks = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_webhooks_total\{outcome="rejected"\} ([0-9]+)`)}
-	// LimitedRequests is the number of requests beyond the limit of requests per minute.
+	// LimitedRequests counts requests beyond the per-minute limit.
 	LimitedRequests = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_limited_requests_total\{limit="requests"\} ([0-9]+)`)}
-	// commandGroups is the number of transactions for commands that had waited, and
-	// groupedCommands is how many commands ran in them.
+	// commandGroups counts transactions for waiting commands, and groupedCommands the
+	// commands that ran in them.
 	commandGroups   = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_count ([0-9]+)`)}
 	groupedCommands = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_sum ([0-9]+)$`)}
 )
 
-// SharedTransactions counts the commands that ran in the transaction of another one, by the
-// admin listener of a process.
+// SharedTransactions counts the commands that ran in another command's transaction, as
+// the process's admin listener reports it.
 func SharedTransactions(t testing.TB, adminAddr string) int {
 	t.Helper()
 	return groupedCommands.Read(t, adminAddr) - commandGroups.Read(t, adminAddr)
 }
 
-// Read asks the admin listener of a process for the figure.
+// Read reads the figure from a process's admin listener.
 func (f Figure) Read(t testing.TB, adminAddr string) int {
 	t.Helper()
 	_, body := Fetch(t, "http://"+adminAddr+f.path)

@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// Route is one row of the table of routes: how to prepare a request, why a guarded
-// command is refused, and who may send it.
+// Route is one row in the route table: how to prepare a request, why a guarded command
+// is refused, and who may send it.
 type Route struct {
-	// Operation is the operation of the contract, where it is not the key of the row.
-	// Such a row is a variant of its operation: access is in the row of the operation.
+	// Operation is the contract operation, where it is not the row's key. Such a row is
+	// a variant; access is in the operation's row.
 	Operation string
 	Prepare   func(t testing.TB, s *Service) Command
 	Refusals  map[string]func(t testing.TB, s *Service) Refusal
 	Access    Access
 }
 
-// Routes is the table of all routes. Those with refusals, and variants, are guarded.
+// Routes is the table with all routes. Those with refusals, and variants, are guarded.
 var Routes = joined(orderRoutes, paymentRoutes, balanceRoutes, productRoutes, otherRoutes)
 
 func joined(parts ...map[string]Route) map[string]Route {
@@ -28,7 +28,7 @@ func joined(parts ...map[string]Route) map[string]Route {
 	return table
 }
 
-// GuardedRoutes returns the rows of the table whose requests take an Idempotency-Key.
+// GuardedRoutes returns the rows whose requests take an Idempotency-Key.
 func GuardedRoutes() []string {
 	var guarded []string
 	for name, route := range Routes {
@@ -40,13 +40,13 @@ func GuardedRoutes() []string {
 	return guarded
 }
 
-// RefusalName names a refusal of the table.
+// RefusalName names a refusal in the table.
 type RefusalName struct{ Route, Reason string }
 
 // String returns the name for a subtest.
 func (r RefusalName) String() string { return r.Route + ", " + r.Reason }
 
-// GuardedRefusals returns all refusals of the table.
+// GuardedRefusals returns all refusals in the table.
 func GuardedRefusals() []RefusalName {
 	var all []RefusalName
 	for _, route := range GuardedRoutes() {

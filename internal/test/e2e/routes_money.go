@@ -19,25 +19,15 @@ var paymentRoutes = map[string]Route{
 		Refusals: map[string]func(testing.TB, *Service) Refusal{
 			"more than was paid": refundTooMuch, "not paid yet": refundUnpaidOrder,
 		},
-		Access: Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
+		Access: customerOnly,
 	},
 	"refundPayment in full": {Operation: "refundPayment", Prepare: refundInFull},
-	"listPayments": {
-		Prepare: readOrderOf("/payments"),
-		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
-	"getPayment": {
-		Prepare: readPayment,
-		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
-	"getRefund": {
-		Prepare: readRefund,
-		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
-	"takeStripeWebhook": {Prepare: readPath("/webhooks/stripe"), Access: Access{Public: true, PublicStatus: 404}}, // no cards here
+	"listPayments":          {Prepare: readOrderOf("/payments"), Access: orderOwners},
+	"getPayment":            {Prepare: readPayment, Access: orderOwners},
+	"getRefund":             {Prepare: readRefund, Access: orderOwners},
+	"takeStripeWebhook":     {Prepare: readPath("/webhooks/stripe"), Access: Access{Public: true, PublicStatus: 404}}, // no cards here
 }
 
-// readPayment prepares a request to a payment of a new customer.
 func readPayment(t testing.TB, s *Service) Command {
 	t.Helper()
 	c, o := onOrder(t, s, "", "")
@@ -45,7 +35,6 @@ func readPayment(t testing.TB, s *Service) Command {
 	return c
 }
 
-// readRefund prepares a request to a refund of a part of a payment.
 func readRefund(t testing.TB, s *Service) Command {
 	t.Helper()
 	c, o := onOrder(t, s, "", "")
@@ -59,23 +48,17 @@ var balanceRoutes = map[string]Route{
 	"chargeBalance": {
 		Prepare:  chargeBalance,
 		Refusals: map[string]func(testing.TB, *Service) Refusal{"insufficient funds": chargeWithoutMoney},
-		Access:   Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody},
+		Access:   balanceSystem,
 	},
 	"creditBalance": {
 		Prepare:  creditBalance,
 		Refusals: map[string]func(testing.TB, *Service) Refusal{"too large a balance": creditTooMuch},
-		Access:   Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody},
+		Access:   balanceSystem,
 	},
 	"chargeBalance with a reference": {Operation: "chargeBalance", Prepare: withReference(chargeBalance, http.StatusConflict)},
 	"creditBalance with a reference": {Operation: "creditBalance", Prepare: withReference(creditBalance, http.StatusConflict)},
-	"getBalance": {
-		Prepare: readBalanceOf(""),
-		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody},
-	},
-	"listBalanceTransactions": {
-		Prepare: readBalanceOf("/transactions"),
-		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody},
-	},
+	"getBalance":                     {Prepare: readBalanceOf(""), Access: balanceOwner},
+	"listBalanceTransactions":        {Prepare: readBalanceOf("/transactions"), Access: balanceOwner},
 }
 
 // confirmPayment pays an order whose customer has money enough for two.
@@ -88,8 +71,7 @@ func confirmPayment(t testing.TB, s *Service) Command {
 	return c
 }
 
-// onPayment prepares the payment of an order from the balance. Its effects are
-// payments.
+// onPayment prepares an order's payment from the balance. Its effects are payments.
 func onPayment(t testing.TB, s *Service) Command {
 	t.Helper()
 	c, o := onOrder(t, s, "payment/confirm", `{"method": "balance"}`)
@@ -116,7 +98,6 @@ func payByCard(t testing.TB, s *Service) Refusal {
 	return Refusal{c, http.StatusUnprocessableEntity, "payment_method_unavailable", nil}
 }
 
-// refundPayment refunds a part of a payment of 200.00.
 func refundPayment(t testing.TB, s *Service) Command {
 	t.Helper()
 	c, o := onRefund(t, s, refundOf("10.00"))
@@ -137,7 +118,8 @@ func refundInFull(t testing.TB, s *Service) Command {
 	return c
 }
 
-// onRefund prepares a refund of an order that is not paid yet. Its effects are refunds.
+// onRefund prepares a refund for an order that is not paid yet. Its effects are
+// refunds.
 func onRefund(t testing.TB, s *Service, body string) (Command, Order) {
 	t.Helper()
 	c, o := onOrder(t, s, "payment/refund", body)
@@ -162,8 +144,8 @@ func refundUnpaidOrder(t testing.TB, s *Service) Refusal {
 	return Refusal{c, http.StatusConflict, "invalid_order_state", func() { s.MustPay(t, o) }}
 }
 
-// onBalance prepares a command of the bank on the balance of a new customer, who has
-// 100.00. Its effects are ledger entries.
+// onBalance prepares the bank's command on a new customer's balance, which is 100.00.
+// Its effects are ledger entries.
 func onBalance(t testing.TB, s *Service, kind, amount, otherAmount string) Command {
 	t.Helper()
 	customer := s.UniqueName("customer")
@@ -193,9 +175,10 @@ func creditBalance(t testing.TB, s *Service) Command {
 	return onBalance(t, s, "credit", "10.00", "11.00")
 }
 
-// withReference prepares a command with a reference. The same with another reference is
-// another request. peerStatus is what somebody else gets for the same reference: it is taken
-// for all entries of a kind on a balance, and for the orders of one creator.
+// withReference prepares a command with a reference. The same command with another
+// reference is another request. peerStatus is the status that another principal gets
+// for the same reference: it is taken for all entries in a balance with the same kind,
+// but only for the same creator's orders.
 func withReference(prepare func(testing.TB, *Service) Command, peerStatus int) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()
@@ -221,7 +204,6 @@ func creditTooMuch(t testing.TB, s *Service) Refusal {
 	}}
 }
 
-// readBalanceOf prepares a request to the balance of a new customer, who has 100.00.
 func readBalanceOf(path string) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()

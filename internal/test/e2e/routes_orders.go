@@ -15,10 +15,7 @@ var orderRoutes = map[string]Route{
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: nobody},
 	},
 	"createOrder with a reference": {Operation: "createOrder", Prepare: withReference(createOrder, http.StatusCreated)},
-	"getOrderById": {
-		Prepare: readOrderOf(""),
-		Access:  Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
+	"getOrderById":                 {Prepare: readOrderOf(""), Access: orderOwners},
 	"listOrders": {
 		Prepare: readPath("/orders"),
 		Access:  Access{Customer: everybody, Seller: everybody, Admin: onRecord, System: nobody},
@@ -33,13 +30,10 @@ var orderRoutes = map[string]Route{
 	"cancelOrder": {
 		Prepare:  cancelOrder,
 		Refusals: map[string]func(testing.TB, *Service) Refusal{"shipped already": cancelShippedOrder},
-		Access:   Access{Customer: ownerOnly, Seller: ownerOnly, Admin: onRecord, System: nobody},
+		Access:   orderOwners,
 	},
 	"cancelOrder of a paid order": {Operation: "cancelOrder", Prepare: cancelPaidOrder},
-	"updateOrderStatus": {
-		Prepare: updateOrderStatus,
-		Access:  Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
+	"updateOrderStatus":           {Prepare: updateOrderStatus, Access: productOwners},
 }
 
 func createOrder(t testing.TB, s *Service) Command {
@@ -93,7 +87,6 @@ func orderBeyondLimit(t testing.TB, s *Service) Refusal {
 	}}
 }
 
-// readOrderOf prepares a request to a paid order of a new customer.
 func readOrderOf(path string) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()
@@ -104,8 +97,8 @@ func readOrderOf(path string) func(testing.TB, *Service) Command {
 	}
 }
 
-// onOrder prepares a command on an order of a new customer, who has another order, too.
-// Its effects are the changes of the order's version.
+// onOrder prepares a command on a new customer's order. The customer also has another
+// order. Its effects are changes to the order's version.
 func onOrder(t testing.TB, s *Service, command, body string) (Command, Order) {
 	t.Helper()
 	customer, sku := s.UniqueName("customer"), s.UniqueName("tea")

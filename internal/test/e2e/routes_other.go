@@ -7,32 +7,23 @@ import (
 )
 
 var otherRoutes = map[string]Route{
-	"getCustomerProfile": {
-		Prepare: profile(""),
-		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
-	},
-	"updateCustomerProfile": {
-		Prepare: profile(ProfileBody),
-		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
-	},
-	"deleteCustomerProfile": {
-		Prepare: deleteProfile,
-		Access:  Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: nobody},
-	},
-	"getIdempotencyKey": {Prepare: getIdempotencyKey, Access: Access{ownKeys, ownKeys, ownKeys, ownKeys, false, 0}},
+	"getCustomerProfile":    {Prepare: profile(""), Access: customerOnly},
+	"updateCustomerProfile": {Prepare: profile(ProfileBody), Access: customerOnly},
+	"deleteCustomerProfile": {Prepare: deleteProfile, Access: customerOnly},
+	"getIdempotencyKey":     {Prepare: getIdempotencyKey, Access: Access{ownKeys, ownKeys, ownKeys, ownKeys, false, 0}},
 	"listAuditLog": {
 		Prepare: readPath("/admin/audit-log"),
 		Access:  Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: nobody},
 	},
 
-	"getLiveness":  {Prepare: readPath("/health/live"), Access: Access{Public: true, PublicStatus: 200}},
-	"getReadiness": {Prepare: readPath("/health/ready"), Access: Access{Public: true, PublicStatus: 200}},
-	"getOpenAPI":   {Prepare: readPath("/openapi.yaml"), Access: Access{Public: true, PublicStatus: 200}},
-	"getDocs":      {Prepare: readPath("/docs"), Access: Access{Public: true, PublicStatus: 200}},
-	"getDocsAsset": {Prepare: readPath("/docs/swagger-ui.css"), Access: Access{Public: true, PublicStatus: 200}},
+	"getLiveness":  {Prepare: readPath("/health/live"), Access: public},
+	"getReadiness": {Prepare: readPath("/health/ready"), Access: public},
+	"getOpenAPI":   {Prepare: readPath("/openapi.yaml"), Access: public},
+	"getDocs":      {Prepare: readPath("/docs"), Access: public},
+	"getDocsAsset": {Prepare: readPath("/docs/swagger-ui.css"), Access: public},
 }
 
-// readPath prepares the request of a path that names nobody's resource.
+// readPath prepares a request to a path that names no resource with an owner.
 func readPath(path string) func(testing.TB, *Service) Command {
 	return func(testing.TB, *Service) Command { return Command{Call: Call{Path: path}, Status: http.StatusOK} }
 }
@@ -40,7 +31,6 @@ func readPath(path string) func(testing.TB, *Service) Command {
 // ProfileBody is a body with which any customer can replace the profile.
 const ProfileBody = `{"full_name": "Alice", "email": "alice@example.com", "phone": "+79990000001"}`
 
-// profile prepares the request to a profile that exists.
 func profile(body string) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()

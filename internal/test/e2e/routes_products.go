@@ -7,22 +7,18 @@ import (
 )
 
 var productRoutes = map[string]Route{
-	"putProduct": {
-		Prepare: putProduct,
-		Access:  Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody},
-	},
+	"putProduct": {Prepare: putProduct, Access: productOwners},
 	"adjustStock": {
 		Prepare: adjustStock,
 		Refusals: map[string]func(testing.TB, *Service) Refusal{
 			"below what is reserved": adjustReservedStock, "too many units": adjustBeyondBounds,
 		},
-		Access: Access{Customer: nobody, Seller: ownerOnly, Admin: onRecord, System: nobody},
+		Access: productOwners,
 	},
-	"getProduct":   {Prepare: getProduct, Access: Access{everybody, everybody, everybody, everybody, false, 0}},
-	"listProducts": {Prepare: readPath("/products"), Access: Access{everybody, everybody, everybody, everybody, false, 0}},
+	"getProduct":   {Prepare: getProduct, Access: anyRole},
+	"listProducts": {Prepare: readPath("/products"), Access: anyRole},
 }
 
-// getProduct reads a product.
 func getProduct(t testing.TB, s *Service) Command {
 	t.Helper()
 	sku := s.UniqueName("coffee")
@@ -30,7 +26,6 @@ func getProduct(t testing.TB, s *Service) Command {
 	return Command{Call: Call{Path: "/products/" + sku}, Status: http.StatusOK}
 }
 
-// putProduct replaces the name and the price of a product of the shop.
 func putProduct(t testing.TB, s *Service) Command {
 	t.Helper()
 	sku := s.UniqueName("coffee")
@@ -44,15 +39,15 @@ func adjustStock(t testing.TB, s *Service) Command {
 	return c
 }
 
-// onStock prepares an adjustment of a product with ten units of a new seller, who has
-// another one, too. Its effects are adjustments.
+// onStock prepares an adjustment to a new seller's product, with ten units in stock.
+// The seller also has another product. Its effects are adjustments.
 func onStock(t testing.TB, s *Service, change int) (c Command, sku string) {
 	t.Helper()
 	seller, rival := s.UniqueName("seller"), s.UniqueName("seller")
 	tea, cup, foreign := s.UniqueName("tea"), s.UniqueName("cup"), s.UniqueName("foreign")
 	for sku, owner := range map[string]string{tea: seller, cup: seller, foreign: rival} {
 		Want[Product](t, s, http.StatusCreated, s.PutProductCall(t, sku, owner, Roubles("100.00"), 10))
-		s.stock.note(sku, 10)
+		s.stock.LoadOrStore(sku, 10)
 	}
 	path := func(sku string) string { return "/products/" + sku + "/stock" }
 	body := func(change int) string { return fmt.Sprintf(`{"reason": "count a/b", "change": %d}`, change) }

@@ -2,25 +2,30 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// RowLock is rows that a test keeps locked, on a connection of its own.
+// RowLock is a connection that keeps rows locked.
 type RowLock struct {
 	env  *Env
 	conn *pgx.Conn
+	sql  string
+	args []any
 }
 
-// LockRows locks rows until Release, or the end of the test.
+// LockRows locks rows until Release, or until the test ends.
 func (e *Env) LockRows(t testing.TB, sql string, args ...any) RowLock {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), e.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := RowLock{e, conn}
+	l := RowLock{e, conn, sql, args}
 	t.Cleanup(l.Release)
 	tx, err := conn.Begin(t.Context())
 	if err != nil {
@@ -32,14 +37,49 @@ func (e *Env) LockRows(t testing.TB, sql string, args ...any) RowLock {
 	return l
 }
 
-// AwaitWaiter waits until a statement of the service waits for the locked rows, and will do
-// so until Release. The statements of a group do not count: they give up, and let each
-// member wait alone.
+// AwaitWaiter waits until a service statement waits for the locked rows and will do so
+// until Release. Statements with a lock timeout do not count: they give up, and their
+// commands wait outside the lanes.
 func (l RowLock) AwaitWaiter(t testing.TB) {
 	t.Helper()
 	Eventually(t, "a statement waits for the locked rows", func() bool {
-		return l.countBlocked(t, "count(*) FILTER (WHERE query !~ '^-- name: Lock(Orders|Stock|Balances) ')") > 0
+		before := l.waiting(t)
+		if len(before) == 0 {
+			return false
+		}
+		l.giveUp(t)
+		after := l.waiting(t)
+		return slices.ContainsFunc(before, func(waiter string) bool { return slices.Contains(after, waiter) })
 	})
+}
+
+// waiting returns the statements that wait for the locked rows.
+func (l RowLock) waiting(t testing.TB) []string {
+	t.Helper()
+	rows, _ := l.env.DB.Query(t.Context(), `SELECT pid || ' ' || query_start FROM pg_stat_activity
+		WHERE $1::int = ANY(pg_blocking_pids(pid))`, l.conn.PgConn().PID())
+	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return statements
+}
+
+// giveUp waits for the locked rows until the longest lock timeout of a command in a lane
+// is over. Commands that began to wait before have given up by then.
+func (l RowLock) giveUp(t testing.TB) {
+	t.Helper()
+	err := pgx.BeginFunc(t.Context(), l.env.DB, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), "SET LOCAL lock_timeout = '1s'"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), l.sql, l.args...)
+		return err
+	})
+	var server *pgconn.PgError
+	if !errors.As(err, &server) || server.Code != "55P03" {
+		t.Fatalf("%s: %v, want a lock timeout", l.sql, err)
+	}
 }
 
 // AwaitWaiters waits until n connections wait for the locked rows, or for others that do.

@@ -26,14 +26,14 @@ type Service struct {
 	Client *http.Client
 }
 
-// Start starts one replica in an environment of its own.
+// Start starts one replica in a new environment.
 func Start(t testing.TB, settings ...string) *Service {
 	t.Helper()
 	return NewEnv(t).StartReplica(t, settings...)
 }
 
-// StartShop starts one replica that sells these products for 100.00 RUB each. The
-// invariants of the database are checked when the test ends.
+// StartShop starts one replica that sells these products for 100.00 RUB each. When the
+// test ends, it checks the database invariants.
 func StartShop(t testing.TB, stock Stock, settings ...string) *Service {
 	t.Helper()
 	s := Start(t, settings...)
@@ -50,10 +50,17 @@ func StartTwoReplicas(t testing.TB, stock Stock, settings ...string) (a, b *Serv
 	return a, b
 }
 
-// StockUp puts products, and checks the invariants of the database when the test ends.
+// StockUp puts products. When the test ends, it checks the database invariants.
 func (s *Service) StockUp(t testing.TB, stock Stock) {
 	t.Helper()
-	t.Cleanup(func() { CheckInvariants(t, s.DB, s.stock.copy()) })
+	t.Cleanup(func() {
+		initial := Stock{}
+		for key, units := range s.stock.Range {
+			sku, _ := key.(string)
+			initial[sku], _ = units.(int)
+		}
+		CheckInvariants(t, s.DB, initial)
+	})
 	for sku, onHand := range stock {
 		s.PutProduct(t, sku, onHand)
 	}
@@ -68,7 +75,7 @@ func (e *Env) StartReplica(t testing.TB, settings ...string) *Service {
 	}, settings...)
 }
 
-// StartReplicaWithLog is [Env.StartReplica] with a log of the caller.
+// StartReplicaWithLog is [Env.StartReplica] with the caller's log.
 func (e *Env) StartReplicaWithLog(
 	t testing.TB, newLog func(config.Config) zerolog.Logger, settings ...string,
 ) *Service {
@@ -99,8 +106,8 @@ func (s *Service) Run(t testing.TB) (stop func()) {
 	return stop
 }
 
-// RunTLS is [Service.Run] for a replica whose public listener has a certificate. It
-// returns the replica as it is reached there by a client.
+// RunTLS is [Service.Run] for a replica with a certificate. It returns the replica as
+// the client reaches it.
 func (s *Service) RunTLS(t testing.TB, client *http.Client) *Service {
 	t.Helper()
 	addr, _ := s.run(t)
@@ -139,7 +146,7 @@ func isOK(client *http.Client, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// ReleaseExpiredReservations does what the job does, once.
+// ReleaseExpiredReservations does one run of the job.
 func (e *Env) ReleaseExpiredReservations(t testing.TB) {
 	t.Helper()
 	db := e.openStore(t)
@@ -153,31 +160,26 @@ func (e *Env) ReleaseExpiredReservations(t testing.TB) {
 // until stop is called.
 func (e *Env) KeepReleasing(t testing.TB) (stop func()) {
 	t.Helper()
-	stopping := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
 	for range 2 {
 		db := e.openStore(t)
 		workers.Go(func() {
 			defer db.Close()
-			for {
+			for stopped := false; !stopped; stopped = ctx.Err() != nil {
 				if _, _, err := OrderService(db).ReleaseExpiredReservations(t.Context(), order.Expiry{}, 10); err != nil {
 					t.Errorf("release reservations: %v", err)
-				}
-				select {
-				case <-stopping:
-					return
-				default:
 				}
 			}
 		})
 	}
 	return func() {
-		close(stopping)
+		cancel()
 		workers.Wait()
 	}
 }
 
-// OrderService returns the use cases of orders, for those that only the clock calls.
+// OrderService returns the order use cases, for those that only the clock calls.
 func OrderService(db *postgres.DB) *order.Service {
 	return &order.Service{Store: db.Orders(), ReservationTTL: 15 * time.Minute}
 }

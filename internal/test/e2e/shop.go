@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -11,45 +9,21 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// Stock is how many units of each product there are before anybody orders.
+// Stock is the initial number of units by product.
 type Stock map[string]int
 
-// initialStock is the stock of an environment: what each product was first put with.
-type initialStock struct {
-	mu    sync.Mutex
-	units Stock
-}
+// initialStock maps products to the units with which each was first put.
+type initialStock = sync.Map
 
-func newInitialStock() *initialStock { return &initialStock{units: Stock{}} }
-
-// note notes a product that is put for the first time.
-func (i *initialStock) note(sku string, onHand int) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if _, known := i.units[sku]; !known {
-		i.units[sku] = onHand
-	}
-}
-
-func (i *initialStock) copy() Stock {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return maps.Clone(i.units)
-}
-
-// PutProduct puts a new product of the shop for 100.00 RUB.
+// PutProduct puts a new product into the shop for 100.00 RUB.
 func (s *Service) PutProduct(t testing.TB, sku string, onHand int) Product {
 	t.Helper()
-	r := s.MustSend(t, s.PutProductCall(t, sku, Shop, Roubles("100.00"), onHand))
-	var p Product
-	if err := json.Unmarshal(r.Body, &p); err != nil {
-		t.Fatalf("put product: %v in %s", err, r.Body)
-	}
-	s.stock.note(sku, onHand)
+	p := Want[Product](t, s, http.StatusCreated, s.PutProductCall(t, sku, Shop, Roubles("100.00"), onHand))
+	s.stock.LoadOrStore(sku, onHand)
 	return p
 }
 
-// AdjustStock changes the stock of a product of the shop.
+// AdjustStock changes a product's stock in the shop.
 func (s *Service) AdjustStock(t testing.TB, sku string, change int) StockAdjustment {
 	t.Helper()
 	return Want[StockAdjustment](t, s, http.StatusCreated, s.AdjustStockCall(s.SellerToken(t), sku, change))
@@ -61,7 +35,7 @@ func (s *Service) ReadProduct(t testing.TB, sku string) Product {
 	return Want[Product](t, s, http.StatusOK, Get(s.SellerToken(t), "/products/"+sku))
 }
 
-// WantStock checks the stock of a product.
+// WantStock checks a product's stock.
 func (s *Service) WantStock(t testing.TB, sku string, onHand, reserved int) {
 	t.Helper()
 	if p := s.ReadProduct(t, sku); p.OnHand != onHand || p.Reserved != reserved || p.Available != onHand-reserved {
@@ -103,7 +77,7 @@ func (s *Service) MustCreateOrder(t testing.TB, customer, sku string, quantity i
 	return Want[Order](t, s, http.StatusCreated, s.CreateOrderCall(t, customer, sku, quantity))
 }
 
-// MustPay credits the customer of an order with its total, and pays it from the
+// MustPay credits the customer with the order's total and pays the order from the
 // balance.
 func (s *Service) MustPay(t testing.TB, o Order) Payment {
 	t.Helper()
@@ -119,7 +93,7 @@ func (s *Service) MustCreatePaidOrder(t testing.TB, customer, sku string, quanti
 	return s.ReadOrder(t, o.ID)
 }
 
-// MustCreateOrderIn creates an order of two units and takes it to a status.
+// MustCreateOrderIn creates an order for two units and takes it to a status.
 func (s *Service) MustCreateOrderIn(t testing.TB, status order.Status, customer, sku string) Order {
 	t.Helper()
 	o := s.MustCreateOrder(t, customer, sku, 2)
@@ -141,7 +115,6 @@ func (s *Service) MustCreateOrderIn(t testing.TB, status order.Status, customer,
 	return o
 }
 
-// fulfilUntil takes a paid order step by step to a later status.
 func (s *Service) fulfilUntil(t testing.TB, orderID int, status order.Status) {
 	t.Helper()
 	at := order.Paid
@@ -154,13 +127,13 @@ func (s *Service) fulfilUntil(t testing.TB, orderID int, status order.Status) {
 	}
 }
 
-// ReadOrder reads an order of the shop.
+// ReadOrder reads an order as the shop.
 func (s *Service) ReadOrder(t testing.TB, orderID int) Order {
 	t.Helper()
 	return Want[Order](t, s, http.StatusOK, Get(s.SellerToken(t), fmt.Sprintf("/orders/%d", orderID)))
 }
 
-// WantOrderStatus checks the status of an order of the shop.
+// WantOrderStatus checks an order's status as the shop.
 func (s *Service) WantOrderStatus(t testing.TB, orderID int, status string) {
 	t.Helper()
 	if got := s.ReadOrder(t, orderID).Status; got != status {
@@ -168,7 +141,7 @@ func (s *Service) WantOrderStatus(t testing.TB, orderID int, status string) {
 	}
 }
 
-// ReadPayments reads the payments of an order of the shop.
+// ReadPayments reads an order's payments as the shop.
 func (s *Service) ReadPayments(t testing.TB, orderID int) []Payment {
 	t.Helper()
 	path := fmt.Sprintf("/orders/%d/payments", orderID)

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CompareStream compares the events that were published with the outbox, and returns what is
-// wrong: every event is published once, and those of each aggregate in their order.
+// CompareStream compares the published events with the outbox and returns the mistakes:
+// every event is published once, and each aggregate's events keep their order.
 func CompareStream(ctx context.Context, db Querier, published [][]byte) ([]string, error) {
 	rows, _ := db.Query(ctx, `SELECT event_id::text FROM outbox ORDER BY id`)
 	written, err := pgx.CollectRows(rows, pgx.RowTo[string])

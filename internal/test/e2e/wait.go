@@ -8,7 +8,7 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// Patience bounds what a test waits for.
+// Patience bounds the waiting in tests.
 const Patience = testwait.Patience
 
 // Eventually waits until the condition holds, or ends the test.

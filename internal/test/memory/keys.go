@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"context"
-	"sync"
 
 	"example.com/orders/internal/idempotency"
 )
@@ -18,14 +17,14 @@ func (s *Store) Keys() *Keys { return &Keys{s} }
 func (k *Keys) Execute(
 	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
-	claimed := k.s.inUse.claim(c.ID)
-	if claimed {
-		defer k.s.inUse.release(c.ID)
+	_, running := k.s.inUse.LoadOrStore(c.ID, true)
+	if !running {
+		defer k.s.inUse.Delete(c.ID)
 	}
 	if rec, found := k.find(c.ID); found {
 		return rec, true, nil
 	}
-	if !claimed {
+	if running {
 		return idempotency.Record{}, false, idempotency.ErrInProgress
 	}
 	var rec idempotency.Record
@@ -46,7 +45,7 @@ func (k *Keys) Execute(
 
 // Lookup returns the record of a key, or [idempotency.ErrInProgress].
 func (k *Keys) Lookup(_ context.Context, id idempotency.ID) (idempotency.Record, bool, error) {
-	running := k.s.inUse.has(id)
+	_, running := k.s.inUse.Load(id)
 	rec, found := k.find(id)
 	if running && !found {
 		return rec, false, idempotency.ErrInProgress
@@ -84,37 +83,4 @@ func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
 func copyRecord(rec idempotency.Record) idempotency.Record {
 	rec.Body = bytes.Clone(rec.Body)
 	return rec
-}
-
-// inUse is the set of keys whose first request is running. It is not part of the state,
-// so that a duplicate need not wait for a transaction.
-type inUse struct {
-	mu   sync.Mutex
-	keys map[idempotency.ID]bool
-}
-
-// claim reports whether the key was free, and is the caller's now.
-func (u *inUse) claim(id idempotency.ID) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.keys[id] {
-		return false
-	}
-	if u.keys == nil {
-		u.keys = map[idempotency.ID]bool{}
-	}
-	u.keys[id] = true
-	return true
-}
-
-func (u *inUse) has(id idempotency.ID) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.keys[id]
-}
-
-func (u *inUse) release(id idempotency.ID) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.keys, id)
 }

@@ -7,8 +7,9 @@ package memory
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,11 +34,13 @@ type Store struct {
 	running   chan struct{}
 	committed atomic.Pointer[state]
 	lastID    atomic.Int64
-	inUse     inUse
+	// inUse has the keys whose first request is running. It is not part of the state, so
+	// that a duplicate need not wait for a transaction.
+	inUse sync.Map
 }
 
 // New returns an empty store. The clock stands for the clock of the database: it decides
-// when a transaction begins, and what has expired.
+// when a transaction begins, and which rows have expired.
 func New(clock func() time.Time) *Store {
 	s := &Store{clock: clock, running: make(chan struct{}, 1)}
 	s.committed.Store((&state{}).copy())
@@ -45,81 +48,119 @@ func New(clock func() time.Time) *Store {
 }
 
 // Orders returns the store of the use cases about orders.
-func (s *Store) Orders() order.Store { return orderStore{s} }
+func (s *Store) Orders() order.Store { return portStore[order.Tx]{s, (*tx).orderTx} }
 
 // Payments returns the store of the use cases about money.
-func (s *Store) Payments() payment.Store { return paymentStore{s} }
+func (s *Store) Payments() payment.Store { return portStore[payment.Tx]{s, (*tx).paymentTx} }
 
 // Customers returns the store of the use cases about customers.
-func (s *Store) Customers() customer.Store { return customerStore{s} }
+func (s *Store) Customers() customer.Store { return portStore[customer.Tx]{s, (*tx).customerTx} }
 
 // Audit returns the store of the use cases about the audit log.
-func (s *Store) Audit() audit.Store { return auditStore{s} }
-
-// Intents returns the jobs for the card provider, in the order in which they were added.
-func (s *Store) Intents() []Intent { return slices.Clone(s.committed.Load().intents) }
+func (s *Store) Audit() audit.Store { return portStore[audit.Tx]{s, (*tx).auditTx} }
 
 // Events returns the outbox, in the order in which it was written.
-func (s *Store) Events() []core.Event {
-	found := slices.Clone(s.committed.Load().events)
-	for i := range found {
-		found[i].Data = maps.Clone(found[i].Data)
+func (s *Store) Events() []core.Event { return slices.Clone(s.committed.Load().events) }
+
+// AuditEntries returns the audit log, the oldest entry first.
+func (s *Store) AuditEntries() []core.AuditEntry { return slices.Clone(s.committed.Load().audit) }
+
+// portStore is a store that shows a transaction as the ports of a use case.
+type portStore[T any] struct {
+	store *Store
+	ports func(*tx) T
+}
+
+// InTx runs fn in the transaction of ctx, or in a new one if ctx has none.
+func (p portStore[T]) InTx(ctx context.Context, fn func(context.Context, T) error) error {
+	if t, ok := ctx.Value(txKey{}).(*tx); ok {
+		return fn(ctx, p.ports(t))
 	}
-	return found
+	return p.store.transact(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, p.ports(t)) })
 }
 
-type orderStore struct{ s *Store }
-
-func (o orderStore) InTx(ctx context.Context, fn func(context.Context, order.Tx) error) error {
-	return o.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.orderTx()) })
-}
-
-func (o orderStore) Read(ctx context.Context, fn func(context.Context, order.Tx) error) error {
-	return o.InTx(ctx, fn)
-}
-
-func (o orderStore) ReadStale(ctx context.Context, fn func(context.Context, order.Tx) error) error {
-	return o.InTx(ctx, fn)
-}
-
-type paymentStore struct{ s *Store }
-
-func (p paymentStore) InTx(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
-	return p.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.paymentTx()) })
-}
-
-func (p paymentStore) Read(ctx context.Context, fn func(context.Context, payment.Tx) error) error {
+// Read is InTx.
+func (p portStore[T]) Read(ctx context.Context, fn func(context.Context, T) error) error {
 	return p.InTx(ctx, fn)
 }
 
-type customerStore struct{ s *Store }
-
-func (c customerStore) InTx(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
-	return c.s.inTx(ctx, func(ctx context.Context, t *tx) error { return fn(ctx, t.customerTx()) })
+// ReadStale is InTx.
+func (p portStore[T]) ReadStale(ctx context.Context, fn func(context.Context, T) error) error {
+	return p.InTx(ctx, fn)
 }
 
-func (c customerStore) Read(ctx context.Context, fn func(context.Context, customer.Tx) error) error {
-	return c.InTx(ctx, fn)
+// tx is one transaction. It reads and writes a copy of the state.
+type tx struct {
+	*state
+	store *Store
+	now   time.Time
 }
 
-// AuditEntries returns the audit log, the oldest entry first.
-func (s *Store) AuditEntries() []core.AuditEntry {
-	found := slices.Clone(s.committed.Load().audit)
-	for i := range found {
-		found[i] = copyEntry(found[i])
+// txKey is the key of the context value that carries the transaction.
+type txKey struct{}
+
+func (t *tx) orderTx() order.Tx {
+	return order.Tx{
+		Now: t.now, IDs: t, Orders: orders{t}, Reservations: reservations{t}, Products: products{t},
+		StockAdjustments: stockAdjustments{t}, Outbox: outbox{t}, AuditLog: auditLog{t}, Inbox: t,
 	}
-	return found
 }
 
-type auditStore struct{ s *Store }
-
-func (a auditStore) InTx(ctx context.Context, fn func(context.Context, audit.Tx) error) error {
-	return a.s.inTx(ctx, func(ctx context.Context, t *tx) error {
-		return fn(ctx, audit.Tx{Entries: auditEntries{t}, AuditLog: auditLog{t}})
-	})
+func (t *tx) paymentTx() payment.Tx {
+	return payment.Tx{
+		Tx: t.orderTx(), OrderPayments: orderPayments{t}, Payments: payments{t}, Refunds: refunds{t},
+		Balances: balances{t}, Ledger: ledger{t}, Intents: intents{},
+	}
 }
 
-func copyEntry(e core.AuditEntry) core.AuditEntry {
-	e.Metadata = maps.Clone(e.Metadata)
-	return e
+func (t *tx) customerTx() customer.Tx {
+	return customer.Tx{Now: t.now, Profiles: profiles{t}, AuditLog: auditLog{t}}
 }
+
+func (t *tx) auditTx() audit.Tx { return audit.Tx{Entries: auditLog{t}, AuditLog: auditLog{t}} }
+
+// transact waits for the other transactions, runs fn in a new one, and commits it.
+func (s *Store) transact(ctx context.Context, fn func(context.Context, *tx) error) error {
+	if ctx.Err() != nil {
+		return unavailable(ctx.Err())
+	}
+	select {
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
+	case <-ctx.Done():
+		return unavailable(ctx.Err())
+	}
+	if s.Twice {
+		_, _ = s.run(ctx, fn) // always rolled back
+	}
+	t, err := s.run(ctx, fn)
+	if err != nil {
+		return err
+	}
+	s.committed.Store(t.state)
+	t.discard() // later writes to this transaction have no effect
+	return nil
+}
+
+func (s *Store) run(ctx context.Context, fn func(context.Context, *tx) error) (*tx, error) {
+	t := &tx{state: s.committed.Load().copy(), store: s, now: s.now()}
+	if err := fn(context.WithValue(ctx, txKey{}, t), t); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, unavailable(ctx.Err())
+	}
+	return t, nil
+}
+
+// discard undoes every write of the transaction.
+func (t *tx) discard() { t.state = t.store.committed.Load().copy() }
+
+func (s *Store) now() time.Time { return stamp(s.clock()) }
+
+func unavailable(err error) error { return fmt.Errorf("%w: %w", core.ErrUnavailable, err) }
+
+// duplicate returns the error of a violated unique constraint. PostgreSQL runs such a
+// transaction again, because a race can be the cause, and fails with this error in the
+// end.
+func duplicate(what string) error { return unavailable(fmt.Errorf("a second %s", what)) }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +29,6 @@ type state struct {
 	profiles   map[string]*customer.Profile
 	records    map[idempotency.ID]idempotency.Record
 	messages   map[message]bool
-	intents    []Intent
 	events     []core.Event
 	audit      []core.AuditEntry
 }
@@ -42,14 +42,6 @@ type extension struct {
 // message identifies a message that has been processed.
 type message struct{ source, id string }
 
-// Intent is a job for the card provider that has not run.
-type Intent struct {
-	// Kind is "settle_payment" or "settle_refund", and ID the payment's or refund's.
-	Kind string
-	ID   int64
-}
-
-// balanceKey is the key of a balance.
 type balanceKey struct {
 	customerID string
 	currency   core.Currency
@@ -57,11 +49,10 @@ type balanceKey struct {
 
 func (s *state) copy() *state {
 	return &state{
-		products: copyMap(s.products), adjusted: copyMap(s.adjusted), orders: copyMap(s.orders), extensions: copyMap(s.extensions),
-		payments: copyMap(s.payments), refunds: copyMap(s.refunds),
-		balances: copyMap(s.balances), entries: copyMap(s.entries),
-		profiles: copyMap(s.profiles), records: copyMap(s.records),
-		messages: copyMap(s.messages), intents: slices.Clip(s.intents),
+		products: copyMap(s.products), adjusted: copyMap(s.adjusted), orders: copyMap(s.orders),
+		extensions: copyMap(s.extensions), payments: copyMap(s.payments), refunds: copyMap(s.refunds),
+		balances: copyMap(s.balances), entries: copyMap(s.entries), profiles: copyMap(s.profiles),
+		records: copyMap(s.records), messages: copyMap(s.messages),
 		// A clipped slice is copied by append, so the original does not change.
 		events: slices.Clip(s.events), audit: slices.Clip(s.audit),
 	}
@@ -74,24 +65,26 @@ func copyMap[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// The store shares no memory with its callers: values are copied on the way in and out.
+// copyOf copies a value on its way in or out: the store shares no memory with its callers.
+func copyOf[T any](v *T) *T { return new(*v) }
 
-func copyOf[T any](v *T) *T {
-	c := *v
-	return &c
-}
-
-func copyOrder(o *order.Order) *order.Order {
-	c := copyOf(o)
-	c.Lines = slices.Clone(o.Lines)
-	if o.Cancellation != nil {
-		c.Cancellation = copyOf(o.Cancellation)
+// find returns a copy of a row.
+func find[K comparable, T any](rows map[K]*T, key K) (*T, error) {
+	if v, found := rows[key]; found {
+		return copyOf(v), nil
 	}
-	return c
+	return nil, core.ErrNotFound
 }
 
-// uuidOf returns the UUID of a payment or a refund.
-func uuidOf(id int64) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", id) }
+// has reports whether a row matches.
+func has[K comparable, T any](rows map[K]T, match func(T) bool) bool {
+	for _, v := range rows {
+		if match(v) {
+			return true
+		}
+	}
+	return false
+}
 
 // stamp reduces a time to the precision of PostgreSQL.
 func stamp(t time.Time) time.Time {
@@ -101,36 +94,96 @@ func stamp(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// row is a value with its position in a list.
-type row[T any] struct {
-	core.Position
-	value T
-}
-
-// rowsOf returns the values that match, newest first.
-func rowsOf[K comparable, T any](all map[K]T, match func(T) bool, at func(T) core.Position) []row[T] {
-	var found []row[T]
-	for _, v := range all {
-		if match(v) {
-			found = append(found, row[T]{at(v), v})
+// list returns copies of the rows that match, newest first: those of a page and one more.
+func list[K comparable, T any](rows map[K]*T, match func(*T) bool, at func(*T) core.Position, page core.Page) []*T {
+	found := []*T{}
+	for _, v := range rows {
+		if match(v) && (page.After.CreatedAt.IsZero() || compare(at(v), page.After) < 0) {
+			found = append(found, copyOf(v))
 		}
 	}
-	slices.SortFunc(found, func(a, b row[T]) int { return compare(b.Position, a.Position) })
-	return found
+	slices.SortFunc(found, func(a, b *T) int { return compare(at(b), at(a)) })
+	return found[:min(page.Limit+1, len(found))]
 }
 
-// pageOf returns one row more than the page asks for. The rows must be newest first.
-func pageOf[T any](rows []row[T], page core.Page, copied func(T) T) []T {
-	found := []T{}
-	for _, r := range rows {
-		after := page.After.CreatedAt.IsZero() || compare(r.Position, page.After) < 0
-		if after && len(found) <= page.Limit {
-			found = append(found, copied(r.value))
-		}
-	}
-	return found
-}
+// all is a page that has room for every row.
+var all = core.Page{Limit: 1 << 30}
 
 func compare(a, b core.Position) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
+
+// NextID returns an id. All sequences count together: no two kinds share an id, so a
+// test notices when one is used for another.
+func (t *tx) NextID(context.Context, core.Sequence) (int64, error) { return t.store.lastID.Add(1), nil }
+
+// FirstTime records a message unless it is recorded.
+func (t *tx) FirstTime(_ context.Context, source, id string) (bool, error) {
+	m := message{source, id}
+	first := !t.messages[m]
+	t.messages[m] = true
+	return first, nil
+}
+
+// outbox implements [core.Outbox].
+type outbox struct{ *tx }
+
+// Add appends an event to the outbox.
+func (t outbox) Add(_ context.Context, e core.Event) error {
+	t.events = append(t.events, e)
+	return nil
+}
+
+// auditLog implements [core.AuditLog] and [audit.Entries].
+type auditLog struct{ *tx }
+
+// Add appends an entry to the audit log.
+func (t auditLog) Add(_ context.Context, e core.AuditEntry) error {
+	e.ID, e.At = int64(len(t.audit)+1), t.now
+	t.audit = append(t.audit, e)
+	return nil
+}
+
+// List returns a page of the audit log and one entry more, newest first.
+func (t auditLog) List(_ context.Context, page core.Page) ([]core.AuditEntry, error) {
+	found := []core.AuditEntry{}
+	for _, e := range slices.Backward(t.audit) {
+		if page.After.ID == 0 || e.ID < page.After.ID {
+			found = append(found, e)
+		}
+	}
+	return found[:min(page.Limit+1, len(found))], nil
+}
+
+// profiles implements [customer.Profiles].
+type profiles struct{ *tx }
+
+// Get returns a profile.
+func (t profiles) Get(_ context.Context, customerID string) (*customer.Profile, error) {
+	return find(t.profiles, customerID)
+}
+
+// Lock returns a profile. The transaction already has exclusive access to everything.
+func (t profiles) Lock(_ context.Context, customerID string) (*customer.Profile, error) {
+	return find(t.profiles, customerID)
+}
+
+// Save inserts or updates a profile.
+func (t profiles) Save(_ context.Context, p *customer.Profile) error {
+	if t.profiles[p.CustomerID] != nil && p.New {
+		return duplicate("profile of one customer")
+	}
+	stored := copyOf(p)
+	stored.New, stored.CreatedAt, stored.UpdatedAt = false, stamp(p.CreatedAt), stamp(p.UpdatedAt)
+	t.profiles[p.CustomerID] = stored
+	return nil
+}
+
+// Delete deletes a profile.
+func (t profiles) Delete(_ context.Context, customerID string) error {
+	delete(t.profiles, customerID)
+	return nil
+}
+
+// uuidOf returns the UUID of a payment or a refund.
+func uuidOf(id int64) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", id) }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
 )
@@ -174,6 +175,7 @@ func (m *machine) lookUp(t *rapid.T, c *command, results map[string]core.Code) {
 
 // groupSizes counts commands that shared transactions.
 type groupSizes struct {
+	pgtx.Unobserved
 	mu             sync.Mutex
 	groups, shared int
 	largest        int
@@ -186,10 +188,6 @@ func (g *groupSizes) GroupRan(commands int) {
 	g.shared += commands - 1
 	g.largest = max(g.largest, commands)
 }
-
-func (*groupSizes) GroupSplit() {}
-
-func (*groupSizes) CommandQueued(time.Duration) {}
 
 // wantShared checks that commands shared transactions at all.
 func (g *groupSizes) wantShared(t testing.TB) {

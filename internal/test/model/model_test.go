@@ -229,7 +229,7 @@ func (m *model) returnMoney(s *orderState, amount int) {
 }
 
 func (m *model) cancel(s *orderState) core.Code {
-	if !slices.Contains(order.Transitions[s.status], order.Cancelled) {
+	if !s.status.LeadsTo(order.Cancelled) {
 		return wrongState
 	}
 	m.cancelAndRestock(s)
@@ -249,7 +249,7 @@ func (m *model) cancelAndRestock(s *orderState) {
 }
 
 func (m *model) advance(s *orderState, next order.Status) core.Code {
-	if !slices.Contains(order.Transitions[s.status], next) {
+	if !s.status.LeadsTo(next) {
 		return wrongState
 	}
 	s.status = next

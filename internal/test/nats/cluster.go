@@ -11,14 +11,13 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// servers is the number of servers of a cluster.
 const servers = 3
 
-// Cluster is a broker of three servers, by their names.
+// Cluster holds three brokers by their names.
 type Cluster map[string]*devbroker.Broker
 
-// NewCluster starts a broker of three servers, which runs until the test ends. It returns
-// when streams can be created.
+// NewCluster starts a broker cluster, which runs until the test ends. It returns when
+// streams can be created.
 func NewCluster(t testing.TB) Cluster {
 	t.Helper()
 	ports := make([]int, servers)
@@ -38,7 +37,7 @@ func NewCluster(t testing.TB) Cluster {
 	return c
 }
 
-// URL returns the URLs of all servers, separated by commas.
+// URL returns all servers' URLs, separated by commas.
 func (c Cluster) URL() string {
 	var urls []string
 	for _, server := range c {
@@ -76,8 +75,8 @@ func (c Cluster) ConsumerLeader(t testing.TB, js jetstream.JetStream, stream, na
 	return leader
 }
 
-// leader returns the leader of a group of servers, or nil if not all servers are in it. A
-// stream or consumer that is being created has no group yet.
+// leader returns a group's leader, or nil if not all servers are in the group. A stream
+// or consumer that is being created has no group yet.
 func (c Cluster) leader(group *jetstream.ClusterInfo) *devbroker.Broker {
 	if group == nil {
 		return nil

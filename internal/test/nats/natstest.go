@@ -12,14 +12,14 @@ import (
 	testport "example.com/orders/internal/test/port"
 )
 
-// fetchTimeout bounds the wait for the next messages of a stream.
+// fetchTimeout bounds the wait for a stream's next messages.
 const fetchTimeout = 10 * time.Second
 
-// Address is where clients find a broker: one server, or a [Cluster].
+// Address is a broker or a [Cluster].
 type Address interface{ URL() string }
 
 // New starts a broker with durable streams, which runs until the test ends. While it is
-// halted, no other server of this process gets its port.
+// halted, no other server in this process gets its port.
 func New(t testing.TB) *devbroker.Broker {
 	t.Helper()
 	return start(t, devbroker.Config{DataDir: t.TempDir(), Port: testport.Free(t)})
@@ -39,8 +39,8 @@ func start(t testing.TB, cfg devbroker.Config) *devbroker.Broker {
 	return broker
 }
 
-// Connect connects to a broker until the test ends. The connection survives restarts of
-// the broker, and moves to another server when one of several stops to answer.
+// Connect connects to a broker until the test ends. The connection survives broker
+// restarts, and moves to another server when one in a cluster stops answering.
 func Connect(t testing.TB, broker Address) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
@@ -62,7 +62,7 @@ func JetStream(t testing.TB, broker Address) jetstream.JetStream {
 	return js
 }
 
-// Messages returns the bodies of all messages of a stream, in the order of the stream.
+// Messages returns the bodies in a stream, in stream order.
 func Messages(t testing.TB, broker Address, stream string) [][]byte {
 	t.Helper()
 	var bodies [][]byte
@@ -72,7 +72,7 @@ func Messages(t testing.TB, broker Address, stream string) [][]byte {
 	return bodies
 }
 
-// Read returns all messages of a stream, in the order of the stream.
+// Read returns the messages in a stream, in stream order.
 func Read(t testing.TB, broker Address, stream string) []jetstream.Msg {
 	t.Helper()
 	consumer, err := JetStream(t, broker).OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})

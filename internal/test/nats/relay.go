@@ -11,11 +11,11 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// Publisher returns the service's publisher, on a connection that it has to itself
-// until the test ends.
+// Publisher returns the service's publisher, on a separate connection, until the test
+// ends.
 func Publisher(t testing.TB, broker Address) *nats.Publisher {
 	t.Helper()
-	conn, err := nats.Connect(broker.URL(), zerolog.Nop())
+	conn, err := nats.Connect(broker.URL(), nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,18 +39,18 @@ func Run(t testing.TB, worker func(context.Context)) (stop func()) {
 	return stop
 }
 
-// Backlog is an outbox that knows how many events are not published yet.
+// Backlog is an outbox that counts its unpublished events.
 type Backlog interface {
 	Backlog(ctx context.Context) (events int64, oldest time.Duration, err error)
 }
 
-// AwaitPublished waits until every event of the outbox is published.
+// AwaitPublished waits until every event in the outbox is published.
 func AwaitPublished(t testing.TB, outbox Backlog) {
 	t.Helper()
 	testwait.Until(t, "all events are published", func() bool { return Unpublished(t, outbox) == 0 })
 }
 
-// Unpublished returns how many events of the outbox are not published yet.
+// Unpublished counts the unpublished events in the outbox.
 func Unpublished(t testing.TB, outbox Backlog) int64 {
 	t.Helper()
 	events, _, err := outbox.Backlog(t.Context())

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Endpoint is an address that leads to a server, and to another one after a failover, as
-// that of a balancer does.
+// Endpoint is an address that leads to a server, and to another one after a failover,
+// as a load balancer's does.
 type Endpoint struct {
 	listener net.Listener
 	work     sync.WaitGroup
@@ -22,12 +22,13 @@ type Endpoint struct {
 	mu       sync.Mutex
 	target   target
 	frozen   bool
+	freezes  int // until now
 	accepted int
 	open     map[net.Conn]bool
 }
 
-// target is where an endpoint leads. Without a network, it accepts connections and never
-// answers, or it answers that the server is starting.
+// target is an endpoint's current server. Without a network, the endpoint accepts
+// connections and never answers, or it answers that the server is starting.
 type target struct {
 	network, address string
 	refuses          bool
@@ -50,7 +51,7 @@ func NewEndpoint(t testing.TB) *Endpoint {
 	return e
 }
 
-// LeadTo ends all connections and leads new ones to the server of a URL.
+// LeadTo ends all connections and directs new ones to a server.
 func (e *Endpoint) LeadTo(t testing.TB, serverURL string) {
 	t.Helper()
 	server, err := pgx.ParseConfig(serverURL)
@@ -61,28 +62,37 @@ func (e *Endpoint) LeadTo(t testing.TB, serverURL string) {
 	e.change(target{network: network, address: address})
 }
 
-// Refuse ends all connections, and refuses new ones as a server does that is starting.
+// Refuse ends all connections, and refuses new ones as a starting server does.
 func (e *Endpoint) Refuse() { e.change(target{refuses: true}) }
 
 // Silence ends all connections and does not answer new ones.
 func (e *Endpoint) Silence() { e.change(target{}) }
 
-// Freeze drops what is sent from now on, in both directions, as a partition does. It ends no
-// connection.
+// Freeze drops all traffic from now on, in both directions, as a partition does. It
+// ends no connection.
 func (e *Endpoint) Freeze() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.frozen = true
+	e.freezes++
 }
 
-// Accepted returns how many connections were accepted.
+// Thaw serves new connections again. Those opened before stay frozen, as when another
+// server has the address.
+func (e *Endpoint) Thaw() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.frozen = false
+}
+
+// Accepted counts the accepted connections.
 func (e *Endpoint) Accepted() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.accepted
 }
 
-// Open returns how many connections of clients are open.
+// Open counts the open client connections.
 func (e *Endpoint) Open() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,10 +137,13 @@ func (e *Endpoint) accept() {
 		e.mu.Lock()
 		e.accepted++
 		e.open[client] = true
-		to := e.target
+		to, freezes := e.target, e.freezes
+		if e.frozen {
+			to = target{}
+		}
 		e.mu.Unlock()
 		e.work.Go(func() {
-			e.serve(to, client)
+			e.serve(to, freezes, client)
 			_ = client.Close() // perhaps closed before
 			e.mu.Lock()
 			delete(e.open, client)
@@ -139,8 +152,7 @@ func (e *Endpoint) accept() {
 	}
 }
 
-// serve returns when the connection has ended.
-func (e *Endpoint) serve(to target, client net.Conn) {
+func (e *Endpoint) serve(to target, freezes int, client net.Conn) {
 	switch {
 	case to.refuses:
 		backend := pgproto3.NewBackend(client, client)
@@ -159,22 +171,23 @@ func (e *Endpoint) serve(to target, client net.Conn) {
 	}
 	defer server.Close() //nolint:errcheck // nothing is lost
 	go func() {
-		_, _ = io.Copy(freezable{e, client}, server)
+		_, _ = io.Copy(freezable{e, freezes, client}, server)
 		_ = client.Close()
 	}()
-	_, _ = io.Copy(freezable{e, server}, client)
+	_, _ = io.Copy(freezable{e, freezes, server}, client)
 }
 
-// freezable drops what is written while the endpoint is frozen.
+// freezable drops writes once the endpoint has been frozen again.
 type freezable struct {
 	endpoint *Endpoint
+	freezes  int
 	to       io.Writer
 }
 
 // Write implements [io.Writer].
 func (f freezable) Write(p []byte) (int, error) {
 	f.endpoint.mu.Lock()
-	frozen := f.endpoint.frozen
+	frozen := f.freezes != f.endpoint.freezes
 	f.endpoint.mu.Unlock()
 	if frozen {
 		return len(p), nil

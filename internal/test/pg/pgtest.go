@@ -2,7 +2,7 @@
 //
 // All packages of a test run share one cluster: `make test` starts it and sets
 // ORDERS_TEST_POSTGRES_URL. Without that variable, as in `go test ./internal/…`, each
-// package starts a cluster of its own when its first test needs a database.
+// package starts another cluster when its first test needs a database.
 package pgtest
 
 import (
@@ -25,19 +25,19 @@ import (
 	devpostgres "example.com/orders/internal/dev/postgres"
 )
 
-// URLVariable is the environment variable with the URL of the shared cluster.
+// URLVariable is the environment variable with the shared cluster's URL.
 const URLVariable = "ORDERS_TEST_POSTGRES_URL"
 
-// database is the name of the database on a cluster of a test's own.
+// database is the database name on a cluster that serves one test.
 const database = "orders"
 
 // startTimeout bounds how long a test waits for its database. The first test may wait
-// for an installation of PostgreSQL.
+// until PostgreSQL is installed.
 const startTimeout = 5 * time.Minute
 
-// unsafeButFast are the settings of the shared cluster, which need not survive a crash:
-// tests that crash a server use NewCluster. Packages run in parallel, each with pools
-// of its own, and need many connections. The log, which each new database fills with 9 MB,
+// unsafeButFast are the shared cluster's settings. It need not survive a crash, because
+// tests that crash a server use NewCluster. Packages run in parallel, each with several
+// pools, and need many connections. The log, which each new database fills with 9 MB,
 // is in memory like the data.
 var unsafeButFast = map[string]string{
 	"fsync":              "off",
@@ -82,15 +82,15 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// ServiceRole is the role that the service connects as. It belongs to the group that the
-// migrations grant privileges to.
+// ServiceRole is the role that the service connects as. It belongs to the group that
+// the migrations grant privileges to.
 const (
 	ServiceRole  = "orders_app"
 	serviceGroup = "orders_service"
 )
 
-// AsService returns the URL of a database for the role of the service. All other URLs of
-// this package are those of the owner, a superuser.
+// AsService returns a database URL for the service's role. All other URLs in this
+// package are for the owner, a superuser.
 func AsService(t testing.TB, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -101,8 +101,7 @@ func AsService(t testing.TB, databaseURL string) string {
 	return u.String()
 }
 
-// New returns the URL of a migrated database for this test alone. It is dropped when
-// the test ends.
+// New returns the URL for a new, migrated database. It is dropped when the test ends.
 func New(t testing.TB) string {
 	t.Helper()
 	source, err := template()
@@ -112,8 +111,8 @@ func New(t testing.TB) string {
 	return clone(t, source)
 }
 
-// Copy returns the URL of a copy of a database from New, as if it had been restored to
-// this moment. Nobody may be connected to the original. The copy is dropped when the test
+// Copy returns the URL for a copy of a database from New, as if it had been restored to
+// this moment. The original must have no connections. The copy is dropped when the test
 // ends.
 func Copy(t testing.TB, original string) string {
 	t.Helper()
@@ -124,7 +123,7 @@ func Copy(t testing.TB, original string) string {
 	return clone(t, strings.TrimPrefix(u.Path, "/"))
 }
 
-// clone returns the URL of a new database with the contents of source.
+// clone returns the URL for a new database with the contents of source.
 func clone(t testing.TB, source string) string {
 	t.Helper()
 	server, err := serverURL()
@@ -132,7 +131,7 @@ func clone(t testing.TB, source string) string {
 		t.Fatal(err)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
-	// A copy of the files takes half of the time of one through the log.
+	// Copying the files takes half the time that copying through the log takes.
 	if err := administer("CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(source) + " STRATEGY file_copy"); err != nil {
 		t.Fatal(err)
 	}
@@ -145,13 +144,14 @@ func clone(t testing.TB, source string) string {
 }
 
 // NewCluster starts a durable cluster for this test alone, for tests that crash, stop
-// or configure the server. settings are parameters of postgresql.conf and may be nil.
+// or configure the server. settings are parameters in postgresql.conf and may be nil.
 func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 	t.Helper()
 	return StartCluster(t, devpostgres.Config{Settings: settings})
 }
 
-// StartCluster is [NewCluster] for tests that choose where the data is, or read the log.
+// StartCluster is [NewCluster] for tests that choose the data directory or read the
+// log.
 func StartCluster(t testing.TB, cfg devpostgres.Config) *devpostgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -169,7 +169,7 @@ func StartCluster(t testing.TB, cfg devpostgres.Config) *devpostgres.Server {
 	return server
 }
 
-// NewOn returns the URL of a migrated database on a cluster from NewCluster.
+// NewOn returns the URL for a migrated database on a cluster from NewCluster.
 func NewOn(t testing.TB, server *devpostgres.Server) string {
 	t.Helper()
 	if err := server.EnsureDatabase(t.Context(), database); err != nil {
@@ -186,8 +186,8 @@ func StartShared(ctx context.Context) (*devpostgres.Server, error) {
 	return devpostgres.Start(ctx, devpostgres.Config{Settings: maps.Clone(unsafeButFast), Notices: os.Stderr})
 }
 
-// serverURL returns the URL of the maintenance database of the shared cluster. Without
-// one, it starts a cluster.
+// serverURL returns the URL for the shared cluster's maintenance database. Without a
+// shared cluster it starts one.
 func serverURL() (string, error) {
 	if shared := os.Getenv(URLVariable); shared != "" {
 		if u, err := url.Parse(shared); err != nil || u.Scheme == "" {
@@ -209,8 +209,8 @@ func serverURL() (string, error) {
 	return own.server.URL("postgres"), nil
 }
 
-// administration keeps connections to the maintenance database: a new one for each statement
-// takes as long as the statement.
+// administration keeps connections to the maintenance database, because opening one
+// takes as long as a statement.
 var administration = sync.OnceValues(func() (*pgxpool.Pool, error) {
 	server, err := serverURL()
 	if err != nil {
@@ -219,8 +219,8 @@ var administration = sync.OnceValues(func() (*pgxpool.Pool, error) {
 	return pgxpool.New(context.Background(), server)
 })
 
-// administer executes one statement. It does not use the context of a test, which has
-// ended when its clean-up runs.
+// administer executes one statement. It does not use the test's context, which has
+// ended when the cleanup runs.
 func administer(statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -236,7 +236,6 @@ func administer(statement string) error {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// withDatabase replaces the database of a URL that serverURL returned.
 func withDatabase(server, name string) string {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// replicated are the settings of both servers. A server that is killed loses nothing
-// without fsync: only a crash of the machine would.
+// replicated are both servers' settings. A killed server loses nothing without fsync:
+// only a machine crash would.
 var replicated = map[string]string{
 	"fsync":                       "off",
 	"wal_retrieve_retry_interval": "100ms",
@@ -58,7 +58,7 @@ func startStandby(ctx context.Context, t testing.TB, primary *devpostgres.Server
 	return standby
 }
 
-// AddStandby starts another standby, and returns the URL of the database on it.
+// AddStandby starts another standby and returns its database URL.
 func (r *Replicated) AddStandby(t testing.TB) (databaseURL string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -66,14 +66,13 @@ func (r *Replicated) AddStandby(t testing.TB) (databaseURL string) {
 	return startStandby(ctx, t, r.primary, "other").URL(database)
 }
 
-// PrimaryURL returns the URL of the database on the first primary.
+// PrimaryURL returns the database URL on the first primary.
 func (r *Replicated) PrimaryURL() string { return r.primary.URL(database) }
 
-// StandbyURL returns the URL of the database on the first standby.
+// StandbyURL returns the database URL on the first standby.
 func (r *Replicated) StandbyURL() string { return r.standby.URL(database) }
 
-// URL returns the URL that a service uses: it leads to the server that is the primary
-// now.
+// URL returns the URL that a service uses, which leads to the current primary.
 func (r *Replicated) URL() string {
 	u, err := url.Parse(r.PrimaryURL())
 	if err != nil {
@@ -95,7 +94,7 @@ func socketOf(serverURL string) string {
 	return u.Query().Get("host")
 }
 
-// SetSynchronous makes each COMMIT on the primary wait for the standby, or not.
+// SetSynchronous sets whether each COMMIT on the primary waits for the standby.
 func (r *Replicated) SetSynchronous(t testing.TB, synchronous bool) {
 	t.Helper()
 	names := ""
@@ -107,12 +106,11 @@ func (r *Replicated) SetSynchronous(t testing.TB, synchronous bool) {
 	testwait.Until(t, "the server to read the setting", func() bool {
 		return r.query(t, "SELECT current_setting('synchronous_standby_names')") == names
 	})
-	// COMMIT waits only after the checkpointer has read the setting, too. It reads it
+	// COMMIT waits only after the checkpointer has also read the setting, which it does
 	// before it starts a checkpoint.
 	r.execute(t, "CHECKPOINT")
 }
 
-// query returns the text that a query selects in a new session on the primary.
 func (r *Replicated) query(t testing.TB, sql string) (text string) {
 	t.Helper()
 	r.onPrimary(t, func(conn *pgx.Conn) error { return conn.QueryRow(t.Context(), sql).Scan(&text) })
@@ -144,7 +142,7 @@ func (r *Replicated) onPrimary(t testing.TB, use func(*pgx.Conn) error) {
 func (r *Replicated) StopStandby() { r.standby.Kill() }
 
 // AwaitCommit waits until a COMMIT on the primary waits for the standby. It returns the
-// process of the server that does.
+// waiting server process.
 func (r *Replicated) AwaitCommit(t testing.TB) (pid int) {
 	t.Helper()
 	r.onPrimary(t, func(conn *pgx.Conn) (err error) {
@@ -168,9 +166,8 @@ func (r *Replicated) StartStandby(t testing.TB) {
 	})
 }
 
-// Promote kills the primary and makes the standby the primary. A standby that was
-// stopped is started first: it has what it had when it stopped. Promote returns when
-// the new primary accepts writes.
+// Promote kills the primary and makes the standby the primary, starting it first if it
+// was stopped. It returns when the new primary accepts writes.
 func (r *Replicated) Promote(t testing.TB) {
 	t.Helper()
 	r.primary.Kill()

@@ -18,7 +18,7 @@ import (
 const templateLock = 7_326_107_211
 
 // ensureTemplate returns the name of a migrated database to clone. It makes the
-// database unless it exists. The name contains a hash of the migrations and the grants, so
+// database unless it exists. The name contains a hash over migrations and grants, so
 // that a cluster that survives a test run never serves an outdated schema.
 func ensureTemplate(ctx context.Context, server string) (string, error) {
 	hash, err := hashOf(migrations.FS, migrations.Grants())
@@ -66,8 +66,8 @@ func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) err
 	return nil
 }
 
-// migrate migrates a database as `orders migrate up` does, and makes the login role of the
-// service.
+// migrate migrates a database as `orders migrate up` does and creates the service's
+// login role.
 func migrate(ctx context.Context, url string) error {
 	if err := migrations.Up(ctx, url); err != nil {
 		return err

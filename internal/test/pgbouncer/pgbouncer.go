@@ -19,16 +19,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	devpostgres "example.com/orders/internal/dev/postgres"
 	testport "example.com/orders/internal/test/port"
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// debianPath is where Debian's package puts the program, which is not in every PATH.
+// debianPath is where Debian's package installs the program, which is not in every
+// PATH.
 const debianPath = "/usr/sbin/pgbouncer"
 
-// configuration has no parameter that the service needs: what it sends must be accepted as
-// it is. The arguments are host, port and user of the server, the port to listen on, and
-// the number of connections to the server.
+// configuration has no parameter that the service needs, because poolers must accept
+// the service's settings unchanged. The arguments are the server's host, port and user,
+// the port to listen on, and the number of server connections.
 const configuration = `[databases]
 * = host=%s port=%s user=%s
 [pgbouncer]
@@ -41,8 +43,8 @@ default_pool_size = %d
 max_client_conn = 200
 `
 
-// Start starts pgbouncer with that many connections to the server, and returns the URL of
-// the database through it. It skips the test where pgbouncer cannot be installed.
+// Start starts pgbouncer with that many server connections and returns the database URL
+// through it. It skips the test where pgbouncer cannot be installed.
 func Start(t testing.TB, databaseURL string, connections int) (pooledURL string) {
 	t.Helper()
 	program, err := findOrInstall(t.Context())
@@ -81,8 +83,6 @@ func Start(t testing.TB, databaseURL string, connections int) (pooledURL string)
 	return pooled.String()
 }
 
-// configure writes the configuration to a directory that every user can enter, and returns
-// its path.
 func configure(t testing.TB, server *pgx.ConnConfig, port, connections int) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "orders-pgbouncer-") //nolint:usetesting // its parents are closed to other users
@@ -98,9 +98,9 @@ func configure(t testing.TB, server *pgx.ConnConfig, port, connections int) (pat
 	return path
 }
 
-// credential returns the user that pgbouncer runs as, because it refuses to run as root:
-// the owner of the server's socket, who alone can open it, or nobody. It returns nil for
-// other users than root.
+// credential returns the user for pgbouncer, which refuses to run as root: the owner of
+// the server's socket, who alone can open it, or the user nobody. It returns nil unless
+// this process is root's.
 func credential(t testing.TB, host string) *syscall.Credential {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -123,8 +123,8 @@ func credential(t testing.TB, host string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// findOrInstall returns the program. It installs Debian's package, which may start a
-// pgbouncer of its own; that one has another port and other files.
+// findOrInstall returns the program. It installs Debian's package, which may start
+// another pgbouncer, with another port and other files.
 func findOrInstall(ctx context.Context) (program string, err error) {
 	if program, err := find(); err == nil {
 		return program, nil
@@ -133,11 +133,8 @@ func findOrInstall(ctx context.Context) (program string, err error) {
 		return "", errors.New("install it (Debian: sudo apt-get install pgbouncer) and put it in PATH")
 	}
 	_, _ = fmt.Fprintln(os.Stderr, "pgbouncer is not installed: running apt-get install -y pgbouncer")
-	if aptGet(ctx, "install", "-y", "pgbouncer") != nil {
-		// The package lists may be missing or out of date.
-		if err := errors.Join(aptGet(ctx, "update"), aptGet(ctx, "install", "-y", "pgbouncer")); err != nil {
-			return "", err
-		}
+	if err := devpostgres.AptInstall(ctx, "pgbouncer"); err != nil {
+		return "", err
 	}
 	return find()
 }
@@ -147,13 +144,4 @@ func find() (string, error) {
 		return program, nil
 	}
 	return exec.LookPath(debianPath)
-}
-
-func aptGet(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, "apt-get", args...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("apt-get %v: %w: %s", args, err, out)
-	}
-	return nil
 }

@@ -10,20 +10,20 @@ import (
 )
 
 // first and last bound the ports that are tried. They lie below those that the system
-// assigns to servers that ask for any port: such a server could otherwise get the port
-// of a stopped one, and its requests.
+// assigns to servers that ask for any port: such a server could otherwise get a stopped
+// server's port, and its requests.
 const (
 	first = 16_384
 	last  = 32_767
 )
 
-// tried starts at random, so that the processes of a test run try different ports.
+// tried starts at random, so that the processes in a test run try different ports.
 var tried atomic.Uint32
 
 func init() { tried.Store(rand.Uint32()) }
 
-// Free returns a port of 127.0.0.1 that nobody listens on. It returns each port only
-// once in this process.
+// Free returns a 127.0.0.1 port without a listener. It returns each port only once in
+// this process.
 func Free(t testing.TB) int {
 	t.Helper()
 	for range last - first {

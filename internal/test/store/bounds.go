@@ -11,7 +11,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// boundCases are about what the bounds against hoarding count.
+// boundCases test the counts behind the bounds against hoarding.
 var boundCases = []storeCase{
 	{"a basket counts the unpaid orders that its actor created", basketCountsUnpaid},
 	{"transactions that count the same unpaid orders run one after the other", unpaidOrdersLock},
@@ -21,14 +21,9 @@ var boundCases = []storeCase{
 // unpaid returns how many unpaid orders of sber-42 the actor has created, up to limit.
 func (s Stores) unpaid(t *testing.T, actor string, limit int) int {
 	t.Helper()
-	var basket order.Basket
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		q := basketQuery("sber-42", operation(actor, "another key"))
-		q.CountUnpaid = limit
-		basket, err = tx.Orders.Basket(ctx, q)
-		return err
-	})
-	return basket.Unpaid
+	q := basketQuery("sber-42", operation(actor, "another key"))
+	q.CountUnpaid = limit
+	return s.basket(t, q).Unpaid
 }
 
 func basketCountsUnpaid(t *testing.T, s Stores) {
@@ -43,7 +38,7 @@ func basketCountsUnpaid(t *testing.T, s Stores) {
 		}
 		s.save(t, o)
 	}
-	for status := range order.Transitions {
+	for _, status := range order.Statuses() {
 		save("sber-42", "sber-42", status, time.Time{}) // two of them are unpaid
 	}
 	save("sber-42", "sber-42", order.PendingPayment, minute(60))
@@ -66,7 +61,7 @@ func unpaidOrdersLock(t *testing.T, s Stores) {
 		if err != nil || basket.Unpaid == limit {
 			return err
 		}
-		time.Sleep(time.Millisecond) // gives the others time to interfere, if they can
+		time.Sleep(time.Millisecond) // lets the others interfere, if they can
 		return tx.Orders.Save(ctx, o)
 	})
 	equal(t, "orders", len(s.ordersShown(t, everything)), limit)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"example.com/orders/internal/core"
@@ -34,7 +35,7 @@ var grants = []struct {
 	{core.Grant{Customer: "shop-7", Seller: "sber-42"}, false},
 }
 
-// orderLocks are the ports that lock an order, and what else they return.
+// orderLocks are the ports that lock an order. They return the order and its stock.
 var orderLocks = map[string]func(ctx context.Context, tx payment.Tx, id int64, g core.Grant) (*order.Order, order.Stock, error){
 	"Orders": func(ctx context.Context, tx payment.Tx, id int64, g core.Grant) (*order.Order, order.Stock, error) {
 		o, err := tx.Orders.Lock(ctx, id, g)
@@ -54,59 +55,60 @@ var orderLocks = map[string]func(ctx context.Context, tx payment.Tx, id int64, g
 }
 
 func orderLockFollowsGrant(t *testing.T, s Stores) {
-	s.save(t, newProduct(1, "tea"), newProduct(2, "cup"), newOrder(1, "key-1"))
-	for port := range orderLocks {
+	o := newOrder(1, "key-1")
+	s.save(t, newProduct(1, "tea"), newProduct(2, "cup"), o)
+	for port, lock := range orderLocks {
 		for _, c := range grants {
 			s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-				checkOrderLock(ctx, t, tx, port, c.grant, c.covers)
+				got, stock, err := lock(ctx, tx, 1, c.grant)
+				wantLocked(t, fmt.Sprintf("%s.Lock for %+v", port, c.grant), got, err, o, c.covers)
+				if has := len(stock) == 2; has != (c.covers && port != "Orders") {
+					t.Errorf("%s.Lock for %+v: stock %v", port, c.grant, stock)
+				}
 				return nil
 			})
 		}
 	}
 }
 
-// checkOrderLock locks order 1 and checks that exactly the grants that cover it get it.
-func checkOrderLock(ctx context.Context, t *testing.T, tx payment.Tx, port string, grant core.Grant, covers bool) {
+// wantLocked checks that a grant that covers a row gets it, and that another gets nothing.
+func wantLocked[T any](t *testing.T, what string, got *T, err error, row *T, covers bool) {
 	t.Helper()
-	o, stock, err := orderLocks[port](ctx, tx, 1, grant)
+	var wantErr error
 	if !covers {
-		if !errors.Is(err, core.ErrNotGranted) || o != nil || stock != nil {
-			t.Errorf("%s.Lock for %+v: %v, %v, %v; want %v", port, grant, o, stock, err, core.ErrNotGranted)
-		}
-		return
+		row, wantErr = nil, core.ErrNotGranted
 	}
-	if err != nil {
-		t.Errorf("%s.Lock for %+v: %v", port, grant, err)
+	equal(t, what, got, row)
+	if !errors.Is(err, wantErr) {
+		t.Errorf("%s: %v; want %v", what, err, wantErr)
 	}
-	equal(t, port+": order", o, storedOrder(1, "key-1"))
-	if port != "Orders" {
-		equal(t, port+": products", len(stock), 2)
-	}
+}
+
+// productLocks are the ports that lock a product.
+var productLocks = map[string]func(ctx context.Context, tx payment.Tx, sku string, g core.Grant) (*order.Product, error){
+	"Products": func(ctx context.Context, tx payment.Tx, sku string, g core.Grant) (*order.Product, error) {
+		return tx.Products.Lock(ctx, sku, g)
+	},
+	"StockAdjustments": func(ctx context.Context, tx payment.Tx, sku string, g core.Grant) (*order.Product, error) {
+		p, _, err := tx.StockAdjustments.Lock(ctx, sku, core.Operation{}, g)
+		return p, err
+	},
 }
 
 func productLockFollowsGrant(t *testing.T, s Stores) {
 	tea := newProduct(1, "tea")
 	s.save(t, tea)
-	for grant, covers := range map[core.Grant]bool{
-		core.GrantEverybody: true, {Seller: "shop-7"}: true,
-		{}: false, {Seller: "shop-8"}: false, {Customer: "shop-7"}: false,
-	} {
-		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			p, err := tx.Products.Lock(ctx, "tea", grant)
-			adjusted, _, adjustErr := tx.StockAdjustments.Lock(ctx, "tea", core.Operation{}, grant)
-			if !covers {
-				if !errors.Is(err, core.ErrNotGranted) || p != nil {
-					t.Errorf("for %+v: %v, %v; want %v", grant, p, err, core.ErrNotGranted)
-				}
-				if !errors.Is(adjustErr, core.ErrNotGranted) || adjusted != nil {
-					t.Errorf("for an adjustment, %+v: %v, %v; want %v", grant, adjusted, adjustErr, core.ErrNotGranted)
-				}
+	for port, lock := range productLocks {
+		for grant, covers := range map[core.Grant]bool{
+			core.GrantEverybody: true, {Seller: "shop-7"}: true,
+			{}: false, {Seller: "shop-8"}: false, {Customer: "shop-7"}: false,
+		} {
+			s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+				p, err := lock(ctx, tx, "tea", grant)
+				wantLocked(t, fmt.Sprintf("%s.Lock for %+v", port, grant), p, err, tea, covers)
 				return nil
-			}
-			equal(t, "product", p, tea)
-			equal(t, "product to adjust", adjusted, tea)
-			return errors.Join(err, adjustErr)
-		})
+			})
+		}
 	}
 }
 
@@ -114,16 +116,19 @@ func absenceIsNotHidden(t *testing.T, s Stores) {
 	s.save(t, newProduct(1, "tea"), newOrder(1, "key-1"))
 	for _, c := range grants {
 		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+			_, noOrder := tx.Orders.Get(ctx, 2)
+			_, noProduct := tx.Products.Get(ctx, "cup")
+			errs := map[string]error{"Orders.Get": noOrder, "Products.Get": noProduct}
 			for port, lock := range orderLocks {
-				if _, _, err := lock(ctx, tx, 2, c.grant); !errors.Is(err, core.ErrNotFound) {
-					t.Errorf("%s.Lock for %+v: %v", port, c.grant, err)
+				_, _, errs[port] = lock(ctx, tx, 2, c.grant)
+			}
+			for port, lock := range productLocks {
+				_, errs[port] = lock(ctx, tx, "cup", c.grant)
+			}
+			for port, err := range errs {
+				if !errors.Is(err, core.ErrNotFound) {
+					t.Errorf("%s for %+v: %v", port, c.grant, err)
 				}
-			}
-			if _, err := tx.Products.Lock(ctx, "cup", c.grant); !errors.Is(err, core.ErrNotFound) {
-				t.Errorf("Products.Lock for %+v: %v", c.grant, err)
-			}
-			if _, _, err := tx.StockAdjustments.Lock(ctx, "cup", core.Operation{}, c.grant); !errors.Is(err, core.ErrNotFound) {
-				t.Errorf("StockAdjustments.Lock for %+v: %v", c.grant, err)
 			}
 			return nil
 		})

@@ -15,11 +15,11 @@ var paymentCases = []storeCase{
 	{"order payments of a customer without money hold a new balance", orderPaymentsWithoutMoney},
 	{"payments come with their refunds, the newest first", paymentsOfAnOrder},
 	{"a payment and a refund are read with the owners of their order", ownedPayment},
-	{"an operation makes one payment", onePaymentOfAnOperation},
-	{"an order has one live payment", oneLivePayment},
+	{"an operation makes one payment, and an order has one live payment", onePayment},
 	{"a payment and a refund are found by their UUIDs", paymentByUUID},
 	{"what can change about a payment and a refund is updated", updatedPayment},
 	{"an operation makes one refund", oneRefundOfAnOperation},
+	{"an order that is locked again shows the refund of its transaction", ownRefund},
 }
 
 func orderPaymentsRoundTrip(t *testing.T, s Stores) {
@@ -28,13 +28,13 @@ func orderPaymentsRoundTrip(t *testing.T, s Stores) {
 	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
 	refund := newRefund(21, live, operation("sber-42", "key-4"))
 	s.save(t, tea, cup, newProduct(3, "spoon"), o, newOrder(2, "key-5"), failed, live, newPayment(13, 2, "key-3"), refund)
-	s.changeBalance(t, rub("7.00"), newLedgerEntry(31, rub("7.00"), core.Operation{}))
-	s.changeBalance(t, money("8", "JPY"), newLedgerEntry(32, money("8", "JPY"), core.Operation{}))
+	s.save(t, newLedgerEntry(31, rub("7.00"), core.Operation{}))
+	s.save(t, newLedgerEntry(32, money("8", "JPY"), core.Operation{}))
 	live.Refunds = []*payment.Refund{refund}
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
 		equal(t, "order payments", op, &payment.OrderPayments{
-			Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)},
+			Order: o, Stock: order.Stock{"tea": tea, "cup": cup},
 			Payments: []*payment.Payment{live, failed},
 			Balance:  changedBalance(rub("7.00"), 1, 31),
 		})
@@ -56,12 +56,9 @@ func orderPaymentsWithoutMoney(t *testing.T, s Stores) {
 
 func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
 	t.Helper()
-	var found []*payment.Payment
-	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
-		found, err = tx.Payments.Of(ctx, orderID)
-		return err
+	return query(t, s, func(ctx context.Context, tx payment.Tx) ([]*payment.Payment, error) {
+		return tx.Payments.Of(ctx, orderID)
 	})
-	return found
 }
 
 // Ids come in blocks for each process, so they say nothing about the order.
@@ -108,18 +105,12 @@ func ownedPayment(t *testing.T, s Stores) {
 	})
 }
 
-func onePaymentOfAnOperation(t *testing.T, s Stores) {
-	failed := newPayment(11, 1, "key-2")
-	failed.Status = payment.Failed
-	s.save(t, newOrder(1, "key-1"), failed)
-	s.refuses(t, "a second payment of one operation", newPayment(12, 1, "key-2"))
-	equal(t, "payments", s.payments(t, 1), []*payment.Payment{failed})
-}
-
-func oneLivePayment(t *testing.T, s Stores) {
+func onePayment(t *testing.T, s Stores) {
 	failed, live := newPayment(11, 1, "key-2"), newPayment(12, 1, "key-3")
 	failed.Status, live.Status = payment.Failed, payment.Processing
-	s.save(t, newOrder(1, "key-1"), failed, live)
+	s.save(t, newOrder(1, "key-1"), failed)
+	s.refuses(t, "a second payment of one operation", newPayment(12, 1, "key-2"))
+	s.save(t, live)
 	s.refuses(t, "a second live payment", newPayment(13, 1, "key-4"))
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, failed})
 }
@@ -186,4 +177,27 @@ func oneRefundOfAnOperation(t *testing.T, s Stores) {
 	s.save(t, others[0], others[1], others[2], others[3])
 	p.Refunds = []*payment.Refund{others[3], others[2], others[1], others[0], first}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})
+}
+
+func ownRefund(t *testing.T, s Stores) {
+	p := newPayment(11, 1, "key-2")
+	refund := newRefund(21, p, operation("sber-42", "key-3"))
+	s.save(t, newOrder(1, "key-1"), p)
+	stored := *refund
+	stored.New = false
+	p.Refunds = []*payment.Refund{&stored}
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
+		if _, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody); err != nil {
+			return err
+		}
+		if err := tx.Refunds.Save(ctx, refund); err != nil {
+			return err
+		}
+		op, err := tx.OrderPayments.Lock(ctx, 1, core.GrantEverybody)
+		if err != nil {
+			return err
+		}
+		equal(t, "payments", op.Payments, []*payment.Payment{p})
+		return nil
+	})
 }

@@ -10,7 +10,6 @@ import (
 )
 
 var customerCases = []storeCase{
-	{"a profile that does not exist is not found", absentProfile},
 	{"a profile comes back as it was saved last", profileRoundTrip},
 	{"there is one profile of a customer", oneProfileOfACustomer},
 	{"a deleted profile is not found, and can be made anew", profileDeletion},
@@ -23,40 +22,42 @@ func (s Stores) inCustomerTx(t *testing.T, fn func(ctx context.Context, tx custo
 	}
 }
 
-func absentProfile(t *testing.T, s Stores) {
+func (s Stores) saveProfile(t *testing.T, p customer.Profile) {
+	t.Helper()
+	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
+}
+
+// wantProfile reads a profile in both ways; want is nil for none.
+func (s Stores) wantProfile(t *testing.T, customerID string, want *customer.Profile) {
+	t.Helper()
 	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
-		if _, err := tx.Profiles.Get(ctx, "sber-42"); !errors.Is(err, core.ErrNotFound) {
-			t.Errorf("Get: %v", err)
-		}
-		if _, err := tx.Profiles.Lock(ctx, "sber-42"); !errors.Is(err, core.ErrNotFound) {
-			t.Errorf("Lock: %v", err)
+		got, err := tx.Profiles.Get(ctx, customerID)
+		locked, lockErr := tx.Profiles.Lock(ctx, customerID)
+		equal(t, "profiles, read and locked", []*customer.Profile{got, locked}, []*customer.Profile{want, want})
+		for _, err := range []error{err, lockErr} {
+			if absent := errors.Is(err, core.ErrNotFound); absent != (want == nil) || err != nil && !absent {
+				t.Errorf("the profile of %s: %v", customerID, err)
+			}
 		}
 		return nil
 	})
 }
 
 func profileRoundTrip(t *testing.T, s Stores) {
-	first := customer.Profile{CustomerID: "sber-42", Phone: "1", CreatedAt: minute(0), UpdatedAt: minute(0), New: true}
-	other := customer.Profile{CustomerID: "sber-4", New: true}
 	want := customer.Profile{CustomerID: "sber-42", FullName: "Анна", Email: "a@example.com", CreatedAt: minute(0), UpdatedAt: minute(1)}
-	for _, p := range []customer.Profile{first, other, want} {
-		s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
+	for _, p := range []customer.Profile{
+		{CustomerID: "sber-42", Phone: "1", CreatedAt: minute(0), UpdatedAt: minute(0), New: true},
+		{CustomerID: "sber-4", New: true},
+		want,
+	} {
+		s.saveProfile(t, p)
 	}
-	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
-		got, err := tx.Profiles.Get(ctx, "sber-42")
-		equal(t, "profile", got, &want)
-		return err
-	})
-	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
-		locked, err := tx.Profiles.Lock(ctx, "sber-42")
-		equal(t, "locked profile", locked, &want)
-		return err
-	})
+	s.wantProfile(t, "sber-42", &want)
 }
 
 func oneProfileOfACustomer(t *testing.T, s Stores) {
 	first := customer.Profile{CustomerID: "sber-42", FullName: "Anna", UpdatedAt: minute(0), New: true}
-	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &first) })
+	s.saveProfile(t, first)
 	err := s.Customers.InTx(t.Context(), func(ctx context.Context, tx customer.Tx) error {
 		return tx.Profiles.Save(ctx, &customer.Profile{CustomerID: "sber-42", FullName: "Eve", New: true})
 	})
@@ -64,28 +65,17 @@ func oneProfileOfACustomer(t *testing.T, s Stores) {
 		t.Error("a second profile of one customer was stored")
 	}
 	first.New = false
-	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
-		got, err := tx.Profiles.Get(ctx, "sber-42")
-		equal(t, "profile", got, &first)
-		return err
-	})
+	s.wantProfile(t, "sber-42", &first)
 }
 
 func profileDeletion(t *testing.T, s Stores) {
 	deleted := customer.Profile{CustomerID: "sber-42", FullName: "Anna", UpdatedAt: minute(0), New: true}
 	other := customer.Profile{CustomerID: "sber-4", FullName: "Bob", UpdatedAt: minute(0), New: true}
-	for _, p := range []customer.Profile{deleted, other} {
-		s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
-	}
+	s.saveProfile(t, deleted)
+	s.saveProfile(t, other)
 	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Delete(ctx, "sber-42") })
+	s.wantProfile(t, "sber-42", nil)
 	other.New = false
-	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
-		if _, err := tx.Profiles.Get(ctx, "sber-42"); !errors.Is(err, core.ErrNotFound) {
-			t.Errorf("the deleted profile: %v", err)
-		}
-		got, err := tx.Profiles.Get(ctx, "sber-4")
-		equal(t, "another profile", got, &other)
-		return err
-	})
-	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &deleted) })
+	s.wantProfile(t, "sber-4", &other)
+	s.saveProfile(t, deleted)
 }

@@ -36,15 +36,11 @@ func basketKnowsItsReference(t *testing.T, s Stores) {
 		{"sber-42", "sber-42", "A-1", true}, {"sber-42", "shop-7", "A-1", false}, {"sber-43", "sber-42", "A-1", false},
 		{"sber-42", "sber-42", "a-1", false}, {"sber-42", "sber-42", "A-2", false}, {"sber-42", "sber-42", "", false},
 	} {
-		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			q := basketQuery(c.customerID, operation(c.creator, "key-9"))
-			q.Reference = c.reference
-			basket, err := tx.Orders.Basket(ctx, q)
-			if basket.ReferenceTaken != c.want || basket.Prior != nil {
-				t.Errorf("%q of %s by %s: taken = %v, prior %v", c.reference, c.customerID, c.creator, basket.ReferenceTaken, basket.Prior)
-			}
-			return err
-		})
+		q := basketQuery(c.customerID, operation(c.creator, "key-9"))
+		q.Reference = c.reference
+		if basket := s.basket(t, q); basket.ReferenceTaken != c.want || basket.Prior != nil {
+			t.Errorf("%q of %s by %s: taken = %v, prior %v", c.reference, c.customerID, c.creator, basket.ReferenceTaken, basket.Prior)
+		}
 	}
 }
 
@@ -87,7 +83,7 @@ func wantOneWinner(t *testing.T, taken []bool) {
 }
 
 func balanceKnowsItsReference(t *testing.T, s Stores) {
-	s.changeBalance(t, rub("1.00"), newLedgerEntry(1, rub("1.00"), operation("root", "key-1"))) // a credit with the reference A-1
+	s.save(t, newLedgerEntry(1, rub("1.00"), operation("root", "key-1"))) // a credit with the reference A-1
 	for _, c := range []struct {
 		customerID string
 		currency   core.Currency
@@ -102,15 +98,11 @@ func balanceKnowsItsReference(t *testing.T, s Stores) {
 		{"sber-42", "RUB", payment.EntryCredit, "", false},
 		{"sber-43", "RUB", payment.EntryCredit, "A-1", false},
 	} {
-		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			locked, err := tx.Balances.Lock(ctx, payment.BalanceQuery{
-				CustomerID: c.customerID, Currency: c.currency, Kind: c.kind, Reference: c.reference, By: operation("root", "key-9"),
-			})
-			if locked.ReferenceTaken != c.want || locked.Prior != nil {
-				t.Errorf("%+v: taken = %v, prior %v", c, locked.ReferenceTaken, locked.Prior)
-			}
-			return err
-		})
+		q := balanceQuery(c.customerID, c.currency, operation("root", "key-9"))
+		q.Kind, q.Reference = c.kind, c.reference
+		if locked := s.lockBalance(t, q); locked.ReferenceTaken != c.want || locked.Prior != nil {
+			t.Errorf("%+v: taken = %v, prior %v", c, locked.ReferenceTaken, locked.Prior)
+		}
 	}
 }
 
@@ -120,19 +112,12 @@ func oneEntryOfAReference(t *testing.T, s Stores) {
 		e.Kind, e.Reference = kind, reference
 		return e
 	}
-	for _, e := range []*payment.LedgerEntry{
-		entry(1, payment.EntryCredit, "A-1"), entry(2, payment.EntryCharge, "A-1"),
-		entry(3, payment.EntryCredit, ""), entry(4, payment.EntryCredit, ""),
-	} {
-		s.changeBalance(t, rub("1.00"), e)
-	}
-	err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error {
-		return tx.Ledger.Append(ctx, entry(5, payment.EntryCredit, "A-1"))
-	})
-	if err == nil {
-		t.Error("a second credit with one reference was stored")
-	}
-	equal(t, "entries", len(s.entries(t, "sber-42", core.Page{Limit: 10})), 4)
+	s.save(t, entry(1, payment.EntryCredit, "A-1"))
+	s.save(t, entry(2, payment.EntryCharge, "A-1"))
+	s.save(t, entry(3, payment.EntryCredit, ""))
+	s.save(t, entry(4, payment.EntryCredit, ""))
+	s.refuses(t, "a second credit with one reference", entry(5, payment.EntryCredit, "A-1"))
+	equal(t, "entries", len(s.entries(t, ofCustomer, core.Page{Limit: 10})), 4)
 }
 
 // Half of the transactions change another balance, so they lock nothing that the others
@@ -141,7 +126,7 @@ func concurrentEntriesOfAReference(t *testing.T, s Stores) {
 	const n = 8
 	currencies := []core.Currency{"RUB", "USD"}
 	for i, currency := range currencies {
-		s.changeBalance(t, money("1.00", currency), newLedgerEntry(int64(100+i), money("1.00", currency), core.Operation{}))
+		s.save(t, newLedgerEntry(int64(100+i), money("1.00", currency), core.Operation{}))
 	}
 	var taken [n]bool
 	s.concurrently(t, n, func(ctx context.Context, tx payment.Tx, i int) error {
@@ -157,5 +142,5 @@ func concurrentEntriesOfAReference(t *testing.T, s Stores) {
 		return saveChange(ctx, tx, locked.Balance, e)
 	})
 	wantOneWinner(t, taken[:])
-	equal(t, "entries", len(s.entries(t, "sber-42", core.Page{Limit: 100})), len(currencies)+1)
+	equal(t, "entries", len(s.entries(t, ofCustomer, core.Page{Limit: 100})), len(currencies)+1)
 }

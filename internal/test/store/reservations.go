@@ -22,7 +22,7 @@ func reservationRoundTrip(t *testing.T, s Stores) {
 	s.save(t, tea, cup, newProduct(3, "spoon"), o)
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
 		reservation, err := tx.Reservations.Lock(ctx, order.ReservationQuery{OrderID: 1, By: operation("sber-42", "key-1"), Grant: core.GrantEverybody})
-		equal(t, "reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": stored(tea), "cup": stored(cup)}})
+		equal(t, "reservation", reservation, order.Reservation{Order: o, Stock: order.Stock{"tea": tea, "cup": cup}})
 		return err
 	})
 }

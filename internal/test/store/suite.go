@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,8 +76,18 @@ func (s Stores) inTx(t *testing.T, fn func(ctx context.Context, tx payment.Tx) e
 	}
 }
 
-// exactly distinguishes what arithmetic takes for equal: times in different zones,
-// amounts with different numbers of decimals. UUIDs are whatever the store makes.
+// query returns what fn reads in a transaction that must succeed.
+func query[T any](t *testing.T, s Stores, fn func(ctx context.Context, tx payment.Tx) (T, error)) (found T) {
+	t.Helper()
+	s.inTx(t, func(ctx context.Context, tx payment.Tx) (err error) {
+		found, err = fn(ctx, tx)
+		return err
+	})
+	return found
+}
+
+// exactly distinguishes values that are equal in arithmetic: times in different zones,
+// amounts with different numbers of decimals. It ignores UUIDs, which the store makes.
 var exactly = cmp.Options{
 	cmpopts.IgnoreFields(payment.Payment{}, "UUID"), cmpopts.IgnoreFields(payment.Refund{}, "UUID"),
 	cmpopts.EquateEmpty(),
@@ -127,13 +138,6 @@ func newOrder(id int64, key string) *order.Order {
 	}
 }
 
-// storedOrder is the same order once it has been stored.
-func storedOrder(id int64, key string) *order.Order {
-	o := newOrder(id, key)
-	o.New = false
-	return o
-}
-
 // newPayment is a payment of an order that has not been stored.
 func newPayment(id, orderID int64, key string) *payment.Payment {
 	return &payment.Payment{
@@ -161,6 +165,12 @@ func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.Ledg
 	}
 }
 
+// entryAt is an entry whose position no lock has determined.
+type entryAt struct {
+	entry    *payment.LedgerEntry
+	position int64
+}
+
 // save stores things in one transaction, after which they are no longer new.
 func (s Stores) save(t *testing.T, things ...any) {
 	t.Helper()
@@ -170,7 +180,7 @@ func (s Stores) save(t *testing.T, things ...any) {
 	}
 }
 
-// markStored makes an aggregate what it is after the commit: no longer new.
+// markStored clears New, as the commit of an aggregate does.
 func markStored(thing any) {
 	switch v := thing.(type) {
 	case *order.Product:
@@ -207,11 +217,33 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 	case *order.Product:
 		return tx.Products.Save(ctx, v)
 	case *order.Order:
+		if !v.New { // a row is locked before it is changed
+			if _, err := tx.Orders.Lock(ctx, v.ID, core.GrantEverybody); err != nil {
+				return err
+			}
+		}
 		return tx.Orders.Save(ctx, v)
+	case order.Stock:
+		for sku := range v {
+			if _, err := tx.Products.Lock(ctx, sku, core.GrantEverybody); err != nil {
+				return err
+			}
+		}
+		return tx.Products.SaveStock(ctx, v)
 	case *payment.Payment:
 		return tx.Payments.Save(ctx, v)
 	case *payment.Refund:
 		return tx.Refunds.Save(ctx, v)
+	case *payment.LedgerEntry:
+		locked, err := tx.Balances.Lock(ctx, balanceQuery(v.CustomerID, v.BalanceAfter.Currency(), core.Operation{}))
+		if err != nil {
+			return err
+		}
+		locked.Balance.Amount = v.BalanceAfter
+		return saveChange(ctx, tx, locked.Balance, v)
+	case entryAt:
+		v.entry.Position = v.position
+		return tx.Ledger.Append(ctx, v.entry)
 	case *order.StockAdjustment:
 		return tx.StockAdjustments.Add(ctx, v)
 	case core.Event:
@@ -222,21 +254,42 @@ func saveOne(ctx context.Context, tx payment.Tx, thing any) error {
 	panic("no port stores such a thing")
 }
 
-// pages reads a list page by page, as the use cases do, and calls between after every
-// page except the last.
-func pages[T any](t *testing.T, limit int, list func(core.Page) []T, at func(T) core.Position, between func()) []T {
+// checkPages saves five things of three times, and reads their list page by page, while
+// newer things are added above the page.
+func checkPages[T any](
+	t *testing.T, save func(id int64, at time.Time) T, list func(core.Page) []T, at func(T) core.Position,
+) {
 	t.Helper()
-	var all []T
-	page := core.Page{Limit: limit}
-	for range 100 {
-		rows, next := core.Paginate(list(page), limit, at)
-		all = append(all, rows...)
+	var want []T
+	for id := range int64(5) {
+		want = append([]T{save(id+1, minute(int(id+1)/2))}, want...) // 2 and 3 are simultaneous, and so are 4 and 5
+	}
+	equal(t, "first page and one more", len(list(core.Page{Limit: 3})), 4)
+	var found []T
+	page := core.Page{Limit: 2}
+	for newer := int64(6); newer < 10; newer++ {
+		rows, next := core.Paginate(list(page), page.Limit, at)
+		found = append(found, rows...)
 		if next == nil {
-			return all
+			break
 		}
 		page.After = *next
-		between()
+		save(newer, minute(int(newer)))
 	}
-	t.Fatal("the list does not end")
-	return nil
+	equal(t, "list", found, want)
+}
+
+// concurrently runs n transactions at the same time, which all have to succeed.
+func (s Stores) concurrently(t *testing.T, n int, fn func(ctx context.Context, tx payment.Tx, i int) error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			err := s.Payments.InTx(t.Context(), func(ctx context.Context, tx payment.Tx) error { return fn(ctx, tx, i) })
+			if err != nil {
+				t.Errorf("transaction %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
 }

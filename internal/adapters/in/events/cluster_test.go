@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/in/events"
+	testlog "example.com/orders/internal/test/log"
 	natstest "example.com/orders/internal/test/nats"
 	testwait "example.com/orders/internal/test/wait"
 )
@@ -24,7 +25,7 @@ func TestConsumer_CountsAMessageOnceWhenItsLeaderEnds(t *testing.T) {
 	t.Parallel()
 	broker, s := natstest.NewCluster(t), newShop(t)
 	s.addProduct(t, "tea")
-	w := warehouse{js: natstest.JetStream(t, broker), replicas: 3}
+	w := warehouse{js: natstest.JetStream(t, broker), replicas: 3, log: &testlog.Buffer{}}
 	for range 2 {
 		w.startReplicaOn(t, natstest.Connect(t, broker), s.restock, time.Second)
 	}

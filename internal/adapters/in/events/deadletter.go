@@ -4,46 +4,45 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The headers of a dead letter; its body is that of the message.
+// The headers of a dead letter. Its body and its CloudEvents attributes are the message's.
 const (
 	// HeaderReason is a stable code: [CodeUnreadable] or the code of the use case's
 	// fault.
 	HeaderReason = "Orders-Reason"
-	// HeaderDetail says the same in words.
+	// HeaderDetail explains the reason in words.
 	HeaderDetail = "Orders-Detail"
-	// HeaderSubject and HeaderSequence say where the message was.
+	// HeaderSubject and HeaderSequence locate the original message.
 	HeaderSubject  = "Orders-Original-Subject"
 	HeaderSequence = "Orders-Original-Sequence"
-	// HeaderDeliveries is how often the message was delivered.
+	// HeaderDeliveries counts the message's deliveries.
 	HeaderDeliveries = "Orders-Deliveries"
-	// HeaderMessageID is the sender's id of the message, if it had one.
+	// HeaderMessageID is the sender's message id, if any.
 	HeaderMessageID = "Orders-Message-Id"
 )
 
-// CodeUnreadable is the reason of a message that does not follow api/asyncapi.yaml.
+// CodeUnreadable is the reason for a message that does not follow api/asyncapi.yaml.
 const CodeUnreadable = "unreadable_message"
 
-// maxDeadLetterBody leaves room for the headers below the broker's limit. A dead letter
-// has only the beginning of a longer message; the messages of the warehouse are short.
+// maxDeadLetterBody leaves room for the headers below the broker's limit. Longer
+// messages are cut; the warehouse sends short ones.
 const maxDeadLetterBody = 64 << 10
 
-// unprocessable is why a message can never be processed.
+// unprocessable explains why a message can never be processed.
 type unprocessable struct{ code, detail string }
 
 func unreadable(detail string) *unprocessable { return &unprocessable{CodeUnreadable, detail} }
 
-// Error returns code and detail.
 func (u *unprocessable) Error() string { return u.code + ": " + u.detail }
 
-// deadLetter moves a message to the dead-letter stream, where an operator finds it
-// (R-DIST-COMP). It ends the message only after the broker has acknowledged the dead
-// letter. If it runs twice, the broker drops the second dead letter: its id is the
-// position of the message in its stream.
+// deadLetter moves a message to the dead-letter stream for operators (R-DIST-COMP). It
+// terminates the message only after the broker has acknowledged the dead letter. On a
+// second run the broker drops the duplicate, whose id is the message's stream position.
 func (c *Consumer) deadLetter(ctx context.Context, msg jetstream.Msg, reason *unprocessable) error {
 	meta, err := msg.Metadata()
 	if err != nil {
@@ -52,6 +51,11 @@ func (c *Consumer) deadLetter(ctx context.Context, msg jetstream.Msg, reason *un
 	sequence := strconv.FormatUint(meta.Sequence.Stream, 10)
 	letter := nats.NewMsg(DeadLetterSubject)
 	letter.Data = msg.Data()[:min(len(msg.Data()), maxDeadLetterBody)]
+	for name, values := range msg.Headers() {
+		if strings.HasPrefix(strings.ToLower(name), attributePrefix) {
+			letter.Header[name] = values
+		}
+	}
 	for name, value := range map[string]string{
 		HeaderReason:     reason.code,
 		HeaderDetail:     reason.detail,

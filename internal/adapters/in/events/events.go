@@ -1,8 +1,8 @@
-// Package events consumes messages of other services from NATS JetStream.
+// Package events consumes messages from other services over NATS JetStream.
 //
-// A message is acknowledged after the transaction of its effect has committed, and the
-// use case stores its id in that transaction. So a message may be delivered any number
-// of times, to any replica, and has its effect once.
+// A message is acknowledged after its effect has committed, and the use case stores its
+// id in that transaction. So a message may be delivered any number of times, to any
+// replica, and has one effect.
 package events
 
 import (
@@ -23,62 +23,60 @@ import (
 )
 
 const (
-	// Stream has the messages of the warehouse.
+	// Stream holds the warehouse messages.
 	Stream = "WAREHOUSE"
-	// Subject is that of the messages that we consume.
+	// Subject is the consumed subject.
 	Subject = "warehouse.inventory.restocked"
-	// DeadLetterStream has the messages that can never be processed.
+	// DeadLetterStream holds messages that can never be processed.
 	DeadLetterStream = "ORDERS_DLQ"
-	// DeadLetterSubject is that of our dead letters.
+	// DeadLetterSubject is the subject for dead letters.
 	DeadLetterSubject = "orders.dlq.inventory.restocked"
 
-	// durable names the consumer that all replicas share: the broker delivers each
+	// durable names the consumer shared by all replicas: the broker delivers each
 	// message to one of them.
 	durable = "orders-restock"
-	// workers is how many messages a replica processes at a time.
-	workers = 4
-	// processTimeout bounds one attempt to process a message.
+	// workers is the number of concurrent messages per replica.
+	workers        = 4
 	processTimeout = time.Minute
-	// ackWait is how long the broker waits for an acknowledgement, or a sign that the
-	// work goes on, before it delivers the message to another replica.
+	// ackWait is how long the broker waits for an acknowledgement or a progress signal
+	// before it redelivers the message.
 	ackWait = 30 * time.Second
-	// heartbeat is how often the broker reports that it still has our request for a message.
-	// It has forgotten the request after a change of the stream's leader, and the request
-	// is repeated when two reports are missing.
-	heartbeat = 2 * time.Second
-	// setupTimeout bounds the preparation of streams and consumer.
+	// heartbeat is how often the broker confirms a pending fetch. It forgets fetches
+	// when the stream's leader changes; after two missed heartbeats the fetch is
+	// repeated.
+	heartbeat    = 2 * time.Second
 	setupTimeout = 5 * time.Second
 
-	// How long the streams keep messages, if we have to create them.
+	// Retention for streams that this process creates.
 	keepMessages    = 7 * 24 * time.Hour
 	keepDeadLetters = 30 * 24 * time.Hour
 )
 
-// Config says what processes the messages.
+// Config configures a [Consumer].
 type Config struct {
 	Conn *nats.Conn
-	// Restock is the use case. After [order.ErrRestockedBefore] the message is done, too. A
-	// [core.Fault] means that it can never be processed; after any other error it is
-	// delivered again.
+	// Restock is the use case. On [order.ErrRestockedBefore] the message is also done.
+	// A [core.Fault] means that it can never be processed; any other error leads to
+	// redelivery.
 	Restock func(context.Context, order.Restock) error
-	// Replicas is how many servers of the broker keep each message; 0 means 1.
+	// Replicas is the number of broker servers that keep each message; 0 means 1.
 	Replicas int
 	// AckWait defaults to 30 s.
 	AckWait time.Duration
 	Log     zerolog.Logger
-	// Ended is called with what became of a delivery; nil for nobody.
+	// Ended receives each delivery's outcome; nil disables it.
 	Ended func(outcome string)
-	// Tracer is nil where nothing is traced.
+	// Tracer is nil without tracing.
 	Tracer trace.Tracer
 }
 
-// Consumer processes messages while Run runs.
+// Consumer applies the warehouse's messages to the stock.
 type Consumer struct {
 	cfg Config
 	js  jetstream.JetStream
 }
 
-// New returns a consumer. It sends nothing to the broker yet.
+// New returns a consumer. It does not contact the broker.
 func New(cfg Config) (*Consumer, error) {
 	cfg.AckWait = cmp.Or(cfg.AckWait, ackWait)
 	if cfg.Ended == nil {
@@ -91,8 +89,8 @@ func New(cfg Config) (*Consumer, error) {
 	return &Consumer{cfg, js}, nil
 }
 
-// Run processes messages until ctx ends, and finishes those that it has begun. While
-// the broker is down, it tries again.
+// Run processes messages until ctx ends, and completes those in progress. It retries
+// while the broker is down.
 func (c *Consumer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.consume(ctx)
@@ -117,8 +115,8 @@ func (c *Consumer) consume(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work fetches one message at a time. The broker counts a fetched message as delivered,
-// so one that waited here behind another would run into its acknowledgement deadline.
+// work fetches one message at a time. A fetched message counts as delivered, so a queue
+// here would exceed acknowledgement deadlines.
 func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error {
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
@@ -134,8 +132,8 @@ func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error 
 	}
 }
 
-// prepare creates the streams and the consumer where they are missing. The consumer has
-// as many replicas as its stream.
+// prepare creates missing streams and the consumer, which has as many replicas as its
+// stream.
 func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
@@ -151,7 +149,7 @@ func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	consumer, err := c.js.CreateOrUpdateConsumer(ctx, Stream, jetstream.ConsumerConfig{
 		Durable: durable, FilterSubject: Subject,
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.cfg.AckWait,
-		MaxDeliver: -1, // no limit: what can never be processed we dead-letter ourselves
+		MaxDeliver: -1, // no limit: deadLetter ends messages that can never be processed
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare consumer %s: %w", durable, err)
@@ -159,12 +157,9 @@ func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	return consumer, nil
 }
 
-// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/events"
 	"example.com/orders/internal/core"
@@ -122,12 +125,12 @@ func TestConsumer_ExtendsTheDeadlineOfLongWork(t *testing.T) {
 func TestConsumer_RetriesWithBackoffAfterATemporaryFailure(t *testing.T) {
 	t.Parallel()
 	failures := map[string]func() error{
-		"database down":   func() error { return fmt.Errorf("restock: %w", core.ErrUnavailable) },
-		"outcome unknown": func() error { return core.ErrOutcomeUnknown },
-		"bug":             func() error { return errors.New("a bug") },
-		"panic":           func() error { panic("a bug") },
+		"restock: store unavailable":    func() error { return fmt.Errorf("restock: %w", core.ErrUnavailable) },
+		"outcome of the commit unknown": func() error { return core.ErrOutcomeUnknown },
+		"a bug":                         func() error { return errors.New("a bug") },
+		"panic: no such unit":           func() error { panic("no such unit") },
 	}
-	for name, fail := range failures {
+	for name, fail := range failures { // by a part of the line in the log
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWarehouse(t)
@@ -148,9 +151,29 @@ func TestConsumer_RetriesWithBackoffAfterATemporaryFailure(t *testing.T) {
 			if took := time.Since(sent); took < 1500*time.Millisecond {
 				t.Errorf("two retries took %v, which is no backoff", took)
 			}
-			w.wantNoDeadLetters(t)
+			if n := len(w.deadLetters(t)); n != 0 {
+				t.Errorf("%d dead letters, want none", n)
+			}
+			if text := w.log.String(); !strings.Contains(text, "message retried later") || !strings.Contains(text, name) {
+				t.Errorf("the log is %s", text)
+			}
 		})
 	}
+}
+
+func TestConsumer_ReportsAMissingConnection(t *testing.T) {
+	t.Parallel()
+	w := newWarehouse(t)
+	conn := natstest.Connect(t, w.broker)
+	conn.Close()
+	consumer, err := events.New(events.Config{Conn: conn, Log: zerolog.New(w.log)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	natstest.Run(t, consumer.Run)
+	testwait.Until(t, "the log says what is missing", func() bool {
+		return strings.Contains(w.log.String(), "no connection to the broker")
+	})
 }
 
 func TestConsumer_SurvivesRestartsOfTheBroker(t *testing.T) {

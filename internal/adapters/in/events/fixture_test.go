@@ -15,6 +15,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	devbroker "example.com/orders/internal/dev/broker"
+	testlog "example.com/orders/internal/test/log"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
 	testwait "example.com/orders/internal/test/wait"
@@ -41,12 +42,13 @@ type warehouse struct {
 	broker   *devbroker.Broker
 	js       jetstream.JetStream
 	replicas int // of the streams
+	log      *testlog.Buffer
 }
 
 func newWarehouse(t *testing.T) warehouse {
 	t.Helper()
 	broker := natstest.New(t)
-	return warehouse{broker: broker, js: natstest.JetStream(t, broker)}
+	return warehouse{broker: broker, js: natstest.JetStream(t, broker), log: &testlog.Buffer{}}
 }
 
 // restocked returns an event of the warehouse with this id and these members of its data.
@@ -88,7 +90,7 @@ func (w warehouse) startReplicaOn(
 ) replica {
 	t.Helper()
 	consumer, err := events.New(events.Config{
-		Conn: conn, Restock: restock, Replicas: w.replicas, AckWait: ackWait, Log: zerolog.Nop(),
+		Conn: conn, Restock: restock, Replicas: w.replicas, AckWait: ackWait, Log: zerolog.New(w.log),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,14 +143,6 @@ func (w warehouse) deadLetters(t *testing.T) []*jetstream.RawStreamMsg {
 		letters = append(letters, msg)
 	}
 	return letters
-}
-
-// wantNoDeadLetters checks that the dead-letter stream is empty.
-func (w warehouse) wantNoDeadLetters(t *testing.T) {
-	t.Helper()
-	if n := len(w.deadLetters(t)); n != 0 {
-		t.Errorf("%d dead letters, want none", n)
-	}
 }
 
 // shop is the order service on a database of its own.

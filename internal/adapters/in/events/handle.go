@@ -13,15 +13,15 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/panics"
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/observe/panics"
+	"example.com/orders/internal/observe/tracing"
 )
 
-// maxRetryDelay bounds the time between two deliveries of a message.
+// maxRetryDelay bounds the time between two deliveries.
 const maxRetryDelay = time.Minute
 
-// handle ends one delivery of a message: it is processed, dead-lettered, or delivered
-// again later.
+// handle completes one delivery: the message is processed, dead-lettered, or
+// redelivered later.
 func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), processTimeout)
 	defer cancel()
@@ -35,7 +35,7 @@ func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 	c.cfg.Ended(outcome)
 }
 
-// startSpan starts the span of one delivery. It continues the trace of the message.
+// startSpan starts the span for one delivery in the message's trace.
 func (c *Consumer) startSpan(ctx context.Context, msg jetstream.Msg) (context.Context, trace.Span) {
 	if c.cfg.Tracer == nil {
 		return ctx, trace.SpanFromContext(ctx)
@@ -47,7 +47,7 @@ func (c *Consumer) startSpan(ctx context.Context, msg jetstream.Msg) (context.Co
 	return ctx, span
 }
 
-// inTrace adds the ID of the trace to a line about a message.
+// inTrace adds the trace ID to a log line.
 func inTrace(ctx context.Context, line *zerolog.Event) *zerolog.Event {
 	if id := tracing.ID(ctx); id != "" {
 		line.Str("trace_id", id)
@@ -55,8 +55,8 @@ func inTrace(ctx context.Context, line *zerolog.Event) *zerolog.Event {
 	return line
 }
 
-// finish processes or dead-letters a message. It turns a panic into an error: one
-// message must not end the process, and do so again with each delivery.
+// finish processes or dead-letters a message. It converts panics into errors: otherwise
+// one message would end the process on each delivery.
 func (c *Consumer) finish(ctx context.Context, msg jetstream.Msg) (outcome string, err error) {
 	defer panics.Catch(&err)
 	outcome = "processed"
@@ -86,15 +86,14 @@ func (c *Consumer) process(ctx context.Context, msg jetstream.Msg) error {
 	return msg.Ack()
 }
 
-// restock calls the use case. While it runs, the acknowledgement deadline of its message
-// is extended.
+// restock calls the use case and meanwhile extends the message's acknowledgement
+// deadline.
 func (c *Consumer) restock(ctx context.Context, msg jetstream.Msg, cmd order.Restock) error {
 	defer extendDeadline(msg, c.cfg.AckWait/3)()
 	return c.cfg.Restock(ctx, cmd)
 }
 
-// extendDeadline extends the acknowledgement deadline of a message until stop is
-// called.
+// extendDeadline extends the acknowledgement deadline until stop is called.
 func extendDeadline(msg jetstream.Msg, every time.Duration) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -113,7 +112,6 @@ func extendDeadline(msg jetstream.Msg, every time.Duration) (stop func()) {
 	return func() { close(done); <-ended }
 }
 
-// retryLater asks the broker to deliver a message again.
 func (c *Consumer) retryLater(ctx context.Context, msg jetstream.Msg, cause error) {
 	deliveries := uint64(1)
 	if meta, err := msg.Metadata(); err == nil {
@@ -124,8 +122,8 @@ func (c *Consumer) retryLater(ctx context.Context, msg jetstream.Msg, cause erro
 	_ = msg.NakWithDelay(delay) // if it fails, the broker delivers again after AckWait
 }
 
-// retryDelay doubles from one second with each delivery. It is random, so that messages
-// that failed together do not come back together.
+// retryDelay doubles with each delivery, from one second, with jitter so that failed
+// messages do not return together.
 func retryDelay(deliveries uint64) time.Duration {
 	d := min(time.Second<<min(deliveries-1, 10), maxRetryDelay)
 	return d/2 + rand.N(d/2)

@@ -2,44 +2,80 @@ package events
 
 import (
 	"encoding/json"
+	"net/url"
 	"regexp"
+	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.com/orders/internal/core/order"
 )
 
 const (
-	// restockedType is the type of the events of the warehouse.
 	restockedType = "inventory.restocked"
-	// maxQuantity keeps the sum of any plausible number of messages in range.
+	// maxQuantity keeps sums over any plausible number of messages in range.
 	maxQuantity = 1_000_000_000
 )
 
-// restocked is an event of the warehouse in a CloudEvents envelope; api/asyncapi.yaml
-// describes it.
+// restocked is a warehouse event in a CloudEvents envelope; see api/asyncapi.yaml.
 type restocked struct {
-	SpecVersion string `json:"specversion"`
-	ID          string `json:"id"`
-	Source      string `json:"source"`
-	Type        string `json:"type"`
-	Data        struct {
-		SKU      string `json:"sku"`
-		Quantity int64  `json:"quantity"`
-	} `json:"data"`
+	SpecVersion string          `json:"specversion"`
+	ID          string          `json:"id"`
+	Source      string          `json:"source"`
+	Type        string          `json:"type"`
+	Data        json.RawMessage `json:"data"`
+	DataBase64  []byte          `json:"data_base64"`
 }
+
+// attributePrefix begins the headers of an event in binary mode.
+const attributePrefix = "ce-"
 
 var (
 	validName = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 	validSKU  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 )
 
-// decode parses a message. It ignores unknown members, because an envelope may have
-// extensions, and later versions of the data more members.
+// readEvent reads an event in CloudEvents' binary mode, with its attributes in headers,
+// or in structured mode. It ignores unknown members, because envelopes may have
+// extensions.
+func readEvent(msg jetstream.Msg) (e restocked, ok bool) {
+	if attributes := attributesIn(msg.Headers()); attributes["specversion"] != "" {
+		return restocked{
+			SpecVersion: attributes["specversion"], ID: attributes["id"], Source: attributes["source"],
+			Type: attributes["type"], Data: msg.Data(),
+		}, true
+	}
+	if json.Unmarshal(msg.Data(), &e) != nil || (e.Data != nil && e.DataBase64 != nil) {
+		return restocked{}, false
+	}
+	if e.DataBase64 != nil {
+		e.Data = e.DataBase64
+	}
+	return e, true
+}
+
+// attributesIn returns the CloudEvents attributes in headers, where they are
+// percent-encoded. Some clients change the case of headers.
+func attributesIn(headers nats.Header) map[string]string {
+	found := map[string]string{}
+	for name, values := range headers {
+		if attribute, ok := strings.CutPrefix(strings.ToLower(name), attributePrefix); ok {
+			found[attribute], _ = url.PathUnescape(values[0]) // "" is refused
+		}
+	}
+	return found
+}
+
+// decode parses a message. Later versions may have more data.
 func decode(msg jetstream.Msg) (order.Restock, error) {
-	var e restocked
-	if json.Unmarshal(msg.Data(), &e) != nil {
-		return order.Restock{}, unreadable("the message must be a CloudEvents envelope in JSON, with sku and quantity in its data")
+	var data struct {
+		SKU      string `json:"sku"`
+		Quantity int64  `json:"quantity"`
+	}
+	e, ok := readEvent(msg)
+	if !ok {
+		return order.Restock{}, unreadable("the message must be a CloudEvents envelope in JSON, or have its attributes in ce- headers")
 	}
 	switch {
 	case e.SpecVersion != "1.0":
@@ -50,17 +86,18 @@ func decode(msg jetstream.Msg) (order.Restock, error) {
 		return order.Restock{}, unreadable("id must be 1 to 255 printable ASCII characters without spaces")
 	case !validName.MatchString(e.Source):
 		return order.Restock{}, unreadable("source must be 1 to 255 printable ASCII characters without spaces")
-	case !validSKU.MatchString(e.Data.SKU):
+	case json.Unmarshal(e.Data, &data) != nil:
+		return order.Restock{}, unreadable("the data must be a JSON object with sku and quantity")
+	case !validSKU.MatchString(data.SKU):
 		return order.Restock{}, unreadable("sku must be 1 to 64 letters, digits, dots, underscores or hyphens")
-	case e.Data.Quantity > maxQuantity:
+	case data.Quantity > maxQuantity:
 		return order.Restock{}, unreadable("quantity must be at most 1000000000")
 	}
 	return order.Restock{
-		SKU: e.Data.SKU, Quantity: e.Data.Quantity, Source: inboxSource(e.Source), MessageID: e.ID,
+		SKU: data.SKU, Quantity: data.Quantity, Source: inboxSource(e.Source), MessageID: e.ID,
 	}, nil
 }
 
-// inboxSource returns the name under which the ids of a sender are stored. The prefix
-// keeps them apart from those that arrive in another way, such as webhooks: the sender
-// chooses its source.
+// inboxSource returns the inbox name for a sender. The prefix separates senders, who
+// choose their source, from other inbox users such as webhooks.
 func inboxSource(source string) string { return "events " + source }

@@ -14,51 +14,59 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
+	"example.com/orders/internal/adapters/in/http/contract"
+	"example.com/orders/internal/adapters/in/http/docs"
+	"example.com/orders/internal/adapters/in/http/limits"
+	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/audit"
-	customers "example.com/orders/internal/core/customer"
+	"example.com/orders/internal/core/customer"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
 )
 
-// commandTimeout bounds the work of an accepted request. A client that hangs up does
-// not end it earlier.
+// commandTimeout bounds an accepted request's work. A client that hangs up does not end
+// it earlier.
 const commandTimeout = 10 * time.Second
 
-// Config holds what the API needs.
+// Config holds the API's dependencies and settings.
 type Config struct {
 	Orders    *order.Service
 	Payments  *payment.Service
-	Customers *customers.Service
+	Customers *customer.Service
 	Audit     *audit.Service
 	Keys      idempotency.LookupStore
-	Tokens    *Verifier
+	Tokens    *token.Verifier
+	// TokenRefused is called with the reason for each 401.
+	TokenRefused func(reason string)
 	// ClientCertificate reports whether a connection has a valid client certificate. It is
 	// nil where the role system needs none.
 	ClientCertificate func(conn *tls.ConnectionState) bool
-	Limits            *Limits
-	// Observe observes the requests; nil for nobody.
+	Limits            *limits.Limits
+	// Observe receives request events; nil disables it.
 	Observe Observer
 	// Webhooks is nil where card payments are not enabled. ProviderEvents applies its events:
 	// commands that wait must not delay them.
 	Webhooks       Webhooks
 	ProviderEvents *payment.Service
-	// WebhookEnded is called with what became of a webhook.
+	// WebhookEnded is called with each webhook's outcome.
 	WebhookEnded func(outcome string)
 	// Started returns why no use case may run yet, or nil. It is nil for a process that works
 	// with its database from the beginning.
 	Started func() error
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
-	// Version is what the liveness check reports.
+	// Version is reported by the liveness check.
 	Version string
 	Guard   GuardConfig
 	// CORSOrigins are the origins whose pages may call the API.
@@ -68,32 +76,30 @@ type Config struct {
 	Tracer trace.Tracer
 }
 
-// New returns the handler of the whole API. It fails when a route declares no roles
-// (AUTH-9), or when routes and contract differ: a route that the contract does not
-// have, an operation without a route, other roles, or another requirement of a key.
+// New returns the API's handler. It fails when a route declares no roles (AUTH-9), or
+// when routes and contract differ: in an operation, its roles or whether it requires a
+// key.
 func New(cfg Config) (http.Handler, error) {
-	contract, err := embeddedContract()
+	spec, err := contract.Embedded()
 	if err != nil {
 		return nil, err
 	}
-	return newHandler(cfg, contract)
+	return newHandler(cfg, spec)
 }
 
-func newHandler(cfg Config, contract *contract) (http.Handler, error) {
-	docs, err := newDocs()
-	if err != nil {
-		return nil, err
-	}
+func newHandler(cfg Config, spec *contract.Contract) (_ http.Handler, err error) {
 	if cfg.Observe == nil {
 		cfg.Observe = unobserved{}
 	}
 	a := &api{
-		Config: cfg, contract: contract, guard: newGuard(cfg.Keys, cfg.Guard), docs: docs,
-		log:           requestLog{cfg.Log, cfg.Observe},
+		Config: cfg, contract: spec, guard: newGuard(cfg.Keys, cfg.Guard),
 		webhookBodies: semaphore.NewWeighted(maxWebhookBodies),
 	}
+	if a.docs, err = docs.New(a.notFound); err != nil {
+		return nil, err
+	}
 	routes, public := a.routes(), a.publicRoutes()
-	if err := checkRoutes(contract, routes, public); err != nil {
+	if err := checkRoutes(spec, routes, public); err != nil {
 		return nil, err
 	}
 	return a.router(routes, public), nil
@@ -101,34 +107,44 @@ func newHandler(cfg Config, contract *contract) (http.Handler, error) {
 
 type api struct {
 	Config
-	contract *contract
+	contract *contract.Contract
 	guard    guard
-	docs     docs
-	log      requestLog
+	docs     *docs.Docs
 	// webhookBodies admits webhooks whose bodies are read.
 	webhookBodies *semaphore.Weighted
 }
 
-// endpoint writes the response that serve returns, or a problem document for its error.
-func (a *api) endpoint(serve func(http.ResponseWriter, *http.Request) (*response, error)) http.HandlerFunc {
+// secured returns the handler of a route that needs a token.
+func (a *api) secured(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		resp, err := serve(w, r)
-		if err != nil {
-			a.refuse(w, r, err)
-			return
+		describe(r, rt.pattern).guarded = rt.guarded()
+		var resp *response
+		req, err := a.authorise(rt, r)
+		if err == nil {
+			resp, err = a.answer(rt, w, req)
 		}
-		resp.write(w)
+		a.respond(w, r, resp, err)
 	}
 }
 
-// serve answers a request to a route that needs a token.
-func (a *api) serve(rt route, w http.ResponseWriter, r *http.Request) (*response, error) {
-	entryOf(r.Context()).guarded = rt.guarded()
-	req, err := a.authorise(rt, r)
+// answer answers an authorised request within its principal's limits: it decodes the
+// request and calls the use case, on a guarded route inside the guard.
+func (a *api) answer(rt route, w http.ResponseWriter, req *request) (_ *response, err error) {
+	if err := a.refuseUntilStarted(); err != nil {
+		return nil, err
+	}
+	if req.admission, err = a.Limits.Admit(req.scope, req.actor); err != nil {
+		return nil, err
+	}
+	defer req.admission.End() // also when the use case panics
+	call, err := a.decode(rt, w, req)
 	if err != nil {
 		return nil, err
 	}
-	return a.admit(rt, w, req)
+	if rt.guarded() {
+		return a.guard.protect(rt, req, call)
+	}
+	return answerUnguarded(rt, req, call)
 }
 
 // refuseUntilStarted returns an error while no use case may run.
@@ -140,31 +156,6 @@ func (a *api) refuseUntilStarted() error {
 		return fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 	}
 	return nil
-}
-
-// admit answers an authorised request within the limits of its principal.
-func (a *api) admit(rt route, w http.ResponseWriter, req *request) (_ *response, err error) {
-	if err := a.refuseUntilStarted(); err != nil {
-		return nil, err
-	}
-	if req.admission, err = a.Limits.admit(req.scope, req.actor); err != nil {
-		return nil, err
-	}
-	defer req.admission.end() // also when the use case panics
-	return a.answer(rt, w, req)
-}
-
-// answer decodes an admitted request and calls its use case, on a guarded route
-// inside the guard.
-func (a *api) answer(rt route, w http.ResponseWriter, req *request) (*response, error) {
-	call, err := a.decode(rt, w, req)
-	if err != nil {
-		return nil, err
-	}
-	if rt.guarded() {
-		return a.guard.protect(rt, req, call)
-	}
-	return answerUnguarded(rt, req, call)
 }
 
 // decode does all that needs no use case: it checks key, body, schema, path and query.
@@ -179,21 +170,21 @@ func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, er
 	if req.body, err = a.readRequest(rt, w, req.http); err != nil {
 		return nil, err
 	}
-	if err := checkQuery(req.http.URL.RawQuery, a.contract.queries[rt.operation]); err != nil {
+	if err := a.contract.CheckQuery(rt.operation, req.http.URL.RawQuery); err != nil {
 		return nil, err
 	}
 	return rt.handle(req)
 }
 
-// answerUnguarded calls the use case of a query, or of a command that needs no key.
+// answerUnguarded calls a use case that needs no key.
 func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	ctx, cancel := detach(req.http.Context())
 	defer cancel()
-	share := req.admission.shareFor(rt)
-	if err := share.wait(ctx); err != nil {
+	release, err := req.admission.Share(ctx, rt.method == http.MethodGet)
+	if err != nil {
 		return nil, err
 	}
-	defer share.Release(1)
+	defer release()
 	done, err := call(ctx)
 	if errors.Is(err, core.ErrOutcomeUnknown) {
 		return nil, fmt.Errorf("%w: %w", unknownWithoutKey(rt), err)
@@ -205,60 +196,89 @@ func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	return done.encode()
 }
 
+// unknownWithoutKey returns the problem for an unknown outcome without a key. Only a
+// request that can be repeated without harm is retryable.
+func unknownWithoutKey(rt route) *problem.Problem {
+	p := problem.New(wire.ProblemCodeOutcomeUnknown, "the outcome of the request is unknown; read the resource to learn it")
+	if rt.repeat == unrepeatable {
+		p.Header.Del("Retry-After")
+	}
+	return p
+}
+
 // authorise checks the token (AUTH-1), the client certificate (AUTH-13) and the role
 // (AUTH-2).
 func (a *api) authorise(rt route, r *http.Request) (*request, error) {
-	id, err := a.Tokens.authenticate(r)
+	id, err := a.Tokens.Authenticate(r)
+	if refusal, refused := errors.AsType[*token.Refusal](err); refused {
+		entryOf(r.Context()).reason = refusal.Reason
+		a.TokenRefused(refusal.Reason)
+		p := problem.New(wire.ProblemCodeUnauthenticated, refusal.Detail)
+		p.Header.Set("WWW-Authenticate", refusal.Challenge())
+		return nil, p
+	}
 	if err != nil {
 		return nil, err
 	}
-	entryOf(r.Context()).principal = id.actor.Subject
-	if a.lacksCertificate(id.actor, r) {
-		return nil, newProblem(wire.ProblemCodeForbiddenRole, "a token with the role system requires a client certificate")
+	entryOf(r.Context()).principal = id.Actor.Subject
+	if a.lacksCertificate(id.Actor, r) {
+		return nil, problem.New(wire.ProblemCodeForbiddenRole, "a token with the role system requires a client certificate")
 	}
-	if !rt.allows(id.actor) {
-		return nil, newProblem(wire.ProblemCodeForbiddenRole, "none of the token's roles permits this operation")
+	if !id.HasRoles {
+		return nil, problem.New(wire.ProblemCodeForbiddenRole, "the token lacks the claim with its roles; the issuer must add it")
 	}
-	return &request{actor: id.actor, scope: id.scope, http: r}, nil
+	if !rt.allows(id.Actor) {
+		return nil, problem.New(wire.ProblemCodeForbiddenRole, "the operation requires the role "+strings.ReplaceAll(contract.JoinRoles(rt.roles), " ", " or "))
+	}
+	return &request{actor: id.Actor, scope: id.Scope, http: r}, nil
 }
 
-// lacksCertificate reports whether a caller with the role system has no client
-// certificate, and needs one. Such a caller has no other role either: whoever stole the
-// token of a service can do nothing with it.
+// lacksCertificate reports whether a caller with the role system needs a client
+// certificate and has none. Such a caller has no other role either, so that a stolen
+// service token is useless.
 func (a *api) lacksCertificate(actor core.Actor, r *http.Request) bool {
-	return a.ClientCertificate != nil && actor.Has(system) && !a.ClientCertificate(r.TLS)
+	return a.ClientCertificate != nil && actor.Has(systems) && !a.ClientCertificate(r.TLS)
 }
 
-// readRequest reads the body of an operation that has one and checks it against the
-// contract. It returns the canonical form.
+// readRequest reads the body, if the operation has one, checks it against the contract
+// and returns it in canonical form.
 func (a *api) readRequest(rt route, w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if !a.contract.hasBody(rt.operation) {
+	if !a.contract.HasBody(rt.operation) {
 		return nil, nil
 	}
-	body, err := readBody(w, r)
+	body, err := contract.ReadBody(w, r)
 	if err != nil {
 		return nil, err
 	}
-	return a.contract.check(rt.operation, body)
+	return a.contract.Check(rt.operation, body)
 }
 
-// detach returns a context that the client cannot cancel, with a deadline of its own.
+// detach returns a context that the client cannot cancel, with a deadline.
 func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 }
 
-// refuse answers with a problem document. The cause of a failure is logged, and never
-// shown to the client (AUTH-18).
+// respond writes a response, unless it is nil, or a problem document for an error.
+func (a *api) respond(w http.ResponseWriter, r *http.Request, resp *response, err error) {
+	if err != nil {
+		a.refuse(w, r, err)
+	} else if resp != nil {
+		resp.write(w)
+	}
+}
+
+// refuse answers with a problem document. It logs the cause of a failure and never
+// shows it to the client (AUTH-18).
 func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	a.refuseAt(w, r, entryOf(r.Context()).pattern, err)
 }
 
-// refuseAt is [api.refuse] for a path of a pattern that did not serve the request.
+// refuseAt is [api.refuse] for a path whose pattern did not serve the request.
 func (a *api) refuseAt(w http.ResponseWriter, r *http.Request, pattern string, err error) {
-	entry, p := entryOf(r.Context()), problemOf(err)
-	entry.code = string(p.code)
-	if problemKinds[p.code].status >= http.StatusInternalServerError {
+	entry, p := entryOf(r.Context()), problem.Of(err)
+	entry.code = string(p.Code)
+	if p.Status() >= http.StatusInternalServerError {
 		entry.cause = err
 	}
-	p.response(entry, instanceOf(pattern, r.URL)).write(w)
+	refusalOf(p, entry, problem.Instance(pattern, r.URL)).write(w)
 }

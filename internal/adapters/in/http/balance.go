@@ -30,22 +30,6 @@ func decodeChangeBalance(r *request) (payment.ChangeBalance, error) {
 	return cmd, cmd.Validate()
 }
 
-func (a *api) creditBalance(ctx context.Context, actor core.Actor, cmd payment.ChangeBalance) (*success, error) {
-	return balanceChanged(a.Payments.CreditBalance(ctx, actor, cmd))
-}
-
-func (a *api) chargeBalance(ctx context.Context, actor core.Actor, cmd payment.ChangeBalance) (*success, error) {
-	return balanceChanged(a.Payments.ChargeBalance(ctx, actor, cmd))
-}
-
-// balanceChanged translates the result of a credit or a charge.
-func balanceChanged(entry *payment.LedgerEntry, repeated bool, err error) (*success, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusCreated, body: balanceTransactionOut(entry), repeated: repeated}, nil
-}
-
 func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
 	balances, err := a.Payments.GetBalance(ctx, actor, customerID)
 	if err != nil {
@@ -55,7 +39,6 @@ func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID strin
 	return &success{status: http.StatusOK, body: wire.Balance{CustomerID: customerID, Balances: amounts}}, nil
 }
 
-// transactionList is the query of listBalanceTransactions.
 type transactionList struct {
 	filter payment.EntryFilter
 	page   core.Page
@@ -82,6 +65,10 @@ func (a *api) listBalanceTransactions(ctx context.Context, actor core.Actor, que
 	}
 	body := wire.BalanceTransactionPage{Data: each(entries, balanceTransactionOut), NextCursor: encodeCursor(next)}
 	return &success{status: http.StatusOK, body: body}, nil
+}
+
+func showBalanceTransaction(e *payment.LedgerEntry) *success {
+	return &success{status: http.StatusCreated, body: balanceTransactionOut(e)}
 }
 
 func balanceTransactionOut(e *payment.LedgerEntry) wire.BalanceTransaction {

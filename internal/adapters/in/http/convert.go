@@ -1,5 +1,12 @@
 package httpapi
 
+import (
+	"errors"
+
+	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/core"
+)
+
 // each translates a list. An empty list stays a list and never becomes null.
 func each[A, B any](list []A, translate func(A) B) []B {
 	out := make([]B, len(list))
@@ -24,4 +31,25 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// decodeMoney parses money at a JSON pointer in the body. It checks currencies and
+// their decimals, which a schema cannot list.
+func decodeMoney(in wire.Money, pointer string) (core.Money, error) {
+	money, err := core.ParseMoney(in.Amount, in.Currency)
+	return money, below(pointer, err)
+}
+
+// below moves a fault's pointers under a member in the body.
+func below(pointer string, err error) error {
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
+		for i := range fault.Fields {
+			fault.Fields[i].Pointer = pointer + fault.Fields[i].Pointer
+		}
+	}
+	return err
+}
+
+func moneyOut(m core.Money) wire.Money {
+	return wire.Money{Amount: m.Decimal(), Currency: string(m.Currency())}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/rs/cors"
 )
 
-// preflightAge is how long a browser may remember what pages of an origin may send.
+// preflightAge is how long a browser may cache a preflight response.
 const preflightAge = 10 * time.Minute
 
-// webhooks is the beginning of the paths that no page calls.
+// webhooks is the path prefix that no page calls.
 const webhooks = "/webhooks/"
 
-// allowOrigins returns the middleware that lets pages of these origins call the API and
-// read every answer (CORS). Without origins it does nothing, and browsers refuse pages of
-// all other origins.
+// allowOrigins returns the middleware that lets pages with these origins call the API
+// and read every response (CORS). Without origins it does nothing, and browsers refuse
+// all other pages.
 func allowOrigins(origins []string, routes []route) func(http.Handler) http.Handler {
 	if len(origins) == 0 { // the library would take this for every origin
 		return func(next http.Handler) http.Handler { return next }
@@ -46,7 +46,6 @@ func allowOrigins(origins []string, routes []route) func(http.Handler) http.Hand
 	}
 }
 
-// methodsOf returns the methods of the routes.
 func methodsOf(routes []route) []string {
 	var methods []string
 	for _, rt := range routes {

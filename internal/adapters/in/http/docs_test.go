@@ -13,17 +13,18 @@ import (
 	"github.com/rs/zerolog"
 
 	openapi "example.com/orders/api"
+	"example.com/orders/internal/adapters/in/http/docs"
 	contracttest "example.com/orders/internal/test/contract"
 )
 
 // newPublicAPI returns the routes that need no token.
 func newPublicAPI(t *testing.T) http.Handler {
 	t.Helper()
-	docs, err := newDocs()
-	if err != nil {
+	a := &api{Config: Config{Version: "1.2.3", Log: zerolog.Nop(), Observe: unobserved{}}}
+	var err error
+	if a.docs, err = docs.New(a.notFound); err != nil {
 		t.Fatal(err)
 	}
-	a := &api{Config: Config{Version: "1.2.3"}, docs: docs, log: requestLog{zerolog.Nop(), unobserved{}}}
 	return a.router(nil, a.publicRoutes())
 }
 
@@ -115,5 +116,27 @@ func TestDocs_ScriptKnowsNoToken(t *testing.T) {
 		if strings.Contains(script.Body.String(), word) {
 			t.Errorf("the script of the page contains %q", word)
 		}
+	}
+}
+
+// The page runs scripts, so the policy lets a browser load nothing but the files of this
+// service, and take no file for something else.
+func TestDocs_SayWhatABrowserMayLoad(t *testing.T) {
+	handler := newPublicAPI(t)
+	for _, path := range []string{"/docs", "/docs/nothing.js", "/openapi.yaml"} {
+		header := get(t, handler, path, nil).Header()
+		if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'self'") && !strings.Contains(policy, "default-src 'none'") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		if got := header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options is %q", path, got)
+		}
+	}
+}
+
+func TestLiveness_ReportsTheVersion(t *testing.T) {
+	const want = `{"status":"live","version":"1.2.3"}`
+	if got := get(t, newPublicAPI(t), "/health/live", nil).Body.String(); got != want {
+		t.Errorf("body = %s\nwant   %s", got, want)
 	}
 }

@@ -5,26 +5,27 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/core"
 )
 
 var (
-	// referencePattern and timePattern are those of the contract. A time has no more digits
-	// than the database keeps.
+	// referencePattern and timePattern repeat the contract. A time has at most the
+	// digits that the database keeps.
 	referencePattern = regexp.MustCompile(`^[^\x00-\x1f\x7f]{1,64}$`)
 	timePattern      = regexp.MustCompile(`^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$`)
 )
 
-// decodeSearch returns the filters by which clients find what they asked for earlier: the
-// reference, and when the rows were created.
+// decodeSearch returns the filters with which clients find their earlier requests:
+// reference and creation time.
 func decodeSearch(r *request) (reference string, created core.Period, err error) {
 	q := r.http.URL.Query()
 	reference = q.Get("reference")
 	if q.Has("reference") && (!utf8.ValidString(reference) || !referencePattern.MatchString(reference)) {
 		return "", created, core.InvalidField("/reference", "reference must be 1–64 characters on a single line")
 	}
-	if cardNumberIn("reference", reference) {
-		return "", created, cardNumberRefused("/reference")
+	if cardnumber.InMember("reference", reference) {
+		return "", created, core.InvalidField("/reference", cardnumber.Refused)
 	}
 	if created.From, err = decodeTime(r, "created_from"); err != nil {
 		return "", created, err
@@ -38,7 +39,7 @@ func decodeSearch(r *request) (reference string, created core.Period, err error)
 	return reference, created, nil
 }
 
-// decodeTime returns a time of the query, or the zero time if it is absent.
+// decodeTime returns a time from the query, or the zero time if it is absent.
 func decodeTime(r *request, name string) (time.Time, error) {
 	q := r.http.URL.Query()
 	if !q.Has(name) {

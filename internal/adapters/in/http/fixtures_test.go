@@ -13,6 +13,9 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/adapters/in/http/contract"
+	"example.com/orders/internal/adapters/in/http/limits"
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
@@ -62,20 +65,28 @@ func (s *memoryStore) Lookup(_ context.Context, id idempotency.ID) (idempotency.
 	return record, found, nil
 }
 
+func embeddedContract(t *testing.T) *contract.Contract {
+	t.Helper()
+	c, err := contract.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // newTestAPI returns an API that keeps its idempotency records in store. It has no use
 // cases behind it.
 func newTestAPI(t *testing.T, store idempotency.LookupStore) *api {
 	t.Helper()
 	return &api{
-		contract: testContract(t),
+		contract: embeddedContract(t),
 		guard:    newGuard(store, GuardConfig{TTL: 72 * time.Hour, RefusalTTL: 6 * time.Hour}),
-		log:      requestLog{zerolog.Nop(), unobserved{}},
-		Config:   Config{Limits: newTestLimits(t, LimitsConfig{})},
+		Config:   Config{Limits: newTestLimits(t, limits.Config{}), Log: zerolog.Nop(), Observe: unobserved{}},
 	}
 }
 
 // newTestLimits returns limits with enough to share.
-func newTestLimits(t *testing.T, cfg LimitsConfig) *Limits {
+func newTestLimits(t *testing.T, cfg limits.Config) *limits.Limits {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -84,25 +95,21 @@ func newTestLimits(t *testing.T, cfg LimitsConfig) *Limits {
 		cfg.OnRefusal = func(string) {}
 	}
 	cfg.Share = cmp.Or(cfg.Share, 8)
-	limits := NewLimits(cfg)
-	t.Cleanup(limits.Close)
-	return limits
+	l := limits.New(cfg)
+	t.Cleanup(l.Close)
+	return l
 }
 
 // serveAuthorised serves one route to the customer ann, without the checks of token and
 // role.
 func serveAuthorised(a *api, rt route) http.Handler {
 	router := chi.NewRouter()
-	router.Use(a.log.request)
+	router.Use(a.instrumented)
 	router.Method(rt.method, rt.pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		entryOf(r.Context()).guarded = rt.guarded()
+		describe(r, rt.pattern).guarded = rt.guarded()
 		ann := core.Actor{Subject: "ann", Roles: []core.Role{core.Customer}}
-		resp, err := a.admit(rt, w, &request{http: r, actor: ann, scope: "issuer ann"})
-		if err != nil {
-			a.refuse(w, r, err)
-			return
-		}
-		resp.write(w)
+		resp, err := a.answer(rt, w, &request{http: r, actor: ann, scope: "issuer ann"})
+		a.respond(w, r, resp, err)
 	}))
 	return router
 }
@@ -116,17 +123,22 @@ func post(handler http.Handler, path, key, body string) *httptest.ResponseRecord
 	return w
 }
 
-// problemCode returns the code of a problem document, empty for other responses.
-func problemCode(t *testing.T, w *httptest.ResponseRecorder) wire.ProblemCode {
+// problemOf returns a problem document, the zero one for other responses.
+func problemOf(t *testing.T, w *httptest.ResponseRecorder) (p wire.Problem) {
 	t.Helper()
-	if w.Header().Get("Content-Type") != problemMedia {
-		return ""
+	if w.Header().Get("Content-Type") != problem.MediaType {
+		return p
 	}
-	var p wire.Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Fatalf("read the problem %s: %v", w.Body, err)
 	}
-	return p.Code
+	return p
+}
+
+// problemCode returns the code of a problem document, empty for other responses.
+func problemCode(t *testing.T, w *httptest.ResponseRecorder) wire.ProblemCode {
+	t.Helper()
+	return problemOf(t, w).Code
 }
 
 // codeOf returns the code that a client gets for an error, empty for no error.
@@ -134,5 +146,5 @@ func codeOf(err error) wire.ProblemCode {
 	if err == nil {
 		return ""
 	}
-	return problemOf(err).code
+	return problem.Of(err).Code
 }

@@ -2,15 +2,17 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/adapters/in/http/cardnumber"
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/idempotency"
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/observe/tracing"
 )
 
 // guard protects a command with the caller's Idempotency-Key (AUTH-19). The engine is
@@ -43,18 +45,21 @@ type guard struct {
 type GuardConfig struct {
 	// Wait is how long a duplicate waits for the first request.
 	Wait time.Duration
-	// TTL is how long a key is kept, with the response of a success. RefusalTTL is how long
+	// TTL is how long a key is kept, with a successful response. RefusalTTL is how long
 	// a refusal is replayed; after that its key is spent.
 	TTL        time.Duration
 	RefusalTTL time.Duration
 }
 
 func newGuard(keys idempotency.LookupStore, cfg GuardConfig) guard {
-	engine := idempotency.Guard{Store: timedStore{keys}, Wait: cfg.Wait, Timeout: commandTimeout}
+	engine := idempotency.Guard{
+		Store: keys, Wait: cfg.Wait, Timeout: commandTimeout,
+		OnWait: func(ctx context.Context, waited time.Duration) { entryOf(ctx).waited = waited },
+	}
 	return guard{Guard: engine, keys: keys, ttl: cfg.TTL, refusalTTL: cfg.RefusalTTL}
 }
 
-// parseKey returns the key of a request. Every response to the request echoes it.
+// parseKey returns the request's key. Every response to the request echoes it.
 func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 	key, err := checkedKey(r.Header.Values("Idempotency-Key"))
 	if err == nil {
@@ -63,24 +68,27 @@ func parseKey(w http.ResponseWriter, r *http.Request) (string, error) {
 	return key, err
 }
 
+// errCardNumberAsKey refuses a card number in an Idempotency-Key.
+var errCardNumberAsKey = fmt.Errorf("%w: it must not look like a card number; a UUID never does", idempotency.ErrKeyInvalid)
+
 // checkedKey parses a key, and refuses one that contains a card number.
 func checkedKey(values []string) (string, error) {
 	key, err := idempotency.ParseKey(values)
-	if err == nil && hasCardNumber(key) {
+	if err == nil && cardnumber.In(key) {
 		err = errCardNumberAsKey
 	}
 	return key, err
 }
 
-// protect answers a guarded request: it calls the use case, or replays the response of
-// the first request with the key.
+// protect answers a guarded request: it calls the use case, or replays the first
+// response for the key.
 func (g guard) protect(rt route, req *request, call useCase) (resp *response, err error) {
 	ctx, span := tracing.Start(req.http.Context(), "idempotency guard", trace.SpanKindInternal)
 	entry := entryOf(ctx)
 	defer func() { endGuard(span, entry, err) }()
 	entry.key = req.key
 	var done *success // nil unless the use case succeeds
-	newKey := sync.OnceValue(req.admission.takeKey)
+	newKey := sync.OnceValue(req.admission.TakeKey)
 	record, replayed, err := g.Do(ctx, keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
 		done, entry.code = nil, "" // of an earlier run that was rolled back
 		if err := newKey(); err != nil {
@@ -120,29 +128,20 @@ func (g guard) storeSuccess(done *success) (idempotency.Result, error) {
 
 // storeRefusal returns a final refusal as it is stored, and any other error as it is.
 func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error) {
-	p := problemOf(err)
-	if !final(p.code) {
+	p := problem.Of(err)
+	if !p.IsFinal() {
 		return idempotency.Result{}, err
 	}
-	p.stored = true
+	p.Stored = true
 	entry := entryOf(req.http.Context())
-	entry.code = string(p.code)
-	resp := p.response(entry, instanceOf(entry.pattern, req.http.URL))
+	entry.code = string(p.Code)
+	resp := refusalOf(p, entry, problem.Instance(entry.pattern, req.http.URL))
 	return idempotency.Result{
 		Response: resp.stored(), Refused: true, TTL: max(g.ttl, g.refusalTTL), ReplayTTL: g.refusalTTL,
 	}, nil
 }
 
-// final reports whether a refusal by the use case decides the operation, so that it is
-// stored: 402, 409 and 422. A failure decides nothing, nor do 403 and 404, which depend
-// on who asks and on what exists by then.
-//
-// The refusals about a key decide nothing, either. When the second line of defence answers
-// idempotency_key_reused, the key belongs to another request whose record has expired;
-// storing the refusal would take the key away from that request.
-func final(code wire.ProblemCode) bool { return problemKinds[code].next == newKeyIfStored }
-
-// responseOf returns the response of a record.
+// responseOf returns the response that a record holds.
 func responseOf(record idempotency.Record, replayed bool, outcome string) *response {
 	header := http.Header{
 		"Idempotency-Result":  {outcome},

@@ -6,25 +6,63 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// handler serves a route in two steps. The first step, the handler itself, decodes the
-// request: path, query, body and money. What it refuses has touched no idempotency key,
-// no lock and no transaction, and is never stored. The second step is the use case that
-// it returns. On a guarded route it runs inside the claim of the key.
+// handler serves a route in two steps. The handler itself decodes the request: path,
+// query, body and money. Its refusals have touched no idempotency key, no lock and no
+// transaction, and are never stored. The use case that it returns is the second step.
+// On a guarded route it runs inside the key's claim.
 type handler func(r *request) (useCase, error)
 
 // useCase runs one decoded command or query.
 type useCase func(ctx context.Context) (*success, error)
 
-// handle returns the handler of a route, made of its two steps.
+// handle returns a handler from its two steps.
 func handle[C any](
-	decode func(r *request) (C, error),
-	run func(ctx context.Context, actor core.Actor, command C) (*success, error),
+	decode func(r *request) (C, error), run func(ctx context.Context, actor core.Actor, c C) (*success, error),
 ) handler {
 	return func(r *request) (useCase, error) {
-		command, err := decode(r)
+		c, err := decode(r)
 		if err != nil {
 			return nil, err
 		}
-		return func(ctx context.Context) (*success, error) { return run(ctx, r.actor, command) }, nil
+		return func(ctx context.Context) (*success, error) { return run(ctx, r.actor, c) }, nil
 	}
+}
+
+// command returns the handler for a use case that takes a key and reports whether the
+// operation had taken effect before.
+func command[C, R any](
+	decode func(r *request) (C, error),
+	run func(ctx context.Context, actor core.Actor, c C) (result R, repeated bool, err error),
+	show func(R) *success,
+) handler {
+	return func(r *request) (useCase, error) {
+		c, err := decode(r)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (*success, error) {
+			result, repeated, err := run(ctx, r.actor, c)
+			if err != nil {
+				return nil, err
+			}
+			done := show(result)
+			done.repeated = repeated
+			return done, nil
+		}, nil
+	}
+}
+
+// query returns the handler for any other use case with a result.
+func query[C, R any](
+	decode func(r *request) (C, error),
+	run func(ctx context.Context, actor core.Actor, c C) (R, error),
+	show func(R) *success,
+) handler {
+	return handle(decode, func(ctx context.Context, actor core.Actor, c C) (*success, error) {
+		result, err := run(ctx, actor, c)
+		if err != nil {
+			return nil, err
+		}
+		return show(result), nil
+	})
 }

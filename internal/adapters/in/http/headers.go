@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// apiPolicy is the Content-Security-Policy of everything but the documentation page: a
+// apiPolicy is the Content-Security-Policy for everything but the documentation page: a
 // browser that shows a response loads and runs nothing.
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'"
 
-// secureHeaders are the security headers. All responses share their values, which nobody
-// may change in place.
+// secureHeaders are the security headers. All responses share these slices, which must
+// not change.
 var secureHeaders = http.Header{
 	"Cache-Control":           {"no-store"}, // a response is about one principal
 	"Content-Security-Policy": {apiPolicy},
@@ -23,14 +23,18 @@ var secureHeaders = http.Header{
 // by itself, because only the proxy knows that it does.
 const strictTransport = "max-age=31536000"
 
-// SecureHeaders sets the security headers of every response, replays and refusals
-// included. A route that may be cached, or is a page, replaces them.
+// SecureHeaders sets the security headers on every response, including replays and
+// refusals. A route that may be cached, or is a page, replaces them.
 func SecureHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		maps.Copy(w.Header(), secureHeaders)
-		if r.TLS != nil {
-			w.Header().Set("Strict-Transport-Security", strictTransport)
-		}
+		setSecureHeaders(w, r)
 		next.ServeHTTP(w, r)
 	})
+}
+
+func setSecureHeaders(w http.ResponseWriter, r *http.Request) {
+	maps.Copy(w.Header(), secureHeaders)
+	if r.TLS != nil {
+		w.Header().Set("Strict-Transport-Security", strictTransport)
+	}
 }

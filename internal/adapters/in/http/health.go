@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 )
@@ -15,20 +16,20 @@ func (a *api) getLiveness(http.ResponseWriter, *http.Request) (*response, error)
 	return healthy(wire.Liveness{Status: wire.HealthStatusLive, Version: a.Version})
 }
 
-// getReadiness reports whether the process can serve requests. With 503 it leaves the
-// rotation of a load balancer. Only operators see the cause.
+// getReadiness reports whether the process can serve requests. A 503 takes it out of a
+// load balancer's rotation. Only operators see the cause.
 func (a *api) getReadiness(_ http.ResponseWriter, r *http.Request) (*response, error) {
 	err := a.Ready(r.Context())
 	switch {
 	case err == nil:
 		return healthy(wire.Health{Status: wire.HealthStatusReady})
 	case r.Context().Value(operatorKey{}) != nil:
-		return nil, newProblem(wire.ProblemCodeUnavailable, err.Error())
+		return nil, problem.New(wire.ProblemCodeUnavailable, err.Error())
 	}
 	return nil, fmt.Errorf("%w: %w", core.ErrUnavailable, err)
 }
 
-// operatorKey marks the context of a request that came to the admin listener.
+// operatorKey marks a request's context on the admin listener.
 type operatorKey struct{}
 
 // ForOperators serves health to those who may see why the process is not ready.

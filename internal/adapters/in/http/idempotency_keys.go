@@ -11,8 +11,8 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// decodeKeyID returns the key of the path, parsed like the header, in the caller's own
-// scope: nobody can look up the key of another principal.
+// decodeKeyID returns the path's key, parsed like the header, in the caller's scope: no
+// caller can look up another principal's key.
 func decodeKeyID(r *request) (idempotency.ID, error) {
 	key, err := checkedKey([]string{r.param("key")})
 	if errors.Is(err, idempotency.ErrKeyRequired) {

@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"example.com/orders/internal/adapters/in/http/limits"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/idempotency"
 )
 
 // clock is a clock that a test moves.
@@ -24,7 +22,7 @@ func newClock() *clock { return &clock{time.Date(2026, time.November, 4, 9, 30, 
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
 // limited returns an API with limits that count by the clock, and where it keeps records.
-func (c *clock) limited(t *testing.T, cfg LimitsConfig) (*api, *memoryStore) {
+func (c *clock) limited(t *testing.T, cfg limits.Config) (*api, *memoryStore) {
 	t.Helper()
 	cfg.Now = func() time.Time { return c.now }
 	store := newMemoryStore()
@@ -36,7 +34,7 @@ func (c *clock) limited(t *testing.T, cfg LimitsConfig) (*api, *memoryStore) {
 // serveGuarded serves a guarded route to ann, whose use case is call.
 func serveGuarded(a *api, call useCase) http.Handler {
 	return serveAuthorised(a, route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", repeat: guarded,
+		method: http.MethodPost, pattern: cancelRoute, operation: "cancel", repeat: guarded,
 		handle: func(*request) (useCase, error) { return call, nil },
 	})
 }
@@ -49,8 +47,8 @@ func wantLimited(t *testing.T, w *httptest.ResponseRecorder, retryAfter string) 
 	if problemCode(t, w) != wire.ProblemCodeRateLimited || w.Header().Get("Retry-After") != retryAfter {
 		t.Errorf("got %d, Retry-After %q, want 429 after %s: %s", w.Code, w.Header().Get("Retry-After"), retryAfter, w.Body)
 	}
-	if next := nextKeyIn(t, w.Body.Bytes()); next != "same" {
-		t.Errorf("next_key is %s, want same", next)
+	if next := problemOf(t, w).NextKey; next == nil || *next != wire.NextKeySame {
+		t.Errorf("next_key is %v, want same", next)
 	}
 }
 
@@ -64,7 +62,7 @@ func wantServed(t *testing.T, w *httptest.ResponseRecorder) {
 func TestRequestLimit_RefusesUntilRetryAfterIsOver(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	a, store := clock.limited(t, LimitsConfig{RequestsPerMinute: 3})
+	a, store := clock.limited(t, limits.Config{RequestsPerMinute: 3})
 	handler := serveGuarded(a, succeed)
 	for range 3 {
 		wantServed(t, post(handler, cancelPath, "key-1", `{}`))
@@ -84,7 +82,7 @@ func TestRequestLimit_RefusesUntilRetryAfterIsOver(t *testing.T) {
 func TestKeyLimit_RefusesUntilRetryAfterIsOver(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	a, store := clock.limited(t, LimitsConfig{KeysPerMinute: 3})
+	a, store := clock.limited(t, limits.Config{KeysPerMinute: 3})
 	store.runs = 2 // a transaction that runs twice has one key
 	calls := 0
 	handler := serveGuarded(a, func(ctx context.Context) (*success, error) { calls++; return succeed(ctx) })
@@ -103,83 +101,10 @@ func TestKeyLimit_RefusesUntilRetryAfterIsOver(t *testing.T) {
 	wantLimited(t, post(handler, cancelPath, "key-4", `{}`), "20")
 }
 
-// A bucket of any size admits a request after Retry-After, and none a second earlier.
-func TestLimits_RetryAfterIsRight(t *testing.T) {
-	t.Parallel()
-	for perMinute := 1; perMinute <= 200; perMinute++ {
-		clock := newClock()
-		a, _ := clock.limited(t, LimitsConfig{RequestsPerMinute: perMinute})
-		for elapsed := range 5 {
-			for range perMinute {
-				_, _ = a.Limits.admit("ann", core.Actor{}) // until it is refused
-			}
-			_, err := a.Limits.admit("ann", core.Actor{})
-			seconds, _ := strconv.Atoi(problemOf(err).header.Get("Retry-After"))
-			clock.pass(time.Duration(seconds-1) * time.Second)
-			if _, err := a.Limits.admit("ann", core.Actor{}); seconds > 1 && err == nil {
-				t.Errorf("%d a minute: admitted a second before Retry-After", perMinute)
-			}
-			clock.pass(time.Second)
-			if _, err := a.Limits.admit("ann", core.Actor{}); err != nil {
-				t.Errorf("%d a minute: refused %d s after Retry-After", perMinute, seconds)
-			}
-			clock.pass(time.Duration(elapsed) * 137 * time.Millisecond)
-		}
-	}
-}
-
-func TestLimits_LeaveOthersAlone(t *testing.T) {
-	t.Parallel()
-	ann, bob, bank := core.Actor{Subject: "ann"}, core.Actor{Subject: "bob"}, core.Actor{Subject: "bank", Roles: []core.Role{core.System}}
-	var refused []string
-	limits := newTestLimits(t, LimitsConfig{
-		RequestsPerMinute: 2, KeysPerMinute: 1, InFlight: 1, UnlimitedRoles: []core.Role{core.System},
-		OnRefusal: func(limit string) { refused = append(refused, limit) },
-	})
-	use := func(scope idempotency.Scope, actor core.Actor) error {
-		admitted, err := limits.admit(scope, actor)
-		if err != nil {
-			return err
-		}
-		return admitted.takeKey() // the request does not end
-	}
-	for i, want := range []wire.ProblemCode{"", "rate_limited", "rate_limited"} {
-		if code := codeOf(use("ann", ann)); code != want {
-			t.Errorf("request %d of ann: %q, want %q", i, code, want)
-		}
-	}
-	if err := use("bob", bob); err != nil {
-		t.Errorf("bob is refused: %v", err)
-	}
-	for range 10 {
-		if err := use("bank", bank); err != nil {
-			t.Errorf("the bank is refused: %v", err)
-		}
-	}
-	if want := []string{"in_flight", "requests"}; !slices.Equal(refused, want) {
-		t.Errorf("the refusals count as %v, want %v", refused, want)
-	}
-}
-
-// Zero is no limit.
-func TestLimits_AreOffAtZero(t *testing.T) {
-	t.Parallel()
-	limits := newTestLimits(t, LimitsConfig{})
-	for range 100_000 {
-		admitted, err := limits.admit("ann", core.Actor{})
-		if err == nil {
-			err = admitted.takeKey()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // The place of a request is free again however the request ends.
 func TestInFlight_EndsWithTheRequest(t *testing.T) {
 	t.Parallel()
-	a, _ := newClock().limited(t, LimitsConfig{InFlight: 1})
+	a, _ := newClock().limited(t, limits.Config{InFlight: 1})
 	ways := map[string]useCase{
 		"success": succeed,
 		"refusal": func(context.Context) (*success, error) { return nil, core.NotFound("order") },
@@ -190,9 +115,11 @@ func TestInFlight_EndsWithTheRequest(t *testing.T) {
 			defer func() { _ = recover() }()
 			post(serveGuarded(a, call), cancelPath, "key-"+name, `{}`)
 		}()
-		if len(a.Limits.present) != 0 {
-			t.Fatalf("after a %s, its principal is still present", name)
+		admitted, err := a.Limits.Admit("issuer ann", core.Actor{Subject: "ann"})
+		if err != nil {
+			t.Fatalf("after a %s, the request is still in flight: %v", name, err)
 		}
+		admitted.End()
 	}
 	if invalid := post(serveGuarded(a, succeed), cancelPath, "", `{}`); problemCode(t, invalid) != wire.ProblemCodeIdempotencyKeyRequired {
 		t.Errorf("without a key: %d %s", invalid.Code, invalid.Body)
@@ -202,11 +129,11 @@ func TestInFlight_EndsWithTheRequest(t *testing.T) {
 
 func TestInFlight_RefusesTheRequestBeyond(t *testing.T) {
 	t.Parallel()
-	a, store := newClock().limited(t, LimitsConfig{InFlight: 2})
+	a, store := newClock().limited(t, limits.Config{InFlight: 2})
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var waiting sync.WaitGroup
 	hanging := serveAuthorised(a, route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder",
+		method: http.MethodPost, pattern: cancelRoute, operation: "cancel",
 		handle: func(*request) (useCase, error) {
 			return func(ctx context.Context) (*success, error) { entered <- struct{}{}; <-leave; return succeed(ctx) }, nil
 		},
@@ -222,21 +149,4 @@ func TestInFlight_RefusesTheRequestBeyond(t *testing.T) {
 	close(leave)
 	waiting.Wait()
 	wantServed(t, post(serveGuarded(a, succeed), cancelPath, "key-1", `{}`))
-}
-
-// However many principals come, only so many are remembered.
-func TestLimits_BoundTheirMemory(t *testing.T) {
-	t.Parallel()
-	limits := newTestLimits(t, LimitsConfig{RequestsPerMinute: 1})
-	for i := range maxBuckets + 10_000 {
-		admitted, err := limits.admit(idempotency.Scope(strconv.Itoa(i)), core.Actor{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		admitted.end()
-	}
-	limits.buckets.CleanUp()
-	if n := limits.buckets.EstimatedSize(); n > maxBuckets || len(limits.present) != 0 {
-		t.Errorf("%d principals are counted and %d present, want %d at most and none", n, len(limits.present), maxBuckets)
-	}
 }

@@ -13,24 +13,19 @@ import (
 
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
+	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/idempotency"
-	"example.com/orders/internal/panics"
+	"example.com/orders/internal/observe/panics"
 )
 
-// requestLog writes one event per request. Its fields are listed here and nothing else
-// is logged: no token, no plain key, no body, no query (AUTH-16). It reports each request
-// to the observer, too.
-type requestLog struct {
-	zerolog.Logger
-	observe Observer
-}
-
-// logEntry collects the fields of the event while a request is served.
+// logEntry collects the fields of a request's log event while it is served. Nothing else
+// is logged: no token, no plain key, no body, no query (AUTH-16).
 type logEntry struct {
 	requestID string
 	traceID   string // empty where nothing is traced
-	// remote is the host at the other end of the connection: the client or a proxy.
+	// remote is the host at the connection's other end: the client or a proxy.
 	remote string
 	// guarded reports that the route takes an Idempotency-Key, so that its problems say
 	// which key comes next. It is not logged.
@@ -41,11 +36,12 @@ type logEntry struct {
 	key       string
 	outcome   string
 	code      string
-	cause     error
+	// reason explains a refusal to operators only. It repeats nothing of the request.
+	reason string
+	cause  error
 
-	// waitsSince is when another request had the key, and waited how long that lasted.
-	waitsSince time.Time
-	waited     time.Duration
+	// waited is how long the request waited for another one with the key.
+	waited time.Duration
 	// replayOf is when the record was stored that was replayed.
 	replayOf time.Time
 }
@@ -65,7 +61,7 @@ func (e *logEntry) completed(record idempotency.Record, replayed bool, done *suc
 
 type logKey struct{}
 
-// entryOf returns the log entry of the request that ctx belongs to.
+// entryOf returns the log entry in a request's context.
 func entryOf(ctx context.Context) *logEntry {
 	entry, _ := ctx.Value(logKey{}).(*logEntry)
 	return entry
@@ -73,19 +69,34 @@ func entryOf(ctx context.Context) *logEntry {
 
 var plainRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// request is the middleware that assigns the request id and writes the event.
-func (l requestLog) request(next http.Handler) http.Handler {
+// instrumented is the middleware around every request. It assigns the request id, sets
+// the security headers, traces, answers panics with 500, logs the request and reports
+// it to the observer.
+func (a *api) instrumented(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		l.observe.RequestBegan()
+		a.Observe.RequestBegan()
 		entry := &logEntry{requestID: requestID(r), remote: hostOf(r.RemoteAddr)}
 		w.Header().Set("X-Request-Id", entry.requestID)
+		setSecureHeaders(w, r)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), logKey{}, entry)))
-		took := time.Since(start)
-		entry.report(l.observe, r.Method, ww.Status(), took)
-		l.write(entry, r.Method, ww.Status(), took)
+		ctx, span := a.trace(context.WithValue(r.Context(), logKey{}, entry), r)
+		r = r.WithContext(ctx)
+		defer a.finish(ww, r, span, start)
+		next.ServeHTTP(ww, r)
 	})
+}
+
+// finish ends an instrumented request. A panic becomes a 500, and the log entry has its
+// message and stack. The transaction has been rolled back by then.
+func (a *api) finish(w middleware.WrapResponseWriter, r *http.Request, span trace.Span, start time.Time) {
+	if v := recover(); v != nil {
+		a.refuse(w, r, panics.Recovered(v))
+	}
+	entry, took := entryOf(r.Context()), time.Since(start)
+	endSpan(span, r, entry, w.Status())
+	entry.report(a.Observe, r.Method, w.Status(), took)
+	entry.write(a.Log, r.Method, w.Status(), took)
 }
 
 // hostOf returns an address without its port.
@@ -97,16 +108,16 @@ func hostOf(addr string) string {
 	return host
 }
 
-// requestID returns the caller's id of the request, if it is plain text, or a new one.
+// requestID returns the caller's request id if it is plain text, or else a new one.
 func requestID(r *http.Request) string {
-	if id := r.Header.Get("X-Request-Id"); plainRequestID.MatchString(id) && !hasCardNumber(id) {
+	if id := r.Header.Get("X-Request-Id"); plainRequestID.MatchString(id) && !cardnumber.In(id) {
 		return id
 	}
 	return rand.Text()
 }
 
-func (l requestLog) write(e *logEntry, method string, status int, took time.Duration) {
-	event := l.WithLevel(e.level(status)).
+func (e *logEntry) write(log zerolog.Logger, method string, status int, took time.Duration) {
+	event := log.WithLevel(e.level(status)).
 		Str("request_id", e.requestID).Str("remote_addr", e.remote).
 		Str("method", loggedMethod(method)).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
@@ -114,6 +125,7 @@ func (l requestLog) write(e *logEntry, method string, status int, took time.Dura
 	optional(event, "principal", loggedPrincipal(e.principal))
 	e.about.log(event)
 	optional(event, "code", e.code)
+	optional(event, "reason", e.reason)
 	optional(event, "idempotency", e.outcome)
 	if e.key != "" {
 		event.Str("key_sha256", shortHash(e.key))
@@ -122,8 +134,7 @@ func (l requestLog) write(e *logEntry, method string, status int, took time.Dura
 	event.AnErr(zerolog.ErrorFieldName, e.cause).Msg("request")
 }
 
-// level returns the level of the event. Probes ask all the time, so that those which
-// succeed matter only to whoever debugs.
+// level returns the event's level. Successful probes matter only in debugging.
 func (e *logEntry) level(status int) zerolog.Level {
 	switch {
 	case status >= http.StatusInternalServerError || e.cause != nil:
@@ -134,10 +145,10 @@ func (e *logEntry) level(status int) zerolog.Level {
 	return zerolog.InfoLevel
 }
 
-// otherMethod stands for all words that are no methods of HTTP.
+// otherMethod replaces any word that is not an HTTP method.
 const otherMethod = "other"
 
-// loggedMethod returns a method of HTTP as it is. Any other word may be a secret.
+// loggedMethod returns an HTTP method as it is. Any other word may be a secret.
 func loggedMethod(method string) string {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE":
@@ -149,13 +160,13 @@ func loggedMethod(method string) string {
 // loggedPrincipal returns a subject as it is, or its hash if it looks like an e-mail
 // address, a telephone number or a card number. An issuer should use none of them.
 func loggedPrincipal(subject string) string {
-	if strings.ContainsAny(subject, "@+") || hasCardNumber(subject) {
+	if strings.ContainsAny(subject, "@+") || cardnumber.In(subject) {
 		return "sha256:" + shortHash(subject)
 	}
 	return subject
 }
 
-// shortHash returns the beginning of a hash: enough to recognise a value by.
+// shortHash returns a hash prefix, enough to recognise a value by.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:6])

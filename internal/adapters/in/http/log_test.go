@@ -16,7 +16,7 @@ import (
 func logged(t *testing.T, method, requestID, remote string) map[string]any {
 	t.Helper()
 	var log bytes.Buffer
-	a := &api{log: requestLog{zerolog.New(&log), unobserved{}}}
+	a := &api{Config: Config{Log: zerolog.New(&log), Observe: unobserved{}}}
 	r := httptest.NewRequest("GET", "/anna@example.com?access_token=secret", nil)
 	r.Method, r.RemoteAddr = method, remote
 	r.Header.Set("X-Request-Id", requestID)
@@ -76,24 +76,10 @@ func TestLog_HasProbesThatSucceedAtDebug(t *testing.T) {
 		{"/openapi.yaml", nil, "info"},
 	} {
 		var log bytes.Buffer
-		a := &api{log: requestLog{zerolog.New(&log), unobserved{}}, Config: Config{Ready: func(context.Context) error { return c.ready }}}
+		a := &api{Config: Config{Log: zerolog.New(&log), Observe: unobserved{}, Ready: func(context.Context) error { return c.ready }}}
 		a.router(nil, a.publicRoutes()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", c.path, nil))
 		if !strings.Contains(log.String(), `"level":"`+c.want+`"`) {
 			t.Errorf("%s, %v: the line is not at %s: %s", c.path, c.ready, c.want, &log)
 		}
-	}
-}
-
-// Every line names an error as zerolog does.
-func TestLog_NamesErrorsAsAllLinesDo(t *testing.T) {
-	var log bytes.Buffer
-	a := &api{log: requestLog{zerolog.New(&log), unobserved{}}, Config: Config{Ready: func(context.Context) error { return errors.New("no database") }}}
-	a.router(nil, a.publicRoutes()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/health/ready", nil))
-	var line map[string]any
-	if err := json.Unmarshal(log.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
-	if text, _ := line[zerolog.ErrorFieldName].(string); !strings.Contains(text, "no database") {
-		t.Errorf("the line is %v", line)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +22,6 @@ type observed struct {
 	begun    int
 	requests []string
 	keys     []string
-	waits    []time.Duration
 	replays  []time.Duration
 }
 
@@ -33,15 +31,15 @@ func (o *observed) RequestEnded(route, method string, status int, _ time.Duratio
 	o.requests = append(o.requests, method+" "+route+" "+strconv.Itoa(status))
 }
 
-func (o *observed) KeyEnded(outcome string)         { o.keys = append(o.keys, outcome) }
-func (o *observed) DuplicateWaited(d time.Duration) { o.waits = append(o.waits, d) }
-func (o *observed) RecordReplayed(d time.Duration)  { o.replays = append(o.replays, d) }
+func (o *observed) KeyEnded(outcome string)        { o.keys = append(o.keys, outcome) }
+func (o *observed) DuplicateWaited(time.Duration)  {}
+func (o *observed) RecordReplayed(d time.Duration) { o.replays = append(o.replays, d) }
 
 // A method or a path that nobody knows may be a secret, and there is no end of them.
 func TestObserve_NamesOnlyKnownRoutesAndMethods(t *testing.T) {
 	t.Parallel()
 	var saw observed
-	a := &api{log: requestLog{zerolog.Nop(), &saw}}
+	a := &api{Config: Config{Log: zerolog.Nop(), Observe: &saw}}
 	handler := a.router(nil, a.publicRoutes())
 	for _, sent := range [][2]string{
 		{"GET", "/health/live"}, {"GET", "/anna@example.com"}, {"hunter2", "/health/live"}, {"hunter2", "/x/../y?z"}, {"PUT", "/health/live"},
@@ -60,11 +58,8 @@ func TestObserve_NamesOnlyKnownRoutesAndMethods(t *testing.T) {
 func serveObserved(t *testing.T, to Observer, store idempotency.LookupStore, call useCase) http.Handler {
 	t.Helper()
 	a := newTestAPI(t, store)
-	a.log.observe = to
-	return serveAuthorised(a, route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancelOrder", repeat: guarded,
-		handle: func(*request) (useCase, error) { return call, nil },
-	})
+	a.Observe = to
+	return serveGuarded(a, call)
 }
 
 func TestObserve_ReportsWhatBecameOfKeys(t *testing.T) {
@@ -120,42 +115,4 @@ func TestObserve_ReportsNoKeyThatWasNotUsed(t *testing.T) {
 	if len(saw.keys) != 0 || len(saw.requests) != 2 {
 		t.Errorf("keys: %v of requests %v", saw.keys, saw.requests)
 	}
-}
-
-// heldStore is a store in which another request holds the key for some calls.
-type heldStore struct {
-	idempotency.Store
-	calls int
-}
-
-func (s *heldStore) Execute(
-	_ context.Context, claim idempotency.Claim, _ idempotency.Command,
-) (idempotency.Record, bool, error) {
-	s.calls--
-	if s.calls >= 0 {
-		return idempotency.Record{}, false, idempotency.ErrInProgress
-	}
-	time.Sleep(time.Hour) // the request has the key now: it waits no longer
-	return idempotency.Record{Claim: claim}, false, nil
-}
-
-func TestObserve_MeasuresHowLongDuplicatesWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		for _, held := range []int{0, 1, 5} {
-			var saw observed
-			entry := &logEntry{}
-			guard := idempotency.Guard{Store: timedStore{&heldStore{calls: held}}, Wait: time.Minute, Timeout: time.Minute}
-			began := time.Now()
-			_, _, err := guard.Do(context.WithValue(t.Context(), logKey{}, entry), idempotency.Request{}, nil)
-			entry.report(&saw, "POST", 200, 0)
-			want := []time.Duration{time.Since(began) - time.Hour}
-			if held == 0 {
-				want = nil
-			}
-			if diff := cmp.Diff(want, saw.waits); err != nil || diff != "" {
-				t.Errorf("%d calls: %v, %s", held, err, diff)
-			}
-		}
-	})
 }

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
@@ -25,24 +27,6 @@ func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 	return cmd, cmd.Validate(r.actor)
 }
 
-func (a *api) createOrder(ctx context.Context, actor core.Actor, cmd order.CreateOrder) (*success, error) {
-	o, repeated, err := a.Orders.CreateOrder(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	location := "/orders/" + strconv.FormatInt(o.ID, 10)
-	return &success{status: http.StatusCreated, location: location, body: orderOut(o), repeated: repeated}, nil
-}
-
-func (a *api) getOrderByID(ctx context.Context, actor core.Actor, id int64) (*success, error) {
-	o, err := a.Orders.GetOrderByID(ctx, actor, id)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: orderOut(o)}, nil
-}
-
-// orderList is the query of listOrders.
 type orderList struct {
 	filter order.Filter
 	page   core.Page
@@ -65,8 +49,9 @@ func decodeOrderFilter(r *request) (order.Filter, error) {
 			return filter, err
 		}
 	}
-	if _, known := order.Transitions[filter.Status]; q.Has("status") && !known {
-		return filter, core.InvalidField("/status", "status must be one of the order statuses")
+	if q.Has("status") && !slices.Contains(order.Statuses(), filter.Status) {
+		names := each(order.Statuses(), func(s order.Status) string { return string(s) })
+		return filter, core.InvalidField("/status", "status must be one of "+strings.Join(names, ", "))
 	}
 	var err error
 	filter.Reference, filter.Created, err = decodeSearch(r)
@@ -87,14 +72,6 @@ func decodeReserveInventory(r *request) (order.ReserveInventory, error) {
 	return order.ReserveInventory{OrderID: id, Key: r.key}, err
 }
 
-func (a *api) reserveInventory(ctx context.Context, actor core.Actor, cmd order.ReserveInventory) (*success, error) {
-	o, repeated, err := a.Orders.ReserveInventory(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
-}
-
 func decodeCancelOrder(r *request) (payment.CancelOrder, error) {
 	id, err := decodeOrderID(r)
 	if err != nil {
@@ -102,15 +79,6 @@ func decodeCancelOrder(r *request) (payment.CancelOrder, error) {
 	}
 	in, err := bodyOf[wire.CancelOrderRequest](r)
 	return payment.CancelOrder{OrderID: id, Reason: valueOf(in.Reason), Key: r.key}, err
-}
-
-// cancelOrder calls the payments: whatever was captured for the order is refunded.
-func (a *api) cancelOrder(ctx context.Context, actor core.Actor, cmd payment.CancelOrder) (*success, error) {
-	o, repeated, err := a.Payments.CancelOrder(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: orderOut(o), repeated: repeated}, nil
 }
 
 func decodeUpdateOrderStatus(r *request) (order.UpdateOrderStatus, error) {
@@ -122,12 +90,10 @@ func decodeUpdateOrderStatus(r *request) (order.UpdateOrderStatus, error) {
 	return order.UpdateOrderStatus{OrderID: id, Status: order.Status(in.Status)}, err
 }
 
-func (a *api) updateOrderStatus(ctx context.Context, actor core.Actor, cmd order.UpdateOrderStatus) (*success, error) {
-	o, err := a.Orders.UpdateOrderStatus(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: orderOut(o)}, nil
+func showOrder(o *order.Order) *success { return &success{status: http.StatusOK, body: orderOut(o)} }
+
+func showNewOrder(o *order.Order) *success {
+	return &success{status: http.StatusCreated, location: "/orders/" + strconv.FormatInt(o.ID, 10), body: orderOut(o)}
 }
 
 func orderOut(o *order.Order) wire.Order {

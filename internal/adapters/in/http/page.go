@@ -12,7 +12,7 @@ import (
 
 const defaultLimit, maxLimit = 20, 100
 
-// decodePage returns limit and cursor of the query of a list.
+// decodePage returns limit and cursor from a list's query.
 func decodePage(r *request) (core.Page, error) {
 	page := core.Page{Limit: defaultLimit}
 	q := r.http.URL.Query()
@@ -45,8 +45,8 @@ func encodeCursor(at *core.Position) *string {
 	return &cursor
 }
 
-// decodeCursor accepts what encodeCursor writes, and no other spelling of it: the library
-// would ignore line breaks and the last bits.
+// decodeCursor accepts only the spelling that encodeCursor writes: the library would
+// ignore line breaks and the last bits.
 func decodeCursor(cursor string) (core.Position, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) != 16 || len(cursor) != base64.RawURLEncoding.EncodedLen(16) {

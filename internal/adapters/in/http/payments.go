@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 
 	"example.com/orders/internal/adapters/in/http/wire"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
@@ -18,14 +16,6 @@ func decodeConfirmPayment(r *request) (payment.ConfirmPayment, error) {
 	return payment.ConfirmPayment{
 		OrderID: id, Method: payment.Method(in.Method), CardToken: valueOf(in.PaymentMethod), Key: r.key,
 	}, err
-}
-
-func (a *api) confirmPayment(ctx context.Context, actor core.Actor, cmd payment.ConfirmPayment) (*success, error) {
-	p, repeated, err := a.Payments.ConfirmPayment(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: paymentOut(p), about: aboutPayment(p), repeated: repeated}, nil
 }
 
 func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
@@ -49,44 +39,17 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 	return cmd, cmd.Validate()
 }
 
-func (a *api) refundPayment(ctx context.Context, actor core.Actor, cmd payment.RefundPayment) (*success, error) {
-	refund, repeated, err := a.Payments.RefundPayment(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: refundOut(refund), about: aboutRefund(refund), repeated: repeated}, nil
+func showPayment(p *payment.Payment) *success {
+	return &success{status: http.StatusOK, body: paymentOut(p), about: subjects{{"order_id", p.OrderID}, {"payment_id", p.ID}}}
 }
 
-func (a *api) listPayments(ctx context.Context, actor core.Actor, orderID int64) (*success, error) {
-	payments, err := a.Payments.ListPayments(ctx, actor, orderID)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: wire.PaymentList{Data: each(payments, paymentWithRefundsOut)}}, nil
+func showRefund(r *payment.Refund) *success {
+	about := subjects{{"order_id", r.OrderID}, {"payment_id", r.PaymentID}, {"refund_id", r.ID}}
+	return &success{status: http.StatusOK, body: refundOut(r), about: about}
 }
 
-func (a *api) getPayment(ctx context.Context, actor core.Actor, id int64) (*success, error) {
-	p, err := a.Payments.GetPayment(ctx, actor, id)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: paymentOut(p), about: aboutPayment(p)}, nil
-}
-
-func (a *api) getRefund(ctx context.Context, actor core.Actor, id int64) (*success, error) {
-	r, err := a.Payments.GetRefund(ctx, actor, id)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusOK, body: refundOut(r), about: aboutRefund(r)}, nil
-}
-
-func aboutPayment(p *payment.Payment) subjects {
-	return subjects{{"order_id", p.OrderID}, {"payment_id", p.ID}}
-}
-
-func aboutRefund(r *payment.Refund) subjects {
-	return subjects{{"order_id", r.OrderID}, {"payment_id", r.PaymentID}, {"refund_id", r.ID}}
+func showPayments(payments []*payment.Payment) *success {
+	return &success{status: http.StatusOK, body: wire.PaymentList{Data: each(payments, paymentWithRefundsOut)}}
 }
 
 func paymentOut(p *payment.Payment) wire.Payment {

@@ -3,7 +3,11 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -76,16 +80,52 @@ func decodeAdjustStock(r *request) (order.AdjustStock, error) {
 	return cmd, cmd.Validate()
 }
 
-func (a *api) adjustStock(ctx context.Context, actor core.Actor, cmd order.AdjustStock) (*success, error) {
-	adjustment, repeated, err := a.Orders.AdjustStock(ctx, actor, cmd)
-	if err != nil {
-		return nil, err
-	}
-	return &success{status: http.StatusCreated, body: stockAdjustmentOut(adjustment), repeated: repeated}, nil
+func showStockAdjustment(a *order.StockAdjustment) *success {
+	return &success{status: http.StatusCreated, body: wire.StockAdjustment{
+		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: orNull(a.Reason), CreatedAt: a.CreatedAt,
+	}}
 }
 
-func stockAdjustmentOut(a *order.StockAdjustment) wire.StockAdjustment {
-	return wire.StockAdjustment{
-		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: orNull(a.Reason), CreatedAt: a.CreatedAt,
+// etagOf returns a version's entity tag. It is strong, because If-Match compares
+// strongly.
+func etagOf(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }
+
+// entityTag matches a list's first entity tag, and the comma after it.
+var entityTag = regexp.MustCompile(`^(W/)?("[\x21\x23-\x7e]*")[ \t]*(?:,|$)`)
+
+// noVersion stands for an entity tag that is not ours, or weak. Versions start with 1.
+const noVersion = 0
+
+// decodeIfMatch parses If-Match (RFC 9110, section 13.1.1). It reports whether the
+// resource must exist, and returns the versions that match, none for "*".
+func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
+	values := r.http.Header.Values("If-Match")
+	if len(values) == 0 {
+		return false, nil, nil
 	}
+	list := strings.Trim(strings.Join(values, ","), ", \t")
+	if list == "*" {
+		return true, nil, nil
+	}
+	for list != "" {
+		tag := entityTag.FindStringSubmatch(list)
+		if tag == nil {
+			break
+		}
+		versions = append(versions, versionOf(tag[1] == "W/", tag[2]))
+		list = strings.TrimLeft(list[len(tag[0]):], ", \t")
+	}
+	if list != "" || len(versions) == 0 {
+		return false, nil, problem.New(wire.ProblemCodeMalformedRequest, `If-Match must be * or a list of entity tags in double quotes, such as "3"`)
+	}
+	return true, versions, nil
+}
+
+// versionOf returns the version that an entity tag names.
+func versionOf(weak bool, tag string) int64 {
+	version, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
+	if weak || err != nil || etagOf(version) != tag {
+		return noVersion
+	}
+	return version
 }

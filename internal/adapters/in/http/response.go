@@ -5,21 +5,22 @@ import (
 	"maps"
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/idempotency"
 )
 
-// success is the result of a use case.
+// success is a use case's result.
 type success struct {
 	status   int
 	location string
-	// body is a value of package wire, nil for 204.
+	// body is a value from package wire, nil for 204.
 	body any
-	// header holds all other headers of an unguarded operation.
+	// header holds an unguarded operation's other headers.
 	header http.Header
-	// about is what the result belongs to, besides what path and location name.
+	// about names the result's subjects besides those in path and location.
 	about subjects
 	// repeated reports that the operation had taken effect before (the second line of
-	// defence found it), so that this request had no effect of its own.
+	// defence found it), so that this request had no effect.
 	repeated bool
 }
 
@@ -28,7 +29,7 @@ type response struct {
 	status int
 	// contentType is empty for a response without a body.
 	contentType string
-	// location is the value of the Location header, or empty.
+	// location is the Location header's value, or empty.
 	location string
 	body     []byte
 	// header holds all other headers.
@@ -44,7 +45,15 @@ func (s *success) encode() (*response, error) {
 	return &response{status: s.status, contentType: "application/json", location: s.location, body: body, header: s.header}, err
 }
 
-// stored returns what is kept of the response for replays.
+// refusalOf returns a problem document for a log entry's request.
+func refusalOf(p *problem.Problem, entry *logEntry, instance string) *response {
+	return &response{
+		status: p.Status(), contentType: problem.MediaType, header: p.Header,
+		body: p.Document(entry.requestID, instance, entry.guarded),
+	}
+}
+
+// stored returns the part that is kept for replays.
 func (resp *response) stored() idempotency.Response {
 	return idempotency.Response{
 		Status: resp.status, ContentType: resp.contentType, Location: resp.location, Body: resp.body,

@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"example.com/orders/internal/adapters/in/http/contract"
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 )
@@ -23,7 +25,7 @@ type route struct {
 	handle    handler
 }
 
-// repetition says what a request does that is sent again after its outcome was unknown.
+// repetition is the effect of repeating a request whose outcome was unknown.
 type repetition int
 
 const (
@@ -31,7 +33,8 @@ const (
 	guarded repetition = iota + 1
 	// repeatable: a repetition changes nothing more.
 	repeatable
-	// unrepeatable: a repetition can change more, or is refused for what the first one did.
+	// unrepeatable: a repetition can change more, or is refused because of the first
+	// one.
 	unrepeatable
 )
 
@@ -42,58 +45,69 @@ type publicRoute struct {
 	method    string
 	pattern   string
 	operation string
-	serve     http.HandlerFunc
+	answer    func(w http.ResponseWriter, r *http.Request) (*response, error)
 }
 
-// checkRoutes returns an error unless the routes are those of the contract and each
-// route with a token declares its roles.
-func checkRoutes(contract *contract, routes []route, public []publicRoute) error {
-	var declared []operation
+// checkRoutes returns an error unless the routes are the contract's and each route with
+// a token declares its roles.
+func checkRoutes(spec *contract.Contract, routes []route, public []publicRoute) error {
+	var declared []contract.Operation
 	for _, rt := range routes {
 		if len(rt.roles) == 0 {
 			return fmt.Errorf("%s %s declares no roles (AUTH-9)", rt.method, rt.pattern)
 		}
-		declared = append(declared, operation{
-			method: rt.method, path: rt.pattern, id: rt.operation, roles: joinRoles(rt.roles), keyRequired: rt.guarded(), keyKept: rt.guarded(),
+		declared = append(declared, contract.Operation{
+			Method: rt.method, Path: rt.pattern, ID: rt.operation, Roles: contract.JoinRoles(rt.roles), KeyRequired: rt.guarded(), KeyKept: rt.guarded(),
 		})
 	}
 	for _, rt := range public {
-		declared = append(declared, operation{method: rt.method, path: rt.pattern, id: rt.operation, public: true})
+		declared = append(declared, contract.Operation{Method: rt.method, Path: rt.pattern, ID: rt.operation, Public: true})
 	}
-	return checkOperations(contract.operations, declared)
+	return spec.CheckOperations(declared)
 }
 
-// router routes requests to their operations. All other requests get a problem
-// document, too.
+// router routes requests to their operations. All other requests also get a problem
+// document.
 func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	r := chi.NewRouter()
-	r.Use(a.log.request, a.traced, SecureHeaders, allowOrigins(a.CORSOrigins, routes), a.recoverPanic)
+	r.Use(a.instrumented, allowOrigins(a.CORSOrigins, routes))
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed(r))
 	for _, rt := range routes {
-		r.Method(rt.method, rt.pattern, named(rt.pattern, a.endpoint(
-			func(w http.ResponseWriter, r *http.Request) (*response, error) { return a.serve(rt, w, r) })))
+		r.Method(rt.method, rt.pattern, a.secured(rt))
 	}
 	for _, rt := range public {
-		r.Method(rt.method, rt.pattern, named(rt.pattern, rt.serve))
+		r.Method(rt.method, rt.pattern, a.public(rt))
 	}
 	return r
 }
 
-// named puts the pattern of a route, and what the path names, into the log.
-func named(pattern string, next http.HandlerFunc) http.HandlerFunc {
+// public returns the handler of a route without a token.
+func (a *api) public(rt publicRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		entry := entryOf(r.Context())
-		entry.pattern, entry.about = pattern, subjectsOfPath(r)
-		next(w, r)
+		describe(r, rt.pattern)
+		resp, err := rt.answer(w, r)
+		a.respond(w, r, resp, err)
 	}
 }
 
-func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.refuse(w, r, newProblem(wire.ProblemCodeNotFound, "there is no such path"))
+// getDocs lets the documentation write its responses.
+func (a *api) getDocs(w http.ResponseWriter, r *http.Request) (*response, error) {
+	a.docs.ServeHTTP(w, r)
+	return nil, nil
 }
 
-// methodNotAllowed lists the methods of the path in Allow (RFC 9110, section 15.5.6).
+func describe(r *http.Request, pattern string) *logEntry {
+	entry := entryOf(r.Context())
+	entry.pattern, entry.about = pattern, subjectsOfPath(r)
+	return entry
+}
+
+func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
+	a.refuse(w, r, problem.New(wire.ProblemCodeNotFound, "there is no such path"))
+}
+
+// methodNotAllowed lists the path's methods in Allow (RFC 9110, section 15.5.6).
 func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var pattern string
@@ -103,7 +117,7 @@ func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 				pattern = match.RoutePattern()
 			}
 		}
-		a.refuseAt(w, r, pattern, newProblem(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
+		a.refuseAt(w, r, pattern, problem.New(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
 	}
 }
 

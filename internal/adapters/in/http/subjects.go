@@ -9,14 +9,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// subject is something that a request was about: the name of its ID in the log, and the ID.
+// subject is a resource that a request concerned: its ID, and the ID's name in the log.
 type subject struct {
 	name string
 	id   int64
 }
 
-// subjects are what a request was about. There are three at most: a refund, its payment and
-// their order.
+// subjects are the resources that a request concerned. There are three at most: a
+// refund, its payment and their order.
 type subjects [3]subject
 
 // add adds the subjects that have an ID.
@@ -38,7 +38,6 @@ func (s *subjects) addOne(added subject) {
 	}
 }
 
-// log adds the IDs to a line of the log.
 func (s *subjects) log(event *zerolog.Event) {
 	for _, subject := range s {
 		if subject.id != 0 {
@@ -47,11 +46,10 @@ func (s *subjects) log(event *zerolog.Event) {
 	}
 }
 
-// maxPathDigits is how long an ID of a path may be. A longer number may be a telephone or a
-// card number that somebody put into the path.
+// maxPathDigits is the longest ID in a path. A longer number may be a telephone or card
+// number that a caller put into the path.
 const maxPathDigits = 9
 
-// subjectsOfPath returns the subjects that the path of a request names.
 func subjectsOfPath(r *http.Request) (found subjects) {
 	params := chi.RouteContext(r.Context()).URLParams
 	for i, name := range params.Keys {
@@ -71,11 +69,11 @@ func numberIn(text string) int64 {
 	return int64(number)
 }
 
-// createdAt is the beginning of the location of what commands create, and createdName the
-// name of its ID.
+// createdAt is the location prefix for created resources, and createdName their ID's
+// name.
 const createdAt, createdName = "/orders/", "order_id"
 
-// subjectOfLocation returns what a response has created. It knows replays, too.
+// subjectOfLocation returns the resource that a response or its replay created.
 func subjectOfLocation(location string) (created subjects) {
 	if id, found := strings.CutPrefix(location, createdAt); found {
 		created.addOne(subject{createdName, numberIn(id)})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/core/payment"
 )
 
@@ -18,8 +19,8 @@ func TestLog_NamesWhatTheRequestWasAbout(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		a := newTestAPI(t, nil)
-		a.log = requestLog{zerolog.New(&log), unobserved{}}
-		a.Tokens = new(Verifier) // the request has no token
+		a.Log = zerolog.New(&log)
+		a.Tokens = new(token.Verifier) // the request has no token
 		a.router(a.routes(), nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
 		named := regexp.MustCompile(`"[a-z]+_id":[0-9]+`).FindString(log.String())
 		if named != want {
@@ -31,7 +32,7 @@ func TestLog_NamesWhatTheRequestWasAbout(t *testing.T) {
 func TestLog_NamesWhatTheResultBelongsTo(t *testing.T) {
 	var entry logEntry
 	entry.about.add(subjects{{"order_id", 17}})
-	entry.about.add(aboutRefund(&payment.Refund{ID: 3, PaymentID: 5, OrderID: 17}))
+	entry.about.add(showRefund(&payment.Refund{ID: 3, PaymentID: 5, OrderID: 17}).about)
 	if want := (subjects{{"order_id", 17}, {"payment_id", 5}, {"refund_id", 3}}); entry.about != want {
 		t.Errorf("the subjects are %v, want %v", entry.about, want)
 	}

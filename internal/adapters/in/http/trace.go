@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -8,35 +9,30 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/observe/tracing"
 )
 
-// traced is the middleware that makes a span of each request. Probes have none.
+// trace starts a request's span. Probes and untraced requests have ctx's span, which
+// does nothing.
 //
-// The attributes are those of the semantic conventions for HTTP that cannot contain what a
-// client has made up: not the path, the query or the user agent (AUTH-16).
-func (a *api) traced(next http.Handler) http.Handler {
-	if a.Tracer == nil {
-		return next
+// The attributes are those semantic conventions for HTTP that cannot contain a client's
+// inventions: not the path, the query or the user agent (AUTH-16).
+func (a *api) trace(ctx context.Context, r *http.Request) (context.Context, trace.Span) {
+	if a.Tracer == nil || strings.HasPrefix(r.URL.Path, "/health/") {
+		return ctx, trace.SpanFromContext(ctx)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/health/") {
-			next.ServeHTTP(w, r)
-			return
-		}
-		ctx, span := tracing.Continue(r.Context(), a.Tracer, r.Header.Get(tracing.Header), tracedMethod(r), trace.SpanKindServer)
-		defer span.End()
-		entry := entryOf(ctx)
-		entry.traceID = tracing.ID(ctx)
-		next.ServeHTTP(w, r.WithContext(ctx))
-		if span.IsRecording() {
-			describeRequest(span, r, entry, statusOf(w))
-		}
-	})
+	ctx, span := tracing.Continue(ctx, a.Tracer, r.Header.Get(tracing.Header), tracedMethod(r), trace.SpanKindServer)
+	entryOf(ctx).traceID = tracing.ID(ctx)
+	return ctx, span
 }
 
-// describeRequest adds to a span what is known when the request has been answered.
-func describeRequest(span trace.Span, r *http.Request, entry *logEntry, status int) {
+// endSpan ends a request's span with its outcome.
+func endSpan(span trace.Span, r *http.Request, entry *logEntry, status int) {
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
@@ -54,15 +50,6 @@ func describeRequest(span trace.Span, r *http.Request, entry *logEntry, status i
 	}
 }
 
-// statusOf returns the status that was sent, which the writer of the log has noted.
-func statusOf(w http.ResponseWriter) int {
-	noted, _ := w.(interface{ Status() int })
-	if noted == nil {
-		return 0
-	}
-	return noted.Status()
-}
-
 // tracedMethod returns the method as the semantic conventions write it.
 func tracedMethod(r *http.Request) string {
 	if method := loggedMethod(r.Method); method != otherMethod {
@@ -71,8 +58,8 @@ func tracedMethod(r *http.Request) string {
 	return "_OTHER"
 }
 
-// endGuard ends the span of the guard. Its outcome is the Idempotency-Result, or the code
-// of the problem with which the guarded request was refused.
+// endGuard ends the guard's span. Its outcome is the Idempotency-Result, or the problem
+// code with which the guarded request was refused.
 func endGuard(span trace.Span, entry *logEntry, err error) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -80,7 +67,7 @@ func endGuard(span trace.Span, entry *logEntry, err error) {
 	}
 	outcome := entry.outcome
 	if err != nil {
-		outcome = string(problemOf(err).code)
+		outcome = string(problem.Of(err).Code)
 	}
 	span.SetAttributes(attribute.String("orders.idempotency.outcome", outcome))
 	if err == nil && entry.code != "" {

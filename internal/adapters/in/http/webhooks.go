@@ -6,20 +6,23 @@ import (
 	"fmt"
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/contract"
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
 const (
-	// maxWebhook is the size of the largest webhook; Stripe sends whole objects.
+	// maxWebhook is the largest webhook size; Stripe sends whole objects.
 	maxWebhook = 256 << 10
-	// maxWebhookBodies is how many bodies of webhooks are read at the same time. Their
-	// senders are unknown until then, so this bounds the memory that strangers can take.
+	// maxWebhookBodies bounds the webhook bodies that are read concurrently. Their
+	// senders are unknown until then, so this bounds the memory that strangers can
+	// take.
 	maxWebhookBodies = 32
 )
 
-// Webhooks verifies and parses the webhooks of the card provider.
+// Webhooks verifies and parses the card provider's webhooks.
 type Webhooks interface {
 	// CheckHeader returns an error unless a signature header is well-formed and recent.
 	CheckHeader(signature string) error
@@ -27,13 +30,13 @@ type Webhooks interface {
 	Parse(payload []byte, signature string) (payment.ProviderEvent, error)
 }
 
-// takeStripeWebhook applies a provider event. The request has no token but a signature
-// over its bytes, and no key but the id of the event, which the use case applies once.
-// Stripe sends an event for three days until it gets 200, so an event that nobody can
-// take is acknowledged, too: it is logged as an error and counted.
+// takeStripeWebhook applies a provider event. Instead of a token the request has a
+// signature over its bytes, and instead of a key an event id, which the use case
+// applies once. Stripe sends an event for three days until it gets 200, so an
+// unreadable event is also acknowledged, logged as an error and counted.
 func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*response, error) {
 	if a.Webhooks == nil {
-		return nil, newProblem(wire.ProblemCodeNotFound, "card payments are not enabled")
+		return nil, problem.New(wire.ProblemCodeNotFound, "card payments are not enabled")
 	}
 	outcome := webhookUnsigned
 	event, err := a.decodeWebhook(w, r)
@@ -42,6 +45,8 @@ func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*respon
 		outcome, err = a.applyProviderEvent(r.Context(), event)
 	case errors.Is(err, core.ErrUnavailable):
 		outcome = webhookFailed
+	case problem.Of(err).Code == wire.ProblemCodeBodyTooLarge:
+		outcome = webhookTooLarge
 	}
 	if errors.Is(err, payment.ErrUnreadableEvent) || errors.Is(err, errEventDiffers) {
 		entryOf(r.Context()).cause = err
@@ -54,16 +59,18 @@ func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*respon
 	return (&success{status: http.StatusOK, body: struct{}{}}).encode()
 }
 
-// The outcomes of webhooks besides those of the core.
+// The webhook outcomes besides the core's.
 const (
-	// webhookUnsigned: no signature of ours over the whole body could be verified.
+	// webhookUnsigned: no signature over the whole body could be verified.
 	webhookUnsigned payment.EventOutcome = "unsigned"
+	// webhookTooLarge: the body was not read.
+	webhookTooLarge payment.EventOutcome = "too_large"
 	// webhookFailed: the event was not applied, and the provider sends it again.
 	webhookFailed payment.EventOutcome = "failed"
 )
 
-// errEventDiffers is the error of an event that was not applied because it differs from
-// our payment or refund.
+// errEventDiffers is the error for an event that was not applied because it differs
+// from our payment or refund.
 var errEventDiffers = errors.New("the provider event differs")
 
 func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) (payment.EventOutcome, error) {
@@ -88,27 +95,30 @@ func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.Pro
 	var none payment.ProviderEvent
 	signature := r.Header.Get("Stripe-Signature")
 	if r.ContentLength > maxWebhook {
-		return none, errBodyTooLarge(maxWebhook)
+		return none, contract.BodyTooLarge(maxWebhook)
 	}
-	if a.Webhooks.CheckHeader(signature) != nil {
-		return none, errWebhookUnsigned()
+	if err := a.Webhooks.CheckHeader(signature); err != nil {
+		return none, unsignedWebhook(r, err)
 	}
 	if !a.webhookBodies.TryAcquire(1) {
 		return none, fmt.Errorf("%w: %d webhooks are being read", core.ErrUnavailable, maxWebhookBodies)
 	}
 	defer a.webhookBodies.Release(1)
-	payload, err := readUpTo(maxWebhook, w, r)
+	payload, err := contract.ReadUpTo(maxWebhook, w, r)
 	if err != nil {
 		return none, err
 	}
 	event, err := a.Webhooks.Parse(payload, signature)
 	if err != nil && !errors.Is(err, payment.ErrUnreadableEvent) {
-		return none, errWebhookUnsigned()
+		return none, unsignedWebhook(r, err)
 	}
 	return event, err
 }
 
-func errWebhookUnsigned() error {
-	return newProblem(wire.ProblemCodeMalformedRequest,
+// unsignedWebhook returns the refusal of a webhook. Only the log says why: secret, clock
+// or form.
+func unsignedWebhook(r *http.Request, why error) error {
+	entryOf(r.Context()).reason = why.Error()
+	return problem.New(wire.ProblemCodeMalformedRequest,
 		"the webhook is not signed by Stripe, its signature is not recent, or its body is no event")
 }

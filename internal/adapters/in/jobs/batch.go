@@ -10,25 +10,24 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// batchSize is how many rows one call of a [BatchJob] handles.
+// batchSize is the number of rows per [BatchJob] call.
 const batchSize = 500
 
-// BatchJob is a job that handles rows which are due, batch by batch.
+// BatchJob is a job that handles due rows in batches.
 type BatchJob struct {
-	// Run handles at most limit rows and returns how many it found. It finds all that it
-	// was asked for also when some of them fail, so that the run goes on behind them.
+	// Run handles up to limit rows and returns how many it found. A failed row still
+	// counts, so that the run continues behind it.
 	Run func(ctx context.Context, limit int) (int, error)
-	// Removes reports that Run deletes or changes the rows that it finds. Each run that has
-	// done so writes one line with their number.
+	// Removes reports that Run deletes or changes the rows it finds. Each such run logs
+	// their number.
 	Removes bool
-	// Every replaces the default period of the job.
+	// Every overrides the job's default period.
 	Every time.Duration
 }
 
-// InOrder returns a [BatchJob.Run] that goes through rows in their order. A call
-// continues after the last row of the call before, and begins again when that found no
-// more. So rows that fail keep nobody from the rows behind them, however many they are
-// and however short a run is.
+// InOrder returns a [BatchJob.Run] that pages through rows. A call continues after the
+// last row in the previous call, and starts over when that found no more. So failing
+// rows never block the rows behind them, even if they are many and runs are short.
 func InOrder[C any](
 	page func(ctx context.Context, after C, limit int) (last C, found int, err error),
 ) func(ctx context.Context, limit int) (int, error) {
@@ -46,8 +45,8 @@ func InOrder[C any](
 	}
 }
 
-// The arguments of the batch jobs have nothing but a kind. River stores the kind, so a
-// changed name would leave jobs of an earlier version without a worker.
+// Batch job arguments have only a kind. River stores it, so a renamed kind would leave
+// old jobs without a worker.
 type (
 	releaseExpiredReservations struct{}
 	restoreIntents             struct{}
@@ -64,7 +63,7 @@ func (cleanOutbox) Kind() string                { return "clean_outbox" }
 func (cleanProcessedMessages) Kind() string     { return "clean_processed_messages" }
 func (reconcile) Kind() string                  { return "reconcile" }
 
-// Kinds are the kinds of all jobs.
+// Kinds lists all job kinds.
 var Kinds = []string{
 	releaseExpiredReservations{}.Kind(),
 	restoreIntents{}.Kind(),
@@ -76,29 +75,29 @@ var Kinds = []string{
 	settleRefund{}.Kind(),
 }
 
-// pace is how a batch job is run.
+// pace controls how a batch job runs.
 type pace struct {
 	queue  string
 	period time.Duration
-	// maxRun is when a run starts no further batch, and timeout when it is cancelled. The
-	// next run continues.
+	// After maxRun a run starts no further batch, and after timeout it is cancelled.
+	// The next run continues.
 	maxRun, timeout time.Duration
-	// pauseFactor is how many times as long as the last batch took a run pauses after it.
+	// pauseFactor is the pause after a batch, in multiples of its duration.
 	pauseFactor int
 }
 
-// prompt is the pace of a job that somebody waits for.
+// prompt is the pace for jobs that somebody waits for.
 func prompt(queue string, period time.Duration) pace {
 	return pace{queue: queue, period: period, maxRun: 10 * time.Second, timeout: runTimeout}
 }
 
-// gentle is the pace of clean-up and of reconciliation. However much there is to do, it
-// works for a tenth of its time.
+// gentle is the pace for clean-up and reconciliation, which work a tenth of the time at
+// any backlog.
 func gentle(period time.Duration) pace {
 	return pace{queue: river.QueueDefault, period: period, maxRun: 50 * time.Second, timeout: longTimeout, pauseFactor: 9}
 }
 
-// addBatchJob adds a job to the schedule, unless it has nothing to run.
+// addBatchJob schedules a job that has a function.
 func addBatchJob[A river.JobArgs](s *schedule, args A, job BatchJob, p pace) {
 	if job.Run == nil {
 		return
@@ -125,9 +124,8 @@ type batchWorker[A river.JobArgs] struct {
 // Timeout returns when a run is cancelled.
 func (w *batchWorker[A]) Timeout(*river.Job[A]) time.Duration { return w.timeout }
 
-// Work handles batches until one is not full, which means that nothing more is due, or
-// until the time of the run is over. It returns the errors of all batches. When the
-// process stops, it finishes its batch.
+// Work handles batches until one is not full or the run's time is over. It returns all
+// errors. On shutdown it completes the current batch.
 func (w *batchWorker[A]) Work(ctx context.Context, _ *river.Job[A]) error {
 	var failed error
 	removed := 0

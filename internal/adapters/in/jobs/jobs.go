@@ -1,13 +1,11 @@
-// Package jobs runs background jobs on River: those that are due by the clock, and
-// those that a use case inserted in its transaction. River keeps its tables in a schema
-// of their own, and the jobs use a pool of their own, so they never take a connection
-// from traffic.
+// Package jobs runs background jobs on River: scheduled ones, and those inserted by a
+// use case in its transaction. River's tables have their own schema, and the jobs their
+// own pool, so that they never take a connection from traffic.
 //
-// Every replica runs jobs, and a job may run twice. After a long pause of its process,
-// River starts it on another replica while the first run is still at work; and the
-// replica that takes over the schedule starts jobs that have just run. So every job
-// must be harmless when it runs twice, in turn or at the same time; [Config] says for
-// each why it is.
+// Every replica runs jobs, and a job may run twice: after a long pause River rescues a
+// job that is still running elsewhere, and a replica that takes over the schedule
+// starts jobs that have just run. So every job must be harmless when it runs twice, in
+// turn or concurrently; [Config] explains why each one is.
 package jobs
 
 import (
@@ -29,87 +27,84 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/panics"
+	"example.com/orders/internal/observe/panics"
 )
 
 const (
-	// runTimeout bounds one run of a job, and longTimeout that of a job that reads much or
-	// waits for the card provider.
+	// runTimeout bounds one run; longTimeout does so for jobs that read much or wait
+	// for the card provider.
 	runTimeout  = 20 * time.Second
 	longTimeout = time.Minute
-	// rescueAfter is when another replica takes over a job whose process died, unless the
-	// job may run for longer than that.
+	// rescueAfter is when another replica takes over a job whose process died, unless
+	// the job's timeout is longer.
 	rescueAfter = 30 * time.Second
 	// keepFinished is how long River keeps finished jobs for inspection.
 	keepFinished = time.Hour
-	// scheduledAttempts is how often a job that is due by the clock runs until the next
-	// one is due: when it fails, or when its process dies, once more.
+	// scheduledAttempts allows one retry before the next scheduled run.
 	scheduledAttempts = 2
-	// stopTimeout bounds the end of jobs that were cancelled.
-	stopTimeout = 5 * time.Second
+	stopTimeout       = 5 * time.Second
 )
 
-// The queues. A job waits only for jobs in the same queue. A kind that an earlier version
-// does not know needs a queue that it does not know either: River fetches all that is in
-// a queue, and throws away kinds that it does not know.
+// The queues. A job waits only for jobs in its queue. A new kind needs a new queue,
+// because River fetches everything in a queue and discards unknown kinds: an older
+// version must not fetch it.
 const (
-	// reservationsQueue has its own workers, because customers wait for the stock.
+	// reservationsQueue has separate workers, because customers wait for the stock.
 	reservationsQueue = "reservations"
 	// intentsQueue is for the job that restores intents.
 	intentsQueue = "intents"
-	// settleQueue is the queue in which the use cases insert the jobs that ask the card
-	// provider, which may be slow. Only a process with cards works on it.
+	// settleQueue holds the jobs, inserted by use cases, that ask the card provider,
+	// which may be slow. Only processes with cards work on it.
 	settleQueue = "payments"
 
-	// maintenanceWorkers is one for each kind of job in the default queue.
+	// maintenanceWorkers is one per kind in the default queue.
 	maintenanceWorkers = 4
 	settleWorkers      = 8
 )
 
-// Config lists the jobs. A job that is due by the clock and has no function does not run.
+// Config lists the jobs. A scheduled job without a function does not run.
 type Config struct {
 	// Pool is for the jobs alone; four connections are enough.
 	Pool *pgxpool.Pool
-	// Schema is where River keeps its tables.
+	// Schema is River's schema.
 	Schema string
 	Log    zerolog.Logger
-	// Tracer is nil where nothing is traced.
+	// Tracer is nil without tracing.
 	Tracer trace.Tracer
-	// PollOnly makes River look for changes instead of listening for notifications: behind
-	// a pooler, LISTEN would stay on a connection that others use.
+	// PollOnly replaces notifications with polling, because behind a pooler LISTEN
+	// would stay on a shared connection.
 	PollOnly bool
-	// Worked is called after each run of a job; nil for nobody.
+	// Worked is called after each run; nil disables it.
 	Worked func(kind string, failed bool, took time.Duration)
-	// Removed is called with the rows that a run deleted or changed, and once with 0 for each
-	// job that does so; nil for nobody.
+	// Removed receives the number of rows that a run deleted or changed, and an initial
+	// 0 for each such job; nil disables it.
 	Removed func(kind string, rows int)
 
-	// ReleaseExpiredReservations returns the stock of expired reservations, every 5 s.
-	// Each order is locked, so a second run finds its reservation released already.
+	// ReleaseExpiredReservations releases expired reservations, every 5 s. Orders are
+	// locked, so a second run finds the reservation already released.
 	ReleaseExpiredReservations BatchJob
-	// RestoreIntents inserts the jobs of payments and refunds that are not decided and whose
-	// job is gone, every minute. A second run finds the jobs of the first.
+	// RestoreIntents restores the missing jobs of undecided payments and refunds, every
+	// minute. A second run finds the jobs from the first.
 	RestoreIntents BatchJob
 	// CleanIdempotencyRecords deletes expired idempotency records, every minute. A
-	// second run at the same time skips the rows that the first has locked.
+	// concurrent run skips locked rows.
 	CleanIdempotencyRecords BatchJob
-	// CleanOutbox deletes events that were published long ago, every 10 minutes. A
-	// second run at the same time skips the rows that the first has locked.
+	// CleanOutbox deletes long-published events, every 10 minutes. A concurrent run
+	// skips locked rows.
 	CleanOutbox BatchJob
-	// CleanProcessedMessages deletes the ids of messages that are too old to be
-	// delivered again, every hour. A second run at the same time skips the rows that
-	// the first has locked.
+	// CleanProcessedMessages deletes the ids of messages too old to be redelivered,
+	// every hour. A concurrent run skips locked rows.
 	CleanProcessedMessages BatchJob
 
-	// Reconcile compares our rows with one another and with the card provider, in steps,
-	// every minute: most runs find that no pass is due. A second run at the same time
-	// saves no step that the first has saved, and gives back no late capture again.
+	// Reconcile compares our rows with one another and with the card provider, in
+	// steps, every minute; most runs find no pass due. A concurrent run saves no step
+	// twice, and refunds no late capture twice.
 	Reconcile BatchJob
 
-	// SettlePayment asks the card provider for the outcome of a payment, SettleRefund
-	// for that of a refund. The use case inserts the job in its own transaction. A second
-	// run moves no money: the provider carries out an idempotency key once, the row says
-	// whether it was asked before, and a decided payment or refund does not change.
+	// SettlePayment and SettleRefund ask the card provider for an outcome. The use case
+	// inserts the job in its transaction. A second run moves no money: the provider
+	// executes an idempotency key once, the row records whether it was asked before,
+	// and a decided payment or refund does not change.
 	SettlePayment func(ctx context.Context, paymentID int64) error
 	SettleRefund  func(ctx context.Context, refundID int64) error
 }
@@ -118,12 +113,12 @@ type Config struct {
 type Runner struct {
 	client   *river.Client[pgx.Tx]
 	migrator *rivermigrate.Migrator[pgx.Tx]
-	// stopBatches lets batch jobs end after the batch that they are at.
+	// stopBatches ends batch jobs after their current batch.
 	stopBatches func()
 	running     *atomic.Int64
 }
 
-// New returns a runner of the jobs in cfg. Nothing runs yet.
+// New returns a runner. It starts nothing.
 func New(cfg Config) (*Runner, error) {
 	stopping, running := make(chan struct{}), new(atomic.Int64)
 	schedule := newSchedule(cfg, stopping)
@@ -151,7 +146,7 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 		RescueStuckJobsAfter:        rescueAfter,
 		CompletedJobRetentionPeriod: keepFinished,
 		PollOnly:                    cfg.PollOnly,
-		ReindexerIndexNames:         []string{}, // none: only the owner of an index may rebuild it
+		ReindexerIndexNames:         []string{}, // only an index owner may rebuild it
 		ErrorHandler:                errorLog{cfg.Log},
 		Middleware: []rivertype.Middleware{
 			count(running),
@@ -163,7 +158,7 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 	}
 }
 
-// schedule is the configured jobs in River's terms.
+// schedule holds the configured jobs in River's terms.
 type schedule struct {
 	workers  *river.Workers
 	queues   map[string]river.QueueConfig
@@ -193,15 +188,14 @@ func newSchedule(cfg Config, stopping <-chan struct{}) *schedule {
 	return s
 }
 
-// unfinished are the states of a job that has work to do.
 var unfinished = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
-// every schedules a job, and once at the start: a process that restarts often must
-// still get to its work. While a job of its kind is unfinished, no other is inserted, so
-// that they do not pile up behind one that hangs.
+// every schedules a job periodically and at the start, so that a process that restarts
+// often still gets to its work. A kind has at most one unfinished job, so that they do
+// not pile up behind one that hangs.
 func (s *schedule) every(period time.Duration, queue string, args river.JobArgs) {
 	opts := river.InsertOpts{
 		Queue: queue, MaxAttempts: scheduledAttempts, UniqueOpts: river.UniqueOpts{ByState: unfinished},
@@ -213,11 +207,11 @@ func (s *schedule) every(period time.Duration, queue string, args river.JobArgs)
 	))
 }
 
-// ErrOutdatedSchema reports that the schema of the jobs is older than the binary.
+// ErrOutdatedSchema reports that River's schema is older than the binary.
 var ErrOutdatedSchema = errors.New("the schema of the jobs is not current: run `orders migrate up`")
 
-// Start runs the jobs until Stop. It refuses a schema of River that is not current. After
-// an error it may be called again.
+// Start runs the jobs until Stop. It refuses an outdated River schema. It may be
+// retried after an error.
 func (r *Runner) Start(ctx context.Context) error {
 	result, err := r.migrator.Validate(ctx, nil)
 	if err != nil {
@@ -232,11 +226,11 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Running returns how many jobs run.
+// Running returns the number of running jobs.
 func (r *Runner) Running() int { return int(r.running.Load()) }
 
-// Stop starts no more jobs and waits for those that run. If ctx ends first, it cancels
-// them, and returns how many these were.
+// Stop starts no more jobs and waits for running ones. If ctx ends first, it cancels
+// them and returns their number.
 func (r *Runner) Stop(ctx context.Context) (cancelled int, err error) {
 	r.stopBatches()
 	if err := r.client.Stop(ctx); err == nil {
@@ -251,7 +245,6 @@ func (r *Runner) Stop(ctx context.Context) (cancelled int, err error) {
 	return cancelled, nil
 }
 
-// count counts the jobs that run.
 func count(running *atomic.Int64) rivertype.Middleware {
 	return river.WorkerMiddlewareFunc(func(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) error {
 		running.Add(1)
@@ -260,7 +253,6 @@ func count(running *atomic.Int64) rivertype.Middleware {
 	})
 }
 
-// measure reports a run of a job.
 func (cfg Config) measure(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
 	start := time.Now()
 	err := work(ctx)
@@ -270,7 +262,6 @@ func (cfg Config) measure(ctx context.Context, job *rivertype.JobRow, work func(
 	return err
 }
 
-// reportRemoved reports the rows that a run deleted or changed.
 func (cfg Config) reportRemoved(kind string, rows int) {
 	if rows > 0 {
 		cfg.Log.Info().Str("job", kind).Int("rows", rows).Msg("rows removed")
@@ -280,8 +271,8 @@ func (cfg Config) reportRemoved(kind string, rows int) {
 	}
 }
 
-// recoverPanic turns the panic of a job into an error. River would write the whole value
-// of the panic to its log and to its table.
+// recoverPanic converts a job's panic into an error. River would write the complete
+// panic value to its log and table.
 func recoverPanic(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) (err error) {
 	defer panics.Catch(&err)
 	return work(ctx)

@@ -1,10 +1,8 @@
 package jobs_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/jobs"
+	testlog "example.com/orders/internal/test/log"
 	pgtest "example.com/orders/internal/test/pg"
 	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
@@ -32,19 +31,14 @@ const (
 	records      = "clean_idempotency_records"
 )
 
-// batches is a stub of a batch job. It records the limits that it was called with.
+// batches is a stub of a batch job.
 type batches struct {
 	// run answers call n, counted from 1. Without it there is nothing to do.
-	run    func(ctx context.Context, n int) (int, error)
-	calls  atomic.Int64
-	mu     sync.Mutex
-	limits []int
+	run   func(ctx context.Context, n int) (int, error)
+	calls atomic.Int64
 }
 
-func (b *batches) handle(ctx context.Context, limit int) (int, error) {
-	b.mu.Lock()
-	b.limits = append(b.limits, limit)
-	b.mu.Unlock()
+func (b *batches) handle(ctx context.Context, _ int) (int, error) {
 	n := int(b.calls.Add(1))
 	if b.run == nil {
 		return 0, nil
@@ -71,9 +65,9 @@ func connect(t *testing.T, url string) *pgxpool.Pool {
 // newRunner returns a runner of two batch jobs, and its log.
 func newRunner(
 	t *testing.T, pool *pgxpool.Pool, releaseReservations, cleanRecords *batches, every time.Duration,
-) (*jobs.Runner, *logBuffer) {
+) (*jobs.Runner, *testlog.Buffer) {
 	t.Helper()
-	log := &logBuffer{}
+	log := &testlog.Buffer{}
 	runner, err := jobs.New(jobs.Config{
 		Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.New(log),
 		ReleaseExpiredReservations: jobs.BatchJob{Run: releaseReservations.handle, Every: every, Removes: true},
@@ -100,24 +94,6 @@ func start(t *testing.T, runner *jobs.Runner) {
 	})
 }
 
-// logBuffer is a log that a test reads while jobs write to it.
-type logBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}
-
 // countJobs counts the jobs of a kind in a state.
 func countJobs(t *testing.T, pool *pgxpool.Pool, kind, state string) int {
 	t.Helper()
@@ -128,50 +104,6 @@ func countJobs(t *testing.T, pool *pgxpool.Pool, kind, state string) int {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func TestRunner_RunsEachJobAtTheStart(t *testing.T) {
-	t.Parallel()
-	pool := newPool(t)
-	release, clean := &batches{}, &batches{}
-	runner, _ := newRunner(t, pool, release, clean, onlyAtStart)
-	start(t, runner)
-	testwait.Until(t, "both jobs are completed", func() bool {
-		return countJobs(t, pool, reservations, "completed") == 1 && countJobs(t, pool, records, "completed") == 1
-	})
-	if release.calls.Load() != 1 || clean.calls.Load() != 1 {
-		t.Errorf("%d and %d calls, want one each", release.calls.Load(), clean.calls.Load())
-	}
-}
-
-func TestRunner_RunsEachJobPeriodically(t *testing.T) {
-	t.Parallel()
-	release, clean := &batches{}, &batches{}
-	runner, _ := newRunner(t, newPool(t), release, clean, often)
-	start(t, runner)
-	testwait.Until(t, "both jobs have run four times", func() bool {
-		return release.calls.Load() >= 4 && clean.calls.Load() >= 4
-	})
-}
-
-func TestRunner_RepeatsBatchesWhileTheyAreFull(t *testing.T) {
-	t.Parallel()
-	pool := newPool(t)
-	due := []int{500, 500, 500, 7, 0}
-	release := &batches{run: func(_ context.Context, n int) (int, error) { return due[n-1], nil }}
-	runner, _ := newRunner(t, pool, release, &batches{}, onlyAtStart)
-	start(t, runner)
-	testwait.Until(t, "the job is completed", func() bool {
-		return countJobs(t, pool, reservations, "completed") == 1
-	})
-	if len(release.limits) != 4 {
-		t.Errorf("%d batches, want 4", len(release.limits))
-	}
-	for _, limit := range release.limits {
-		if limit != 500 {
-			t.Errorf("a batch of %d, want 500", limit)
-		}
-	}
 }
 
 // A failure ends one run and is logged. The other job and the next run are not
@@ -224,35 +156,37 @@ func TestRunner_KeepsTheDataOfAPanicOutOfLogAndTable(t *testing.T) {
 	}
 }
 
+func TestRunner_LogsWhatARunRemoved(t *testing.T) {
+	t.Parallel()
+	due := []int{500, 500, 7}
+	clean := &batches{run: func(_ context.Context, n int) (int, error) { return due[n-1], nil }}
+	runner, log := newRunner(t, newPool(t), &batches{}, clean, onlyAtStart)
+	start(t, runner)
+	testwait.Until(t, "the run has a line in the log", func() bool { return strings.Contains(log.String(), "\n") })
+	line := log.Lines(t)[0]
+	if line["job"] != records || line["rows"] != 1007.0 || line["level"] != "info" || line["message"] != "rows removed" {
+		t.Errorf("the line is %v", line)
+	}
+}
+
 func TestRunner_RefusesASchemaThatIsNotCurrent(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
-		"no schema": "DROP SCHEMA river CASCADE",
-		"no tables": "DROP SCHEMA river CASCADE; CREATE SCHEMA river; GRANT USAGE ON SCHEMA river TO PUBLIC",
-		"one migration missing": `DELETE FROM river.river_migration
-			WHERE version = (SELECT max(version) FROM river.river_migration)`,
-		"all migrations missing": "DELETE FROM river.river_migration",
-	}
-	for name, damage := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			owner := pgtest.New(t)
-			if _, err := connect(t, owner).Exec(t.Context(), damage); err != nil {
-				t.Fatal(err)
-			}
-			release, clean := &batches{}, &batches{}
-			runner, _ := newRunner(t, connect(t, pgtest.AsService(t, owner)), release, clean, time.Millisecond)
-			err := runner.Start(t.Context())
-			if err == nil {
-				t.Fatal("the runner started")
-			}
-			if !strings.Contains(err.Error(), "orders migrate up") {
-				t.Errorf("the error does not say what to do: %v", err)
-			}
-			if release.calls.Load()+clean.calls.Load() > 0 {
-				t.Error("a job ran although Start failed")
-			}
-		})
+	for _, damage := range []string{
+		"DROP SCHEMA river CASCADE",
+		"DELETE FROM river.river_migration WHERE version = (SELECT max(version) FROM river.river_migration)",
+	} {
+		owner := pgtest.New(t)
+		if _, err := connect(t, owner).Exec(t.Context(), damage); err != nil {
+			t.Fatal(err)
+		}
+		release := &batches{}
+		runner, _ := newRunner(t, connect(t, pgtest.AsService(t, owner)), release, &batches{}, time.Millisecond)
+		if err := runner.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "orders migrate up") {
+			t.Errorf("after %s, the error does not say what to do: %v", damage, err)
+		}
+		if release.calls.Load() > 0 {
+			t.Error("a job ran although Start failed")
+		}
 	}
 }
 
@@ -260,16 +194,10 @@ func TestStop_WaitsForARunningJob(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t)
 	running, finish := make(chan struct{}), make(chan struct{})
-	var finished, cancelled atomic.Bool
 	release := &batches{run: func(ctx context.Context, _ int) (int, error) {
 		close(running)
-		select {
-		case <-finish:
-		case <-ctx.Done():
-			cancelled.Store(true)
-		}
-		finished.Store(true)
-		return 0, nil
+		<-finish
+		return 0, ctx.Err()
 	}}
 	runner, _ := newRunner(t, pool, release, &batches{}, onlyAtStart)
 	if err := runner.Start(t.Context()); err != nil {
@@ -277,27 +205,12 @@ func TestStop_WaitsForARunningJob(t *testing.T) {
 	}
 	<-running
 
-	stopped, waiting := make(chan error, 1), make(chan struct{})
-	ctx := &watchedContext{Context: context.WithoutCancel(t.Context()), watched: sync.OnceFunc(func() { close(waiting) })}
-	go func() {
-		cut, err := runner.Stop(ctx)
-		if cut > 0 {
-			err = fmt.Errorf("%d jobs were cancelled", cut)
-		}
-		stopped <- err
-	}()
-	select {
-	case err := <-stopped:
-		t.Fatalf("Stop did not wait for the job: %v", err)
-	case <-waiting:
+	// The job ends when Stop waits.
+	ctx := &watchedContext{Context: context.WithoutCancel(t.Context()), watched: sync.OnceFunc(func() { close(finish) })}
+	if cut, err := runner.Stop(ctx); cut > 0 || err != nil {
+		t.Errorf("Stop cancelled %d jobs and returned %v", cut, err)
 	}
-	close(finish)
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
-	if !finished.Load() || cancelled.Load() {
-		t.Errorf("when Stop returned, finished = %t, cancelled = %t", finished.Load(), cancelled.Load())
-	}
+
 	if n := countJobs(t, pool, reservations, "completed"); n != 1 {
 		t.Errorf("%d completed jobs, want 1", n)
 	}
@@ -410,26 +323,4 @@ func TestSchedule_ReleasesReservationsWhileOtherJobsRun(t *testing.T) {
 	before := release.calls.Load()
 	testwait.Until(t, "reservations are released", func() bool { return release.calls.Load() >= before+3 })
 	testwait.Until(t, "all other jobs run", func() bool { return running.Load() == 4 })
-}
-
-// One replica at a time schedules the jobs. When it stops, another one does.
-func TestRunner_TakesOverTheScheduleOfAStoppedReplica(t *testing.T) {
-	t.Parallel()
-	pool := newPool(t)
-	first, second := &batches{}, &batches{}
-	leader, _ := newRunner(t, pool, first, &batches{}, often)
-	if err := leader.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	testwait.Until(t, "the first replica runs the job", func() bool { return first.calls.Load() > 0 })
-	successor, _ := newRunner(t, pool, second, &batches{}, often)
-	start(t, successor)
-	if _, err := leader.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	calls, before := first.calls.Load(), second.calls.Load()
-	testwait.Until(t, "the second replica runs the job", func() bool { return second.calls.Load() >= before+3 })
-	if first.calls.Load() != calls {
-		t.Error("the first replica still runs jobs after Stop")
-	}
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/rs/zerolog"
 
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/observe/tracing"
 )
 
-// errorLog logs jobs that failed. River does so too, but below the level that we log.
+// errorLog logs failed jobs. River's own lines are below our level.
 type errorLog struct{ log zerolog.Logger }
 
-// HandleError logs the error and leaves the job's next attempt to River. The arguments of a
-// job are IDs.
+// HandleError logs the error and leaves the retry to River. Job arguments are IDs.
 func (l errorLog) HandleError(ctx context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
 	event := l.log.Error().Err(err).Str("job", job.Kind).RawJSON("args", job.EncodedArgs).Int("attempt", job.Attempt)
 	if id := tracing.ID(tracing.WithParent(ctx, traceparentOf(job))); id != "" {
@@ -26,13 +25,13 @@ func (l errorLog) HandleError(ctx context.Context, job *rivertype.JobRow, err er
 	return nil
 }
 
-// HandlePanic is never called: recoverPanic has turned each panic into an error.
+// HandlePanic is never called, because recoverPanic converts panics into errors.
 func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *river.ErrorHandlerResult {
 	return nil
 }
 
-// riverLog writes the lines of River. It names errors as ours do, and leaves out what River
-// reports because it was stopped.
+// riverLog forwards River's log lines. It renames the error field, and drops errors
+// caused by shutdown.
 type riverLog struct {
 	slog.Handler
 	stopping <-chan struct{}

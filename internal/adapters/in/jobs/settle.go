@@ -7,7 +7,7 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// settlePayment is the arguments of the job that runs [Config.SettlePayment].
+// settlePayment holds the arguments for [Config.SettlePayment].
 type settlePayment struct {
 	ID int64 `json:"id"`
 }
@@ -16,7 +16,7 @@ func (settlePayment) Kind() string { return "settle_payment" }
 
 func (a settlePayment) id() int64 { return a.ID }
 
-// settleRefund is the arguments of the job that runs [Config.SettleRefund].
+// settleRefund holds the arguments for [Config.SettleRefund].
 type settleRefund struct {
 	ID int64 `json:"id"`
 }
@@ -25,15 +25,15 @@ func (settleRefund) Kind() string { return "settle_refund" }
 
 func (a settleRefund) id() int64 { return a.ID }
 
-// rowArgs is the arguments of a job about one row.
+// rowArgs are job arguments that name one row.
 type rowArgs interface {
 	river.JobArgs
 	id() int64
 }
 
-// addSettle registers these jobs also where cards are not accepted: any process may be the
-// one that rescues the jobs of processes that died, and River throws away those whose kind
-// it does not know. Only a process with cards works on their queue.
+// addSettle registers these jobs even without cards: any process may rescue the jobs of
+// dead processes, and River discards unknown kinds. Only a process with cards works on
+// their queue.
 func addSettle(s *schedule, cfg Config) {
 	river.AddWorker(s.workers, &settleWorker[settlePayment]{settle: cfg.SettlePayment})
 	river.AddWorker(s.workers, &settleWorker[settleRefund]{settle: cfg.SettleRefund})
@@ -56,9 +56,8 @@ func (w *settleWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 // Timeout returns when a run is cancelled.
 func (w *settleWorker[A]) Timeout(*river.Job[A]) time.Duration { return longTimeout }
 
-// NextRetry returns the time of the next attempt: after 1, 2, 4 … seconds, later every
-// five minutes. The job is inserted with so many attempts that it never gives up: a
-// payment whose outcome is unknown must not stay so.
+// NextRetry doubles the wait from one second up to five minutes. The job has so many
+// attempts that it never gives up: no outcome may stay unknown.
 func (w *settleWorker[A]) NextRetry(job *river.Job[A]) time.Time {
 	const longest = 5 * time.Minute
 	wait := time.Second << min(job.Attempt-1, 9)

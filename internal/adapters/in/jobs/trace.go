@@ -9,11 +9,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/observe/tracing"
 )
 
-// continueTraces makes a span of each attempt of a job that a request has inserted, in the
-// trace of the request. Jobs that are due by the clock belong to no trace.
+// continueTraces adds a span for each attempt to the trace of the request that inserted
+// the job. Scheduled jobs have no trace.
 func continueTraces(tracer trace.Tracer) rivertype.Middleware {
 	return river.WorkerMiddlewareFunc(func(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
 		parent := traceparentOf(job)
@@ -28,11 +28,11 @@ func continueTraces(tracer trace.Tracer) rivertype.Middleware {
 	})
 }
 
-// traceparentOf returns the traceparent of the request that has inserted a job, or "".
+// traceparentOf returns the inserting request's traceparent, or "".
 func traceparentOf(job *rivertype.JobRow) string {
 	var metadata struct {
 		Traceparent string `json:"traceparent"`
 	}
-	_ = json.Unmarshal(job.Metadata, &metadata) // River's metadata are an object, and may have none
+	_ = json.Unmarshal(job.Metadata, &metadata) // River's metadata is an object and may lack it
 	return metadata.Traceparent
 }

@@ -1,4 +1,4 @@
-// Package nats publishes the events of the outbox to NATS JetStream.
+// Package nats publishes outbox events to NATS JetStream.
 package nats
 
 import (
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	client "github.com/nats-io/nats.go"
@@ -15,8 +17,8 @@ import (
 const (
 	// dialTimeout bounds one attempt to connect to one server.
 	dialTimeout = 2 * time.Second
-	// pingInterval is how often an idle connection is tested. A server that hangs, or that
-	// the network has cut off, is given up when it has missed two pings.
+	// pingInterval is the time between pings on an idle connection, which is closed
+	// after two missed pings.
 	pingInterval = 2 * time.Second
 	// writeTimeout bounds a write to a server that reads nothing.
 	writeTimeout = 5 * time.Second
@@ -25,39 +27,47 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// Connect opens a connection to one of several servers of a broker, whose URLs are
-// separated by commas. The connection reconnects for as long as it is open. Connect tries
-// each server once and returns even if all are down: whoever uses the connection reports
-// that. The URLs may contain credentials, so no error and no log entry contains them.
-func Connect(brokerURLs string, log zerolog.Logger) (*client.Conn, error) {
-	conn, err := client.Connect(brokerURLs,
-		client.Name("orders"),
-		client.RetryOnFailedConnect(true),
-		client.MaxReconnects(-1),
-		client.CustomReconnectDelay(backoff),
-		client.Timeout(dialTimeout),
-		client.PingInterval(pingInterval),
-		client.MaxPingsOutstanding(2),
-		client.FlusherTimeout(writeTimeout),
-		// Without this, the library closes the connection for ever when a server has
-		// refused the password twice, as it may while operators replace it.
-		client.IgnoreAuthErrorAbort(),
-		// Nobody has checked an address that only a server names: it could lead elsewhere
-		// than to loopback, without TLS.
-		client.IgnoreDiscoveredServers(),
-		// No buffer: while the broker is down, events wait in the outbox, not in
-		// memory.
-		client.ReconnectBufSize(-1),
-		client.DisconnectErrHandler(func(conn *client.Conn, err error) {
-			if !conn.IsClosed() { // a connection that we closed is no event
-				log.Warn().Err(err).Msg("broker disconnected")
-			}
-		}),
-		client.ReconnectHandler(func(*client.Conn) { log.Info().Msg("broker reconnected") }),
-		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
-			log.Warn().Err(err).Msg("broker error")
-		}),
-	)
+// Files are the paths of files with which service and broker identify each other. Each
+// may be empty. All are read again for each connection.
+type Files struct {
+	// Credentials is a .creds file, or a file with an nkey seed.
+	Credentials string
+	// CA has the PEM certificates that may sign the broker's.
+	CA string
+	// Cert and Key are a client certificate and its key in PEM.
+	Cert, Key string
+}
+
+// options returns the client options for the files.
+func (f Files) options() ([]client.Option, error) {
+	var options []client.Option
+	if f.CA != "" {
+		options = append(options, client.RootCAs(f.CA))
+	}
+	if f.Cert != "" {
+		options = append(options, client.ClientCert(f.Cert, f.Key))
+	}
+	if f.Credentials == "" {
+		return options, nil
+	}
+	text, err := os.ReadFile(f.Credentials)
+	if err == nil && strings.Contains(string(text), "NATS USER JWT") {
+		return append(options, client.UserCredentials(f.Credentials)), nil
+	}
+	nkey, err := client.NkeyOptionFromSeed(f.Credentials)
+	return append(options, nkey), err
+}
+
+// Connect connects to one of several broker servers, given as comma-separated URLs, and
+// reconnects until closed. It tries each server once and returns even if all are down;
+// use of the connection reports that, and the log says why. The URLs may contain
+// credentials, so no error and no log line contains them.
+func Connect(brokerURLs string, files Files, log zerolog.Logger) (*client.Conn, error) {
+	identity, err := files.options()
+	if err != nil {
+		return nil, fmt.Errorf("broker credentials: %w", err)
+	}
+	conn, err := client.Connect(brokerURLs, append(identity, behaviour(log)...)...)
 	if err == nil {
 		return conn, nil
 	}
@@ -67,8 +77,43 @@ func Connect(brokerURLs string, log zerolog.Logger) (*client.Conn, error) {
 	return nil, fmt.Errorf("connect to the broker: %w", err)
 }
 
-// backoff doubles each time that no server could be reached. It is random, so that
-// replicas do not reconnect together.
+// behaviour returns the options that keep, renew and log a connection.
+func behaviour(log zerolog.Logger) []client.Option {
+	return []client.Option{
+		client.Name("orders"),
+		client.RetryOnFailedConnect(true),
+		client.MaxReconnects(-1),
+		client.CustomReconnectDelay(backoff),
+		client.Timeout(dialTimeout),
+		client.PingInterval(pingInterval),
+		client.MaxPingsOutstanding(2),
+		client.FlusherTimeout(writeTimeout),
+		// Otherwise the library closes the connection forever after two refused
+		// passwords, which may happen while operators rotate it.
+		client.IgnoreAuthErrorAbort(),
+		// Addresses announced by servers are unchecked: they could lead away from
+		// loopback, without TLS.
+		client.IgnoreDiscoveredServers(),
+		// No buffer: while the broker is down, events wait in the outbox, not in
+		// memory.
+		client.ReconnectBufSize(-1),
+		client.DisconnectErrHandler(func(conn *client.Conn, err error) {
+			if !conn.IsClosed() { // not after our own Close
+				log.Warn().Err(err).Msg("broker disconnected")
+			}
+		}),
+		client.ReconnectErrHandler(func(_ *client.Conn, err error) {
+			log.Warn().Err(err).Msg("broker connection failed")
+		}),
+		client.ReconnectHandler(func(*client.Conn) { log.Info().Msg("broker reconnected") }),
+		client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
+			log.Warn().Err(err).Msg("broker error")
+		}),
+	}
+}
+
+// backoff doubles with each failed round, with jitter so that replicas do not reconnect
+// together.
 func backoff(rounds int) time.Duration {
 	d := min(minBackoff<<min(rounds-1, 10), maxBackoff)
 	return d/2 + rand.N(d/2)

@@ -1,70 +1,24 @@
 package nats_test
 
 import (
-	"bytes"
+	"bufio"
+	"fmt"
+	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/out/nats"
+	testlog "example.com/orders/internal/test/log"
+	testport "example.com/orders/internal/test/port"
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// brokerPassword must not be in any error or log entry.
-const brokerPassword = "hunter2"
-
-func TestConnect_ErrorsHaveNoPassword(t *testing.T) {
-	t.Parallel()
-	for _, brokerURL := range []string{
-		"nats://orders:hunter2@broker:port",
-		"nats://orders:hunter2@broker:4222,nats://orders:hunter2@other:%zz",
-		"nats://orders:hunter2@broker:4222,ws://orders:hunter2@other",
-		"nats://orders:hunter2@[::1",
-		"nats://orders:hunter2#x@broker",
-		"nats://orders:hunter2%zz@broker",
-		"nats://orders:hunter2\x7f@broker",
-		"nats://hunter2:@broker:port",
-	} {
-		conn, err := nats.Connect(brokerURL, zerolog.Nop())
-		if err == nil {
-			conn.Close()
-			t.Errorf("%q is accepted", brokerURL)
-		} else if strings.Contains(err.Error(), brokerPassword) {
-			t.Errorf("%q: %v", brokerURL, err)
-		}
-	}
-}
-
-// lockedBuffer is a log that the connection writes to in the background.
-type lockedBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-// String returns what was written so far.
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
-}
-
-// startWithPassword starts a broker that accepts one password, and returns its address.
-func startWithPassword(t *testing.T, password string) (host string, stop func()) {
-	t.Helper()
-	return startOn(t, server.RANDOM_PORT, password)
-}
-
+// startOn starts a broker that accepts the user orders with one password.
 func startOn(t *testing.T, port int, password string) (host string, stop func()) {
 	t.Helper()
 	broker, err := server.NewServer(&server.Options{
@@ -85,39 +39,145 @@ func startOn(t *testing.T, port int, password string) (host string, stop func())
 	return u.Host, func() { broker.Shutdown(); broker.WaitForShutdown() }
 }
 
-func TestConnect_LogsNoPassword(t *testing.T) {
+// An anonymous client reaches no broker that asks for credentials (AUTH-14).
+func TestConnect_AuthenticatesAtTheBroker(t *testing.T) {
 	t.Parallel()
-	host, stop := startWithPassword(t, brokerPassword)
-	log := &lockedBuffer{}
-	conn, err := nats.Connect("nats://orders:"+brokerPassword+"@"+host, zerolog.New(log))
+	host, _ := startOn(t, server.RANDOM_PORT, "word")
+	for credentials, want := range map[string]bool{"orders:word@": true, "orders:wrong@": false, "": false} {
+		conn, err := nats.Connect("nats://"+credentials+host, nats.Files{}, zerolog.Nop())
+		if err != nil {
+			t.Errorf("%q: %v", credentials, err)
+			continue
+		}
+		if got := conn.IsConnected(); got != want {
+			t.Errorf("%q: connected = %v, want %v", credentials, got, want)
+		}
+		conn.Close()
+	}
+}
+
+func TestConnect_KeepsCredentialsOutOfErrorsAndLogs(t *testing.T) {
+	t.Parallel()
+	for _, brokerURL := range []string{
+		"nats://orders:hunter2@127.0.0.1:notaport",
+		"nats://orders:hunter2@[::1",
+		"nats://orders:hunter2@%zz:4222",
+		"nats://orders:hunter2#x@broker",
+		"nats://orders:hunter2%zz@broker",
+		"nats://hunter2:@broker:port",
+		"nats://orders:hunter2@127.0.0.1:1,nats://orders:hunter2@127.0.0.1:2",
+		"nats://orders:hunter2@127.0.0.1:1,nats://orders:hunter2@other:%zz",
+		"nats://orders:hunter2@127.0.0.1:1,ws://orders:hunter2@other",
+		"hunter2://orders:hunter2@\x7f",
+	} {
+		var log testlog.Buffer
+		conn, err := nats.Connect(brokerURL, nats.Files{}, zerolog.New(&log))
+		if err == nil {
+			publisher, newErr := nats.NewPublisher(conn)
+			if newErr != nil {
+				t.Fatal(newErr)
+			}
+			_, err = publisher.Publish(t.Context(), nil)
+			conn.Close()
+		}
+		if err == nil {
+			t.Errorf("%q works", brokerURL)
+		} else if written := err.Error() + log.String(); strings.Contains(written, "hunter2") {
+			t.Errorf("%q: the secret was written: %s", brokerURL, written)
+		}
+	}
+}
+
+func TestConnect_ReconnectsAfterItsPasswordWasRefused(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2"
+	port, log := testport.Free(t), &testlog.Buffer{}
+	host, stop := startOn(t, port, password)
+	conn, err := nats.Connect("nats://orders:"+password+"@"+host, nats.Files{}, zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	testwait.Until(t, "connected", conn.IsConnected)
 	stop()
-	testwait.Until(t, "the loss is logged", func() bool { return strings.Contains(log.String(), "broker disconnected") })
-	if strings.Contains(log.String(), brokerPassword) {
-		t.Errorf("the password is in the log: %s", log)
+
+	_, stop = startOn(t, port, "another")
+	testwait.Until(t, "refused three times", func() bool {
+		return strings.Count(log.String(), "authorization violation") >= 3 || conn.IsClosed()
+	})
+	stop()
+	startOn(t, port, password)
+	testwait.Until(t, "connected again, or closed for ever", func() bool { return conn.IsConnected() || conn.IsClosed() })
+
+	if conn.IsClosed() {
+		t.Error("the connection is closed for ever")
+	}
+	if text := log.String(); strings.Contains(text, password) || !strings.Contains(text, "broker disconnected") {
+		t.Errorf("the log is %s", text)
 	}
 }
 
-// What the connection reports later goes into the log with the events that wait.
-func TestConnect_ReportsARefusalWithoutThePassword(t *testing.T) {
+// serveOnce accepts one connection, sends info, answers what a client sends to connect, and
+// nothing later. When the client has closed the connection, it returns its CONNECT.
+func serveOnce(t *testing.T, info string) (brokerURL string, sent <-chan string) {
+	t.Helper()
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	connect := make(chan string, 1)
+	go func() {
+		text := ""
+		defer func() { connect <- text }()
+		conn, err := ln.Accept()
+		if err != nil {
+			return // the test has ended
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = fmt.Fprintf(conn, "INFO %s\r\n", info)
+		answered := false
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), "CONNECT ") {
+				text = lines.Text()
+			}
+			if lines.Text() == "PING" && !answered {
+				_, _ = fmt.Fprint(conn, "PONG\r\n")
+				answered = true
+			}
+		}
+	}()
+	return "nats://" + ln.Addr().String(), connect
+}
+
+// A server that hangs, or that the network has cut off, does not close its connections.
+func TestConnect_GivesUpAServerThatIsSilent(t *testing.T) {
 	t.Parallel()
-	host, _ := startWithPassword(t, "another")
-	conn, err := nats.Connect("nats://orders:"+brokerPassword+"@"+host, zerolog.Nop())
+	silent, gone := serveOnce(t, "{}")
+	conn, err := nats.Connect(silent, nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	testwait.Until(t, "refused", func() bool { return conn.LastError() != nil })
-	publisher, err := nats.NewPublisher(conn)
+	if !conn.IsConnected() {
+		t.Fatal("not connected")
+	}
+	select {
+	case <-gone:
+	case <-time.After(testwait.Patience):
+		t.Error("the connection is not given up")
+	}
+}
+
+func TestConnect_GoesToConfiguredServersOnly(t *testing.T) {
+	t.Parallel()
+	brokerURL, _ := serveOnce(t, `{"connect_urls": ["192.0.2.1:4222"]}`)
+	conn, err := nats.Connect(brokerURL, nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = publisher.Publish(t.Context(), eventsOf("order/1"))
-	if err == nil || strings.Contains(err.Error()+conn.LastError().Error(), brokerPassword) {
-		t.Errorf("publish: %v, connection: %v; want errors without the password", err, conn.LastError())
+	defer conn.Close()
+	if servers := conn.Servers(); !conn.IsConnected() || len(servers) != 1 || servers[0] != brokerURL {
+		t.Errorf("connected = %v, servers %v, want %s only", conn.IsConnected(), servers, brokerURL)
 	}
 }

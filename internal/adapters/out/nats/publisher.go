@@ -13,44 +13,41 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/orders/internal/observe/tracing"
 	"example.com/orders/internal/outbox"
 	"example.com/orders/internal/streams"
-	"example.com/orders/internal/tracing"
 )
 
 const (
-	// Stream keeps the events for their consumers.
+	// Stream keeps the events for consumers.
 	Stream = "ORDERS"
-	// SubjectPrefix and the type of an event make its subject.
+	// SubjectPrefix and the event type form the subject.
 	SubjectPrefix = "orders.events."
 
 	// keepFor is how long a consumer may be away without missing an event.
 	keepFor = 7 * 24 * time.Hour
-	// duplicateWindow is how long the broker remembers the ids of events and drops
-	// duplicates. Later the consumers have to: every event has an id.
+	// duplicateWindow is how long the broker remembers event ids and drops duplicates.
+	// Later, consumers have to deduplicate by id.
 	duplicateWindow = 2 * time.Minute
 	// ackTimeout bounds the wait for one acknowledgement.
 	ackTimeout = 5 * time.Second
-	// maxPending bounds the events that wait for their acknowledgement.
+	// maxPending bounds the unacknowledged events.
 	maxPending = 1000
 )
 
-// errNotConnected is what the library calls an exceeded buffer: we let it have none.
-var errNotConnected = errors.New("no connection to the broker")
-
-// Publisher publishes events to JetStream. It implements [outbox.Publisher]. One
-// goroutine at a time may use it.
+// Publisher publishes events to JetStream. It implements [outbox.Publisher]. It is not
+// safe for concurrent use.
 type Publisher struct {
-	// Tracer is nil where nothing is traced.
+	// Tracer is nil without tracing.
 	Tracer trace.Tracer
-	// Replicas is how many servers of the broker keep each event; 0 means 1.
+	// Replicas is the number of broker servers that keep each event; 0 means 1.
 	Replicas int
 
 	js          jetstream.JetStream
-	streamReady bool // the stream existed when we last looked
+	streamReady bool // the stream existed at the last check
 }
 
-// NewPublisher returns a publisher that uses conn. It sends nothing yet.
+// NewPublisher returns a publisher on conn. It sends nothing yet.
 func NewPublisher(conn *client.Conn) (*Publisher, error) {
 	js, err := jetstream.New(conn,
 		jetstream.WithPublishAsyncTimeout(ackTimeout),
@@ -61,16 +58,16 @@ func NewPublisher(conn *client.Conn) (*Publisher, error) {
 	return &Publisher{js: js}, nil
 }
 
-// Publish sends events, those of one aggregate in their order, and returns the ids that
-// the broker has acknowledged. After an error the other events may have arrived or not;
-// the caller sends them again, and the broker drops duplicates by id.
+// Publish sends events, those of one aggregate in order, and returns the acknowledged
+// ids. After an error the other events may have arrived or not; the caller sends them
+// again, and the broker drops duplicates by id.
 //
-// The acknowledgement of an event can get lost while that of a later one arrives. So
-// Publish sends the next event of an aggregate only after the one before is
-// acknowledged. Events of different aggregates are sent together.
+// An acknowledgement can get lost while a later one arrives. So Publish sends an
+// aggregate's next event only after the previous one is acknowledged. Events of
+// different aggregates are sent together.
 func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
-	if !p.js.Conn().IsConnected() {
-		return nil, errNotConnected
+	if err := streams.CheckConnection(p.js.Conn()); err != nil {
+		return nil, err
 	}
 	if err := p.ensureStream(ctx); err != nil {
 		return nil, err
@@ -79,14 +76,14 @@ func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked [
 		ids, err := p.publishRound(ctx, round)
 		acked = append(acked, ids...)
 		if err != nil {
-			p.streamReady = false // the stream may be gone: look next time
+			p.streamReady = false // the stream may be gone: check next time
 			return acked, err
 		}
 	}
 	return acked, nil
 }
 
-// ensureStream prepares the stream, unless that was done since the last failure.
+// ensureStream prepares the stream, unless it did so since the last failure.
 func (p *Publisher) ensureStream(ctx context.Context) error {
 	if p.streamReady {
 		return nil
@@ -101,8 +98,8 @@ func (p *Publisher) ensureStream(ctx context.Context) error {
 	return err
 }
 
-// rounds splits events so that no round has two events of one aggregate: the first
-// events of all aggregates, then the second ones, and so on.
+// rounds splits events so that each round has at most one event per aggregate: first
+// the first events of all aggregates, then the second ones, and so on.
 func rounds(events []outbox.Event) [][]outbox.Event {
 	var split [][]outbox.Event
 	seen := make(map[string]int)
@@ -117,7 +114,7 @@ func rounds(events []outbox.Event) [][]outbox.Event {
 	return split
 }
 
-// publishRound sends all events and then waits for all acknowledgements.
+// publishRound sends all events, then waits for all acknowledgements.
 func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
 	acks := make([]sent, len(events))
 	for i, e := range events {
@@ -128,7 +125,7 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 		}
 		acks[i] = ack
 	}
-	var unacked error // that of the first event: the others fail for the same reason
+	var unacked error // the first one; the others fail for the same reason
 	for i, ack := range acks {
 		ackErr := await(ctx, ack)
 		tracing.End(ack.span, ackErr)
@@ -144,13 +141,13 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 	return acked, err
 }
 
-// sent is a message that the broker has to acknowledge.
+// sent is a message that awaits its acknowledgement.
 type sent struct {
 	jetstream.PubAckFuture
 	span trace.Span
 }
 
-// send sends an event. Its message continues the trace of the request that the event is of.
+// send sends an event. Its message continues the event's trace.
 func (p *Publisher) send(e outbox.Event) (sent, error) {
 	msg, err := encode(e)
 	if err != nil {
@@ -169,7 +166,7 @@ func (p *Publisher) send(e outbox.Event) (sent, error) {
 	return sent{ack, span}, nil
 }
 
-// startSpan starts the span of an event, if it belongs to a trace.
+// startSpan starts a span if the event belongs to a trace.
 func (p *Publisher) startSpan(e outbox.Event) (context.Context, trace.Span) {
 	ctx := tracing.WithParent(context.Background(), e.Traceparent)
 	if p.Tracer == nil || tracing.ID(ctx) == "" {
@@ -182,7 +179,7 @@ func (p *Publisher) startSpan(e outbox.Event) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// await waits for one acknowledgement. The broker acknowledges a duplicate as well.
+// await waits for one acknowledgement. The broker also acknowledges duplicates.
 func await(ctx context.Context, ack sent) error {
 	select {
 	case <-ack.Ok():
@@ -194,8 +191,8 @@ func await(ctx context.Context, ack sent) error {
 	}
 }
 
-// cloudEvent is the JSON of an event: a CloudEvents 1.0 envelope in structured mode, which
-// api/asyncapi.yaml describes.
+// cloudEvent is an event in JSON: a CloudEvents 1.0 envelope in structured mode; see
+// api/asyncapi.yaml.
 type cloudEvent struct {
 	SpecVersion     string          `json:"specversion"`
 	ID              uuid.UUID       `json:"id"`

@@ -10,10 +10,10 @@ import (
 )
 
 // auditLog implements [core.AuditLog].
-type auditLog struct{ t *tx }
+type auditLog struct{ tx *session }
 
 // Add writes an entry.
-func (s auditLog) Add(ctx context.Context, e core.AuditEntry) error {
+func (s auditLog) Add(_ context.Context, e core.AuditEntry) error {
 	metadata := []byte("{}")
 	if e.Metadata != nil {
 		var err error
@@ -21,21 +21,21 @@ func (s auditLog) Add(ctx context.Context, e core.AuditEntry) error {
 			return fmt.Errorf("encode the metadata of %s: %w", e.Action, err)
 		}
 	}
-	return s.t.write(ctx, addedAuditEntry{
-		Actor: e.Actor, At: s.t.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
+	return s.tx.write(addedAuditEntry{
+		Actor: e.Actor, At: s.tx.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
 	})
 }
 
-// addedAuditEntry is an entry that a command has added.
+// addedAuditEntry is an entry added by a command.
 type addedAuditEntry dbsqlc.InsertAuditEntryParams
 
-func (e addedAuditEntry) alone(ctx context.Context, q *dbsqlc.Queries) error {
-	return q.InsertAuditEntry(ctx, dbsqlc.InsertAuditEntryParams(e))
+func (e addedAuditEntry) join(b *batch) { b.audited = append(b.audited, e) }
+
+func (e addedAuditEntry) params() dbsqlc.InsertAuditEntryParams {
+	return dbsqlc.InsertAuditEntryParams(e)
 }
 
-func (e addedAuditEntry) join(g *group) { g.audited = append(g.audited, e) }
-
-// auditParams takes the time from the first entry: a group has one.
+// auditParams uses the first entry's time: a transaction has only one.
 func auditParams(entries []addedAuditEntry) dbsqlc.InsertAuditEntriesParams {
 	p := dbsqlc.InsertAuditEntriesParams{At: entries[0].At}
 	for _, e := range entries {
@@ -46,26 +46,19 @@ func auditParams(entries []addedAuditEntry) dbsqlc.InsertAuditEntriesParams {
 }
 
 // auditEntries implements [audit.Entries].
-type auditEntries struct{ t *tx }
+type auditEntries struct{ tx *session }
 
-// List returns a page of the audit log and one more entry, newest first.
+// List returns a page plus one more entry, newest first.
 func (s auditEntries) List(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
-	var rows []dbsqlc.AuditLog
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ListAuditEntries(ctx, dbsqlc.ListAuditEntriesParams{
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
-		})
-		return err
-	})
-	if err != nil {
-		return nil, err
+	return list(ctx, s.tx, (*queries).ListAuditEntries, dbsqlc.ListAuditEntriesParams{
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+	}, auditEntryOf)
+}
+
+func auditEntryOf(row dbsqlc.AuditLog) (core.AuditEntry, error) {
+	e := core.AuditEntry{ID: row.ID, Actor: row.Actor, At: row.At.UTC(), Action: row.Action, Resource: row.Resource}
+	if err := json.Unmarshal(row.Metadata, &e.Metadata); err != nil {
+		return e, fmt.Errorf("read the audit log: %w", err)
 	}
-	entries := make([]core.AuditEntry, len(rows))
-	for i, row := range rows {
-		entries[i] = core.AuditEntry{ID: row.ID, Actor: row.Actor, At: row.At.UTC(), Action: row.Action, Resource: row.Resource}
-		if err := json.Unmarshal(row.Metadata, &entries[i].Metadata); err != nil {
-			return nil, fmt.Errorf("read the audit log: %w", err)
-		}
-	}
-	return entries, nil
+	return e, nil
 }

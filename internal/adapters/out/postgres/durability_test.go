@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/orders/internal/adapters/out/postgres"
-	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/core/payment/reconcile"
 	pgbouncertest "example.com/orders/internal/test/pgbouncer"
 )
 
@@ -35,36 +33,27 @@ END $$`
 // A setting of the database or of the role decides only for sessions that say nothing.
 func TestWrites_AreDurableWhateverTheDatabaseSets(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T, d *database) *postgres.DB{
-		"direct": func(t *testing.T, d *database) *postgres.DB { t.Helper(); return open(t, d.url) },
-		"pooled": func(t *testing.T, d *database) *postgres.DB {
-			t.Helper()
-			return openWith(t, postgres.Config{URL: pgbouncertest.Start(t, d.url, 4), Pooled: true})
-		},
+	d := newDatabase(t)
+	d.execute(t, refuseForgettable, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database());
+	END $$`)
+	for name, cfg := range map[string]postgres.Config{
+		"direct": {URL: d.url}, "pooled": {URL: pgbouncertest.Start(t, d.url, 4), Pooled: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDatabase(t)
-			d.execute(t, refuseForgettable)
-			d.execute(t, "ALTER DATABASE "+d.name(t)+" SET synchronous_commit = off")
-			db := open(t, d)
-			for kind, write := range kindsOfWrites {
-				if err := write(t.Context(), db); err != nil {
-					t.Errorf("%s: %v", kind, err)
-				}
+		db := openWith(t, cfg)
+		for kind, write := range kindsOfWrites {
+			if err := write(t.Context(), db); err != nil {
+				t.Errorf("%s, %s: %v", name, kind, err)
 			}
-			placeOrder(t, useCasesOn(db))
-		})
+		}
 	}
+	placeOrder(t, useCasesOn(open(t, d.url)))
 }
 
 // kindsOfWrites has an example for each way in which the store commits.
 var kindsOfWrites = map[string]func(ctx context.Context, db *postgres.DB) error{
 	"a guarded command": func(ctx context.Context, db *postgres.DB) error {
-		claim := idempotency.Claim{ID: idempotency.ID{Scope: "ann", Key: "key"}, Operation: "CreditBalance"}
-		_, _, err := db.Keys().Execute(ctx, claim, func(context.Context) (idempotency.Result, error) {
-			return idempotency.Result{Response: idempotency.Response{Status: 201}, TTL: time.Hour}, nil
-		})
+		_, err := guarded(ctx, db, "key-1", nothing)
 		return err
 	},
 	"the relay's lease": func(ctx context.Context, db *postgres.DB) error {
@@ -88,7 +77,7 @@ var kindsOfWrites = map[string]func(ctx context.Context, db *postgres.DB) error{
 		return err
 	},
 	"the progress of reconciliation": func(ctx context.Context, db *postgres.DB) error {
-		_, err := db.SavePass(ctx, payment.Pass{})
+		_, err := db.SavePass(ctx, reconcile.Pass{})
 		return err
 	},
 	"the name of the database": func(ctx context.Context, db *postgres.DB) error { return db.RenewIncarnation(ctx) },
@@ -107,14 +96,4 @@ func TestCheckDurability_RefusesWhatLosesAcknowledgedCommits(t *testing.T) {
 			t.Errorf("%q: %v; want %q", level, err, want)
 		}
 	}
-}
-
-// name returns the name of the database.
-func (d *database) name(t *testing.T) string {
-	t.Helper()
-	u, err := url.Parse(d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimPrefix(u.Path, "/")
 }

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
-	"example.com/orders/internal/adapters/out/postgres"
+	pgrecords "example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	testwait "example.com/orders/internal/test/wait"
 )
@@ -42,33 +38,26 @@ func TestGroup_HeldRowDelaysWhoWantsIt(t *testing.T) {
 	g.alone(t, credit("ann", "1.00"))
 	giveUp := d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")
 
-	release := g.gather(t)
-	defer release()
-	bob, ann := g.queue(t, t.Context(), credit("bob", "1.00")), g.queue(t, t.Context(), credit("ann", "1.00"))
-	eve := g.queue(t, t.Context(), credit("eve", "1.00"))
-	release()
-	expect(t, collect(t, []<-chan answer{bob, eve}), done, done)
+	first := g.begin(t, credit("bob", "1.00"), credit("eve", "1.00"), credit("ann", "1.00"))
+	expect(t, collect(t, first[:2]), done, done)
 	_, splits := g.groups()
 	if splits == 0 {
 		t.Error("the group was not split")
 	}
 
 	// While ann's command waits alone, the next of hers leaves its group before it waits.
-	again := g.gather(t)
-	defer again()
-	bob, next := g.queue(t, t.Context(), credit("bob", "1.00")), g.queue(t, t.Context(), credit("ann", "1.00"))
-	again()
-	expect(t, []answer{receive(t, bob)}, done)
+	next := g.begin(t, credit("bob", "1.00"), credit("ann", "1.00"))
+	expect(t, collect(t, next[:1]), done)
 	if _, after := g.groups(); after != splits {
 		t.Errorf("%d splits, then %d; want no more", splits, after)
 	}
 	select {
-	case a := <-ann:
+	case a := <-first[2]:
 		t.Errorf("ann was answered while her balance was held: %s, %v", a.outcome(), a.err)
 	default:
 	}
 	giveUp()
-	expect(t, collect(t, []<-chan answer{ann, next}), done, done)
+	expect(t, collect(t, []<-chan answer{first[2], next[1]}), done, done)
 	d.expectCount(t, "SELECT amount::int FROM balance WHERE customer_id = 'ann'", 3)
 }
 
@@ -82,62 +71,17 @@ func TestGroup_CommandThatWaitsAloneGetsItsKeyBack(t *testing.T) {
 	g.alone(t, credit("ann", "1.00"))
 	giveUp := d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")
 	anns := credit("ann", "1.00")
-	g.Keys().WaitLongForRows()
-	advisoryLocks := func(condition string) int {
-		return d.count(t, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-			WHERE d.datname = current_database() AND l.locktype = 'advisory' AND `+condition)
-	}
-	release := g.gather(t)
-	defer release()
-	bob, ann := g.queue(t, t.Context(), credit("bob", "1.00")), g.queue(t, t.Context(), anns)
-	release()
-	testwait.Until(t, "the group has its keys", func() bool { return advisoryLocks("l.granted") == 2 })
+	g.RecordPace(time.Hour)
+	members := g.begin(t, credit("bob", "1.00"), anns)
+	d.await(t, advisoryLocks+"l.granted", 2) // the group has its keys
 	// The duplicate gets the key when the group has given it up.
-	duplicateGone := d.hold(t, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", postgres.LockID(anns.claim.ID)))
+	duplicateGone := d.hold(t, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", pgrecords.LockID(anns.claim.ID)))
 
-	testwait.Until(t, "ann's command waits for its key", func() bool {
-		return advisoryLocks("NOT l.granted") == 1
-	})
+	d.await(t, advisoryLocks+"NOT l.granted", 1) // ann's command waits for its key
 	duplicateGone()
 	giveUp()
 
-	expect(t, collect(t, []<-chan answer{bob, ann}), done, done)
-}
-
-// Groups of two lanes lock the rows of several commands each. They lock them in one order,
-// whatever the sequence of their commands is, so that they do not deadlock.
-func TestGroup_LocksInOneOrder(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.owner+"&pool_max_conns=8&deadlock_timeout=5ms", 2)
-	skus := []string{"cup", "fork", "spoon", "tea"}
-	for _, sku := range skus {
-		g.stock(t, sku, 1000)
-	}
-	const rounds = 3
-	for range rounds {
-		release := g.gather(t)
-		var answered []<-chan answer
-		for i := range 2 * largestGroup {
-			basket := slices.Clone(skus)
-			if i%2 == 0 {
-				slices.Reverse(basket)
-			}
-			name := basket[i/2%len(basket)]
-			answered = append(answered, g.queue(t, t.Context(),
-				[]command{credit(name, "1.00"), buyAll(name, basket)}[i/8%2]))
-		}
-		release()
-		for i, a := range collect(t, answered) {
-			if a.outcome() != done {
-				t.Errorf("command %d: %s, %v", i, a.outcome(), a.err)
-			}
-		}
-	}
-	d.expectCount(t, "SELECT sum(amount)::int FROM balance", rounds*largestGroup)
-	d.expectCount(t, "SELECT sum(reserved) FROM product", rounds*largestGroup*len(skus))
-	g.Close() // connections that end hand their counts in
-	d.expectCount(t, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()", 0)
+	expect(t, collect(t, members), done, done)
 }
 
 // A group locks what its commands are about to change, each as it would alone.
@@ -146,63 +90,42 @@ func TestGroup_LocksWhatItsCommandsChange(t *testing.T) {
 	d := newDatabase(t)
 	g := grouped(t, d.url, 1)
 	g.stock(t, "tea", 10)
-	g.alone(t, credit("ann", "5.00"))
-	orderID := g.alone(t, buy("ann", "tea", 1))
-	isLocked := func(tables ...string) func() error {
-		return func() error {
-			for _, table := range tables {
-				_, err := d.plain.Exec(t.Context(), "SELECT FROM "+table+" FOR UPDATE NOWAIT")
-				if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "55P03" { // lock_not_available
-					t.Errorf("the rows of %s are not locked: %v", table, err)
-				}
-			}
-			return nil
+	var members []command
+	for _, customer := range []string{"ann", "bob"} {
+		g.alone(t, credit(customer, "5.00"))
+		members = append(members, pay(customer, g.alone(t, buy(customer, "tea", 1))))
+	}
+	members[1] = members[1].then(func() error {
+		for _, table := range []string{"orders", "product", "balance"} {
+			d.isLocked(t, table)
 		}
-	}
-	expect(t, g.together(t, credit("ann", "1.00").then(isLocked("balance"))), done)
-	expect(t, g.together(t, buy("ann", "tea", 1).then(isLocked("product"))), done)
-	expect(t, g.together(t, pay("ann", orderID).then(isLocked("orders WHERE id = "+strconv.FormatInt(orderID, 10), "product", "balance"))), done)
+		return nil
+	})
+
+	answers := g.together(t, members...)
+
+	expect(t, answers, done, done)
+	g.expectNoSplit(t)
 }
 
-// buyAll is an order of one of each product.
-func buyAll(customer string, skus []string) command {
-	var cmd order.CreateOrder
-	for _, sku := range skus {
-		cmd.Items = append(cmd.Items, order.Item{SKU: sku, Quantity: 1})
-	}
-	return createOrder(customer, cmd)
-}
-
-var root = core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
-
-// A read by an administrator cannot be joined, because it writes to the audit log what it
-// has read. It runs alone, and the others keep their group.
-func TestGroup_AuditsReadsAndCommands(t *testing.T) {
+// The audit log has the commands that took effect.
+func TestGroup_AuditsItsCommands(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	g := grouped(t, d.url, 1)
-	g.alone(t, credit("ann", "1.00"))
+	root := core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
 	audited := func() command {
 		return newCommand("creditBalance", func(ctx context.Context, u useCases, key string) (string, error) {
 			_, _, err := u.payments.CreditBalance(ctx, root, payment.ChangeBalance{CustomerID: "bob", Amount: roubles("1.00"), Key: key})
 			return "", err
 		})
 	}
-	read := newCommand("getBalance", func(ctx context.Context, u useCases, _ string) (string, error) {
-		balances, err := u.payments.GetBalance(ctx, root, "ann")
-		if err != nil {
-			return "", err
-		}
-		return balances[0].Amount.Decimal(), nil
-	})
-	answers := g.together(t, audited(), read, credit("ann", "1.00"), audited(), audited().then(refused))
-	expect(t, answers, done, done, done, done, "invalid_order_state")
-	if body := string(answers[1].rec.Body); body != "2.00" {
-		t.Errorf("the read found %s; want what its group had committed", body)
-	}
+
+	answers := g.together(t, audited(), credit("ann", "1.00"), audited(), audited().then(refused))
+
+	expect(t, answers, done, done, done, "invalid_order_state")
 	d.expectCount(t, "SELECT count(*) FROM audit_log WHERE actor = 'root' AND action = 'CreditBalance' AND resource = 'balance/bob' AND metadata IS NOT NULL", 2)
-	d.expectCount(t, "SELECT count(*) FROM audit_log WHERE actor = 'root' AND action = 'GetBalance' AND resource = 'balance/ann'", 1)
-	d.expectCount(t, "SELECT count(*) FROM audit_log", 3)
+	d.expectCount(t, "SELECT count(*) FROM audit_log", 2)
 }
 
 // Commands of an operation that cannot be joined run alone, and later ones do not wait for
@@ -229,45 +152,100 @@ func TestKeys_DuplicatesNeedNoPlace(t *testing.T) {
 	elsewhere.alone(t, stored)
 	elsewhere.alone(t, credit("ann", "1.00"))
 	giveUp := d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")
-	waiting := make(chan answer, 1)
-	go func() { waiting <- busy.execute(t.Context(), credit("ann", "1.00").by("busy")) }()
-	d.await(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()", 1)
-	replay := make(chan answer, 1)
-	go func() { replay <- busy.execute(t.Context(), stored) }()
-	expect(t, []answer{receive(t, replay)}, "replayed: done")
+	waiting := busy.start(t.Context(), credit("ann", "1.00").by("busy"))
+	d.awaitWaiters(t, 1)
+	expect(t, []answer{receive(t, busy.start(t.Context(), stored))}, "replayed: done")
 	giveUp()
 	expect(t, []answer{receive(t, waiting)}, done)
 }
 
-// A principal with many commands does not delay that of another. There is one connection, so
-// that groups run one after another.
-func TestGroup_TakesTurnsAmongPrincipals(t *testing.T) {
+// The store applies the grant of each member by itself, as it does where a command is alone.
+func TestGroup_GrantsAnOrderToItsOwnersOnly(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	g := grouped(t, d.url+"&pool_max_conns=1", 1)
-	release := g.gather(t)
-	defer release()
-	many := make([]<-chan answer, 300)
-	for i := range many {
-		many[i] = g.queue(t, t.Context(), credit(fmt.Sprint("customer-", i), "1.00").by("busy"))
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	orderID, another := g.alone(t, buy("ann", "tea", 2)), g.alone(t, buy("bob", "tea", 2))
+	lock := func(orderID int64, grant core.Grant, want error) command {
+		return newCommand("cancelOrder", func(ctx context.Context, _ useCases, _ string) (string, error) {
+			return "", g.Payments().InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
+				_, err := tx.OrderPayments.Lock(ctx, orderID, grant)
+				switch {
+				case errors.Is(err, want):
+					return nil
+				case err == nil:
+					return errors.New("a stranger has locked the order")
+				}
+				return err
+			})
+		})
 	}
-	last := g.queue(t, t.Context(), credit("bob", "1.00"))
-	release()
-	one := receive(t, last)
-	expect(t, []answer{one}, done)
-	inItsGroup, before := 0, 0
-	for _, a := range collect(t, many) {
+
+	answers := g.together(t,
+		lock(orderID, core.Grant{Customer: "eve"}, core.ErrNotGranted), lock(orderID, core.Grant{Customer: "ann"}, nil),
+		lock(orderID, core.Grant{Customer: "shop", Seller: "ann"}, core.ErrNotGranted), lock(orderID, core.Grant{Seller: "shop"}, nil))
+	expect(t, answers, done, done, done, done)
+
+	// Nobody in this group may lock the first order.
+	answers = g.together(t,
+		lock(orderID, core.Grant{Customer: "eve"}, core.ErrNotGranted),
+		lock(another, core.Grant{Customer: "bob"}, nil).then(func() error {
+			d.execute(t, fmt.Sprintf("SELECT FROM orders WHERE id = %d FOR UPDATE NOWAIT", orderID))
+			return nil
+		}))
+	expect(t, answers, done, done)
+	g.expectNoSplit(t)
+}
+
+// A transaction elsewhere holds a product. Twenty customers order it, and their commands
+// wait. Everything else goes on: commands outside groups find a connection.
+func TestHeldRow_StopsOnlyItsWaiters(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url+"&pool_max_conns=5", 2)
+	g.stock(t, "tea", 100)
+	giveUp := d.hold(t, "SELECT FROM product WHERE sku = 'tea' FOR UPDATE")
+	waiting := make([]<-chan answer, 20)
+	for i := range waiting {
+		waiting[i] = g.start(t.Context(), buy(fmt.Sprint("customer-", i), "tea", 1))
+	}
+	d.awaitWaiters(t, g.Share())
+
+	for i := range waiting { // each can find the last place taken
+		g.stock(t, fmt.Sprint("cup-", i), 1)
+	}
+	g.alone(t, credit("bob", "1.00"))
+
+	giveUp()
+	for i, a := range collect(t, waiting) {
 		if a.outcome() != done {
-			t.Errorf("%s, %v", a.outcome(), a.err)
-		}
-		switch a.rec.CreatedAt.Compare(one.rec.CreatedAt) {
-		case 0:
-			inItsGroup++
-		case -1:
-			before++
+			t.Errorf("order %d: %s, %v", i, a.outcome(), a.err)
 		}
 	}
-	if before != 0 || inItsGroup != largestGroup-1 {
-		t.Errorf("%d commands ran before the one of another, and %d in its group; want none, and the rest of the first group", before, inItsGroup)
-	}
+	d.expectCount(t, "SELECT reserved FROM product WHERE sku = 'tea'", len(waiting))
+}
+
+// A command whose request ends while it waits has had no effect.
+func TestHeldRow_WaiterAnswersItsDeadline(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	g := grouped(t, d.url+"&pool_max_conns=5", 2)
+	g.alone(t, credit("ann", "1.00"))
+	defer d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")()
+	ctx, giveUp := context.WithCancel(t.Context())
+	waiting := g.start(ctx, credit("ann", "1.00"))
+	d.awaitWaiters(t, 1)
+
+	giveUp()
+
+	expect(t, []answer{receive(t, waiting)}, unavailable)
+	d.expectCount(t, "SELECT count(*) FROM ledger_entry", 1)
+}
+
+// awaitWaiters waits until at least so many connections wait for a lock.
+func (d *database) awaitWaiters(t *testing.T, n int) {
+	t.Helper()
+	testwait.Until(t, fmt.Sprint(n, " connections wait for a lock"), func() bool {
+		return d.count(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") >= n
+	})
 }

@@ -3,20 +3,11 @@ package postgres_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core/order"
 )
-
-// sell is an order that the shop makes for a customer.
-func sell(customer, sku string, quantity int) command {
-	return newCommand("createOrder", func(ctx context.Context, u useCases, key string) (string, error) {
-		_, _, err := u.orders.CreateOrder(ctx, shop, order.CreateOrder{
-			CustomerID: customer, Items: []order.Item{{SKU: sku, Quantity: quantity}}, Key: key,
-		})
-		return "", err
-	})
-}
 
 // awaitLock waits until a query of the store waits for a lock.
 func (d *database) awaitLock(t *testing.T, query string) {
@@ -34,26 +25,19 @@ func TestGroup_SellsNothingThatItHasNotLocked(t *testing.T) {
 	g, elsewhere := grouped(t, d.url+"&pool_max_conns=8", 1), grouped(t, d.url, 0)
 	elsewhere.stock(t, "cup", 10)
 	elsewhere.alone(t, credit("ann", "1.00"))
-	g.Keys().WaitLongForRows()
+	g.RecordPace(time.Hour)
 	giveUpCup := d.hold(t, "SELECT FROM product WHERE sku = 'cup' FOR UPDATE")
 	giveUpBalance := d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")
-	release := g.gather(t)
-	defer release()
-	var answered []<-chan answer
-	for _, c := range []command{sell("bob", "tea", 2), buy("eve", "tea", 3), buy("bob", "cup", 1), credit("ann", "1.00")} {
-		answered = append(answered, g.queue(t, t.Context(), c))
-	}
-	release()
+	sold := createOrder(shop, order.CreateOrder{CustomerID: "bob", Items: []order.Item{{SKU: "tea", Quantity: 2}}})
+	members := g.begin(t, sold, buy("eve", "tea", 3), buy("bob", "cup", 1), credit("ann", "1.00"))
 	d.awaitLock(t, "LockStock")
 	elsewhere.stock(t, "tea", 10)
 	giveUpCup()
-	d.awaitLock(t, "LockBalances")
+	d.awaitLock(t, "LockBalance")
 	elsewhere.alone(t, buy("joe", "tea", 9))
 	giveUpBalance()
 
-	answers := collect(t, answered)
-
-	expect(t, answers[2:], done, done)
+	expect(t, collect(t, members), "unknown_sku", "unknown_sku", done, done)
 	d.expectCount(t, "SELECT reserved FROM product WHERE sku = 'tea'", 9)
 	d.expectCount(t, "SELECT sum(quantity) FROM order_item WHERE sku = 'tea'", 9)
 }
@@ -74,19 +58,46 @@ func (c command) changedBehind(sql string) command {
 }
 
 // What a group writes is computed from what it has read. If a row is another one by then,
-// the group fails as a whole, and its commands run by themselves.
+// the group fails as a whole, and its commands run by themselves. A statement writes one
+// row, and another one several.
 func TestGroup_WritesOverNothingThatItHasNotRead(t *testing.T) {
 	t.Parallel()
+	const (
+		stock    = "UPDATE product SET reserved = reserved + 1"
+		price    = "UPDATE product SET price = 7, version = version + 1"
+		balances = "UPDATE balance SET position = position + 1"
+		orders   = "UPDATE orders SET version = version + 1"
+	)
 	for name, c := range map[string]struct {
-		command func(orderID int64) command
-		behind  string
-		count   string
-		want    int
+		behind string
+		group  func(orderIDs []int64) []command
+		count  string
+		want   int
 	}{
-		"stock":   {func(int64) command { return buy("ann", "tea", 2) }, "UPDATE product SET reserved = reserved + 1", "SELECT reserved FROM product", 3},
-		"price":   {func(int64) command { return buy("ann", "tea", 2) }, "UPDATE product SET price = 7, version = version + 1", "SELECT version FROM product", 1},
-		"balance": {func(int64) command { return credit("ann", "2.00") }, "UPDATE balance SET position = position + 1", "SELECT position FROM balance WHERE customer_id = 'ann'", 2},
-		"order":   {func(id int64) command { return cancel("ann", id) }, "UPDATE orders SET version = version + 1", "SELECT version FROM orders", 2},
+		"stock": {
+			stock, func([]int64) []command { return []command{buy("ann", "tea", 2), credit("new", "1.00")} },
+			"SELECT reserved FROM product", 4,
+		},
+		"price": {
+			price, func([]int64) []command { return []command{buy("ann", "tea", 2), credit("new", "1.00")} },
+			"SELECT version FROM product", 1,
+		},
+		"balance": {
+			balances, func([]int64) []command { return []command{credit("ann", "2.00"), credit("new", "1.00")} },
+			"SELECT max(position) FROM balance", 2,
+		},
+		"balances": {
+			balances, func([]int64) []command { return []command{credit("ann", "2.00"), credit("bob", "1.00")} },
+			"SELECT max(position) FROM balance", 2,
+		},
+		"order": {
+			orders, func(ids []int64) []command { return []command{cancel("ann", ids[0]), credit("new", "1.00")} },
+			"SELECT max(version) FROM orders", 2,
+		},
+		"orders": {
+			orders, func(ids []int64) []command { return []command{cancel("ann", ids[0]), cancel("ann", ids[1])} },
+			"SELECT max(version) FROM orders", 2,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,9 +105,12 @@ func TestGroup_WritesOverNothingThatItHasNotRead(t *testing.T) {
 			g := grouped(t, d.url, 1)
 			g.stock(t, "tea", 10)
 			g.alone(t, credit("ann", "5.00"))
-			orderID := g.alone(t, buy("ann", "tea", 1))
+			g.alone(t, credit("bob", "5.00"))
+			orderIDs := []int64{g.alone(t, buy("ann", "tea", 1)), g.alone(t, buy("ann", "tea", 1))}
+			members := c.group(orderIDs)
+			members[0] = members[0].changedBehind(c.behind)
 
-			answers := g.together(t, c.command(orderID).changedBehind(c.behind), credit("bob", "1.00"))
+			answers := g.together(t, members...)
 
 			expect(t, answers, done, done)
 			d.expectCount(t, c.count, c.want)

@@ -1,23 +1,21 @@
 package postgres_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/core/payment"
 )
 
 // expect compares the outcomes of commands with what they should be.
 func expect(t *testing.T, answers []answer, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, outcomes(answers)); diff != "" {
+	var found []string
+	for i, a := range answers {
+		t.Logf("command %d: %v", i, a.err)
+		found = append(found, a.outcome())
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
-		for i, a := range answers {
-			t.Logf("command %d: %v", i, a.err)
-		}
 	}
 }
 
@@ -78,40 +76,6 @@ func TestGroup_RefusedCommandLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestGroup_NewBalanceIsFoundByLaterCommands(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	expect(t, g.together(t, credit("ann", "5.00"), charge("ann", "3.00"), charge("ann", "3.00"), credit("ann", "1.00")),
-		done, done, "insufficient_funds", done)
-	d.expectCount(t, "SELECT amount::int FROM balance", 3)
-	d.expectCount(t, "SELECT position FROM balance", 3)
-	d.expectCount(t, "SELECT sum(position * balance_after)::int FROM ledger_entry", 1*5+2*2+3*3)
-}
-
-func TestGroup_LastUnitsAreSoldOnce(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 3)
-	expect(t, g.together(t, buy("ann", "tea", 2), buy("bob", "tea", 2), buy("eve", "tea", 1)), done, "out_of_stock", done)
-	d.expectCount(t, "SELECT reserved FROM product", 3)
-	d.expectCount(t, "SELECT sum(quantity) FROM order_item", 3)
-}
-
-func TestGroup_OrderIsPaidOnce(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
-	g.alone(t, credit("ann", "9.00"))
-	orderID := g.alone(t, buy("ann", "tea", 2))
-	expect(t, g.together(t, pay("ann", orderID), pay("ann", orderID), charge("ann", "8.00")),
-		done, "invalid_order_state", "insufficient_funds")
-	d.expectCount(t, "SELECT amount::int FROM balance", 7)
-	d.expectCount(t, "SELECT count(*) FROM payment", 1)
-}
-
 // A refund has no form for many rows. The next command about its order runs after it, in a
 // transaction of its own.
 func TestGroup_OrderIsNotRefundedBeyondItsPayment(t *testing.T) {
@@ -126,59 +90,10 @@ func TestGroup_OrderIsNotRefundedBeyondItsPayment(t *testing.T) {
 		done, "refund_exceeds_payment", done)
 	d.expectCount(t, "SELECT (sum(amount) * 100)::int FROM refund", 150)
 	d.expectCount(t, "SELECT (amount * 100)::int FROM balance", 250)
-}
 
-// Several commands of a group may want the payments and refunds of one order.
-func TestGroup_PriorRefundsCountOnce(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
-	g.alone(t, credit("ann", "2.00"))
-	orderID := g.alone(t, buy("ann", "tea", 2))
-	g.alone(t, pay("ann", orderID))
-	g.alone(t, refund("ann", orderID, "1.00"))
-	expect(t, g.together(t, refund("ann", orderID, "1.50"), refund("ann", orderID, "1.00")), "refund_exceeds_payment", done)
-	d.expectCount(t, "SELECT amount::int FROM balance", 2)
-}
-
-// A payment and what refunds it may meet in one group.
-func TestGroup_PaymentIsRefundedByLaterCommand(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
-	g.alone(t, credit("ann", "2.00"))
-	orderID := g.alone(t, buy("ann", "tea", 2))
-	expect(t, g.together(t, pay("ann", orderID), refund("ann", orderID, "2.00"), pay("ann", orderID)),
-		done, done, "invalid_order_state")
-	d.expectCount(t, "SELECT amount::int FROM balance", 2)
-	d.expectCount(t, "SELECT count(*) FROM orders WHERE status = 'cancelled'", 1)
-	d.expectCount(t, "SELECT reserved FROM product", 0)
-}
-
-func TestGroup_ReferencesAreUsedOnce(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
-	ordered := order.CreateOrder{Items: []order.Item{{SKU: "tea", Quantity: 1}}, Reference: "till-7"}
-	sold := ordered
-	sold.CustomerID = "ann"
-	credited := payment.ChangeBalance{CustomerID: "ann", Amount: roubles("1.00"), Reference: "till-7"}
-	creditReferred := func() command {
-		return changeBalance("creditBalance", (*payment.Service).CreditBalance, credited)
-	}
-	const taken = "reference_taken"
-	// The seller's order is first: it must not take the customer's reference.
-	expect(t, g.together(t,
-		createOrderAs(shop, sold), createOrder("ann", ordered), createOrder("ann", ordered), createOrder("bob", ordered),
-		creditReferred(), creditReferred()),
-		done, done, taken, done, done, taken)
-	expect(t, g.together(t, createOrder("ann", ordered), createOrderAs(shop, sold), createOrder("eve", ordered)), taken, taken, done)
-	g.expectNoSplit(t)
-	d.expectCount(t, "SELECT count(*) FROM orders", 4)
-	d.expectCount(t, "SELECT count(*) FROM ledger_entry", 1)
+	// Several commands may want the earlier refund of one order. It counts once.
+	expect(t, g.together(t, refund("ann", orderID, "1.00"), refund("ann", orderID, "0.50")), "refund_exceeds_payment", done)
+	d.expectCount(t, "SELECT (sum(amount) * 100)::int FROM refund", 200)
 }
 
 func TestGroup_CountsTheUnpaidOrdersOfItsCommands(t *testing.T) {
@@ -214,15 +129,9 @@ func TestGroup_OperationUnderTwoScopesTakesEffectOnce(t *testing.T) {
 			t.Errorf("one operation has the ids %s and %s", first, second)
 		}
 	}
-	for query, want := range map[string]int{
-		"SELECT amount::int FROM balance WHERE customer_id = 'ann'":      1,
-		"SELECT count(*) FROM orders WHERE customer_id = 'ann'":          1,
-		"SELECT count(*) FROM payment":                                   1,
-		"SELECT amount::int FROM balance WHERE customer_id = 'bob'":      4,
-		fmt.Sprintf("SELECT version FROM orders WHERE id = %d", orderID): 2,
-	} {
-		d.expectCount(t, query, want)
-	}
+	d.expectCount(t, "SELECT count(*) FROM ledger_entry", 3) // two credits and a payment
+	d.expectCount(t, "SELECT count(*) FROM orders", 2)
+	d.expectCount(t, "SELECT count(*) FROM payment", 1)
 }
 
 // The events of a group are in the order of its commands. Consumers see those of a balance in

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
-	"example.com/orders/internal/panics"
+	"example.com/orders/internal/observe/panics"
 	testwait "example.com/orders/internal/test/wait"
 )
 
@@ -24,25 +23,16 @@ import (
 type grouping struct {
 	*postgres.DB
 	useCases
+	observer
 	lanes int
-
-	mu     sync.Mutex
-	sizes  []int
-	splits int
-
-	transactions transactions
 }
 
 // grouped opens a store with lanes.
 func grouped(t *testing.T, url string, lanes int) *grouping {
 	t.Helper()
 	g := &grouping{lanes: lanes}
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Lanes: lanes, Observe: g, ObserveTransactions: &g.transactions})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	g.DB, g.useCases = db, useCasesOn(db)
+	g.DB = openWith(t, postgres.Config{URL: url, Lanes: lanes, Observe: g})
+	g.useCases = useCasesOn(g.DB)
 	return g
 }
 
@@ -51,25 +41,11 @@ func grouped(t *testing.T, url string, lanes int) *grouping {
 func (g *grouping) gather(t *testing.T) (release func()) {
 	t.Helper()
 	testwait.Until(t, "all lanes are free", func() (ok bool) {
-		release, ok = g.Keys().Gather(g.lanes)
+		release, ok = g.Keys().Hold(g.lanes)
 		return ok
 	})
 	return release
 }
-
-func (g *grouping) GroupRan(commands int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sizes = append(g.sizes, commands)
-}
-
-func (g *grouping) GroupSplit() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.splits++
-}
-
-func (g *grouping) CommandQueued(time.Duration) {}
 
 // expectNoSplit checks that no group failed: one that the database refuses is run again in
 // parts, so that its commands have the same outcomes in the end.
@@ -149,15 +125,15 @@ func changeBalance(
 	})
 }
 
+func customerNamed(name string) core.Actor {
+	return core.Actor{Subject: name, Roles: []core.Role{core.Customer}}
+}
+
 func buy(customer, sku string, quantity int) command {
-	return createOrder(customer, order.CreateOrder{Items: []order.Item{{SKU: sku, Quantity: quantity}}})
+	return createOrder(customerNamed(customer), order.CreateOrder{Items: []order.Item{{SKU: sku, Quantity: quantity}}})
 }
 
-func createOrder(customer string, cmd order.CreateOrder) command {
-	return createOrderAs(core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}, cmd)
-}
-
-func createOrderAs(actor core.Actor, cmd order.CreateOrder) command {
+func createOrder(actor core.Actor, cmd order.CreateOrder) command {
 	return newCommand("createOrder", func(ctx context.Context, u useCases, key string) (string, error) {
 		cmd := cmd
 		cmd.Key = key
@@ -170,17 +146,15 @@ func createOrderAs(actor core.Actor, cmd order.CreateOrder) command {
 }
 
 func reserve(customer string, orderID int64) command {
-	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
 	return newCommand("reserveInventory", func(ctx context.Context, u useCases, key string) (string, error) {
-		_, _, err := u.orders.ReserveInventory(ctx, actor, order.ReserveInventory{OrderID: orderID, Key: key})
+		_, _, err := u.orders.ReserveInventory(ctx, customerNamed(customer), order.ReserveInventory{OrderID: orderID, Key: key})
 		return "", err
 	})
 }
 
 func pay(customer string, orderID int64) command {
-	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
 	return newCommand("confirmPayment", func(ctx context.Context, u useCases, key string) (string, error) {
-		p, _, err := u.payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: orderID, Method: payment.FromBalance, Key: key})
+		p, _, err := u.payments.ConfirmPayment(ctx, customerNamed(customer), payment.ConfirmPayment{OrderID: orderID, Method: payment.FromBalance, Key: key})
 		if err != nil {
 			return "", err
 		}
@@ -189,9 +163,8 @@ func pay(customer string, orderID int64) command {
 }
 
 func refund(customer string, orderID int64, amount string) command {
-	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
 	return newCommand("refundPayment", func(ctx context.Context, u useCases, key string) (string, error) {
-		r, _, err := u.payments.RefundPayment(ctx, actor, payment.RefundPayment{OrderID: orderID, Amount: new(roubles(amount)), Key: key})
+		r, _, err := u.payments.RefundPayment(ctx, customerNamed(customer), payment.RefundPayment{OrderID: orderID, Amount: new(roubles(amount)), Key: key})
 		if err != nil {
 			return "", err
 		}
@@ -200,9 +173,8 @@ func refund(customer string, orderID int64, amount string) command {
 }
 
 func cancel(customer string, orderID int64) command {
-	actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
 	return newCommand("cancelOrder", func(ctx context.Context, u useCases, key string) (string, error) {
-		o, _, err := u.payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: orderID, Reason: "too late", Key: key})
+		o, _, err := u.payments.CancelOrder(ctx, customerNamed(customer), payment.CancelOrder{OrderID: orderID, Reason: "too late", Key: key})
 		if err != nil {
 			return "", err
 		}
@@ -240,14 +212,6 @@ func (a answer) outcome() string {
 	return text
 }
 
-func outcomes(answers []answer) []string {
-	found := make([]string, len(answers))
-	for i, a := range answers {
-		found[i] = a.outcome()
-	}
-	return found
-}
-
 // execute runs a command as the guard does.
 func (g *grouping) execute(ctx context.Context, c command) answer {
 	var a answer
@@ -262,18 +226,24 @@ func (g *grouping) execute(ctx context.Context, c command) answer {
 	return a
 }
 
+// start starts a command.
+func (g *grouping) start(ctx context.Context, c command) <-chan answer {
+	answered := make(chan answer, 1)
+	go func() { answered <- g.execute(ctx, c) }()
+	return answered
+}
+
 // queue starts a command and waits until it is in the queue.
 func (g *grouping) queue(t *testing.T, ctx context.Context, c command) <-chan answer { //nolint:revive // t comes first
 	t.Helper()
 	before := g.Keys().Waiting()
-	answered := make(chan answer, 1)
-	go func() { answered <- g.execute(ctx, c) }()
+	answered := g.start(ctx, c)
 	testwait.Until(t, "the command is in the queue", func() bool { return g.Keys().Waiting() > before })
 	return answered
 }
 
-// together runs commands as one group, in their sequence.
-func (g *grouping) together(t *testing.T, commands ...command) []answer {
+// begin starts commands as one group, in their sequence.
+func (g *grouping) begin(t *testing.T, commands ...command) []<-chan answer {
 	t.Helper()
 	release := g.gather(t)
 	defer release()
@@ -281,8 +251,13 @@ func (g *grouping) together(t *testing.T, commands ...command) []answer {
 	for i, c := range commands {
 		answered[i] = g.queue(t, t.Context(), c)
 	}
-	release()
-	return collect(t, answered)
+	return answered
+}
+
+// together runs commands as one group, in their sequence.
+func (g *grouping) together(t *testing.T, commands ...command) []answer {
+	t.Helper()
+	return collect(t, g.begin(t, commands...))
 }
 
 // collect waits for answers.

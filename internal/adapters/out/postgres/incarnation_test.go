@@ -3,10 +3,8 @@ package postgres_test
 import (
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
-	"example.com/orders/internal/adapters/out/postgres"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -18,11 +16,6 @@ func incarnation(t *testing.T, url string) string {
 	if err := db.RenewIncarnation(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return readIncarnation(t, db)
-}
-
-func readIncarnation(t *testing.T, db *postgres.DB) string {
-	t.Helper()
 	var id string
 	if err := db.Pool().QueryRow(t.Context(), "SELECT id::text FROM incarnation").Scan(&id); err != nil {
 		t.Fatal(err)
@@ -30,22 +23,7 @@ func readIncarnation(t *testing.T, db *postgres.DB) string {
 	return id
 }
 
-func TestIncarnation_IsOneForAllProcesses(t *testing.T) {
-	t.Parallel()
-	url := pgtest.New(t)
-	first := incarnation(t, url)
-	var processes sync.WaitGroup
-	for range 4 {
-		processes.Go(func() {
-			if id := incarnation(t, url); id != first {
-				t.Errorf("a process named the database %s, and the first one %s", id, first)
-			}
-		})
-	}
-	processes.Wait()
-}
-
-// All processes find the copy without a name of its own.
+// All processes find the copy without a name.
 func TestIncarnation_OfACopyIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	original := pgtest.New(t)

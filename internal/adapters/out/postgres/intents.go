@@ -6,24 +6,25 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/observe/tracing"
 )
 
-// The kinds of River job that this adapter inserts. Their arguments are {"id": …}.
+// River job kinds that this adapter inserts, with arguments {"id": …}.
 const (
 	SettlePayment = "settle_payment"
 	SettleRefund  = "settle_refund"
 )
 
-// insertJobs inserts jobs as River's own insert-only clients do, so that they are queued
-// with the other writes and commit with them. A job is repeated until the provider has
+// insertJobs inserts jobs like River's insert-only clients, so that they are queued
+// with the other writes and commit with them. A job is retried until the provider has
 // decided, hence the number of attempts.
 //
-// River's unique index admits one job for each payment or refund among those that are
-// available, pending, retryable, running or scheduled, which is what the bits say.
+// River's unique index admits one job per payment or refund in the states available,
+// pending, retryable, running and scheduled, which the bits encode.
 //
-// The metadata name the trace that a job belongs to, if there is one.
+// The metadata contains the job's trace, if any.
 const insertJobs = `INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state, unique_key, unique_states, metadata)
 SELECT $1::text, jsonb_build_object('id', id), 32000, 1, 'payments', 'available', convert_to($1::text || '/' || id, 'UTF8'), B'11110001',
        jsonb_strip_nulls(jsonb_build_object('traceparent', NULLIF($3::text, '')))
@@ -34,9 +35,9 @@ ON CONFLICT (unique_key)
 RETURNING (args->>'id')::bigint`
 
 // intents implements [payment.Intents].
-type intents struct{ t *tx }
+type intents struct{ tx *session }
 
-// Settle adds the job that charges the card of a payment.
+// Settle adds the job that charges a payment's card.
 func (s intents) Settle(ctx context.Context, paymentID int64) error {
 	return s.insert(ctx, SettlePayment, paymentID)
 }
@@ -47,69 +48,58 @@ func (s intents) SettleRefund(ctx context.Context, refundID int64) error {
 }
 
 func (s intents) insert(ctx context.Context, kind string, id int64) error {
-	_, err := queue(s).Exec(ctx, insertJobs, kind, []int64{id}, tracing.Parent(ctx))
-	return err
+	return s.tx.write(statement{insertJobs, []any{kind, []int64{id}, tracing.Parent(ctx)}})
 }
 
-// Restored is what was restored among some payments or refunds that are not decided.
+// Restored is the result for one page of undecided payments or refunds.
 type Restored struct {
-	// Last is the position of the last of them, and Found their number.
+	// Last is the last one's position, and Found their number.
 	Last  core.Position
 	Found int
-	// IDs are those whose job was gone and has been inserted.
+	// IDs are those whose missing job was inserted.
 	IDs []int64
 }
 
-// RestorePaymentJobs goes through up to limit undecided payments after a position, the
-// oldest first, and inserts the jobs that are gone.
+// RestorePaymentJobs reads up to limit undecided payments after a position, oldest
+// first, and inserts their missing jobs.
 func (db *DB) RestorePaymentJobs(ctx context.Context, after core.Position, limit int) (Restored, error) {
-	rows, err := dbsqlc.New(db.pool).UndecidedPayments(ctx, dbsqlc.UndecidedPaymentsParams{
+	rows, err := dbsqlc.New(db.Pool()).UndecidedPayments(ctx, dbsqlc.UndecidedPaymentsParams{
 		AfterTime: after.CreatedAt, AfterID: after.ID, MaxPayments: int32(limit),
 	})
-	if err != nil {
-		return Restored{}, failed("read undecided payments", err)
-	}
-	undecided := make([]core.Position, len(rows))
-	for i, row := range rows {
-		undecided[i] = core.Position(row)
-	}
-	return db.restoreJobs(ctx, SettlePayment, undecided)
+	return restoreJobs(ctx, db, SettlePayment, rows, err, func(row dbsqlc.UndecidedPaymentsRow) core.Position {
+		return core.Position(row)
+	})
 }
 
 // RestoreRefundJobs is [DB.RestorePaymentJobs] for refunds.
 func (db *DB) RestoreRefundJobs(ctx context.Context, after core.Position, limit int) (Restored, error) {
-	rows, err := dbsqlc.New(db.pool).UndecidedRefunds(ctx, dbsqlc.UndecidedRefundsParams{
+	rows, err := dbsqlc.New(db.Pool()).UndecidedRefunds(ctx, dbsqlc.UndecidedRefundsParams{
 		AfterTime: after.CreatedAt, AfterID: after.ID, MaxRefunds: int32(limit),
 	})
-	if err != nil {
-		return Restored{}, failed("read undecided refunds", err)
-	}
-	undecided := make([]core.Position, len(rows))
-	for i, row := range rows {
-		undecided[i] = core.Position{CreatedAt: row.CreatedAt, ID: row.ID}
-	}
-	return db.restoreJobs(ctx, SettleRefund, undecided)
+	return restoreJobs(ctx, db, SettleRefund, rows, err, func(row dbsqlc.UndecidedRefundsRow) core.Position {
+		return core.Position{CreatedAt: row.CreatedAt, ID: row.ID}
+	})
 }
 
-// restoreJobs may run twice at a time: a job that the other run has inserted is not
-// inserted a second time.
-func (db *DB) restoreJobs(ctx context.Context, kind string, undecided []core.Position) (Restored, error) {
-	if len(undecided) == 0 {
-		return Restored{}, nil
+// restoreJobs may run concurrently: the unique index admits each job once.
+func restoreJobs[R any](
+	ctx context.Context, db *DB, kind string, undecided []R, err error, position func(R) core.Position,
+) (r Restored, _ error) {
+	if err != nil || len(undecided) == 0 {
+		return r, pgtx.Failed("read what jobs of kind "+kind+" decide", err)
 	}
 	ids := make([]int64, len(undecided))
-	for i, u := range undecided {
-		ids[i] = u.ID
+	for i, row := range undecided {
+		r.Last, r.Found = position(row), i+1
+		ids[i] = r.Last.ID
 	}
-	var restored []int64
-	err := db.transactUnrepeated(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.loadFirst(ctx); err != nil {
+	err = db.TransactOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+		if _, err := t.LoadFirst(ctx); err != nil {
 			return err
 		}
-		rows, _ := t.conn.Query(ctx, insertJobs, kind, ids, "") // CollectRows returns the error
-		var err error
-		restored, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		rows, _ := t.Conn().Query(ctx, insertJobs, kind, ids, "") // CollectRows returns the error
+		r.IDs, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 		return err
 	})
-	return Restored{Last: undecided[len(undecided)-1], Found: len(undecided), IDs: restored}, failed("restore jobs", err)
+	return r, pgtx.Failed("restore jobs", err)
 }

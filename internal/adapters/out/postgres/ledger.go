@@ -9,69 +9,47 @@ import (
 )
 
 // ledger implements [payment.Ledger].
-type ledger struct{ t *tx }
+type ledger struct{ tx *session }
 
 // Append inserts an entry.
-func (s ledger) Append(ctx context.Context, e *payment.LedgerEntry) error {
-	return s.t.write(ctx, appendedEntry{e})
+func (s ledger) Append(_ context.Context, e *payment.LedgerEntry) error {
+	return s.tx.write(appendedEntry{e.Clone()})
 }
 
-// appendedEntry is an entry that a command has appended.
+// appendedEntry is an entry appended by a command.
 type appendedEntry struct{ *payment.LedgerEntry }
 
-func (e appendedEntry) alone(ctx context.Context, q *dbsqlc.Queries) error {
-	return q.InsertLedgerEntry(ctx, entryParams(e.LedgerEntry))
-}
-
-// join lets later members find the entry by its operation and by its reference.
-func (e appendedEntry) join(g *group) {
-	g.entries = append(g.entries, e)
-	g.entriesBy[operationOf{e.CustomerID, e.By}] = e.LedgerEntry
+// join lets later members find the entry by operation and reference.
+func (e appendedEntry) join(b *batch) {
+	b.entries = append(b.entries, e)
+	b.entriesBy[operationOf{e.CustomerID, e.By}] = e.LedgerEntry
 	if e.Reference != "" {
-		g.entryRefs[entryRef{e.CustomerID, e.Kind, e.Reference}] = true
+		b.entryRefs[entryRef{e.CustomerID, e.Kind, e.Reference}] = true
 	}
 }
 
-// List returns a page of entries and one more, newest first.
+// List returns a page plus one more entry, newest first.
 func (s ledger) List(ctx context.Context, f payment.EntryFilter, page core.Page) ([]*payment.LedgerEntry, error) {
-	var rows []dbsqlc.LedgerEntry
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = listEntries(ctx, q, f, page)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	found := make([]*payment.LedgerEntry, len(rows))
-	for i, row := range rows {
-		if found[i], err = entryOf(row); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-func listEntries(ctx context.Context, q *dbsqlc.Queries, f payment.EntryFilter, page core.Page) ([]dbsqlc.LedgerEntry, error) {
-	p := dbsqlc.ListLedgerEntriesParams{
+	by := dbsqlc.ListLedgerEntriesParams{
 		CustomerID: &f.CustomerID,
 		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	}
 	if f.Reference == "" {
-		return q.ListLedgerEntries(ctx, p)
+		return list(ctx, s.tx, (*queries).ListLedgerEntries, by, entryOf)
 	}
-	return q.ListLedgerEntriesByReference(ctx, dbsqlc.ListLedgerEntriesByReferenceParams{
-		CustomerID: p.CustomerID, Reference: f.Reference,
-		BeforeTime: p.BeforeTime, BeforeID: p.BeforeID, CreatedFrom: p.CreatedFrom, Rows: p.Rows,
-	})
+	return list(ctx, s.tx, (*queries).ListLedgerEntriesByReference, dbsqlc.ListLedgerEntriesByReferenceParams{
+		CustomerID: by.CustomerID, Reference: f.Reference,
+		BeforeTime: by.BeforeTime, BeforeID: by.BeforeID, CreatedFrom: by.CreatedFrom, Rows: by.Rows,
+	}, entryOf)
 }
 
-func entryParams(e *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {
+func entryParams(e appendedEntry) dbsqlc.InsertLedgerEntryParams {
 	return dbsqlc.InsertLedgerEntryParams{
 		ID: e.ID, Kind: string(e.Kind), Debit: string(e.Debit), Credit: string(e.Credit),
 		Amount: e.Amount.Decimal(), Currency: string(e.Amount.Currency()),
 		CustomerID:   optional(e.CustomerID),
-		BalanceAfter: balanceAfter(e),
+		BalanceAfter: balanceAfter(e.LedgerEntry),
 		Position:     e.Position,
 		PaymentID:    optional(e.PaymentID), RefundID: optional(e.RefundID),
 		Description: e.Description, Reference: e.Reference,
@@ -82,7 +60,7 @@ func entryParams(e *payment.LedgerEntry) dbsqlc.InsertLedgerEntryParams {
 func entriesParams(entries []appendedEntry) dbsqlc.InsertLedgerEntriesParams {
 	var p dbsqlc.InsertLedgerEntriesParams
 	for _, e := range entries {
-		one := entryParams(e.LedgerEntry)
+		one := entryParams(e)
 		p.Ids, p.Kinds = append(p.Ids, one.ID), append(p.Kinds, one.Kind)
 		p.Debits, p.Credits = append(p.Debits, one.Debit), append(p.Credits, one.Credit)
 		p.Amounts, p.Currencies = append(p.Amounts, one.Amount), append(p.Currencies, one.Currency)

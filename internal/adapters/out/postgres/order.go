@@ -4,126 +4,58 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 )
 
 // orders implements [order.Orders].
-type orders struct{ t *tx }
+type orders struct{ tx *session }
 
-// Basket locks the products that the grant covers, and loads the order that the
-// operation created before. The look-up of the reference comes after the locks, so that
-// it sees the order of a transaction that held them.
+// Basket locks the products that the grant covers, and loads the operation's earlier
+// order. The reference is looked up after the locks, so that the lookup sees the
+// previous holder's order.
 func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Basket, error) {
-	if s.t.member != nil {
-		return ask(s.t.member, basketWant(query), s.t.group.basket)
-	}
-	var prior []dbsqlc.OrderByOperationRow
-	var others, locked []dbsqlc.Product
-	var referred []int64
-	var unpaid int64
-	seller := optional(query.Grant.Seller)
-	reads := []read{
-		func(q *dbsqlc.Queries) (err error) {
-			prior, err = q.OrderByOperation(ctx, dbsqlc.OrderByOperationParams{
-				CustomerID: query.CustomerID, CreatedBy: query.By.Actor, IdempotencyKey: query.By.Key,
-			})
-			return err
-		},
-		func(q *dbsqlc.Queries) (err error) {
-			locked, err = q.LockProducts(ctx, dbsqlc.LockProductsParams{
-				Skus: query.SKUs, Everybody: query.Grant.Everybody, AsSeller: seller,
-			})
-			return err
-		},
-	}
-	if !query.Grant.Everybody {
-		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
-			others, err = q.ProductsOfOthers(ctx, dbsqlc.ProductsOfOthersParams{Skus: query.SKUs, AsSeller: seller})
-			return err
-		})
-	}
-	if query.Reference != "" {
-		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
-			referred, err = q.OrderByReference(ctx, dbsqlc.OrderByReferenceParams{
-				CustomerID: query.CustomerID, CreatedBy: query.By.Actor, Reference: query.Reference,
-			})
-			return err
-		})
-	}
-	if query.CountUnpaid > 0 {
-		reads = append(countUnpaid(ctx, query, &unpaid), reads...)
-	}
-	if err := s.t.load(ctx, reads...); err != nil {
-		return order.Basket{}, err
-	}
-	basket := order.Basket{ReferenceTaken: len(referred) > 0, Unpaid: int(unpaid)}
-	var err error
-	if basket.Stock, err = stockOf(slices.Concat(others, locked)); err != nil || len(prior) == 0 {
-		return basket, err
-	}
-	basket.Prior, err = oneOrder(linesOf(prior))
-	return basket, err
+	return ask(ctx, s.tx, basketWant(query), s.tx.batch.basket)
 }
 
-// countUnpaid locks the pair of customer and actor, and counts its unpaid orders in a
-// statement of its own: its snapshot is younger than the lock, so it sees what the last
-// holder has committed.
-//
-// The lock comes after the key and before everything else in the global order. Only
-// CreateOrder takes it, when it holds no row, so it is part of no deadlock. It cannot meet
-// the locks of keys: advisory locks of two integers are other locks than those of one.
-func countUnpaid(ctx context.Context, query order.BasketQuery, n *int64) []read {
-	lock := lockOfCreator(query.CustomerID, query.By.Actor)
-	return []read{
-		func(q *dbsqlc.Queries) error { return q.LockCreator(ctx, lock) },
-		func(q *dbsqlc.Queries) (err error) {
-			*n, err = q.CountUnpaidOrders(ctx, dbsqlc.CountUnpaidOrdersParams{
-				CustomerID: query.CustomerID, CreatedBy: query.By.Actor, AtMost: int32(query.CountUnpaid),
-			})
-			return err
-		},
-	}
-}
-
-// lockOfCreator returns the advisory lock of a pair of customer and actor.
-func lockOfCreator(customer, actor string) dbsqlc.LockCreatorParams {
+// lockOfCreator returns the advisory lock for a customer and an actor. In the global
+// order it comes after the key and before everything else. Only CreateOrder takes it,
+// before any row lock, so it cannot deadlock. It cannot collide with key locks:
+// PostgreSQL keeps advisory locks on two integers apart from those on one.
+func lockOfCreator(customer, actor string) (first, second int32) {
 	sum := sha256.Sum256([]byte(customer + "\x00" + actor))
-	return dbsqlc.LockCreatorParams{
-		First: int32(binary.BigEndian.Uint32(sum[0:])), Second: int32(binary.BigEndian.Uint32(sum[4:])),
-	}
+	return int32(binary.BigEndian.Uint32(sum[0:])), int32(binary.BigEndian.Uint32(sum[4:]))
 }
 
 // Get loads an order.
 func (s orders) Get(ctx context.Context, id int64) (*order.Order, error) {
-	var rows []dbsqlc.OrderByIDRow
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.OrderByID(ctx, id)
-		return err
-	})
+	lines, err := find(ctx, s.tx, (*queries).OrderByID, id)
 	if err != nil {
 		return nil, err
 	}
-	return oneOrder(linesOf(rows))
+	found, err := ordersOf(lines)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, core.ErrNotFound
+	}
+	return found[0], nil
 }
 
 // Lock locks and loads an order that the grant covers.
 func (s orders) Lock(ctx context.Context, id int64, g core.Grant) (*order.Order, error) {
-	var exists bool
-	var rows []dbsqlc.LockOrderRow
-	if err := s.t.load(ctx, orderExists(ctx, id, &exists), lockOrder(ctx, id, g, &rows)); err != nil {
-		return nil, err
-	}
-	return lockedOrder(rows, exists)
+	o, _, err := s.tx.lockOrder(ctx, id, g, false)
+	return o, err
 }
 
-// List returns a page of orders and one more, newest first.
+// List returns a page plus one more order, newest first.
 func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*order.Order, error) {
 	var lines []orderLine
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
+	err := s.tx.load(ctx, func(ctx context.Context, q *queries) (err error) {
 		lines, err = listOrders(ctx, q, f, page)
 		return err
 	})
@@ -133,9 +65,9 @@ func (s orders) List(ctx context.Context, f order.Filter, page core.Page) ([]*or
 	return ordersOf(lines)
 }
 
-// listOrders runs the query that has an index for what is asked: the orders of
-// everybody, of a customer or a seller, or of a customer with a seller.
-func listOrders(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page core.Page) ([]orderLine, error) {
+// listOrders picks the query that has an index for the filter: all orders, one
+// customer's, one seller's, or one customer's with one seller.
+func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page) ([]orderLine, error) {
 	customer, seller := f.Grant.Customer, f.Grant.Seller
 	switch {
 	case f.Reference != "":
@@ -165,8 +97,8 @@ func listOrders(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page cor
 	return linesOf(rows), err
 }
 
-// listOrdersByReference finds what [listOrders] finds, among the orders with a reference.
-func listOrdersByReference(ctx context.Context, q *dbsqlc.Queries, f order.Filter, page core.Page) ([]orderLine, error) {
+// listOrdersByReference is [listOrders] for orders with a reference.
+func listOrdersByReference(ctx context.Context, q *queries, f order.Filter, page core.Page) ([]orderLine, error) {
 	rows, err := q.ListOrdersByReference(ctx, dbsqlc.ListOrdersByReferenceParams{
 		CustomerID: optional(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: statusesOf(f),
 		Everybody: f.Grant.Everybody, AsCustomer: f.Grant.Customer, AsSeller: f.Grant.Seller,
@@ -176,79 +108,85 @@ func listOrdersByReference(ctx context.Context, q *dbsqlc.Queries, f order.Filte
 	return linesOf(rows), err
 }
 
-// statusesOf returns the status that a filter asks for, or all.
+// statusesOf returns the filter's status, or all.
 func statusesOf(f order.Filter) []string {
 	if f.Status != "" {
 		return []string{string(f.Status)}
 	}
 	var all []string
-	for status := range order.Transitions {
+	for _, status := range order.Statuses() {
 		all = append(all, string(status))
 	}
 	return all
 }
 
-// Save inserts or updates an order. The lines never change, so only a new order has
-// lines to write.
-func (s orders) Save(ctx context.Context, o *order.Order) error {
-	return s.t.write(ctx, savedOrder{o})
+// Save inserts or updates an order. Lines never change, so only a new order writes
+// them.
+func (s orders) Save(_ context.Context, o *order.Order) error {
+	return s.tx.write(savedOrder{o.Clone()})
 }
 
-// savedOrder is an order that a command has created or changed.
+// savedOrder is an order created or changed by a command.
 type savedOrder struct{ *order.Order }
 
-func (o savedOrder) alone(ctx context.Context, q *dbsqlc.Queries) error {
-	if !o.New {
-		return q.UpdateOrder(ctx, updateOrderParams(o.Order))
+// join lets later commands find the order, and counts it for its creator while it is
+// unpaid.
+func (o savedOrder) join(b *batch) {
+	by := creator{o.CustomerID, o.CreatedBy.Actor}
+	if o.New {
+		b.newOrders = append(b.newOrders, o)
+		b.unpaidOrders[by]++
+		b.ordersBy[operationOf{o.CustomerID, o.CreatedBy}] = o.Order
+		if o.Reference != "" {
+			b.orderRefs[orderRef{by, o.Reference}] = true
+		}
+		return
 	}
-	err := q.InsertOrder(ctx, dbsqlc.InsertOrderParams{
+	if b.orders[o.ID].Status.Unpaid() && !o.Status.Unpaid() {
+		b.unpaidOrders[by]--
+	}
+	b.oldOrders.add(o.ID, b.orders[o.ID])
+	b.orders[o.ID] = o.Order
+}
+
+func newOrderParams(o savedOrder) dbsqlc.InsertOrderParams {
+	return dbsqlc.InsertOrderParams{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
 		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),
 		ReservedUntil: optionalTime(o.ReservedUntil), Version: int64(o.Version),
 		CreatedBy: o.CreatedBy.Actor, IdempotencyKey: o.CreatedBy.Key,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Reference: o.Reference,
-	})
-	if err != nil {
-		return err
 	}
-	items := dbsqlc.InsertOrderItemsParams{OrderID: o.ID}
-	for i, l := range o.Lines {
-		items.Lines = append(items.Lines, int32(i+1))
-		items.Skus = append(items.Skus, l.SKU)
-		items.Quantities = append(items.Quantities, int32(l.Quantity))
-		items.UnitPrices = append(items.UnitPrices, l.UnitPrice.Decimal())
-	}
-	return q.InsertOrderItems(ctx, items)
 }
 
-// join lets later members find the order, and counts it among those of its creator while it
-// is unpaid.
-func (o savedOrder) join(g *group) {
-	by := creator{o.CustomerID, o.CreatedBy.Actor}
-	if o.New {
-		g.newOrders = append(g.newOrders, o)
-		g.unpaidOrders[by]++
-		g.ordersBy[operationOf{o.CustomerID, o.CreatedBy}] = o.Order
-		if o.Reference != "" {
-			g.orderRefs[orderRef{by, o.Reference}] = true
-		}
-		return
+func (b *batch) oldOrderParams(id int64) dbsqlc.UpdateOrderParams {
+	o := b.orders[id]
+	p := dbsqlc.UpdateOrderParams{
+		ID: id, Status: string(o.Status), ReservedUntil: optionalTime(o.ReservedUntil), UpdatedAt: o.UpdatedAt,
+		Version: int64(o.Version), ReadVersion: int64(b.oldOrders.read[id].Version),
 	}
-	if unpaid(g.orders[o.ID]) && !unpaid(o.Order) {
-		g.unpaidOrders[by]--
+	if c := o.Cancellation; c != nil {
+		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, optional(c.By.Key), &c.Reason
 	}
-	g.oldOrders.add(o.ID, g.orders[o.ID])
-	g.orders[o.ID] = o.Order
+	return p
 }
 
-// unpaid reports whether an order counts among the unpaid ones of its creator.
-func unpaid(o *order.Order) bool {
-	return o.Status == order.PendingPayment || o.Status == order.PaymentProcessing
+func (b *batch) oldOrdersParams(ids []int64) dbsqlc.UpdateOrdersParams {
+	var p dbsqlc.UpdateOrdersParams
+	for _, id := range ids {
+		o := b.orders[id]
+		c := valueOf(o.Cancellation)
+		p.Ids, p.Statuses = append(p.Ids, id), append(p.Statuses, string(o.Status))
+		p.ReservedUntil, p.UpdatedAt = append(p.ReservedUntil, o.ReservedUntil), append(p.UpdatedAt, o.UpdatedAt)
+		p.Versions, p.ReadVersions = append(p.Versions, int64(o.Version)), append(p.ReadVersions, int64(b.oldOrders.read[id].Version))
+		p.CancelledBy, p.CancelKeys = append(p.CancelledBy, c.By.Actor), append(p.CancelKeys, c.By.Key)
+		p.CancelReasons = append(p.CancelReasons, c.Reason)
+	}
+	return p
 }
 
-func newOrdersParams(created []savedOrder) (dbsqlc.InsertOrdersParams, dbsqlc.InsertItemsOfOrdersParams) {
+func newOrdersParams(created []savedOrder) dbsqlc.InsertOrdersParams {
 	var p dbsqlc.InsertOrdersParams
-	var items dbsqlc.InsertItemsOfOrdersParams
 	for _, o := range created {
 		p.Ids, p.CustomerIds = append(p.Ids, o.ID), append(p.CustomerIds, o.CustomerID)
 		p.SellerIds, p.Statuses = append(p.SellerIds, o.SellerID), append(p.Statuses, string(o.Status))
@@ -257,22 +195,105 @@ func newOrdersParams(created []savedOrder) (dbsqlc.InsertOrdersParams, dbsqlc.In
 		p.CreatedBy, p.IdempotencyKeys = append(p.CreatedBy, o.CreatedBy.Actor), append(p.IdempotencyKeys, o.CreatedBy.Key)
 		p.CreatedAt, p.UpdatedAt = append(p.CreatedAt, o.CreatedAt), append(p.UpdatedAt, o.UpdatedAt)
 		p.Refs = append(p.Refs, o.Reference)
+	}
+	return p
+}
+
+func itemsParams(created []savedOrder) dbsqlc.InsertItemsOfOrdersParams {
+	var items dbsqlc.InsertItemsOfOrdersParams
+	for _, o := range created {
 		for i, l := range o.Lines {
 			items.OrderIds, items.Lines = append(items.OrderIds, o.ID), append(items.Lines, int32(i+1))
 			items.Skus, items.Quantities = append(items.Skus, l.SKU), append(items.Quantities, int32(l.Quantity))
 			items.UnitPrices = append(items.UnitPrices, l.UnitPrice.Decimal())
 		}
 	}
-	return p, items
+	return items
 }
 
-func updateOrderParams(o *order.Order) dbsqlc.UpdateOrderParams {
-	p := dbsqlc.UpdateOrderParams{
-		ID: o.ID, Status: string(o.Status), ReservedUntil: optionalTime(o.ReservedUntil),
-		Version: int64(o.Version), UpdatedAt: o.UpdatedAt,
+// Locking queries carry the grant as a condition: they find no rows that the actor may
+// not use, so they neither wait for such a lock nor take it. A plain read in the same
+// round trip reports whether the row exists. It comes first, because later statements
+// also see any row that it sees.
+
+// lockOrder locks and loads an order that the grant covers. Other reads may share the
+// round trip; they come after the lock.
+func (s *session) lockOrder(
+	ctx context.Context, id int64, g core.Grant, withStock bool, others ...pgtx.Read,
+) (*order.Order, order.Stock, error) {
+	one := orderWant{id, g}
+	w := wantsOf(one)
+	reads := s.batch.ordersToLock(w)
+	if withStock {
+		reads = append(reads, s.batch.stockToLock(w)...)
 	}
-	if c := o.Cancellation; c != nil {
-		p.CancelledBy, p.CancelKey, p.CancelReason = new(c.By.Actor), optional(c.By.Key), new(c.Reason)
+	if err := s.load(ctx, append(reads, others...)...); err != nil {
+		return nil, nil, err
 	}
-	return p
+	return s.batch.order(one)
+}
+
+// notLocked returns the error when a locking query found no row.
+func notLocked(exists bool) error {
+	if exists {
+		return core.ErrNotGranted
+	}
+	return core.ErrNotFound
+}
+
+// orderLine is one row per order line, as orders are read.
+type orderLine = dbsqlc.OrderByIDRow
+
+// linesOf converts the rows from all order queries to one type.
+func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.LockOrdersRow |
+	dbsqlc.OrderByOperationRow | dbsqlc.OrdersByOperationRow |
+	dbsqlc.ListOrdersRow | dbsqlc.ListOrdersOfRow | dbsqlc.ListOrdersBetweenRow | dbsqlc.ListOrdersByReferenceRow](rows []R) []orderLine {
+	lines := make([]orderLine, len(rows))
+	for i, r := range rows {
+		lines[i] = orderLine(r)
+	}
+	return lines
+}
+
+// ordersOf converts lines that are sorted by order.
+func ordersOf(lines []orderLine) ([]*order.Order, error) {
+	var found []*order.Order
+	for i, r := range lines {
+		if i == 0 || r.Order.ID != lines[i-1].Order.ID {
+			o, err := orderOf(r.Order)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, o)
+		}
+		price, err := core.MoneyOf(r.OrderItem.UnitPrice, r.Order.Currency)
+		if err != nil {
+			return nil, err
+		}
+		o := found[len(found)-1]
+		o.Lines = append(o.Lines, order.Line{SKU: r.OrderItem.Sku, Quantity: int(r.OrderItem.Quantity), UnitPrice: price})
+	}
+	return found, nil
+}
+
+// orderOf converts an order row. The caller adds the lines.
+func orderOf(row dbsqlc.Order) (*order.Order, error) {
+	total, err := core.MoneyOf(row.Total, row.Currency)
+	return &order.Order{
+		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
+		Total: total, ReservedUntil: timeOf(row.ReservedUntil), Version: int(row.Version),
+		Reference: row.Reference,
+		CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey}, Cancellation: cancellationOf(row),
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}, err
+}
+
+func cancellationOf(row dbsqlc.Order) *order.Cancellation {
+	if row.CancelledBy == nil {
+		return nil
+	}
+	return &order.Cancellation{
+		By:     core.Operation{Actor: *row.CancelledBy, Key: valueOf(row.CancelKey)},
+		Reason: valueOf(row.CancelReason),
+	}
 }

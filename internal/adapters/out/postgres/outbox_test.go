@@ -66,29 +66,6 @@ func TestOutboxLease_HasOneHolder(t *testing.T) {
 	wantLease(t, two, "two", time.Hour, false)
 }
 
-func TestOutboxLease_HasOneWinnerAmongReplicas(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	answers := make(chan bool)
-	const replicas = 4
-	for i := range replicas {
-		outbox := open(t, d.url).Outbox()
-		go func() {
-			held, err := outbox.Lease(t.Context(), string(rune('a'+i)), time.Hour)
-			answers <- held && err == nil
-		}()
-	}
-	holders := 0
-	for range replicas {
-		if <-answers {
-			holders++
-		}
-	}
-	if holders != 1 {
-		t.Errorf("%d replicas got the lease, want 1", holders)
-	}
-}
-
 func TestOutboxDeletePublished_DeletesOldPublishedEventsOnly(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
@@ -124,21 +101,6 @@ func (d *database) publish(t *testing.T, n int) {
 	}
 	if err := d.Outbox().MarkPublished(t.Context(), ids); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestOutboxBacklog_ReturnsCountAndAge(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	events, oldest, err := d.Outbox().Backlog(t.Context())
-	if err != nil || events != 0 || oldest != 0 {
-		t.Errorf("empty outbox: %d events, oldest %v, err = %v", events, oldest, err)
-	}
-	d.addEvents(t, 2)
-	d.execute(t, "UPDATE outbox SET created_at = created_at - interval '1 hour'")
-	events, oldest, err = d.Outbox().Backlog(t.Context())
-	if err != nil || events != 2 || oldest < time.Hour || oldest > time.Hour+testwait.Patience {
-		t.Errorf("%d events, oldest %v, err = %v; want 2, an hour old", events, oldest, err)
 	}
 }
 

@@ -3,23 +3,22 @@ package postgres
 import (
 	"context"
 	"slices"
+	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
 // payments implements [payment.Payments].
-type payments struct{ t *tx }
+type payments struct{ tx *session }
 
-// Get loads a payment with its refunds, and the owners of its order.
+// Get loads a payment with its refunds, and its order's owners.
 func (s payments) Get(ctx context.Context, id int64) (*payment.Payment, core.Owners, error) {
 	var rows []dbsqlc.PaymentByIDRow
 	var refunds []dbsqlc.Refund
-	err := s.t.load(ctx,
-		func(q *dbsqlc.Queries) (err error) { rows, err = q.PaymentByID(ctx, id); return err },
-		func(q *dbsqlc.Queries) (err error) { refunds, err = q.RefundsOfPayment(ctx, id); return err },
-	)
+	err := s.tx.load(ctx, pgtx.Into(&rows, (*queries).PaymentByID, id), pgtx.Into(&refunds, (*queries).RefundsOfPayment, id))
 	if err != nil {
 		return nil, core.Owners{}, err
 	}
@@ -33,14 +32,13 @@ func (s payments) Get(ctx context.Context, id int64) (*payment.Payment, core.Own
 	return found[0], core.Owners{Customer: rows[0].CustomerID, Seller: rows[0].SellerID}, nil
 }
 
-// Of returns the payments of an order with their refunds.
+// Of returns an order's payments with their refunds.
 func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, error) {
 	var rows []dbsqlc.Payment
 	var refunds []dbsqlc.Refund
-	err := s.t.load(ctx,
-		func(q *dbsqlc.Queries) (err error) { rows, err = q.PaymentsOfOrder(ctx, orderID); return err },
-		func(q *dbsqlc.Queries) (err error) { refunds, err = q.RefundsOfOrder(ctx, orderID); return err },
-	)
+	ids := []int64{orderID}
+	err := s.tx.load(ctx,
+		pgtx.Into(&rows, (*queries).PaymentsOfOrders, ids), pgtx.Into(&refunds, (*queries).RefundsOfOrders, ids))
 	if err != nil {
 		return nil, err
 	}
@@ -50,31 +48,31 @@ func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, er
 // Save inserts or updates a payment.
 func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	if !p.New {
-		return s.t.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
+		return s.tx.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
 			ID: p.ID, Status: string(p.Status),
 			ExternalPaymentID: optional(p.Card.ExternalID), Failure: optional(p.Card.Failure),
 			AskedAt: optionalTime(p.Card.AskedAt),
 		})
 	}
-	return s.t.write(ctx, savedPayment{p})
+	return s.tx.write(savedPayment{p.Clone()})
 }
 
-// savedPayment is a payment that a command has made.
+// savedPayment is a payment created by a command.
 type savedPayment struct{ *payment.Payment }
 
-func (p savedPayment) alone(ctx context.Context, q *dbsqlc.Queries) error {
-	return q.InsertPayment(ctx, dbsqlc.InsertPaymentParams{
+// join lets later members find the payment, newest first.
+func (p savedPayment) join(b *batch) {
+	b.newPayments = append(b.newPayments, p)
+	b.payments[p.OrderID] = slices.Insert(b.payments[p.OrderID], 0, p.Payment)
+}
+
+func newPaymentParams(p savedPayment) dbsqlc.InsertPaymentParams {
+	return dbsqlc.InsertPaymentParams{
 		ID: p.ID, OrderID: p.OrderID, IdempotencyKey: p.By.Key,
 		Amount: p.Amount.Decimal(), Currency: string(p.Amount.Currency()),
 		Method: string(p.Method), Status: string(p.Status), CreatedBy: p.By.Actor, CreatedAt: p.CreatedAt,
 		Provider: optional(provider(p.Payment)), CardToken: optional(p.Card.Token),
-	})
-}
-
-// join lets later members find the payment, the newest first.
-func (p savedPayment) join(g *group) {
-	g.newPayments = append(g.newPayments, p)
-	g.payments[p.OrderID] = slices.Insert(g.payments[p.OrderID], 0, p.Payment)
+	}
 }
 
 func newPaymentsParams(made []savedPayment) dbsqlc.InsertPaymentsParams {
@@ -90,12 +88,12 @@ func newPaymentsParams(made []savedPayment) dbsqlc.InsertPaymentsParams {
 	return all
 }
 
-// OfCharge returns the id of the payment that has a charge of the provider, or 0.
+// OfCharge returns the id of the payment with a provider charge, or 0.
 func (s payments) OfCharge(ctx context.Context, externalID string) (int64, error) {
-	return s.t.firstID(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.PaymentOfCharge(ctx, externalID) })
+	return firstID(ctx, s.tx, (*queries).PaymentOfCharge, externalID)
 }
 
-// provider returns the name of the provider of a card payment. There is only one.
+// provider returns a card payment's provider. There is only one.
 func provider(p *payment.Payment) string {
 	if p.Method != payment.ByCard {
 		return ""
@@ -103,7 +101,13 @@ func provider(p *payment.Payment) string {
 	return "stripe"
 }
 
-// paymentsOf converts payments and assigns their refunds to them.
+// CardPayments returns the card payments to compare with the provider's; see
+// [reconcile.Store.CardPayments].
+func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error) {
+	return db.Store.CardPayments(ctx, since, uuids, paymentsOf)
+}
+
+// paymentsOf converts payments and assigns their refunds.
 func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Payment, error) {
 	found := make([]*payment.Payment, len(rows))
 	byID := make(map[int64]*payment.Payment, len(rows))
@@ -128,7 +132,7 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 		if err != nil {
 			return nil, err
 		}
-		// Without a lock, a refund can be younger than the payments that were read.
+		// Without a lock, a refund can be newer than the loaded payments.
 		if p, ok := byID[r.PaymentID]; ok {
 			p.Refunds = append(p.Refunds, r)
 		}

@@ -11,15 +11,20 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// replays sends a request with a key, and reports whether a record was replayed. If not,
-// it calls command.
-func replays(t *testing.T, db *postgres.DB, key string, command func()) bool {
-	t.Helper()
+// guarded runs a command under a key, and reports whether its record was replayed instead.
+func guarded(ctx context.Context, db *postgres.DB, key string, command func()) (replayed bool, err error) {
 	claim := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: key}, Fingerprint: "1"}
-	_, replayed, err := db.Keys().Execute(t.Context(), claim, func(context.Context) (idempotency.Result, error) {
+	_, replayed, err = db.Keys().Execute(ctx, claim, func(context.Context) (idempotency.Result, error) {
 		command()
 		return idempotency.Result{Response: idempotency.Response{Status: 201}, TTL: time.Hour}, nil
 	})
+	return replayed, err
+}
+
+// replays is guarded for a command that must not fail.
+func replays(t *testing.T, db *postgres.DB, key string, command func()) bool {
+	t.Helper()
+	replayed, err := guarded(t.Context(), db, key, command)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +46,7 @@ func TestReplay_ComesFromNoMemoryAfterAConnectionBroke(t *testing.T) {
 		}
 	}
 
-	p.breakAll()
+	p.CutAll()
 	for range 2 { // the first may meet the broken connection
 		_, _ = inTx(t, db, func(context.Context, order.Tx) error { return nil })
 	}
@@ -73,7 +78,7 @@ func TestReplay_ComesFromNoMemoryOfACommandThatRanWhenAConnectionBroke(t *testin
 	}
 }
 
-// Without a connection that breaks, only another answer of the database tells.
+// If no connection breaks, only a further answer of the database confirms the memory.
 func TestReplay_ComesFromNoMemoryThatTheDatabaseHasNotConfirmedLately(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

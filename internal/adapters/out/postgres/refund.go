@@ -9,12 +9,11 @@ import (
 )
 
 // refunds implements [payment.Refunds].
-type refunds struct{ t *tx }
+type refunds struct{ tx *session }
 
-// Get loads a refund, and the owners of its order.
+// Get loads a refund, and its order's owners.
 func (s refunds) Get(ctx context.Context, id int64) (*payment.Refund, core.Owners, error) {
-	var rows []dbsqlc.RefundByIDRow
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) { rows, err = q.RefundByID(ctx, id); return err })
+	rows, err := find(ctx, s.tx, (*queries).RefundByID, id)
 	if err != nil {
 		return nil, core.Owners{}, err
 	}
@@ -28,21 +27,21 @@ func (s refunds) Get(ctx context.Context, id int64) (*payment.Refund, core.Owner
 // Save inserts or updates a refund.
 func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	if !r.New {
-		return s.t.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
+		return s.tx.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
 			ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
 			AskedAt: optionalTime(r.AskedAt),
 		})
 	}
-	return s.t.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
+	return s.tx.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
 		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
 		Reason: r.Reason, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})
 }
 
-// OfExternal returns the id of the refund that has an id at the provider, or 0.
+// OfExternal returns the id of the refund with a provider id, or 0.
 func (s refunds) OfExternal(ctx context.Context, externalID string) (int64, error) {
-	return s.t.firstID(ctx, func(q *dbsqlc.Queries) ([]int64, error) { return q.RefundOfExternal(ctx, externalID) })
+	return firstID(ctx, s.tx, (*queries).RefundOfExternal, externalID)
 }
 
 func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {

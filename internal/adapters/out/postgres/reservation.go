@@ -4,71 +4,45 @@ import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 )
 
 // reservations implements [order.Reservations].
-type reservations struct{ t *tx }
+type reservations struct{ tx *session }
 
-// Lock locks and loads in the global order: the order, then its stock by SKU. Extensions
-// are counted under the lock of the order, so the count is exact.
+// Lock locks and loads in the global order: the order, then its stock by SKU.
+// Extensions are counted under the order lock, so the count is exact.
 func (s reservations) Lock(ctx context.Context, query order.ReservationQuery) (order.Reservation, error) {
-	var exists bool
-	var rows []dbsqlc.LockOrderRow
-	var stock []dbsqlc.Product
 	var prior []int64
 	var extensions int64
-	reads := []read{
-		orderExists(ctx, query.OrderID, &exists),
-		lockOrder(ctx, query.OrderID, query.Grant, &rows),
-		lockStockOfOrder(ctx, query.OrderID, query.Grant, &stock),
-		func(q *dbsqlc.Queries) (err error) {
-			prior, err = q.FindExtension(ctx, dbsqlc.FindExtensionParams{
-				OrderID: query.OrderID, CreatedBy: query.By.Actor, IdempotencyKey: query.By.Key,
-			})
-			return err
-		},
-	}
+	reads := []pgtx.Read{pgtx.Into(&prior, (*queries).FindExtension, dbsqlc.FindExtensionParams{
+		OrderID: query.OrderID, CreatedBy: query.By.Actor, IdempotencyKey: query.By.Key,
+	})}
 	if query.CountExtensions > 0 {
-		reads = append(reads, func(q *dbsqlc.Queries) (err error) {
-			extensions, err = q.CountExtensions(ctx, dbsqlc.CountExtensionsParams{
-				OrderID: query.OrderID, AtMost: int32(query.CountExtensions),
-			})
-			return err
-		})
+		count := dbsqlc.CountExtensionsParams{OrderID: query.OrderID, AtMost: int32(query.CountExtensions)}
+		reads = append(reads, pgtx.Into(&extensions, (*queries).CountExtensions, count))
 	}
-	if err := s.t.load(ctx, reads...); err != nil {
+	o, stock, err := s.tx.lockOrder(ctx, query.OrderID, query.Grant, true, reads...)
+	if err != nil {
 		return order.Reservation{}, err
 	}
-	r := order.Reservation{Repeated: len(prior) > 0, Extensions: int(extensions)}
-	var err error
-	if r.Order, err = lockedOrder(rows, exists); err != nil {
-		return order.Reservation{}, err
-	}
-	r.Stock, err = stockOf(stock)
-	return r, err
+	return order.Reservation{Order: o, Stock: stock, Repeated: len(prior) > 0, Extensions: int(extensions)}, nil
 }
 
-// Expired returns orders whose reservation has expired by the clock of the database.
+// Expired returns orders whose reservation has expired by the database clock.
 func (s reservations) Expired(ctx context.Context, after order.Expiry, limit int) ([]order.Expiry, error) {
-	var rows []dbsqlc.ExpiredReservationsRow
-	err := s.t.load(ctx, func(q *dbsqlc.Queries) (err error) {
-		rows, err = q.ExpiredReservations(ctx, dbsqlc.ExpiredReservationsParams{
-			AfterTime: after.At, AfterID: after.OrderID, MaxOrders: int32(limit),
-		})
-		return err
+	return list(ctx, s.tx, (*queries).ExpiredReservations, dbsqlc.ExpiredReservationsParams{
+		AfterTime: after.At, AfterID: after.OrderID, MaxOrders: int32(limit),
+	}, func(row dbsqlc.ExpiredReservationsRow) (order.Expiry, error) {
+		return order.Expiry{At: row.ReservedUntil, OrderID: row.ID}, nil
 	})
-	expired := make([]order.Expiry, len(rows))
-	for i, row := range rows {
-		expired[i] = order.Expiry{At: row.ReservedUntil, OrderID: row.ID}
-	}
-	return expired, err
 }
 
-// AddExtension records which operation extended the reservation of an order.
+// AddExtension records which operation extended a reservation.
 func (s reservations) AddExtension(ctx context.Context, o *order.Order, by core.Operation) error {
-	return s.t.writes().InsertExtension(ctx, dbsqlc.InsertExtensionParams{
-		OrderID: o.ID, CreatedBy: by.Actor, IdempotencyKey: by.Key, ReservedUntil: o.ReservedUntil, CreatedAt: s.t.now,
+	return s.tx.writes().InsertExtension(ctx, dbsqlc.InsertExtensionParams{
+		OrderID: o.ID, CreatedBy: by.Actor, IdempotencyKey: by.Key, ReservedUntil: o.ReservedUntil, CreatedAt: s.tx.now,
 	})
 }

@@ -19,23 +19,18 @@ import (
 type staleStore struct {
 	*postgres.DB
 	endpoint *pgtest.Endpoint // leads to the standby
-	saw      *transactions
+	saw      *observer
 }
 
 func openStale(t *testing.T, primaryURL, standbyURL string, staleness time.Duration) *staleStore {
 	t.Helper()
-	s := &staleStore{endpoint: pgtest.NewEndpoint(t), saw: &transactions{}}
+	s := &staleStore{endpoint: pgtest.NewEndpoint(t), saw: &observer{}}
 	s.endpoint.LeadTo(t, standbyURL)
-	var err error
-	s.DB, err = postgres.Open(t.Context(), postgres.Config{
+	s.DB = openWith(t, postgres.Config{
 		URL:        pgtest.AsService(t, primaryURL),
 		StandbyURL: pgtest.Through(t, pgtest.AsService(t, standbyURL), s.endpoint), StandbyStaleness: staleness,
-		ObserveTransactions: s.saw,
+		Observe: s.saw,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
 	return s
 }
 

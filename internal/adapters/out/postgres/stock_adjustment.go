@@ -4,23 +4,20 @@ import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 )
 
 // stockAdjustments implements [order.StockAdjustments].
-type stockAdjustments struct{ t *tx }
+type stockAdjustments struct{ tx *session }
 
-// Lock locks and loads a product that the grant covers, and the adjustment that the
-// operation made before.
+// Lock locks and loads a product that the grant covers, and the operation's earlier
+// adjustment.
 func (s stockAdjustments) Lock(ctx context.Context, sku string, by core.Operation, g core.Grant) (*order.Product, *order.StockAdjustment, error) {
 	var prior []dbsqlc.StockAdjustment
-	p, err := s.t.lockProduct(ctx, sku, g, func(q *dbsqlc.Queries) (err error) {
-		prior, err = q.StockAdjustmentByOperation(ctx, dbsqlc.StockAdjustmentByOperationParams{
-			Sku: sku, CreatedBy: by.Actor, IdempotencyKey: by.Key,
-		})
-		return err
-	})
+	find := dbsqlc.StockAdjustmentByOperationParams{Sku: sku, CreatedBy: by.Actor, IdempotencyKey: by.Key}
+	p, err := s.tx.lockProduct(ctx, sku, g, pgtx.Into(&prior, (*queries).StockAdjustmentByOperation, find))
 	if err != nil || len(prior) == 0 {
 		return p, nil, err
 	}
@@ -29,7 +26,7 @@ func (s stockAdjustments) Lock(ctx context.Context, sku string, by core.Operatio
 
 // Add inserts an adjustment.
 func (s stockAdjustments) Add(ctx context.Context, a *order.StockAdjustment) error {
-	return s.t.writes().InsertStockAdjustment(ctx, dbsqlc.InsertStockAdjustmentParams{
+	return s.tx.writes().InsertStockAdjustment(ctx, dbsqlc.InsertStockAdjustmentParams{
 		ID: a.ID, Sku: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: a.Reason,
 		CreatedBy: a.By.Actor, IdempotencyKey: a.By.Key, CreatedAt: a.CreatedAt,
 	})

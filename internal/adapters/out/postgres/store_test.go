@@ -2,8 +2,8 @@ package postgres_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,6 +12,7 @@ import (
 	"example.com/orders/internal/core"
 	pgtest "example.com/orders/internal/test/pg"
 	storetest "example.com/orders/internal/test/store"
+	testwait "example.com/orders/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -104,11 +105,5 @@ func (d *database) count(t testing.TB, query string) int {
 // await waits until a query returns a number.
 func (d *database) await(t testing.TB, query string, want int) {
 	t.Helper()
-	for range 1000 {
-		if d.count(t, query) == want {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("%s did not return %d", query, want)
+	testwait.Until(t, fmt.Sprint(query, " returns ", want), func() bool { return d.count(t, query) == want })
 }

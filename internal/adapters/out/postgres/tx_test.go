@@ -12,15 +12,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
 	testwait "example.com/orders/internal/test/wait"
-	"example.com/orders/migrations"
 )
 
 // secret is a value of rows that no error may contain.
@@ -102,22 +100,26 @@ func carriesNoValues(t *testing.T, err error) {
 
 func TestTransaction_RunsAgainAfterALostRace(t *testing.T) {
 	t.Parallel()
-	for name, state := range map[string]string{
-		"serialization failure": "40001", "deadlock": "40P01", "unique violation": "23505",
+	for reason, state := range map[string]string{
+		"serialization_failure": "40001", "deadlock": "40P01", "unique_violation": "23505",
 	} {
 		for where, write := range map[string]func(context.Context, order.Tx) error{
 			"at COMMIT": saveTea, "at a read": saveTeaAndRead,
 		} {
-			t.Run(name+" "+where, func(t *testing.T) {
+			t.Run(reason+" "+where, func(t *testing.T) {
 				t.Parallel()
 				d := newDatabase(t)
 				d.refuseProducts(t, 4, state)
-				attempts, err := inTx(t, d.DB, write)
+				db, saw := observed(t, d.url)
+				attempts, err := inTx(t, db, write)
 				if attempts != 5 || err != nil {
 					t.Errorf("%d attempts: %v; want the 5th to succeed", attempts, err)
 				}
 				if n := d.count(t, products); n != 1 {
 					t.Errorf("%d products were stored", n)
+				}
+				if !slices.Equal(saw.restarts, slices.Repeat([]string{reason}, 4)) || !slices.Equal(saw.runs, []int{5}) {
+					t.Errorf("reported %v runs and restarts for %q", saw.runs, saw.restarts)
 				}
 			})
 		}
@@ -196,9 +198,7 @@ func kindOf(err error) string {
 func TestServerErrors_CarryNoValuesOfRows(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	if _, err := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error {
-		return tx.Products.Save(ctx, product(secret))
-	}); err != nil {
+	if _, err := write(t, d.DB, secret); err != nil {
 		t.Fatal(err)
 	}
 	wrong := product("tea")
@@ -229,112 +229,6 @@ func TestOpen_DoesNotReportThePassword(t *testing.T) {
 	}
 }
 
-func TestUniqueViolation_FindsTheRowInTheNextRun(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	var found *order.Product
-	attempts, err := inTx(t, d.DB, func(ctx context.Context, tx order.Tx) error {
-		p, err := tx.Products.Get(ctx, "tea")
-		if found = p; err == nil {
-			return nil
-		}
-		// Another transaction inserts the product first.
-		d.execute(t, `INSERT INTO product (sku, seller_id, name, price, currency, on_hand, created_at, updated_at)
-			VALUES ('tea', 'shop-8', 'Tea', 1, 'RUB', 0, now(), now())`)
-		return saveTea(ctx, tx)
-	})
-	if attempts != 2 || err != nil || found == nil || found.SellerID != "shop-8" {
-		t.Errorf("%d attempts, found %+v, %v; want the other's product at the second", attempts, found, err)
-	}
-}
-
-func TestDeadlock_EndsAndBothTransactionsSucceed(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	db := open(t, d.owner+"&deadlock_timeout=20ms")
-	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-		return errors.Join(saveTea(ctx, tx), tx.Products.Save(ctx, product("cup")))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var both, all sync.WaitGroup // both first runs wait until each has its first lock
-	both.Add(2)
-	attempts := make([]int, 2)
-	for i, skus := range [][]string{{"tea", "cup"}, {"cup", "tea"}} {
-		all.Go(func() {
-			var err error
-			met := false
-			attempts[i], err = inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-				for n, sku := range skus {
-					p, err := tx.Products.Lock(ctx, sku, core.GrantEverybody)
-					if err != nil {
-						return err
-					}
-					p.OnHand++
-					if err := tx.Products.Save(ctx, p); err != nil {
-						return err
-					}
-					if n == 0 && !met {
-						met = true
-						both.Done()
-						both.Wait()
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				t.Errorf("transaction %d: %v", i, err)
-			}
-		})
-	}
-	all.Wait()
-	if attempts[0]+attempts[1] < 3 {
-		t.Errorf("%v attempts; want a deadlock, and one of the two run again", attempts)
-	}
-	if n := d.count(t, "SELECT sum(on_hand) FROM product"); n != 4 {
-		t.Errorf("%d changes were kept; want 4", n)
-	}
-}
-
-// Orders of the same products in any sequence wait for each other without a deadlock. A
-// deadlock would show as a second run.
-func TestBasket_LocksInOneOrder(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	db := open(t, d.owner+"&pool_max_conns=12&deadlock_timeout=10ms")
-	skus := []string{"cup", "fork", "spoon", "tea"}
-	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-		for _, sku := range skus {
-			if err := tx.Products.Save(ctx, product(sku)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	for i := range 120 {
-		all.Go(func() {
-			mine := slices.Clone(skus)
-			if i%2 == 0 {
-				slices.Reverse(mine)
-			}
-			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-				basket, err := tx.Orders.Basket(ctx, order.BasketQuery{CustomerID: secret, SKUs: mine, Grant: core.GrantEverybody})
-				if err != nil {
-					return err
-				}
-				return tx.Products.SaveStock(ctx, basket.Stock)
-			})
-			if attempts != 1 || err != nil {
-				t.Errorf("%d attempts: %v", attempts, err)
-			}
-		})
-	}
-	all.Wait()
-}
-
 func TestCommit_IsUnknownWhenItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(context.Context, order.Tx) error{
@@ -344,46 +238,36 @@ func TestCommit_IsUnknownWhenItsAnswerIsLost(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
 			p, url := d.through(t)
-			p.loseAnswersToCommit(1)
+			p.loseAnswerToCommit()
 			attempts, err := inTx(t, open(t, url), write)
 			if attempts != 1 || !errors.Is(err, core.ErrOutcomeUnknown) || errors.Is(err, core.ErrUnavailable) {
 				t.Errorf("%d attempts: %v; want one, of unknown outcome", attempts, err)
 			}
-			if lost, kept := p.lostAnswers(), d.count(t, products); lost != 1 || kept != 1 {
+			if lost, kept := p.Cuts(), d.count(t, products); lost != 1 || kept != 1 {
 				t.Errorf("%d answers were lost, %d products stored; want the server to have committed", lost, kept)
 			}
 		})
 	}
 }
 
-// A connection pooler answers for a server that it has lost. Only an error that the
-// server alone can report proves that nothing was stored.
-func TestCommit_IsUnknownWhenAPoolerAnswersForTheServer(t *testing.T) {
+// COMMIT of a transaction in which a statement has failed succeeds, and rolls back. A use
+// case that overlooks the failure must not be told that its writes are stored.
+func TestCommit_ThatRollsBackIsAFailure(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	p, url := d.through(t)
-	db := open(t, url)
-	for i, state := range []string{
-		"08000", "08003", "08006", "08P01", // connection exceptions
-		"40003",                            // statement_completion_unknown
-		"57P01", "57P02", "57P03", "57P05", // the server stops or starts, the connection was idle
-		"25P03", "25P04", // time-outs of transactions
-		"53300", "58000", "58030", "XX000", "ZZ999",
-	} {
-		for _, severity := range []string{"ERROR", "FATAL"} {
-			p.replaceAnswersToCommit(&pgproto3.ErrorResponse{
-				Severity: severity, SeverityUnlocalized: severity, Code: state, Message: "server lost",
-			})
-			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-				return tx.Products.Save(ctx, product(fmt.Sprint("tea-", i, severity)))
-			})
-			if attempts != 1 || kindOf(err) != unknown || errors.Is(err, core.ErrUnavailable) {
-				t.Errorf("%s %s, %d attempts: %v; want one, of unknown outcome", severity, state, attempts, err)
-			}
+	placeOrder(t, useCasesOn(d.DB))
+	impatient := open(t, d.url+"&lock_timeout=50ms")
+	lockEverything(t, d)
+
+	err := impatient.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
+		if _, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody); err == nil {
+			t.Error("the product was not locked")
 		}
-	}
-	if replaced, stored := p.lostAnswers(), d.count(t, products); replaced != stored || stored == 0 {
-		t.Errorf("%d answers were replaced, %d products stored; want the server to have committed all", replaced, stored)
+		return nil
+	})
+
+	if err == nil {
+		t.Error("the transaction was rolled back, and reported as committed")
 	}
 }
 
@@ -409,140 +293,6 @@ func TestDefects_AreNotUnavailable(t *testing.T) {
 	}
 }
 
-func TestClosedPool_IsUnavailable(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	d.Close()
-	_, inTxErr := inTx(t, d.DB, saveTea)
-	_, _, lookupErr := d.Keys().Lookup(t.Context(), idempotency.ID{})
-	for what, err := range map[string]error{"InTx": inTxErr, "Lookup": lookupErr} {
-		if kindOf(err) != unavailable {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
-// The server translates the severity of its errors, and sends the original too.
-func TestServerErrors_AreClassifiedInEveryLanguage(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	p, url := d.through(t)
-	db := open(t, url)
-	for i, c := range []struct {
-		severity, original, want string
-	}{
-		{"ОШИБКА", "ERROR", defect},
-		{"ВАЖНО", "FATAL", unknown},
-	} {
-		p.replaceAnswersToCommit(&pgproto3.ErrorResponse{
-			Severity: c.severity, SeverityUnlocalized: c.original, Code: "23514",
-		})
-		_, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-			return tx.Products.Save(ctx, product(fmt.Sprint("tea-", i)))
-		})
-		if kindOf(err) != c.want {
-			t.Errorf("%s: got %v; want %s", c.original, err, c.want)
-		}
-	}
-}
-
-func TestCommit_OfAReadIsUnavailableWhenItsAnswerIsLost(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	p, url := d.through(t)
-	p.loseAnswersToCommit(1)
-	_, err := inTx(t, open(t, url), func(ctx context.Context, tx order.Tx) error {
-		_, err := tx.Products.List(ctx, core.Page{Limit: 1})
-		return err
-	})
-	if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrOutcomeUnknown) || p.lostAnswers() != 1 {
-		t.Errorf("got %v; nothing was written, so nothing is unknown", err)
-	}
-}
-
-func TestKey_ResolvesAnUnknownOutcome(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	p, url := d.through(t)
-	p.loseAnswersToCommit(1)
-	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer " + secret, Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
-	ran := 0
-	run := func(db *postgres.DB) func(context.Context) (idempotency.Result, error) {
-		return func(ctx context.Context) (idempotency.Result, error) {
-			ran++
-			response := idempotency.Response{Status: 201, Body: []byte("{}")}
-			return idempotency.Result{Response: response, TTL: time.Hour}, db.Orders().InTx(ctx, saveTea)
-		}
-	}
-	far := open(t, url)
-	if _, _, err := far.Keys().Execute(t.Context(), ask, run(far)); !errors.Is(err, core.ErrOutcomeUnknown) {
-		t.Errorf("got %v", err)
-	}
-	rec, replayed, err := d.Keys().Execute(t.Context(), ask, run(d.DB))
-	if err != nil || !replayed || rec.Status != 201 || ran != 1 {
-		t.Errorf("record %+v, replayed: %v, %v; the command ran %d times", rec, replayed, err, ran)
-	}
-}
-
-// Only records that were committed may be remembered.
-func TestKey_IsFreeAfterAFailedCommit(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	d.refuseProducts(t, 1, "23514")
-	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
-	run := func(ctx context.Context) (idempotency.Result, error) {
-		response := idempotency.Response{Status: 201, Body: []byte("{}")}
-		return idempotency.Result{Response: response, TTL: time.Hour}, d.Orders().InTx(ctx, saveTea)
-	}
-	if _, _, err := d.Keys().Execute(t.Context(), ask, run); err == nil {
-		t.Error("the server did not refuse")
-	}
-	if _, replayed, err := d.Keys().Execute(t.Context(), ask, run); replayed || err != nil {
-		t.Errorf("the second time: replayed = %v, %v", replayed, err)
-	}
-	if n := d.count(t, products); n != 1 {
-		t.Errorf("%d products were stored", n)
-	}
-}
-
-func TestBrokenConnection_StoresNothing(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		after func(ctx context.Context, tx order.Tx) error
-		want  error
-	}{
-		"before a read": {func(ctx context.Context, tx order.Tx) error {
-			_, err := tx.Products.Get(ctx, "cup")
-			return err
-		}, core.ErrUnavailable},
-		// COMMIT never reached the server, but the client cannot know that.
-		"before COMMIT": {func(context.Context, order.Tx) error { return nil }, core.ErrOutcomeUnknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDatabase(t)
-			p, url := d.through(t)
-			db := open(t, url+"&pool_max_conns=1")
-			attempts, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-				if err := saveTeaAndRead(ctx, tx); err != nil {
-					return err
-				}
-				p.breakAll()
-				return c.after(ctx, tx)
-			})
-			if attempts != 1 || !errors.Is(err, c.want) {
-				t.Errorf("%d attempts: %v; want one, and %v", attempts, err, c.want)
-			}
-			if _, err := inTx(t, db, saveTea); err != nil {
-				t.Errorf("the next transaction: %v", err)
-			}
-			if n := d.count(t, products); n != 1 {
-				t.Errorf("%d products were stored", n)
-			}
-		})
-	}
-}
-
 // Commands that wait, for a lock or for a standby, leave connections to reads.
 func TestReads_DoNotWaitForWriters(t *testing.T) {
 	t.Parallel()
@@ -551,19 +301,8 @@ func TestReads_DoNotWaitForWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	const commands = 12
-	db := open(t, d.url+"&pool_max_conns=4&application_name=busy")
-	holder, err := d.plain.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = holder.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := holder.Exec(t.Context(), "SELECT FROM product FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	lockTea := func(ctx context.Context, tx order.Tx) error {
-		_, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
-		return err
-	}
+	db := open(t, d.url+"&pool_max_conns=4")
+	release := d.hold(t, "SELECT FROM product FOR UPDATE")
 	var ended atomic.Int32
 	var all sync.WaitGroup
 	for range commands {
@@ -574,7 +313,7 @@ func TestReads_DoNotWaitForWriters(t *testing.T) {
 			ended.Add(1)
 		})
 	}
-	d.await(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'busy' AND datname = current_database()", 2)
+	d.awaitWaiters(t, 2)
 
 	for range 2 * commands {
 		readTea(t, db)
@@ -585,22 +324,21 @@ func TestReads_DoNotWaitForWriters(t *testing.T) {
 		t.Errorf("a command that found no place: %v", err)
 	}
 	audited := make(chan error, 1)
-	go func() {
-		audited <- db.Orders().Read(t.Context(), func(ctx context.Context, tx order.Tx) error {
-			return tx.AuditLog.Add(ctx, core.AuditEntry{Actor: "root", Action: "Read", Resource: "product/tea"})
-		})
-	}()
+	go func() { audited <- auditedRead(t.Context(), db) }()
 	readTea(t, db)
 	if n := ended.Load(); n > 0 {
 		t.Errorf("%d commands have ended: this proves nothing", n)
 	}
-	if err := holder.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	all.Wait()
 	if err := <-audited; err != nil || d.count(t, "SELECT count(*) FROM audit_log") != 1 {
 		t.Errorf("an audited read: %v", err)
 	}
+}
+
+func lockTea(ctx context.Context, tx order.Tx) error {
+	_, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
+	return err
 }
 
 func readTea(t *testing.T, db *postgres.DB) {
@@ -615,47 +353,63 @@ func readTea(t *testing.T, db *postgres.DB) {
 	}
 }
 
-func TestAuditedRead_IsUnavailableWhenTheAnswerToCommitIsLost(t *testing.T) {
+// A read can be repeated, so its outcome is never unknown.
+func TestRead_IsUnavailableWhenTheAnswerToCommitIsLost(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	p, url := d.through(t)
-	p.loseAnswersToCommit(1)
-	err := open(t, url).Orders().Read(t.Context(), func(ctx context.Context, tx order.Tx) error {
+	for name, read := range map[string]func(ctx context.Context, db *postgres.DB) error{
+		"of a list": func(ctx context.Context, db *postgres.DB) error {
+			return db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+				_, err := tx.Products.List(ctx, core.Page{Limit: 1})
+				return err
+			})
+		},
+		"that is audited": auditedRead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, url := newDatabase(t).through(t)
+			db := open(t, url)
+			p.loseAnswerToCommit()
+			if err := read(t.Context(), db); kindOf(err) != unavailable || p.Cuts() != 1 {
+				t.Errorf("got %v, and %d answers were lost", err, p.Cuts())
+			}
+		})
+	}
+}
+
+func auditedRead(ctx context.Context, db *postgres.DB) error {
+	return db.Orders().Read(ctx, func(ctx context.Context, tx order.Tx) error {
 		return tx.AuditLog.Add(ctx, core.AuditEntry{Actor: "root", Action: "Read", Resource: "product/tea"})
 	})
-	if kindOf(err) != unavailable || p.lostAnswers() != 1 {
-		t.Errorf("got %v; a read can be repeated", err)
-	}
 }
 
 // After a failover or a restart of a pooler, all idle connections are dead.
 func TestDeadConnections_AreReplacedBeforeACommandBegins(t *testing.T) {
 	t.Parallel()
-	for name, kill := range map[string]func(t *testing.T, d *database, p *proxy){
-		"terminated by the server": func(t *testing.T, d *database, _ *proxy) {
+	for name, kill := range map[string]func(t *testing.T, d *database, p proxy){
+		"terminated by the server": func(t *testing.T, d *database, _ proxy) {
 			t.Helper()
 			d.execute(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 				WHERE application_name = 'orders' AND datname = current_database()`)
 		},
-		"cut by the network": func(_ *testing.T, _ *database, p *proxy) { p.breakAll() },
+		"cut by the network": func(_ *testing.T, _ *database, p proxy) { p.CutAll() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
 			p, url := d.through(t)
-			db := open(t, url+"&pool_max_conns=8")
+			db, saw := observed(t, url+"&pool_max_conns=8")
 			connectAll(t, db, 4)
 			kill(t, d, p)
 			if attempts, err := inTx(t, db, saveTea); attempts != 1 || err != nil {
 				t.Errorf("InTx: %d attempts: %v", attempts, err)
 			}
+			if !slices.Equal(saw.restarts, []string{"dead_connection"}) {
+				t.Errorf("reported restarts for %q", saw.restarts)
+			}
 			connectAll(t, db, 4)
 			kill(t, d, p)
-			claim := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
-			_, _, err := db.Keys().Execute(t.Context(), claim, func(context.Context) (idempotency.Result, error) {
-				return idempotency.Result{Response: idempotency.Response{Status: 201, Body: []byte("{}")}, TTL: time.Hour}, nil
-			})
-			if err != nil {
+			if _, err := guarded(t.Context(), db, "key-1", nothing); err != nil {
 				t.Errorf("Execute: %v", err)
 			}
 		})
@@ -665,30 +419,26 @@ func TestDeadConnections_AreReplacedBeforeACommandBegins(t *testing.T) {
 // connectAll makes n connections of the pool, all idle.
 func connectAll(t *testing.T, db *postgres.DB, n int) {
 	t.Helper()
-	var connected, all sync.WaitGroup
-	connected.Add(n)
+	var idle []*pgxpool.Conn
 	for range n {
-		all.Go(func() {
-			arrive := sync.OnceFunc(connected.Done)
-			defer arrive()
-			if _, err := inTx(t, db, func(context.Context, order.Tx) error {
-				arrive()
-				connected.Wait()
-				return nil
-			}); err != nil {
-				t.Error(err)
-			}
-		})
+		conn, err := db.Pool().Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
 	}
-	all.Wait()
+	for _, conn := range idle {
+		conn.Release()
+	}
 }
 
 // A transaction is run once more only when its connection broke before it began.
 func TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		trips, stored int
-		want          string
+		trips  int64
+		stored int
+		want   string
 	}{
 		"at BEGIN":  {0, 1, none},
 		"at a read": {1, 0, unavailable},
@@ -715,20 +465,25 @@ func TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan(t *testing.T
 	}
 }
 
-func TestUnreachableServer_IsUnavailable(t *testing.T) {
+func TestUnusableDatabase_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	db := open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable")
-	_, inTxErr := inTx(t, db, saveTea)
-	_, _, executeErr := db.Keys().Execute(t.Context(), idempotency.Claim{}, nil)
-	_, _, lookupErr := db.Keys().Lookup(t.Context(), idempotency.ID{})
-	_, cleanErr := db.Keys().DeleteExpired(t.Context(), 1)
-	_, stateErr := db.State(t.Context())
-	for name, err := range map[string]error{
-		"InTx": inTxErr, "Execute": executeErr, "Lookup": lookupErr, "DeleteExpired": cleanErr,
-		"State": stateErr,
+	closed := open(t, newDatabase(t).url)
+	closed.Close()
+	for what, db := range map[string]*postgres.DB{
+		"closed": closed, "unreachable": open(t, "postgres://nobody@127.0.0.1:1/nothing?sslmode=disable"),
 	} {
-		if !errors.Is(err, core.ErrUnavailable) {
-			t.Errorf("%s: %v", name, err)
+		_, inTxErr := inTx(t, db, saveTea)
+		_, _, executeErr := db.Keys().Execute(t.Context(), idempotency.Claim{}, nil)
+		_, _, lookupErr := db.Keys().Lookup(t.Context(), idempotency.ID{})
+		_, cleanErr := db.Keys().DeleteExpired(t.Context(), 1)
+		_, stateErr := db.State(t.Context())
+		for name, err := range map[string]error{
+			"InTx": inTxErr, "Execute": executeErr, "Lookup": lookupErr, "DeleteExpired": cleanErr,
+			"State": stateErr,
+		} {
+			if kindOf(err) != unavailable {
+				t.Errorf("%s, %s: %v", what, name, err)
+			}
 		}
 	}
 }
@@ -746,209 +501,50 @@ func (d *database) onlyConnection(t *testing.T) (*postgres.DB, func() int) {
 	}
 }
 
-func TestConnection_IsReleasedAndUsedAgain(t *testing.T) {
-	t.Parallel()
-	for name, fail := range map[string]func(cancel context.CancelFunc) error{
-		"after an error":  func(context.CancelFunc) error { return errors.New("no") },
-		"after a panic":   func(context.CancelFunc) error { panic("a bug") },
-		"after a hang-up": func(cancel context.CancelFunc) error { cancel(); return context.Canceled },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDatabase(t)
-			db, number := d.onlyConnection(t)
-			before := number()
-			func() {
-				defer func() { _ = recover() }()
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				err := db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
-					if err := saveTeaAndRead(ctx, tx); err != nil {
-						t.Error(err)
-					}
-					return fail(cancel)
-				})
-				if err == nil {
-					t.Error("the transaction was committed")
-				}
-			}()
-			if _, err := inTx(t, db, saveTea); err != nil {
-				t.Errorf("the next transaction: %v", err)
-			}
-			if after := number(); after != before {
-				t.Errorf("connection %d was dropped for %d; want it rolled back and used again", before, after)
-			}
-			if n := d.count(t, products); n != 1 {
-				t.Errorf("%d products were stored; want the one of the next transaction", n)
-			}
-		})
-	}
-}
-
-func TestWaitForALock_EndsWithTheContext(t *testing.T) {
+func TestConnection_IsReleasedAndUsedAgainAfterAHangUp(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	if _, err := inTx(t, d.DB, saveTea); err != nil {
-		t.Fatal(err)
-	}
-	holder, err := d.plain.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := holder.Exec(t.Context(), "SELECT FROM product FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	db, _ := d.onlyConnection(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err = db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
-		if err := tx.Products.Save(ctx, product("cup")); err != nil {
-			return err
-		}
-		_, err := tx.Products.Lock(ctx, "tea", core.GrantEverybody)
-		return err
-	})
-	if !errors.Is(err, core.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-		_, err := tx.Products.Get(ctx, "tea")
-		return err
-	}); err != nil {
-		t.Errorf("the next transaction, while the lock is still held: %v", err)
-	}
-	if err := holder.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := d.count(t, products); n != 1 {
-		t.Errorf("%d products were stored; want the first one", n)
-	}
-}
-
-func TestPayments_AreReadWithTheirRefunds(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	d.execute(t, `INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
-		VALUES ('sber-42', 'shop-7', 'paid', 1, 'RUB', 1, 'sber-42', 'key-1', now(), now())`)
-	db, _ := d.onlyConnection(t)
-	read := func() (found []*payment.Payment) {
-		err := db.Payments().InTx(t.Context(), func(ctx context.Context, tx payment.Tx) (err error) {
-			found, err = tx.Payments.Of(ctx, int64(d.count(t, "SELECT id FROM orders")))
-			return err
-		})
-		if err != nil {
+	db, number := d.onlyConnection(t)
+	before := number()
+	ctx, hangUp := context.WithCancel(t.Context())
+	defer hangUp()
+	err := db.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
+		if err := saveTeaAndRead(ctx, tx); err != nil {
 			t.Error(err)
 		}
-		return found
-	}
-	read() // prepares the statements, so that the next read waits between the two
-	other, err := d.plain.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = other.Rollback(context.WithoutCancel(t.Context())) }() // lets the reader go when the test fails
-	if _, err := other.Exec(t.Context(), "LOCK TABLE refund"); err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		if found := read(); len(found) == 1 && len(found[0].Refunds) != 1 {
-			t.Error("found the payment without its refund")
-		}
+		hangUp()
+		return context.Canceled
 	})
-	d.await(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()", 1)
-	if _, err := other.Exec(t.Context(), `WITH p AS (
-			INSERT INTO payment (order_id, idempotency_key, amount, currency, method, status, created_by)
-			SELECT id, 'key-2', 1, 'RUB', 'balance', 'captured', 'sber-42' FROM orders RETURNING id, order_id)
-		INSERT INTO refund (payment_id, order_id, amount, currency, status, full_refund, created_by)
-		SELECT id, order_id, 1, 'RUB', 'succeeded', true, 'sber-42' FROM p`); err != nil {
-		t.Fatal(err)
+	if err == nil {
+		t.Error("the transaction was committed")
 	}
-	if err := other.Commit(t.Context()); err != nil {
-		t.Fatal(err)
+	if _, err := inTx(t, db, saveTea); err != nil {
+		t.Errorf("the next transaction: %v", err)
 	}
-	all.Wait()
-}
-
-func TestRefusal_RollsBackToTheSavepoint(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1", Operation: "putProduct"}
-	_, _, err := d.Keys().Execute(t.Context(), ask, func(ctx context.Context) (idempotency.Result, error) {
-		err := d.Orders().InTx(ctx, func(ctx context.Context, tx order.Tx) error {
-			for _, sku := range []string{"tea", "cup", "spoon"} { // each read sends the writes before it
-				if err := tx.Products.Save(ctx, product(sku)); err != nil {
-					return err
-				}
-				if _, err := tx.Products.Get(ctx, sku); err != nil {
-					return err
-				}
-			}
-			return tx.Products.Save(ctx, product("fork")) // this write has not been sent
-		})
-		return idempotency.Result{Response: idempotency.Response{Status: 409, Body: []byte("{}")}, Refused: true, TTL: time.Hour}, err
-	})
-	if err != nil {
-		t.Fatal(err)
+	if after := number(); after != before {
+		t.Errorf("connection %d was dropped for %d; want it rolled back and used again", before, after)
 	}
-	if kept, records := d.count(t, products), d.count(t, "SELECT count(*) FROM idempotency_record"); kept != 0 || records != 1 {
-		t.Errorf("%d products and %d records were stored; want none and one", kept, records)
-	}
+	d.expectCount(t, products, 1) // of the next transaction
 }
 
 func TestKeyInProgress_TakesNoConnection(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
-	ask := idempotency.Claim{ID: idempotency.ID{Scope: "issuer", Key: "key-1"}, Fingerprint: "1"}
 	replica, _ := d.onlyConnection(t)
-	_, _, err := d.Keys().Execute(t.Context(), ask, func(context.Context) (idempotency.Result, error) {
+	_, err := guarded(t.Context(), d.DB, "key-1", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		for range 3 {
-			if _, _, err := replica.Keys().Execute(ctx, ask, nil); !errors.Is(err, idempotency.ErrInProgress) {
+			if _, err := guarded(ctx, replica, "key-1", nothing); !errors.Is(err, idempotency.ErrInProgress) {
 				t.Errorf("the other replica got %v", err)
 			}
 		}
-		_, err := inTx(t, replica, saveTea) // its one connection is free
-		return idempotency.Result{Response: idempotency.Response{Status: 201, Body: []byte("{}")}, TTL: time.Hour}, err
+		if _, err := inTx(t, replica, saveTea); err != nil {
+			t.Errorf("its one connection is not free: %v", err)
+		}
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func TestIDs_AreUniqueAcrossReplicas(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	const callers, each = 4, 130    // blocks hold 100
-	given := [2 * callers][]int64{} // one slice each: a lock in the test could hide a missing lock in the store
-	replicas := []*postgres.DB{d.DB, open(t, d.url)}
-	var begun, all sync.WaitGroup // they draw concurrently
-	begun.Add(len(given))
-	for i := range given {
-		all.Go(func() {
-			_, err := inTx(t, replicas[i%2], func(ctx context.Context, tx order.Tx) error {
-				begun.Done()
-				begun.Wait()
-				for range each {
-					id, err := tx.IDs.NextID(ctx, core.OrderIDs)
-					if err != nil {
-						return err
-					}
-					given[i] = append(given[i], id)
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	ids := slices.Concat(given[:]...)
-	slices.Sort(ids)
-	if different := len(slices.Compact(ids)); different != len(given)*each {
-		t.Errorf("%d different ids for %d calls", different, len(given)*each)
 	}
 }
 
@@ -958,65 +554,54 @@ func TestIDs_AreDrawnByOthersWhileAConnectionStalls(t *testing.T) {
 	d := newDatabase(t)
 	p, url := d.through(t)
 	db := open(t, url)
-	draw := func(before func()) error {
-		_, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
-			before()
-			_, err := tx.IDs.NextID(ctx, core.OrderIDs)
-			return err
-		})
-		return err
+	answer := p.hold(t)
+	draw := func(before func() error) <-chan error {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := inTx(t, db, func(ctx context.Context, tx order.Tx) error {
+				_ = before()
+				_, err := tx.IDs.NextID(ctx, core.OrderIDs)
+				return err
+			})
+			ended <- err
+		}()
+		return ended
 	}
-	armed := make(chan struct{})
-	var stalls <-chan struct{}
-	var release func()
-	stalled, other := make(chan error, 1), make(chan error, 1)
-	go func() {
-		stalled <- draw(func() { stalls, release = p.holdNextAnswer(); close(armed) })
-	}()
-	<-armed
-	defer release()
-	<-stalls
-	go func() { other <- draw(func() {}) }()
+
+	stalled := draw(answer.arm)
+	<-answer.begun
+	expectNil(t, draw(func() error { return nil }))
+
+	answer.release()
+	expectNil(t, stalled)
+}
+
+// expectNil waits for the end of a transaction, which must succeed.
+func expectNil(t *testing.T, ended <-chan error) {
+	t.Helper()
 	select {
-	case err := <-other:
+	case err := <-ended:
 		if err != nil {
 			t.Error(err)
 		}
 	case <-time.After(testwait.Patience):
-		t.Error("the other transaction waits for the stalled connection")
-	}
-	release()
-	if err := <-stalled; err != nil {
-		t.Error(err)
+		t.Fatal("it did not end")
 	}
 }
 
-func TestState(t *testing.T) {
+// The locks are made for READ COMMITTED, whatever a role or a URL sets, and a process that
+// stalls in a transaction must not keep them.
+func TestOpen_SetsWhatTheLocksRelyOn(t *testing.T) {
 	t.Parallel()
-	newest, err := migrations.Newest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		change string
-		want   postgres.State
-	}{
-		"migrated":        {"SELECT", postgres.State{SchemaVersion: newest}},
-		"broken half way": {"UPDATE schema_migrations SET dirty = true", postgres.State{SchemaVersion: newest, Dirty: true}},
-		"of tomorrow":     {"UPDATE schema_migrations SET version = version + 1", postgres.State{SchemaVersion: newest + 1}},
-		"emptied":         {"DELETE FROM schema_migrations", postgres.State{}},
-		"never migrated":  {"DROP TABLE schema_migrations", postgres.State{}},
-		"read-only": {`DO $$ BEGIN
-			EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
-		END $$`, postgres.State{SchemaVersion: newest, ReadOnly: true}},
+	d := newDatabase(t)
+	db := open(t, d.url+"&default_transaction_isolation=serializable")
+	for setting, want := range map[string]string{
+		"transaction_isolation":               "read committed",
+		"idle_in_transaction_session_timeout": "15s",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newDatabase(t)
-			d.execute(t, c.change)
-			if got, err := d.State(t.Context()); got != c.want || err != nil {
-				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
-			}
-		})
+		var got string
+		if err := db.Pool().QueryRow(t.Context(), "SELECT current_setting($1)", setting).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v; want %q", setting, got, err, want)
+		}
 	}
 }

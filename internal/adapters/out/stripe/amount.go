@@ -9,12 +9,12 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// unsupportedAmount is the reason to refuse an amount that Stripe cannot express.
+// unsupportedAmount is the refusal reason for an amount that Stripe cannot express.
 const unsupportedAmount = "unsupported_amount"
 
-// stripeDecimals has the currencies for which Stripe's smallest unit differs from ISO
-// 4217's. The króna and the Uganda shilling have lost their decimals, and Stripe still
-// counts two; the ariary has five parts, and Stripe counts whole ones only.
+// stripeDecimals holds currencies whose smallest unit at Stripe differs from ISO 4217.
+// The króna and the Uganda shilling have lost their decimals, but Stripe still counts
+// two; the ariary has five parts, and Stripe counts only whole ones.
 var stripeDecimals = map[core.Currency]int{"ISK": 2, "UGX": 2, "MGA": 0}
 
 func decimalsOf(c core.Currency) int {
@@ -24,10 +24,10 @@ func decimalsOf(c core.Currency) int {
 	return c.Decimals()
 }
 
-// minorUnits returns an amount in the smallest unit of its currency as Stripe counts
-// it: 1999 for 19.99 USD, 500 for 500 JPY and for 5 ISK. It reports whether Stripe can
-// express the amount: card networks have two decimals, so in a currency of three Stripe
-// accepts multiples of ten only.
+// minorUnits returns an amount in Stripe's smallest unit: 1999 for 19.99 USD, 500 for
+// 500 JPY and for 5 ISK. It reports whether Stripe can express the amount: card
+// networks have two decimals, so in a three-decimal currency Stripe accepts only
+// multiples of ten.
 func minorUnits(m core.Money) (int64, bool) {
 	scale := decimalsOf(m.Currency())
 	value := m.Amount().Trim(scale).Pad(scale)

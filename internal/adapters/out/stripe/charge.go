@@ -12,8 +12,8 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Charge captures money from a card, once for each key. An error means that the outcome
-// is unknown.
+// Charge captures money from a card, once per key. An error means that the outcome is
+// unknown.
 func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(c.Amount)
 	if !expressible {
@@ -31,7 +31,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 	return g.createIntent(ctx, c, amount)
 }
 
-// findIntent returns the intent of a payment, or nil when Stripe's search finds none.
+// findIntent returns a payment's intent, or nil if Stripe's search finds none.
 func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api.PaymentIntent, error) {
 	query := fmt.Sprintf("metadata['%s']:'%s'", metaPayment, c.Payment)
 	params := &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}}
@@ -95,8 +95,8 @@ func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreat
 	return params
 }
 
-// intentResult returns the result of an intent. If the intent may still capture money,
-// it cancels the intent first.
+// intentResult returns an intent's result. It first cancels an intent that may still
+// capture money.
 func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.PaymentIntent) (payment.ChargeResult, error) {
 	if mayStillCapture(intent) {
 		return g.cancelIntent(ctx, key, intent, string(intent.Status))
@@ -124,9 +124,9 @@ func resultOf(intent *api.PaymentIntent, outcome payment.ChargeOutcome, reason s
 	return result, err
 }
 
-// cancelIntent cancels an intent that nobody will complete, so that it can never
-// capture money. If it has captured meanwhile, Stripe refuses; then the outcome is
-// unknown, and the next call finds the capture.
+// cancelIntent cancels an abandoned intent, so that it can never capture money. If it
+// has captured meanwhile, Stripe refuses; then the outcome is unknown, and the next
+// call finds the capture.
 func (g *Gateway) cancelIntent(
 	ctx context.Context, key string, intent *api.PaymentIntent, reason string,
 ) (payment.ChargeResult, error) {
@@ -153,7 +153,7 @@ func refusalReason(intent *api.PaymentIntent) string {
 	return cmp.Or(string(intent.CancellationReason), string(intent.Status))
 }
 
-// intentOf returns the intent that an error of Stripe contains, or nil.
+// intentOf returns the intent in a Stripe error, or nil.
 func intentOf(err error) *api.PaymentIntent {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
 		return failure.PaymentIntent

@@ -11,8 +11,8 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Charges returns our charges that were created at since or later, newest first. It
-// leaves out other charges in the same account.
+// Charges returns our charges created at since or later, newest first. It skips other
+// charges in the same account.
 func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.ProviderCharge, error) {
 	params := &api.PaymentIntentListParams{
 		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},

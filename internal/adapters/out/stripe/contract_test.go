@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -43,7 +42,7 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 	_, _ = gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
 
 	got := map[string]bool{}
-	for _, call := range mock.recorded() {
+	for _, call := range mock.calls {
 		got[call.endpoint] = true
 		if call.status != http.StatusOK {
 			t.Errorf("%s was answered %d: %s", call.endpoint, call.status, call.body)
@@ -65,7 +64,6 @@ func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
 // stripeMock is a transport to stripe-mock that records the calls.
 type stripeMock struct {
 	transport http.RoundTripper
-	mu        sync.Mutex
 	calls     []mockCall
 }
 
@@ -90,18 +88,10 @@ func (m *stripeMock) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(parts) == 5 {
 		parts[3] = "ID"
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.calls = append(m.calls, mockCall{
 		endpoint: r.Method + " " + strings.Join(parts, "/"), status: res.StatusCode, body: string(body),
 	})
 	return res, err
-}
-
-func (m *stripeMock) recorded() []mockCall {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.calls
 }
 
 // startStripeMock builds the version of stripe-mock that tools.mod pins, and starts it
@@ -135,24 +125,14 @@ func startStripeMock(t *testing.T) *stripeMock {
 		_ = run.Process.Kill()
 		_ = run.Wait() // killed
 	})
-	awaitLine(t, out, "Listening for HTTP on Unix socket")
+	for lines := bufio.NewScanner(out); !strings.HasPrefix(lines.Text(), "Listening for HTTP on Unix socket"); {
+		if !lines.Scan() {
+			t.Fatal("stripe-mock ended before it listened")
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // so that it never blocks
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}
 	return &stripeMock{transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-}
-
-// awaitLine reads until a line begins with the prefix. It reads the rest in the
-// background, so that the writer never blocks.
-func awaitLine(t *testing.T, from io.Reader, prefix string) {
-	t.Helper()
-	var read []string
-	lines := bufio.NewScanner(from)
-	for lines.Scan() {
-		if read = append(read, lines.Text()); strings.HasPrefix(lines.Text(), prefix) {
-			go func() { _, _ = io.Copy(io.Discard, from) }()
-			return
-		}
-	}
-	t.Fatalf("stripe-mock ended before it listened: %s", strings.Join(read, "\n"))
 }

@@ -19,21 +19,21 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// class is what a failed call means.
+// class is the meaning of a failed call.
 type class struct {
-	// refused: no money moved, and another call would not change that. If it is false,
-	// the outcome is unknown.
+	// refused: no money moved, and another call would not change that. Otherwise the
+	// outcome is unknown.
 	refused bool
 	// retryable: another attempt with the same key may succeed at once.
 	retryable bool
-	// outage: Stripe or the way to it is in trouble. The breaker counts it.
+	// outage: Stripe or the network is in trouble. The breaker counts it.
 	outage bool
 }
 
-// classify is the only place that interprets errors of Stripe.
+// classify is the only place that interprets Stripe errors.
 func classify(err error) class {
 	failure, responded := errors.AsType[*api.Error](err)
-	if errors.Is(err, errRedirected) { // another call would be redirected, too
+	if errors.Is(err, errRedirected) { // a retry would be redirected again
 		return class{outage: true}
 	}
 	if !responded { // timeout, connection, incomplete response
@@ -59,7 +59,7 @@ func classify(err error) class {
 	}
 }
 
-// outcomeOf names what became of a request.
+// outcomeOf names a request's outcome for metrics.
 func outcomeOf(err error) string {
 	switch {
 	case err == nil:
@@ -70,13 +70,13 @@ func outcomeOf(err error) string {
 	return "failed"
 }
 
-// refusedAs returns the result of a request that was refused before Stripe stored
-// anything. It has the terms of the request.
+// refusedAs returns the result of a request refused before Stripe stored anything, with
+// the request's terms.
 func refusedAs(terms payment.Terms, reason string) payment.ChargeResult {
 	return payment.ChargeResult{Terms: terms, Outcome: payment.ChargeRefused, Reason: reason}
 }
 
-// refusalCode returns the code of an error that is classified as refused.
+// refusalCode returns the code of a refused error.
 func refusalCode(err error) string {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
 		return failureCode(failure)
@@ -84,16 +84,15 @@ func refusalCode(err error) string {
 	return ""
 }
 
-// failureCode returns the most specific code. It leaves out the message, which is for
-// people and may contain personal data.
+// failureCode returns the most specific code. It omits the message, which may contain
+// personal data.
 func failureCode(failure *api.Error) string {
 	return cmp.Or(string(failure.DeclineCode), string(failure.Code), string(failure.Type))
 }
 
-// unknownOutcome returns the error of a call whose outcome is unknown. It is stored in
-// the row of a job and logged, so it says what happened in our words. The original has
-// the URL of the call, addresses, and parts of responses, which may contain a client
-// secret or what a customer has entered.
+// unknownOutcome returns the error for an unknown outcome. It is logged and stored in a
+// job's row, so it uses our words. The original contains the URL, addresses, and
+// response parts that may include a client secret or customer input.
 func unknownOutcome(action string, err error) error {
 	if failure, ok := errors.AsType[*api.Error](err); ok {
 		return fmt.Errorf("stripe: %s: status %d, %s, request %s",
@@ -112,7 +111,7 @@ func unknownOutcome(action string, err error) error {
 	return fmt.Errorf("stripe: %s: unreadable response", action)
 }
 
-// connectionFailure says why there is no connection, without any address.
+// connectionFailure explains a missing connection, without addresses.
 func connectionFailure(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error() // such as "connection refused"
@@ -128,7 +127,7 @@ func connectionFailure(err error) string {
 
 var plainText = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// plain returns an id or a code of a response, if it looks like one.
+// plain returns text if it looks like an id or a code.
 func plain(text string) string {
 	if plainText.MatchString(text) {
 		return text

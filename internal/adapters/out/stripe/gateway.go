@@ -4,12 +4,12 @@
 // A payment is charged once, however often the gateway is called for it. Two mechanisms
 // ensure that, and neither would be enough alone:
 //
-//   - Every call that moves money carries an idempotency key made of our row's UUID, and
-//     Stripe carries out a key once. But Stripe forgets a key some time after 24 hours,
-//     and until then it repeats the first response, even a 500.
+//   - Every call that moves money carries an idempotency key made from our row's UUID,
+//     and Stripe executes a key once. But Stripe forgets a key some time after 24
+//     hours, and until then it repeats the first response, even a 500.
 //   - A call that may have been made before is preceded by a search for its result,
-//     which finds our row's UUID in Stripe's metadata. But the search finds a new charge
-//     only after about a minute, and in bad times after an hour.
+//     which finds our row's UUID in Stripe's metadata. But the search finds a new
+//     charge only after about a minute, and in bad times after an hour.
 //
 // While the search may miss the charge, the key is still valid; when the key is gone,
 // the search has long found the charge.
@@ -31,16 +31,16 @@ import (
 )
 
 const (
-	// defaultTimeout bounds one attempt of a call. It is long, because banks are slow
-	// and a result that arrives after the timeout costs another call.
+	// defaultTimeout bounds one attempt. It is long, because banks are slow and a
+	// result that arrives after the timeout costs another call.
 	defaultTimeout = 20 * time.Second
 
 	maxRetries = 2
 	minBackoff = 200 * time.Millisecond
 	maxBackoff = 2 * time.Second
 
-	// The breaker opens when nearly all of the last attempts failed. A lower rate would
-	// let a few cards that hang stop all the others.
+	// The breaker opens when nearly all recent attempts failed. At a lower rate, a few
+	// hanging cards could stop all others.
 	breakerRate   = 0.8
 	breakerCalls  = 20
 	breakerPeriod = 30 * time.Second
@@ -48,21 +48,21 @@ const (
 	breakerProbes = 2
 )
 
-// pageSize is the largest page that Stripe returns.
+// pageSize is Stripe's maximum.
 const pageSize = 100
 
-// Config says how to reach Stripe.
+// Config configures a [Gateway].
 type Config struct {
 	// Key is the secret API key.
 	Key string
 	// URL defaults to Stripe's own.
 	URL string
-	// Timeout bounds each attempt of a call and defaults to 20 s. Charge and Refund
-	// make up to three attempts, after up to three of a search.
+	// Timeout bounds each attempt and defaults to 20 s. Charge and Refund make up to
+	// three attempts, after up to three searches.
 	Timeout time.Duration
 	// HTTPClient is for tests. It defaults to a plain client.
 	HTTPClient *http.Client
-	// Answered is called after each request to Stripe, also one that failed; nil for nobody.
+	// Answered is called after each request, even a failed one; nil disables it.
 	Answered func(operation, outcome string, took time.Duration)
 }
 
@@ -85,7 +85,7 @@ func New(cfg Config) *Gateway {
 		HTTPClient: &client,
 		// We retry in one place, under the breaker.
 		MaxNetworkRetries: new(int64(0)),
-		// The library logs responses, and a response may contain a client secret.
+		// The library logs responses, which may contain a client secret.
 		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull},
 	})
 	if cfg.Answered == nil {
@@ -99,8 +99,7 @@ func New(cfg Config) *Gateway {
 	}
 }
 
-// CircuitOpen reports whether requests fail without being sent, because nearly all before
-// them failed.
+// CircuitOpen reports whether the breaker rejects requests without sending them.
 func (g *Gateway) CircuitOpen() bool { return g.breaker.IsOpen() }
 
 func newBreaker() circuitbreaker.CircuitBreaker[any] {
@@ -112,7 +111,7 @@ func newBreaker() circuitbreaker.CircuitBreaker[any] {
 }
 
 // policies returns, from the outside in, retries, breaker and timeout. So each attempt
-// has the whole timeout, and the breaker counts attempts.
+// has the full timeout, and the breaker counts attempts.
 func policies(breaker circuitbreaker.CircuitBreaker[any], limit time.Duration) failsafe.Executor[any] {
 	retries := retrypolicy.NewBuilder[any]().
 		HandleIf(func(_ any, err error) bool { return err != nil && classify(err).retryable }).
@@ -123,8 +122,8 @@ func policies(breaker circuitbreaker.CircuitBreaker[any], limit time.Duration) f
 	return failsafe.With[any](retries).Compose(breaker).Compose(timeout.New[any](limit))
 }
 
-// call makes one call of an operation under the policies. It returns after its last attempt
-// has ended, so no attempt outlives it.
+// call runs one operation under the policies. It returns after the last attempt has
+// ended, so no attempt outlives it.
 func call[T any](ctx context.Context, g *Gateway, operation string, request func(context.Context) (T, error)) (T, error) {
 	var response T
 	err := g.policies.WithContext(ctx).RunWithExecution(func(attempt failsafe.Execution[any]) error {
@@ -137,14 +136,13 @@ func call[T any](ctx context.Context, g *Gateway, operation string, request func
 	return response, err
 }
 
-// page is one page of a list.
+// page is one list page.
 type page[T any] struct {
 	items []T
 	more  bool
 }
 
-// callPage loads one page. The library would load the next ones by itself, outside the
-// policies.
+// callPage loads one page. The library's own paging would skip the policies.
 func callPage[T any](ctx context.Context, g *Gateway, operation string, list func(context.Context) *api.V1List[T]) (page[T], error) {
 	return call(ctx, g, operation, func(ctx context.Context) (page[T], error) {
 		l := list(ctx)

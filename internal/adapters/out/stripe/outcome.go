@@ -6,14 +6,14 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// What Stripe's statuses mean. The outcome of a status that is not here is unknown.
+// The meaning of Stripe's statuses. Any other status has an unknown outcome.
 var (
 	intentOutcomes = map[api.PaymentIntentStatus]payment.ChargeOutcome{
 		api.PaymentIntentStatusSucceeded:  payment.ChargeSucceeded,
 		api.PaymentIntentStatusProcessing: payment.ChargePending,
 		api.PaymentIntentStatusCanceled:   payment.ChargeRefused,
-		// These wait for somebody to act, and nobody will: the customer has left, and
-		// capture is automatic. They count as refused once nobody can act any more; see
+		// These wait for an action that never comes: the customer has left, and capture
+		// is automatic. They count as refused once an action is impossible; see
 		// [mayStillCapture].
 		api.PaymentIntentStatusRequiresPaymentMethod: payment.ChargeRefused,
 		api.PaymentIntentStatusRequiresAction:        payment.ChargeRefused,
@@ -32,9 +32,9 @@ var (
 	}
 )
 
-// mayStillCapture reports whether an intent would capture money if somebody acted. An
-// intent whose card was declined needs another card, which only we could supply and
-// never do.
+// mayStillCapture reports whether an action could still make an intent capture money.
+// After a decline an intent needs another card, which only we could supply and never
+// do.
 func mayStillCapture(intent *api.PaymentIntent) bool {
 	switch intent.Status {
 	case api.PaymentIntentStatusRequiresPaymentMethod:

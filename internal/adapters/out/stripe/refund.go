@@ -10,11 +10,11 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// Refund returns money of a charge to the card, once for each key. An error means that
-// the outcome is unknown.
+// Refund returns a charge's money to the card, once per key. An error means that the
+// outcome is unknown.
 //
-// A refund that succeeded can still fail days later, when the customer's bank returns
-// the money. Stripe then sends a webhook.
+// A successful refund can still fail days later, when the customer's bank returns the
+// money. Stripe then sends a webhook.
 func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
 	amount, expressible := minorUnits(r.Amount)
 	if !expressible {
@@ -32,8 +32,8 @@ func (g *Gateway) Refund(ctx context.Context, r payment.RefundRequest) (payment.
 	return g.createRefund(ctx, r, amount)
 }
 
-// findRefund returns the refund with our key, or nil when there is none. Unlike the
-// search for charges, the list of refunds is always up to date.
+// findRefund returns the refund with our key, or nil. Unlike the charge search, the
+// refund list is always up to date.
 func (g *Gateway) findRefund(ctx context.Context, r payment.RefundRequest) (*api.Refund, error) {
 	params := &api.RefundListParams{PaymentIntent: new(r.ExternalID)}
 	params.Limit = new(int64(pageSize))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,31 +14,32 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
-// signature is a Stripe-Signature header: when Stripe signed a webhook, and one signature
-// for each secret in use.
+// signature is a Stripe-Signature header: the signing time, and one signature per
+// active secret.
 type signature struct {
 	at     time.Time
 	hashes [][]byte
 }
 
-// parseHeader parses a Stripe-Signature header, and refuses a time that is more than five
-// minutes from now. An older webhook could be a recording that somebody replays.
+// parseHeader parses a Stripe-Signature header. It refuses a time more than five
+// minutes from now, because an older webhook could be a replayed recording.
 func (w Webhooks) parseHeader(header string) (signature, error) {
-	if w.Secret == "" { // anybody can sign with an empty secret
+	if w.Secret == "" { // an empty secret would accept any sender
 		return signature{}, errors.New("stripe: webhook: no secret is configured")
 	}
 	signed, ok := parseSignature(header)
 	if !ok {
-		return signature{}, errors.New("stripe: webhook: malformed signature header")
+		return signature{}, errors.New("stripe: webhook: missing or malformed Stripe-Signature header")
 	}
-	if w.Now().Sub(signed.at).Abs() > webhook.DefaultTolerance {
-		return signature{}, errors.New("stripe: webhook: the signature is not recent")
+	if now := w.Now(); now.Sub(signed.at).Abs() > webhook.DefaultTolerance {
+		return signature{}, fmt.Errorf("stripe: webhook: signed at %s, more than %s from this machine's clock, %s",
+			signed.at.UTC().Format(time.RFC3339), webhook.DefaultTolerance, now.UTC().Format(time.RFC3339))
 	}
 	return signed, nil
 }
 
-// parseSignature parses a header such as "t=1762248600,v1=5257a8…,v0=6ffbb5…". As Stripe
-// asks for, it ignores all signatures but v1.
+// parseSignature parses a header such as "t=1762248600,v1=5257a8…,v0=6ffbb5…". As
+// Stripe requires, it ignores all signatures except v1.
 func parseSignature(header string) (signed signature, ok bool) {
 	times := 0
 	for field := range strings.SplitSeq(header, ",") {
@@ -59,7 +61,7 @@ func parseSignature(header string) (signed signature, ok bool) {
 	return signed, times == 1 && len(signed.hashes) > 0
 }
 
-// covers reports whether one of the signatures is that of a payload by the secret.
+// covers reports whether a signature matches the payload and the secret.
 func (s signature) covers(payload []byte, secret string) bool {
 	want := webhook.ComputeSignature(s.at, payload, secret)
 	return slices.ContainsFunc(s.hashes, func(hash []byte) bool { return hmac.Equal(hash, want) })

@@ -10,18 +10,18 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/tracing"
+	"example.com/orders/internal/observe/tracing"
 )
 
-// maxResponse bounds a response. A page of a hundred charges has less than a megabyte.
+// maxResponse bounds a response. A page with a hundred charges has less than a
+// megabyte.
 const maxResponse = 8 << 20
 
-// errRedirected is the error of a call that is answered with a redirect. Stripe never
-// does that.
+// errRedirected reports a redirect, which Stripe never sends.
 var errRedirected = errors.New("the response is a redirect")
 
-// transport distrusts responses. A redirect would take our key to whoever it names, and
-// a response without an end would take our memory.
+// transport distrusts responses. A redirect could leak our key, and an endless response
+// would exhaust memory.
 type transport struct{ http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -38,8 +38,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// traced makes a span of a call that belongs to a trace. The provider gets no traceparent: it
-// has no use for it, and our traces are no concern of others.
+// traced adds a span if the request belongs to a trace. It sends no traceparent,
+// because our traces do not concern the provider.
 func (t transport) traced(r *http.Request) (*http.Response, error) {
 	if !trace.SpanFromContext(r.Context()).IsRecording() {
 		return t.RoundTripper.RoundTrip(r)
@@ -60,10 +60,10 @@ func (t transport) traced(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// pathWords are the parts of paths that are no IDs.
+// pathWords are the path elements that are not IDs.
 var pathWords = []string{"", "v1", "payment_intents", "refunds", "search", "cancel"}
 
-// templateOf returns a path without IDs.
+// templateOf replaces the IDs in a path.
 func templateOf(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {

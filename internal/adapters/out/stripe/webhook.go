@@ -12,36 +12,36 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// source is the name under which the ids of Stripe's events are stored.
+// source is the inbox name for Stripe's event ids.
 const source = "stripe"
 
-// Webhooks verifies and parses the events that Stripe sends.
+// Webhooks verifies and parses Stripe's events.
 type Webhooks struct {
-	// Secret is the signing secret of the endpoint. While it is being rolled, Stripe
-	// signs with the old and the new one.
+	// Secret is the endpoint's signing secret. During a rotation Stripe signs with the
+	// old and the new one.
 	Secret string
-	// Now is the clock that measures the age of a webhook.
+	// Now is the clock for the webhook age.
 	Now func() time.Time
 }
 
-// CheckHeader returns an error unless a Stripe-Signature header is well-formed and recent.
-// It needs no payload, so a receiver can refuse a webhook without reading it.
+// CheckHeader returns an error unless a Stripe-Signature header is well-formed and
+// recent. It needs no payload, so a receiver can refuse a webhook without reading it.
 func (w Webhooks) CheckHeader(signatureHeader string) error {
 	_, err := w.parseHeader(signatureHeader)
 	return err
 }
 
-// Parse verifies the signature over the payload, byte for byte as it was received, and
-// its age, and parses the event. An event that is not about a payment of ours, or decides
-// nothing, names no payment. A signed event that cannot be read is
-// [payment.ErrUnreadableEvent], unless it is no JSON at all.
+// Parse verifies the signature over the exact payload bytes, checks its age, and parses
+// the event. An event that decides nothing about our payments names no payment. A
+// signed event that cannot be parsed is [payment.ErrUnreadableEvent], unless it is not
+// even JSON.
 func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
 	signed, err := w.parseHeader(signatureHeader)
 	if err != nil {
 		return payment.ProviderEvent{}, err
 	}
 	if !signed.covers(payload, w.Secret) {
-		return payment.ProviderEvent{}, errors.New("stripe: webhook: no valid signature")
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: not signed with ORDERS_STRIPE_WEBHOOK_SECRET, or changed on the way")
 	}
 	if !json.Valid(payload) {
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: the payload is no JSON")
@@ -61,12 +61,11 @@ func parseEvent(payload []byte) (payment.ProviderEvent, error) {
 	return e.toCore()
 }
 
-// chargeEvents are the types of events that say something about a charge. The type
-// counts and not the status of the intent, because Stripe has renamed statuses over the
-// years.
+// chargeEvents are the event types that report on a charge. The type decides, not the
+// intent's status, because Stripe has renamed statuses over the years.
 //
-// A failed attempt decides nothing: Stripe may report it before or after the success of
-// another attempt. The job that settles the payment asks for the outcome.
+// A failed attempt decides nothing: Stripe may report it before or after another
+// attempt's success. The job that settles the payment asks for the outcome.
 var chargeEvents = map[string]payment.ChargeOutcome{
 	"payment_intent.succeeded":      payment.ChargeSucceeded,
 	"payment_intent.processing":     payment.ChargePending,
@@ -74,19 +73,23 @@ var chargeEvents = map[string]payment.ChargeOutcome{
 	"payment_intent.canceled":       payment.ChargeRefused,
 }
 
-// refundEvents are the types of events that say something about a refund. All of them
-// contain the refund, and its status counts.
+// refundEvents are the event types that report on a refund. All contain the refund,
+// whose status decides.
 var refundEvents = map[string]bool{
 	"refund.created": true, "refund.updated": true, "refund.failed": true, "charge.refund.updated": true,
 }
 
-// event is the part of an event that we read. These members have been the same in all
-// versions of Stripe's API, so we do not compare the version, as the library does by
-// default: an upgrade on one side would lose events until the other side follows.
+// thinEvent is the object of an event with the thin payload style.
+const thinEvent = "v2.core.event"
+
+// event holds the members we read. They have been the same in all API versions, so we
+// do not compare versions as the library does by default: an upgrade on one side would
+// lose events until the other follows.
 type event struct {
-	ID   string `json:"id"`
-	Type string `json:"type"`
-	Data struct {
+	ID     string `json:"id"`
+	Object string `json:"object"`
+	Type   string `json:"type"`
+	Data   struct {
 		Object json.RawMessage `json:"object"`
 	} `json:"data"`
 }
@@ -94,6 +97,10 @@ type event struct {
 func (e event) toCore() (payment.ProviderEvent, error) {
 	if e.ID == "" {
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: the event has no id")
+	}
+	if e.Object == thinEvent {
+		return payment.ProviderEvent{}, errors.New("stripe: webhook: thin events do not contain the charge: " +
+			"choose the payload style snapshot for this endpoint")
 	}
 	outcome, aboutCharge := chargeEvents[e.Type]
 	if !aboutCharge && !refundEvents[e.Type] {
@@ -109,8 +116,7 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 	return e.aboutRefund(o)
 }
 
-// idOnly returns the core's event with nothing but its id: an event that changes
-// nothing.
+// idOnly returns an event that changes nothing.
 func (e event) idOnly() payment.ProviderEvent {
 	return payment.ProviderEvent{EventID: payment.ProviderEventID{Source: source, ID: e.ID}}
 }
@@ -148,7 +154,7 @@ func (e event) aboutRefund(o object) (payment.ProviderEvent, error) {
 	return converted, err
 }
 
-// object is the part of an intent or a refund in an event that we read.
+// object holds the members we read in an event's intent or refund.
 type object struct {
 	ID               string            `json:"id"`
 	Status           string            `json:"status"`
@@ -164,8 +170,8 @@ type object struct {
 	FailureReason      string `json:"failure_reason"`
 }
 
-// received returns what an intent moved. Stripe says so in every intent; an object that does
-// not say it has only its amount to compare.
+// received returns the amount that an intent moved. An object without it has only its
+// amount to compare.
 func (o object) received() int64 {
 	if o.AmountReceived == nil {
 		return o.Amount

@@ -105,12 +105,15 @@ type delivery struct {
 	at      time.Time // of the receiver's clock
 }
 
-func TestParse_AcceptsSignedWebhooksForFiveMinutes(t *testing.T) {
+func TestParse_RejectsWebhooksThatStripeDidNotJustSign(t *testing.T) {
 	t.Parallel()
 	const tolerance = 5 * time.Minute
 	payload := eventJSON("payment_intent.succeeded", ourIntent)
 	signed := time.Now().Add(-24 * time.Hour) // the clock of Webhooks counts, not the system's
 	header := fakestripe.Sign("whsec_1", payload, signed)
+	later := signed.Add(time.Hour)
+	replacedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header[len("t=1234567890,"):])
+	addedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header)
 	otherSignature := fakestripe.Sign("whsec_0", payload, signed)[len("t=1234567890"):]
 	for name, d := range map[string]delivery{
 		"at once":               {"whsec_1", payload, header, signed},
@@ -122,17 +125,6 @@ func TestParse_AcceptsSignedWebhooksForFiveMinutes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func TestParse_RejectsWebhooksThatStripeDidNotJustSign(t *testing.T) {
-	t.Parallel()
-	const tolerance = 5 * time.Minute
-	payload := eventJSON("payment_intent.succeeded", ourIntent)
-	signed := time.Now().Add(-24 * time.Hour) // the clock of Webhooks counts, not the system's
-	header := fakestripe.Sign("whsec_1", payload, signed)
-	later := signed.Add(time.Hour)
-	replacedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header[len("t=1234567890,"):])
-	addedTime := fmt.Sprintf("t=%d,%s", later.Unix(), header)
 	for name, d := range map[string]delivery{
 		"too old":           {"whsec_1", payload, header, signed.Add(tolerance + 2*time.Second)},
 		"of the future":     {"whsec_1", payload, header, signed.Add(-tolerance - 2*time.Second)},
@@ -147,6 +139,27 @@ func TestParse_RejectsWebhooksThatStripeDidNotJustSign(t *testing.T) {
 		if event, err := parserAt(d.secret, d.at).Parse(d.payload, d.header); err == nil || errors.Is(err, payment.ErrUnreadableEvent) {
 			t.Errorf("%s: parsed as %+v, err = %v; want an error about the signature", name, event, err)
 		}
+	}
+}
+
+// An operator reads in the log whether the secret, the clock or the form is wrong.
+func TestParse_SaysWhyAWebhookIsRefused(t *testing.T) {
+	t.Parallel()
+	payload, now := eventJSON("payment_intent.succeeded", ourIntent), time.Date(2026, 11, 23, 11, 0, 0, 0, time.UTC)
+	for want, header := range map[string]string{
+		"missing or malformed Stripe-Signature header":                                                   "",
+		"not signed with ORDERS_STRIPE_WEBHOOK_SECRET":                                                   fakestripe.Sign("whsec_2", payload, now),
+		"signed at 2026-11-23T10:53:00Z, more than 5m0s from this machine's clock, 2026-11-23T11:00:00Z": fakestripe.Sign("whsec_1", payload, now.Add(-7*time.Minute)),
+		"signed at 2026-11-23T11:07:00Z, more than 5m0s from this machine's clock, 2026-11-23T11:00:00Z": fakestripe.Sign("whsec_1", payload, now.Add(7*time.Minute)),
+	} {
+		if _, err := parserAt("whsec_1", now).Parse(payload, header); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: err = %v, want one that says %q", header, err, want)
+		}
+	}
+	thin := []byte(`{"id": "evt_1", "object": "v2.core.event", "type": "v1.payment_intent.succeeded", "related_object": {"id": "pi_1"}}`)
+	_, err := parserAt("whsec_1", now).Parse(thin, fakestripe.Sign("whsec_1", thin, now))
+	if !errors.Is(err, payment.ErrUnreadableEvent) || !strings.Contains(err.Error(), "choose the payload style snapshot") {
+		t.Errorf("a thin event: %v", err)
 	}
 }
 

@@ -1,9 +1,7 @@
 package canaries_test
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,36 +27,6 @@ func TestCardNumber_IsRefusedAsKeyAndNotRepeated(t *testing.T) {
 	}
 }
 
-// Free texts, references and ids of every body of the contract.
-func TestCardNumber_IsRefusedInEveryTextOfABody(t *testing.T) {
-	t.Parallel()
-	p := newPlanter(t, e2e.Start(t), &nest{})
-	tried := 0
-	for id, op := range p.operations() {
-		if op.RequestBody == nil {
-			continue
-		}
-		for _, member := range members(op.RequestBody.Value.Content.Get("application/json").Schema.Value, nil) {
-			name := member[len(member)-1]
-			if name == "amount" || name == "customer_id" {
-				continue // the form of one is fixed, and the other is the issuer's
-			}
-			call := p.prepared(t, id)
-			for _, number := range append(slices.Clone(notations), "4242 4242 4242 4242", "４２４２４２４２４２４２４２４２", "4242\u00a04242\u00a04242\u00a04242", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢") {
-				tried++
-				r := p.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed",
-					call.WithKey(p.NewKey()).WithBody(withMember(t, call.Body, member, number)))
-				if want := "#/" + strings.Join(member, "/"); !slices.Contains(r.Pointers(), want) || strings.Contains(string(r.Body), number) {
-					t.Errorf("%s %s: %s", id, want, r.Body)
-				}
-			}
-		}
-	}
-	if tried < 100 {
-		t.Errorf("only %d were tried", tried)
-	}
-}
-
 func TestCardNumber_IsRefusedAsID(t *testing.T) {
 	t.Parallel()
 	s := e2e.Start(t)
@@ -75,17 +43,15 @@ func TestCardNumber_IsRefusedAsID(t *testing.T) {
 			t.Errorf("%s: %s", c.Path, r.Body)
 		}
 	}
-	for _, path := range []string{"/orders/" + number, "/" + number} {
-		if r := s.WantProblem(t, http.StatusNotFound, "not_found", e2e.Get(admin, path)); strings.Contains(string(r.Body), "4242") {
+	for path, want := range map[string]string{
+		"/orders/" + number: "404 not_found", "/" + number: "404 not_found", "/idempotency-keys/" + number: "400 idempotency_key_invalid",
+	} {
+		if r := s.Send(t, e2e.Get(admin, path)); r.Verdict() != want || strings.Contains(string(r.Body), "4242") {
 			t.Errorf("%s: %s", path, r.Body)
 		}
 	}
-	key := s.WantProblem(t, http.StatusBadRequest, "idempotency_key_invalid", e2e.Get(admin, "/idempotency-keys/"+number))
-	if strings.Contains(string(key.Body), "4242") {
-		t.Errorf("as a key: %s", key.Body)
-	}
 	if n := s.Count(t, `SELECT count(*) FROM audit_log WHERE resource LIKE '%4242%' OR metadata::text LIKE '%4242%'`); n > 0 {
-		t.Error(fmt.Sprint("the audit log has the number ", n, " times"))
+		t.Errorf("the audit log has the number %d times", n)
 	}
 }
 

@@ -32,7 +32,7 @@ func wantSecure(t *testing.T, what string, r e2e.Reply, caching string) {
 
 func TestHeaders_ProtectEveryResponse(t *testing.T) {
 	t.Parallel()
-	p := newPlanter(t, e2e.Start(t), &nest{})
+	p := &planter{Service: e2e.Start(t), nest: &nest{}}
 	for id, op := range p.operations() {
 		call := p.prepared(t, id).WithKey(p.NewKey())
 		caching := "no-store"

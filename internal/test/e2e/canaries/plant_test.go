@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/golang-jwt/jwt/v5"
 
-	openapi "example.com/orders/api"
 	"example.com/orders/internal/test/e2e"
 )
 
@@ -20,19 +21,9 @@ import (
 type planter struct {
 	*e2e.Service
 	nest     *nest
-	contract *openapi3.T
 	sent     int
 	problems []string
 	headers  []string
-}
-
-func newPlanter(t testing.TB, s *e2e.Service, n *nest) *planter {
-	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.OpenAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &planter{Service: s, nest: n, contract: doc}
 }
 
 // send sends a call and keeps what a person could copy into a ticket: a problem document,
@@ -59,7 +50,7 @@ type operation struct {
 
 func (p *planter) operations() map[string]operation {
 	all := map[string]operation{}
-	for path, item := range p.contract.Paths.Map() {
+	for path, item := range p.Contract.Document().Paths.Map() {
 		for _, op := range item.Operations() {
 			all[op.OperationID] = operation{op, path, item.Parameters}
 		}
@@ -95,6 +86,7 @@ func (p *planter) plantEverywhere(t *testing.T) {
 		p.plantInBrokenBodies(t, id, op)
 	}
 	p.plantInUnknownPlaces(t)
+	p.plantInTokens(t)
 }
 
 // plantInBody sends, for each member of the body that the contract has, a canary of each
@@ -264,6 +256,32 @@ func (p *planter) plantInUnknownPlaces(t *testing.T) {
 		}
 		if method := p.nest.plant(sort, "a method"); !strings.ContainsAny(method, " @+") {
 			p.send(t, e2e.Call{Method: method, Path: "/orders"})
+		}
+	}
+}
+
+// plantInTokens sends tokens with a canary in the header, and tokens that the issuer has
+// signed with one in a claim. All are refused, for their role at last.
+func (p *planter) plantInTokens(t *testing.T) {
+	t.Helper()
+	id, key := p.Issuer.Key()
+	for _, sort := range slices.Sorted(maps.Keys(sorts)) {
+		for _, name := range []string{"alg", "kid", "typ", "crit", "iss", "aud", "exp", "nbf", "iat", "nonce", "roles"} {
+			token := jwt.NewWithClaims(jwt.SigningMethodES256, p.Issuer.Claims(e2e.Alice, nil, time.Hour))
+			token.Header["kid"] = id
+			claims := token.Claims.(jwt.MapClaims)
+			if value := p.nest.plant(sort, "token "+name); slices.Contains([]string{"alg", "kid", "typ", "crit"}, name) {
+				token.Header[name] = value
+			} else {
+				claims[name] = value
+			}
+			signed, err := token.SignedString(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := p.send(t, e2e.Get(signed, "/customers/alice/balance")); r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
+				t.Errorf("a token with a canary as %s: %d", name, r.Status)
+			}
 		}
 	}
 }

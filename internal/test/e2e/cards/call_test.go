@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,58 +12,6 @@ import (
 
 	"example.com/orders/internal/test/e2e"
 )
-
-// The response of the provider is held back until its webhook has been received.
-func TestWebhook_MayArriveBeforeResponseOfProvider(t *testing.T) {
-	t.Parallel()
-	for cardToken, want := range map[string]struct{ afterWebhook, afterResponse string }{
-		"pm_card_visa":     {"captured", "captured"},
-		"pm_twice":         {"captured", "captured"},
-		"pm_card_declined": {"processing", "failed"}, // only the response says that there is no other attempt
-	} {
-		t.Run(cardToken, func(t *testing.T) {
-			t.Parallel()
-			c := startCardShop(t, e2e.Stock{"tea": 5})
-			done, release := c.provider.holdResponses(t)
-			o := c.MustCreateOrder(t, e2e.Alice, "tea", 2)
-			p := c.MustPayByCard(t, o.ID, cardToken)
-			c.Run(t)
-			e2e.Receive(t, done, "the provider has done what it was asked")
-			c.provider.SendTo(c.URL + "/webhooks/stripe")
-			if err := c.provider.Deliver(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := c.ReadPayments(t, o.ID)[0].Status; got != want.afterWebhook {
-				t.Errorf("after the webhook the payment is %s, want %s", got, want.afterWebhook)
-			}
-			release()
-			e2e.Eventually(t, "the job is done", func() bool {
-				return c.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment' AND state = 'completed'`) == 1
-			})
-			if got := awaitSettled(t, c.Service, p).Status; got != want.afterResponse {
-				t.Errorf("after the response the payment is %s, want %s", got, want.afterResponse)
-			}
-			c.wantSameMoney(t)
-		})
-	}
-}
-
-// holdResponses lets the provider do what it is asked, and holds its responses back
-// until they are released. A slow process may ask more than once.
-func (p *provider) holdResponses(t testing.TB) (done <-chan struct{}, release func()) {
-	t.Helper()
-	done, isDone := e2e.NewSignal()
-	released, release := e2e.NewSignal()
-	p.SetHook(func(w http.ResponseWriter, r *http.Request, stub http.Handler) {
-		response := httptest.NewRecorder()
-		stub.ServeHTTP(response, r)
-		isDone()
-		waitFor(t, released)
-		w.WriteHeader(response.Code)
-		_, _ = w.Write(response.Body.Bytes())
-	})
-	return done, release
-}
 
 // While the service waits for the provider it holds nothing: more calls are open than
 // the jobs have connections, no transaction is older than the calls, and no row is

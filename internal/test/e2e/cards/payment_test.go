@@ -20,9 +20,6 @@ var refusedTokens = map[string][]string{
 	"pm_of_nobody":     {"resource_missing"},
 }
 
-// webhookModes are whether the provider reports outcomes by webhooks, too.
-var webhookModes = map[string]bool{"without webhooks": false, "with webhooks": true}
-
 // skuOf names the product that the payments of a card token are for.
 func skuOf(cardToken string) string { return strings.ReplaceAll(cardToken, "_", "-") }
 
@@ -42,28 +39,20 @@ func TestCardPayment_IsChargedAtMostOnceWhateverTheProviderDoes(t *testing.T) {
 	for _, token := range cardTokens {
 		stock[skuOf(token)] = 10
 	}
-	for name, webhooks := range webhookModes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := startCardShop(t, stock)
-			c.Run(t)
-			if webhooks {
-				c.provider.sendWebhooks(t, c.Service)
-			}
-			var attempts []attempt
-			for _, token := range cardTokens { // all at once, because some take their time
-				a := attempt{cardToken: token, order: c.MustCreateOrder(t, e2e.Alice, skuOf(token), 2)}
-				a.call = c.CardCall(t, a.order.ID, token)
-				a.first = c.Send(t, a.call)
-				a.payment = e2e.Want[e2e.Payment](t, c.Service, http.StatusOK, a.call)
-				attempts = append(attempts, a)
-			}
-			for _, a := range attempts {
-				t.Run(a.cardToken, func(t *testing.T) { c.checkAttempt(t, a) })
-			}
-			c.wantReconciled(t)
-		})
+	c := startCardShop(t, stock)
+	c.Run(t)
+	var attempts []attempt
+	for _, token := range cardTokens { // all at once, because some take their time
+		a := attempt{cardToken: token, order: c.MustCreateOrder(t, e2e.Alice, skuOf(token), 2)}
+		a.call = c.CardCall(t, a.order.ID, token)
+		a.first = c.Send(t, a.call)
+		a.payment = e2e.Want[e2e.Payment](t, c.Service, http.StatusOK, a.call)
+		attempts = append(attempts, a)
 	}
+	for _, a := range attempts {
+		t.Run(a.cardToken, func(t *testing.T) { c.checkAttempt(t, a) })
+	}
+	c.wantReconciled(t)
 }
 
 // checkAttempt waits until a payment is settled, and checks everything that it changes.

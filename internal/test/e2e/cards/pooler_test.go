@@ -21,33 +21,30 @@ func TestService_WorksBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	c := startCardShop(t, e2e.Stock{"tea": 20})
 	pooledURL := pgbouncertest.Start(t, c.ServiceURL(t), serverConnections)
-	process := c.StartProcess(t, e2e.BuildOrders(t), append(e2e.CardSettings(c.provider.URL),
+	pooled := c.StartReplica(t, append(e2e.CardSettings(c.provider.URL),
 		"ORDERS_DATABASE_URL="+pooledURL, "ORDERS_DATABASE_POOLER=transaction")...)
-	pooled := c.ServiceOf(process)
+	pooled.Run(t)
 
-	load := e2e.NewLoad(c.Env)
-	load.SendTo(process)
-	stop := load.Start(t, 8)
-	load.AwaitAnswers(t, 100)
-	stop()
-	load.Check(t, pooled)
-	checkCardLife(t, pooled)
-	c.wantSameMoney(t)
-	wantCleanConnections(t, pooledURL)
-}
-
-// checkCardLife sends what needs jobs: a payment and a refund by card, and a reservation
-// that expires.
-func checkCardLife(t *testing.T, s *e2e.Service) {
-	t.Helper()
-	o, _ := mustBuyByCard(t, s, "tea", 2, "pm_card_visa")
-	r := e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
-	if got := awaitRefundSettled(t, s, r); got != "succeeded" {
+	credits := make([]e2e.Call, 40)
+	for i := range credits {
+		credits[i] = c.CreditCall(t, c.UniqueName("customer"), "1.00")
+	}
+	first := pooled.SendAllTogether(t, credits)
+	for i, replay := range pooled.SendAllTogether(t, credits) {
+		if first[i].Status != http.StatusCreated || !replay.Replayed() || !replay.SameAs(first[i]) {
+			t.Errorf("first %d %s, then %d %s", first[i].Status, first[i].Body, replay.Status, replay.Body)
+		}
+	}
+	o, _ := mustBuyByCard(t, pooled, "tea", 2, "pm_card_visa")
+	r := e2e.Want[e2e.Refund](t, pooled, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "50.00"))
+	if got := awaitRefundSettled(t, pooled, r); got != "succeeded" {
 		t.Errorf("the refund is %s, want succeeded", got)
 	}
-	expired := s.MustCreateOrder(t, e2e.Alice, "tea", 3)
-	s.ExpireReservation(t, expired.ID)
-	e2e.Eventually(t, "the stock is released", func() bool { return s.ReadProduct(t, "tea").Reserved == 0 })
+	expired := pooled.MustCreateOrder(t, e2e.Alice, "tea", 3)
+	c.ExpireReservation(t, expired.ID)
+	e2e.Eventually(t, "the stock is released", func() bool { return pooled.ReadProduct(t, "tea").Reserved == 0 })
+	c.wantSameMoney(t)
+	wantCleanConnections(t, pooledURL)
 }
 
 // wantCleanConnections opens a transaction on each connection of the pooler at the same

@@ -9,6 +9,7 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/test/e2e"
+	testlog "example.com/orders/internal/test/log"
 )
 
 // jobOf is the condition for the job of one payment or refund. Its parameters are the kind
@@ -51,7 +52,7 @@ func TestSettlement_ContinuesWhenItsJobIsGone(t *testing.T) {
 	c.Exec(t, `UPDATE payment SET created_at = created_at - interval '1 hour' WHERE id = $1`, p.ID)
 	c.Exec(t, `UPDATE refund SET created_at = created_at - interval '1 hour' WHERE id = $1`, r.ID)
 
-	log := &e2e.Buffer{}
+	log := &testlog.Buffer{}
 	c.StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) }, e2e.CardSettings(c.provider.URL)...).Run(t)
 
 	if got := awaitSettled(t, c.Service, p).Status; got != "captured" {

@@ -13,6 +13,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/core/payment/reconcile"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
@@ -128,7 +129,7 @@ func (c cardShop) reconcile(t testing.TB) []payment.Mismatch {
 	t.Helper()
 	var found []payment.Mismatch
 	store := c.OpenStore(t)
-	reconciliation := &payment.Reconciliation{
+	reconciliation := &reconcile.Service{
 		Store:    store,
 		Progress: &ownPass{},
 		Report:   func(m payment.Mismatch) { found = append(found, m) },
@@ -146,11 +147,11 @@ func (c cardShop) reconcile(t testing.TB) []payment.Mismatch {
 }
 
 // ownPass is the pass of a test, which it does not share with the job of the service.
-type ownPass struct{ payment.Pass }
+type ownPass struct{ reconcile.Pass }
 
-func (p *ownPass) LoadPass(context.Context) (payment.Pass, error) { return p.Pass, nil }
+func (p *ownPass) LoadPass(context.Context) (reconcile.Pass, error) { return p.Pass, nil }
 
-func (p *ownPass) SavePass(_ context.Context, pass payment.Pass) (bool, error) {
+func (p *ownPass) SavePass(_ context.Context, pass reconcile.Pass) (bool, error) {
 	p.Pass = pass
 	return true, nil
 }

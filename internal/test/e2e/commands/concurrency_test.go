@@ -2,8 +2,6 @@ package commands_test
 
 import (
 	"fmt"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,83 +28,6 @@ func wantVerdicts(t *testing.T, replies []e2e.Reply, want map[string]int) {
 	}
 }
 
-func TestCreateOrder_SellsLastItemsOnce(t *testing.T) {
-	t.Parallel()
-	const customers, items = 40, 7
-	env := e2e.NewEnv(t)
-	s := env.StartReplica(t, manyConnections(t, env))
-	s.PutProduct(t, "tea", items)
-	var calls []e2e.Call
-	for i := range customers {
-		customer := fmt.Sprintf("customer-%d", i)
-		s.Credit(t, customer, "100.00")
-		calls = append(calls, s.CreateOrderCall(t, customer, "tea", 1))
-	}
-	orders := s.SendAllTogether(t, calls)
-	wantVerdicts(t, orders, map[string]int{"201": items, "409 out_of_stock": customers - items})
-	s.WantStock(t, "tea", items, items)
-
-	var payments []e2e.Call
-	for i, r := range orders {
-		if r.Status == http.StatusCreated {
-			var id int
-			if _, err := fmt.Sscanf(r.Header.Get("Location"), "/orders/%d", &id); err != nil {
-				t.Fatalf("read the order of %q: %v", r.Header.Get("Location"), err)
-			}
-			payments = append(payments, s.ConfirmCall(t, fmt.Sprintf("customer-%d", i), id))
-		}
-	}
-	wantVerdicts(t, s.SendAllTogether(t, payments), map[string]int{"200": items})
-	s.WantStock(t, "tea", 0, 0)
-	if sold := s.Count(t, `SELECT sum(quantity) FROM order_item JOIN orders o ON o.id = order_id WHERE o.status = 'paid'`); sold != items {
-		t.Errorf("%d items are sold, want %d", sold, items)
-	}
-	e2e.CheckInvariants(t, s.DB, nil)
-}
-
-// Orders that name the same products in opposite order would deadlock if products were
-// locked in that order.
-func TestCreateOrder_LocksProductsInOneOrder(t *testing.T) {
-	t.Parallel()
-	const products, orders = 6, 60
-	env := e2e.NewEnv(t)
-	s := env.StartReplica(t, manyConnections(t, env))
-	var skus []string
-	for i := range products {
-		skus = append(skus, fmt.Sprintf("sku-%d", i))
-		s.PutProduct(t, skus[i], 1000)
-	}
-	var calls []e2e.Call
-	for i := range orders {
-		var items []string
-		for j := range skus {
-			place := (i + j) % products
-			if i%2 == 1 {
-				place = products - 1 - place
-			}
-			items = append(items, fmt.Sprintf(`{"sku": %q, "quantity": 1}`, skus[place]))
-		}
-		calls = append(calls, s.CreateOrderCall(t, fmt.Sprintf("customer-%d", i), "", 0).
-			WithBody(`{"items": [`+strings.Join(items, ",")+`]}`))
-	}
-	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"201": orders})
-	for _, sku := range skus {
-		if p := s.ReadProduct(t, sku); p.Reserved != orders {
-			t.Errorf("the product is %+v, want %d reserved", p, orders)
-		}
-	}
-	if n := countDeadlocks(t, s.Env); n > 0 {
-		t.Errorf("%d deadlocks: products are not locked in one order", n)
-	}
-}
-
-// countDeadlocks counts the deadlocks of the database so far.
-func countDeadlocks(t testing.TB, env *e2e.Env) int {
-	t.Helper()
-	env.Exec(t, `SELECT pg_stat_force_next_flush()`)
-	return env.Count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)
-}
-
 // Payments of a customer, orders, credits and changes of the stock, all about the same
 // balance and products: every lock there is, taken at the same time.
 func TestCommands_DoNotDeadlock(t *testing.T) {
@@ -114,61 +35,33 @@ func TestCommands_DoNotDeadlock(t *testing.T) {
 	const rounds = 12
 	env := e2e.NewEnv(t)
 	s := env.StartReplica(t, manyConnections(t, env))
-	s.PutProduct(t, "tea", 1000)
-	s.PutProduct(t, "rum", 1000)
+	s.StockUp(t, e2e.Stock{"tea": 1000, "rum": 1000})
 	s.Credit(t, e2e.Alice, "100000.00")
 	var calls []e2e.Call
 	for range rounds {
 		both := `{"items": [{"sku": "tea", "quantity": 1}, {"sku": "rum", "quantity": 1}]}`
+		inReverse := `{"items": [{"sku": "rum", "quantity": 1}, {"sku": "tea", "quantity": 1}]}`
 		calls = append(calls,
 			s.ConfirmCall(t, e2e.Alice, s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID),
 			s.ConfirmCall(t, e2e.Alice, s.MustCreateOrder(t, e2e.Alice, "rum", 1).ID),
 			s.CreditCall(t, e2e.Alice, "1.00"),
-			s.AdjustStockCall(s.SellerToken(t), "rum", 1),
-			s.CreateOrderCall(t, e2e.Alice, "", 0).WithBody(both),
+			s.AdjustStockCall(s.SellerToken(t), "rum", 2),
+			s.AdjustStockCall(s.AdminToken(t), "tea", -1),
+			s.CreateOrderCall(t, "ann", "", 0).WithBody(both),
+			s.CreateOrderCall(t, "ben", "", 0).WithBody(inReverse),
 			s.PutPriceCall(t, "tea", e2e.Shop, e2e.Roubles("100.00")),
 		)
 	}
-	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"200": 3 * rounds, "201": 3 * rounds})
+
+	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"200": 3 * rounds, "201": 5 * rounds})
+
 	s.WantBalance(t, e2e.Alice, fmt.Sprintf("%d.00", 100000+rounds-2*rounds*100))
-	e2e.CheckInvariants(t, s.DB, nil)
-}
-
-func TestChargeBalance_ConcurrentChargesNeverOverdraw(t *testing.T) {
-	t.Parallel()
-	const charges, enough = 30, 10
-	env := e2e.NewEnv(t)
-	s := env.StartReplica(t, manyConnections(t, env))
-	s.Credit(t, e2e.Alice, "100.00")
-	var calls []e2e.Call
-	for range charges {
-		calls = append(calls, s.ChargeCall(t, e2e.Alice, "10.00"))
+	s.WantStock(t, "tea", 1000-2*rounds, 2*rounds)
+	s.WantStock(t, "rum", 1000+rounds, 2*rounds)
+	s.Exec(t, `SELECT pg_stat_force_next_flush()`)
+	if n := s.Count(t, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`); n > 0 {
+		t.Errorf("%d deadlocks: rows are not locked in one order", n)
 	}
-	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"201": enough, "402 insufficient_funds": charges - enough})
-	s.WantBalance(t, e2e.Alice, "0.00")
-	if n := s.Count(t, `SELECT count(*) FROM ledger_entry WHERE kind = 'charge'`); n != enough {
-		t.Errorf("%d charges in the ledger, want %d", n, enough)
-	}
-	e2e.CheckInvariants(t, s.DB, nil)
-}
-
-// A balance is created with its first entry. Of many first credits only one can create
-// it.
-func TestCreditBalance_ConcurrentFirstCreditsAllCount(t *testing.T) {
-	t.Parallel()
-	const credits = 30
-	env := e2e.NewEnv(t)
-	s := env.StartReplica(t, manyConnections(t, env))
-	var calls []e2e.Call
-	for range credits {
-		calls = append(calls, s.CreditCall(t, "newcomer", "1.00"))
-	}
-	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"201": credits})
-	s.WantBalance(t, "newcomer", "30.00")
-	if n := s.Count(t, `SELECT count(DISTINCT balance_after) FROM ledger_entry WHERE customer_id = 'newcomer'`); n != credits {
-		t.Errorf("%d different balances after %d credits", n, credits)
-	}
-	e2e.CheckInvariants(t, s.DB, nil)
 }
 
 // A product belongs to the seller who was first.
@@ -180,17 +73,58 @@ func TestPutProduct_HasOneSeller(t *testing.T) {
 	var calls []e2e.Call
 	for i := range 2 * perSeller {
 		seller := []string{e2e.Shop, e2e.Rival}[i%2]
-		calls = append(calls, s.PutProductCall(t, "tea", seller, e2e.Roubles("1.00"), 10).
-			WithBody(fmt.Sprintf(`{"name": %q, "price": {"amount": "1.00", "currency": "RUB"}, "on_hand": 10}`, seller)))
+		calls = append(calls, s.PutProductCall(t, "tea", seller, e2e.Roubles("1.00"), 10))
 	}
 	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{
 		"201": 1, "428 precondition_required": perSeller - 1, "403 forbidden_resource": perSeller,
 	})
-	var owner, name string
-	if err := s.DB.QueryRow(t.Context(), `SELECT seller_id, name FROM product`).Scan(&owner, &name); err != nil {
-		t.Fatal(err)
+}
+
+// Each request is sent under another key, so no key can stop it.
+func TestReference_OneOfManyKeysTakesEffect(t *testing.T) {
+	t.Parallel()
+	const rounds, keys = 5, 8
+	a, b := e2e.StartTwoReplicas(t, nil)
+	for _, route := range []string{"createOrder with a reference", "chargeBalance with a reference", "creditBalance with a reference"} {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			for range rounds {
+				c := a.Prepare(t, route)
+				var requests []e2e.Request
+				for i := range keys {
+					requests = append(requests, []*e2e.Service{a, b}[i%2].Request(c.WithKey(c.NewKey())))
+				}
+				wantVerdicts(t, e2e.SendTogether(t, requests...), map[string]int{"201": 1, "409 reference_taken": keys - 1})
+				c.WantEffects(t, 1)
+			}
+		})
 	}
-	if owner != name {
-		t.Errorf("the product of %s was put by %s", owner, name)
+}
+
+// The orders share no product, so nothing but the lock of the customer keeps them apart.
+func TestHoarding_BoundHoldsForConcurrentOrders(t *testing.T) {
+	t.Parallel()
+	const limit, attempts = 50, 60
+	env := e2e.NewEnv(t)
+	replicas := []*e2e.Service{env.StartReplica(t, manyConnections(t, env)), env.StartReplica(t, manyConnections(t, env))}
+	var requests []e2e.Request
+	for i := range attempts {
+		sku := fmt.Sprintf("sku-%d", i)
+		replicas[0].PutProduct(t, sku, 1)
+		requests = append(requests, replicas[i%2].Request(env.CreateOrderCall(t, e2e.Alice, sku, 1)))
 	}
+	wantVerdicts(t, e2e.SendTogether(t, requests...), map[string]int{"201": limit, "409 unpaid_orders_limit": attempts - limit})
+}
+
+// Extensions of one order wait for its row, so the bound is exact for them, too.
+func TestHoarding_BoundHoldsForConcurrentExtensions(t *testing.T) {
+	t.Parallel()
+	const limit, attempts = 8, 20
+	s := e2e.StartShop(t, e2e.Stock{"tea": 1})
+	o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	var calls []e2e.Call
+	for i := range attempts {
+		calls = append(calls, s.ReserveCall([]string{s.CustomerToken(t), s.SellerToken(t), s.SystemToken(t)}[i%3], o.ID))
+	}
+	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{"200": limit, "409 reservation_limit": attempts - limit})
 }

@@ -3,41 +3,100 @@ package commands_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/test/e2e"
 )
 
 // raceRounds is how often each race is run, so that either side may win.
 const raceRounds = 30
 
-// tally counts how the rounds of a race ended.
-type tally map[string]int
+// races are commands that meet on one order of Alice. The invariants that a shop checks
+// say whether stock and money are right afterwards.
+var races = map[string]struct {
+	from  order.Status
+	calls func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call
+	// ends are the status of the order afterwards, by the verdicts that are allowed.
+	ends map[string]string
+}{
+	"cancel, confirm": {order.PendingPayment, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		s.Credit(t, e2e.Alice, o.Total.Amount)
+		return []e2e.Call{s.CancelCall(s.CustomerToken(t), o.ID), s.ConfirmCall(t, e2e.Alice, o.ID)}
+	}, map[string]string{
+		"200, 200":                     "cancelled", // what has been paid can still be cancelled
+		"200, 409 invalid_order_state": "cancelled",
+	}},
+	"cancel, refund in part": {order.Paid, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		return []e2e.Call{s.CancelCall(s.CustomerToken(t), o.ID), s.RefundCall(s.CustomerToken(t), o.ID, "30.00")}
+	}, map[string]string{"200, 200": "cancelled", "200, 409 refund_exceeds_payment": "cancelled"}},
+	"cancel, refund in full": {order.Paid, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		return []e2e.Call{s.CancelCall(s.CustomerToken(t), o.ID), s.RefundCall(s.CustomerToken(t), o.ID, "")}
+	}, map[string]string{"200, 409 refund_exceeds_payment": "cancelled", "409 invalid_order_state, 200": "cancelled"}},
+	"cancel, reserve": {order.PendingPayment, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		return []e2e.Call{s.CancelCall(s.CustomerToken(t), o.ID), s.ReserveCall(s.SystemToken(t), o.ID)}
+	}, map[string]string{"200, 200": "cancelled", "200, 409 invalid_order_state": "cancelled"}},
+	"cancel, reserve after the release": {order.PendingPayment, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		s.ExpireReservation(t, o.ID)
+		s.ReleaseExpiredReservations(t)
+		return []e2e.Call{s.CancelCall(s.CustomerToken(t), o.ID), s.ReserveCall(s.SystemToken(t), o.ID)}
+	}, map[string]string{"200, 200": "cancelled", "200, 409 invalid_order_state": "cancelled"}},
+	"fulfil twice, cancel": {order.Paid, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		fulfil := e2e.StatusCall(s.SellerToken(t), o.ID, "fulfilling")
+		return []e2e.Call{fulfil, fulfil, s.CancelCall(s.CustomerToken(t), o.ID)}
+	}, map[string]string{
+		"200, 409 invalid_order_state, 200":                     "cancelled",
+		"409 invalid_order_state, 200, 200":                     "cancelled",
+		"409 invalid_order_state, 409 invalid_order_state, 200": "cancelled",
+	}},
+	"ship twice, cancel": {order.Fulfilling, func(t testing.TB, s *e2e.Service, o e2e.Order) []e2e.Call {
+		t.Helper()
+		ship := e2e.StatusCall(s.SellerToken(t), o.ID, "shipped")
+		return []e2e.Call{ship, ship, s.CancelCall(s.CustomerToken(t), o.ID)}
+	}, map[string]string{
+		"200, 409 invalid_order_state, 409 invalid_order_state": "shipped",
+		"409 invalid_order_state, 200, 409 invalid_order_state": "shipped",
+		"409 invalid_order_state, 409 invalid_order_state, 200": "cancelled",
+	}},
+}
 
-// add counts a round by the verdicts of its responses, and returns them.
-func (ends tally) add(replies ...e2e.Reply) string {
+// endOf returns the verdicts of a round.
+func endOf(replies []e2e.Reply) string {
 	var verdicts []string
 	for _, r := range replies {
 		verdicts = append(verdicts, r.Verdict())
 	}
-	end := fmt.Sprint(verdicts)
-	ends[end]++
-	return end
+	return strings.Join(verdicts, ", ")
 }
 
-// log shows whether there was a race at all.
-func (ends tally) log(t testing.TB) {
-	t.Helper()
-	t.Logf("the rounds ended as %v", map[string]int(ends))
-}
-
-// wantOneOf checks a response against those that the race allows.
-func wantOneOf(t testing.TB, what string, r e2e.Reply, verdicts ...string) {
-	t.Helper()
-	if !slices.Contains(verdicts, r.Verdict()) {
-		t.Errorf("%s: %s, want one of %q: %s", what, r.Verdict(), verdicts, r.Body)
+func TestOrder_IsRightAfterEveryRace(t *testing.T) {
+	t.Parallel()
+	for name, c := range races {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := e2e.StartTwoReplicas(t, e2e.Stock{"tea": 1000})
+			for range raceRounds {
+				o := a.MustCreateOrderIn(t, c.from, e2e.Alice, "tea")
+				var requests []e2e.Request
+				for i, call := range c.calls(t, a, o) {
+					requests = append(requests, []*e2e.Service{a, b}[i%2].Request(call))
+				}
+				end := endOf(e2e.SendTogether(t, requests...))
+				status, allowed := c.ends[end]
+				if !allowed {
+					t.Fatalf("ended as %s", end)
+				}
+				a.WantOrderStatus(t, o.ID, status)
+			}
+		})
 	}
 }
 
@@ -50,39 +109,9 @@ func TestRefundPayment_ConcurrentRefundsStayWithinPayment(t *testing.T) {
 		for i := range 10 {
 			refunds = append(refunds, []*e2e.Service{a, b}[i%2].Request(a.RefundCall(a.CustomerToken(t), o.ID, "30.00")))
 		}
-		refunded := 0
-		for _, r := range e2e.SendTogether(t, refunds...) {
-			wantOneOf(t, "a refund", r, "200", "409 refund_exceeds_payment")
-			if r.Status == http.StatusOK {
-				refunded++
-			}
-		}
-		if refunded != 3 {
-			t.Errorf("%d refunds of 30 of a payment of 100 succeeded, want 3", refunded)
-		}
-		if p := a.ReadPayments(t, o.ID)[0]; p.Refunded.Amount != "90.00" || len(p.Refunds) != 3 {
-			t.Errorf("the payment is %+v", p)
-		}
+		wantVerdicts(t, e2e.SendTogether(t, refunds...), map[string]int{"200": 3, "409 refund_exceeds_payment": 7})
 	}
 	a.WantBalance(t, e2e.Alice, fmt.Sprintf("%d.00", 90*raceRounds))
-}
-
-func TestCancelOrder_RacesConfirmPayment(t *testing.T) {
-	t.Parallel()
-	a, b := e2e.StartTwoReplicas(t, e2e.Stock{"tea": 10})
-	a.Credit(t, e2e.Alice, "100.00")
-	ends := tally{}
-	for range raceRounds {
-		o := a.MustCreateOrder(t, e2e.Alice, "tea", 1)
-		r := e2e.SendTogether(t, a.Request(a.CancelCall(a.CustomerToken(t), o.ID)), b.Request(a.ConfirmCall(t, e2e.Alice, o.ID)))
-		ends.add(r...)
-		wantOneOf(t, "cancel", r[0], "200") // what has been paid can still be cancelled
-		wantOneOf(t, "confirm", r[1], "200", "409 invalid_order_state")
-		a.WantOrderStatus(t, o.ID, "cancelled")
-		a.WantStock(t, "tea", 10, 0)
-		a.WantBalance(t, e2e.Alice, "100.00")
-	}
-	ends.log(t)
 }
 
 // The reservation expires while the order is paid and expired reservations are
@@ -92,7 +121,7 @@ func TestConfirmPayment_RacesExpiryOfReservation(t *testing.T) {
 	t.Parallel()
 	s := e2e.StartShop(t, e2e.Stock{"tea": 1})
 	s.Credit(t, e2e.Alice, "100.00")
-	ends := tally{}
+	ends := map[string]int{}
 	for round := range raceRounds {
 		o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
 		// The first rounds come too late and the last in time for certain; those
@@ -103,28 +132,25 @@ func TestConfirmPayment_RacesExpiryOfReservation(t *testing.T) {
 		}
 		stop := s.KeepReleasing(t)
 		s.Exec(t, "UPDATE orders SET reserved_until = clock_timestamp() + $2::interval WHERE id = $1", o.ID, left)
-		r := e2e.SendTogether(t, s.Request(s.ConfirmCall(t, e2e.Alice, o.ID)))[0]
+		r := s.Send(t, s.ConfirmCall(t, e2e.Alice, o.ID))
 		stop()
-		ends.add(r)
+		ends[r.Verdict()]++
 		switch r.Verdict() {
 		case "200":
 			if left < 0 {
 				t.Errorf("round %d: paid %s after the reservation expired", round, -left)
 			}
-			s.WantOrderStatus(t, o.ID, "paid")
 			s.WantStock(t, "tea", 0, 0)
-			e2e.Want[e2e.Order](t, s, http.StatusOK, s.CancelCall(s.CustomerToken(t), o.ID))
+			s.MustSend(t, s.CancelCall(s.CustomerToken(t), o.ID))
 		case "409 reservation_expired":
 			s.ReleaseExpiredReservations(t)
 			s.WantOrderStatus(t, o.ID, "pending_payment")
-			s.WantStock(t, "tea", 1, 0)
 		default:
 			t.Errorf("confirm: %s", r.Body)
 		}
 		s.WantStock(t, "tea", 1, 0)
 		s.WantBalance(t, e2e.Alice, "100.00")
 	}
-	ends.log(t)
 	if len(ends) != 2 {
 		t.Errorf("all rounds ended the same way: %v", ends)
 	}
@@ -138,106 +164,54 @@ func TestReserveInventory_RacesExpiryOfReservation(t *testing.T) {
 		stop := s.KeepReleasing(t)
 		s.Exec(t, "UPDATE orders SET reserved_until = clock_timestamp() + $2::interval WHERE id = $1", o.ID,
 			time.Duration(round-10)*time.Millisecond)
-		r := e2e.SendTogether(t, s.Request(s.ReserveCall(s.CustomerToken(t), o.ID)))[0]
+		reserved := e2e.Want[e2e.Order](t, s, http.StatusOK, s.ReserveCall(s.CustomerToken(t), o.ID)) // the unit is there, reserved or released
 		stop()
-		wantOneOf(t, "reserve", r, "200") // the unit is there, reserved or released
-		s.WantStock(t, "tea", 1, 1)
-		if o := s.ReadOrder(t, o.ID); o.Reservation == nil {
-			t.Errorf("reserved, the order is %+v", o)
+		if reserved.Reservation == nil {
+			t.Errorf("reserved, the order is %+v", reserved)
 		}
+		s.WantStock(t, "tea", 1, 1)
 	}
 }
 
-func TestRefundPayment_RacesCancelOrder(t *testing.T) {
+// The seller counts the stock while a customer pays. Either the count comes first, and the
+// sale is taken from it; or it comes too late, and is refused.
+func TestPutProduct_RacesConfirmPayment(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		amount  string
-		allowed []string // cancel, then refund
-	}{
-		"in part": {"30.00", []string{"[200 200]", "[200 409 refund_exceeds_payment]"}},
-		"in full": {"", []string{"[200 409 refund_exceeds_payment]", "[409 invalid_order_state 200]"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a, b := e2e.StartTwoReplicas(t, e2e.Stock{"tea": 10})
-			ends := tally{}
-			for round := 1; round <= raceRounds; round++ {
-				o := a.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
-				r := e2e.SendTogether(t, a.Request(a.CancelCall(a.CustomerToken(t), o.ID)), b.Request(a.RefundCall(a.CustomerToken(t), o.ID, c.amount)))
-				if end := ends.add(r...); !slices.Contains(c.allowed, end) {
-					t.Errorf("ended as %s, want one of %q", end, c.allowed)
-				}
-				a.WantOrderStatus(t, o.ID, "cancelled")
-				a.WantStock(t, "tea", 10, 0)
-				a.WantBalance(t, e2e.Alice, fmt.Sprintf("%d.00", 100*round))
-			}
-			ends.log(t)
-		})
+	a, b := e2e.StartTwoReplicas(t, nil)
+	a.Credit(t, e2e.Alice, "100000.00")
+	for range raceRounds {
+		sku := a.UniqueName("tea")
+		a.PutProduct(t, sku, 1)
+		o := a.MustCreateOrder(t, e2e.Alice, sku, 1)
+		etag := a.MustSend(t, e2e.Get(a.SellerToken(t), "/products/"+sku)).Header.Get("ETag")
+		count := a.PutProductCall(t, sku, e2e.Shop, e2e.Roubles("100.00"), 10).WithHeader("If-Match", etag)
+		end := endOf(e2e.SendTogether(t, a.Request(count), b.Request(a.ConfirmCall(t, e2e.Alice, o.ID))))
+		left, allowed := map[string]int{"200, 200": 9, "412 precondition_failed, 200": 0}[end]
+		if !allowed {
+			t.Fatalf("ended as %s", end)
+		}
+		a.WantStock(t, sku, left, 0)
+		a.Exec(t, "UPDATE product SET on_hand = 0 WHERE sku = $1", sku) // a count is no adjustment
 	}
 }
 
-func TestCancelOrder_RacesReserveInventory(t *testing.T) {
+// What a seller does who has read the product: another one was faster, so they read it
+// again.
+func TestPutProduct_ReplacesWhatTheSellerHasSeen(t *testing.T) {
 	t.Parallel()
-	for name, released := range map[string]bool{"while it is reserved": false, "after it was released": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a, b := e2e.StartTwoReplicas(t, e2e.Stock{"tea": 10})
-			ends := tally{}
-			for range raceRounds {
-				o := a.MustCreateOrder(t, e2e.Alice, "tea", 1)
-				if released {
-					a.ExpireReservation(t, o.ID)
-					a.ReleaseExpiredReservations(t)
-				}
-				r := e2e.SendTogether(t, a.Request(a.CancelCall(a.CustomerToken(t), o.ID)), b.Request(a.ReserveCall(a.SystemToken(t), o.ID)))
-				ends.add(r...)
-				wantOneOf(t, "cancel", r[0], "200")
-				wantOneOf(t, "reserve", r[1], "200", "409 invalid_order_state")
-				a.WantOrderStatus(t, o.ID, "cancelled")
-				a.WantStock(t, "tea", 10, 0)
-			}
-			ends.log(t)
-		})
+	s := e2e.Start(t)
+	etag := s.MustSend(t, s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), 10)).Header.Get("ETag")
+	s.MustCreateOrder(t, e2e.Alice, "tea", 1) // a reservation changes nothing that a PUT replaces
+	count := func(onHand int, etag string) e2e.Call {
+		return s.PutProductCall(t, "tea", e2e.Shop, e2e.Roubles("100.00"), onHand).WithHeader("If-Match", etag)
 	}
-}
 
-// Two people of the seller change the status while the customer cancels: each change
-// happens once, and an order that is shipped is not cancelled.
-func TestUpdateOrderStatus_RacesCancelOrder(t *testing.T) {
-	t.Parallel()
-	for next, c := range map[string]struct {
-		from    string
-		allowed []string // two status changes, then cancel
-	}{
-		"fulfilling": {"paid", []string{
-			"[200 409 invalid_order_state 200]", "[409 invalid_order_state 200 200]", "[409 invalid_order_state 409 invalid_order_state 200]",
-		}},
-		"shipped": {"fulfilling", []string{
-			"[200 409 invalid_order_state 409 invalid_order_state]", "[409 invalid_order_state 200 409 invalid_order_state]",
-			"[409 invalid_order_state 409 invalid_order_state 200]",
-		}},
-	} {
-		t.Run(next, func(t *testing.T) {
-			t.Parallel()
-			a, b := e2e.StartTwoReplicas(t, e2e.Stock{"tea": 1000})
-			ends := tally{}
-			for range raceRounds {
-				o := a.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
-				if c.from == "fulfilling" {
-					e2e.Want[e2e.Order](t, a, http.StatusOK, e2e.StatusCall(a.SellerToken(t), o.ID, "fulfilling"))
-				}
-				r := e2e.SendTogether(t, a.Request(e2e.StatusCall(a.SellerToken(t), o.ID, next)), b.Request(e2e.StatusCall(a.SellerToken(t), o.ID, next)),
-					b.Request(a.CancelCall(a.CustomerToken(t), o.ID)))
-				if end := ends.add(r...); !slices.Contains(c.allowed, end) {
-					t.Errorf("ended as %s, want one of %q", end, c.allowed)
-				}
-				status := next
-				if r[2].Status == http.StatusOK {
-					status = "cancelled"
-				}
-				a.WantOrderStatus(t, o.ID, status)
-			}
-			ends.log(t)
-		})
+	first := s.MustSend(t, count(12, etag))
+	s.WantProblem(t, http.StatusPreconditionFailed, "precondition_failed", count(15, etag))
+	read := s.MustSend(t, e2e.Get(s.SellerToken(t), "/products/tea"))
+	if got, want := read.Header.Get("ETag"), first.Header.Get("ETag"); got != want || got == etag {
+		t.Errorf("the product has the ETag %s, the response to its PUT %s, the first one %s", got, want, etag)
 	}
+	s.MustSend(t, count(15, `"from-elsewhere", `+read.Header.Get("ETag")))
+	s.WantStock(t, "tea", 15, 1)
 }

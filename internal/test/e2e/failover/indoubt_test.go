@@ -12,39 +12,6 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// The service stops to wait for the standby after ten seconds.
-func TestBalance_ShowsNothingThatAFailoverLoses(t *testing.T) {
-	t.Parallel()
-	env, servers := newEnv(t, true)
-	s := env.StartReplica(t)
-	s.Credit(t, e2e.Alice, "1.00")
-	credit := s.CreditCall(t, e2e.Alice, "5.00")
-
-	servers.StopStandby()
-	s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", credit)
-	s.WantBalance(t, e2e.Alice, "1.00")
-	servers.AwaitCommit(t) // it goes on to wait
-
-	servers.Promote(t)
-	wantNewRun(t, s, credit)
-	s.WantBalance(t, e2e.Alice, "6.00")
-}
-
-// A retry of the key finds out.
-func TestCommand_InDoubtTakesEffectWhenTheStandbyIsBack(t *testing.T) {
-	t.Parallel()
-	env, servers := newEnv(t, true)
-	s := env.StartReplica(t)
-	credit := s.CreditCall(t, e2e.Alice, "5.00")
-
-	servers.StopStandby()
-	s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", credit)
-	servers.StartStandby(t)
-
-	e2e.Eventually(t, "the credit is replayed", func() bool { return s.Send(t, credit).Replayed() })
-	s.WantBalance(t, e2e.Alice, "5.00")
-}
-
 // To cancel what runs, a client opens another connection to the server.
 func TestCommit_IsNotCancelledWhenItsConnectionBreaks(t *testing.T) {
 	t.Parallel()
@@ -65,27 +32,6 @@ func TestCommit_IsNotCancelledWhenItsConnectionBreaks(t *testing.T) {
 	for range 20 { // the driver would cancel in the background
 		s.WantBalance(t, e2e.Alice, "1.00")
 	}
-	if pid := servers.AwaitCommit(t); pid != waiting {
-		t.Errorf("process %d waits for the standby, want %d", pid, waiting)
-	}
-}
-
-// Not even a server that looks for clients that are gone gives up a COMMIT.
-func TestCommit_GoesOnToWaitWhenTheServiceIsGone(t *testing.T) {
-	t.Parallel()
-	env, servers := newEnv(t, true)
-	env.Exec(t, "ALTER SYSTEM SET client_connection_check_interval = '10ms'")
-	env.Exec(t, "SELECT pg_reload_conf()")
-	p := env.StartProcess(t, e2e.BuildOrders(t))
-	s := env.ServiceOf(p)
-	s.Credit(t, e2e.Alice, "1.00")
-
-	servers.StopStandby()
-	go func() { _, _ = s.Try(t.Context(), t, s.CreditCall(t, e2e.Alice, "5.00")) }() // gets no answer
-	waiting := servers.AwaitCommit(t)
-	p.Kill()
-
-	env.StartReplica(t).WantBalance(t, e2e.Alice, "1.00")
 	if pid := servers.AwaitCommit(t); pid != waiting {
 		t.Errorf("process %d waits for the standby, want %d", pid, waiting)
 	}

@@ -1,7 +1,6 @@
 package failover_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,48 +8,24 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/orders/internal/adapters/out/postgres"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
 	pgbouncertest "example.com/orders/internal/test/pgbouncer"
 )
 
-// pooledServers are the servers of a cluster as a service sees them: the first one behind
-// pgbouncer, which keeps the connections of its clients when its server changes.
-type pooledServers struct {
-	behind, beside *pgtest.Endpoint
-	url            string
-	settings       []string
-}
-
-func newPooledServers(t *testing.T, env *e2e.Env, servers *pgtest.Replicated) pooledServers {
-	t.Helper()
-	p := pooledServers{behind: pgtest.NewEndpoint(t), beside: pgtest.NewEndpoint(t)}
-	p.behind.LeadTo(t, servers.PrimaryURL())
-	p.beside.LeadTo(t, servers.StandbyURL())
-	both, err := url.Parse(pgbouncertest.Start(t, pgtest.Through(t, env.ServiceURL(t), p.behind), 8))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := url.Parse(pgtest.Through(t, env.ServiceURL(t), p.beside))
-	if err != nil {
-		t.Fatal(err)
-	}
-	both.Host += "," + second.Host
-	p.url = both.String()
-	p.settings = []string{"ORDERS_DATABASE_URL=" + p.url, "ORDERS_DATABASE_POOLER=transaction"}
-	return p
-}
-
-// The standby has stopped to replay, so that its answers would be wrong.
+// pgbouncer keeps the connections of its clients when its server changes. The standby has
+// stopped to replay, so that its answers would be wrong.
 func TestService_LeavesADemotedServerBehindAPooler(t *testing.T) {
 	t.Parallel()
 	env, servers := newEnv(t, false)
-	pooled := newPooledServers(t, env, servers)
-	replicas := make([]*e2e.Service, 5)
+	behind, beside := pgtest.NewEndpoint(t), pgtest.NewEndpoint(t)
+	behind.LeadTo(t, servers.PrimaryURL())
+	beside.LeadTo(t, servers.StandbyURL())
+	pooler := pgbouncertest.Start(t, pgtest.Through(t, env.ServiceURL(t), behind), 8)
+	replicas := make([]*e2e.Service, 4)
 	for i := range replicas {
-		replicas[i] = env.StartReplica(t, pooled.settings...)
+		replicas[i] = env.StartReplica(t, "ORDERS_DATABASE_POOLER=transaction",
+			"ORDERS_DATABASE_URL="+withHost(t, pooler, pgtest.Through(t, env.ServiceURL(t), beside)))
 		replicas[i].MustSend(t, env.CreditCall(t, e2e.Alice, "1.00")) // opens a connection
 	}
 	replicas[0].PutProduct(t, "tea", 10)
@@ -58,25 +33,20 @@ func TestService_LeavesADemotedServerBehindAPooler(t *testing.T) {
 	unpaid := replicas[0].MustCreateOrder(t, e2e.Alice, "tea", 3)
 	credit := env.CreditCall(t, e2e.Alice, "5.00")
 	created := replicas[0].MustSend(t, credit)
-	commands := make([]e2e.Call, 20) // some run alone, others share a transaction
-	for i := range commands {
-		commands[i] = env.CreditCall(t, e2e.Mallory, "5.00")
-	}
 
-	pooled.behind.LeadTo(t, servers.StandbyURL())
-	pooled.beside.LeadTo(t, servers.PrimaryURL())
-	if r := replicas[1].Send(t, e2e.LookupCall(credit.Token, credit.Key)); r.Status != http.StatusOK {
+	behind.LeadTo(t, servers.StandbyURL())
+	beside.LeadTo(t, servers.PrimaryURL())
+
+	if r := replicas[0].Send(t, e2e.LookupCall(credit.Token, credit.Key)); r.Status != http.StatusOK {
 		t.Errorf("a look-up of a key: %s", r.Verdict())
 	}
-	if r := replicas[2].Send(t, credit); !r.Replayed() || !r.SameAs(created) {
+	if r := replicas[1].Send(t, credit); !r.Replayed() || !r.SameAs(created) {
 		t.Errorf("a retry: %s, want a replay", r.Verdict())
 	}
-	for _, r := range replicas[3].SendAllTogether(t, commands) {
-		if r.Status != http.StatusCreated {
-			t.Errorf("a new command: %s", r.Verdict())
-		}
+	if r := replicas[2].Send(t, env.CreditCall(t, e2e.Mallory, "5.00")); r.Status != http.StatusCreated {
+		t.Errorf("a new command: %s", r.Verdict())
 	}
-	if r := replicas[4].Send(t, e2e.Get(env.Token(t, e2e.Alice, "customer"), fmt.Sprintf("/orders/%d", unpaid.ID))); r.Status != http.StatusOK {
+	if r := replicas[3].Send(t, e2e.Get(env.CustomerToken(t), fmt.Sprintf("/orders/%d", unpaid.ID))); r.Status != http.StatusOK {
 		t.Errorf("a read: %s", r.Verdict())
 	}
 	for _, s := range replicas {
@@ -84,32 +54,19 @@ func TestService_LeavesADemotedServerBehindAPooler(t *testing.T) {
 	}
 }
 
-// A job does not run again by itself: the next one finds the primary.
-func TestJobs_LeaveADemotedServerBehindAPooler(t *testing.T) {
-	t.Parallel()
-	env, servers := newEnv(t, false)
-	pooled := newPooledServers(t, env, servers)
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pooled.url, Pooled: true, MaxConns: 4})
+// withHost returns a database URL that also has the host of another.
+func withHost(t *testing.T, databaseURL, other string) string {
+	t.Helper()
+	both, err := url.Parse(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(db.Close)
-	clean := func() error {
-		_, err := db.Keys().DeleteExpired(t.Context(), 1)
-		return err
-	}
-	if err := clean(); err != nil {
+	second, err := url.Parse(other)
+	if err != nil {
 		t.Fatal(err)
 	}
-
-	pooled.behind.LeadTo(t, servers.StandbyURL())
-	pooled.beside.LeadTo(t, servers.PrimaryURL())
-	if err := clean(); !errors.Is(err, core.ErrUnavailable) {
-		t.Errorf("the first job: %v, want that the database is unavailable", err)
-	}
-	if err := clean(); err != nil {
-		t.Errorf("the next job: %v", err)
-	}
+	both.Host += "," + second.Host
+	return both.String()
 }
 
 // pauseReplay makes the standby keep what it has.
@@ -128,24 +85,4 @@ func pauseReplay(t *testing.T, servers *pgtest.Replicated) {
 		err := conn.QueryRow(t.Context(), "SELECT pg_get_wal_replay_pause_state()").Scan(&state)
 		return err == nil && state == "paused"
 	})
-}
-
-// A pooler reports the loss of its server by an error of its own.
-func TestCommand_IsUnknownWhenThePoolerLosesItsServerDuringCommit(t *testing.T) {
-	t.Parallel()
-	env, servers := newEnv(t, true)
-	pooled := newPooledServers(t, env, servers)
-	s := env.StartReplica(t, pooled.settings...)
-	for name, lose := range map[string]func(waiting int){
-		"the connection breaks": func(int) { pooled.behind.LeadTo(t, servers.PrimaryURL()) },
-		"the process ends":      func(pid int) { s.Exec(t, "SELECT pg_terminate_backend($1)", pid) },
-	} {
-		servers.StopStandby()
-		reply := sendInBackground(t, s, env.CreditCall(t, e2e.Alice, "5.00"))
-		lose(servers.AwaitCommit(t))
-		if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
-			t.Errorf("%s: %s, want 503 outcome_unknown", name, r.Verdict())
-		}
-		servers.StartStandby(t)
-	}
 }

@@ -2,7 +2,6 @@ package guard_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,29 +42,6 @@ func TestGuard_ExpiresRecordsByClockOfDatabase(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A client that was refused goes on under a new key. A copy of the old request that wakes up
-// late, and finds that it could succeed by now, must not take effect beside it.
-func TestGuard_RunsNothingUnderASpentKey(t *testing.T) {
-	t.Parallel()
-	env := e2e.NewEnv(t)
-	newReplica := replaceClock(t, env)
-	s, customer := newReplica(), env.UniqueName("customer")
-	refused := s.ChargeCall(t, customer, "10.00")
-	s.WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", refused)
-	s.Credit(t, customer, "25.00")
-	s.MustSend(t, refused.WithKey(s.NewKey()))
-
-	env.Exec(t, `UPDATE fake.ahead SET by = by + interval '6 hours'`)
-	later := newReplica()
-	later.WantProblem(t, http.StatusConflict, "idempotency_key_spent", refused)
-	other := later.WantProblem(t, http.StatusConflict, "idempotency_key_reused", refused.WithBody(
-		`{"amount": {"amount": "15.00", "currency": "RUB"}}`))
-	if strings.Contains(string(other.Body), "insufficient_funds") {
-		t.Errorf("another request saw the stored refusal: %s", other.Body)
-	}
-	later.WantBalance(t, customer, "15.00")
 }
 
 // replaceClock replaces the clock of the database, and returns a function that starts a
@@ -143,8 +119,7 @@ func wantSpent(t testing.TB, r e2e.Refusal, key string, replica *e2e.Service) {
 	r.WantEffects(t, 0)
 }
 
-// wantExpires checks that a response tells how long it is replayed, by the clock of the
-// database.
+// wantExpires checks that a response names the end of its replays, by the database clock.
 func wantExpires(t testing.TB, c e2e.Command, first e2e.Reply, key string, ttl time.Duration) {
 	t.Helper()
 	var created time.Time

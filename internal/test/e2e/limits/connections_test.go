@@ -51,13 +51,13 @@ func (c connection) wantAnswer(t *testing.T) {
 
 func TestConnections_BeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
-	env, admin := e2e.NewEnv(t), e2e.FreeAddr(t)
-	p := env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_MAX_CONNECTIONS=2", "ORDERS_ADMIN_ADDR="+admin, "ORDERS_REQUESTS_PER_MINUTE=1")
-	s := env.ServiceOf(p)
+	env, addr, admin := e2e.NewEnv(t), e2e.FreeAddr(t), e2e.FreeAddr(t)
+	env.StartReplica(t, "ORDERS_MAX_CONNECTIONS=2", "ORDERS_REQUESTS_PER_MINUTE=1", "ORDERS_ADDR="+addr, "ORDERS_ADMIN_ADDR="+admin).Run(t)
+	s := &e2e.Service{Env: env, URL: "http://" + addr}
 	s.MustSend(t, e2e.Get(s.CustomerToken(t), "/orders"))
 	wantLimited(t, s, e2e.Get(s.CustomerToken(t), "/orders"))
 	http.DefaultClient.CloseIdleConnections()
-	first, second, third := connect(t, p.URL), connect(t, p.URL), connect(t, p.URL)
+	first, second, third := connect(t, s.URL), connect(t, s.URL), connect(t, s.URL)
 	for _, c := range []connection{first, second} {
 		c.ask(t)
 		c.wantAnswer(t)

@@ -92,16 +92,17 @@ func TestReads_OfOnePrincipalLeaveConnectionsToOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "LOCK TABLE customer_profile"); err != nil {
+	if _, err := tx.Exec(t.Context(), "LOCK TABLE ledger_entry"); err != nil {
 		t.Fatal(err)
 	}
 	alice := s.CustomerToken(t)
-	replies := sendAll(t, s, clients, func() e2e.Call { return e2e.Get(alice, "/customers/alice/profile") })
+	replies := sendAll(t, s, clients, func() e2e.Call { return e2e.Get(alice, "/customers/alice/balance/transactions") })
 	s.AwaitBlocked(t, share)
 
 	wantServed(t, s)
 	order := s.MustCreateOrder(t, e2e.Alice, "coffee", 1) // her commands do not wait for her reads
 	s.MustSend(t, s.CancelCall(alice, order.ID))
+	s.MustSend(t, e2e.Call{Method: http.MethodPut, Path: "/customers/alice/profile", Token: alice, Body: e2e.ProfileBody})
 
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

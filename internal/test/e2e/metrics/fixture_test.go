@@ -17,8 +17,6 @@ import (
 type fixture struct {
 	*e2e.Service
 	admin    string
-	binary   string
-	settings []string
 	broker   *devbroker.Broker
 	provider *e2e.CardProvider
 }
@@ -39,23 +37,16 @@ func start(t testing.TB) *fixture {
 		env.Issuer.Handler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(issuer.Close)
-	f := &fixture{binary: e2e.BuildOrders(t), broker: natstest.New(t), provider: e2e.StartCardProvider(t, pgtest.New(t))}
-	f.settings = append(e2e.CardSettings(f.provider.URL), "ORDERS_NATS_URL="+f.broker.URL(),
+	f := &fixture{admin: e2e.FreeAddr(t), broker: natstest.New(t), provider: e2e.StartCardProvider(t, pgtest.New(t))}
+	settings := append(e2e.CardSettings(f.provider.URL), "ORDERS_NATS_URL="+f.broker.URL(), "ORDERS_ADMIN_ADDR="+f.admin,
 		env.DatabaseSetting(t, "pool_max_conns", "5"), "ORDERS_COMMAND_LANES=1",
 		"ORDERS_DATABASE_STANDBY_URL="+env.ServiceURL(t), "ORDERS_DATABASE_STANDBY_STALENESS=1m", // which is a primary
-		"ORDERS_IDEMPOTENCY_WAIT=300ms", "ORDERS_REQUESTS_PER_MINUTE=200")
-	f.Service, f.admin = f.replica(t, env, "ORDERS_JWKS_URL="+issuer.URL+"/.well-known/jwks.json")
+		"ORDERS_IDEMPOTENCY_WAIT=300ms", "ORDERS_REQUESTS_PER_MINUTE=200",
+		"ORDERS_JWKS_URL="+issuer.URL+"/.well-known/jwks.json")
+	f.Service = env.ServiceOf(env.StartProcess(t, e2e.BuildOrders(t), settings...))
 	f.PutProduct(t, "tea", 1000)
 	f.Credit(t, "ann", "1.00")
 	return f
-}
-
-// replica starts one more replica.
-func (f *fixture) replica(t testing.TB, env *e2e.Env, settings ...string) (s *e2e.Service, admin string) {
-	t.Helper()
-	admin = e2e.FreeAddr(t)
-	settings = append(append([]string{"ORDERS_ADMIN_ADDR=" + admin}, f.settings...), settings...)
-	return env.ServiceOf(env.StartProcess(t, f.binary, settings...)), admin
 }
 
 // inBackground sends a call, and returns what waits for its response.
@@ -98,18 +89,4 @@ func (f *fixture) alterService(t testing.TB, change string) {
 	f.Exec(t, fmt.Sprintf(`DO $$ BEGIN EXECUTE format('%s', current_database()); END $$`, change))
 	f.Exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND datname = current_database()`,
 		pgtest.ServiceRole)
-}
-
-// sendAnything sends a request that the contract may not know, and ignores the response.
-func sendAnything(t testing.TB, url string, c e2e.Call) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), c.Method, url+c.Path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
 }

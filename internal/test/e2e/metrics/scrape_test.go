@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -36,20 +35,15 @@ func scrape(t testing.TB, adminAddr string) scraped {
 		case strings.HasPrefix(line, "# TYPE orders_"):
 			s.types[fields[2]] = fields[3]
 		case strings.HasPrefix(line, "orders_"):
-			series, value, _ := cutLast(strings.TrimSpace(line), " ")
-			number, err := strconv.ParseFloat(value, 64)
+			space := strings.LastIndex(line, " ") // labels may have spaces
+			number, err := strconv.ParseFloat(strings.TrimSpace(line[space:]), 64)
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			s.values[series] = number
+			s.values[line[:space]] = number
 		}
 	}
 	return s
-}
-
-func cutLast(s, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(s, separator)
-	return s[:max(i, 0)], s[i+1:], i >= 0
 }
 
 // value returns the value of a series. A name without labels is the sum of its series.
@@ -77,38 +71,15 @@ var label = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
 
 // labels returns the names of the labels of each family, without that of buckets.
 func (s scraped) labels() map[string][]string {
-	sets := map[string]map[string]bool{}
+	names := map[string][]string{}
 	for series := range s.values {
 		family := s.family(series)
-		if sets[family] == nil {
-			sets[family] = map[string]bool{}
-		}
 		for _, match := range label.FindAllStringSubmatch(series, -1) {
-			if match[1] != "le" {
-				sets[family][match[1]] = true
+			if name := match[1]; name != "le" && !slices.Contains(names[family], name) {
+				names[family] = append(names[family], name)
 			}
 		}
-	}
-	names := map[string][]string{}
-	for family, set := range sets {
-		names[family] = slices.Sorted(maps.Keys(set))
+		slices.Sort(names[family])
 	}
 	return names
-}
-
-// labelValues returns the values of a label of a family.
-func (s scraped) labelValues(family, name string) []string {
-	var values []string
-	for series := range s.values {
-		if s.family(series) != family {
-			continue
-		}
-		for _, match := range label.FindAllStringSubmatch(series, -1) {
-			if match[1] == name {
-				values = append(values, match[2])
-			}
-		}
-	}
-	slices.Sort(values)
-	return slices.Compact(values)
 }

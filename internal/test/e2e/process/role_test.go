@@ -15,16 +15,6 @@ const warning = "database role may do too much"
 // takePrivilege revokes what credits need.
 const takePrivilege = "REVOKE INSERT ON ledger_entry FROM orders_service"
 
-func TestServe_DoesNotWarnAboutTheRoleOfTheService(t *testing.T) {
-	t.Parallel()
-	env, admin := e2e.NewEnv(t), e2e.FreeAddr(t)
-	p := env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_ADMIN_ADDR="+admin)
-	awaitMetric(t, admin, "orders_database_excess_privileges 0")
-	if strings.Contains(p.Log(), warning) {
-		t.Errorf("the log is %s", p.Log())
-	}
-}
-
 func TestServe_WarnsThatItsRoleMayDoTooMuch(t *testing.T) {
 	t.Parallel()
 	env, admin := e2e.NewEnv(t), e2e.FreeAddr(t)

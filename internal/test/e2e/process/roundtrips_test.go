@@ -57,6 +57,7 @@ func TestReplay_MakesOneRoundTrip(t *testing.T) {
 	e2e.Want[e2e.Transaction](t, first, http.StatusCreated, warmUp)
 	e2e.Want[e2e.Transaction](t, first, http.StatusCreated, credit)
 	other.MustSend(t, warmUp)
+	e2e.Eventually(t, "the transaction of the warm-up has ended", proxy.Idle)
 	proxy.Take()
 
 	release := proxy.HoldAfter(maxReplayTrips)

@@ -1,9 +1,7 @@
 package process_test
 
 import (
-	"context"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -44,47 +42,7 @@ func TestServe_WaitsForTheDatabase(t *testing.T) {
 	p.AwaitReady(t)
 	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, credit)
 	lineAbout(t, p, "database reached")
-	e2e.Eventually(t, "the jobs run", func() bool { return leader(t, env) != "" })
-}
-
-// Somebody may correct the server while the process waits.
-func TestServe_WaitsUntilTheServerAcceptsItsRole(t *testing.T) {
-	t.Parallel()
-	env, admin := e2e.NewEnv(t), e2e.FreeAddr(t)
-	address, err := url.Parse(env.ServiceURL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	role := "later_" + strings.TrimPrefix(address.Path, "/")
-	address.User = url.User(role)
-	p := env.StartWaiting(t, e2e.BuildOrders(t), "ORDERS_ADMIN_ADDR="+admin, "ORDERS_DATABASE_URL="+address.String())
-	wantWaiting(t, p, admin, "the server refuses ORDERS_DATABASE_URL")
-
-	env.Exec(t, "CREATE ROLE "+role+" LOGIN IN ROLE orders_service")
-	t.Cleanup(func() {
-		if _, err := env.DB.Exec(context.Background(), "DROP ROLE "+role); err != nil {
-			t.Error(err)
-		}
-	})
-
-	p.AwaitReady(t)
-}
-
-// To wait for a database does not mean to work with any.
-func TestServe_RefusesOutdatedSchemaThatItHasWaitedFor(t *testing.T) {
-	t.Parallel()
-	env, admin, endpoint := e2e.NewEnv(t), e2e.FreeAddr(t), pgtest.NewEndpoint(t)
-	address := pgtest.Through(t, env.ServiceURL(t), endpoint)
-	endpoint.Refuse()
-	env.Exec(t, `UPDATE schema_migrations SET version = version - 1`)
-	p := env.StartWaiting(t, e2e.BuildOrders(t), "ORDERS_ADMIN_ADDR="+admin, "ORDERS_DATABASE_URL="+address)
-	wantWaiting(t, p, admin, "failed to connect")
-
-	endpoint.LeadTo(t, env.ServiceURL(t))
-
-	if err := e2e.Receive(t, p.Ended(), "the process ends"); err == nil || !strings.Contains(p.Log(), "orders migrate up") {
-		t.Errorf("it ended with %v, want a failure that says what to do:\n%s", err, p.Log())
-	}
+	e2e.Eventually(t, "the jobs run", func() bool { return env.Count(t, "SELECT count(*) FROM river.river_leader") == 1 })
 }
 
 // A process that waits stops like any other.

@@ -15,6 +15,7 @@ import (
 	"example.com/orders/internal/config"
 	testcert "example.com/orders/internal/test/cert"
 	"example.com/orders/internal/test/e2e"
+	testlog "example.com/orders/internal/test/log"
 )
 
 // files are the certificate files of a service. As in a mounted secret of Kubernetes, the
@@ -67,9 +68,9 @@ func (f *files) clientSettings() []string {
 
 // start runs a service with these settings and returns it as it is reached by TLS, and
 // its log.
-func start(t testing.TB, ca *testcert.Authority, settings ...string) (*e2e.Service, *e2e.Buffer) {
+func start(t testing.TB, ca *testcert.Authority, settings ...string) (*e2e.Service, *testlog.Buffer) {
 	t.Helper()
-	log := &e2e.Buffer{}
+	log := &testlog.Buffer{}
 	s := e2e.NewEnv(t).StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) }, settings...)
 	return s.RunTLS(t, newClient(t, ca, nil)), log
 }
@@ -113,17 +114,4 @@ func uses(t testing.TB, s *e2e.Service, ca *testcert.Authority, pair testcert.Pa
 	}
 	defer func() { _ = conn.Close() }()
 	return bytes.Equal(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, pair.TLS(t).Certificate[0])
-}
-
-// afterReload waits until the service has seen a change of its files. A check costs a
-// handshake, so that there are fewer of them than [e2e.Eventually] makes.
-func afterReload(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for range 200 {
-		if condition() {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("not after a reload: %s", what)
 }

@@ -2,8 +2,6 @@ package transport_test
 
 import (
 	"crypto/tls"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -121,7 +119,7 @@ func TestTLS_RotatesCertificatesWithoutFailingRequests(t *testing.T) {
 	for range 2 {
 		next := ca.Server(t)
 		f.replace(t, next, nil)
-		afterReload(t, "new connections get the new certificate", func() bool { return uses(t, s, ca, next) })
+		e2e.Eventually(t, "new connections get the new certificate", func() bool { return uses(t, s, ca, next) })
 	}
 	close(stopping)
 	clients.Wait()
@@ -152,35 +150,14 @@ func TestTLS_KeepsThePairWhoseSuccessorIsBroken(t *testing.T) {
 	failures := func() int { return strings.Count(log.String(), "tls certificate reload failed") }
 
 	f.replace(t, testcert.Pair{Cert: second.Cert, Key: first.Key}, nil) // half of a pair
-	afterReload(t, "the failure is logged and the first pair is used", func() bool { return uses(t, s, ca, first) && failures() == 1 })
+	e2e.Eventually(t, "the failure is logged and the first pair is used", func() bool { return uses(t, s, ca, first) && failures() == 1 })
 	if err := os.Remove(filepath.Join(f.dir, "current")); err != nil {
 		t.Fatal(err)
 	}
-	afterReload(t, "absent files are logged and the first pair is used", func() bool { return uses(t, s, ca, first) && failures() == 2 })
+	e2e.Eventually(t, "absent files are logged and the first pair is used", func() bool { return uses(t, s, ca, first) && failures() == 2 })
 	f.replace(t, second, nil)
-	afterReload(t, "the second pair is used", func() bool { return uses(t, s, ca, second) })
+	e2e.Eventually(t, "the second pair is used", func() bool { return uses(t, s, ca, second) })
 	if failures() != 2 || strings.Contains(log.String(), "PRIVATE KEY") {
 		t.Errorf("each change is logged once, and no key: %s", log)
-	}
-}
-
-// A client that connects and says nothing must not keep others from the service.
-func TestTLS_ServesOthersDuringAHandshakeThatStalls(t *testing.T) {
-	t.Parallel()
-	ca := testcert.NewAuthority(t)
-	s, _ := start(t, ca, newFiles(t, ca.Server(t), nil).settings()...)
-	silent, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "https://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = silent.Close() }()
-	if r := s.Send(t, e2e.Get("", "/health/live")); r.Status != http.StatusOK {
-		t.Errorf("status %d", r.Status)
-	}
-	if err := silent.SetReadDeadline(time.Now().Add(e2e.Patience)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(silent); err != nil {
-		t.Errorf("the silent connection is not closed: %v", err)
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
-	"time"
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core/payment"
-	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 )
 
@@ -58,18 +55,5 @@ func (a *answer) apply(t testing.TB, db *postgres.DB, p e2e.Payment, r e2e.Refun
 	}
 	if err != nil && !errors.Is(err, payment.ErrUndecided) {
 		t.Errorf("the answer of the provider: %v", err)
-	}
-}
-
-// sendForged sends events that would decide a payment: one with the signature of somebody
-// else, and one that was signed too long ago.
-func sendForged(t testing.TB, s *e2e.Service, p e2e.Payment) {
-	t.Helper()
-	payload := canceled.payload(t, s, p, 0)
-	for _, signature := range []string{
-		fakestripe.Sign("whsec_another", []byte(payload), time.Now()),
-		fakestripe.Sign(e2e.WebhookSecret, []byte(payload), time.Now().Add(-time.Hour)),
-	} {
-		s.WantProblem(t, http.StatusBadRequest, "malformed_request", e2e.WebhookCall(payload, signature))
 	}
 }

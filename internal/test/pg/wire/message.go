@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Side is one end of a connection.
+// Side is a connection's end.
 type Side string
 
 // The sides.
@@ -16,24 +16,24 @@ const (
 
 // Message is a message that is about to be forwarded.
 type Message struct {
-	// Conn is the number of the connection, and Number that of the message in it. Both
-	// count from one; the two directions count together.
+	// Conn numbers the connection, and Number the message in it, in both directions together.
+	// Both count from one.
 	Conn, Number int
 	// From is the side that sent the message.
 	From Side
-	// Kind is the name of the message in PostgreSQL's documentation, such as Bind.
+	// Kind is the message name in PostgreSQL's documentation, such as Bind.
 	Kind string
 	// Statement is the SQL that the message is about. Sync and ReadyForQuery are about
 	// the last statement before them. It is empty where there is none.
 	Statement string
-	// Tag is the command tag of a CommandComplete.
+	// Tag is a CommandComplete's command tag.
 	Tag string
-	// Status is the transaction status of a ReadyForQuery: I, T or E.
+	// Status is a ReadyForQuery's transaction status: I, T or E.
 	Status string
 }
 
-// String returns what two messages of equal conversations have in common, with the first
-// line of the statement.
+// String returns a description that is equal in equal conversations, with the statement's
+// first line.
 func (m Message) String() string {
 	statement, _, _ := strings.Cut(m.Statement, "\n")
 	return fmt.Sprintf("%s %s %s: %s", m.From, m.Kind, m.Tag+m.Status, statement)
@@ -48,7 +48,7 @@ func (m Message) Asks() bool {
 		m.Kind == "CopyDone" || m.Kind == "CopyFail" || m.Kind == "FunctionCall")
 }
 
-// kinds are the names of messages by the side that sends them and their type.
+// kinds are the message names by sender and type.
 var kinds = map[Side]map[byte]string{
 	Client: {
 		0: "StartupMessage", 'B': "Bind", 'C': "Close", 'D': "Describe", 'E': "Execute", 'F': "FunctionCall",

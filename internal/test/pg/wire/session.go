@@ -7,19 +7,18 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// session knows which statement each message of a connection is about. The server
-// answers requests in their order, so that a queue of those that it has not answered
-// suffices.
+// session maps each message on a connection to its statement. The server answers requests in
+// order, so a queue of unanswered requests suffices.
 type session struct {
 	mu                  sync.Mutex
 	conn, messages      int
 	statements, portals map[string]string // SQL by name
 	requests            []request
-	last                string // the statement of the last request
+	last                string // the last request's statement
 	status              string // the transaction status
 }
 
-// request is a message of the client that the server answers.
+// request is a client message that the server answers.
 type request struct {
 	kind      string
 	statement string
@@ -67,8 +66,8 @@ func (s *session) readRequest(m *Message, body []byte) (err error) {
 	return nil
 }
 
-// statementOf returns the SQL that a message of the client is about, and keeps the
-// names that it defines.
+// statementOf returns the SQL that a client message is about, and keeps the names that it
+// defines.
 func (s *session) statementOf(kind string, body []byte) (string, error) {
 	switch kind {
 	case "Parse":
@@ -101,7 +100,7 @@ func (s *session) statementOf(kind string, body []byte) (string, error) {
 	return s.last, nil
 }
 
-// named returns the SQL of a prepared statement or a portal.
+// named returns the SQL behind a prepared statement or a portal.
 func (s *session) named(objectType byte, name string) string {
 	if objectType == 'S' {
 		return s.statements[name]
@@ -109,7 +108,7 @@ func (s *session) named(objectType byte, name string) string {
 	return s.portals[name]
 }
 
-// readAnswer finds the request that a message of the server answers.
+// readAnswer finds the request that a server message answers.
 func (s *session) readAnswer(m *Message, body []byte) {
 	switch m.Kind {
 	case "NoticeResponse", "NotificationResponse", "ParameterStatus", "Authentication", "BackendKeyData":
@@ -127,7 +126,7 @@ func (s *session) readAnswer(m *Message, body []byte) {
 		m.Status = string(body)
 		s.status = m.Status
 	case "ErrorResponse":
-		s.skip() // the server ignores what follows until Sync
+		s.skip() // the server ignores messages until Sync
 		return
 	}
 	if ends(m.Kind, asked.kind) {

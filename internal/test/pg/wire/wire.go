@@ -1,55 +1,98 @@
-// Package wire is a proxy for PostgreSQL that knows the messages which it forwards.
-// Tests cut a connection at any message of a conversation, hold messages back, or reset it.
+// Package wire is a PostgreSQL proxy that understands the messages it forwards. Tests cut a
+// connection at any message, hold messages back, or reset it.
 package wire
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"net"
+	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 
-	pgproxy "example.com/orders/internal/test/pg/proxy"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Verdict is what the proxy does with a message.
+// Verdict is the proxy's action on a message.
 type Verdict int
 
-// The verdicts. A cut ends the connection on both sides. What passed before it is not
-// lost, and nothing passes after it.
+// The verdicts. A cut ends the connection on both sides. Earlier messages are delivered, and
+// later ones are not.
 const (
 	// Forward forwards the message.
 	Forward Verdict = iota
-	// CutBefore drops the message. Whoever sent it has done its work.
+	// CutBefore drops the message, after its sender has done the work.
 	CutBefore
-	// CutWithin forwards half of the bytes of the message.
+	// CutWithin forwards half of the message.
 	CutWithin
 	// CutAfter forwards the message, and nothing after it.
 	CutAfter
 )
 
 // Hook decides about each message before it is forwarded. Connections and their two
-// directions call it at the same time. While a hook blocks, its message waits, and so
-// does what follows in the same direction.
+// directions call it at the same time. While a hook blocks, its message and all later ones in
+// the same direction wait.
 type Hook func(Message) Verdict
 
 // Proxy forwards connections to a server.
 type Proxy struct {
-	*pgproxy.Proxy
-
-	cuts atomic.Int64
+	listener         net.Listener
+	url              string
+	network, address string // of the server
+	work             sync.WaitGroup
+	cuts             atomic.Int64
 
 	mu      sync.Mutex
 	hook    Hook
-	numbers int // of connections so far
-	open    map[*link]bool
+	numbers int            // connections so far
+	open    map[*link]bool // nil when the proxy is closed
 	refuse  bool
 }
 
+// errURL has no details: they may contain the password.
+var errURL = errors.New("the database URL cannot be read")
+
 // Start starts a proxy on loopback for the server of databaseURL, the first one if it
-// names several. Hooks must not block any more when it is closed.
-func Start(databaseURL string) (_ *Proxy, err error) {
+// names several.
+func Start(databaseURL string) (*Proxy, error) {
+	cfg, cfgErr := pgx.ParseConfig(databaseURL)
+	u, err := url.Parse(databaseURL)
+	if cfgErr != nil || err != nil {
+		return nil, errURL
+	}
 	p := &Proxy{open: map[*link]bool{}}
-	p.Proxy, err = pgproxy.Start(databaseURL, p.connect)
-	return p, err
+	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // Listen does not wait
+		return nil, fmt.Errorf("start the proxy: %w", err)
+	}
+	query := u.Query()
+	query.Del("host")
+	query.Del("port")
+	query.Set("sslmode", "disable")
+	u.Host, u.RawQuery = p.listener.Addr().String(), query.Encode()
+	p.url = u.String()
+	p.work.Go(p.accept)
+	return p, nil
+}
+
+// URL returns the database URL through the proxy.
+func (p *Proxy) URL() string { return p.url }
+
+// Close ends all connections. Hooks must not block any more.
+func (p *Proxy) Close() error {
+	err := p.listener.Close()
+	links := p.links()
+	p.mu.Lock()
+	p.open = nil
+	p.mu.Unlock()
+	for _, l := range links {
+		l.close()
+	}
+	p.work.Wait()
+	return err
 }
 
 // SetHook sets the hook for the messages from now on. Nil forwards all.
@@ -91,14 +134,25 @@ func (p *Proxy) Idle() bool {
 func (p *Proxy) links() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	links := make([]*link, 0, len(p.open))
-	for l := range p.open {
-		links = append(links, l)
-	}
-	return links
+	return slices.Collect(maps.Keys(p.open))
 }
 
-func (p *Proxy) connect(client, server net.Conn) {
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		p.work.Go(func() { p.connect(client) })
+	}
+}
+
+func (p *Proxy) connect(client net.Conn) {
+	server, err := net.Dial(p.network, p.address) //nolint:noctx // the server is on this machine
+	if err != nil {
+		_ = client.Close()
+		return
+	}
 	l := &link{proxy: p, client: client, server: server}
 	if !p.keep(l) {
 		l.resetBoth()
@@ -111,11 +165,11 @@ func (p *Proxy) connect(client, server net.Conn) {
 }
 
 // keep numbers a connection and adds it to the open ones. It returns false if the
-// connection is refused.
+// connection is refused, or the proxy closed.
 func (p *Proxy) keep(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.refuse {
+	if p.refuse || p.open == nil {
 		return false
 	}
 	p.numbers++

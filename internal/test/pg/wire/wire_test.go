@@ -2,8 +2,6 @@ package wire_test
 
 import (
 	"context"
-	"errors"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +33,9 @@ func newFixture(t *testing.T) fixture {
 		}
 	})
 	f := fixture{proxy, connect(t, proxy.URL()), connect(t, databaseURL)}
-	exec(t, f.direct, "create table effect (n int)")
+	if _, err := f.direct.Exec(t.Context(), "create table effect (n int)"); err != nil {
+		t.Fatal(err)
+	}
 	return f
 }
 
@@ -49,13 +49,6 @@ func connect(t *testing.T, databaseURL string) *pgx.Conn {
 	return conn
 }
 
-func exec(t *testing.T, conn *pgx.Conn, sql string) {
-	t.Helper()
-	if _, err := conn.Exec(t.Context(), sql); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // write sends two writes and their COMMIT together, as the service does.
 func write(t *testing.T, conn *pgx.Conn) error {
 	t.Helper()
@@ -67,14 +60,6 @@ func write(t *testing.T, conn *pgx.Conn) error {
 }
 
 const insert = "insert into effect values (1)"
-
-func (f fixture) effects(t *testing.T) (n int) {
-	t.Helper()
-	if err := f.direct.QueryRow(t.Context(), "select count(*) from effect").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 func TestHook_SeesTheStatementOfEachMessage(t *testing.T) {
 	t.Parallel()
@@ -119,32 +104,6 @@ func TestHook_SeesTheStatementOfEachMessage(t *testing.T) {
 	}
 }
 
-func TestHook_FindsTheStatementAfterAnError(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	var failed []string
-	f.SetHook(func(m wire.Message) wire.Verdict {
-		if m.Kind == "ErrorResponse" {
-			failed = append(failed, m.Statement)
-		}
-		return wire.Forward
-	})
-	for _, sql := range []string{"select 1/0", "select missing"} {
-		if _, err := f.conn.Exec(t.Context(), sql); err == nil {
-			t.Errorf("%s succeeded", sql)
-		}
-	}
-	if _, err := f.conn.Exec(t.Context(), "select 2/0", pgx.QueryExecModeSimpleProtocol); err == nil {
-		t.Error("select 2/0 succeeded")
-	}
-	if diff := cmp.Diff([]string{"select 1/0", "select missing", "select 2/0"}, failed); diff != "" {
-		t.Error(diff)
-	}
-	if !f.Idle() {
-		t.Error("a request counts as unanswered")
-	}
-}
-
 // A cut decides what the server has done: nothing before it got COMMIT, everything after.
 func TestHook_Cuts(t *testing.T) {
 	t.Parallel()
@@ -180,7 +139,7 @@ func TestHook_Cuts(t *testing.T) {
 			testwait.Until(t, "the server has ended the connection", func() bool {
 				return count(t, f.direct, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`) == 1
 			})
-			if n := f.effects(t); n != c.effects {
+			if n := count(t, f.direct, "SELECT count(*) FROM effect"); n != c.effects {
 				t.Errorf("%d effects, want %d", n, c.effects)
 			}
 		})
@@ -193,58 +152,4 @@ func count(t *testing.T, conn *pgx.Conn, query string) (n int) {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func TestCutAll_ResetsConnections(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	if n := f.CutAll(); n != 1 {
-		t.Errorf("%d connections were open, want 1", n)
-	}
-	if err := write(t, f.conn); err == nil {
-		t.Error("the connection still works")
-	}
-	exec(t, connect(t, f.URL()), "select 1")
-}
-
-func TestRefuse_ResetsNewConnections(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.Refuse(true)
-	if _, err := pgx.Connect(t.Context(), f.URL()); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("a refused connection: %v", err)
-	}
-	exec(t, f.conn, "select 1")
-	f.Refuse(false)
-	exec(t, connect(t, f.URL()), "select 1")
-}
-
-func TestHook_ThatBlocksLetsNothingPass(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	released := make(chan struct{})
-	f.SetHook(func(wire.Message) wire.Verdict {
-		<-released
-		return wire.Forward
-	})
-	ended := make(chan error, 1)
-	go func() { ended <- write(t, f.conn) }()
-	exec(t, f.direct, "select pg_sleep(0.05)") // what is not stalled ends within that time
-	if len(ended) > 0 || f.effects(t) > 0 {
-		t.Error("messages passed a stalled link")
-	}
-	close(released)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if n := f.effects(t); n != 2 {
-		t.Errorf("%d effects after the stall, want 2", n)
-	}
-}
-
-func TestStart_HidesThePasswordOfAnInvalidURL(t *testing.T) {
-	t.Parallel()
-	if _, err := wire.Start("postgres://user:secret@host:port/"); err == nil || err.Error() != "the database URL cannot be read" {
-		t.Errorf("err = %v, want one without the password", err)
-	}
 }

@@ -40,30 +40,6 @@ func (q *Queries) BalancesOf(ctx context.Context, customerID string) ([]Balance,
 	return items, nil
 }
 
-const insertBalance = `-- name: InsertBalance :exec
-INSERT INTO balance (customer_id, currency, amount, position, changed_at)
-VALUES ($1, $2, ($3::text)::numeric, $4, $5)
-`
-
-type InsertBalanceParams struct {
-	CustomerID string
-	Currency   string
-	Amount     string
-	Position   int64
-	ChangedAt  time.Time
-}
-
-func (q *Queries) InsertBalance(ctx context.Context, arg InsertBalanceParams) error {
-	_, err := q.db.Exec(ctx, insertBalance,
-		arg.CustomerID,
-		arg.Currency,
-		arg.Amount,
-		arg.Position,
-		arg.ChangedAt,
-	)
-	return err
-}
-
 const insertBalances = `-- name: InsertBalances :exec
 INSERT INTO balance (customer_id, currency, amount, position, changed_at)
 SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::text[])::numeric,
@@ -293,13 +269,13 @@ func (q *Queries) LedgerEntriesByReference(ctx context.Context, arg LedgerEntrie
 
 const ledgerEntryByOperation = `-- name: LedgerEntryByOperation :many
 SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
-WHERE customer_id = $1 AND created_by = $2 AND idempotency_key = $3
+WHERE customer_id = $1::text AND created_by = $2::text AND idempotency_key = $3::text
 `
 
 type LedgerEntryByOperationParams struct {
-	CustomerID     *string
-	CreatedBy      *string
-	IdempotencyKey *string
+	CustomerID     string
+	CreatedBy      string
+	IdempotencyKey string
 }
 
 func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByOperationParams) ([]LedgerEntry, error) {
@@ -332,37 +308,6 @@ func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByO
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const ledgerEntryByReference = `-- name: LedgerEntryByReference :many
-SELECT id FROM ledger_entry
-WHERE customer_id = $1 AND kind = $2 AND reference = $3 AND reference <> ''
-`
-
-type LedgerEntryByReferenceParams struct {
-	CustomerID *string
-	Kind       string
-	Reference  string
-}
-
-func (q *Queries) LedgerEntryByReference(ctx context.Context, arg LedgerEntryByReferenceParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, ledgerEntryByReference, arg.CustomerID, arg.Kind, arg.Reference)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -538,23 +483,22 @@ const lockBalanceOfOrder = `-- name: LockBalanceOfOrder :many
 SELECT customer_id, currency, amount, position, changed_at FROM balance
 WHERE (customer_id, currency) = (
     SELECT o.customer_id, o.currency FROM orders o
-    WHERE o.id = $1
-      AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
+    WHERE o.id = $1 AND ($2::bool OR o.customer_id = $3::text OR o.seller_id = $4::text)
 )
 FOR UPDATE
 `
 
 type LockBalanceOfOrderParams struct {
-	OrderID    int64
+	ID         int64
 	Everybody  bool
-	AsCustomer *string
-	AsSeller   *string
+	AsCustomer string
+	AsSeller   string
 }
 
 // Locks the balance only for those who may lock the order.
 func (q *Queries) LockBalanceOfOrder(ctx context.Context, arg LockBalanceOfOrderParams) ([]Balance, error) {
 	rows, err := q.db.Query(ctx, lockBalanceOfOrder,
-		arg.OrderID,
+		arg.ID,
 		arg.Everybody,
 		arg.AsCustomer,
 		arg.AsSeller,
@@ -607,7 +551,7 @@ type LockBalancesParams struct {
 	AsSellers   []string
 }
 
-// Locks the balances of a group in their order: those that are named, and those of the
+// Locks balances in their order: those that are named, and those of the
 // customers of the orders that somebody may lock. A row is locked when the join reaches it,
 // so the sequence of the outer side is the sequence of the locks.
 func (q *Queries) LockBalances(ctx context.Context, arg LockBalancesParams) ([]Balance, error) {
@@ -644,23 +588,27 @@ func (q *Queries) LockBalances(ctx context.Context, arg LockBalancesParams) ([]B
 }
 
 const updateBalance = `-- name: UpdateBalance :exec
-UPDATE balance SET amount = ($1::text)::numeric, position = $2, changed_at = $3
-WHERE customer_id = $4 AND currency = $5
+UPDATE balance SET amount = ($1::text)::numeric, changed_at = $2,
+    position = CASE WHEN position = $3::bigint THEN $4::bigint ELSE -1 END
+WHERE customer_id = $5 AND currency = $6
 `
 
 type UpdateBalanceParams struct {
-	Amount     string
-	Position   int64
-	ChangedAt  time.Time
-	CustomerID string
-	Currency   string
+	Amount       string
+	ChangedAt    time.Time
+	ReadPosition int64
+	Position     int64
+	CustomerID   string
+	Currency     string
 }
 
+// Like UpdateBalances, for one.
 func (q *Queries) UpdateBalance(ctx context.Context, arg UpdateBalanceParams) error {
 	_, err := q.db.Exec(ctx, updateBalance,
 		arg.Amount,
-		arg.Position,
 		arg.ChangedAt,
+		arg.ReadPosition,
+		arg.Position,
 		arg.CustomerID,
 		arg.Currency,
 	)

@@ -14,8 +14,8 @@ const awaitKey = `-- name: AwaitKey :exec
 SELECT pg_advisory_xact_lock($1)
 `
 
-// For a command that had the key in a group that failed: the server hands the lock to who
-// waits before it lets anybody try.
+// For a command that had the key in a group that failed: the server grants the lock to
+// waiters before it lets another transaction try.
 func (q *Queries) AwaitKey(ctx context.Context, id int64) error {
 	_, err := q.db.Exec(ctx, awaitKey, id)
 	return err
@@ -32,32 +32,55 @@ func (q *Queries) AwaitReplication(ctx context.Context) error {
 	return err
 }
 
-const beginGroup = `-- name: BeginGroup :one
-SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
-       set_config('lock_timeout', $1, true) AS lock_timeout, pg_is_in_recovery() AS standby
+const claimKeys = `-- name: ClaimKeys :many
+SELECT pg_try_advisory_xact_lock(w.id) AS locked, b.now, b.server_started, b.synchronous, b.standby
+FROM (SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
+             (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby,
+             set_config('lock_timeout', coalesce(nullif($1::text, ''), current_setting('lock_timeout')), true)
+      OFFSET 0) b,
+     (SELECT unnest($2::bigint[]) AS id) w
 `
 
-type BeginGroupRow struct {
+type ClaimKeysParams struct {
+	LockTimeout string
+	Ids         []int64
+}
+
+type ClaimKeysRow struct {
+	Locked        bool
 	Now           time.Time
 	ServerStarted time.Time
 	Synchronous   bool
-	LockTimeout   string
 	Standby       bool
 }
 
-// A group waits for a row no longer than the timeout, because many commands wait with it.
-func (q *Queries) BeginGroup(ctx context.Context, lockTimeout string) (BeginGroupRow, error) {
-	row := q.db.QueryRow(ctx, beginGroup, lockTimeout)
-	var i BeginGroupRow
-	err := row.Scan(
-		&i.Now,
-		&i.ServerStarted,
-		&i.Synchronous,
-		&i.LockTimeout,
-		&i.Standby,
-	)
-	return i, err
+// Tries the locks of keys, one row for each, in their sequence. It never waits: a duplicate
+// learns at once that it is second, and releases its connection. An empty lock timeout
+// leaves the setting as it is.
+func (q *Queries) ClaimKeys(ctx context.Context, arg ClaimKeysParams) ([]ClaimKeysRow, error) {
+	rows, err := q.db.Query(ctx, claimKeys, arg.LockTimeout, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ClaimKeysRow
+	for rows.Next() {
+		var i ClaimKeysRow
+		if err := rows.Scan(
+			&i.Locked,
+			&i.Now,
+			&i.ServerStarted,
+			&i.Synchronous,
+			&i.Standby,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const countExpiredRecords = `-- name: CountExpiredRecords :one
@@ -110,7 +133,8 @@ func (q *Queries) DeleteExpiredRecords(ctx context.Context, maxRecords int32) (i
 }
 
 const findRecord = `-- name: FindRecord :many
-SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at, r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
+SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
+       r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
        coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
 FROM idempotency_record r WHERE r.scope = $1 AND r.key = $2
 `
@@ -121,13 +145,22 @@ type FindRecordParams struct {
 }
 
 type FindRecordRow struct {
-	IdempotencyRecord IdempotencyRecord
-	Expired           bool
-	Spent             bool
+	Scope       string
+	Key         string
+	Fingerprint []byte
+	Operation   string
+	Status      int16
+	ContentType string
+	Location    string
+	Body        []byte
+	CreatedAt   time.Time
+	ExpiresAt   time.Time
+	ReplayedFor *time.Duration
+	Expired     bool
+	Spent       bool
 }
 
-// Expiry is measured by this clock only. An expired record that is still present counts as
-// absent.
+// Like FindRecords, for one.
 func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindRecordRow, error) {
 	rows, err := q.db.Query(ctx, findRecord, arg.Scope, arg.Key)
 	if err != nil {
@@ -138,17 +171,17 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 	for rows.Next() {
 		var i FindRecordRow
 		if err := rows.Scan(
-			&i.IdempotencyRecord.Scope,
-			&i.IdempotencyRecord.Key,
-			&i.IdempotencyRecord.Fingerprint,
-			&i.IdempotencyRecord.Operation,
-			&i.IdempotencyRecord.Status,
-			&i.IdempotencyRecord.ContentType,
-			&i.IdempotencyRecord.Location,
-			&i.IdempotencyRecord.Body,
-			&i.IdempotencyRecord.CreatedAt,
-			&i.IdempotencyRecord.ExpiresAt,
-			&i.IdempotencyRecord.ReplayedFor,
+			&i.Scope,
+			&i.Key,
+			&i.Fingerprint,
+			&i.Operation,
+			&i.Status,
+			&i.ContentType,
+			&i.Location,
+			&i.Body,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.ReplayedFor,
 			&i.Expired,
 			&i.Spent,
 		); err != nil {
@@ -165,12 +198,9 @@ func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindR
 const findRecords = `-- name: FindRecords :many
 SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
        r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
-       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent, now()::timestamptz AS now,
-       pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
 FROM (SELECT unnest($1::text[]) AS scope, unnest($2::text[]) AS key) w,
 LATERAL (SELECT scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
-WHERE NOT pg_is_in_recovery()
 `
 
 type FindRecordsParams struct {
@@ -179,26 +209,23 @@ type FindRecordsParams struct {
 }
 
 type FindRecordsRow struct {
-	Scope         string
-	Key           string
-	Fingerprint   []byte
-	Operation     string
-	Status        int16
-	ContentType   string
-	Location      string
-	Body          []byte
-	CreatedAt     time.Time
-	ExpiresAt     time.Time
-	ReplayedFor   *time.Duration
-	Expired       bool
-	Spent         bool
-	Now           time.Time
-	ServerStarted time.Time
-	Synchronous   bool
+	Scope       string
+	Key         string
+	Fingerprint []byte
+	Operation   string
+	Status      int16
+	ContentType string
+	Location    string
+	Body        []byte
+	CreatedAt   time.Time
+	ExpiresAt   time.Time
+	ReplayedFor *time.Duration
+	Expired     bool
+	Spent       bool
 }
 
-// FindRecord for many keys. It has all that a replay needs, without a transaction, too. A
-// standby finds none.
+// Expiry is measured by this clock only. An expired record that is still present counts as
+// absent.
 func (q *Queries) FindRecords(ctx context.Context, arg FindRecordsParams) ([]FindRecordsRow, error) {
 	rows, err := q.db.Query(ctx, findRecords, arg.Scopes, arg.Keys)
 	if err != nil {
@@ -222,9 +249,6 @@ func (q *Queries) FindRecords(ctx context.Context, arg FindRecordsParams) ([]Fin
 			&i.ReplayedFor,
 			&i.Expired,
 			&i.Spent,
-			&i.Now,
-			&i.ServerStarted,
-			&i.Synchronous,
 		); err != nil {
 			return nil, err
 		}
@@ -338,57 +362,4 @@ func (q *Queries) LookAtKey(ctx context.Context, id int64) (LookAtKeyRow, error)
 		&i.Standby,
 	)
 	return i, err
-}
-
-const tryLockKey = `-- name: TryLockKey :one
-SELECT pg_try_advisory_xact_lock($1) AS locked, now()::timestamptz AS now,
-       pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby
-`
-
-type TryLockKeyRow struct {
-	Locked        bool
-	Now           time.Time
-	ServerStarted time.Time
-	Synchronous   bool
-	Standby       bool
-}
-
-// Never waits: a duplicate learns at once that it is second, and releases its connection.
-func (q *Queries) TryLockKey(ctx context.Context, id int64) (TryLockKeyRow, error) {
-	row := q.db.QueryRow(ctx, tryLockKey, id)
-	var i TryLockKeyRow
-	err := row.Scan(
-		&i.Locked,
-		&i.Now,
-		&i.ServerStarted,
-		&i.Synchronous,
-		&i.Standby,
-	)
-	return i, err
-}
-
-const tryLockKeys = `-- name: TryLockKeys :many
-SELECT pg_try_advisory_xact_lock(w.id) AS locked FROM (SELECT unnest($1::bigint[]) AS id) w
-`
-
-// TryLockKey for many keys, one row for each, in their sequence.
-func (q *Queries) TryLockKeys(ctx context.Context, ids []int64) ([]bool, error) {
-	rows, err := q.db.Query(ctx, tryLockKeys, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []bool
-	for rows.Next() {
-		var locked bool
-		if err := rows.Scan(&locked); err != nil {
-			return nil, err
-		}
-		items = append(items, locked)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

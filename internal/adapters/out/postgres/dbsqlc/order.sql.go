@@ -26,29 +26,6 @@ func (q *Queries) CountExtensions(ctx context.Context, arg CountExtensionsParams
 	return count, err
 }
 
-const countUnpaidOrders = `-- name: CountUnpaidOrders :one
-SELECT count(*) FROM (
-    SELECT FROM orders
-    WHERE customer_id = $1 AND created_by = $2
-      AND status IN ('pending_payment', 'payment_processing') AND created_by >= ''
-    LIMIT $3
-) unpaid
-`
-
-type CountUnpaidOrdersParams struct {
-	CustomerID string
-	CreatedBy  string
-	AtMost     int32
-}
-
-// The last condition is the one of the index that no other query repeats.
-func (q *Queries) CountUnpaidOrders(ctx context.Context, arg CountUnpaidOrdersParams) (int64, error) {
-	row := q.db.QueryRow(ctx, countUnpaidOrders, arg.CustomerID, arg.CreatedBy, arg.AtMost)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
-}
-
 const countUnpaidOrdersOf = `-- name: CountUnpaidOrdersOf :many
 SELECT w.customer_id::text AS customer_id, w.created_by::text AS created_by, unpaid.orders
 FROM (SELECT unnest($1::text[]) AS customer_id, unnest($2::text[]) AS created_by) w,
@@ -74,7 +51,7 @@ type CountUnpaidOrdersOfRow struct {
 	Orders     int64
 }
 
-// CountUnpaidOrders for many pairs.
+// The last condition is the one of the index that no other query repeats.
 func (q *Queries) CountUnpaidOrdersOf(ctx context.Context, arg CountUnpaidOrdersOfParams) ([]CountUnpaidOrdersOfRow, error) {
 	rows, err := q.db.Query(ctx, countUnpaidOrdersOf, arg.CustomerIds, arg.Creators, arg.AtMost)
 	if err != nil {
@@ -253,31 +230,6 @@ func (q *Queries) InsertOrder(ctx context.Context, arg InsertOrderParams) error 
 		arg.CreatedAt,
 		arg.UpdatedAt,
 		arg.Reference,
-	)
-	return err
-}
-
-const insertOrderItems = `-- name: InsertOrderItems :exec
-INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
-SELECT $1, unnest($2::int[]), unnest($3::text[]), unnest($4::int[]),
-       unnest($5::text[])::numeric
-`
-
-type InsertOrderItemsParams struct {
-	OrderID    int64
-	Lines      []int32
-	Skus       []string
-	Quantities []int32
-	UnitPrices []string
-}
-
-func (q *Queries) InsertOrderItems(ctx context.Context, arg InsertOrderItemsParams) error {
-	_, err := q.db.Exec(ctx, insertOrderItems,
-		arg.OrderID,
-		arg.Lines,
-		arg.Skus,
-		arg.Quantities,
-		arg.UnitPrices,
 	)
 	return err
 }
@@ -709,23 +661,6 @@ func (q *Queries) ListOrdersOf(ctx context.Context, arg ListOrdersOfParams) ([]L
 	return items, nil
 }
 
-const lockCreator = `-- name: LockCreator :exec
-SELECT pg_advisory_xact_lock($1::int, $2::int)
-`
-
-type LockCreatorParams struct {
-	First  int32
-	Second int32
-}
-
-// Who creates unpaid orders of one customer does so one after the other. The two numbers
-// are a hash of customer and actor. If two pairs share one by chance, one waits for the
-// other without need; nothing worse happens.
-func (q *Queries) LockCreator(ctx context.Context, arg LockCreatorParams) error {
-	_, err := q.db.Exec(ctx, lockCreator, arg.First, arg.Second)
-	return err
-}
-
 const lockCreators = `-- name: LockCreators :exec
 SELECT pg_advisory_xact_lock(w.first, w.second)
 FROM (SELECT DISTINCT unnest($1::int[]) AS first, unnest($2::int[]) AS second ORDER BY first, second) w
@@ -736,7 +671,9 @@ type LockCreatorsParams struct {
 	Seconds []int32
 }
 
-// LockCreator for many pairs, in the sequence of their numbers.
+// Transactions that create unpaid orders of one customer as one actor run one after the
+// other. The two numbers are a hash of customer and actor. If two pairs share one by chance,
+// one waits for the other without need; nothing worse happens.
 func (q *Queries) LockCreators(ctx context.Context, arg LockCreatorsParams) error {
 	_, err := q.db.Exec(ctx, lockCreators, arg.Firsts, arg.Seconds)
 	return err
@@ -745,8 +682,7 @@ func (q *Queries) LockCreators(ctx context.Context, arg LockCreatorsParams) erro
 const lockOrder = `-- name: LockOrder :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id = $1
-  AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
+WHERE o.id = $1 AND ($2::bool OR o.customer_id = $3::text OR o.seller_id = $4::text)
 ORDER BY i.line
 FOR UPDATE OF o
 `
@@ -754,8 +690,8 @@ FOR UPDATE OF o
 type LockOrderParams struct {
 	ID         int64
 	Everybody  bool
-	AsCustomer *string
-	AsSeller   *string
+	AsCustomer string
+	AsSeller   string
 }
 
 type LockOrderRow struct {
@@ -763,7 +699,6 @@ type LockOrderRow struct {
 	OrderItem OrderItem
 }
 
-// Locks the order only for its customer, its seller, or everybody.
 func (q *Queries) LockOrder(ctx context.Context, arg LockOrderParams) ([]LockOrderRow, error) {
 	rows, err := q.db.Query(ctx, lockOrder,
 		arg.ID,
@@ -1003,48 +938,6 @@ func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationPara
 	return items, nil
 }
 
-const orderByReference = `-- name: OrderByReference :many
-SELECT id FROM orders
-WHERE customer_id = $1 AND created_by = $2 AND reference = $3 AND reference <> ''
-`
-
-type OrderByReferenceParams struct {
-	CustomerID string
-	CreatedBy  string
-	Reference  string
-}
-
-func (q *Queries) OrderByReference(ctx context.Context, arg OrderByReferenceParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, orderByReference, arg.CustomerID, arg.CreatedBy, arg.Reference)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const orderExists = `-- name: OrderExists :one
-SELECT EXISTS (SELECT FROM orders WHERE id = $1)
-`
-
-func (q *Queries) OrderExists(ctx context.Context, id int64) (bool, error) {
-	row := q.db.QueryRow(ctx, orderExists, id)
-	var exists bool
-	err := row.Scan(&exists)
-	return exists, err
-}
-
 const ordersByOperation = `-- name: OrdersByOperation :many
 SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
 FROM orders o JOIN order_item i ON i.order_id = ANY(ARRAY[o.id])
@@ -1181,29 +1074,32 @@ func (q *Queries) OrdersExist(ctx context.Context, ids []int64) ([]int64, error)
 
 const updateOrder = `-- name: UpdateOrder :exec
 UPDATE orders
-SET status = $1, reserved_until = $2, version = $3, updated_at = $4,
-    cancelled_by = $5, cancel_key = $6,
-    cancel_reason = $7
-WHERE id = $8
+SET status = $1, reserved_until = $2, updated_at = $3,
+    version = CASE WHEN version = $4::bigint THEN $5::bigint ELSE 0 END,
+    cancelled_by = $6, cancel_key = $7, cancel_reason = $8
+WHERE id = $9
 `
 
 type UpdateOrderParams struct {
 	Status        string
 	ReservedUntil *time.Time
-	Version       int64
 	UpdatedAt     time.Time
+	ReadVersion   int64
+	Version       int64
 	CancelledBy   *string
 	CancelKey     *string
 	CancelReason  *string
 	ID            int64
 }
 
+// Like UpdateOrders, for one.
 func (q *Queries) UpdateOrder(ctx context.Context, arg UpdateOrderParams) error {
 	_, err := q.db.Exec(ctx, updateOrder,
 		arg.Status,
 		arg.ReservedUntil,
-		arg.Version,
 		arg.UpdatedAt,
+		arg.ReadVersion,
+		arg.Version,
 		arg.CancelledBy,
 		arg.CancelKey,
 		arg.CancelReason,
@@ -1237,7 +1133,7 @@ type UpdateOrdersParams struct {
 	CancelReasons []string
 }
 
-// UpdateOrder for many orders. The zero time and an empty actor or key stand for NULL. An
+// The zero time and an empty actor or key stand for NULL. An
 // order that does not have the version that was read gets the version 0, which the table
 // refuses.
 func (q *Queries) UpdateOrders(ctx context.Context, arg UpdateOrdersParams) error {

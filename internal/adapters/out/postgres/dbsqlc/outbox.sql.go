@@ -83,7 +83,8 @@ type InsertEventsParams struct {
 	Traceparents []string
 }
 
-// InsertEvent for many events. The column id numbers them in their sequence.
+// The column id numbers the events in their sequence. The incarnation is read where they are
+// written, so that all processes change to a new one at the same moment.
 func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) error {
 	_, err := q.db.Exec(ctx, insertEvents,
 		arg.CreatedAt,

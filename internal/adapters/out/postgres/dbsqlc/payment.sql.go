@@ -296,52 +296,12 @@ func (q *Queries) PaymentOfCharge(ctx context.Context, externalPaymentID string)
 	return items, nil
 }
 
-const paymentsOfOrder = `-- name: PaymentsOfOrder :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE order_id = $1 ORDER BY created_at DESC, id DESC
-`
-
-// Each payment of an order is younger than the one before it. Ids come in blocks.
-func (q *Queries) PaymentsOfOrder(ctx context.Context, orderID int64) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, paymentsOfOrder, orderID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Payment
-	for rows.Next() {
-		var i Payment
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrderID,
-			&i.IdempotencyKey,
-			&i.Amount,
-			&i.Currency,
-			&i.Method,
-			&i.Status,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ExternalPaymentID,
-			&i.CardToken,
-			&i.Failure,
-			&i.Uuid,
-			&i.AskedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const paymentsOfOrders = `-- name: PaymentsOfOrders :many
 SELECT p.id, p.order_id, p.idempotency_key, p.amount, p.currency, p.method, p.status, p.created_by, p.created_at, p.provider, p.external_payment_id, p.card_token, p.failure, p.uuid, p.asked_at FROM (SELECT unnest($1::bigint[]) AS id) w,
 LATERAL (SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) p
 `
 
+// Each payment of an order is younger than the one before it. Ids come in blocks.
 func (q *Queries) PaymentsOfOrders(ctx context.Context, orderIds []int64) ([]Payment, error) {
 	rows, err := q.db.Query(ctx, paymentsOfOrders, orderIds)
 	if err != nil {
@@ -444,45 +404,6 @@ func (q *Queries) RefundOfExternal(ctx context.Context, externalRefundID string)
 			return nil, err
 		}
 		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const refundsOfOrder = `-- name: RefundsOfOrder :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE order_id = $1 ORDER BY created_at DESC, id DESC
-`
-
-func (q *Queries) RefundsOfOrder(ctx context.Context, orderID int64) ([]Refund, error) {
-	rows, err := q.db.Query(ctx, refundsOfOrder, orderID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Refund
-	for rows.Next() {
-		var i Refund
-		if err := rows.Scan(
-			&i.ID,
-			&i.PaymentID,
-			&i.OrderID,
-			&i.IdempotencyKey,
-			&i.Amount,
-			&i.Currency,
-			&i.Status,
-			&i.Reason,
-			&i.FullRefund,
-			&i.ExternalRefundID,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Uuid,
-			&i.AskedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

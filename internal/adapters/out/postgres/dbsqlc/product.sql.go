@@ -167,22 +167,12 @@ func (q *Queries) LockProduct(ctx context.Context, arg LockProductParams) ([]Pro
 }
 
 const lockProducts = `-- name: LockProducts :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
-WHERE sku = ANY($1::text[]) AND ($2::bool OR seller_id = $3)
-ORDER BY sku
-FOR UPDATE
+SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product WHERE sku = ANY($1::text[]) ORDER BY sku FOR UPDATE
 `
 
-type LockProductsParams struct {
-	Skus      []string
-	Everybody bool
-	AsSeller  *string
-}
-
-// Locks products only for their seller, or everybody. They are sorted before they are
-// locked, so that two orders never wait for each other.
-func (q *Queries) LockProducts(ctx context.Context, arg LockProductsParams) ([]Product, error) {
-	rows, err := q.db.Query(ctx, lockProducts, arg.Skus, arg.Everybody, arg.AsSeller)
+// Locks products that everybody may use, sorted by SKU first.
+func (q *Queries) LockProducts(ctx context.Context, skus []string) ([]Product, error) {
+	rows, err := q.db.Query(ctx, lockProducts, skus)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +233,7 @@ type LockStockParams struct {
 	AsSellers     []string
 }
 
-// Locks the products of a group by SKU: those that everybody may use, those that a seller
+// Locks products, sorted by SKU first, so that two orders never wait for each other: those that everybody may use, those that a seller
 // names, if they are the seller's, and those of the orders that somebody may lock.
 func (q *Queries) LockStock(ctx context.Context, arg LockStockParams) ([]Product, error) {
 	rows, err := q.db.Query(ctx, lockStock,
@@ -289,24 +279,23 @@ const lockStockOfOrder = `-- name: LockStockOfOrder :many
 SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
 WHERE sku = ANY(ARRAY(
     SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id
-    WHERE i.order_id = $1
-      AND ($2::bool OR o.customer_id = $3 OR o.seller_id = $4)
+    WHERE i.order_id = $1 AND ($2::bool OR o.customer_id = $3::text OR o.seller_id = $4::text)
 ))
 ORDER BY sku
 FOR UPDATE
 `
 
 type LockStockOfOrderParams struct {
-	OrderID    int64
+	ID         int64
 	Everybody  bool
-	AsCustomer *string
-	AsSeller   *string
+	AsCustomer string
+	AsSeller   string
 }
 
-// Locks the stock only for those who may lock the order.
+// Locks the stock only for those who may lock the order, sorted by SKU first.
 func (q *Queries) LockStockOfOrder(ctx context.Context, arg LockStockOfOrderParams) ([]Product, error) {
 	rows, err := q.db.Query(ctx, lockStockOfOrder,
-		arg.OrderID,
+		arg.ID,
 		arg.Everybody,
 		arg.AsCustomer,
 		arg.AsSeller,
@@ -424,49 +413,6 @@ func (q *Queries) ProductsBySKU(ctx context.Context, skus []string) ([]Product, 
 	return items, nil
 }
 
-const productsOfOthers = `-- name: ProductsOfOthers :many
-SELECT sku, id, seller_id, name, price, currency, on_hand, reserved, created_at, updated_at, version FROM product
-WHERE sku = ANY($1::text[]) AND seller_id IS DISTINCT FROM $2
-`
-
-type ProductsOfOthersParams struct {
-	Skus     []string
-	AsSeller *string
-}
-
-// The products that LockProducts leaves out.
-func (q *Queries) ProductsOfOthers(ctx context.Context, arg ProductsOfOthersParams) ([]Product, error) {
-	rows, err := q.db.Query(ctx, productsOfOthers, arg.Skus, arg.AsSeller)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Product
-	for rows.Next() {
-		var i Product
-		if err := rows.Scan(
-			&i.Sku,
-			&i.ID,
-			&i.SellerID,
-			&i.Name,
-			&i.Price,
-			&i.Currency,
-			&i.OnHand,
-			&i.Reserved,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.Version,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const stockAdjustmentByOperation = `-- name: StockAdjustmentByOperation :many
 SELECT id, sku, change, on_hand, reason, created_by, idempotency_key, created_at FROM stock_adjustment
 WHERE sku = $1 AND created_by = $2 AND idempotency_key = $3
@@ -537,32 +483,6 @@ func (q *Queries) UpdateProduct(ctx context.Context, arg UpdateProductParams) er
 	return err
 }
 
-const updateStock = `-- name: UpdateStock :exec
-UPDATE product
-SET on_hand = ($1::bigint[])[array_position($2::text[], sku)],
-    reserved = ($3::bigint[])[array_position($2::text[], sku)],
-    version = ($4::bigint[])[array_position($2::text[], sku)]
-WHERE sku = ANY($2::text[])
-`
-
-type UpdateStockParams struct {
-	OnHand   []int64
-	Skus     []string
-	Reserved []int64
-	Versions []int64
-}
-
-// Without a join: planned while the table was empty, that reads all of it.
-func (q *Queries) UpdateStock(ctx context.Context, arg UpdateStockParams) error {
-	_, err := q.db.Exec(ctx, updateStock,
-		arg.OnHand,
-		arg.Skus,
-		arg.Reserved,
-		arg.Versions,
-	)
-	return err
-}
-
 const updateStockOfMany = `-- name: UpdateStockOfMany :exec
 UPDATE product p SET on_hand = w.on_hand, reserved = w.reserved,
     version = CASE WHEN p.version = w.read_version AND p.reserved = w.read_reserved THEN w.version ELSE 0 END
@@ -581,8 +501,7 @@ type UpdateStockOfManyParams struct {
 	ReadReserved []int64
 }
 
-// UpdateStock for many products: it looks no position up. The first condition lets the rows
-// be found by index, whatever the join is planned to be.
+// The first condition lets the rows be found by index, whatever the join is planned to be.
 //
 // A product whose stock is not the one that was read gets the version 0, which the table
 // refuses: nobody reads how many rows have changed before COMMIT.

@@ -1,6 +1,3 @@
--- name: InsertAuditEntry :exec
-INSERT INTO audit_log (actor, at, action, resource, metadata) VALUES (@actor, @at, @action, @resource, @metadata);
-
 -- name: ListAuditEntries :many
 SELECT * FROM audit_log
 WHERE (at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
@@ -10,3 +7,6 @@ LIMIT @rows;
 -- name: InsertAuditEntries :exec
 INSERT INTO audit_log (actor, at, action, resource, metadata)
 SELECT unnest(@actors::text[]), @at, unnest(@actions::text[]), unnest(@resources::text[]), unnest(@metadata::text[])::jsonb;
+
+-- name: InsertAuditEntry :exec
+INSERT INTO audit_log (actor, at, action, resource, metadata) VALUES (@actor, @at, @action, @resource, @metadata);

@@ -1,41 +1,5 @@
--- name: LockBalance :many
-SELECT * FROM balance WHERE customer_id = @customer_id AND currency = @currency FOR UPDATE;
-
--- name: LockBalanceOfOrder :many
--- Locks the balance only for those who may lock the order.
-SELECT * FROM balance
-WHERE (customer_id, currency) = (
-    SELECT o.customer_id, o.currency FROM orders o
-    WHERE o.id = @order_id
-      AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
-)
-FOR UPDATE;
-
 -- name: BalancesOf :many
 SELECT * FROM balance WHERE customer_id = @customer_id ORDER BY currency;
-
--- name: InsertBalance :exec
-INSERT INTO balance (customer_id, currency, amount, position, changed_at)
-VALUES (@customer_id, @currency, (@amount::text)::numeric, @position, @changed_at);
-
--- name: UpdateBalance :exec
-UPDATE balance SET amount = (@amount::text)::numeric, position = @position, changed_at = @changed_at
-WHERE customer_id = @customer_id AND currency = @currency;
-
--- name: LedgerEntryByOperation :many
-SELECT * FROM ledger_entry
-WHERE customer_id = @customer_id AND created_by = @created_by AND idempotency_key = @idempotency_key;
-
--- name: LedgerEntryByReference :many
-SELECT id FROM ledger_entry
-WHERE customer_id = @customer_id AND kind = @kind AND reference = @reference AND reference <> '';
-
--- name: InsertLedgerEntry :exec
-INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
-                      description, reference, created_by, idempotency_key, created_at)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @position, @payment_id, @refund_id,
-        @description, @reference, @created_by, @idempotency_key, @created_at);
 
 -- name: ListLedgerEntriesByReference :many
 -- A customer has one entry of each kind with a reference. Each is looked up by itself.
@@ -61,7 +25,7 @@ ORDER BY created_at DESC, id DESC
 LIMIT @rows;
 
 -- name: LockBalances :many
--- Locks the balances of a group in their order: those that are named, and those of the
+-- Locks balances in their order: those that are named, and those of the
 -- customers of the orders that somebody may lock. A row is locked when the join reaches it,
 -- so the sequence of the outer side is the sequence of the locks.
 SELECT b.customer_id, b.currency, b.amount, b.position, b.changed_at
@@ -126,3 +90,32 @@ FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@kinds::text[]) AS kind, unnes
              unnest(@descriptions::text[]) AS description, unnest(@refs::text[]) AS reference,
              unnest(@created_by::text[]) AS created_by, unnest(@idempotency_keys::text[]) AS key,
              unnest(@created_at::timestamptz[]) AS created_at) w;
+
+-- name: InsertLedgerEntry :exec
+INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, payment_id, refund_id,
+                      description, reference, created_by, idempotency_key, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @kind, @debit, @credit, (@amount::text)::numeric, @currency, @customer_id, (sqlc.narg(balance_after)::text)::numeric, @position, @payment_id, @refund_id,
+        @description, @reference, @created_by, @idempotency_key, @created_at);
+
+-- name: LockBalance :many
+SELECT * FROM balance WHERE customer_id = @customer_id AND currency = @currency FOR UPDATE;
+
+-- name: LockBalanceOfOrder :many
+-- Locks the balance only for those who may lock the order.
+SELECT * FROM balance
+WHERE (customer_id, currency) = (
+    SELECT o.customer_id, o.currency FROM orders o
+    WHERE o.id = @id AND (@everybody::bool OR o.customer_id = @as_customer::text OR o.seller_id = @as_seller::text)
+)
+FOR UPDATE;
+
+-- name: UpdateBalance :exec
+-- Like UpdateBalances, for one.
+UPDATE balance SET amount = (@amount::text)::numeric, changed_at = @changed_at,
+    position = CASE WHEN position = @read_position::bigint THEN @position::bigint ELSE -1 END
+WHERE customer_id = @customer_id AND currency = @currency;
+
+-- name: LedgerEntryByOperation :many
+SELECT * FROM ledger_entry
+WHERE customer_id = @customer_id::text AND created_by = @created_by::text AND idempotency_key = @idempotency_key::text;

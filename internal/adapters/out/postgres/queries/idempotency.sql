@@ -1,12 +1,17 @@
--- name: TryLockKey :one
--- Never waits: a duplicate learns at once that it is second, and releases its connection.
-SELECT pg_try_advisory_xact_lock(@id) AS locked, now()::timestamptz AS now,
-       pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby;
+-- name: ClaimKeys :many
+-- Tries the locks of keys, one row for each, in their sequence. It never waits: a duplicate
+-- learns at once that it is second, and releases its connection. An empty lock timeout
+-- leaves the setting as it is.
+SELECT pg_try_advisory_xact_lock(w.id) AS locked, b.now, b.server_started, b.synchronous, b.standby
+FROM (SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
+             (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby,
+             set_config('lock_timeout', coalesce(nullif(@lock_timeout::text, ''), current_setting('lock_timeout')), true)
+      OFFSET 0) b,
+     (SELECT unnest(@ids::bigint[]) AS id) w;
 
 -- name: AwaitKey :exec
--- For a command that had the key in a group that failed: the server hands the lock to who
--- waits before it lets anybody try.
+-- For a command that had the key in a group that failed: the server grants the lock to
+-- waiters before it lets another transaction try.
 SELECT pg_advisory_xact_lock(@id);
 
 -- name: LookAtKey :one
@@ -18,17 +23,6 @@ SELECT EXISTS (
              AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
        ) AS held, pg_postmaster_start_time()::timestamptz AS server_started,
        (current_setting('synchronous_standby_names') <> '')::bool AS synchronous, pg_is_in_recovery() AS standby;
-
--- name: FindRecord :many
--- Expiry is measured by this clock only. An expired record that is still present counts as
--- absent.
-SELECT sqlc.embed(r), r.expires_at <= clock_timestamp() AS expired,
-       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
-FROM idempotency_record r WHERE r.scope = @scope AND r.key = @key;
-
--- name: InsertRecord :exec
-INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
-VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @location, @body, @created_at, @expires_at, nullif(@replayed_for::interval, '0'));
 
 -- name: DeleteExpiredRecord :exec
 DELETE FROM idempotency_record WHERE scope = @scope AND key = @key AND expires_at <= clock_timestamp();
@@ -51,27 +45,14 @@ DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
     FOR UPDATE SKIP LOCKED
 ));
 
--- name: BeginGroup :one
--- A group waits for a row no longer than the timeout, because many commands wait with it.
-SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
-       set_config('lock_timeout', @lock_timeout, true) AS lock_timeout, pg_is_in_recovery() AS standby;
-
--- name: TryLockKeys :many
--- TryLockKey for many keys, one row for each, in their sequence.
-SELECT pg_try_advisory_xact_lock(w.id) AS locked FROM (SELECT unnest(@ids::bigint[]) AS id) w;
-
 -- name: FindRecords :many
--- FindRecord for many keys. It has all that a replay needs, without a transaction, too. A
--- standby finds none.
+-- Expiry is measured by this clock only. An expired record that is still present counts as
+-- absent.
 SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
        r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
-       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent, now()::timestamptz AS now,
-       pg_postmaster_start_time()::timestamptz AS server_started,
-       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
 FROM (SELECT unnest(@scopes::text[]) AS scope, unnest(@keys::text[]) AS key) w,
-LATERAL (SELECT * FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r
-WHERE NOT pg_is_in_recovery();
+LATERAL (SELECT * FROM idempotency_record i WHERE i.scope = w.scope AND i.key = w.key OFFSET 0) r;
 
 -- name: InsertRecords :exec
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
@@ -83,3 +64,14 @@ SELECT unnest(@scopes::text[]), unnest(@keys::text[]), unnest(@fingerprints::byt
 -- Counts @max_records at most: many of them must not slow down whoever counts.
 SELECT count(*) FROM (
     SELECT FROM idempotency_record r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT @max_records) expired;
+
+-- name: InsertRecord :exec
+INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
+VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @location, @body, @created_at, @expires_at, nullif(@replayed_for::interval, '0'));
+
+-- name: FindRecord :many
+-- Like FindRecords, for one.
+SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
+       r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
+       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
+FROM idempotency_record r WHERE r.scope = @scope AND r.key = @key;

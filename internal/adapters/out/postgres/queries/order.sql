@@ -5,65 +5,6 @@ FROM orders o JOIN order_item i ON i.order_id = o.id
 WHERE o.id = @id
 ORDER BY i.line;
 
--- name: OrderExists :one
-SELECT EXISTS (SELECT FROM orders WHERE id = @id);
-
--- name: LockOrder :many
--- Locks the order only for its customer, its seller, or everybody.
-SELECT sqlc.embed(o), sqlc.embed(i)
-FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id = @id
-  AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
-ORDER BY i.line
-FOR UPDATE OF o;
-
--- name: OrderByOperation :many
-SELECT sqlc.embed(o), sqlc.embed(i)
-FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id = (
-    SELECT p.id FROM orders p
-    WHERE p.customer_id = @customer_id AND p.created_by = @created_by AND p.idempotency_key = @idempotency_key
-)
-ORDER BY i.line;
-
--- name: OrderByReference :many
-SELECT id FROM orders
-WHERE customer_id = @customer_id AND created_by = @created_by AND reference = @reference AND reference <> '';
-
--- name: LockCreator :exec
--- Who creates unpaid orders of one customer does so one after the other. The two numbers
--- are a hash of customer and actor. If two pairs share one by chance, one waits for the
--- other without need; nothing worse happens.
-SELECT pg_advisory_xact_lock(@first::int, @second::int);
-
--- name: CountUnpaidOrders :one
--- The last condition is the one of the index that no other query repeats.
-SELECT count(*) FROM (
-    SELECT FROM orders
-    WHERE customer_id = @customer_id AND created_by = @created_by
-      AND status IN ('pending_payment', 'payment_processing') AND created_by >= ''
-    LIMIT @at_most
-) unpaid;
-
--- name: InsertOrder :exec
-INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
-                    created_by, idempotency_key, created_at, updated_at, reference)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(reserved_until), @version,
-        @created_by, @idempotency_key, @created_at, @updated_at, @reference);
-
--- name: InsertOrderItems :exec
-INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
-SELECT @order_id, unnest(@lines::int[]), unnest(@skus::text[]), unnest(@quantities::int[]),
-       unnest(@unit_prices::text[])::numeric;
-
--- name: UpdateOrder :exec
-UPDATE orders
-SET status = @status, reserved_until = sqlc.narg(reserved_until), version = @version, updated_at = @updated_at,
-    cancelled_by = sqlc.narg(cancelled_by), cancel_key = sqlc.narg(cancel_key),
-    cancel_reason = sqlc.narg(cancel_reason)
-WHERE id = @id;
-
 -- name: ListOrders :many
 -- The orders of everybody. Like all lists of orders, it returns one row a line, and it
 -- reads a page of each status that is asked for from an index of its own. The condition
@@ -235,12 +176,14 @@ LATERAL (
 ) o;
 
 -- name: LockCreators :exec
--- LockCreator for many pairs, in the sequence of their numbers.
+-- Transactions that create unpaid orders of one customer as one actor run one after the
+-- other. The two numbers are a hash of customer and actor. If two pairs share one by chance,
+-- one waits for the other without need; nothing worse happens.
 SELECT pg_advisory_xact_lock(w.first, w.second)
 FROM (SELECT DISTINCT unnest(@firsts::int[]) AS first, unnest(@seconds::int[]) AS second ORDER BY first, second) w;
 
 -- name: CountUnpaidOrdersOf :many
--- CountUnpaidOrders for many pairs.
+-- The last condition is the one of the index that no other query repeats.
 SELECT w.customer_id::text AS customer_id, w.created_by::text AS created_by, unpaid.orders
 FROM (SELECT unnest(@customer_ids::text[]) AS customer_id, unnest(@creators::text[]) AS created_by) w,
 LATERAL (
@@ -269,7 +212,7 @@ SELECT unnest(@order_ids::bigint[]), unnest(@lines::int[]), unnest(@skus::text[]
        unnest(@unit_prices::text[])::numeric;
 
 -- name: UpdateOrders :exec
--- UpdateOrder for many orders. The zero time and an empty actor or key stand for NULL. An
+-- The zero time and an empty actor or key stand for NULL. An
 -- order that does not have the version that was read gets the version 0, which the table
 -- refuses.
 UPDATE orders o
@@ -282,3 +225,34 @@ FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@statuses::text[]) AS status, 
              unnest(@updated_at::timestamptz[]) AS updated_at, unnest(@cancelled_by::text[]) AS cancelled_by,
              unnest(@cancel_keys::text[]) AS cancel_key, unnest(@cancel_reasons::text[]) AS cancel_reason) w
 WHERE o.id = ANY(@ids::bigint[]) AND o.id = w.id;
+
+-- name: LockOrder :many
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = o.id
+WHERE o.id = @id AND (@everybody::bool OR o.customer_id = @as_customer::text OR o.seller_id = @as_seller::text)
+ORDER BY i.line
+FOR UPDATE OF o;
+
+-- name: InsertOrder :exec
+INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
+                    created_by, idempotency_key, created_at, updated_at, reference)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(reserved_until), @version,
+        @created_by, @idempotency_key, @created_at, @updated_at, @reference);
+
+-- name: UpdateOrder :exec
+-- Like UpdateOrders, for one.
+UPDATE orders
+SET status = @status, reserved_until = sqlc.narg(reserved_until), updated_at = @updated_at,
+    version = CASE WHEN version = @read_version::bigint THEN @version::bigint ELSE 0 END,
+    cancelled_by = sqlc.narg(cancelled_by), cancel_key = sqlc.narg(cancel_key), cancel_reason = sqlc.narg(cancel_reason)
+WHERE id = @id;
+
+-- name: OrderByOperation :many
+SELECT sqlc.embed(o), sqlc.embed(i)
+FROM orders o JOIN order_item i ON i.order_id = o.id
+WHERE o.id = (
+    SELECT p.id FROM orders p
+    WHERE p.customer_id = @customer_id AND p.created_by = @created_by AND p.idempotency_key = @idempotency_key
+)
+ORDER BY i.line;

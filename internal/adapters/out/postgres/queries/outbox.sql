@@ -1,10 +1,3 @@
--- name: InsertEvent :exec
--- The incarnation is read where the event is written, so that all processes change to a
--- new one at the same moment.
-INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
-VALUES (@event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), @type, @aggregate, @data, @created_at,
-        NULLIF(@traceparent::text, ''));
-
 -- name: RenewIncarnation :exec
 -- A database with the same rows is another one if it was restored or copied into another
 -- cluster (system identifier), if it was promoted or restored to a moment (timeline), or if
@@ -55,9 +48,17 @@ SELECT (SELECT count(*) FROM (
            SELECT o.created_at FROM outbox o WHERE o.published_at IS NULL ORDER BY o.id LIMIT 1)), 0)::float8 AS oldest_seconds;
 
 -- name: InsertEvents :exec
--- InsertEvent for many events. The column id numbers them in their sequence.
+-- The column id numbers the events in their sequence. The incarnation is read where they are
+-- written, so that all processes change to a new one at the same moment.
 INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
 SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, @created_at,
        NULLIF(w.traceparent, '')
 FROM (SELECT unnest(@event_ids::uuid[]) AS event_id, unnest(@types::text[]) AS type, unnest(@aggregates::text[]) AS aggregate,
              unnest(@data::text[]) AS data, unnest(@traceparents::text[]) AS traceparent) w;
+
+-- name: InsertEvent :exec
+-- The incarnation is read where the event is written, so that all processes change to a
+-- new one at the same moment.
+INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
+VALUES (@event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), @type, @aggregate, @data, @created_at,
+        NULLIF(@traceparent::text, ''));

@@ -12,18 +12,6 @@ WHERE r.id = @id;
 -- name: RefundsOfPayment :many
 SELECT * FROM refund WHERE payment_id = @payment_id ORDER BY created_at DESC, id DESC;
 
--- name: PaymentsOfOrder :many
--- Each payment of an order is younger than the one before it. Ids come in blocks.
-SELECT * FROM payment WHERE order_id = @order_id ORDER BY created_at DESC, id DESC;
-
--- name: RefundsOfOrder :many
-SELECT * FROM refund WHERE order_id = @order_id ORDER BY created_at DESC, id DESC;
-
--- name: InsertPayment :exec
-INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @method, @status, @provider, @card_token, @created_by, @created_at);
-
 -- name: UpdatePayment :exec
 UPDATE payment SET status = @status, external_payment_id = @external_payment_id, failure = @failure, asked_at = @asked_at WHERE id = @id;
 
@@ -69,6 +57,7 @@ ORDER BY created_at, id
 LIMIT @max_refunds;
 
 -- name: PaymentsOfOrders :many
+-- Each payment of an order is younger than the one before it. Ids come in blocks.
 SELECT p.* FROM (SELECT unnest(@order_ids::bigint[]) AS id) w,
 LATERAL (SELECT * FROM payment x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) p;
 
@@ -84,3 +73,8 @@ SELECT unnest(@ids::bigint[]), unnest(@order_ids::bigint[]), unnest(@idempotency
        unnest(@currencies::text[]), unnest(@methods::text[]), unnest(@statuses::text[]),
        NULLIF(unnest(@providers::text[]), ''), NULLIF(unnest(@card_tokens::text[]), ''),
        unnest(@created_by::text[]), unnest(@created_at::timestamptz[]);
+
+-- name: InsertPayment :exec
+INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
+OVERRIDING SYSTEM VALUE
+VALUES (@id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @method, @status, @provider, @card_token, @created_by, @created_at);

@@ -10,30 +10,6 @@ SELECT * FROM product
 WHERE sku = @sku AND (@everybody::bool OR seller_id = sqlc.narg(as_seller))
 FOR UPDATE;
 
--- name: LockProducts :many
--- Locks products only for their seller, or everybody. They are sorted before they are
--- locked, so that two orders never wait for each other.
-SELECT * FROM product
-WHERE sku = ANY(@skus::text[]) AND (@everybody::bool OR seller_id = sqlc.narg(as_seller))
-ORDER BY sku
-FOR UPDATE;
-
--- name: ProductsOfOthers :many
--- The products that LockProducts leaves out.
-SELECT * FROM product
-WHERE sku = ANY(@skus::text[]) AND seller_id IS DISTINCT FROM sqlc.narg(as_seller);
-
--- name: LockStockOfOrder :many
--- Locks the stock only for those who may lock the order.
-SELECT * FROM product
-WHERE sku = ANY(ARRAY(
-    SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id
-    WHERE i.order_id = @order_id
-      AND (@everybody::bool OR o.customer_id = sqlc.narg(as_customer) OR o.seller_id = sqlc.narg(as_seller))
-))
-ORDER BY sku
-FOR UPDATE;
-
 -- name: ListProducts :many
 SELECT * FROM product
 WHERE (created_at, id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
@@ -51,14 +27,6 @@ SET name = @name, price = (@price::text)::numeric, currency = @currency, on_hand
     version = @version, updated_at = @updated_at
 WHERE sku = @sku;
 
--- name: UpdateStock :exec
--- Without a join: planned while the table was empty, that reads all of it.
-UPDATE product
-SET on_hand = (@on_hand::bigint[])[array_position(@skus::text[], sku)],
-    reserved = (@reserved::bigint[])[array_position(@skus::text[], sku)],
-    version = (@versions::bigint[])[array_position(@skus::text[], sku)]
-WHERE sku = ANY(@skus::text[]);
-
 -- name: StockAdjustmentByOperation :many
 SELECT * FROM stock_adjustment
 WHERE sku = @sku AND created_by = @created_by AND idempotency_key = @idempotency_key;
@@ -69,7 +37,7 @@ OVERRIDING SYSTEM VALUE
 VALUES (@id, @sku, @change, @on_hand, @reason, @created_by, @idempotency_key, @created_at);
 
 -- name: LockStock :many
--- Locks the products of a group by SKU: those that everybody may use, those that a seller
+-- Locks products, sorted by SKU first, so that two orders never wait for each other: those that everybody may use, those that a seller
 -- names, if they are the seller's, and those of the orders that somebody may lock.
 SELECT * FROM product
 WHERE sku = ANY(ARRAY(
@@ -93,8 +61,7 @@ FOR UPDATE;
 SELECT * FROM product WHERE sku = ANY(@skus::text[]);
 
 -- name: UpdateStockOfMany :exec
--- UpdateStock for many products: it looks no position up. The first condition lets the rows
--- be found by index, whatever the join is planned to be.
+-- The first condition lets the rows be found by index, whatever the join is planned to be.
 --
 -- A product whose stock is not the one that was read gets the version 0, which the table
 -- refuses: nobody reads how many rows have changed before COMMIT.
@@ -104,3 +71,17 @@ FROM (SELECT unnest(@skus::text[]) AS sku, unnest(@on_hand::bigint[]) AS on_hand
              unnest(@versions::bigint[]) AS version, unnest(@read_versions::bigint[]) AS read_version,
              unnest(@read_reserved::bigint[]) AS read_reserved) w
 WHERE p.sku = ANY(@skus::text[]) AND p.sku = w.sku;
+
+-- name: LockProducts :many
+-- Locks products that everybody may use, sorted by SKU first.
+SELECT * FROM product WHERE sku = ANY(@skus::text[]) ORDER BY sku FOR UPDATE;
+
+-- name: LockStockOfOrder :many
+-- Locks the stock only for those who may lock the order, sorted by SKU first.
+SELECT * FROM product
+WHERE sku = ANY(ARRAY(
+    SELECT i.sku FROM order_item i JOIN orders o ON o.id = i.order_id
+    WHERE i.order_id = @id AND (@everybody::bool OR o.customer_id = @as_customer::text OR o.seller_id = @as_seller::text)
+))
+ORDER BY sku
+FOR UPDATE;

@@ -28,19 +28,27 @@ func (q *Queries) Durability(ctx context.Context) (DurabilityRow, error) {
 }
 
 const now = `-- name: Now :one
-SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby
+SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby,
+       set_config('lock_timeout', coalesce(nullif($1::text, ''), current_setting('lock_timeout')), true) AS lock_timeout
 `
 
 type NowRow struct {
 	Now           time.Time
 	ServerStarted time.Time
 	Standby       bool
+	LockTimeout   string
 }
 
-func (q *Queries) Now(ctx context.Context) (NowRow, error) {
-	row := q.db.QueryRow(ctx, now)
+// An empty lock timeout leaves the setting as it is.
+func (q *Queries) Now(ctx context.Context, lockTimeout string) (NowRow, error) {
+	row := q.db.QueryRow(ctx, now, lockTimeout)
 	var i NowRow
-	err := row.Scan(&i.Now, &i.ServerStarted, &i.Standby)
+	err := row.Scan(
+		&i.Now,
+		&i.ServerStarted,
+		&i.Standby,
+		&i.LockTimeout,
+	)
 	return i, err
 }
 

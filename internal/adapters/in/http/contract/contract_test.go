@@ -1,0 +1,294 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/strictjson"
+	"example.com/orders/internal/adapters/in/http/wire"
+)
+
+func testContract(t testing.TB) *Contract {
+	t.Helper()
+	c, err := Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestContract_KnowsWhichOperationsHaveBodies(t *testing.T) {
+	c := testContract(t)
+	if !c.HasBody("createOrder") || c.HasBody("getOrderById") || c.HasBody("nonsense") {
+		t.Errorf("operations with a body: %v", slices.Sorted(maps.Keys(c.bodies)))
+	}
+	if _, err := c.Check("getOrderById", nil); err == nil {
+		t.Error("getOrderById has no body, but one was accepted")
+	}
+}
+
+func TestCheck_ReturnsCanonicalForm(t *testing.T) {
+	c := testContract(t)
+	const order = `{"customer_id":"sber-42","items":[{"quantity":2,"sku":"tea"}]}`
+	for name, body := range map[string]string{
+		"canonical":          order,
+		"order of members":   `{"items":[{"sku":"tea","quantity":2}],"customer_id":"sber-42"}`,
+		"white space":        "\n{ \"customer_id\" : \"sber-42\" , \"items\":[\t{\"quantity\":2,\"sku\":\"tea\"}] }\r\n",
+		"escapes":            `{"customer_id":"\u0073ber-42","items":[{"quantity":2,"\u0073ku":"tea"}]}`,
+		"2 with a fraction":  `{"customer_id":"sber-42","items":[{"quantity":2.0,"sku":"tea"}]}`,
+		"2 with an exponent": `{"customer_id":"sber-42","items":[{"quantity":20E-1,"sku":"tea"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.Check("createOrder", []byte(body))
+			if err != nil || string(got) != order {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestCheck_ReadsEveryNotationOfZero(t *testing.T) {
+	c := testContract(t)
+	for _, zero := range []string{"0", "-0", "0.0", "0e1", "0E-1", "-0.00e+9", "0e-999999"} {
+		if got, err := c.Check("adjustStock", []byte(`{"change":`+zero+`}`)); err != nil || string(got) != `{"change":0}` {
+			t.Errorf("%s: got %s, %v", zero, got, err)
+		}
+	}
+}
+
+func TestCheck_TreatsAbsentOptionalBodyAsEmptyObject(t *testing.T) {
+	c := testContract(t)
+	for _, operation := range []string{"reserveInventory", "cancelOrder", "refundPayment"} {
+		if got, err := c.Check(operation, nil); err != nil || string(got) != "{}" {
+			t.Errorf("%s: got %s, %v", operation, got, err)
+		}
+	}
+	if _, err := c.Check("createOrder", nil); codeOf(err) != wire.ProblemCodeMalformedRequest {
+		t.Errorf("createOrder: got %v", err)
+	}
+}
+
+func TestCheck_RefusesMalformedAndAmbiguousJSON(t *testing.T) {
+	c := testContract(t)
+	credit := func(number string) string { return fmt.Sprintf(`{"amount":%s}`, number) }
+	for name, body := range map[string]string{
+		"only white space":       " ",
+		"text":                   "amount=1",
+		"cut short":              `{"amount":{"amount":"1","currency":"RUB"}`,
+		"trailing data":          `{} {}`,
+		"trailing garbage":       `{}x`,
+		"byte order mark":        "\ufeff{}",
+		"duplicate member":       `{"amount":{"amount":"1","amount":"2","currency":"RUB"}}`,
+		"duplicate by escape":    `{"amount":1,"\u0061mount":2}`,
+		"invalid UTF-8":          "{\"description\":\"\xff\"}",
+		"lone surrogate":         `{"description":"\ud800"}`,
+		"not a number":           credit("NaN"),
+		"leading zero":           credit("01"),
+		"above 2^53":             credit("9007199254740993"),
+		"below -2^53":            credit("-9007199254740993"),
+		"above 2^53 and even":    credit("9007199254740994"),
+		"far above 2^53":         credit("1e20"),
+		"beyond a float":         credit("1e999"),
+		"too small for a float":  credit("1e-999"),
+		"huge negative exponent": credit("1e-999999999"),
+		"too precise":            credit("0.12345678901234567890123"),
+		"almost one":             credit("1.0000000000000000001"),
+		"1000 zeros":             credit("1." + strings.Repeat("0", 1000)),
+		"1000 digits":            credit(strings.Repeat("1", 1000)),
+		"17 levels":              strings.Repeat("[", 17) + strings.Repeat("]", 17),
+		"12000 levels":           strings.Repeat(`{"a":`, 12000),
+		"501 values":             "[" + strings.Repeat("0,", 499) + "0]",
+		"10000 empty objects":    `{"amount":[` + strings.Repeat("{},", 10_000) + `{}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.Check("creditBalance", []byte(body))
+			if codeOf(err) != wire.ProblemCodeMalformedRequest {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestCheck_NamesInvalidMembers(t *testing.T) {
+	c := testContract(t)
+	many := `{"items":[` + strings.TrimSuffix(strings.Repeat(`{"sku":"a","quantity":1},`, 101), ",") + `]}`
+	const amount = "must be at most 15 digits, a point, and at most the currency's decimals, such as 1999.00 for RUB"
+	for _, c2 := range []struct {
+		name, operation, body string
+		want                  []wire.FieldError
+	}{
+		{"array", "createOrder", `[]`, fields("#", "must be of type object")},
+		{"null", "createOrder", `null`, fields("#", "must be of type object")},
+		{"missing", "createOrder", `{}`, fields("#/items", "is required")},
+		{"missing member of an item", "createOrder", `{"items":[{}]}`,
+			fields("#/items/0/quantity", "is required", "#/items/0/sku", "is required")},
+		{"unknown members", "createOrder", `{"items":[{"sku":"a","quantity":1,"price":"1"}],"note":"x"}`,
+			fields("#/items/0/price", "is not a known member", "#/note", "is not a known member")},
+		{"name like an e-mail address", "cancelOrder", `{"anna@example.com":1,"b":2}`, fields("#", "has a member that is not known", "#/b", "is not a known member")},
+		{"name like a token", "cancelOrder", `{"` + strings.Repeat("x", 65) + `":1}`, fields("#", "has a member that is not known")},
+		{"name with escapes", "cancelOrder", `{"a/b~c d\"é":1}`, fields("#/a~1b~0c%20d%22%C3%A9", "is not a known member")},
+		{"no items", "createOrder", `{"items":[]}`, fields("#/items", "must have at least 1 item")},
+		{"too many items", "createOrder", many, fields("#/items", "must have at most 100 items")},
+		{"quantity too small", "createOrder", `{"items":[{"sku":"a","quantity":0}]}`, fields("#/items/0/quantity", "must be at least 1")},
+		{"quantity too large", "createOrder", `{"items":[{"sku":"a","quantity":10001}]}`, fields("#/items/0/quantity", "must be at most 10000")},
+		{"fraction of a quantity", "createOrder", `{"items":[{"sku":"a","quantity":1.5}]}`, fields("#/items/0/quantity", "must be of type integer")},
+		{"sku", "createOrder", `{"items":[{"sku":"a b","quantity":1}]}`, fields("#/items/0/sku", "must be 1–64 characters of A-Z a-z 0-9 . _ -")},
+		{"amount as a number", "creditBalance", `{"amount":{"amount":1999.5,"currency":"RUB"}}`, fields("#/amount/amount", "must be of type string")},
+		{"amount with exponent", "creditBalance", `{"amount":{"amount":"1e3","currency":"RUB"}}`, fields("#/amount/amount", amount)},
+		{"amount with sign", "creditBalance", `{"amount":{"amount":"-1","currency":"RUB"}}`, fields("#/amount/amount", amount)},
+		{"amount with decimals", "creditBalance", `{"amount":{"amount":"1.00001","currency":"RUB"}}`, fields("#/amount/amount", amount)},
+		{"amount and currency", "creditBalance", `{"amount":{"amount":"","currency":"rub"}}`,
+			fields("#/amount/amount", amount, "#/amount/currency", "must be an ISO 4217 currency code, such as RUB")},
+		{"long text", "cancelOrder", `{"reason":"` + strings.Repeat("я", 256) + `"}`, fields("#/reason", "must have at most 255 characters")},
+		{"long text with NUL", "cancelOrder", `{"reason":"\u0000` + strings.Repeat("я", 255) + `"}`, fields("#/reason", "must be a single line without control characters")},
+		{"empty name", "putProduct", `{"name":"","price":{"amount":"1","currency":"RUB"},"on_hand":1}`, fields("#/name", "must have at least 1 character")},
+		{"NUL in a text", "cancelOrder", `{"reason":"a\u0000b"}`, fields("#/reason", "must be a single line without control characters")},
+		{"stock", "putProduct", `{"name":"n","price":{"amount":"1","currency":"RUB"},"on_hand":1000000001}`, fields("#/on_hand", "must be at most 1000000000")},
+		{"status", "updateOrderStatus", `{"status":"paid"}`, fields("#/status", "must be one of fulfilling, shipped, delivered")},
+		{"method", "confirmPayment", `{"method":"cash"}`, fields("#/method", "must be one of balance, card")},
+		{"card without token", "confirmPayment", `{"method":"card"}`, fields("#/payment_method", "is required")},
+		{"balance with token", "confirmPayment", `{"method":"balance","payment_method":"pm_1"}`, fields("#/payment_method", "is not a known member where method is balance")},
+		{"no method", "confirmPayment", `{"payment_method":"pm_1"}`, fields("#/method", "is required")},
+		{"method as a number", "confirmPayment", `{"method":1,"x":1}`, fields("#/method", "must be of type string")},
+		{"no object to choose by", "confirmPayment", `["card"]`, fields("#", "must be of type object")},
+		{"token", "confirmPayment", `{"method":"card","payment_method":"tok_1"}`, fields("#/payment_method", "must be the ID of a Stripe payment method, such as pm_card_visa")},
+		{"e-mail", "updateCustomerProfile", `{"full_name":"A","email":"a@b","phone":"+79161234567"}`,
+			fields("#/email", "must be an e-mail address, such as anna@example.com")},
+		{"phone", "updateCustomerProfile", `{"full_name":"A","email":"a@b.c","phone":"89161234567"}`, fields("#/phone", "must be a telephone number with its country code, such as +79161234567")},
+	} {
+		t.Run(c2.name, func(t *testing.T) {
+			_, err := c.Check(c2.operation, []byte(c2.body))
+			if diff := cmp.Diff(c2.want, fieldsOf(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A regular expression is no answer to a person.
+func TestPatternTexts_KnowEveryPatternOfABody(t *testing.T) {
+	seen := 0
+	var check func(s *jsonschema.Schema)
+	check = func(s *jsonschema.Schema) {
+		if s.Pattern != nil {
+			seen++
+			if patternTexts[s.Pattern.String()] == "" {
+				t.Errorf("%s: no text for %s", s.Location, s.Pattern)
+			}
+		}
+		for _, member := range s.Properties {
+			check(member)
+		}
+		if s.Items2020 != nil {
+			check(s.Items2020)
+		}
+	}
+	for _, rule := range testContract(t).bodies {
+		check(rule.schema)
+		for _, schema := range rule.choice.schemas {
+			check(schema)
+		}
+	}
+	if seen == 0 {
+		t.Error("found no pattern")
+	}
+}
+
+// A response must not be ten times as large as a body of unknown members.
+func TestCheck_BoundsTheNumberOfErrors(t *testing.T) {
+	var members []string
+	for i := range strictjson.MaxValues - 1 {
+		members = append(members, fmt.Sprintf(`"m%d":1`, i))
+	}
+	_, err := testContract(t).Check("cancelOrder", []byte("{"+strings.Join(members, ",")+"}"))
+	if got := fieldsOf(t, err); len(got) != maxFieldErrors {
+		t.Errorf("got %d entries", len(got))
+	}
+}
+
+func TestCheck_NeverEchoesValues(t *testing.T) {
+	const secret = "hunter2"
+	for _, body := range []string{
+		`{"full_name":1,"email":"hunter2","phone":"hunter2"}`,
+		`{"full_name":"` + strings.Repeat("hunter2", 40) + `","email":["hunter2"],"phone":{"a":"hunter2"}}`,
+		`{"full_name":"hunter2`,
+		`{"hunter2":1,"hunter2":2}`,
+		`hunter2`,
+	} {
+		_, err := testContract(t).Check("updateCustomerProfile", []byte(body))
+		var p *problem.Problem
+		if !errors.As(err, &p) {
+			t.Fatalf("%s: got %v", body, err)
+		}
+		if sent := p.Document("", "/", false); strings.Contains(string(sent), secret) {
+			t.Errorf("%s: echoed in %s", body, sent)
+		}
+	}
+}
+
+func TestCheck_RefusesCardNumbers(t *testing.T) {
+	const detail = "must not contain a card number; send a payment method token"
+	credit := func(members string) string {
+		return `{"amount":{"amount":"378282246310005","currency":"RUB"},` + members + `}`
+	}
+	for _, c := range []struct {
+		name, operation, body string
+		want                  []wire.FieldError
+	}{
+		{"in a text", "creditBalance", credit(`"description":"card 4242 4242 4242 4242, thanks"`), fields("#/description", detail)},
+		{"as a reference", "creditBalance", credit(`"reference":"4242424242424242"`), fields("#/reference", detail)},
+		{"as a token", "confirmPayment", `{"method":"card","payment_method":"pm_4242424242424242"}`, fields("#/payment_method", detail)},
+		{"as a member name", "cancelOrder", `{"4242424242424242":{"x":1}}`, fields("#", "has a member that is not known")},
+		{"below such a member", "cancelOrder", `{"a":{"4242424242424242":"4242424242424242"}}`, fields("#/a", "is not a known member")},
+		{"in a text that is too long", "cancelOrder", `{"reason":"` + strings.Repeat("4242 ", 100) + `"}`, fields("#/reason", "must have at most 255 characters")},
+		{"as an amount", "creditBalance", credit(`"description":"x"`), nil},
+		{"as a SKU", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4242424242424242","quantity":1}]}`, fields("#/items/1/sku", detail)},
+		{"as a barcode", "createOrder", `{"items":[{"sku":"4006381333931","quantity":1},{"sku":"4222222222222","quantity":1}]}`, nil},
+		{"as an id of the issuer", "createOrder", `{"customer_id":"4242424242424242","items":[{"sku":"a","quantity":1}]}`, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := testContract(t).Check(c.operation, []byte(c.body))
+			if diff := cmp.Diff(c.want, fieldsOf(t, err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// codeOf returns the code that a client gets for an error, empty for no error.
+func codeOf(err error) wire.ProblemCode {
+	if err == nil {
+		return ""
+	}
+	return problem.Of(err).Code
+}
+
+// fields returns one entry for each pair of pointer and detail.
+func fields(pairs ...string) []wire.FieldError {
+	var list []wire.FieldError
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, wire.FieldError{Pointer: pairs[i], Detail: pairs[i+1]})
+	}
+	return list
+}
+
+// fieldsOf returns the entries of validation_failed, or nil for no error.
+func fieldsOf(t *testing.T, err error) []wire.FieldError {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	var p *problem.Problem
+	if !errors.As(err, &p) || p.Code != wire.ProblemCodeValidationFailed {
+		t.Fatalf("got %v, want validation_failed", err)
+	}
+	return p.Errors
+}

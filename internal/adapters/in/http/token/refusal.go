@@ -1,0 +1,78 @@
+package token
+
+import (
+	"errors"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Refusal is the error for a request without a valid bearer token. It repeats nothing
+// from the token except, once its signature is verified, when it expired.
+type Refusal struct {
+	// Reason is one word, for logs and metrics.
+	Reason string
+	// Detail explains the refusal to an honest caller.
+	Detail string
+	// err is the library's error with this reason.
+	err error
+}
+
+// refusals are all refusals. The first one that applies counts.
+var refusals = []Refusal{
+	{"missing", "send a bearer token in the Authorization header", nil},
+	{"misplaced", "send one token in one Authorization header, and none in the query", nil},
+	{"malformed", "the token is not a signed JWT of at most 8 KiB in compact form, or its JSON is ambiguous", jwt.ErrTokenMalformed},
+	{"algorithm", "the token must be signed with RS256, PS256, ES256, EdDSA or Ed25519", jwt.ErrTokenUnverifiable},
+	{"type", "the token's header has a typ that is not accepted, or a critical extension", nil},
+	{"unknown_key", "the issuer publishes no usable key with the token's kid and alg", nil},
+	{"signature", "the token's signature is invalid", jwt.ErrTokenSignatureInvalid},
+	{"issuer", "the token is from another issuer", jwt.ErrTokenInvalidIssuer},
+	{"audience", "the token is for another audience", jwt.ErrTokenInvalidAudience},
+	{"client", "the token was issued to another client", nil},
+	{"expired", "the token expired at ", jwt.ErrTokenExpired},
+	{"not_yet", "the token is not valid yet", jwt.ErrTokenNotValidYet},
+	{"not_yet", "the token was issued in the future", jwt.ErrTokenUsedBeforeIssued},
+	{"lifetime", "the token is valid for longer than this service accepts", nil},
+	{"purpose", "the token is not a plain access token: it has nonce, at_hash, events or cnf", nil},
+	{"claims", "the token lacks iss, aud, sub or exp, or has an unusable value", nil},
+}
+
+func refuse(reason string) *Refusal {
+	for _, r := range refusals {
+		if r.Reason == reason {
+			return &r
+		}
+	}
+	panic("no such reason: " + reason)
+}
+
+// refusalOf returns the refusal for an error of the library, which checks claims only
+// after the signature.
+func refusalOf(err error, claims jwt.MapClaims) *Refusal {
+	if r, ours := errors.AsType[*Refusal](err); ours {
+		return r
+	}
+	for _, r := range refusals {
+		if r.err == nil || !errors.Is(err, r.err) {
+			continue
+		}
+		if expires, err := claims.GetExpirationTime(); r.Reason == "expired" && err == nil {
+			r.Detail += expires.UTC().Format(time.RFC3339)
+		}
+		return &r
+	}
+	return refuse("claims")
+}
+
+// Error returns the detail.
+func (r *Refusal) Error() string { return r.Detail }
+
+// Challenge returns the value of WWW-Authenticate (RFC 6750, section 3). A request
+// without a token gets no error code.
+func (r *Refusal) Challenge() string {
+	if r.Reason == "missing" {
+		return "Bearer"
+	}
+	return `Bearer error="invalid_token", error_description="` + r.Detail + `"`
+}

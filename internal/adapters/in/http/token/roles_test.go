@@ -1,0 +1,68 @@
+package token
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/core"
+)
+
+func TestClaimAt_FindsNamesWithDotsBeforePaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ path, claims, want string }{
+		{"roles", `{"roles": 1}`, "1"},
+		{"realm_access.roles", `{"realm_access": {"roles": 1}}`, "1"},
+		{"https://shop.example/roles", `{"https://shop.example/roles": 1}`, "1"},
+		{"http://schemas.microsoft.com/ws/2008/06/identity/claims/role", `{"http://schemas.microsoft.com/ws/2008/06/identity/claims/role": 1}`, "1"},
+		{"resource_access.shop.api.roles", `{"resource_access": {"shop.api": {"roles": 1}}}`, "1"},
+		{"resource_access.shop.api.roles", `{"resource_access": {"shop": {"api": {"roles": 1}}}}`, "1"},
+		{"resource_access.shop.api.roles", `{"resource_access": {"shop": {"other": 2}, "shop.api": {"roles": 1}}}`, "1"},
+		{"a.b", `{"a": {"b": 2}, "a.b": 1}`, "1"},
+		{"a.b.c", `{"a": {"b.c": 2}, "a.b": {"c": 1}}`, "1"},
+		{"a.b", `{"a": {"b": null}}`, "null"},
+		{"a.b", `{"a": 1, "b": 1}`, ""},
+		{"a.b", `{"a": ["b"]}`, ""},
+		{"roles", `{}`, ""},
+	} {
+		var claims fields
+		if err := json.Unmarshal([]byte(c.claims), &claims); err != nil {
+			t.Fatal(err)
+		}
+		claim, found := claimAt(claims, c.path)
+		if got := strings.Repeat(jsonOf(t, claim), map[bool]int{true: 1}[found]); got != c.want {
+			t.Errorf("%s in %s: %q, want %q", c.path, c.claims, got, c.want)
+		}
+	}
+}
+
+func TestRolesIn_GrantsConfiguredNamesOnly(t *testing.T) {
+	t.Parallel()
+	v := &Verifier{cfg: Config{RolesClaim: "roles", Roles: map[string]core.Role{
+		"buyer": core.Customer, "Order Admins": core.Admin, "system": core.System,
+	}}}
+	for claims, want := range map[string][]core.Role{
+		`{"roles": ["buyer", "Order Admins", "x", 1, null]}`:                      {core.Admin, core.Customer},
+		`{"roles": "openid buyer system"}`:                                        {core.Customer, core.System},
+		`{"roles": {"buyer": {"2011": "shop.example"}, "system": true}}`:          {core.Customer, core.System},
+		`{"roles": {"buyer": false, "system": null, "Order Admins": ["system"]}}`: nil,
+		`{"roles": {"x": {"buyer": true}}}`:                                       nil,
+		`{"roles": ["customer", "admin", "Buyer", "system "]}`:                    nil,
+		`{"roles": "Order Admins"}`:                                               nil, // a string separates names by spaces
+		`{"roles": 1}`:                                                            nil,
+	} {
+		var parsed fields
+		if err := json.Unmarshal([]byte(claims), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		got, found := v.rolesIn(parsed)
+		slices.Sort(got)
+		if !found || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, found %t, want %v", claims, got, found, want)
+		}
+	}
+	if got, found := v.rolesIn(fields{"groups": []any{"buyer"}}); found || got != nil {
+		t.Errorf("without the claim: %v, found %t", got, found)
+	}
+}

@@ -1,0 +1,304 @@
+// Package token authenticates requests: it verifies bearer tokens (JWT) with the issuer's
+// published keys (JWKS), and converts their claims to actors.
+package token
+
+import (
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/MicahParks/keyfunc/v3"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/maypok86/otter/v2"
+
+	"example.com/orders/internal/adapters/in/http/strictjson"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
+)
+
+const (
+	// maxToken is the largest token size; a larger token is not parsed.
+	maxToken = 8 << 10
+	// maxVerified is how many verified tokens are remembered.
+	maxVerified = 10_000
+	// leeway is how far the issuer's clock may be off.
+	leeway = 30 * time.Second
+	// maxTime is the largest exp, nbf and iat that a float64 holds exactly.
+	maxTime = 1 << 53
+)
+
+// acceptedMethods are the algorithms, as the library names them. Ed25519 is another name
+// for EdDSA with that curve (RFC 9864).
+var acceptedMethods = []string{"RS256", "PS256", "ES256", "EdDSA"}
+
+func init() {
+	jwt.RegisterSigningMethod("Ed25519", func() jwt.SigningMethod { return jwt.SigningMethodEdDSA })
+}
+
+// Config describes the accepted tokens. All members are required, but only one of
+// Audience and Clients.
+type Config struct {
+	Issuer   string
+	Audience string
+	// Clients are the accepted values of client_id and azp, in tokens without aud.
+	Clients []string
+	// JWKSURL is where the issuer publishes its keys.
+	JWKSURL string
+	// RolesClaim is the name of the claim with the roles, or the path to it.
+	RolesClaim string
+	// Roles are the roles that the issuer's names grant.
+	Roles map[string]core.Role
+	// Types are the accepted values of typ, without "application/".
+	Types []string
+	// MaxLifetime is how long after it was issued a token may expire.
+	MaxLifetime time.Duration
+	// MaxKeyAge is how long the keys are trusted if the issuer publishes none.
+	MaxKeyAge time.Duration
+	// Now is the clock.
+	Now func() time.Time
+	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in use
+	// until they are too old.
+	OnRefreshError func(err error)
+}
+
+// Verifier turns tokens into actors (AUTH-1, AUTH-4).
+type Verifier struct {
+	cfg      Config
+	keys     *keySet
+	keyfunc  keyfunc.Keyfunc
+	parser   *jwt.Parser
+	verified *otter.Cache[[sha256.Size]byte, verified]
+}
+
+// Identity is a request's sender.
+type Identity struct {
+	Actor core.Actor
+	// Scope is the principal, issuer and subject: the owner of the idempotency keys.
+	Scope idempotency.Scope
+	// HasRoles reports that the token has the claim for roles, even an empty one.
+	HasRoles bool
+}
+
+// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. It
+// succeeds even if the issuer cannot be reached yet; until the keys are loaded, every
+// token is answered with 503.
+//
+// An empty value in cfg is an error, because the libraries would take an empty issuer or
+// audience as "do not check".
+func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
+	if !cfg.isComplete() {
+		return nil, errors.New("every member of Config is required")
+	}
+	keys := fetchKeys(ctx, cfg)
+	find, err := keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: keys})
+	if err != nil {
+		return nil, fmt.Errorf("set up the issuer's keys: %w", err)
+	}
+	cache, err := otter.New(&otter.Options[[sha256.Size]byte, verified]{MaximumSize: maxVerified})
+	if err != nil {
+		return nil, fmt.Errorf("set up the token cache: %w", err)
+	}
+	options := []jwt.ParserOption{
+		jwt.WithIssuer(cfg.Issuer),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithLeeway(leeway), jwt.WithTimeFunc(cfg.Now), jwt.WithStrictDecoding(),
+	}
+	if cfg.Audience != "" {
+		options = append(options, jwt.WithAudience(cfg.Audience))
+	}
+	return &Verifier{cfg: cfg, keys: keys, keyfunc: find, verified: cache, parser: jwt.NewParser(options...)}, nil
+}
+
+func (c Config) isComplete() bool {
+	return c.Issuer != "" && (c.Audience == "") == (len(c.Clients) > 0) && c.JWKSURL != "" && c.RolesClaim != "" &&
+		len(c.Roles) > 0 && len(c.Types) > 0 && c.MaxLifetime > 0 && c.MaxKeyAge > 0 &&
+		c.Now != nil && c.OnRefreshError != nil
+}
+
+// Close stops the background work.
+func (v *Verifier) Close() { v.verified.StopAllGoroutines() }
+
+// Ready returns why no token can be verified, or nil. While there are no keys that can be
+// trusted, it asks the issuer for them.
+func (v *Verifier) Ready(ctx context.Context) error {
+	if v.keys.distrust() == nil {
+		return nil
+	}
+	v.keys.refetch(ctx)
+	return v.keys.distrust()
+}
+
+// Keys returns the issuer's key count and the time since the keys were fetched,
+// negative if they never were.
+func (v *Verifier) Keys() (keys int, age time.Duration) {
+	fetched := v.keys.fetched.Load()
+	if fetched == nil {
+		return 0, -1
+	}
+	all, err := v.keys.KeyReadAll(context.Background())
+	if err != nil {
+		panic("read keys from memory: " + err.Error())
+	}
+	return len(all), v.cfg.Now().Sub(*fetched)
+}
+
+// Authenticate returns a request's identity. Its error is a [Refusal] for a missing or
+// bad token, and [core.ErrUnavailable] while there are no keys to verify it with.
+func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
+	token, refusal := bearer(r)
+	if refusal != nil {
+		return Identity{}, refusal
+	}
+	hash := sha256.Sum256([]byte(token))
+	if known, ok := v.verified.GetIfPresent(hash); ok && v.stillValid(r.Context(), known) {
+		return known.identity, nil
+	}
+	fresh, refusal := v.verify(r.Context(), token)
+	if reason := v.keys.distrust(); refusal != nil && reason != nil {
+		return Identity{}, fmt.Errorf("%w: %w", core.ErrUnavailable, reason)
+	}
+	if refusal != nil {
+		return Identity{}, refusal
+	}
+	v.verified.Set(hash, fresh)
+	return fresh.identity, nil
+}
+
+// verified is a verified token. It is remembered by the whole token's hash, so that no
+// other token can be mistaken for it.
+type verified struct {
+	identity Identity
+	expires  time.Time
+	kid, alg string
+	key      publicKey
+}
+
+// publicKey is implemented by all public keys in the standard library.
+type publicKey interface {
+	Equal(other crypto.PublicKey) bool
+}
+
+// stillValid checks the facts that can change after verification: the token expires,
+// and its key may be removed from the issuer's set, replaced, or grow too old.
+func (v *Verifier) stillValid(ctx context.Context, known verified) bool {
+	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.has(ctx, known.kid, known.alg, known.key)
+}
+
+// verify checks a token's form, signature and claims.
+func (v *Verifier) verify(ctx context.Context, token string) (verified, *Refusal) {
+	if len(token) > maxToken || !isStrictToken(token) {
+		return verified{}, refuse("malformed")
+	}
+	claims := jwt.MapClaims{}
+	var found verified
+	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (_ any, err error) {
+		found, err = v.findKey(ctx, t)
+		return found.key, err
+	})
+	if err != nil {
+		return verified{}, refusalOf(err, claims)
+	}
+	expires, _ := claims.GetExpirationTime() // the library has required it
+	found.expires = expires.Time
+	id, refusal := v.identify(claims)
+	found.identity = id
+	return found, refusal
+}
+
+// bearer returns the token in the Authorization header (RFC 6750, section 2.1). It
+// refuses a token in the query, because URLs are logged.
+func bearer(r *http.Request) (string, *Refusal) {
+	headers := r.Header.Values("Authorization")
+	if len(headers) > 1 || r.URL.RawQuery != "" && r.URL.Query().Has("access_token") {
+		return "", refuse("misplaced")
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", refuse("missing")
+	}
+	return token, nil
+}
+
+// isStrictToken reports whether header and claims are JSON that every parser reads in
+// the same way. The library would accept duplicate members and take the last one.
+func isStrictToken(token string) bool {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return false
+	}
+	for _, part := range parts[:2] {
+		raw, err := base64.RawURLEncoding.Strict().DecodeString(part)
+		if err != nil || !strictjson.IsValid(raw) {
+			return false
+		}
+	}
+	return true
+}
+
+// findKey finds a token's key by its kid and algorithm. Without a kid the library would
+// try every key, and it would ignore an unknown critical extension (crit; RFC 7515,
+// section 4.1.11).
+func (v *Verifier) findKey(ctx context.Context, t *jwt.Token) (verified, error) {
+	kid, _ := t.Header["kid"].(string)
+	_, critical := t.Header["crit"]
+	alg := t.Method.Alg()
+	switch {
+	case !slices.Contains(acceptedMethods, alg):
+		return verified{}, refuse("algorithm")
+	case critical || !v.acceptsType(t.Header):
+		return verified{}, refuse("type")
+	case kid == "":
+		return verified{}, refuse("unknown_key")
+	}
+	t.Header["alg"] = alg // the library compares the names, and knows the older one only
+	found, err := v.keyfunc.KeyfuncCtx(ctx)(t)
+	key, usable := found.(publicKey)
+	if err != nil || !usable {
+		return verified{}, refuse("unknown_key")
+	}
+	return verified{kid: kid, alg: alg, key: key}, nil
+}
+
+// identify returns subject and roles from verified claims.
+func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Refusal) {
+	subject, err := claims.GetSubject()
+	_, hasAudience := claims["aud"]
+	switch {
+	case isForOtherPurpose(claims):
+		return Identity{}, refuse("purpose")
+	case hasAudience && v.cfg.Audience == "": // it is for others (RFC 7519, section 4.1.3)
+		return Identity{}, refuse("audience")
+	case !v.acceptsClient(claims):
+		return Identity{}, refuse("client")
+	case err != nil || !IsSubject(subject) || !hasExactTimes(claims):
+		return Identity{}, refuse("claims")
+	case !v.boundsLifetime(claims):
+		return Identity{}, refuse("lifetime")
+	}
+	roles, found := v.rolesIn(claims)
+	actor := core.Actor{Subject: subject, Roles: roles}
+	return Identity{Actor: actor, Scope: idempotency.NewScope(v.cfg.Issuer, subject), HasRoles: found}, nil
+}
+
+var subjectPattern = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
+
+// IsSubject reports whether text can be a token's subject, and so a customer id.
+func IsSubject(text string) bool { return subjectPattern.MatchString(text) }
+
+// hasExactTimes reports whether the library keeps the claims' times exactly.
+func hasExactTimes(claims jwt.MapClaims) bool {
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		if t, ok := claims[name].(float64); ok && (t < 0 || t > maxTime) {
+			return false
+		}
+	}
+	return true
+}

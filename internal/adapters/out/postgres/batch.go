@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+
+	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+// batch holds the data for one transaction: everything its commands have loaded and
+// changed. It implements [group.Batch].
+type batch struct {
+	ctx context.Context //nolint:containedctx // of the transaction
+	tx  *pgtx.Tx
+	// shared reports whether several commands share the transaction.
+	shared bool
+
+	loaded
+	changed
+}
+
+func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
+	return &batch{ctx: ctx, tx: t, shared: shared, loaded: loaded{
+		balances: map[balanceKey]*payment.Balance{}, products: map[string]*order.Product{},
+		foreign: map[string]*order.Product{}, orders: map[int64]*order.Order{}, exist: map[int64]bool{},
+		payments: map[int64][]*payment.Payment{}, mixed: map[int64]bool{},
+		entriesBy: map[operationOf]*payment.LedgerEntry{}, ordersBy: map[operationOf]*order.Order{},
+		entryRefs: map[entryRef]bool{}, orderRefs: map[orderRef]bool{}, unpaidOrders: map[creator]int{},
+	}}
+}
+
+// Session implements [group.Batch].
+func (b *batch) Session() group.Session { return &session{tx: b.tx, batch: b} }
+
+// Load implements [group.Batch].
+func (b *batch) Load(ctx context.Context, announced []group.Session) error {
+	wants := make([]want, len(announced))
+	for i, s := range announced {
+		wants[i] = s.(*session).want //nolint:forcetypeassert // Session made it
+	}
+	return b.load(ctx, wants...)
+}
+
+// loaded holds the transaction's aggregates, as loaded or as changed by earlier
+// commands. Commands get clones. Only a command that succeeds replaces an aggregate
+// here.
+type loaded struct {
+	balances map[balanceKey]*payment.Balance
+	products map[string]*order.Product
+	// foreign holds products that the batch has read without a lock. They belong to a
+	// seller other than the one who orders them, and that order is refused.
+	foreign  map[string]*order.Product
+	orders   map[int64]*order.Order
+	exist    map[int64]bool
+	payments map[int64][]*payment.Payment // by order
+	// mixed holds orders with changes that this state does not show.
+	mixed map[int64]bool
+
+	// Results of earlier operations.
+	entriesBy    map[operationOf]*payment.LedgerEntry
+	ordersBy     map[operationOf]*order.Order
+	entryRefs    map[entryRef]bool
+	orderRefs    map[orderRef]bool
+	unpaidOrders map[creator]int
+}
+
+type (
+	balanceKey struct {
+		customer string
+		currency core.Currency
+	}
+	// creator is an actor who creates orders for a customer.
+	creator struct{ customer, actor string }
+	// operationOf is an operation on a customer's data.
+	operationOf struct {
+		customer string
+		by       core.Operation
+	}
+	entryRef struct {
+		customer string
+		kind     payment.EntryKind
+		ref      string
+	}
+	orderRef struct {
+		creator
+		ref string
+	}
+)
+
+// balance returns a copy of a balance, or a new one if it does not exist.
+func (b *batch) balance(customer string, currency core.Currency) *payment.Balance {
+	if found, exists := b.balances[balanceKey{customer, currency}]; exists {
+		return found.Clone()
+	}
+	return &payment.Balance{CustomerID: customer, Amount: core.Zero(currency), New: true}
+}
+
+// lockedBalance answers a [balanceWant].
+func (b *batch) lockedBalance(w balanceWant) (payment.LockedBalance, error) {
+	return payment.LockedBalance{
+		Balance:        b.balance(w.CustomerID, w.Currency),
+		Prior:          b.entriesBy[operationOf{w.CustomerID, w.By}].Clone(),
+		ReferenceTaken: b.entryRefs[entryRef{w.CustomerID, w.Kind, w.Reference}],
+	}, nil
+}
+
+// basket answers a [basketWant].
+func (b *batch) basket(w basketWant) (order.Basket, error) {
+	by := creator{w.CustomerID, w.By.Actor}
+	basket := order.Basket{
+		Stock:          order.Stock{},
+		Prior:          b.ordersBy[operationOf{w.CustomerID, w.By}].Clone(),
+		ReferenceTaken: b.orderRefs[orderRef{by, w.Reference}],
+		Unpaid:         min(b.unpaidOrders[by], w.CountUnpaid),
+	}
+	for _, sku := range w.SKUs {
+		if p, locked := b.products[sku]; locked {
+			basket.Stock[sku] = p.Clone()
+		} else if p := b.foreign[sku]; p != nil && !w.Grant.Covers(p.Owners()) {
+			basket.Stock[sku] = p.Clone() // a covered one was created after the locks: it is missing
+		}
+	}
+	return basket, nil
+}
+
+// orderPayments answers an [orderWant].
+func (b *batch) orderPayments(w orderWant) (*payment.OrderPayments, error) {
+	o, stock, err := b.order(w)
+	if err != nil {
+		return nil, err
+	}
+	op := &payment.OrderPayments{Order: o, Stock: stock, Balance: b.balance(o.CustomerID, o.Total.Currency())}
+	for _, p := range b.payments[w.id] {
+		op.Payments = append(op.Payments, p.Clone())
+	}
+	return op, nil
+}
+
+// order returns copies of a locked order and its locked stock.
+func (b *batch) order(w orderWant) (*order.Order, order.Stock, error) {
+	o := b.orders[w.id]
+	switch {
+	case o == nil:
+		return nil, nil, notLocked(b.exist[w.id])
+	case !w.grant.Covers(o.Owners()):
+		return nil, nil, core.ErrNotGranted
+	case b.mixed[w.id]:
+		return nil, nil, group.ErrNotJoined // its state is incomplete in this batch
+	}
+	stock := order.Stock{}
+	for _, l := range o.Lines {
+		if p := b.products[l.SKU]; p != nil {
+			stock[l.SKU] = p.Clone()
+		}
+	}
+	return o.Clone(), stock, nil
+}

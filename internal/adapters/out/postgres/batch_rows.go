@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+)
+
+// changed holds the changes of a transaction. Rows that may change more than once are
+// here by key; the rows themselves are in the loaded state.
+type changed struct {
+	stock       changedRows[string, order.Product]
+	newBalances changedRows[balanceKey, payment.Balance]
+	oldBalances changedRows[balanceKey, payment.Balance]
+	oldOrders   changedRows[int64, order.Order]
+
+	newOrders   []savedOrder
+	newPayments []savedPayment
+	entries     []appendedEntry
+	events      []addedEvent
+	audited     []addedAuditEntry
+	// statements write rows for one command.
+	statements []statement
+}
+
+// changedRows holds row keys without duplicates, in order of their first change. It
+// keeps each row as read, because a write fails if the row has changed since.
+type changedRows[K comparable, V any] struct {
+	names []K
+	read  map[K]*V
+}
+
+// add adds a row as it was before the change.
+func (c *changedRows[K, V]) add(k K, before *V) {
+	if c.has(k) {
+		return
+	}
+	if c.read == nil {
+		c.read = map[K]*V{}
+	}
+	c.read[k] = before
+	c.names = append(c.names, k)
+}
+
+func (c *changedRows[K, V]) has(k K) bool {
+	_, has := c.read[k]
+	return has
+}
+
+// errNotLocked reports a change to a row that the command has not locked.
+var errNotLocked = errors.New("a changed row has not been locked")
+
+// Keep implements [group.Session].
+func (s *session) Keep() error {
+	if !s.batch.holds(s) {
+		if s.batch.shared {
+			return group.ErrNotJoined
+		}
+		return errNotLocked
+	}
+	w, ofOrder := s.want.(orderWant)
+	for _, c := range s.changes {
+		c.join(s.batch)
+		if _, is := c.(statement); is && ofOrder {
+			s.batch.mixed[w.id] = true // the loaded state does not show it
+		}
+	}
+	return nil
+}
+
+// holds reports whether the batch has locked the rows that a command changed. A
+// statement does not name its rows: in a shared batch, it counts as one about the
+// command's order.
+func (b *batch) holds(s *session) bool {
+	if b.shared && s.want == nil {
+		return len(s.changes) == 0
+	}
+	return !slices.ContainsFunc(s.changes, func(c change) bool {
+		switch c := c.(type) {
+		case statement:
+			_, ofOrder := s.want.(orderWant)
+			return b.shared && !ofOrder
+		case savedOrder:
+			return !c.New && b.orders[c.ID] == nil
+		case savedBalance:
+			return !c.New && b.balances[balanceKey{c.CustomerID, c.Amount.Currency()}] == nil
+		case savedStock:
+			for sku := range c {
+				if b.products[sku] == nil {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+// Write implements [group.Batch]. Rows follow the rows they refer to.
+func (b *batch) Write(ctx context.Context) error {
+	q := b.tx.Writes()
+	err := errors.Join(
+		b.writeStock(ctx, q),
+		write(ctx, b.newOrders, q.InsertOrder, newOrderParams, q.InsertOrders, newOrdersParams),
+		b.writeItems(ctx, q),
+		write(ctx, b.oldOrders.names, q.UpdateOrder, b.oldOrderParams, q.UpdateOrders, b.oldOrdersParams),
+		write(ctx, b.newPayments, q.InsertPayment, newPaymentParams, q.InsertPayments, newPaymentsParams),
+	)
+	for _, s := range b.statements {
+		err = errors.Join(err, b.tx.Queue(s.sql, s.args))
+	}
+	err = errors.Join(
+		err,
+		write(ctx, b.entries, q.InsertLedgerEntry, entryParams, q.InsertLedgerEntries, entriesParams),
+		b.writeNewBalances(ctx, q),
+		write(ctx, b.oldBalances.names, q.UpdateBalance, b.oldBalanceParams, q.UpdateBalances, b.oldBalancesParams),
+		write(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
+		write(ctx, b.audited, q.InsertAuditEntry, addedAuditEntry.params, q.InsertAuditEntries, auditParams),
+	)
+	b.changed = changed{}
+	return err
+}
+
+func (b *batch) writeStock(ctx context.Context, q *queries) error {
+	if len(b.stock.names) == 0 {
+		return nil
+	}
+	var many dbsqlc.UpdateStockOfManyParams
+	for _, sku := range b.stock.names {
+		p, read := b.products[sku], b.stock.read[sku]
+		many.Skus, many.Versions = append(many.Skus, sku), append(many.Versions, p.Version)
+		many.OnHand, many.Reserved = append(many.OnHand, p.OnHand), append(many.Reserved, p.Reserved)
+		many.ReadVersions, many.ReadReserved = append(many.ReadVersions, read.Version), append(many.ReadReserved, read.Reserved)
+	}
+	return q.UpdateStockOfMany(ctx, many)
+}
+
+func (b *batch) writeItems(ctx context.Context, q *queries) error {
+	if len(b.newOrders) == 0 {
+		return nil
+	}
+	return q.InsertItemsOfOrders(ctx, itemsParams(b.newOrders))
+}
+
+func (b *batch) writeNewBalances(ctx context.Context, q *queries) error {
+	if len(b.newBalances.names) == 0 {
+		return nil
+	}
+	var p dbsqlc.InsertBalancesParams
+	for _, k := range b.newBalances.names {
+		saved := b.balances[k]
+		p.CustomerIds, p.Currencies = append(p.CustomerIds, k.customer), append(p.Currencies, string(k.currency))
+		p.Amounts, p.Positions = append(p.Amounts, saved.Amount.Decimal()), append(p.Positions, saved.Position)
+		p.ChangedAt = append(p.ChangedAt, saved.ChangedAt)
+	}
+	return q.InsertBalances(ctx, p)
+}
+
+func (b *batch) oldBalanceParams(k balanceKey) dbsqlc.UpdateBalanceParams {
+	saved := b.balances[k]
+	return dbsqlc.UpdateBalanceParams{
+		CustomerID: k.customer, Currency: string(k.currency), Amount: saved.Amount.Decimal(), ChangedAt: saved.ChangedAt,
+		Position: saved.Position, ReadPosition: b.oldBalances.read[k].Position,
+	}
+}
+
+func (b *batch) oldBalancesParams(keys []balanceKey) dbsqlc.UpdateBalancesParams {
+	var p dbsqlc.UpdateBalancesParams
+	for _, k := range keys {
+		one := b.oldBalanceParams(k)
+		p.CustomerIds, p.Currencies = append(p.CustomerIds, one.CustomerID), append(p.Currencies, one.Currency)
+		p.Amounts, p.Positions = append(p.Amounts, one.Amount), append(p.Positions, one.Position)
+		p.ChangedAt, p.ReadPositions = append(p.ChangedAt, one.ChangedAt), append(p.ReadPositions, one.ReadPosition)
+	}
+	return p
+}

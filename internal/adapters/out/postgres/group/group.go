@@ -1,0 +1,336 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/adapters/out/postgres/records"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/observe/panics"
+	"example.com/orders/internal/observe/tracing"
+)
+
+// timeout limits a shared group's transaction.
+const timeout = 10 * time.Second
+
+// group is one run of a transaction for one or more commands. Between the second and
+// third round trips, its members run one after another. Each sees the changes of
+// earlier members; a refused member leaves none.
+type group struct {
+	ctx     context.Context //nolint:containedctx // of the transaction, not of a member
+	tx      *pgtx.Tx
+	batch   Batch
+	members []*member
+	// sent is the group's start by the local clock.
+	sent time.Time
+	// synchronous reports whether COMMIT waits for a standby.
+	synchronous bool
+	// stored holds the members with a response to store.
+	stored []*member
+}
+
+// errNothingStored ends a transaction with nothing to commit.
+var errNothingStored = errors.New("no member of the group has a response to store")
+
+// lead runs the members that a lane took from the queue. It answers every member, even
+// after a panic. A single member gets the lane and runs in its request's goroutine.
+func (k *Keys) lead(leave func(), members []*member) {
+	now := time.Now()
+	for _, m := range members {
+		k.db.Observe.CommandQueued(now.Sub(m.queued))
+	}
+	if len(members) == 1 {
+		if !members[0].settle(fate{leave: leave}) {
+			leave()
+		}
+		return
+	}
+	defer leave()
+	defer func() {
+		if v := recover(); v != nil {
+			err := panics.Recovered(v)
+			for _, m := range members {
+				m.settle(fate{err: fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, err)})
+			}
+		}
+	}()
+	ctx, span := startSpan(members)
+	defer span.End()
+	k.share(ctx, members, nil)
+}
+
+// startSpan starts a group span as a child of the first recorded member's span, with
+// links to and from every member, so that each trace leads to the round trips.
+func startSpan(members []*member) (context.Context, trace.Span) {
+	first := slices.IndexFunc(members, func(m *member) bool { return m.span.IsRecording() })
+	if first < 0 {
+		return context.Background(), trace.SpanFromContext(context.Background())
+	}
+	parent := trace.ContextWithSpan(context.Background(), members[first].span)
+	ctx, span := tracing.Start(parent, "command group", trace.SpanKindInternal)
+	span.SetAttributes(attribute.Int("orders.group.size", len(members)))
+	for _, m := range members {
+		m.span.AddLink(trace.Link{SpanContext: span.SpanContext()})
+		if m != members[first] {
+			span.AddLink(trace.Link{SpanContext: m.span.SpanContext()})
+		}
+	}
+	return ctx, span
+}
+
+// share runs members in one transaction. A server error does not identify the member
+// that caused it, so a group that certainly failed is split in halves, down to single
+// members, which run outside the lanes. cause is the previous group's error.
+func (k *Keys) share(ctx context.Context, members []*member, cause error) {
+	members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() })
+	switch len(members) {
+	case 0:
+		return
+	case 1:
+		k.settleOutside(members[0], cause)
+		return
+	}
+	k.db.Observe.GroupRan(len(members))
+	var g *group
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err := k.db.Write(limited, pgtx.Shared, func(ctx context.Context, t *pgtx.Tx) error {
+		g = k.begin(ctx, t, members)
+		return k.run(g)
+	})
+	switch {
+	case err == nil || errors.Is(err, errNothingStored):
+		k.settle(g)
+	case errors.Is(err, core.ErrOutcomeUnknown):
+		g.settleUnknown(err)
+	case !separable(err):
+		for _, m := range members {
+			m.settle(fate{err: err})
+		}
+	default:
+		k.db.Observe.GroupSplit()
+		half := len(members) / 2
+		k.share(ctx, members[:half], err)
+		k.share(ctx, members[half:], err)
+	}
+}
+
+// separable reports whether part of a failed group may succeed, because the cause is a
+// held row, a lost race or an unreadable value. An unavailable database fails all
+// members alike.
+func separable(err error) bool {
+	return errors.Is(err, pgtx.ErrRowHeld) || pgtx.Cancelled(err) || !errors.Is(err, core.ErrUnavailable)
+}
+
+// transact runs a command alone, in its request's goroutine.
+func (k *Keys) transact(m *member, kind pgtx.Kind) error {
+	var g *group
+	err := k.db.Write(m.ctx, kind, func(ctx context.Context, t *pgtx.Tx) error {
+		g = k.begin(ctx, t, []*member{m})
+		if m.hadKey {
+			if err := records.Await(ctx, t, m.claim.ID); err != nil {
+				return err
+			}
+		}
+		if err := k.run(g); !errors.Is(err, errNothingStored) {
+			return err
+		}
+		return m.draft.err
+	})
+	if err != nil {
+		m.fate = fate{err: err}
+		return err
+	}
+	m.fate = m.draft
+	k.remember(g, m)
+	k.db.Observe.RecordsStored(len(g.stored))
+	return nil
+}
+
+// begin prepares the members for a transaction.
+func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member) *group {
+	g := &group{ctx: ctx, tx: t, members: members, sent: time.Now(), batch: k.newBatch(ctx, t, len(members) > 1)}
+	for _, m := range members {
+		m.begin(g.batch.Session())
+	}
+	return g
+}
+
+func (g *group) shared() bool { return len(g.members) > 1 }
+
+// run claims the keys, loads, executes the members and queues their writes.
+func (k *Keys) run(g *group) error {
+	if err := k.claim(g); err != nil {
+		return err
+	}
+	if g.shared() {
+		if err := k.load(g); err != nil {
+			return err
+		}
+	}
+	for _, m := range g.claimed() {
+		result, err := m.try(g, false)
+		m.finish(g, result, err)
+	}
+	return g.write()
+}
+
+// load runs the members up to their first load, and loads for all. A member leaves if
+// another command already waits for one of its rows.
+func (k *Keys) load(g *group) error {
+	for _, m := range g.claimed() {
+		result, err := m.try(g, true)
+		if m.wants() == nil { // it needed no load, or one that cannot be shared
+			m.finish(g, result, err)
+		}
+	}
+	var announced []Session
+	for _, m := range g.claimed() {
+		if m.rowHeld = k.held.Any(m.wants()); m.rowHeld {
+			m.draft.outside = true
+			continue
+		}
+		announced = append(announced, m.session)
+	}
+	return g.batch.Load(g.ctx, announced)
+}
+
+// claim tries to lock all keys, and looks them up. A member whose key is held or stored
+// is answered at once, unless its replay must wait for the standby.
+func (k *Keys) claim(g *group) error {
+	ids := make([]idempotency.ID, len(g.members))
+	for i, m := range g.members {
+		ids[i] = m.claim.ID
+	}
+	claims, err := records.Take(g.ctx, g.tx, ids)
+	if err != nil {
+		if !g.shared() && g.members[0].hadKey && pgtx.LockTimedOut(err) {
+			return idempotency.ErrInProgress
+		}
+		return err
+	}
+	k.recent.Verify(g.tx.Server, g.sent)
+	g.synchronous = claims.Synchronous
+	for i, m := range g.members {
+		k.applyClaim(g, m, claims.Keys[i])
+	}
+	return nil
+}
+
+// applyClaim applies a claim: a replay, a key in progress, or a key to run with.
+func (k *Keys) applyClaim(g *group, m *member, c records.Claim) {
+	switch {
+	case c.Stored != nil && !c.Expired:
+		m.draft = fate{rec: *c.Stored, replayed: true, done: true}
+		if g.shared() && !g.synchronous {
+			k.settleOne(g, m)
+		}
+	case !c.Locked && m.hadKey && g.shared(): // a duplicate tries it now
+		m.draft.outside = true
+	case !c.Locked:
+		m.draft = fate{err: idempotency.ErrInProgress, done: true}
+		if g.shared() {
+			m.settle(m.draft)
+		}
+	default:
+		m.hadKey, m.replaces = true, c.Stored != nil
+	}
+}
+
+// claimed returns the members that hold their key and have no fate.
+func (g *group) claimed() []*member {
+	return slices.DeleteFunc(slices.Clone(g.members), func(m *member) bool { return m.draft.done || m.draft.outside })
+}
+
+// write queues the members' writes and records, to be sent with COMMIT.
+func (g *group) write() error {
+	if len(g.stored) == 0 {
+		return g.endUnwritten()
+	}
+	recs := make([]idempotency.Record, len(g.stored))
+	for i, m := range g.stored {
+		recs[i] = m.draft.rec
+		if m.replaces {
+			if err := records.MakeRoom(g.ctx, g.tx, m.claim.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(g.batch.Write(g.ctx), records.Store(g.ctx, g.tx, recs))
+}
+
+// endUnwritten ends a group whose members all were replayed, failed or must run
+// outside. Replays wait for the standby. A member that holds its key needs a rollback
+// before it is answered, so that the key is free for a retry; replays hold none.
+func (g *group) endUnwritten() error {
+	replays := 0
+	for _, m := range g.members {
+		if m.draft.replayed {
+			replays++
+		}
+	}
+	if replays == len(g.members) || replays > 0 && g.synchronous {
+		return g.tx.AwaitReplication(g.ctx, g.synchronous)
+	}
+	return errNothingStored
+}
+
+// settle answers all members after their group has ended.
+func (k *Keys) settle(g *group) {
+	k.db.Observe.RecordsStored(len(g.stored))
+	for _, m := range g.members {
+		k.settleOne(g, m)
+	}
+}
+
+// settleOne answers a member, and caches its record.
+func (k *Keys) settleOne(g *group, m *member) {
+	if m.draft.unjoined {
+		k.db.Observe.TransactionRestarted("not_joined")
+		if m.wants() == nil { // independent of its data
+			k.unsuited.Add(m.claim.Operation)
+		}
+	}
+	k.remember(g, m)
+	m.settle(m.draft)
+}
+
+func (k *Keys) remember(g *group, m *member) {
+	if m.draft.err == nil && m.draft.done {
+		until := g.sent.Add(m.draft.rec.ReplayedUntil.Sub(g.tx.Now))
+		k.recent.Put(m.draft.rec, time.Until(until), m.generation)
+	}
+}
+
+// settleUnknown answers a group whose COMMIT is in doubt. Members that wrote nothing
+// keep their result.
+func (g *group) settleUnknown(err error) {
+	for _, m := range g.members {
+		if m.draft.outside || m.draft.err != nil {
+			m.settle(m.draft)
+			continue
+		}
+		m.settle(fate{err: err})
+	}
+}
+
+// settleOutside lets a member run outside the lanes. After a lock timeout, other
+// commands for its rows stay out of groups until it has ended.
+func (k *Keys) settleOutside(m *member, err error) {
+	f := fate{outside: true}
+	if errors.Is(err, pgtx.ErrRowHeld) {
+		f.marked = m.wants()
+		k.held.Add(f.marked)
+	}
+	if !m.settle(f) {
+		k.held.Remove(f.marked)
+	}
+}

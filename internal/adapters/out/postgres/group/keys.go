@@ -1,0 +1,236 @@
+// Package group runs commands with an idempotency key, one or more per transaction. It
+// claims the keys, lets the stores load for all commands at once, runs the commands,
+// and commits their changes with their responses.
+package group
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/lanes"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/adapters/out/postgres/records"
+	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/observe/tracing"
+)
+
+// Batch holds the data for one transaction: its commands load together and write
+// together. The stores implement it.
+type Batch interface {
+	// Session returns a session for one command.
+	Session() Session
+	// Load loads the rows that the sessions announced, in one round trip.
+	Load(ctx context.Context, announced []Session) error
+	// Write queues all kept changes.
+	Write(ctx context.Context) error
+}
+
+// Session is one command's view of a batch.
+type Session interface {
+	// Bind returns a context whose stores use this session, for one run of the command,
+	// and drops the previous run's changes. In a shared batch, the first load of the
+	// first run only announces its rows: it fails, and the command runs again after the
+	// batch has loaded them.
+	Bind(ctx context.Context) context.Context
+	// Wants names the rows that the first load locks, or nil if it was not announced.
+	Wants() []string
+	// Keep adds the changes to the batch, where later commands find them. It returns
+	// ErrNotJoined if the batch has not locked the rows.
+	Keep() error
+	// End ends the run: its stores return errors afterwards.
+	End()
+}
+
+// ErrNotJoined reports that a command reads or changes rows that the batch has not
+// loaded for it. It cannot share a transaction.
+var ErrNotJoined = errors.New("the command cannot be joined with others")
+
+// Keys implements [idempotency.LookupStore]: the SQL half of AUTH-19.
+//
+// One transaction claims the key, runs the command, and stores its response. It always
+// has three round trips:
+//
+//  1. BEGIN, the claim and the lookup. The claim tries an advisory lock and never waits
+//     for it, so that a duplicate learns at once that it is second and releases its
+//     connection.
+//  2. The command's reads and row locks.
+//  3. The command's writes, the record, and COMMIT.
+//
+// If two transactions ever claimed the same key, the primary key on idempotency_record
+// would decide. A crash at any moment leaves nothing to clean up: the server releases
+// the lock and rolls back.
+//
+// Commands that have to wait anyway share a transaction; see [lanes.Lanes]. A command
+// alone is a group of one: its loads are answered at once, so it runs once and may load
+// repeatedly.
+type Keys struct {
+	db       *pgtx.DB
+	recent   *records.Recent
+	newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch
+	lanes    *lanes.Lanes[*member] // nil if all commands run outside lanes
+	inFlight lanes.InFlight
+	shares   lanes.Shares
+	held     lanes.HeldRows
+	unsuited lanes.Unsuited
+}
+
+// NewKeys returns the guard's store, whose commands share transactions in n lanes.
+func NewKeys(
+	db *pgtx.DB, n int, recent *records.Recent, newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch,
+) *Keys {
+	k := &Keys{db: db, recent: recent, newBatch: newBatch, shares: lanes.Shares{Size: int64(db.Share())}}
+	if n > 0 {
+		k.lanes = lanes.New(n, k.lead)
+	}
+	return k
+}
+
+// Hold makes commands queue until release is called, for tests; see [lanes.Lanes.Hold].
+func (k *Keys) Hold(n int) (release func(), held bool) { return k.lanes.Hold(n) }
+
+// Waiting returns the number of queued commands.
+func (k *Keys) Waiting() int { return k.lanes.Waiting() }
+
+// Idle reports whether no command is running or has left a key, a share or a mark
+// behind, for tests.
+func (k *Keys) Idle() bool { return k.inFlight.Empty() && k.shares.Empty() && k.held.Empty() }
+
+// Execute claims the key, runs the command and stores its result; see
+// [idempotency.Store].
+//
+// A command runs at once in a free lane. If all lanes are taken, it queues and joins a
+// group. A key that this process is working on is in progress: the database need not be
+// asked, and no group has it twice.
+func (k *Keys) Execute(
+	ctx context.Context, c idempotency.Claim, run idempotency.Command,
+) (idempotency.Record, bool, error) {
+	rec, replayed, generation := k.recent.Get(c.ID)
+	if replayed {
+		return rec, true, nil
+	}
+	if err := k.db.InDoubt(); err != nil {
+		return records.Lookup(ctx, k.db, c.ID, err) // duplicates are still answered
+	}
+	if !k.inFlight.Enter(c.ID) {
+		return idempotency.Record{}, false, idempotency.ErrInProgress
+	}
+	defer k.inFlight.Leave(c.ID)
+	m := &member{ctx: ctx, claim: c, run: run, generation: generation}
+	if k.lanes == nil || k.unsuited.Has(c.Operation) {
+		k.runOutside(m)
+	} else {
+		k.runInLane(m)
+	}
+	return m.fate.rec, m.fate.replayed, m.fate.err
+}
+
+// runInLane runs the command alone in a lane or in a group. If the command must wait
+// for a row or cannot share a transaction, it continues outside the lanes.
+func (k *Keys) runInLane(m *member) {
+	ctx := m.ctx
+	m.answered, m.queued = make(chan struct{}), time.Now()
+	m.ctx, m.span = tracing.Start(ctx, "group member", trace.SpanKindInternal) // sent only if it ends
+	leave, entered := k.lanes.Enter(m.claim.Scope, m)
+	if !entered {
+		m.wait()
+		m.span.End()
+		leave = m.fate.leave
+	}
+	m.ctx = ctx
+	if leave != nil {
+		defer leave()
+		if err := k.transact(m, pgtx.InLane); !errors.Is(err, pgtx.ErrRowHeld) {
+			return
+		}
+		leave()
+		m.rowHeld, m.fate = true, fate{outside: true, marked: m.wants()}
+		k.held.Add(m.fate.marked)
+	}
+	if m.fate.outside {
+		defer k.held.Remove(m.fate.marked)
+		k.runOutside(m)
+	}
+}
+
+// runOutside runs a command outside the lanes. If one of its rows is held for long, it
+// waits without a connection; see [pgtx.DB.Outside].
+func (k *Keys) runOutside(m *member) {
+	err := k.db.Outside(m.ctx, m.rowHeld, func(kind pgtx.Kind) error { return k.runAtPlace(m, kind) })
+	if err != nil {
+		m.fate = fate{err: err}
+	}
+}
+
+// runAtPlace runs a command once there is a place for it. If that takes long, a lookup
+// detects duplicates: to be replayed or to wait for the first request they need no
+// place, and they should not queue behind other commands.
+func (k *Keys) runAtPlace(m *member, kind pgtx.Kind) error {
+	soon, cancel := context.WithTimeout(m.ctx, lookAfter)
+	leave, err := k.place(soon, m.claim.Scope)
+	cancel()
+	if err != nil {
+		rec, found, err := records.Lookup(m.ctx, k.db, m.claim.ID, nil)
+		if m.hadKey && errors.Is(err, idempotency.ErrInProgress) {
+			err = nil // a duplicate tries the key; this is the first request
+		}
+		if found || err != nil {
+			m.fate = fate{rec: rec, replayed: found}
+			return err
+		}
+		if leave, err = k.place(m.ctx, m.claim.Scope); err != nil {
+			return err
+		}
+	}
+	defer leave()
+	return k.transact(m, kind)
+}
+
+// lookAfter is how long a command waits for a place before its key is looked up: many
+// times an unblocked command's duration.
+const lookAfter = 100 * time.Millisecond
+
+// place waits for a place within the principal's share and outside groups.
+func (k *Keys) place(ctx context.Context, principal idempotency.Scope) (leave func(), err error) {
+	release, err := k.shares.Acquire(ctx, principal)
+	if err != nil {
+		return nil, pgtx.Failed("wait for other requests of the principal", err)
+	}
+	leaveAlone, err := k.db.EnterAlone(ctx)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return func() { leaveAlone(); release() }, nil
+}
+
+// Lookup returns a key's record; see [idempotency.LookupStore]. A command waiting in
+// this process counts as running, although it may not hold its lock yet.
+func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
+	working := k.inFlight.Has(id)
+	rec, found, err = records.Lookup(ctx, k.db, id, nil)
+	if err == nil && !found && working {
+		err = idempotency.ErrInProgress
+	}
+	return rec, found, err
+}
+
+// DeleteExpired deletes up to limit expired records, oldest first, and returns their
+// number. It skips rows locked by other transactions.
+func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
+	var n int64
+	err := k.db.WriteOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).DeleteExpiredRecords, int32(limit)))
+	return int(n), pgtx.Failed("delete expired idempotency records", err)
+}
+
+// maxCounted limits record counts for metrics.
+const maxCounted = 10_000
+
+// Expired returns the number of expired records not yet deleted, at most maxCounted.
+func (k *Keys) Expired(ctx context.Context) (int64, error) {
+	n, err := dbsqlc.New(k.db.Pool()).CountExpiredRecords(ctx, maxCounted)
+	return n, pgtx.Failed("count expired idempotency records", err)
+}

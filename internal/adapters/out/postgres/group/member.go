@@ -1,0 +1,169 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/observe/panics"
+)
+
+// member is a command with its key on its way through a transaction. Each member has
+// its fate: a response and record, a refusal, or a deadline.
+//
+// In a shared transaction, its command runs twice. The first run ends at the first
+// load, which only announces its rows. In the second run, the loaded data answers that
+// load.
+type member struct {
+	ctx        context.Context //nolint:containedctx // of the request
+	claim      idempotency.Claim
+	run        idempotency.Command
+	generation uint64 // of the recent records, at arrival
+	queued     time.Time
+	span       trace.Span // covers the wait and the group
+
+	// hadKey reports whether the command held its key in a transaction that was rolled
+	// back.
+	hadKey bool
+	// rowHeld reports whether one of the command's rows is held for long.
+	rowHeld bool
+
+	// mu is held while the command runs in a shared group, and while its fate is
+	// decided.
+	mu sync.Mutex
+	// settled reports whether the fate is final, because the group decided it or the
+	// request reached its deadline.
+	settled bool
+	// ran reports whether the command's writes may be committed.
+	ran bool
+	// answered is closed when fate is final.
+	answered chan struct{}
+	fate     fate
+
+	// Only the group uses these. draft becomes the fate when the group has ended.
+	draft   fate
+	session Session
+	// replaces reports whether the key's expired record must be deleted first.
+	replaces bool
+}
+
+// fate is a member's outcome.
+type fate struct {
+	rec      idempotency.Record
+	replayed bool
+	err      error
+	// done reports whether the command finished: it succeeded, was refused, or failed.
+	done bool
+	// leave leaves the lane that the member has to itself.
+	leave func()
+	// outside reports whether the command must run outside the lanes, because it cannot
+	// share a transaction or failed with others. unjoined is the reason ErrNotJoined.
+	outside, unjoined bool
+	// marked holds the rows marked while the command runs outside.
+	marked []string
+}
+
+// errAnswered is the error for a member whose request is gone.
+var errAnswered = errors.New("the request has been answered")
+
+// wait waits for the member's fate, or its deadline.
+func (m *member) wait() {
+	select {
+	case <-m.answered:
+	case <-m.ctx.Done():
+		m.abandon()
+	}
+}
+
+// abandon answers the request at its deadline. If the command has run, the group may
+// still commit it.
+func (m *member) abandon() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.settled {
+		return
+	}
+	m.settled = true
+	m.fate = fate{err: pgtx.Failed("wait for other commands", m.ctx.Err())}
+	if m.ran {
+		m.fate = fate{err: fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, m.ctx.Err())}
+	}
+}
+
+// settle makes the member's fate final. It reports false if the request is gone.
+func (m *member) settle(f fate) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.settled {
+		return false
+	}
+	m.settled = true
+	m.fate = f
+	close(m.answered)
+	return true
+}
+
+// waiting reports whether the request is still waiting.
+func (m *member) waiting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.settled
+}
+
+// begin prepares the member for a transaction.
+func (m *member) begin(s Session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ran = false
+	m.draft, m.session, m.replaces = fate{}, s, false
+}
+
+// wants names the rows that the command's first load locks, as far as known.
+func (m *member) wants() []string { return m.session.Wants() }
+
+// try runs the command on the loaded data, or up to its first load to announce that. In
+// a shared group, a panic becomes an error of this member.
+func (m *member) try(g *group, announce bool) (result idempotency.Result, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.settled && g.shared() {
+		return idempotency.Result{}, errAnswered
+	}
+	m.ran = !announce
+	defer func() {
+		m.session.End()
+		m.ran = m.ran || m.wants() == nil // a command without a load has finished
+	}()
+	if g.shared() {
+		defer panics.Catch(&err)
+	}
+	return m.run(m.session.Bind(m.ctx))
+}
+
+// finish keeps the command's result. Only a member that succeeds changes the batch for
+// later members.
+func (m *member) finish(g *group, result idempotency.Result, err error) {
+	if err == nil && !result.Refused {
+		err = m.session.Keep()
+	}
+	if g.shared() && errors.Is(err, ErrNotJoined) {
+		m.draft.outside, m.draft.unjoined = true, true
+		return
+	}
+	m.draft.done, m.draft.err = true, err
+	if err != nil {
+		return
+	}
+	if result.Refused && !g.shared() {
+		g.tx.Discard() // writes sent by a second load
+	}
+	m.draft.rec = result.Record(m.claim, g.tx.Now)
+	g.stored = append(g.stored, m)
+}

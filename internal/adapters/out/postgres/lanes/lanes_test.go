@@ -1,0 +1,140 @@
+package lanes
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/orders/internal/idempotency"
+)
+
+func TestQueue_TakesTurns(t *testing.T) {
+	t.Parallel()
+	var q queue[string]
+	for _, command := range []string{"a1", "a2", "a3", "b1", "b2", "c1"} {
+		q.push(idempotency.Scope(command[:1]), command)
+	}
+	take := func(n int, want ...string) {
+		t.Helper()
+		if taken := q.pop(n); !slices.Equal(taken, want) {
+			t.Errorf("took %v; want %v", taken, want)
+		}
+	}
+	take(4, "a1", "b1", "c1", "a2")
+	q.push("c", "c2")
+	take(2, "b2", "a3")
+	take(2, "c2")
+	take(2)
+	if len(q.lines) != 0 || len(q.turns) != 0 {
+		t.Errorf("an empty queue remembers %v, %v", q.lines, q.turns)
+	}
+}
+
+func TestLanes_AreLeftOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(2, func(func(), []string) { t.Error("a group ran") })
+		first, _ := l.Enter("ann", "1")
+		second, entered := l.Enter("ann", "2")
+		if _, third := l.Enter("ann", "3"); !entered || third {
+			t.Fatal("two lanes were not taken by the first two")
+		}
+		l.queue.pop(1)
+		first()
+		first()
+		if l.free != 1 {
+			t.Errorf("%d lanes are free; want one", l.free)
+		}
+		second()
+	})
+}
+
+// A lane that is kept for too long is passed on to the queue.
+func TestLanes_AreNotKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		groups := make(chan int, 1)
+		l := New(1, func(leave func(), group []string) { groups <- len(group); leave() })
+		begun := time.Now()
+		leave, _ := l.Enter("ann", "1")
+		l.Enter("ann", "2")
+		l.Enter("bob", "3")
+		if n := <-groups; n != 2 {
+			t.Errorf("a group of %d; want both that waited", n)
+		}
+		if kept := time.Since(begun); kept != keepLane {
+			t.Errorf("the lane was kept for %s", kept)
+		}
+		synctest.Wait()
+		leave()
+		if l.free != 1 {
+			t.Errorf("%d lanes are free; want one", l.free)
+		}
+	})
+}
+
+// A share that is not returned would keep its principal from running commands for ever.
+func TestShares_LeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shares := Shares{Size: 1}
+		release, err := shares.Acquire(t.Context(), "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := shares.Acquire(ctx, "ann"); err == nil {
+			t.Fatal("a principal got two places; want its share of one")
+		}
+
+		release()
+
+		if n := len(shares.present); n != 0 {
+			t.Errorf("%d principals without commands have shares", n)
+		}
+	})
+}
+
+func TestHeldRows_CountTheirWaiters(t *testing.T) {
+	t.Parallel()
+	var held HeldRows
+	anns := []string{"balance/ann"}
+	expect := func(want bool) {
+		t.Helper()
+		if got := held.Any(anns); got != want {
+			t.Errorf("held: %t, want %t", got, want)
+		}
+	}
+	expect(false)
+	held.Add(anns)
+	held.Add([]string{"product/tea"})
+	held.Add(anns)
+	expect(true)
+	held.Remove(anns)
+	expect(true)
+	held.Remove(anns)
+	expect(false)
+	if !held.Any([]string{"product/cup", "product/tea"}) || held.Any([]string{"order/7"}) {
+		t.Error("the product is not held, or the order is")
+	}
+}
+
+// What an operation loads can change, so the memory of it expires.
+func TestUnsuited_IsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(*testing.T) {
+		var operations Unsuited
+		operations.Add("adjustStock")
+		time.Sleep(unsuitedFor - time.Second)
+		if !operations.Has("adjustStock") || operations.Has("createOrder") {
+			t.Error("the operation is forgotten, or another one is not suited")
+		}
+		time.Sleep(time.Second)
+		if operations.Has("adjustStock") {
+			t.Error("the operation is not forgotten")
+		}
+	})
+}

@@ -1,0 +1,96 @@
+package lanes
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/orders/internal/idempotency"
+)
+
+// InFlight holds the keys that this process is working on.
+type InFlight struct{ keys sync.Map }
+
+// Enter adds a key and reports whether it was absent.
+func (f *InFlight) Enter(id idempotency.ID) bool {
+	_, present := f.keys.LoadOrStore(id, true)
+	return !present
+}
+
+// Leave removes a key.
+func (f *InFlight) Leave(id idempotency.ID) { f.keys.Delete(id) }
+
+// Has reports whether this process is working on a key.
+func (f *InFlight) Has(id idempotency.ID) bool {
+	_, present := f.keys.Load(id)
+	return present
+}
+
+// Empty reports whether this process is working on no key.
+func (f *InFlight) Empty() bool {
+	for range f.keys.Range {
+		return false
+	}
+	return true
+}
+
+// HeldRows marks rows for which a command waits alone after its group's lock timeout.
+// Other commands for these rows would delay their groups, so they also run alone.
+type HeldRows struct {
+	mu      sync.Mutex
+	waiters map[string]int
+}
+
+// Add marks rows for one command.
+func (h *HeldRows) Add(rows []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.waiters == nil {
+		h.waiters = map[string]int{}
+	}
+	for _, row := range rows {
+		h.waiters[row]++
+	}
+}
+
+// Remove removes the marks of one command.
+func (h *HeldRows) Remove(rows []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, row := range rows {
+		h.waiters[row]--
+		if h.waiters[row] == 0 {
+			delete(h.waiters, row)
+		}
+	}
+}
+
+// Any reports whether one of the rows is marked.
+func (h *HeldRows) Any(rows []string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiters) > 0 && slices.ContainsFunc(rows, func(row string) bool { return h.waiters[row] > 0 })
+}
+
+// Empty reports whether no row is marked.
+func (h *HeldRows) Empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiters) == 0
+}
+
+// unsuitedFor is how long an operation runs alone after its first load ruled out a
+// group.
+const unsuitedFor = time.Minute
+
+// Unsuited holds the operations whose commands run alone for a while.
+type Unsuited struct{ until sync.Map }
+
+// Add adds an operation.
+func (u *Unsuited) Add(operation string) { u.until.Store(operation, time.Now().Add(unsuitedFor)) }
+
+// Has reports whether commands of the operation run alone now.
+func (u *Unsuited) Has(operation string) bool {
+	until, found := u.until.Load(operation)
+	return found && time.Now().Before(until.(time.Time)) //nolint:forcetypeassert // Add stored it
+}

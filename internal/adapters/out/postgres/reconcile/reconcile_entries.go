@@ -1,0 +1,140 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+)
+
+// settledAge is the age at which an account's entries are complete: no transaction
+// lasts that long, and an entry is not older than its transaction.
+const settledAge = 15 * time.Minute
+
+// account sums a customer's entries over several steps, newest first. Entries added
+// between steps are newer than Since. So the sum skips newer entries, and the last step
+// adds them in the statement that reads the balance.
+type account struct {
+	Customer string    `json:"customer"`
+	Since    time.Time `json:"since"`
+	// At and ID are the last read entry's key.
+	At   time.Time                  `json:"at"`
+	ID   int64                      `json:"id"`
+	Sums map[string]decimal.Decimal `json:"sums"` // by currency
+}
+
+// add adds an entry that was read.
+func (a *account) add(row dbsqlc.EntriesOfNextCustomersRow) (err error) {
+	a.At, a.ID = row.CreatedAt.UTC(), row.ID
+	if !row.CreatedAt.Before(a.Since) {
+		return nil
+	}
+	a.Sums[row.Currency], err = a.Sums[row.Currency].Add(row.Change)
+	return err
+}
+
+// compareEntries compares customers' entries with their balances. It reads at most
+// limit entries for the customer in progress, and limit for the next customers.
+func compareEntries(ctx context.Context, t *pgtx.Tx, from position, limit int) (c comparison, err error) {
+	rows, more, err := readEntries(ctx, t, from, limit)
+	if err != nil {
+		return c, err
+	}
+	since := t.Now.Add(-settledAge)
+	accounts := []*account{}
+	if from.Account != nil {
+		since, accounts = from.Account.Since, append(accounts, from.Account)
+	}
+	for _, row := range rows {
+		if len(accounts) == 0 || accounts[len(accounts)-1].Customer != row.CustomerID {
+			accounts = append(accounts, &account{Customer: row.CustomerID, Since: since, Sums: map[string]decimal.Decimal{}})
+		}
+		if err := accounts[len(accounts)-1].add(row); err != nil {
+			return c, err
+		}
+	}
+	if more {
+		last := accounts[len(accounts)-1]
+		accounts, c.more = accounts[:len(accounts)-1], true
+		c.next = position{Text: last.Customer, Account: last}
+	}
+	return c, compareAccounts(ctx, t, &c, accounts, since)
+}
+
+// readEntries returns the remaining entries for the account in progress and entries for
+// the next customers, and whether there are more.
+func readEntries(ctx context.Context, t *pgtx.Tx, from position, limit int) (rows []dbsqlc.EntriesOfNextCustomersRow, more bool, err error) {
+	if begun := from.Account; begun != nil {
+		var rest []dbsqlc.OtherEntriesOfCustomerRow
+		err := t.Load(ctx, pgtx.Into(&rest, (*dbsqlc.Queries).OtherEntriesOfCustomer, dbsqlc.OtherEntriesOfCustomerParams{
+			CustomerID: &begun.Customer, BeforeTime: begun.At, BeforeID: begun.ID, Page: int32(limit),
+		}))
+		if err != nil {
+			return nil, false, err
+		}
+		for _, row := range rest {
+			rows = append(rows, dbsqlc.EntriesOfNextCustomersRow(row))
+		}
+		if len(rest) == limit {
+			return rows, true, nil
+		}
+	}
+	var next []dbsqlc.EntriesOfNextCustomersRow
+	after := dbsqlc.EntriesOfNextCustomersParams{AfterCustomer: &from.Text, Page: int32(limit)}
+	err = t.Load(ctx, pgtx.Into(&next, (*dbsqlc.Queries).EntriesOfNextCustomers, after))
+	return append(rows, next...), len(next) == limit, err
+}
+
+// compareAccounts compares balances with the sums over old entries plus the newer
+// entries, which the same statement reads.
+func compareAccounts(ctx context.Context, t *pgtx.Tx, c *comparison, accounts []*account, since time.Time) error {
+	customers := make([]string, len(accounts))
+	for i, a := range accounts {
+		customers[i] = a.Customer
+	}
+	var rows []dbsqlc.BalancesAndNewEntriesRow
+	newer := dbsqlc.BalancesAndNewEntriesParams{CustomerIds: customers, Since: since}
+	err := t.Load(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).BalancesAndNewEntries, newer))
+	if err != nil {
+		return err
+	}
+	balances := map[string]map[string]decimal.Decimal{} // by customer and currency
+	for _, a := range accounts {
+		balances[a.Customer] = map[string]decimal.Decimal{}
+	}
+	for _, row := range rows {
+		i := slices.Index(customers, row.CustomerID)
+		if err := addTo(balances[row.CustomerID], row.Currency, row.Balance); err != nil {
+			return err
+		}
+		if err := addTo(accounts[i].Sums, row.Currency, row.NewEntries); err != nil {
+			return err
+		}
+	}
+	for _, a := range accounts {
+		c.addAccount(a, balances[a.Customer])
+	}
+	return nil
+}
+
+func addTo(sums map[string]decimal.Decimal, currency string, amount decimal.Decimal) (err error) {
+	sums[currency], err = sums[currency].Add(amount)
+	return err
+}
+
+// addAccount reports each currency whose balance differs from the sum over its entries.
+func (c *comparison) addAccount(a *account, balances map[string]decimal.Decimal) {
+	currencies := maps.Clone(a.Sums)
+	maps.Copy(currencies, balances)
+	for _, currency := range slices.Sorted(maps.Keys(currencies)) {
+		if balance, sum := balances[currency], a.Sums[currency]; balance.Cmp(sum) != 0 {
+			c.add("balance/"+a.Customer, fmt.Sprintf("%s %s, and its entries make %s", balance, currency, sum))
+		}
+	}
+}

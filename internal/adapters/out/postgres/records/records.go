@@ -1,0 +1,198 @@
+// Package records stores idempotency records: it claims keys, looks them up and stores
+// responses.
+package records
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/idempotency"
+)
+
+// Claim is the result for one key that a transaction tried to lock.
+type Claim struct {
+	// Locked reports whether the transaction holds the key.
+	Locked bool
+	// Stored is the key's record, or nil. It is replayed unless it is Expired.
+	Stored  *idempotency.Record
+	Expired bool
+}
+
+// Claims holds a transaction's claims in key order.
+type Claims struct {
+	Keys []Claim
+	// Synchronous reports whether COMMIT waits for a standby.
+	Synchronous bool
+}
+
+// Take tries to lock keys and looks them up, as a transaction's first load. The lookup
+// is a separate statement: its snapshot is younger than the locks, so it sees
+// everything their last holders committed.
+func Take(ctx context.Context, t *pgtx.Tx, ids []idempotency.ID) (Claims, error) {
+	var locked []dbsqlc.ClaimKeysRow
+	var stored []dbsqlc.FindRecordsRow
+	locks := make([]int64, len(ids))
+	for i, id := range ids {
+		locks[i] = LockID(id)
+	}
+	claim := pgtx.Into(&locked, (*dbsqlc.Queries).ClaimKeys, dbsqlc.ClaimKeysParams{Ids: locks, LockTimeout: t.LockTimeout})
+	err := t.Load(ctx, claim, find(ids, &stored))
+	if err != nil {
+		return Claims{}, err
+	}
+	begun := locked[0]
+	t.Now, t.Server = begun.Now.UTC(), begun.ServerStarted
+	c := Claims{Keys: make([]Claim, len(ids)), Synchronous: begun.Synchronous}
+	for i := range ids {
+		c.Keys[i].Locked = locked[i].Locked
+	}
+	for i := range stored {
+		rec := recordOf(&stored[i])
+		for k, id := range ids {
+			if id == rec.ID {
+				c.Keys[k].Stored, c.Keys[k].Expired = &rec, stored[i].Expired
+			}
+		}
+	}
+	return c, t.RefuseStandby(begun.Standby)
+}
+
+// Await makes the transaction wait up to a second for a key's lock. A rolled back
+// command lost its key. Without the wait, it and a duplicate trying the key could each
+// take the other for the first request.
+func Await(ctx context.Context, t *pgtx.Tx, id idempotency.ID) error {
+	return errors.Join(
+		t.Queue("set local lock_timeout = '1s'", nil),
+		t.Writes().AwaitKey(ctx, LockID(id)),
+		t.Queue("set local lock_timeout to default", nil)) // until the first load sets it
+}
+
+// Lookup returns a key's record. While another transaction holds the key and there is
+// no record, it returns ErrInProgress. A command whose COMMIT waits for the standby
+// still holds its key. The lock is released after the record becomes visible, so the
+// second statement finds it.
+//
+// The answer that no record exists also waits for the standby, because an isolated
+// primary does not know the promoted standby's commits. Without a record, Lookup
+// returns absent.
+func Lookup(ctx context.Context, db *pgtx.DB, id idempotency.ID, absent error) (rec idempotency.Record, found bool, err error) {
+	err = db.Look(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+		var key dbsqlc.LookAtKeyRow
+		var stored []dbsqlc.FindRecordsRow
+		err := t.Load(ctx, pgtx.Into(&key, (*dbsqlc.Queries).LookAtKey, LockID(id)), find([]idempotency.ID{id}, &stored))
+		if err == nil {
+			err = t.RefuseStandby(key.Standby)
+		}
+		if err != nil {
+			return err
+		}
+		t.Server = key.ServerStarted
+		found = len(stored) > 0 && !stored[0].Expired
+		switch {
+		case !found && key.Held:
+			return idempotency.ErrInProgress
+		case !found && absent != nil:
+			return absent
+		case found:
+			rec = recordOf(&stored[0])
+		}
+		return t.AwaitReplication(ctx, key.Synchronous)
+	})
+	if err != nil {
+		return idempotency.Record{}, false, fmt.Errorf("look up an idempotency key: %w", err)
+	}
+	return rec, found, nil
+}
+
+// find reads records by key.
+func find(ids []idempotency.ID, rows *[]dbsqlc.FindRecordsRow) pgtx.Read {
+	var p dbsqlc.FindRecordsParams
+	for _, id := range ids {
+		p.Scopes, p.Keys = append(p.Scopes, string(id.Scope)), append(p.Keys, id.Key)
+	}
+	return func(ctx context.Context, q *dbsqlc.Queries) (err error) {
+		if len(ids) > 1 {
+			*rows, err = q.FindRecords(ctx, p)
+			return err
+		}
+		found, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: p.Scopes[0], Key: p.Keys[0]})
+		for _, row := range found {
+			*rows = append(*rows, dbsqlc.FindRecordsRow(row))
+		}
+		return err
+	}
+}
+
+// MakeRoom deletes a key's expired record, so that a new one can be stored.
+func MakeRoom(ctx context.Context, t *pgtx.Tx, id idempotency.ID) error {
+	return t.Writes().DeleteExpiredRecord(ctx, dbsqlc.DeleteExpiredRecordParams{Scope: string(id.Scope), Key: id.Key})
+}
+
+// Store queues records for insertion. They share one creation time.
+func Store(ctx context.Context, t *pgtx.Tx, recs []idempotency.Record) error {
+	if len(recs) == 1 {
+		rec := recs[0]
+		return t.Writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
+			Scope: string(rec.Scope), Key: rec.Key,
+			Fingerprint: []byte(rec.Fingerprint), Operation: rec.Operation,
+			Status: int16(rec.Status), ContentType: rec.ContentType, Location: rec.Location, Body: notNull(rec.Body),
+			CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt, ReplayedFor: replayedFor(rec),
+		})
+	}
+	p := dbsqlc.InsertRecordsParams{CreatedAt: recs[0].CreatedAt}
+	for _, rec := range recs {
+		p.Scopes, p.Keys = append(p.Scopes, string(rec.Scope)), append(p.Keys, rec.Key)
+		p.Fingerprints, p.Operations = append(p.Fingerprints, []byte(rec.Fingerprint)), append(p.Operations, rec.Operation)
+		p.Statuses, p.ContentTypes = append(p.Statuses, int16(rec.Status)), append(p.ContentTypes, rec.ContentType)
+		p.Locations, p.Bodies = append(p.Locations, rec.Location), append(p.Bodies, notNull(rec.Body))
+		p.ExpiresAt, p.ReplayedFor = append(p.ExpiresAt, rec.ExpiresAt), append(p.ReplayedFor, replayedFor(rec))
+	}
+	return t.Writes().InsertRecords(ctx, p)
+}
+
+// notNull returns an empty slice for nil: a response without a body is not NULL.
+func notNull(body []byte) []byte {
+	if body == nil {
+		return []byte{}
+	}
+	return body
+}
+
+func recordOf(row *dbsqlc.FindRecordsRow) idempotency.Record {
+	replayedUntil := row.ExpiresAt
+	if row.ReplayedFor != nil {
+		replayedUntil = row.CreatedAt.Add(*row.ReplayedFor)
+	}
+	return idempotency.Record{
+		Claim: idempotency.Claim{
+			ID:        idempotency.ID{Scope: idempotency.Scope(row.Scope), Key: row.Key},
+			Operation: row.Operation, Fingerprint: idempotency.Fingerprint(row.Fingerprint),
+		},
+		Response: idempotency.Response{
+			Status: int(row.Status), ContentType: row.ContentType, Location: row.Location, Body: row.Body,
+		},
+		CreatedAt: row.CreatedAt.UTC(), ReplayedUntil: replayedUntil.UTC(), ExpiresAt: row.ExpiresAt.UTC(),
+		Spent: row.Spent,
+	}
+}
+
+// replayedFor returns a record's replay duration; zero means until the record expires.
+func replayedFor(rec idempotency.Record) time.Duration {
+	if rec.ReplayedUntil.Equal(rec.ExpiresAt) {
+		return 0
+	}
+	return rec.ReplayedUntil.Sub(rec.CreatedAt)
+}
+
+// LockID returns a key's advisory lock id. If two keys collide, one waits for the
+// other; nothing worse happens.
+func LockID(id idempotency.ID) int64 {
+	sum := sha256.Sum256([]byte(string(id.Scope) + "\x00" + id.Key))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}

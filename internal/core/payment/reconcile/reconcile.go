@@ -1,0 +1,179 @@
+// Package reconcile compares orders, payments and the ledger with one another and with
+// the card provider.
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/orders/internal/core/payment"
+)
+
+// The comparison with the provider covers the last days, except for recent payments that
+// may not have settled.
+const (
+	window     = 72 * time.Hour
+	settleTime = 15 * time.Minute
+)
+
+// Store reads our side.
+type Store interface {
+	// Compare compares the next rows with related ones: orders with payments, payments
+	// with refunds and ledger entries, stock with reservations, balances with ledger
+	// entries. It starts at a position, at first "", and reads at most limit rows of
+	// the current table. It returns the next position, or "" after the last row.
+	Compare(ctx context.Context, position string, limit int) (found []payment.Mismatch, next string, err error)
+	// CardPayments returns card payments with their refunds: those created since then,
+	// those still waiting for the provider, and those with these UUIDs.
+	CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error)
+}
+
+// Service compares our data with itself and with the provider's, and refunds late
+// captures: money that the provider captured for failed payments. A healthy system has
+// no mismatch.
+type Service struct {
+	Store    Store
+	Progress Progress
+	// Every is the pause between a complete pass and the next one.
+	Every time.Duration
+	// Report is called for each mismatch, and again if its step is repeated.
+	Report func(payment.Mismatch)
+	// Payments refunds late captures.
+	Payments *payment.Service
+	// Gateway is nil where cards are not accepted.
+	Gateway payment.Gateway
+	Now     func() time.Time
+}
+
+// compareCharges refunds late captures, then compares the provider's charges with
+// our payments.
+func (s *Service) compareCharges(ctx context.Context) ([]payment.Mismatch, error) {
+	now := s.Now()
+	since, settled := now.Add(-window), now.Add(-settleTime)
+	// Read the provider's charges first, because each is made after our row exists. The
+	// extra hour allows for clock skew.
+	charges, err := s.Gateway.Charges(ctx, since.Add(-time.Hour))
+	if err != nil {
+		return nil, fmt.Errorf("read the provider's charges: %w", err)
+	}
+	captured := capturedCharges(charges)
+	payments, err := s.Store.CardPayments(ctx, since, captured.uuids())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range payments {
+		if err := s.returnLateCapture(ctx, p, captured[p.Key()], settled); err != nil {
+			return nil, err
+		}
+	}
+	return compare(payments, captured, since, settled), nil
+}
+
+// returnLateCapture applies the only charge for a payment that failed here, as a
+// webhook would. If the charge differs from the payment, compare reports it.
+func (s *Service) returnLateCapture(ctx context.Context, p *payment.Payment, charges []payment.ProviderCharge, settled time.Time) error {
+	if p.Status != payment.Failed || len(charges) != 1 || len(p.Refunds) > 0 || p.CreatedAt.After(settled) {
+		return nil
+	}
+	c := charges[0]
+	refunds, err := s.Payments.ReturnLateCapture(ctx, p.ID, payment.ChargeResult{
+		Terms: c.Terms, Outcome: payment.ChargeSucceeded, Received: c.Received, ExternalID: c.ExternalID,
+	})
+	p.Refunds = refunds
+	return err
+}
+
+// chargesByPayment holds the captured charges by payment key.
+type chargesByPayment map[string][]payment.ProviderCharge
+
+func capturedCharges(charges []payment.ProviderCharge) chargesByPayment {
+	captured := chargesByPayment{}
+	for _, c := range charges {
+		if c.Captured {
+			captured[c.Payment] = append(captured[c.Payment], c)
+		}
+	}
+	return captured
+}
+
+// uuids returns the UUIDs in our keys. It skips foreign keys.
+func (captured chargesByPayment) uuids() []string {
+	var found []string
+	for key := range captured {
+		if uuid, ok := payment.UUID(key); ok {
+			found = append(found, uuid)
+		}
+	}
+	return found
+}
+
+// compare returns the payments that differ from their charges, and the charges for
+// unknown payments. The charges are complete since the given time; a later pass
+// compares requests newer than settled.
+func compare(payments []*payment.Payment, captured chargesByPayment, since, settled time.Time) []payment.Mismatch {
+	var found []payment.Mismatch
+	unknown := maps.Clone(captured)
+	for _, p := range payments {
+		charges := captured[p.Key()]
+		delete(unknown, p.Key())
+		detail := undecided(p, settled)
+		if detail == "" && (p.CreatedAt.After(since) || len(charges) > 0) {
+			detail = mismatch(p, charges, settled)
+		}
+		if detail != "" {
+			found = append(found, payment.Mismatch{Resource: fmt.Sprintf("payment/%d", p.ID), Detail: detail})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(unknown)) {
+		for _, c := range unknown[key] {
+			found = append(found, payment.Mismatch{Resource: "charge/" + c.ExternalID, Detail: fmt.Sprintf("captured by the provider for %q, which is unknown here", key)})
+		}
+	}
+	return found
+}
+
+// undecided names a payment or refund that the provider should have decided long ago,
+// or returns "".
+func undecided(p *payment.Payment, settled time.Time) string {
+	if p.Status == payment.Processing && !p.CreatedAt.After(settled) {
+		return "still processing"
+	}
+	for _, r := range p.Refunds {
+		if r.Status == payment.RefundPending && !r.CreatedAt.After(settled) {
+			return "refund " + strconv.FormatInt(r.ID, 10) + " is still pending"
+		}
+	}
+	return ""
+}
+
+// mismatch describes how a payment differs from its charges, or returns "".
+func mismatch(p *payment.Payment, charges []payment.ProviderCharge, settled time.Time) string {
+	switch {
+	case p.CreatedAt.After(settled):
+		return ""
+	case p.Status == payment.Failed && len(charges) == 0:
+		return ""
+	case p.Status == payment.Failed && p.Refunded().IsZero():
+		return "failed here, and captured by the provider"
+	case p.Status == payment.Failed && len(charges) > 1:
+		return fmt.Sprintf("failed here, and %d times captured by the provider", len(charges))
+	case len(charges) != 1:
+		return fmt.Sprintf("captured here, and %d times by the provider", len(charges))
+	case !charges[0].Amount.Equal(p.Amount):
+		return fmt.Sprintf("%s here, and %s at the provider", p.Amount, charges[0].Amount)
+	case !charges[0].Received.Equal(p.Amount):
+		return fmt.Sprintf("%s here, and %s received by the provider", p.Amount, charges[0].Received)
+	case charges[0].Refunded.Equal(p.Refunded()) || refundedAfter(p, settled):
+		return ""
+	}
+	return fmt.Sprintf("%s refunded here, and %s by the provider", p.Refunded(), charges[0].Refunded)
+}
+
+// refundedAfter reports whether a refund may not have settled yet.
+func refundedAfter(p *payment.Payment, settled time.Time) bool {
+	return slices.ContainsFunc(p.Refunds, func(r *payment.Refund) bool { return r.CreatedAt.After(settled) })
+}

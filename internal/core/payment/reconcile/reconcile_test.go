@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// The times of the tests: settled divides what has had time to settle from what has not,
+// and the provider's charges are listed since listed.
+var (
+	settled = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	before  = settled.Add(-time.Minute)
+	since   = settled.Add(time.Minute)
+	listed  = settled.Add(-time.Hour)
+	old     = listed.Add(-time.Minute)
+)
+
+func rub(amount string) core.Money {
+	m, err := core.ParseMoney(amount, "RUB")
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
+func card(status payment.Status, at time.Time, refunds ...*payment.Refund) *payment.Payment {
+	return &payment.Payment{ID: 7, UUID: "of-7", Method: payment.ByCard, Amount: rub("100.00"), Status: status, Refunds: refunds, CreatedAt: at}
+}
+
+func refund(status payment.RefundStatus, amount string, at time.Time) *payment.Refund {
+	return &payment.Refund{ID: 9, Amount: rub(amount), Status: status, CreatedAt: at}
+}
+
+func charge(amount, refunded string) payment.ProviderCharge {
+	return payment.ProviderCharge{
+		Terms: payment.Terms{Payment: "payment-of-7", Amount: rub(amount)}, ExternalID: "pi_1",
+		Captured: true, Received: rub(amount), Refunded: rub(refunded),
+	}
+}
+
+// received is a charge of 100.00 that moved another amount.
+func received(amount string) payment.ProviderCharge {
+	c := once
+	c.Received = rub(amount)
+	return c
+}
+
+var once = charge("100.00", "0.00")
+
+// comparisons are payments, their charges at the provider, and the expected mismatch.
+var comparisons = map[string]struct {
+	payment *payment.Payment
+	charges []payment.ProviderCharge
+	want    string // "" for none
+}{
+	"captured once":                   {card(payment.Captured, before), []payment.ProviderCharge{once}, ""},
+	"captured twice":                  {card(payment.Captured, before), []payment.ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
+	"captured never":                  {card(payment.Captured, before), nil, "captured here, and 0 times by the provider"},
+	"captured a moment ago":           {card(payment.Captured, since), nil, ""},
+	"another amount":                  {card(payment.Captured, before), []payment.ProviderCharge{charge("99.99", "0.00")}, "100.00 RUB here, and 99.99 RUB at the provider"},
+	"less received":                   {card(payment.Captured, before), []payment.ProviderCharge{received("0.01")}, "100.00 RUB here, and 0.01 RUB received by the provider"},
+	"failed":                          {card(payment.Failed, before), nil, ""},
+	"failed and captured":             {card(payment.Failed, before), []payment.ProviderCharge{once}, "failed here, and captured by the provider"},
+	"failed, captured and given back": {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []payment.ProviderCharge{charge("100.00", "100.00")}, ""},
+	"failed, and captured twice":      {card(payment.Failed, before, refund(payment.RefundSucceeded, "100.00", before)), []payment.ProviderCharge{charge("100.00", "100.00"), once}, "failed here, and 2 times captured by the provider"},
+	"failed, being given back":        {card(payment.Failed, before, refund(payment.RefundPending, "100.00", since)), []payment.ProviderCharge{once}, ""},
+	"failed, and the refund failed":   {card(payment.Failed, before, refund(payment.RefundFailed, "100.00", before)), []payment.ProviderCharge{once}, "failed here, and captured by the provider"},
+	"failed, captured another amount": {card(payment.Failed, before), []payment.ProviderCharge{charge("99.99", "0.00")}, "failed here, and captured by the provider"},
+	"processing":                      {card(payment.Processing, before), nil, "still processing"},
+	"processing and captured":         {card(payment.Processing, before), []payment.ProviderCharge{once}, "still processing"},
+	"processing since a moment":       {card(payment.Processing, since), nil, ""},
+	"too old to be listed":            {card(payment.Captured, old), nil, ""},
+	"old, and a refund on its way":    {card(payment.Captured, old, refund(payment.RefundPending, "30.00", since)), nil, ""},
+	"old, and a refund is pending":    {card(payment.Captured, old, refund(payment.RefundPending, "30.00", before)), nil, "refund 9 is still pending"},
+	"processing for ever":             {card(payment.Processing, old), nil, "still processing"},
+	"old, and captured twice":         {card(payment.Captured, old), []payment.ProviderCharge{once, once}, "captured here, and 2 times by the provider"},
+	"of nobody":                       {nil, []payment.ProviderCharge{once}, `captured by the provider for "payment-of-7", which is unknown here`},
+	"refunded":                        {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", before)), []payment.ProviderCharge{charge("100.00", "30.00")}, ""},
+	"refunded here only":              {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", before)), []payment.ProviderCharge{once}, "30.00 RUB refunded here, and 0.00 RUB by the provider"},
+	"refunded there only":             {card(payment.Captured, before), []payment.ProviderCharge{charge("100.00", "30.00")}, "0.00 RUB refunded here, and 30.00 RUB by the provider"},
+	"a refund that failed":            {card(payment.Captured, before, refund(payment.RefundFailed, "30.00", before)), []payment.ProviderCharge{once}, ""},
+	"a refund that is pending":        {card(payment.Captured, before, refund(payment.RefundPending, "30.00", before)), []payment.ProviderCharge{once}, "refund 9 is still pending"},
+	"a refund pending since a moment": {card(payment.Captured, before, refund(payment.RefundPending, "30.00", since)), []payment.ProviderCharge{once}, ""},
+	"a refund made a moment ago":      {card(payment.Captured, before, refund(payment.RefundSucceeded, "30.00", since)), []payment.ProviderCharge{once}, ""},
+}
+
+func TestCompare_ReportsMismatches(t *testing.T) {
+	t.Parallel()
+	for name, test := range comparisons {
+		t.Run(name, func(t *testing.T) {
+			var payments []*payment.Payment
+			if test.payment != nil {
+				payments = append(payments, test.payment)
+			}
+			captured := capturedCharges(test.charges)
+			var want []payment.Mismatch
+			if test.want != "" {
+				want = []payment.Mismatch{{Resource: "payment/7", Detail: test.want}}
+				if test.payment == nil {
+					want[0].Resource = "charge/pi_1"
+				}
+			}
+			if diff := cmp.Diff(want, compare(payments, captured, listed, settled)); diff != "" {
+				t.Errorf("mismatches (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

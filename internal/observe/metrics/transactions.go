@@ -1,0 +1,105 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// transactions holds the metrics for transactions and their idempotency records.
+type transactions struct {
+	runs     prometheus.Histogram
+	restarts *prometheus.CounterVec
+	records  prometheus.Counter
+	standby  *prometheus.CounterVec
+}
+
+func newTransactions(create promauto.Factory) transactions {
+	t := transactions{
+		runs: create.NewHistogram(prometheus.HistogramOpts{
+			Name: "orders_transaction_attempts", Help: "Runs of a transaction until its outcome was final.",
+			Buckets: []float64{1, 2, 3, 4, 5},
+		}),
+		restarts: create.NewCounterVec(prometheus.CounterOpts{
+			Name: "orders_transactions_restarted_total", Help: "Transactions that ran again, by reason; not_joined left its group because it loaded twice.",
+		}, []string{"reason"}),
+		records: create.NewCounter(prometheus.CounterOpts{
+			Name: "orders_idempotency_records_stored_total", Help: "Committed idempotency records.",
+		}),
+		standby: create.NewCounterVec(prometheus.CounterOpts{
+			Name: "orders_standby_reads_total", Help: "Reads that a standby may serve: served, or served by the primary because the standby was behind, unmeasured or failed.",
+		}, []string{"outcome"}),
+	}
+	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "lock_timeout", "dead_connection", "read_only", "not_joined")
+	present(t.standby, "served", "behind", "unmeasured", "failed")
+	return t
+}
+
+// TransactionEnded records a transaction's number of runs.
+func (t *transactions) TransactionEnded(runs int) { t.runs.Observe(float64(runs)) }
+
+// TransactionRestarted counts a restarted transaction.
+func (t *transactions) TransactionRestarted(reason string) { t.restarts.WithLabelValues(reason).Inc() }
+
+// RecordsStored counts committed idempotency records.
+func (t *transactions) RecordsStored(records int) { t.records.Add(float64(records)) }
+
+// StandbyAsked counts a read that a standby may serve.
+func (t *transactions) StandbyAsked(outcome string) { t.standby.WithLabelValues(outcome).Inc() }
+
+// Pool is a database connection pool's state.
+type Pool struct {
+	// Idle, Used and Opening count the present connections, and Max bounds them. Used
+	// includes InDoubt: connections whose COMMIT was abandoned before its answer
+	// arrived.
+	Idle, Used, Opening, InDoubt, Max int32
+	// Acquires counts acquired connections. Waits counts those acquired when none was
+	// idle, and Waited is their total wait.
+	Acquires, Waits int64
+	Waited          time.Duration
+}
+
+var (
+	poolConnections = prometheus.NewDesc("orders_pool_connections", "Connections of a pool: idle, used, opening, or in_doubt (held by a COMMIT without an answer).", []string{"state"}, nil)
+	poolMax         = prometheus.NewDesc("orders_pool_connections_max", "Maximum connections of a pool.", nil, nil)
+	poolAcquires    = prometheus.NewDesc("orders_pool_acquires_total", "Connections acquired from a pool.", nil, nil)
+	poolWaits       = prometheus.NewDesc("orders_pool_waits_total",
+		"Connections acquired when none was idle.", nil, nil)
+	poolWaited = prometheus.NewDesc("orders_pool_wait_seconds_total",
+		"Wait for connections when none was idle.", nil, nil)
+)
+
+// poolCollector reads a pool on each scrape.
+type poolCollector func() Pool
+
+// Describe implements [prometheus.Collector].
+func (poolCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- poolConnections
+	ch <- poolMax
+	ch <- poolAcquires
+	ch <- poolWaits
+	ch <- poolWaited
+}
+
+// Collect implements [prometheus.Collector].
+func (read poolCollector) Collect(ch chan<- prometheus.Metric) {
+	pool := read()
+	ch <- gauge(poolConnections, float64(pool.Idle), "idle")
+	ch <- gauge(poolConnections, float64(pool.Used-pool.InDoubt), "used")
+	ch <- gauge(poolConnections, float64(pool.InDoubt), "in_doubt")
+	ch <- gauge(poolConnections, float64(pool.Opening), "opening")
+	ch <- gauge(poolMax, float64(pool.Max))
+	ch <- counter(poolAcquires, float64(pool.Acquires))
+	ch <- counter(poolWaits, float64(pool.Waits))
+	ch <- counter(poolWaited, pool.Waited.Seconds())
+}
+
+func counter(desc *prometheus.Desc, value float64) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value)
+}
+
+// Pool adds the metrics for a connection pool.
+func (m *Metrics) Pool(name string, read func() Pool) {
+	prometheus.WrapRegistererWith(prometheus.Labels{"pool": name}, m.registry).MustRegister(poolCollector(read))
+}

@@ -1,0 +1,304 @@
+//go:build prometheus
+
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"example.com/orders/internal/adapters/in/events"
+	devissuer "example.com/orders/internal/dev/issuer"
+	"example.com/orders/internal/test/e2e"
+	natstest "example.com/orders/internal/test/nats"
+)
+
+// fault is something that breaks, and the alerts that it raises.
+type fault struct {
+	name   string
+	alerts []string
+	// strike breaks it and returns how to repair it, nil where nothing remains broken. It is
+	// nil for what is broken from the start.
+	strike func(testing.TB, *system) (repair func(testing.TB))
+	// lasting alerts look back, so that they do not end with the repair.
+	lasting bool
+}
+
+// faults are in the order in which they strike. The last ones leave no replica.
+var faults = []fault{
+	{"somebody changes a balance", []string{"OrdersReconciliationMismatch"}, nil, true}, // plantMismatch
+	{"tokens of a stranger arrive", []string{"OrdersTokensRefused"}, nil, true},         // refreshKeys
+	{"somebody grants privileges", []string{"OrdersExcessPrivileges"}, grantPrivilege, false},
+	{"reconciliation fails for hours", []string{"OrdersReconciliationStale"}, stopReconciliation, false},
+	{"the clean-up fails", []string{"OrdersRecordsNotCleaned"}, stopCleanUp, false},
+	{"jobs fail", []string{"OrdersJobsFailing"}, failJobs, true},
+	{"a client reuses keys", []string{"OrdersKeysReused"}, reuseKeys, true},
+	{"a client sends too much", []string{"OrdersClientsLimited"}, exceedLimit, true},
+	{"a webhook cannot be read", []string{"OrdersWebhooksRejected"}, sendUnreadableWebhook, true},
+	{"a message cannot be read", []string{"OrdersEventsDeadLettered"}, sendUnreadableMessage, true},
+	{"the connection breaks during COMMIT", []string{"OrdersOutcomeUnknown"}, breakCommit, true},
+	{"transactions deadlock", []string{"OrdersTransactionsRestart"}, causeDeadlocks, true},
+	{"somebody locks a balance", []string{"OrdersSlow"}, lockBalance, true},
+	{"somebody locks a table", []string{"OrdersPoolExhausted"}, lockTable, false},
+	{"the card provider fails", []string{"OrdersProviderFailing", "OrdersSettlementLate"}, failProvider, true},
+	{"the issuer is silent", []string{"OrdersSigningKeysOld"}, silenceIssuer, false},
+	{"the broker is down", []string{"OrdersBrokerDisconnected", "OrdersOutboxLag"}, stopBroker, false},
+	{"the database is read-only", []string{"OrdersDatabaseReadOnly", "OrdersNotReady", "OrdersReplicaMissing"}, forbidWrites, false},
+	{"the database is down", []string{"OrdersDatabaseDown", "OrdersNotReady", "OrdersReplicaMissing"}, stopDatabase, false},
+	{"commands fail", []string{"OrdersErrors"}, failCommands, true},
+	{"a replica dies", []string{"OrdersReplicaMissing"}, killReplica(1), true},
+	{"the last replica dies", []string{"OrdersDown"}, killReplica(0), true},
+}
+
+// plantMismatch lets a balance differ from its entries. The first pass of reconciliation,
+// when the service starts, finds it.
+func plantMismatch(t testing.TB, env *e2e.Env) {
+	t.Helper()
+	env.Exec(t, `INSERT INTO balance (customer_id, currency, amount) VALUES ('nobody', 'RUB', 4)`)
+}
+
+func grantPrivilege(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.Exec(t, `GRANT DELETE ON ledger_entry TO orders_service`)
+	return func(t testing.TB) {
+		t.Helper()
+		s.Exec(t, `REVOKE DELETE ON ledger_entry FROM orders_service`)
+	}
+}
+
+const raise = `RAISE EXCEPTION 'planted'`
+
+func stopReconciliation(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.Exec(t, `UPDATE reconciliation SET finished_at = now() - interval '4 hours'`)
+	allow := s.plant(t, `TRIGGER BEFORE UPDATE ON reconciliation`, raise)
+	return func(t testing.TB) {
+		t.Helper()
+		allow(t)
+		s.Exec(t, `UPDATE reconciliation SET finished_at = now()`)
+	}
+}
+
+func stopCleanUp(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	allow := s.plant(t, `TRIGGER BEFORE DELETE ON idempotency_record`, raise)
+	s.Exec(t, `INSERT INTO idempotency_record (scope, key, fingerprint, operation, status,
+			content_type, location, body, created_at, expires_at)
+		SELECT 'nobody', 'old-' || n, '\x00', 'credit', 201, '', '', '', now() - interval '2 days', now() - interval '1 day'
+		FROM generate_series(1, 6000) n`)
+	return func(t testing.TB) {
+		t.Helper()
+		allow(t)
+		s.Exec(t, `DELETE FROM idempotency_record WHERE scope = 'nobody'`)
+	}
+}
+
+func failJobs(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	s.ExpireReservation(t, o.ID)
+	return s.plant(t, `TRIGGER BEFORE UPDATE ON orders`, raise)
+}
+
+func reuseKeys(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	first := s.CreditCall(t, e2e.Alice, "1.00")
+	s.MustSend(t, first)
+	for n := range 7 {
+		other := s.CreditCall(t, e2e.Alice, fmt.Sprint(n+2)).WithKey(first.Key)
+		s.WantProblem(t, http.StatusConflict, "idempotency_key_reused", other)
+	}
+	return nil
+}
+
+func exceedLimit(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	read := e2e.Get(s.Token(t, e2e.Mallory, "customer"), "/products/tea")
+	s.keepSending(t, func() e2e.Call { return read })
+	return nil
+}
+
+func sendUnreadableWebhook(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.SendWebhook(t, `{"type": "payment_intent.succeeded"}`)
+	return nil
+}
+
+func sendUnreadableMessage(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	js := natstest.JetStream(t, s.broker)
+	e2e.Eventually(t, "the broker takes the message", func() bool {
+		_, err := js.Publish(t.Context(), events.Subject, []byte("no JSON"), jetstream.WithMsgID("unreadable"))
+		return err == nil
+	})
+	return nil
+}
+
+func breakCommit(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	allow := s.plant(t, `CONSTRAINT TRIGGER AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED`,
+		`PERFORM pg_terminate_backend(pg_backend_pid())`)
+	s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", s.CreditCall(t, e2e.Alice, "1.00"))
+	allow(t)
+	return nil
+}
+
+func causeDeadlocks(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.Exec(t, `CREATE SEQUENCE planted_deadlocks`)
+	s.keepSending(t, func() e2e.Call { return s.CreditCall(t, e2e.Alice, "1.00") })
+	return s.plant(t, `TRIGGER BEFORE INSERT ON ledger_entry`,
+		`IF nextval('planted_deadlocks') % 4 <> 0 THEN RAISE EXCEPTION 'planted' USING ERRCODE = '40P01'; END IF`)
+}
+
+// lockBalance locks a balance for longer than a command may take.
+func lockBalance(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	lock := s.LockRows(t, `SELECT FROM balance WHERE customer_id = $1 FOR UPDATE`, e2e.Alice)
+	for range 8 {
+		credit := s.CreditCall(t, e2e.Alice, "1.00")
+		natstest.Run(t, func(ctx context.Context) { _, _ = s.Try(ctx, t, credit) })
+	}
+	e2e.Eventually(t, "a command waits for long", func() bool {
+		return s.Count(t, `SELECT count(*) FROM pg_stat_activity
+			WHERE wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '1500 milliseconds'`) > 0
+	})
+	lock.Release()
+	return nil
+}
+
+// lockTable locks a table as a careless migration does. So many customers read it meanwhile
+// that no connection is left.
+func lockTable(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	tx, err := s.DB.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE product IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 * poolSize {
+		read := e2e.Get(s.Token(t, fmt.Sprint("reader-", n), "customer"), "/products/tea")
+		natstest.Run(t, func(ctx context.Context) { _, _ = s.Try(ctx, t, read) })
+	}
+	return func(t testing.TB) {
+		t.Helper()
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func failProvider(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.provider.SetHook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_visa")
+	s.Exec(t, `UPDATE river.river_job SET created_at = now() - interval '20 minutes' WHERE kind = 'settle_payment'`)
+	return func(testing.TB) { s.provider.SetHook(nil) }
+}
+
+func silenceIssuer(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.issuer.silent.Store(true)
+	return func(testing.TB) { s.issuer.silent.Store(false) }
+}
+
+// refreshKeys lets both replicas fetch the keys of the issuer as often as they may: a token
+// names a key that they do not know.
+func (s *system) refreshKeys(t testing.TB) {
+	t.Helper()
+	stranger, err := devissuer.New(devissuer.Config{Algorithm: "ES256"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := stranger.Token(e2e.Alice, []string{"customer"}, e2e.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, replica := range s.replicas {
+		near := s.ServiceOf(replica)
+		natstest.Run(t, func(ctx context.Context) {
+			for ctx.Err() == nil {
+				_, _ = near.Try(ctx, t, e2e.Get(token, "/products/tea")) // refused
+				rest(ctx, 500)
+			}
+		})
+	}
+}
+
+func stopBroker(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.broker.Halt()
+	s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	s.Exec(t, `UPDATE outbox SET created_at = now() - interval '20 minutes' WHERE published_at IS NULL`)
+	return func(t testing.TB) {
+		t.Helper()
+		if err := s.broker.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func forbidWrites(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	set := func(t testing.TB, value string) {
+		t.Helper()
+		s.Exec(t, `ALTER SYSTEM SET default_transaction_read_only = `+value)
+		s.Exec(t, `SELECT pg_reload_conf()`)
+	}
+	set(t, "on")
+	return func(t testing.TB) { t.Helper(); set(t, "off") }
+}
+
+func stopDatabase(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.server.Kill()
+	return func(t testing.TB) {
+		t.Helper()
+		if err := s.server.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.DB.Reset() // its connections are broken
+	}
+}
+
+func failCommands(t testing.TB, s *system) (repair func(testing.TB)) {
+	t.Helper()
+	s.keepSending(t, func() e2e.Call { return s.CreditCall(t, e2e.Alice, "1.00") })
+	return s.plant(t, `TRIGGER BEFORE INSERT ON ledger_entry`, raise)
+}
+
+func killReplica(number int) func(testing.TB, *system) (repair func(testing.TB)) {
+	return func(_ testing.TB, s *system) (repair func(testing.TB)) {
+		s.replicas[number].Kill()
+		return nil
+	}
+}
+
+// shortened returns the rules with one limit that no test can wait for: keys that are older
+// than an hour. The service fetches them at most every ten seconds.
+func shortened(t testing.TB, rules string) string {
+	t.Helper()
+	const limit, short = "(orders_jwks_age_seconds) > 3600", "(orders_jwks_age_seconds) > 25"
+	if strings.Count(rules, limit) != 1 {
+		t.Fatalf("the rules do not have %s once", limit)
+	}
+	return strings.Replace(rules, limit, short, 1)
+}
+
+// rest waits for about a time, or until the test ends.
+func rest(ctx context.Context, milliseconds int) {
+	select {
+	case <-time.After(time.Duration(rand.IntN(2*milliseconds)) * time.Millisecond):
+	case <-ctx.Done():
+	}
+}

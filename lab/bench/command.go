@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	devissuer "example.com/orders/internal/dev/issuer"
+)
+
+// command is one report section: the requests to the service, and the pgbench script
+// that does the same database work.
+type command struct {
+	name        string
+	description string // one line in the report
+	script      string
+	connections []int // nil means the -connections flag
+	// next returns a new request.
+	next func(t *target, r *rand.Rand) (request, error)
+	// Every response must have this status and replay flag.
+	status   int
+	replayed bool
+	// prepare runs before each measurement; nil if there is nothing to prepare.
+	prepare func(ctx context.Context, t *target) error
+	// supply returns the rows that requests use up; nil if they use up none.
+	supply func(t *target) *supply
+	// skip updates the supply after pgbench has used some rows.
+	skip func(ctx context.Context, t *target) error
+	// variables are set in the script, beside the shared ones.
+	variables map[string]string
+}
+
+// someConnections is the number of connections for a single measurement.
+const someConnections = 16
+
+// hotConnections are the numbers of connections that contend for one row.
+var hotConnections = []int{someConnections, 64}
+
+func commands() []command {
+	return []command{
+		{
+			name: "CreditBalance", description: "Many customers", script: "credit",
+			next: creditOf(1, customers), status: http.StatusCreated,
+			variables: customerRange(1, customers),
+		},
+		{
+			name: "CreateOrder", description: "Two items from many products", script: "order",
+			next: orderOf(1, products/2), status: http.StatusCreated,
+			variables: productRange(1, products/2), prepare: deliverNewOrders,
+		},
+		{
+			name: "ConfirmPayment", script: "confirm",
+			description: "Orders that exist before the run, paid from the balance",
+			next:        confirm, status: http.StatusOK, variables: productRange(1, products/2),
+			supply: func(t *target) *supply { return t.orders }, skip: skipPaid,
+		},
+		{
+			name: "Replay", description: "Retries of 1 000 requests", script: "replay",
+			next: retryOfStorm, status: http.StatusCreated, replayed: true,
+			variables: keyRange(firstStormKey, stormKeys),
+		},
+		{
+			name: "Replay, unseen", description: "Each key is new to this service process",
+			script: "replay", connections: []int{someConnections},
+			next: retryOfUnseen, status: http.StatusCreated, replayed: true,
+			variables: keyRange(firstUnseenKey, 100_000),
+			supply:    func(t *target) *supply { return t.unseen },
+			skip:      func(context.Context, *target) error { return nil },
+		},
+		{
+			name: "Hot customer", description: "All credits go to one balance", script: "credit",
+			connections: hotConnections,
+			next:        creditOf(1, 1), status: http.StatusCreated, variables: customerRange(1, 1),
+		},
+		{
+			name: "Hot product", description: "One product is in every order", script: "order",
+			connections: hotConnections,
+			next:        orderOf(1, 1), status: http.StatusCreated, variables: productRange(1, 1),
+			prepare: deliverNewOrders,
+		},
+	}
+}
+
+func customerRange(first, last int64) map[string]string {
+	return map[string]string{"first_customer": number(first), "last_customer": number(last)}
+}
+
+// productRange picks for each order one product up to middle and one after it.
+func productRange(first, middle int64) map[string]string {
+	return map[string]string{
+		"first_sku": number(first), "middle_sku": number(middle), "last_sku": number(products),
+	}
+}
+
+func keyRange(first, n int64) map[string]string {
+	return map[string]string{"first_key": number(first), "last_key": number(first + n - 1)}
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+func between(r *rand.Rand, first, last int64) string {
+	return number(first + r.Int64N(last-first+1))
+}
+
+func newKey(r *rand.Rand) string { return between(r, firstKey, lastKey) }
+
+func creditOf(first, last int64) func(*target, *rand.Rand) (request, error) {
+	return func(t *target, r *rand.Rand) (request, error) {
+		return credit(t, between(r, first, last), newKey(r)), nil
+	}
+}
+
+const oneRouble = `{"amount": {"amount": "1.00", "currency": "RUB"}}`
+
+func credit(t *target, customer, key string) request {
+	return request{
+		path: "/customers/" + customer + "/balance/credit", token: t.tokens.bank,
+		key: key, body: oneRouble,
+	}
+}
+
+// orderOf returns orders with one product up to middle and one after it.
+func orderOf(first, middle int64) func(*target, *rand.Rand) (request, error) {
+	return func(t *target, r *rand.Rand) (request, error) {
+		body := `{"items": [{"sku": "` + between(r, first, middle) + `", "quantity": 1}, ` +
+			`{"sku": "` + between(r, middle+1, products) + `", "quantity": 1}]}`
+		token := t.tokens.buyers[1+r.IntN(buyers)]
+		return request{path: "/orders", token: token, key: newKey(r), body: body}, nil
+	}
+}
+
+func confirm(t *target, r *rand.Rand) (request, error) {
+	id, err := t.orders.take()
+	return request{
+		path: "/orders/" + number(id) + "/payment/confirm", token: t.tokens.buyers[id%buyers+1],
+		key: newKey(r), body: `{"method": "balance"}`,
+	}, err
+}
+
+// skipPaid marks the orders that pgbench has paid as used. Its clients share the orders
+// evenly but not in step, so every order up to the last paid one counts.
+func skipPaid(ctx context.Context, t *target) error {
+	var last int64
+	err := t.db.QueryRow(ctx, `SELECT max(id) FROM orders WHERE id >= $1 AND status = 'paid'`,
+		t.orders.next()).Scan(&last)
+	t.orders.skipTo(last + 1)
+	return err
+}
+
+func retryOfStorm(t *target, r *rand.Rand) (request, error) {
+	return credit(t, "1", between(r, firstStormKey, firstStormKey+stormKeys-1)), nil
+}
+
+func retryOfUnseen(t *target, _ *rand.Rand) (request, error) {
+	key, err := t.unseen.take()
+	return credit(t, "1", number(key)), err
+}
+
+// check returns an error for every unexpected response.
+func (c command) check(res response) error {
+	if res.status != c.status {
+		return fmt.Errorf("status %d instead of %d: %s", res.status, c.status, res.body)
+	}
+	if res.replayed != c.replayed {
+		return fmt.Errorf("header Idempotent-Replayed is %t, want %t", res.replayed, c.replayed)
+	}
+	return nil
+}
+
+func bindTarget(
+	t *target, next func(*target, *rand.Rand) (request, error),
+) func(*rand.Rand) (request, error) {
+	return func(r *rand.Rand) (request, error) { return next(t, r) }
+}
+
+// load returns the command's load on the service.
+func (c command) load(t *target, connections int) load {
+	return load{
+		addr: t.service.addr, connections: connections, check: c.check,
+		next: bindTarget(t, c.next),
+	}
+}
+
+// baseline returns the command's pgbench run. pgbench writes the payloads unchanged.
+func (c command) baseline(t *target, connections int, payloads map[string]string) baseline {
+	all := map[string]string{
+		"issuer": devissuer.Name, "scope": scopeOf(bank), "buyers": number(buyers),
+		"clients": strconv.Itoa(connections), "iteration": "0",
+		"first_order": number(t.orders.next()),
+		// The first block with 100 ids is used up, so that each client draws a new one.
+		"orders_used": "100", "payments_used": "100", "ledger_entries_used": "100",
+	}
+	maps.Copy(all, c.variables)
+	maps.Copy(all, payloads)
+	return baseline{script: c.script, connections: connections, variables: all}
+}

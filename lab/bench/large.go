@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// The large database's content at scale 1.
+const (
+	largeRecords = 10_000_000
+	largeOrders  = 1_000_000
+	// firstLargeOrder is its first order id. The sequence never reaches it, and the
+	// orders prepared for payment have higher ids.
+	firstLargeOrder = 100_000_000_000
+	// recordsPerInsert is the number of records in one statement.
+	recordsPerInsert = 500_000
+)
+
+// newTargets creates an empty and a large database. It fills the large one with
+// durability off and then restarts PostgreSQL with durability on.
+func (b *bench) newTargets(ctx context.Context) (empty, large *target, err error) {
+	if empty, err = b.newTarget(ctx, "small"); err != nil {
+		return nil, nil, err
+	}
+	if large, err = b.newTarget(ctx, "large"); err != nil {
+		return nil, nil, err
+	}
+	if err := b.fillLarge(ctx, large); err != nil {
+		return nil, nil, err
+	}
+	for _, t := range b.targets {
+		if err := t.db.Close(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	b.progress("restarting PostgreSQL with durability on")
+	if err := b.cluster.restart(ctx, durableSettings); err != nil {
+		return nil, nil, err
+	}
+	for _, t := range b.targets {
+		if err := t.connect(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	return empty, large, nil
+}
+
+// fillLarge inserts idempotency records and orders. The records' keys ascend, which
+// fills the index from one end. They span all possible keys, so that new keys fall
+// between them.
+func (b *bench) fillLarge(ctx context.Context, t *target) error {
+	records, orders := b.scaled(largeRecords), b.scaled(largeOrders)
+	step := (lastKey - firstKey) / records
+	for from := int64(0); from < records; from += recordsPerInsert {
+		to := min(from+recordsPerInsert, records)
+		err := t.exec(ctx, recordsSQL(from, to, step))
+		if err != nil {
+			return err
+		}
+		b.progress("inserted %d idempotency records", to)
+	}
+	// Skips foreign key checks: the rows refer to existing rows.
+	if err := t.exec(ctx, `SET session_replication_role = replica`); err != nil {
+		return err
+	}
+	if err := t.exec(ctx, paidOrdersSQL(orders)...); err != nil {
+		return err
+	}
+	b.progress("inserted %d orders with items, payments and ledger entries", orders)
+	err := t.exec(ctx, `RESET session_replication_role`, `VACUUM ANALYZE`, `CHECKPOINT`)
+	b.progress("vacuumed and analysed")
+	return err
+}
+
+func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 1) }
+
+// recordsSQL inserts idempotency records as left by credits, numbered from to to-1.
+// Each has a random key within its step.
+func recordsSQL(from, to, step int64) string {
+	return fmt.Sprintf(`INSERT INTO idempotency_record (scope, key, fingerprint,
+			operation, status, content_type, location, body, created_at, expires_at)
+		SELECT '%s', (%d + i * %d + (random() * %d)::bigint)::text,
+			sha256(i::text::bytea) || '\x01', 'creditBalance', 201, 'application/json', '',
+			convert_to(rpad('{"id":' || i || ',"customer_id":"1"', 220, ' ') || '}', 'UTF8'),
+			now(), now() + interval '72 hours' + i * interval '1 microsecond'
+		FROM generate_series(%d::bigint, %d) i`,
+		scopeOf(bank), firstKey, step, step-1, from, to-1)
+}
+
+// paidOrdersSQL inserts n paid orders with their items, payments and ledger entries.
+func paidOrdersSQL(n int64) []string {
+	from := fmt.Sprintf(`FROM generate_series(%d::bigint, %d) i`,
+		firstLargeOrder, firstLargeOrder+n-1)
+	customer := fmt.Sprintf(`(i %% %d + 1)::text`, customers)
+	return []string{
+		`INSERT INTO orders (id, customer_id, seller_id, status, total, currency,
+				reserved_until, version, created_by, idempotency_key, created_at, updated_at)
+			OVERRIDING SYSTEM VALUE
+			SELECT i, ` + customer + `, 'shop', 'paid', 2.00, 'RUB',
+				NULL, 2, ` + customer + `, i::text, now(), now() ` + from,
+		fmt.Sprintf(`INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
+			SELECT i, line, (i %% %d + (line - 1) * %[1]d + 1)::text, 1, 1.00
+			%s, generate_series(1, 2) line`, products/2, from),
+		`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status,
+				created_by, created_at)
+			OVERRIDING SYSTEM VALUE
+			SELECT i, i, i::text, 2.00, 'RUB', 'balance', 'captured',
+				` + customer + `, now() ` + from,
+		`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency,
+				customer_id, balance_after, payment_id, created_at)
+			OVERRIDING SYSTEM VALUE
+			SELECT i, 'payment', 'customer/' || ` + customer + `, 'seller/shop', 2.00, 'RUB',
+				` + customer + `, 1000000000, i, now() ` + from,
+	}
+}

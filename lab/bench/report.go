@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report writes a comparison report.
+func (b *bench) report(ctx context.Context, t *target, all []*series, out io.Writer) error {
+	setup, err := b.setup(ctx, t)
+	if err != nil {
+		return err
+	}
+	return b.publish(out, reportText(setup, all)+rivalSection(all))
+}
+
+// publish writes a report to out and to the -md file.
+func (b *bench) publish(out io.Writer, text string) error {
+	if _, err := io.WriteString(out, text); err != nil || b.md == "" {
+		return err
+	}
+	return os.WriteFile(b.md, []byte(text), 0o644)
+}
+
+const setupText = `Measured on %s with ` + "`go run ./bench %s`" + `:
+
+- %d CPU cores, shared by the load generator, the service and PostgreSQL
+- PostgreSQL %s with default settings, except
+  %s
+- %.2f ms to write one page durably (median)
+- %s; connection pool of the service: %d
+- rounds: %d; length of each measurement: %v
+`
+
+// setup describes the machine, the programs and the measurement.
+func (b *bench) setup(ctx context.Context, t *target) (string, error) {
+	sync, err := syncTime(b.cluster.dir)
+	if err != nil {
+		return "", err
+	}
+	var version string
+	if err := t.db.QueryRow(ctx, `SHOW server_version`).Scan(&version); err != nil {
+		return "", err
+	}
+	version, _, _ = strings.Cut(version, " ")
+	return fmt.Sprintf(setupText, time.Now().UTC().Format(time.DateOnly),
+		strings.Join(b.args, " "), runtime.NumCPU(), version, settingsText(), milliseconds(sync),
+		runtime.Version(), b.pool, b.rounds, b.length), nil
+}
+
+func settingsText() string {
+	var settings []string
+	for _, name := range slices.Sorted(maps.Keys(durableSettings)) {
+		settings = append(settings, name+" = "+durableSettings[name])
+	}
+	return strings.Join(settings, ", ")
+}
+
+const comparisonText = `# Benchmark
+
+%s
+The baseline is pgbench. Its scripts do the database work of the service: the same
+reads, locks and rows, including events and stored responses. pgbench uses prepared
+statements, one round trip per statement and one transaction per request.
+
+The service runs as ` + "`orders serve`" + ` with everything enabled: authentication,
+idempotency guard, events, jobs and logging. Every request has its own key, except
+retries. Every request succeeded.
+
+Service and baseline alternate on one durable PostgreSQL cluster. The columns:
+
+- **ratio**: service ÷ baseline, the median of the ratios of the rounds. All other
+  figures are medians too.
+- **p50**, **p99**: latency of the service.
+- **CPU**: seconds of CPU time per 1 000 requests. *PostgreSQL, baseline* was measured
+  while pgbench ran, the others while the service ran.
+- **WAL**: write-ahead log of PostgreSQL per request. *Baseline* is that of pgbench.
+- **memory**: peak resident memory of the service.
+`
+
+const comparisonHeader = "| connections | baseline, req/s | service, req/s | ratio " +
+	"| p50, ms | p99, ms | p99 ÷ p50 | CPU: service | CPU: PostgreSQL " +
+	"| CPU: PostgreSQL, baseline | CPU: load generator | WAL, bytes | WAL, bytes, baseline " +
+	"| memory, MiB |\n"
+
+func reportText(setup string, all []*series) string {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, comparisonText, setup)
+	name := ""
+	for _, s := range all {
+		if s.command.name != name {
+			name = s.command.name
+			fmt.Fprintf(out, "\n## %s\n\n%s. Round trips to PostgreSQL per request: %d.\n\n",
+				name, s.command.description, s.probe.trips)
+			fmt.Fprint(out, comparisonHeader, "|", strings.Repeat("---:|", 14), "\n")
+		}
+		fmt.Fprintln(out, s.row())
+	}
+	return out.String()
+}
+
+func (s *series) row() string {
+	p50, p99 := medianOf(s.service, p50Of), medianOf(s.service, p99Of)
+	return fmt.Sprintf("| %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.1f "+
+		"| %.3f | %.3f | %.3f | %.3f | %.0f | %.0f | %.0f |",
+		s.connections, medianOf(s.baseline, rateOf), medianOf(s.service, rateOf), s.ratio(),
+		p50, p99, p99/p50, medianOf(s.service, cpuServiceOf),
+		medianOf(s.service, cpuPostgresOf), medianOf(s.baseline, cpuPostgresOf),
+		medianOf(s.service, func(s sample) float64 { return s.cpuLoad }),
+		medianOf(s.service, walOf), medianOf(s.baseline, walOf),
+		medianOf(s.service, func(s sample) float64 { return float64(s.memory) / (1 << 20) }))
+}
+
+func rateOf(s sample) float64        { return s.rate }
+func p50Of(s sample) float64         { return milliseconds(s.p50) }
+func p99Of(s sample) float64         { return milliseconds(s.p99) }
+func cpuServiceOf(s sample) float64  { return s.cpuService }
+func cpuPostgresOf(s sample) float64 { return s.cpuPostgres }
+func walOf(s sample) float64         { return s.wal }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,181 @@
+// Command checks proves that tests notice: each row in rows/ edits the source, usually to
+// remove one protection, and runs a test, which must fail. A build overlay applies the
+// edits, so the work tree does not change.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/orders/lab/overlay"
+)
+
+const (
+	root     = ".."   // the repository, seen from lab/
+	parallel = 2      // rows that run at once
+	good     = "good" // the verdict on a row that ended as it should
+)
+
+func main() {
+	only := flag.String("only", "", "regular expression that selects rows by \"area: name\"")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *only)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "checks:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the selected rows. It returns an error that names those whose tests did not
+// notice.
+func run(ctx context.Context, only string) error {
+	selected, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	rows, err := readRows()
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r *row) bool { return !selected.MatchString(r.String()) })
+	if len(rows) == 0 {
+		return fmt.Errorf("no row matches %q", only)
+	}
+	sound := passUnedited(ctx, rows)
+	var printing sync.Mutex
+	each(rows, func(r *row) {
+		began := time.Now()
+		output := ""
+		r.verdict = "FAILS WITHOUT THE EDIT"
+		if r.passes || sound(r) {
+			r.verdict, output = r.run(ctx)
+		}
+		r.took = time.Since(began)
+		printing.Lock()
+		defer printing.Unlock()
+		fmt.Printf("%-72s %6.1f s  %s\n%s", r, r.took.Seconds(), r.verdict, output)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return summarize(rows)
+}
+
+// summarize prints a table by area and returns an error that names the bad rows.
+func summarize(rows []*row) error {
+	count, seconds := map[string][2]int{}, map[string]float64{}
+	var bad []error
+	for _, r := range rows {
+		c := count[r.area]
+		c[0]++
+		if r.verdict == good {
+			c[1]++
+		} else {
+			bad = append(bad, fmt.Errorf("%s: %s", r, r.verdict))
+		}
+		count[r.area] = c
+		seconds[r.area] += r.took.Seconds()
+	}
+	fmt.Printf("\n%-14s %5s %5s %8s\n", "area", "rows", good, "seconds")
+	for _, area := range slices.Sorted(maps.Keys(count)) {
+		fmt.Printf("%-14s %5d %5d %8.1f\n", area, count[area][0], count[area][1], seconds[area])
+	}
+	fmt.Printf("%-14s %5d %5d\n", "all", len(rows), len(rows)-len(bad))
+	return errors.Join(bad...)
+}
+
+// each calls do for every item, in parallel.
+func each[T any](items []T, do func(T)) {
+	var wait sync.WaitGroup
+	places := make(chan struct{}, parallel)
+	for _, item := range items {
+		places <- struct{}{}
+		wait.Go(func() {
+			do(item)
+			<-places
+		})
+	}
+	wait.Wait()
+}
+
+// passUnedited runs all tests without edits, once per package, and returns whether a row's
+// tests passed. A test that always fails would notice everything.
+func passUnedited(ctx context.Context, rows []*row) func(*row) bool {
+	together := map[string]*row{}
+	for _, r := range rows {
+		if t := together[r.place()]; t != nil {
+			t.test += "|" + strings.Join(r.tests(), "|")
+		} else if !r.passes {
+			together[r.place()] = &row{pkg: r.pkg, test: strings.Join(r.tests(), "|"), flags: r.flags, within: 15 * time.Minute}
+		}
+	}
+	var outputs sync.Map
+	each(slices.Collect(maps.Keys(together)), func(place string) {
+		output, _ := together[place].goTest(ctx, os.Environ())
+		outputs.Store(place, output)
+		fmt.Println("without edits:", place)
+	})
+	return func(r *row) bool {
+		output, _ := outputs.Load(r.place())
+		return !slices.ContainsFunc(r.tests(), func(name string) bool {
+			return !strings.Contains(fmt.Sprint(output), "--- PASS: "+name+" (")
+		})
+	}
+}
+
+// run tests the edited source. A failure counts only if a test failed: an
+// edit that does not compile proves nothing, and a data race is about something else.
+func (r *row) run(ctx context.Context) (verdict, output string) {
+	dir, err := os.MkdirTemp("", "checks-")
+	if err != nil {
+		return "DOES NOT RUN", err.Error()
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans its temporary folder
+	description, err := overlay.Write(dir, r.edits...)
+	if err != nil {
+		return "DOES NOT RUN", err.Error()
+	}
+	output, err = r.goTest(ctx, overlay.Environ(description))
+	failed := strings.Contains(output, "--- FAIL: ") || strings.Contains(output, "panic: ")
+	switch {
+	case r.passes && err == nil:
+		return good, ""
+	case r.passes:
+		return "FAILED", output
+	case err == nil:
+		return "NOT NOTICED", ""
+	case !failed || strings.Contains(output, "DATA RACE"):
+		return "DOES NOT RUN", output
+	case !strings.Contains(output, r.prints):
+		return "FAILED WITH OTHER WORDS", output
+	}
+	return good, ""
+}
+
+// goTest runs the row's tests and returns their output.
+func (r *row) goTest(ctx context.Context, environ []string) (output string, err error) {
+	names := "^(" + strings.ReplaceAll(r.test, "/", ")$/^(") + ")$"
+	if r.test == "" {
+		names = "."
+	}
+	args := []string{"test", "-vet=off", "-count=1", "-v", "-timeout=" + r.within.String(), "-run=" + names, "."}
+	cmd := exec.CommandContext(ctx, "go", append(args, r.flags...)...)
+	cmd.Dir, cmd.Env = filepath.Join(root, r.pkg), environ
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that go test ends the test
+	printed, err := cmd.CombinedOutput()
+	return string(printed), err
+}

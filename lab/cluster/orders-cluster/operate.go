@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"text/template"
+	"time"
+
+	devissuer "example.com/orders/internal/dev/issuer"
+	"example.com/orders/internal/dev/loopback"
+	"example.com/orders/lab/cluster"
+)
+
+// tokenTTL is the printed tokens' lifetime.
+const tokenTTL = 24 * time.Hour
+
+//go:embed session.txt
+var sessionText string
+
+var session = template.Must(template.New("session").Parse(sessionText))
+
+// operate prints instructions, and serves the cluster's state and faults until ctx
+// ends.
+func operate(ctx context.Context, c *cluster.Cluster, issuer *devissuer.Issuer, out io.Writer) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	token, err := issuer.Token("billing", []string{"system"}, tokenTTL)
+	if err != nil {
+		return err
+	}
+	if err := c.Describe(ctx, out); err != nil {
+		return err
+	}
+	err = session.Execute(out, map[string]string{
+		"URL": c.URL(), "State": "http://" + listener.Addr().String(), "Database": c.DatabaseURL(),
+		"Broker": c.BrokerURL(), "Token": token,
+	})
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler(c), ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // no client waits any more
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// faults are begun by a PUT to a node and ended by a DELETE.
+var faults = map[string]struct{ begin, end func(*cluster.Node) error }{
+	"kill": {func(n *cluster.Node) error { n.Kill(); return nil }, (*cluster.Node).Start},
+	"stop": {func(n *cluster.Node) error { n.Pause(); return nil }, func(n *cluster.Node) error { n.Resume(); return nil }},
+	"cut":  {(*cluster.Node).Isolate, (*cluster.Node).Heal},
+}
+
+// handler serves the state and the faults, to this machine only.
+func handler(c *cluster.Cluster) http.Handler {
+	var mu sync.Mutex // one change at a time
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		var text bytes.Buffer
+		if err := c.Describe(r.Context(), &text); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = text.WriteTo(w)
+	})
+	change := func(w http.ResponseWriter, r *http.Request) {
+		n, fault := c.Node(r.PathValue("node")), faults[r.PathValue("fault")]
+		if n == nil || fault.begin == nil {
+			http.Error(w, "there is no such node, or the fault is none of kill, stop and cut", http.StatusNotFound)
+			return
+		}
+		act := fault.begin
+		if r.Method == http.MethodDelete {
+			act = fault.end
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err := act(n); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%s %s %s\n", r.Method, r.PathValue("fault"), n.Name())
+	}
+	mux.HandleFunc("PUT /nodes/{node}/{fault}", change)
+	mux.HandleFunc("DELETE /nodes/{node}/{fault}", change)
+	return loopback.Only(mux)
+}

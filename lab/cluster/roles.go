@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"net"
+	"slices"
+)
+
+// role is a kind of node.
+type role struct {
+	name string
+	// count is the number of nodes.
+	count int
+	// template is the configuration's name in deploy/cluster; the service has none.
+	template string
+	// command returns a node's program and its arguments.
+	command func(*Node) []string
+	// environ returns variables for the program.
+	environ func(*Node) []string
+}
+
+// roles are in start order. The service needs HAProxy first, because it ends without a
+// database at its start.
+var roles = []role{
+	{"etcd", 3, "etcd.yml.tmpl", func(n *Node) []string {
+		return []string{n.cluster.bin.etcd, "--config-file", n.configPath()}
+	}, noVariables},
+	{"postgres", 3, "patroni.yml.tmpl", func(n *Node) []string {
+		return []string{n.cluster.bin.patroni, n.configPath()}
+	}, noVariables},
+	{"pgbouncer", 3, "pgbouncer.ini.tmpl", func(n *Node) []string {
+		return []string{n.cluster.bin.pgbouncer, n.configPath()}
+	}, noVariables},
+	{"nats", 3, "nats.conf.tmpl", func(n *Node) []string {
+		return []string{n.cluster.bin.nats, "--config", n.configPath()}
+	}, noVariables},
+	{"haproxy", 1, "haproxy.cfg.tmpl", func(n *Node) []string {
+		return []string{n.cluster.bin.haproxy, "-db", "-f", n.configPath()}
+	}, noVariables},
+	{"orders", 3, "", func(n *Node) []string { return []string{n.binary, "serve"} }, settings},
+}
+
+func noVariables(*Node) []string { return nil }
+
+// settings returns a service replica's settings. The last replica reaches the database
+// through HAProxy, the others by the list of all servers, so that both are tried.
+func settings(n *Node) []string {
+	c := n.cluster
+	hosts, parameters := c.hosts("pgbouncer", "6432"), "&target_session_attrs=read-write"
+	if n.number == n.role.count {
+		hosts, parameters = net.JoinHostPort(c.Node("haproxy").addr, "5432"), ""
+	}
+	return slices.Concat([]string{
+		"ORDERS_ADDR=" + net.JoinHostPort(n.addr, "8080"),
+		"ORDERS_ADMIN_ADDR=" + net.JoinHostPort(n.addr, "9090"),
+		"ORDERS_DATABASE_URL=postgres://" + serviceRole + "@" + hosts + "/" + database + "?sslmode=disable" + parameters,
+		"ORDERS_DATABASE_STANDBY_URL=postgres://" + serviceRole + "@" + net.JoinHostPort(c.Node("haproxy").addr, "5433") + "/" + database + "?sslmode=disable",
+		"ORDERS_DATABASE_POOLER=transaction",
+		"ORDERS_DRAIN_DELAY=2s", // HAProxy checks twice a second and reacts to the second failure
+		"ORDERS_NATS_URL=" + c.BrokerURL(),
+		"ORDERS_NATS_REPLICAS=3",
+	}, c.cfg.Settings)
+}

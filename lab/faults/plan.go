@@ -1,0 +1,120 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Plan describes a run. It follows from a fault and a seed.
+type Plan struct {
+	Seed    uint64          `json:"seed"`
+	Clients int             `json:"clients"`
+	Strikes []PlannedStrike `json:"strikes"`
+	// Grouped makes commands wait until others can share their transaction.
+	Grouped bool `json:"grouped,omitempty"`
+}
+
+// PlannedStrike is a fault that strikes when clients have decided some more operations.
+type PlannedStrike struct {
+	Fault string `json:"fault"`
+	After int64  `json:"after"`
+}
+
+const (
+	// mostClients bounds concurrent clients.
+	mostClients = 8
+	// pause is the minimum number of decided operations before a strike.
+	pause = 30
+	// mostShort bounds the faults in a short plan; two plans run at a time.
+	mostShort = 4
+)
+
+// PlanOf returns the plan with only one fault.
+func PlanOf(f Fault, seed uint64) Plan {
+	random := rand.New(rand.NewPCG(seed, 1))
+	p := Plan{Seed: seed, Clients: mostClients}
+	for range max(f.Strikes, 1) {
+		p.Strikes = append(p.Strikes, PlannedStrike{f.Name, pause + random.Int64N(pause)})
+	}
+	return p
+}
+
+// ShortPlans returns the plans in the short form. Its faults share few systems, because
+// most time goes into starting and settling a system. The first plan is grouped.
+func ShortPlans(seed uint64) []Plan {
+	random := rand.New(rand.NewPCG(seed, 3))
+	var plans []Plan
+	for _, f := range All {
+		if !f.Short {
+			continue
+		}
+		i := slices.IndexFunc(plans, func(p Plan) bool { return len(p.Strikes) < mostShort && p.canHave(f) })
+		if i < 0 {
+			i = len(plans)
+			plans = append(plans, Plan{Seed: seed, Clients: mostClients, Grouped: i == 0})
+		}
+		plans[i].Strikes = append(plans[i].Strikes, PlannedStrike{f.Name, pause + random.Int64N(pause)})
+	}
+	return plans
+}
+
+// canHave reports whether the plan's system suits another fault.
+func (p Plan) canHave(f Fault) bool {
+	all, err := p.union()
+	if err != nil {
+		return false
+	}
+	_, possible := all.Needs.with(f.Needs)
+	return possible
+}
+
+// String returns the plan as JSON for [ParsePlan].
+func (p Plan) String() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic("faults: " + err.Error()) // only numbers and texts
+	}
+	return string(text)
+}
+
+// ParsePlan parses a plan. All its faults must exist and be possible in one system.
+func ParsePlan(text string) (Plan, error) {
+	var p Plan
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return Plan{}, fmt.Errorf("read the plan %s: %w", text, err)
+	}
+	if _, err := p.union(); err != nil {
+		return Plan{}, err
+	}
+	return p, nil
+}
+
+// union returns the combined needs, verdicts, admissions and proofs.
+func (p Plan) union() (all Fault, err error) {
+	known := map[string]bool{}
+	for _, strike := range p.Strikes {
+		f, found := ByName(strike.Fault)
+		if !found {
+			return Fault{}, fmt.Errorf("there is no fault %q", strike.Fault)
+		}
+		if known[f.Name] {
+			continue
+		}
+		known[f.Name] = true
+		needs, possible := all.Needs.with(f.Needs)
+		if !possible {
+			return Fault{}, fmt.Errorf("%s cannot strike together with the faults before it", f.Name)
+		}
+		all.Needs = needs
+		all.Verdicts = append(all.Verdicts, f.Verdicts...)
+		all.Admits = append(all.Admits, f.Admits...)
+		all.Proof = append(all.Proof, f.Proof...)
+	}
+	if p.Grouped {
+		all.Needs.Grouped = true
+		all.Proof = append(all.Proof, sharedTransactions)
+	}
+	return all, nil
+}

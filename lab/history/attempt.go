@@ -1,0 +1,94 @@
+package history
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// ID is a principal's key.
+type ID struct{ Scope, Key string }
+
+// ID returns the attempt's key.
+func (a Attempt) ID() ID { return ID{a.Scope, a.Key} }
+
+func (id ID) String() string { return "key " + id.Key + " of " + id.Scope }
+
+func (id ID) compare(other ID) int {
+	return cmp.Or(cmp.Compare(id.Scope, other.Scope), cmp.Compare(id.Key, other.Key))
+}
+
+// command reports whether the attempt is a command with a key.
+func (a Attempt) command() bool {
+	return a.Key != "" && a.Operation != Lookup && a.Operation != Expiry
+}
+
+// Codes for the guard's refusals. They decide nothing and are not stored.
+const (
+	codeReused     = "idempotency_key_reused"
+	codeSpent      = "idempotency_key_spent"
+	codeInProgress = "idempotency_in_progress"
+)
+
+// decides reports whether the response is a stored one, made by this attempt or
+// replayed. The guard reports this in Idempotency-Result. A schema error (422) has no
+// such header and is not stored.
+func (a Attempt) decides() bool {
+	return a.command() && a.Outcome != Unknown && a.Result != ""
+}
+
+// took reports whether the attempt is a success: the command took effect now or before.
+func (a Attempt) took() bool { return a.decides() && a.Outcome == OK }
+
+// created reports whether the command took effect, or was refused, within this attempt.
+func (a Attempt) created() bool { return a.decides() && a.Result == "created" }
+
+// unknown reports whether the command may have taken effect by this attempt, or still
+// may.
+func (a Attempt) unknown() bool { return a.command() && a.Outcome == Unknown }
+
+// inProgress reports whether the answer is that another attempt is running.
+func (a Attempt) inProgress() bool {
+	return a.Code == codeInProgress || a.Operation == Lookup && a.Record != nil && a.Record.State == "in_progress"
+}
+
+// mayHold reports whether the attempt may have held its key between from and to.
+func (a Attempt) mayHold(from, to time.Duration) bool {
+	return a.command() && a.Code != codeInProgress && a.Start <= to && (a.unknown() || a.End >= from)
+}
+
+// storable reports whether the guard stores a response with this status.
+func storable(status int) bool {
+	switch status {
+	case http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity:
+		return true
+	}
+	return status/100 == 2
+}
+
+// groupBy groups the elements by key, in key order.
+func groupBy[E any, K comparable](all []E, key func(E) K, compare func(a, b K) int) ([]K, map[K][]E) {
+	groups := map[K][]E{}
+	var keys []K
+	for _, e := range all {
+		k := key(e)
+		if _, known := groups[k]; !known {
+			keys = append(keys, k)
+		}
+		groups[k] = append(groups[k], e)
+	}
+	slices.SortFunc(keys, compare)
+	return keys, groups
+}
+
+// filter returns the attempts that satisfy keep.
+func filter(attempts []Attempt, keep func(Attempt) bool) []Attempt {
+	var kept []Attempt
+	for _, a := range attempts {
+		if keep(a) {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}

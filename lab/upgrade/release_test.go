@@ -1,0 +1,231 @@
+package upgrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/orders/internal/observe/version"
+	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/migrations"
+)
+
+// readRelease returns what the last release has left.
+func readRelease(t *testing.T) (schema uint, responses []response, rows []row) {
+	t.Helper()
+	file, err := os.Open(releaseFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	decoder := json.NewDecoder(file)
+	var first line
+	if err := decoder.Decode(&first); err != nil {
+		t.Fatal(err)
+	}
+	if first.Version != version.Number {
+		t.Fatalf("%s is of version %s, want %s: CONTRIBUTING.md says how to renew it", releaseFile, first.Version, version.Number)
+	}
+	for {
+		var l line
+		err := decoder.Decode(&l)
+		switch {
+		case errors.Is(err, io.EOF):
+			return first.Schema, responses, rows
+		case err != nil:
+			t.Fatal(err)
+		case l.Response != nil:
+			responses = append(responses, *l.Response)
+		case l.Row != nil:
+			rows = append(rows, *l.Row)
+		}
+	}
+}
+
+// load replaces the rows of a database that has the schema of the release.
+func load(t *testing.T, conn *pgx.Conn, rows []row) {
+	t.Helper()
+	execute := func(sql string, args ...any) {
+		if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	execute("SET session_replication_role = replica") // in no order that foreign keys ask for
+	cleared := map[string]bool{}
+	for _, r := range rows {
+		if !cleared[r.Table] {
+			execute("DELETE FROM " + r.Table)
+			cleared[r.Table] = true
+		}
+		execute("INSERT INTO "+r.Table+" OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(NULL::"+r.Table+", $1)).*", string(r.Values))
+	}
+	execute("SET session_replication_role = origin")
+	execute("SELECT setval(seqrelid::regclass, 1000000) FROM pg_sequence JOIN pg_class c ON c.oid = seqrelid WHERE c.relnamespace = 'public'::regnamespace")
+}
+
+// released returns an environment whose database the release has left.
+func released(t *testing.T) (env *e2e.Env, schema uint, responses []response) {
+	t.Helper()
+	env = e2e.NewEnv(t)
+	schema, responses, rows := readRelease(t)
+	for {
+		at, _, err := migrations.Version(env.DatabaseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at == schema {
+			break
+		}
+		if err := migrations.Down(t.Context(), env.DatabaseURL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load(t, connect(t, env.DatabaseURL), rows)
+	return env, schema, responses
+}
+
+// upgraded returns an environment whose database the release has left and this version has
+// migrated.
+func upgraded(t *testing.T) (*e2e.Env, []response) {
+	t.Helper()
+	env, _, responses := released(t)
+	if err := errors.Join(migrations.Up(t.Context(), env.DatabaseURL), migrations.Grant(t.Context(), env.DatabaseURL, "orders_service")); err != nil {
+		t.Fatal(err)
+	}
+	return env, responses
+}
+
+// A response is replayed as it was sent, whatever this version would send. When its record
+// has expired, the second line of defence makes it from the rows that the release wrote.
+func TestReplay_IsThatOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	env, responses := upgraded(t)
+	env.Exec(t, "UPDATE idempotency_record SET expires_at = now() + interval '1 hour'")
+	here, there := env.StartReplica(t), env.StartReplica(t) // there has not seen the records
+	for _, stored := range responses {
+		wantStored(t, here, stored, "true")
+	}
+	env.Exec(t, "UPDATE idempotency_record SET expires_at = now() - interval '1 second'")
+	for _, stored := range responses {
+		if !stored.Refused { // a refusal has no effect to make it from
+			wantStored(t, there, stored, "")
+		}
+	}
+}
+
+// A refusal of this version stays for as long as a success, and the version before takes that
+// for how long it replays: it runs nothing under a key that is spent here.
+func TestSpentKey_RunsNothingInTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	refused := s.ChargeCall(t, e2e.Alice, "10.00")
+	s.WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", refused)
+	s.Exec(t, `UPDATE idempotency_record SET created_at = created_at - interval '71 hours', expires_at = expires_at - interval '71 hours'`)
+	s.StartReplica(t).WantProblem(t, http.StatusConflict, "idempotency_key_spent", refused)
+
+	var scope string
+	if err := s.DB.QueryRow(t.Context(), "SELECT scope FROM idempotency_record WHERE key = $1", refused.Key).Scan(&scope); err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := s.DB.Query(t.Context(), releasedQueries(t)["FindRecord :many"], scope, refused.Key) // the next line returns the error
+	record, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+	if err != nil || record["expired"] != false || record["status"] != int16(http.StatusPaymentRequired) {
+		t.Errorf("the version before finds %v, %v; want the refusal, not expired", record, err)
+	}
+}
+
+// wantStored sends a request of the release and checks that its response has not changed.
+func wantStored(t *testing.T, s *e2e.Service, stored response, replayed string) {
+	t.Helper()
+	got := s.Send(t, e2e.Call{
+		Method: stored.Method, Path: stored.Path, Body: stored.Body, Key: stored.Key, Token: s.Token(t, stored.Subject, stored.Role),
+	})
+	is := stored
+	is.Status, is.ResponseBody = got.Status, string(got.Body)
+	is.ContentType, is.Location = got.Header.Get("Content-Type"), got.Header.Get("Location")
+	if is != stored {
+		t.Errorf("%s, Idempotent-Replayed %q:\n got %d %s %s %s\nwant %d %s %s %s", stored.Name, replayed,
+			is.Status, is.ContentType, is.Location, is.ResponseBody, stored.Status, stored.ContentType, stored.Location, stored.ResponseBody)
+	}
+	if result, header := got.Header.Get("Idempotency-Result"), got.Header.Get("Idempotent-Replayed"); result != "reused" || header != replayed {
+		t.Errorf("%s: Idempotency-Result %q, Idempotent-Replayed %q; want reused and %q", stored.Name, result, header, replayed)
+	}
+}
+
+// Until the last replica is replaced, the version before runs its queries, with what the role
+// of the service may do by then.
+func TestQueries_OfTheVersionBeforeRun(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.AsService(t, pgtest.New(t)))
+	for name, sql := range releasedQueries(t) {
+		if err := explain(t.Context(), conn, sql); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// releasedQueries returns the queries of the version before by name.
+func releasedQueries(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(queriesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, query := range strings.Split("\n\n"+string(text), "\n\n-- name: ")[1:] {
+		name, sql, _ := strings.Cut(query, "\n")
+		queries[name] = sql
+	}
+	if len(queries) < 50 {
+		t.Fatalf("%s has %d queries", queriesFile, len(queries))
+	}
+	return queries
+}
+
+func TestExplain_NoticesWhatIsGone(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.AsService(t, pgtest.New(t)))
+	for sql, want := range map[string]string{
+		"SELECT cancelled_at FROM orders WHERE id = $1":                   "42703", // undefined_column
+		"DELETE FROM ledger_entry WHERE id = $1":                          "42501", // insufficient_privilege
+		"INSERT INTO balance VALUES ($1) ON CONFLICT (amount) DO NOTHING": "42P10", // no unique index
+		"SELECT FROM orders WHERE id = $1 AND status = ANY($2::text[])":   "",
+	} {
+		var code string
+		if refused, ok := errors.AsType[*pgconn.PgError](explain(t.Context(), conn, sql)); ok {
+			code = refused.Code
+		}
+		if code != want {
+			t.Errorf("%s: %q, want %q", sql, code, want)
+		}
+	}
+}
+
+// explain plans a query, which resolves its names, and begins to execute it, which checks
+// its privileges.
+func explain(ctx context.Context, conn *pgx.Conn, sql string) error {
+	if _, err := conn.Exec(ctx, "PREPARE released AS "+sql); err != nil {
+		return err
+	}
+	defer conn.Exec(ctx, "DEALLOCATE released") //nolint:errcheck // the next PREPARE would fail
+	var nulls string
+	err := conn.QueryRow(ctx, `SELECT array_to_string(array_fill('NULL'::text, ARRAY[cardinality(parameter_types)]), ', ')
+		FROM pg_prepared_statements WHERE name = 'released'`).Scan(&nulls)
+	if err != nil {
+		return err
+	}
+	if nulls != "" {
+		nulls = "(" + nulls + ")"
+	}
+	_, err = conn.Exec(ctx, "EXPLAIN EXECUTE released"+nulls)
+	return err
+}
