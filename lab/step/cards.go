@@ -1,0 +1,58 @@
+package step
+
+import (
+	"context"
+	"errors"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// provider approves each charge, as often as it is asked.
+type provider struct{ payment.Gateway }
+
+// Charge implements [payment.Gateway].
+func (provider) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
+	return approved(c.Terms), nil
+}
+
+func approved(t payment.Terms) payment.ChargeResult {
+	return payment.ChargeResult{Terms: t, Outcome: payment.ChargeSucceeded, Received: t.Amount, ExternalID: "ch_" + t.Payment}
+}
+
+// onCharge is what the provider or a job does about the card payment of an order, if there
+// is one.
+func onCharge(name string, owner core.Actor, of string,
+	run func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error),
+) *command {
+	return onOrder(name, owner, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
+		payments, err := s.payments.ListPayments(ctx, c.by, id)
+		for _, p := range payments {
+			if p.Method == payment.ByCard {
+				return run(ctx, s.payments, p)
+			}
+		}
+		return "no card", err
+	})
+}
+
+// settle is a run of the job that charges a card.
+func settle(owner core.Actor, of string) *command {
+	return onCharge("settlePayment", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
+		return "settled", s.SettlePayment(ctx, p.ID)
+	})
+}
+
+// webhook is the provider's event about a charge. A second one has the same id.
+func webhook(owner core.Actor, of string) *command {
+	return onCharge("webhook", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
+		outcome, mismatch, err := s.ApplyProviderEvent(ctx, payment.ProviderEvent{
+			EventID: payment.ProviderEventID{Source: "provider", ID: "event-of-" + of},
+			Result:  approved(payment.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}),
+		})
+		if mismatch != nil {
+			return "", errors.New(mismatch.Detail)
+		}
+		return string(outcome), err
+	})
+}

@@ -1,0 +1,254 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/memory"
+)
+
+// initial is the stock that setUp puts.
+var initial = e2e.Stock{"tea": 7, "cup": 3}
+
+// check compares the end of a run with the rules.
+func (r *run) check() {
+	if len(r.found) > 0 {
+		return
+	}
+	r.checkInvariants()
+	final, err := column[string](r.w.out, finalState)
+	r.fail(err)
+	if len(r.found) == 0 {
+		r.checkSerial(final)
+	}
+	r.checkPublished()
+}
+
+// checkCommitted checks the database after each COMMIT, and notes which keys have a record.
+func (r *run) checkCommitted() {
+	r.checkInvariants()
+	stored, err := column[string](r.w.out, `SELECT scope || '/' || key FROM idempotency_record WHERE key LIKE 'key-%'`)
+	r.fail(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range stored {
+		scope, key, _ := strings.Cut(id, "/")
+		r.stored[idempotency.ID{Scope: idempotency.Scope(scope), Key: key}] = true
+	}
+}
+
+// checkIdle checks that no replica keeps a lane, a key, a share or a mark.
+func (r *run) checkIdle(lanes int) {
+	time.Sleep(tick) // a lane pauses after a large group
+	r.settle()
+	for i, db := range r.replicas {
+		release, free := db.Keys().Hold(lanes)
+		if len(r.found) > 0 {
+			return
+		}
+		if !free || !db.Keys().Idle() {
+			r.found = append(r.found, fmt.Sprintf("replica %c keeps a lane, a key, a share or a mark", 'a'+i))
+			return
+		}
+		release()
+	}
+}
+
+func (r *run) checkInvariants() {
+	tx, err := r.w.out.observer.BeginTx(context.Background(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	defer tx.Rollback(context.Background()) //nolint:errcheck // read only
+	found, err := e2e.Violations(context.Background(), tx, initial)
+	r.fail(err)
+	r.found = append(r.found, found...)
+}
+
+// finalState is the state that commands leave, without ids and times.
+const finalState = `
+	SELECT format('product %s: %s, %s', sku, on_hand, reserved) FROM product
+	UNION ALL SELECT format('balance of %s: %s', customer_id, round(amount, 2)) FROM balance
+	UNION ALL SELECT format('order %s: %s %s %s %s', o.idempotency_key, o.status, o.reserved_until IS NOT NULL,
+		coalesce((SELECT round(sum(amount), 2) FROM payment p WHERE p.order_id = o.id), 0.00),
+		coalesce((SELECT round(sum(amount), 2) FROM refund f WHERE f.order_id = o.id), 0.00)) FROM orders o
+	ORDER BY 1`
+
+// reference is the service in memory, where commands run one by one.
+type reference struct {
+	*service
+	of      names
+	created map[string]int64 // orders by key
+}
+
+func newReference() (*reference, error) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	store := memory.New(func() time.Time { return now })
+	s := &reference{service: newService(store.Orders(), store.Payments(), store.Keys()), created: map[string]int64{}}
+	var err error
+	s.of, err = s.prepare(context.Background(), func(name string) {
+		now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		if name == "expired" {
+			now = now.Add(-2 * time.Hour)
+		}
+	})
+	for i, name := range orderNames {
+		s.created[fmt.Sprintf("setup-%d", 4+i)] = s.of[name]
+	}
+	return s, err
+}
+
+// state is finalState in memory.
+func (s *reference) state() ([]string, error) {
+	var all []string
+	products, _, err := s.orders.ListProducts(context.Background(), core.Page{Limit: 100})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range products {
+		all = append(all, fmt.Sprintf("product %s: %d, %d", p.SKU, p.OnHand, p.Reserved))
+	}
+	for _, of := range []core.Actor{ann, bob} {
+		balances, err := s.payments.GetBalance(context.Background(), of, of.Subject)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range balances {
+			all = append(all, fmt.Sprintf("balance of %s: %s", of.Subject, b.Amount.Decimal()))
+		}
+	}
+	for key, id := range s.created {
+		line, err := s.orderState(id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, "order "+key+": "+line)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// orderState returns an order's status, whether it has a reservation, and what was paid and
+// refunded.
+func (s *reference) orderState(id int64) (string, error) {
+	o, err := s.orders.GetOrderByID(context.Background(), admin, id)
+	if err != nil {
+		return "", err
+	}
+	payments, err := s.payments.ListPayments(context.Background(), admin, id)
+	paid, refunded := core.Zero("RUB"), core.Zero("RUB")
+	for _, p := range payments {
+		paid, _ = paid.Add(p.Amount)
+		refunded, _ = refunded.Add(p.Refunded())
+	}
+	reserved := "f" // as PostgreSQL writes it
+	if !o.ReservedUntil.IsZero() {
+		reserved = "t"
+	}
+	return fmt.Sprintf("%s %s %s %s", o.Status, reserved, paid.Decimal(), refunded.Decimal()), err
+}
+
+// checkSerial searches an order of the commands, one by one, that has the same outcomes and
+// the same end. A command that ended before another began comes before it.
+func (r *run) checkSerial(final []string) {
+	slices.Sort(final)
+	all := slices.Clone(r.attempts)
+	slices.SortStableFunc(all, func(a, b *attempt) int { return a.ended - b.ended }) // most likely this one
+	if r.explains(nil, all, final) {
+		return
+	}
+	outcomes := make([]string, len(all))
+	for i, a := range all {
+		outcomes[i] = fmt.Sprintf("%s: %s", a.command, a.outcome)
+	}
+	r.found = append(r.found, fmt.Sprintf("no order of the commands, one by one, explains these outcomes:\n\t%s\nand this end:\n\t%s",
+		strings.Join(outcomes, "\n\t"), strings.Join(final, "\n\t")))
+}
+
+// explains reports whether an order that begins with taken explains the run.
+func (r *run) explains(taken, rest []*attempt, final []string) bool {
+	s, same := r.replay(taken)
+	if !same {
+		return false
+	}
+	if len(rest) == 0 {
+		state, err := s.state()
+		r.fail(err)
+		return slices.Equal(state, final)
+	}
+	for i, next := range rest {
+		if slices.ContainsFunc(rest, func(other *attempt) bool { return other.precedes(next) }) {
+			continue
+		}
+		others := slices.Delete(slices.Clone(rest), i, i+1)
+		if r.explains(append(slices.Clone(taken), next), others, final) || next.maybe && r.explains(taken, others, final) {
+			return true
+		}
+	}
+	return false
+}
+
+// precedes reports whether the attempt was answered before another one was sent.
+func (a *attempt) precedes(other *attempt) bool {
+	return a != other && !a.failed && a.ended < other.begun
+}
+
+// replay runs commands one by one in memory, and reports whether they have the same outcomes.
+func (r *run) replay(taken []*attempt) (s *reference, same bool) {
+	s, err := newReference()
+	if err != nil {
+		r.fail(err)
+		return nil, false
+	}
+	for _, a := range taken {
+		// A read without an answer has no outcome, and unpaid orders are counted without a lock
+		// on those that a payment or a cancellation changes.
+		if a.failed && !a.maybe || a.outcome == string(core.CodeUnpaidOrdersLimit) {
+			continue
+		}
+		c := *a.command
+		outcome, err := c.perform(context.Background(), s.service, s.of)
+		if err != nil || !a.maybe && outcome != a.outcome {
+			return nil, false
+		}
+		if c.order != 0 {
+			s.created[c.key] = c.order
+		}
+	}
+	return s, true
+}
+
+// checkPublished checks that the relays and the rest of the outbox show the events of each
+// order by their versions.
+func (r *run) checkPublished() {
+	seen := map[string]int{}
+	for _, e := range r.published {
+		var data struct{ Version int }
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			r.fail(err)
+			return
+		}
+		if strings.HasPrefix(e.Aggregate, "order/") && data.Version > seen[e.Aggregate]+1 {
+			r.found = append(r.found, fmt.Sprintf("%s version %d was published after version %d", e.Aggregate, data.Version, seen[e.Aggregate]))
+		}
+		seen[e.Aggregate] = max(seen[e.Aggregate], data.Version)
+	}
+	swapped, err := column[string](r.w.out, `SELECT aggregate FROM (
+		SELECT aggregate, (data->>'version')::bigint AS version,
+		       row_number() OVER (PARTITION BY aggregate ORDER BY id) AS n FROM outbox WHERE aggregate LIKE 'order/%') e
+		WHERE version <> n`)
+	r.fail(err)
+	for _, aggregate := range swapped {
+		r.found = append(r.found, "the outbox has the events of "+aggregate+" in another order")
+	}
+}

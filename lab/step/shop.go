@@ -1,0 +1,118 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/idempotency"
+)
+
+// service is the use cases behind the guard, on PostgreSQL or in memory.
+type service struct {
+	orders   *order.Service
+	payments *payment.Service
+	guard    idempotency.Guard
+	keys     idempotency.LookupStore
+	// publish is a turn of the relay, and stored reports whether a key's response is
+	// committed. Both are nil in memory.
+	publish func(ctx context.Context) error
+	stored  func(id idempotency.ID) bool
+}
+
+// Bounds that some commands reach.
+const maxExtensions, maxUnpaidOrders = 2, 3
+
+func newService(orders order.Store, payments payment.Store, keys idempotency.LookupStore) *service {
+	return &service{
+		orders: &order.Service{
+			Store: orders, ReservationTTL: time.Hour, MaxExtensions: maxExtensions, MaxUnpaidOrders: maxUnpaidOrders,
+		},
+		payments: &payment.Service{Store: payments, Gateway: provider{}},
+		// Without Wait, a duplicate learns at once that its key is in progress. Its retry is
+		// a step.
+		guard: idempotency.Guard{Store: keys, Timeout: 25 * time.Second},
+		keys:  keys,
+	}
+}
+
+// The people. The stranger owns nothing.
+var (
+	ann      = core.Actor{Subject: "ann", Roles: []core.Role{core.Customer}}
+	bob      = core.Actor{Subject: "bob", Roles: []core.Role{core.Customer}}
+	stranger = core.Actor{Subject: "eve", Roles: []core.Role{core.Customer, core.Seller}}
+	seller   = core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
+	bank     = core.Actor{Subject: "bank", Roles: []core.Role{core.System}}
+	admin    = core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
+)
+
+// names maps the orders that commands are about to their ids, which differ in each store.
+type names map[string]int64
+
+// command is a request. One with a key is guarded.
+type command struct {
+	name string
+	by   core.Actor
+	key  string
+	// order is the id of an order that the command has created, for the reference.
+	order int64
+	// run calls the use case, and returns the outcome without ids and times.
+	run func(ctx context.Context, s *service, of names, c *command) (string, error)
+}
+
+// perform sends a command once. A refusal is an outcome; an error decides nothing.
+func (c *command) perform(ctx context.Context, s *service, of names) (outcome string, err error) {
+	if c.key == "" {
+		return asOutcome(c.run(ctx, s, of, c))
+	}
+	request := idempotency.Request{
+		ID:        idempotency.ID{Scope: idempotency.NewScope("issuer", c.by.Subject), Key: c.key},
+		Operation: c.operation(), Content: idempotency.Content{Method: "POST", Path: c.name},
+	}
+	late := false
+	rec, _, err := s.guard.Do(ctx, request, func(ctx context.Context) (idempotency.Result, error) {
+		late = late || s.stored != nil && s.stored(request.ID)
+		text, err := c.run(ctx, s, of, c)
+		outcome, failure := asOutcome(text, err)
+		if failure != nil {
+			return idempotency.Result{}, failure
+		}
+		status := 201
+		if err != nil {
+			status = 409
+		}
+		response := idempotency.Response{Status: status, ContentType: "text/plain", Body: []byte(outcome)}
+		return idempotency.Result{Response: response, Refused: err != nil, TTL: time.Hour}, nil
+	})
+	if err == nil && late { // with an error, its transaction may have been gone before it began
+		err = errLate
+	}
+	return string(rec.Body), err
+}
+
+var errLate = errors.New("the command ran although its response was stored")
+
+// operation is the first word of the name; it is the operation id of the contract.
+func (c *command) operation() string { name, _, _ := strings.Cut(c.name, " "); return name }
+
+// guarded reports whether the command needs a key.
+func (c *command) guarded() bool {
+	switch c.operation() {
+	case "createOrder", "confirmPayment", "refundPayment", "cancelOrder", "creditBalance", "chargeBalance", "adjustStock", "reserveInventory":
+		return true
+	}
+	return false
+}
+
+func (c *command) String() string { return c.by.Subject + ": " + c.name }
+
+func asOutcome(text string, err error) (string, error) {
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
+		return string(fault.Code), nil
+	}
+	return text, err
+}
