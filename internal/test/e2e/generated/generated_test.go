@@ -43,9 +43,8 @@ func TestContract_HoldsForGeneratedRequests(t *testing.T) {
 	s := startQuietly(t)
 	deadline := time.Now().Add(*runFor)
 	for round := uint64(0); round == 0 || time.Now().Before(deadline); round++ {
-		drawFrom(t, first+round)
 		for _, op := range prepare(t, s) {
-			sendValid(t, op)
+			sendValid(t, op, first+round)
 			before := contents(t, s)
 			sendBroken(t, op)
 			if diff := cmp.Diff(before, contents(t, s)); diff != "" {
@@ -88,21 +87,21 @@ type quiet struct{ rapid.TB }
 // Logf does nothing.
 func (quiet) Logf(string, ...any) {}
 
-// leastValid is how many valid requests an operation gets in a round. More follow until
-// one has succeeded.
+// leastValid is how many valid requests an operation gets in a round. Until one has
+// succeeded, more follow, all about what was prepared.
 const leastValid, mostValid = 3, 30
 
-func sendValid(t *testing.T, op operation) {
+func sendValid(t *testing.T, op operation, seed uint64) {
 	t.Helper()
 	succeeded := false
-	for i := 0; i < leastValid || !succeeded && i < mostValid; i++ {
-		drawn := i
+	for i := uint64(0); i < leastValid || !succeeded && i < mostValid; i++ {
+		drawFrom(t, seed+i<<32)
+		ofTen := kept
+		if i >= leastValid {
+			ofTen = always
+		}
 		rapid.Check(quiet{t}, func(t *rapid.T) {
-			rapid.Just(drawn).Draw(t, "attempt")
-			for range drawn { // another request than the last one
-				rapid.Uint64().Draw(t, "skipped")
-			}
-			call := op.call(op.valid(t, kept))
+			call := op.call(op.valid(t, ofTen))
 			reply := send(t, op, call)
 			succeeded = succeeded || reply.Status/100 == 2
 			wantSoundReply(t, op, call, reply)
