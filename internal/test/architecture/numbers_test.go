@@ -12,7 +12,7 @@ import (
 // The bounds hold the size of the repository. Hand-written lines count, comments and blank lines
 // included.
 const (
-	maxServiceLines  = 23_010
+	maxServiceLines  = 23_110
 	maxTestRatio     = 1.92 // test lines for each line of the service
 	maxLabLines      = 24_540
 	maxPackageFiles  = 26

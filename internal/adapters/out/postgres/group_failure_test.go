@@ -199,6 +199,7 @@ func TestGroup_ReplaysWaitForTheStandby(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, stored := grouped(t, url, 1), credit("ann", "1.00")
+			g.together(t, elsewhere.stored(t, 16)...) // retries that no lookup may answer early
 			elsewhere.alone(t, stored)
 			if c.want == "replayed: done" {
 				elsewhere.alone(t, c.with)

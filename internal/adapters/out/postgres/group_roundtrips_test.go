@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"example.com/orders/internal/test/pg/roundtrips"
@@ -57,38 +58,75 @@ func (d *database) counting(t *testing.T) (*roundtrips.Proxy, string) {
 	return proxy, proxy.URL() + "&pool_max_conns=1"
 }
 
-// A group of replays is answered after one round trip: its ROLLBACK comes later.
-func TestGroup_ReplaysOfAStormAreReadAtOnce(t *testing.T) {
+// In a storm of retries, a group of replays is one lookup outside a transaction. A new
+// command among them still runs, and one whose record has expired.
+func TestGroup_ReplaysOfAStormAreOneLookup(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	proxy, url := d.counting(t)
-	g := grouped(t, url, 1)
-	elsewhere := grouped(t, d.url, 1)
-	unseen := func() []command {
-		members := make([]command, 16)
-		for i := range members {
-			members[i] = credit("ann", "1.00")
-			elsewhere.alone(t, members[i])
+	g, elsewhere := grouped(t, url, 1), grouped(t, d.url, 1)
+	for range 2 { // the first starts the storm, the second prepares its statements
+		g.together(t, elsewhere.stored(t, 16)...)
+	}
+	storm := elsewhere.stored(t, 16)
+	g.awaitRollback(t)
+	proxy.Take()
+
+	answers := g.together(t, storm...)
+
+	trips := proxy.Take()
+	for i, a := range answers {
+		if a.outcome() != "replayed: done" {
+			t.Errorf("command %d: %s, %v", i, a.outcome(), a.err)
 		}
-		return members
 	}
-	g.together(t, unseen()...) // prepares the statements
-	storm := unseen()
-	conn, err := g.Pool().Acquire(t.Context()) // the only one, after the ROLLBACK
-	if err != nil {
-		t.Fatal(err)
+	if len(trips) != 1 || strings.Contains(fmt.Sprint(trips), "begin") {
+		t.Errorf("%d round trips: %q; want one lookup", len(trips), trips)
 	}
-	conn.Release()
+	expired := credit("eve", "1.00")
+	d.storeExpired(t, expired.claim.ID)
+	expect(t, g.together(t, elsewhere.stored(t, 1)[0], credit("bob", "1.00"), expired), "replayed: done", done, done)
+}
+
+// The first replays of a storm are answered after one round trip: their ROLLBACK comes
+// later.
+func TestGroup_ReplaysAreAnsweredBeforeTheirRollback(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	proxy, url := d.counting(t)
+	g, elsewhere := grouped(t, url, 1), grouped(t, d.url, 1)
+	g.together(t, elsewhere.stored(t, 4)...) // prepares the statements
+	replays := elsewhere.stored(t, 4)
+	g.awaitRollback(t)
 	release := proxy.HoldAfter(1)
 	t.Cleanup(release)
 
-	answers := g.together(t, storm...)
+	answers := g.together(t, replays...)
 
 	for i, a := range answers {
 		if a.outcome() != "replayed: done" {
 			t.Errorf("command %d: %s, %v", i, a.outcome(), a.err)
 		}
 	}
-	release()
-	expect(t, g.together(t, append(unseen()[:1], credit("bob", "1.00"))...), "replayed: done", done)
+}
+
+// stored runs n commands and returns them.
+func (g *grouping) stored(t *testing.T, n int) []command {
+	t.Helper()
+	commands := make([]command, n)
+	for i := range commands {
+		commands[i] = credit("ann", "1.00")
+		g.alone(t, commands[i])
+	}
+	return commands
+}
+
+// awaitRollback waits until the store's only connection is back in its pool.
+func (g *grouping) awaitRollback(t *testing.T) {
+	t.Helper()
+	conn, err := g.Pool().Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Release()
 }

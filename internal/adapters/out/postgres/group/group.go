@@ -64,7 +64,44 @@ func (k *Keys) lead(leave func(), members []*member) {
 	}()
 	ctx, span := startSpan(members)
 	defer span.End()
+	for _, m := range k.findStored(ctx, members) {
+		m.settle(m.draft)
+	}
 	k.share(ctx, members, nil)
+}
+
+// findStored drafts the replays of members whose key is stored, and returns these
+// members. It asks in a storm of retries only: there, one lookup costs less than a
+// transaction and its locks. If the lookup fails, the transaction finds out why.
+func (k *Keys) findStored(ctx context.Context, members []*member) (found []*member) {
+	if !k.retries.Likely() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	sent := time.Now()
+	stored, err := records.FindStored(ctx, k.db, idsOf(members))
+	if err == nil && len(stored.Records) > 0 {
+		k.recent.Verify(stored.Server, sent)
+	}
+	for _, m := range members {
+		i := slices.IndexFunc(stored.Records, func(rec idempotency.Record) bool { return rec.ID == m.claim.ID })
+		if k.retries.Note(i >= 0); i < 0 {
+			continue
+		}
+		m.draft = fate{rec: stored.Records[i], replayed: true, done: true}
+		k.remember(m.draft.rec, sent, stored.Now, m.generation)
+		found = append(found, m)
+	}
+	return found
+}
+
+func idsOf(members []*member) []idempotency.ID {
+	ids := make([]idempotency.ID, len(members))
+	for i, m := range members {
+		ids[i] = m.claim.ID
+	}
+	return ids
 }
 
 // startSpan starts a group span as a child of the first recorded member's span, with
@@ -150,7 +187,7 @@ func (k *Keys) transact(m *member, kind pgtx.Kind) error {
 		return err
 	}
 	m.fate = m.draft
-	k.remember(g, m)
+	k.rememberDraft(g, m)
 	k.db.Observe.RecordsStored(len(g.stored))
 	return nil
 }
@@ -206,11 +243,7 @@ func (k *Keys) load(g *group) error {
 // claim tries to lock all keys, and looks them up. A member whose key is held or stored
 // is answered at once, unless its replay must wait for the standby.
 func (k *Keys) claim(g *group) error {
-	ids := make([]idempotency.ID, len(g.members))
-	for i, m := range g.members {
-		ids[i] = m.claim.ID
-	}
-	claims, err := records.Take(g.ctx, g.tx, ids)
+	claims, err := records.Take(g.ctx, g.tx, idsOf(g.members))
 	if err != nil {
 		if !g.shared() && g.members[0].hadKey && pgtx.LockTimedOut(err) {
 			return idempotency.ErrInProgress
@@ -220,6 +253,7 @@ func (k *Keys) claim(g *group) error {
 	k.recent.Verify(g.tx.Server, g.sent)
 	g.synchronous = claims.Synchronous
 	for i, m := range g.members {
+		k.retries.Note(claims.Keys[i].Stored != nil)
 		k.applyClaim(g, m, claims.Keys[i])
 	}
 	return nil
@@ -299,15 +333,19 @@ func (k *Keys) settleOne(g *group, m *member) {
 			k.unsuited.Add(m.claim.Operation)
 		}
 	}
-	k.remember(g, m)
+	k.rememberDraft(g, m)
 	m.settle(m.draft)
 }
 
-func (k *Keys) remember(g *group, m *member) {
+func (k *Keys) rememberDraft(g *group, m *member) {
 	if m.draft.err == nil && m.draft.done {
-		until := g.sent.Add(m.draft.rec.ReplayedUntil.Sub(g.tx.Now))
-		k.recent.Put(m.draft.rec, time.Until(until), m.generation)
+		k.remember(m.draft.rec, g.sent, g.tx.Now, m.generation)
 	}
+}
+
+// remember caches a record. now is the database clock when it was sent by the local one.
+func (k *Keys) remember(rec idempotency.Record, sent, now time.Time, generation uint64) {
+	k.recent.Put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(now))), generation)
 }
 
 // settleUnknown answers a group whose COMMIT is in doubt. Members that wrote nothing

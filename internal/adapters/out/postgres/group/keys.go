@@ -76,6 +76,7 @@ type Keys struct {
 	shares   lanes.Shares
 	held     lanes.HeldRows
 	unsuited lanes.Unsuited
+	retries  lanes.Retries
 }
 
 // NewKeys returns the guard's store, whose commands share transactions in n lanes.
@@ -143,6 +144,10 @@ func (k *Keys) runInLane(m *member) {
 	m.ctx = ctx
 	if leave != nil {
 		defer leave()
+		if len(k.findStored(ctx, []*member{m})) > 0 {
+			m.fate = m.draft
+			return
+		}
 		if err := k.transact(m, pgtx.InLane); !errors.Is(err, pgtx.ErrRowHeld) {
 			return
 		}

@@ -138,3 +138,25 @@ func TestUnsuited_IsForgotten(t *testing.T) {
 		}
 	})
 }
+
+func TestRetries_FollowTheLastKeys(t *testing.T) {
+	t.Parallel()
+	var r Retries
+	for n, want := range map[int]bool{maxRetries / 2: false, maxRetries/2 + 1: true, 5 * maxRetries: true} {
+		r = Retries{}
+		for range n {
+			r.Note(true)
+		}
+		if r.Likely() != want {
+			t.Errorf("after %d retries: likely %t, want %t", n, r.Likely(), want)
+		}
+	}
+	for range maxRetries {
+		r.Note(false)
+	}
+	r.Note(false)
+	r.Note(true)
+	if r.Likely() {
+		t.Error("one retry after many new keys makes another likely")
+	}
+}

@@ -3,6 +3,7 @@ package lanes
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/orders/internal/idempotency"
@@ -94,3 +95,22 @@ func (u *Unsuited) Has(operation string) bool {
 	until, found := u.until.Load(operation)
 	return found && time.Now().Before(until.(time.Time)) //nolint:forcetypeassert // Add stored it
 }
+
+// Retries predicts from the last keys whether the next one is stored already, as a
+// processor predicts a branch.
+type Retries struct{ count atomic.Int32 }
+
+// maxRetries is how far Retries counts. It predicts a retry above half of it.
+const maxRetries = 16
+
+// Note counts a key. Two at a time may count as one.
+func (r *Retries) Note(stored bool) {
+	if stored {
+		r.count.Store(min(r.count.Load()+1, maxRetries))
+		return
+	}
+	r.count.Store(max(r.count.Load()-1, 0))
+}
+
+// Likely reports whether the next key is probably stored.
+func (r *Retries) Likely() bool { return r.count.Load() > maxRetries/2 }

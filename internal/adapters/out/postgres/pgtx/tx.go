@@ -229,6 +229,16 @@ func (t *Tx) Load(ctx context.Context, reads ...Read) error {
 	return err
 }
 
+// ReadOnce sends reads in one round trip, outside a transaction.
+func (db *DB) ReadOnce(ctx context.Context, reads ...Read) error {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return Unavailable(err)
+	}
+	defer conn.Release()
+	return (&Tx{conn: conn, db: db}).Load(ctx, reads...)
+}
+
 // flush moves the queued statements into a batch. The first writes sent before COMMIT
 // follow a savepoint, so that Discard can undo them.
 func (t *Tx) flush(savepoint bool) *pgx.Batch {

@@ -1,6 +1,7 @@
 -- name: Now :one
 -- An empty lock timeout leaves the setting as it is.
 SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
        set_config('lock_timeout', coalesce(nullif(@lock_timeout::text, ''), current_setting('lock_timeout')), true) AS lock_timeout;
 
 -- name: Durability :one

@@ -63,6 +63,32 @@ func Take(ctx context.Context, t *pgtx.Tx, ids []idempotency.ID) (Claims, error)
 	return c, t.RefuseStandby(begun.Standby)
 }
 
+// Stored is what keys hold, as far as no lock and no transaction are needed to know it.
+type Stored struct {
+	Records []idempotency.Record
+	// Now is the database clock. Server is the server process's start time.
+	Now, Server time.Time
+}
+
+// FindStored reads the records that can be replayed at once, in one round trip. It finds
+// none where COMMIT waits for a standby, because their replays have to wait as well, and
+// none on a standby.
+func FindStored(ctx context.Context, db *pgtx.DB, ids []idempotency.ID) (Stored, error) {
+	var begun dbsqlc.NowRow
+	var rows []dbsqlc.FindRecordsRow
+	err := db.ReadOnce(ctx, pgtx.Into(&begun, (*dbsqlc.Queries).Now, ""), find(ids, &rows))
+	if err != nil || begun.Synchronous || begun.Standby {
+		return Stored{}, err
+	}
+	s := Stored{Now: begun.Now, Server: begun.ServerStarted}
+	for i := range rows {
+		if !rows[i].Expired {
+			s.Records = append(s.Records, recordOf(&rows[i]))
+		}
+	}
+	return s, nil
+}
+
 // Await makes the transaction wait up to a second for a key's lock. A rolled back
 // command lost its key. Without the wait, it and a duplicate trying the key could each
 // take the other for the first request.

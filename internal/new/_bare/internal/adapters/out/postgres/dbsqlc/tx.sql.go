@@ -29,6 +29,7 @@ func (q *Queries) Durability(ctx context.Context) (DurabilityRow, error) {
 
 const now = `-- name: Now :one
 SELECT now()::timestamptz AS now, pg_postmaster_start_time()::timestamptz AS server_started, pg_is_in_recovery() AS standby,
+       (current_setting('synchronous_standby_names') <> '')::bool AS synchronous,
        set_config('lock_timeout', coalesce(nullif($1::text, ''), current_setting('lock_timeout')), true) AS lock_timeout
 `
 
@@ -36,6 +37,7 @@ type NowRow struct {
 	Now           time.Time
 	ServerStarted time.Time
 	Standby       bool
+	Synchronous   bool
 	LockTimeout   string
 }
 
@@ -47,6 +49,7 @@ func (q *Queries) Now(ctx context.Context, lockTimeout string) (NowRow, error) {
 		&i.Now,
 		&i.ServerStarted,
 		&i.Standby,
+		&i.Synchronous,
 		&i.LockTimeout,
 	)
 	return i, err
