@@ -29,7 +29,7 @@ func (s store) keepClean(ctx context.Context, interval time.Duration) {
 
 // deleteExpired deletes up to limit expired records and returns their number.
 func (s store) deleteExpired(ctx context.Context, limit int) (int64, error) {
-	tag, err := s.pool.Exec(ctx, `DELETE FROM idempotency_record WHERE ctid = ANY(ARRAY(
-		SELECT ctid FROM idempotency_record WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED))`, limit)
+	tag, err := s.pool.Exec(ctx, `DELETE FROM `+table+` WHERE ctid = ANY(ARRAY(
+		SELECT ctid FROM `+table+` WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED))`, limit)
 	return tag.RowsAffected(), err
 }

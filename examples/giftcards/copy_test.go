@@ -22,8 +22,8 @@ import (
 
 const copyGuide = "../../docs/copy.md"
 
-// block is a code block of the guide. Its info says how to use it: "sh" is executed, "sh
-// background" runs until the end, "go route_test.go" is a file, and "text" is the output of
+// block is a code block of the guide. Its info says how to use it: "sh" is executed, "sh git"
+// if this is a clone, "sh background" runs until the end, "go route_test.go" is a file, and "text" is the output of
 // the previous command.
 type block struct{ info, text string }
 
@@ -51,6 +51,10 @@ func TestCopyGuide_EveryStepWorks(t *testing.T) {
 		case b.info == "sh":
 			output = w.run(t, b.text)
 			executed++
+		case b.info == "sh git":
+			if _, err := os.Stat("../../.git"); err == nil {
+				w.run(t, b.text)
+			}
 		case b.info == "sh background":
 			w.start(t, b.text)
 		case b.info == "text":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"example.com/orders/internal/idempotency"
@@ -21,6 +22,22 @@ const (
 
 // maxBody bounds a body in bytes, before anything is hashed.
 const maxBody = 64 << 10
+
+// guard is what every guarded route shares.
+type guard struct {
+	idempotency.Guard
+	newKeys *keyLimit
+	// observe receives how each request with a key ended: "done", "replayed", or the code of the
+	// problem. It writes the log line; a counter and a histogram fit as well.
+	observe func(operation, outcome string, took time.Duration)
+}
+
+// reply is the response of a command that succeeded.
+type reply struct {
+	Status   int
+	Location string // or empty
+	Body     any    // nil for none, as with 204
+}
 
 // refusal is a command error that decides the operation, so it is stored and replayed. Use it
 // for 402, 409 and 422. Any other error leaves the key free: use one if the answer depends on
@@ -37,17 +54,17 @@ func (r refusal) Error() string { return r.code }
 //
 // decode turns the request into a command before the key is claimed.
 //
-// run executes the command in the transaction that txOf returns, and returns the response. It
-// may run twice, after a rollback, so nothing leaves the database in it: no call, no message,
+// run executes the command in the transaction that txOf returns, and returns its reply. It may
+// run twice, after a rollback, so nothing leaves the database in it: no call, no message,
 // no e-mail. It stores the key beside its effect under a unique index, the second line of
 // defence, and looks there first.
 //
 // Do not guard a route whose response is a secret, such as a token, because the record keeps
 // it in plain text for days. Do not guard a stream, because a record holds a whole response.
 func guarded[C any](
-	g idempotency.Guard, operation string,
+	g guard, operation string,
 	decode func(*http.Request, []byte) (C, error),
-	run func(ctx context.Context, customer, key string, cmd C) (response any, err error),
+	run func(ctx context.Context, customer, key string, cmd C) (reply, error),
 ) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		customer, ok := authenticate(r) // also before a replay
@@ -71,17 +88,47 @@ func guarded[C any](
 			ID:        idempotency.ID{Scope: idempotency.NewScope(customer), Key: key},
 			Operation: operation, Content: content,
 		}
+		// Only a new key runs the command, perhaps twice. A retry does not count.
+		permitted := sync.OnceValue(func() bool { return g.newKeys.take(customer, time.Now()) })
 		// A client that hangs up does not end the command: Do detaches the context, and g.Timeout
 		// bounds the work.
+		began := time.Now()
 		rec, replayed, err := g.Do(r.Context(), request, func(ctx context.Context) (idempotency.Result, error) {
+			if !permitted() {
+				return idempotency.Result{}, errTooManyKeys
+			}
 			return resultOf(run(ctx, customer, key, cmd))
 		})
+		g.observe(operation, outcomeOf(replayed, err), time.Since(began))
 		if err != nil {
 			failGuard(w, err)
 			return
 		}
 		write(w, rec, replayed)
 	}
+}
+
+// keyLimit bounds the new keys of each customer, because each is a row for days. It counts in
+// this process.
+type keyLimit struct {
+	perMinute int
+
+	mu     sync.Mutex
+	minute time.Time
+	used   map[string]int
+}
+
+var errTooManyKeys = errors.New("too many new idempotency keys")
+
+// take counts a new key and reports whether it is permitted.
+func (l *keyLimit) take(customer string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if minute := now.Truncate(time.Minute); !minute.Equal(l.minute) {
+		l.minute, l.used = minute, map[string]int{}
+	}
+	l.used[customer]++
+	return l.used[customer] <= l.perMinute
 }
 
 // read reads the whole body, so that a truncated request is not mistaken for another one, and
@@ -104,18 +151,19 @@ func read[C any](w http.ResponseWriter, r *http.Request, decode func(*http.Reque
 
 // resultOf returns the response to store: a command's success or its refusal. Responses are
 // stored as bytes and outlive this code: tomorrow's release may replay today's response.
-func resultOf(response any, err error) (idempotency.Result, error) {
+func resultOf(r reply, err error) (idempotency.Result, error) {
 	if refused, ok := errors.AsType[refusal](err); ok {
 		return idempotency.Result{Response: problem(refused.status, refused.code), Refused: true, TTL: responseTTL, ReplayTTL: refusalTTL}, nil
 	}
 	if err != nil {
 		return idempotency.Result{}, err
 	}
-	body, err := json.Marshal(response)
-	return idempotency.Result{
-		Response: idempotency.Response{Status: http.StatusCreated, ContentType: "application/json", Body: body},
-		TTL:      responseTTL,
-	}, err
+	resp := idempotency.Response{Status: r.Status, Location: r.Location}
+	if r.Body != nil {
+		resp.ContentType = "application/json"
+		resp.Body, err = json.Marshal(r.Body)
+	}
+	return idempotency.Result{Response: resp, TTL: responseTTL}, err
 }
 
 // write sends a record: the same bytes to the first request and to every retry. Only status,
@@ -146,23 +194,52 @@ func failRead(w http.ResponseWriter, err error) {
 	fail(w, http.StatusUnprocessableEntity, "validation_failed")
 }
 
-// failGuard answers the errors of Guard.Do. Unknown errors are logged and not shown.
-func failGuard(w http.ResponseWriter, err error) {
-	switch {
-	case errors.Is(err, idempotency.ErrKeyReused):
-		fail(w, http.StatusConflict, "idempotency_key_reused")
-	case errors.Is(err, idempotency.ErrKeySpent):
-		fail(w, http.StatusConflict, "idempotency_key_spent")
-	case errors.Is(err, idempotency.ErrInProgress):
-		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusConflict, "idempotency_in_progress")
-	case errors.Is(err, errOutcomeUnknown): // neither done nor failed: the same key resolves it
-		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusServiceUnavailable, "outcome_unknown")
-	default:
-		slog.Error("guarded command failed", "error", err)
-		fail(w, http.StatusInternalServerError, "internal")
+// guardProblem is the response to an error of Guard.Do. retry means that the same request may
+// come again, with the same key.
+type guardProblem struct {
+	err    error
+	status int
+	code   string
+	retry  bool
+}
+
+var guardProblems = []guardProblem{
+	{idempotency.ErrKeyReused, http.StatusConflict, "idempotency_key_reused", false},
+	{idempotency.ErrKeySpent, http.StatusConflict, "idempotency_key_spent", false},
+	{idempotency.ErrInProgress, http.StatusConflict, "idempotency_in_progress", true},
+	{errOutcomeUnknown, http.StatusServiceUnavailable, "outcome_unknown", true}, // neither done nor failed
+	{errTooManyKeys, http.StatusTooManyRequests, "too_many_keys", true},
+}
+
+func guardProblemOf(err error) guardProblem {
+	for _, p := range guardProblems {
+		if errors.Is(err, p.err) {
+			return p
+		}
 	}
+	return guardProblem{err, http.StatusInternalServerError, "internal", false}
+}
+
+// failGuard answers an error of Guard.Do. An unknown error is logged and not shown.
+func failGuard(w http.ResponseWriter, err error) {
+	p := guardProblemOf(err)
+	if p.status == http.StatusInternalServerError {
+		slog.Error("guarded command failed", "error", err)
+	}
+	if p.retry {
+		w.Header().Set("Retry-After", "1")
+	}
+	fail(w, p.status, p.code)
+}
+
+func outcomeOf(replayed bool, err error) string {
+	switch {
+	case err != nil:
+		return guardProblemOf(err).code
+	case replayed:
+		return "replayed"
+	}
+	return "done"
 }
 
 func fail(w http.ResponseWriter, status int, code string) { send(w, problem(status, code)) }
@@ -176,7 +253,9 @@ func problem(status int, code string) idempotency.Response {
 }
 
 func send(w http.ResponseWriter, resp idempotency.Response) {
-	w.Header().Set("Content-Type", resp.ContentType)
+	if resp.ContentType != "" {
+		w.Header().Set("Content-Type", resp.ContentType)
+	}
 	if resp.Location != "" {
 		w.Header().Set("Location", resp.Location)
 	}

@@ -1,5 +1,5 @@
 // Command giftcards is a small second service on the idempotency guard: customers redeem
-// gift cards, and a retry never redeems twice. It adds three things to the idempotency
+// gift cards and top them up, and a retry never does so twice. It adds three things to the idempotency
 // package: HTTP (guard.go), PostgreSQL (store.go, cleanup.go) and its business (main.go).
 // docs/copy.md copies it step by step.
 //
@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -23,18 +24,18 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// schema has the gift cards and their redemptions. The unique index is the second line of
-// defence: it still knows the key when the stored response has expired.
+// schema has the gift cards and their entries: redemptions are negative. The unique index is
+// the second line of defence: it still knows the key when the stored response has expired.
 const schema = `
 CREATE TABLE IF NOT EXISTS giftcard (
 	code text   PRIMARY KEY,
 	remaining_cents bigint NOT NULL CHECK (remaining_cents >= 0)
 );
-CREATE TABLE IF NOT EXISTS redemption (
+CREATE TABLE IF NOT EXISTS entry (
 	id           bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
 	code         text   NOT NULL REFERENCES giftcard,
 	customer     text   NOT NULL,
-	amount_cents bigint NOT NULL CHECK (amount_cents > 0),
+	amount_cents bigint NOT NULL CHECK (amount_cents <> 0),
 	key          text   NOT NULL,
 	UNIQUE (code, customer, key)
 );
@@ -81,9 +82,16 @@ func newHandler(ctx context.Context, pool *pgxpool.Pool) (http.Handler, error) {
 	if _, err := pool.Exec(ctx, recordSchema+schema); err != nil {
 		return nil, fmt.Errorf("create the tables: %w", err)
 	}
-	guard := idempotency.Guard{Store: store{pool}, Wait: 5 * time.Second, Timeout: 10 * time.Second}
+	g := guard{
+		Guard:   idempotency.Guard{Store: store{pool}, Wait: 5 * time.Second, Timeout: 10 * time.Second},
+		newKeys: &keyLimit{perMinute: 600},
+		observe: func(operation, outcome string, took time.Duration) {
+			slog.Info("guarded", "operation", operation, "outcome", outcome, "took", took)
+		},
+	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /giftcards/{code}/redemptions", guarded(guard, "redeem", decodeRedeem, redeem))
+	mux.Handle("POST /giftcards/{code}/redemptions", guarded(g, "redeem", decodeAmount, redeem))
+	mux.Handle("POST /giftcards/{code}/top-ups", guarded(g, "topUp", decodeAmount, topUp))
 	return mux, nil
 }
 
@@ -94,60 +102,71 @@ func authenticate(r *http.Request) (customer string, ok bool) {
 	return customer, ok
 }
 
-// redeemCommand asks to take an amount from a gift card.
-type redeemCommand struct {
+// amountCommand asks to redeem an amount of a gift card, or to add it.
+type amountCommand struct {
 	Code        string `json:"code"`
 	AmountCents int64  `json:"amount_cents"`
 }
 
-type redemption struct {
+type entry struct {
 	ID             int64 `json:"id"`
 	AmountCents    int64 `json:"amount_cents"`
 	RemainingCents int64 `json:"remaining_cents"`
 }
 
-func decodeRedeem(r *http.Request, body []byte) (redeemCommand, error) {
-	var cmd redeemCommand
+// maxCents bounds an amount: a million.
+const maxCents = 100_000_000
+
+func decodeAmount(r *http.Request, body []byte) (amountCommand, error) {
+	var cmd amountCommand
 	if err := json.Unmarshal(body, &cmd); err != nil {
 		return cmd, err
 	}
-	if cmd.AmountCents <= 0 {
-		return cmd, errors.New("amount_cents must be positive")
+	if cmd.AmountCents <= 0 || cmd.AmountCents > maxCents {
+		return cmd, errors.New("amount_cents must be positive, and at most a million")
 	}
 	cmd.Code = r.PathValue("code")
 	return cmd, nil
 }
 
-// redeem takes the amount from the card, once per key. It locks the card first, so that two
-// redemptions never see the same amount.
-func redeem(ctx context.Context, customer, key string, cmd redeemCommand) (any, error) {
+func redeem(ctx context.Context, customer, key string, cmd amountCommand) (reply, error) {
+	m, err := addEntry(ctx, customer, key, cmd.Code, -cmd.AmountCents)
+	m.AmountCents = cmd.AmountCents
+	return reply{Status: http.StatusCreated, Body: m}, err
+}
+
+func topUp(ctx context.Context, customer, key string, cmd amountCommand) (reply, error) {
+	m, err := addEntry(ctx, customer, key, cmd.Code, cmd.AmountCents)
+	return reply{Status: http.StatusOK, Body: m}, err
+}
+
+// addEntry adds an amount to the card, once per key. It locks the card first, so that two
+// entries never see the same amount.
+func addEntry(ctx context.Context, customer, key, code string, cents int64) (e entry, err error) {
 	tx := txOf(ctx)
-	var remaining int64
-	err := tx.QueryRow(ctx, "SELECT remaining_cents FROM giftcard WHERE code = $1 FOR UPDATE", cmd.Code).Scan(&remaining)
+	err = tx.QueryRow(ctx, "SELECT remaining_cents FROM giftcard WHERE code = $1 FOR UPDATE", code).Scan(&e.RemainingCents)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, refusal{http.StatusUnprocessableEntity, "unknown_giftcard"}
+		return e, refusal{http.StatusUnprocessableEntity, "unknown_giftcard"}
 	}
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	var prior redemption
-	err = tx.QueryRow(ctx, "SELECT id, amount_cents FROM redemption WHERE code = $1 AND customer = $2 AND key = $3",
-		cmd.Code, customer, key).Scan(&prior.ID, &prior.AmountCents)
-	if err == nil && prior.AmountCents != cmd.AmountCents {
-		return nil, idempotency.ErrKeyReused // not stored: the key belongs to the other request
+	err = tx.QueryRow(ctx, "SELECT id, amount_cents FROM entry WHERE code = $1 AND customer = $2 AND key = $3",
+		code, customer, key).Scan(&e.ID, &e.AmountCents)
+	if err == nil && e.AmountCents != cents {
+		return e, idempotency.ErrKeyReused // not stored: the key belongs to the other request
 	}
-	if !errors.Is(err, pgx.ErrNoRows) { // redeemed before, under a record that has expired
-		prior.RemainingCents = remaining
-		return prior, err
+	if !errors.Is(err, pgx.ErrNoRows) { // entered before, under a record that has expired
+		return e, err
 	}
-	if remaining < cmd.AmountCents {
-		return nil, refusal{http.StatusPaymentRequired, "giftcard_exhausted"}
+	e.AmountCents, e.RemainingCents = cents, e.RemainingCents+cents
+	if e.RemainingCents < 0 {
+		return e, refusal{http.StatusPaymentRequired, "giftcard_exhausted"}
 	}
-	done := redemption{AmountCents: cmd.AmountCents, RemainingCents: remaining - cmd.AmountCents}
-	if _, err := tx.Exec(ctx, "UPDATE giftcard SET remaining_cents = $2 WHERE code = $1", cmd.Code, done.RemainingCents); err != nil {
-		return nil, err
+	if _, err := tx.Exec(ctx, "UPDATE giftcard SET remaining_cents = $2 WHERE code = $1", code, e.RemainingCents); err != nil {
+		return e, err
 	}
-	err = tx.QueryRow(ctx, "INSERT INTO redemption (code, customer, amount_cents, key) VALUES ($1, $2, $3, $4) RETURNING id",
-		cmd.Code, customer, cmd.AmountCents, key).Scan(&done.ID)
-	return done, err
+	err = tx.QueryRow(ctx, "INSERT INTO entry (code, customer, amount_cents, key) VALUES ($1, $2, $3, $4) RETURNING id",
+		code, customer, cents, key).Scan(&e.ID)
+	return e, err
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -30,42 +32,94 @@ func newService(t *testing.T) service {
 
 func TestRoute(t *testing.T) {
 	t.Parallel()
-	routetest.Run(t, func(t *testing.T) routetest.Route {
-		t.Helper()
-		s := newService(t)
-		mustExec(t, s.pool, "INSERT INTO giftcard VALUES ('WELCOME-51', 5000)")
-		redemption := func(code, body string) routetest.Request {
-			return routetest.Request{Method: http.MethodPost, Path: "/giftcards/" + code + "/redemptions", Body: body}
+	for _, route := range []string{"redemptions", "top-ups"} {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			routetest.Run(t, func(t *testing.T) routetest.Route {
+				t.Helper()
+				return newRoute(t, route)
+			})
+		})
+	}
+}
+
+// newRoute describes a route on an empty database.
+func newRoute(t *testing.T, route string) routetest.Route {
+	t.Helper()
+	s := newService(t)
+	mustExec(t, s.pool, "INSERT INTO giftcard VALUES ('WELCOME-51', 5000)")
+	request := func(code, route, body string) routetest.Request {
+		return routetest.Request{Method: http.MethodPost, Path: "/giftcards/" + code + "/" + route, Body: body}
+	}
+	other := map[string]string{"redemptions": "top-ups", "top-ups": "redemptions"}[route]
+	return routetest.Route{
+		URL:     s.url,
+		Request: request("WELCOME-50", route, `{"amount_cents": 1000}`),
+		Others: []routetest.Request{
+			request("WELCOME-50", route, `{"amount_cents": 1001}`), request("WELCOME-51", route, `{"amount_cents": 1000}`),
+			request("WELCOME-50", other, `{"amount_cents": 1000}`),
+		},
+		Refused:   request("UNKNOWN", route, `{"amount_cents": 1000}`),
+		Principal: http.Header{"Authorization": {"Bearer alice-token"}},
+		Peer:      http.Header{"Authorization": {"Bearer bob-token"}},
+		Effects: func(t *testing.T) int {
+			t.Helper()
+			return mustCount(t, s.pool, "SELECT count(*) FROM entry")
+		},
+		Hold: func(t *testing.T) routetest.Hold {
+			t.Helper()
+			return holdRows(t, s.pool, "SELECT FROM giftcard FOR UPDATE")
+		},
+		Fail: func(t *testing.T) func() {
+			t.Helper()
+			return breakTable(t, s.pool, "entry")
+		},
+		FailRecord: func(t *testing.T) func() {
+			t.Helper()
+			return breakTable(t, s.pool, table)
+		},
+		Expire: func(t *testing.T) {
+			t.Helper()
+			expireRecords(t, s.pool)
+		},
+	}
+}
+
+// A redemption that the card cannot pay changes nothing, and a top-up pays for the next one.
+func TestGiftCard_PaysWhatItHolds(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	for _, step := range []struct {
+		path, body string
+		status     int
+		remaining  int
+	}{
+		{"redemptions", `{"amount_cents": 5001}`, http.StatusPaymentRequired, 5000},
+		{"top-ups", `{"amount_cents": 1}`, http.StatusOK, 5001},
+		{"redemptions", `{"amount_cents": 5001}`, http.StatusCreated, 0},
+	} {
+		if status := s.post(t, step.path, "key of "+step.path+strconv.Itoa(step.remaining), step.body); status != step.status {
+			t.Errorf("%s %s: status %d, want %d", step.path, step.body, status, step.status)
 		}
-		return routetest.Route{
-			URL:     s.url,
-			Request: redemption("WELCOME-50", `{"amount_cents": 1000}`),
-			Others: []routetest.Request{
-				redemption("WELCOME-50", `{"amount_cents": 1001}`), redemption("WELCOME-51", `{"amount_cents": 1000}`),
-			},
-			Refused:   redemption("WELCOME-50", `{"amount_cents": 5001}`),
-			Principal: http.Header{"Authorization": {"Bearer alice-token"}},
-			Peer:      http.Header{"Authorization": {"Bearer bob-token"}},
-			Effects: func(t *testing.T) int {
-				t.Helper()
-				return mustCount(t, s.pool, "SELECT count(*) FROM redemption")
-			},
-			Hold: func(t *testing.T) routetest.Hold {
-				t.Helper()
-				return holdRows(t, s.pool, "SELECT FROM giftcard FOR UPDATE")
-			},
-			Fail: func(t *testing.T) func() {
-				t.Helper()
-				return breakTable(t, s.pool, "redemption")
-			},
-			FailRecord: func(t *testing.T) func() {
-				t.Helper()
-				return breakTable(t, s.pool, "idempotency_record")
-			},
-			Expire: func(t *testing.T) {
-				t.Helper()
-				expireRecords(t, s.pool)
-			},
+		if remaining := mustCount(t, s.pool, "SELECT remaining_cents FROM giftcard"); remaining != step.remaining {
+			t.Errorf("%s %s: %d remain, want %d", step.path, step.body, remaining, step.remaining)
 		}
-	})
+	}
+}
+
+// post sends a request with a key to a route of the card WELCOME-50, and returns the status.
+func (s service) post(t *testing.T, route, key, body string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/giftcards/WELCOME-50/"+route, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer alice-token")
+	r.Header.Set("Idempotency-Key", strings.ReplaceAll(key, " ", "-"))
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
 }

@@ -94,7 +94,7 @@ func TestExecute_ReportsAFailedCommitAsUnknown(t *testing.T) {
 func TestKeepClean_DeletesExpiredRecordsUntilItIsStopped(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	mustExec(t, s.pool, `INSERT INTO idempotency_record SELECT 'alice', i::text, 'redeem', '', 201, '', '', '', now(), now(),
+	mustExec(t, s.pool, `INSERT INTO `+table+` SELECT 'alice', i::text, 'redeem', '', 201, '', '', '', now(), now(),
 		now() + CASE WHEN i <= 1001 THEN -1 ELSE 1 END * interval '1 hour' FROM generate_series(1, 1003) i`)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -103,7 +103,7 @@ func TestKeepClean_DeletesExpiredRecordsUntilItIsStopped(t *testing.T) {
 		close(ended)
 	}()
 	remaining := func(which string) int {
-		return mustCount(t, s.pool, "SELECT count(*) FROM idempotency_record WHERE expires_at "+which+" now()")
+		return mustCount(t, s.pool, "SELECT count(*) FROM "+table+" WHERE expires_at "+which+" now()")
 	}
 	for deadline := time.Now().Add(time.Minute); remaining("<") > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
