@@ -28,7 +28,7 @@ func regenerate(root string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // a folder that is left does no harm
-	if err := copyService(root, own.module, dir, true); err != nil {
+	if _, err := copyService(root, own.module, dir, true); err != nil {
 		return err
 	}
 	if err := command(dir, "go", "tool", "-modfile=tools.mod", "sqlc", "generate"); err != nil {

@@ -34,45 +34,48 @@ func run(args []string, out io.Writer) error {
 	case *module == "", *dir == "", *business != "" && *business != "none":
 		return errors.New("usage: make new MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]")
 	}
-	if err := copyService(".", *module, *dir, *business == "none"); err != nil {
+	copied, err := copyService(".", *module, *dir, *business == "none")
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, `%s is in %s. Next:
+	code, tests := copied.lines()
+	_, err = fmt.Fprintf(out, `%s is in %s: %d lines of Go and %d of tests. Next:
 
   cd %[2]s
   make run     # the service with all that it needs, and a session to paste
   make test    # its tests
-`, *module, *dir)
+`, *module, *dir, code, tests)
 	return err
 }
 
-// copyService copies the service in root to dir, under the module's name.
-func copyService(root, module, dir string, bare bool) error {
+// copyService copies the service in root to dir, under the module's name. It returns what it
+// wrote.
+func copyService(root, module, dir string, bare bool) (tree, error) {
 	from, err := ownName(root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	to, err := parseName(module)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkEmpty(dir); err != nil {
-		return err
+		return nil, err
 	}
 	files, err := readTree(root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if bare {
 		if files, err = files.bare(root); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if files, err = files.rename(from, to); err != nil {
-		return err
+		return nil, err
 	}
 	if err := files.write(dir); err != nil || !bare {
-		return err
+		return files, err
 	}
-	return command(dir, "go", "mod", "tidy")
+	return files, command(dir, "go", "mod", "tidy")
 }

@@ -34,7 +34,7 @@ func makeCopy(t *testing.T, module string, bare bool) string {
 	}
 	remove()
 	t.Cleanup(remove)
-	if err := copyService(root, module, dir, bare); err != nil {
+	if _, err := copyService(root, module, dir, bare); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -121,7 +121,7 @@ func wantRenamed(t *testing.T, dir string) {
 	}
 }
 
-var businessWord = regexp.MustCompile(`(?i).*(order|payment|refund|stock).*`)
+var businessWord = regexp.MustCompile(`(?i).*(order|payment|refund|stock|product|webhook|\bsku).*`)
 
 func TestBareCopy_HasNoWordOfTheBusinessInItsContract(t *testing.T) {
 	dir := makeCopy(t, "acme.example/gift-cards", true)
@@ -134,6 +134,24 @@ func TestBareCopy_HasNoWordOfTheBusinessInItsContract(t *testing.T) {
 	}
 }
 
+// The README of the copy leads to its parts, and says which may go.
+func TestBareCopy_HasWhatItsReadmeNames(t *testing.T) {
+	dir := makeCopy(t, "acme.example/gift-cards", true)
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1)
+	for _, link := range links {
+		if _, err := os.Stat(filepath.Join(dir, link[1])); err != nil {
+			t.Errorf("README.md: %v", err)
+		}
+	}
+	if len(links) < 20 {
+		t.Errorf("README.md has %d links, want at least 20", len(links))
+	}
+}
+
 func TestNew_FolderMustBeNewOrEmpty(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -143,7 +161,7 @@ func TestNew_FolderMustBeNewOrEmpty(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := copyService(root, "acme.example/gift-cards", dir, false)
+	_, err := copyService(root, "acme.example/gift-cards", dir, false)
 	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("err = %v, want one that says that the folder is not empty", err)
 	}

@@ -69,6 +69,19 @@ func (t tree) rename(from, to name) (tree, error) {
 	return renamed, nil
 }
 
+// lines counts the lines of Go: those of the service, and those of its tests.
+func (t tree) lines() (code, tests int) {
+	for path, f := range t {
+		switch n := bytes.Count(f.data, []byte("\n")); {
+		case strings.HasSuffix(path, "_test.go"), strings.HasPrefix(path, "internal/test/") && strings.HasSuffix(path, ".go"):
+			tests += n
+		case strings.HasSuffix(path, ".go"):
+			code += n
+		}
+	}
+	return code, tests
+}
+
 func isText(data []byte) bool { return utf8.Valid(data) && !bytes.ContainsRune(data, 0) }
 
 // checkEmpty returns an error unless a folder is absent or empty.
