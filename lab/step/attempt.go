@@ -43,6 +43,7 @@ func (r *run) send(a *attempt) {
 	if a.begun == 0 {
 		a.begun = len(r.taken)
 	}
+	r.noteSent(a.key)
 	s, c := r.services[a.replica], *a.command
 	go func() {
 		outcome, err := c.perform(context.Background(), s, r.w.of)
@@ -70,7 +71,7 @@ func (a *attempt) end(r *run, outcome string, err error) {
 	undecided := errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrOutcomeUnknown) ||
 		errors.Is(err, idempotency.ErrInProgress)
 	switch {
-	case err != nil && !undecided:
+	case err != nil && !undecided, r.isDenied(a, err):
 		r.found = append(r.found, fmt.Sprintf("%s: %v", a.command, err))
 		a.decided = true
 	case err != nil && a.key != "":
@@ -83,4 +84,12 @@ func (a *attempt) end(r *run, outcome string, err error) {
 	case !a.decided:
 		a.decided, a.outcome, a.ended = true, outcome, len(r.taken)
 	}
+}
+
+// isDenied reports whether the only request ever sent under a key is answered with "nothing
+// was done" although its response is stored.
+func (r *run) isDenied(a *attempt, err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrOutcomeUnknown) && r.sent[a.key] == 1 && r.stored[a.id()]
 }

@@ -8,12 +8,17 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// provider approves each charge, as often as it is asked.
+// provider approves each charge and refund, as often as it is asked.
 type provider struct{ payment.Gateway }
 
 // Charge implements [payment.Gateway].
 func (provider) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	return approved(c.Terms), nil
+}
+
+// Refund implements [payment.Gateway].
+func (provider) Refund(_ context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
+	return approved(r.Terms), nil
 }
 
 func approved(t payment.Terms) payment.ChargeResult {
@@ -40,6 +45,18 @@ func onCharge(name string, owner core.Actor, of string,
 func settle(owner core.Actor, of string) *command {
 	return onCharge("settlePayment", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
 		return "settled", s.SettlePayment(ctx, p.ID)
+	})
+}
+
+// settleRefund is a run of the job that refunds to a card.
+func settleRefund(owner core.Actor, of string) *command {
+	return onCharge("settleRefund", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
+		for _, refund := range p.Refunds {
+			if err := s.SettleRefund(ctx, refund.ID); err != nil {
+				return "", err
+			}
+		}
+		return "settled", nil
 	})
 }
 

@@ -2,6 +2,7 @@ package step
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -214,6 +215,18 @@ func lookUp(by core.Actor, key string) *command {
 				return "none", err
 			}
 			return string(rec.Body), nil
+		}}
+}
+
+// restock is a message of the warehouse, which may come twice.
+func restock(sku string) *command {
+	return &command{name: "restock " + sku, by: admin,
+		run: func(ctx context.Context, s *service, _ names, _ *command) (string, error) {
+			err := s.orders.Restock(ctx, order.Restock{SKU: sku, Quantity: 3, Source: "warehouse", MessageID: "1"})
+			if errors.Is(err, order.ErrRestockedBefore) {
+				err = nil
+			}
+			return "restocked", err
 		}}
 }
 

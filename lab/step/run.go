@@ -58,12 +58,13 @@ type run struct {
 	mu     sync.Mutex
 	links  []*link
 	dialed map[string]int
+	sent   map[string]int // requests by key
 }
 
 // execute runs the commands in an order that choose decides.
 func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) string) *run {
 	t.Helper()
-	r := &run{w: w, choose: choose, dialed: map[string]int{}, stored: map[idempotency.ID]bool{}}
+	r := &run{w: w, choose: choose, dialed: map[string]int{}, sent: map[string]int{}, stored: map[idempotency.ID]bool{}}
 	for _, asked := range p.requests {
 		r.attempts = append(r.attempts, &attempt{request: asked})
 	}
@@ -129,6 +130,12 @@ func (r *run) publish(ctx context.Context, from *postgres.Outbox) error {
 		ids[i] = e.ID
 	}
 	return from.MarkPublished(ctx, ids)
+}
+
+func (r *run) noteSent(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent[key]++
 }
 
 func (r *run) dial(replica string) net.Conn {

@@ -70,7 +70,7 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 		return asOutcome(c.run(ctx, s, of, c))
 	}
 	request := idempotency.Request{
-		ID:        idempotency.ID{Scope: idempotency.NewScope("issuer", c.by.Subject), Key: c.key},
+		ID:        c.id(),
 		Operation: c.operation(), Content: idempotency.Content{Method: "POST", Path: c.name},
 	}
 	late := false
@@ -95,6 +95,10 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 }
 
 var errLate = errors.New("the command ran although its response was stored")
+
+func (c *command) id() idempotency.ID {
+	return idempotency.ID{Scope: idempotency.NewScope("issuer", c.by.Subject), Key: c.key}
+}
 
 // operation is the first word of the name; it is the operation id of the contract.
 func (c *command) operation() string { name, _, _ := strings.Cut(c.name, " "); return name }

@@ -81,16 +81,8 @@ func (s *Service) complete(t testing.TB, route string, c Command) Command {
 		c.Call.Token = s.Token(t, c.Subject, c.Role)
 	}
 	if c.Operation.Idempotent {
-		c = c.CountedAnew(t)
+		c.effectsBefore, c.recordsBefore = c.countEffects(t), c.countRecords(t)
 	}
-	return c
-}
-
-// CountedAnew returns the command as if it were prepared now: earlier effects and
-// records do not count.
-func (c Command) CountedAnew(t testing.TB) Command {
-	t.Helper()
-	c.effectsBefore, c.recordsBefore = c.countEffects(t), c.countRecords(t)
 	return c
 }
 
@@ -103,12 +95,6 @@ func operation(t testing.TB, contract *contracttest.Validator, route string) con
 		t.Fatalf("the contract has no operation %s", id)
 	}
 	return operations[i]
-}
-
-// On returns the command as it is sent to another replica.
-func (c Command) On(s *Service) Command {
-	c.Service = s
-	return c
 }
 
 // Another prepares another command for the same route.
@@ -185,13 +171,7 @@ func (c Command) countEffects(t testing.TB) int {
 // Scope is the scope of the subject's keys.
 func (c Command) Scope() string { return devissuer.Name + " " + c.Subject }
 
-// RecordsSince counts the records that the guard stored for the subject since the
-// command was prepared.
-func (c Command) RecordsSince(t testing.TB) int {
-	t.Helper()
-	return c.countRecords(t) - c.recordsBefore
-}
-
+// countRecords counts the records that the guard has stored for the subject.
 func (c Command) countRecords(t testing.TB) int {
 	t.Helper()
 	return c.Count(t, "SELECT count(*) FROM idempotency_record WHERE scope = $1", c.Scope())
@@ -201,7 +181,7 @@ func (c Command) countRecords(t testing.TB) int {
 func (c Command) WantKeyFree(t testing.TB, key string) {
 	t.Helper()
 	c.WantEffects(t, 0)
-	if n := c.RecordsSince(t); n != 0 {
+	if n := c.countRecords(t) - c.recordsBefore; n != 0 {
 		t.Errorf("the guard stored %d records, want none", n)
 	}
 	c.MustRun(t, key)

@@ -1,9 +1,0 @@
-package cuts_test
-
-import (
-	"testing"
-
-	pgtest "example.com/orders/internal/test/pg"
-)
-
-func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,0 +1,87 @@
+package step
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/orders/internal/core/order"
+)
+
+// scenarios are commands that run one after the other: each of the catalogue alone, those
+// that need others before them, and those whose repetition must undo nothing.
+func scenarios() map[string][]*command {
+	tea := order.Item{SKU: "tea", Quantity: 2}
+	all := map[string][]*command{
+		"settleRefund":  {settle(bob, "charging"), refund(bob, "charging", 0), settleRefund(bob, "charging")},
+		"restock":       {put(seller, "new", 1, 3), restock("new"), restock("new")},
+		"restock, sold": {put(seller, "new", 1, 3), place(bob, "bob", order.Item{SKU: "new", Quantity: 1}), put(seller, "new", 1, 3)},
+		"updateOrderStatus, late": {
+			advance(seller, "paid", order.Fulfilling), advance(seller, "paid", order.Shipped), advance(seller, "paid", order.Fulfilling),
+		},
+		"createOrder, paid and cancelled": {place(ann, "ann", tea), confirm(ann, "unpaid"), cancel(seller, "unpaid")},
+	}
+	for _, topic := range catalogue {
+		for _, draw := range topic {
+			all[draw().String()] = []*command{draw()}
+		}
+	}
+	return all
+}
+
+// planOf returns a plan that sends commands to one replica, the last one to the other as
+// well, and then looks up its key.
+func planOf(commands []*command) plan {
+	p := plan{lanes: 1}
+	for i, c := range commands {
+		if c.guarded() {
+			c.key = fmt.Sprint("key-", i+1)
+		}
+		p.add(c, 0)
+	}
+	last := commands[len(commands)-1]
+	p.add(last, 1)
+	if last.key != "" {
+		p.add(lookUp(last.by, last.key), 0)
+	}
+	return p
+}
+
+// shortScenarios is how many scenarios the short form draws.
+const shortScenarios = 3
+
+// Each message of a scenario is lost once, with its connection or with the server's
+// process. Clients send again, and jobs run again.
+func TestCuts_LeaveOneEffect(t *testing.T) {
+	w, all := newWorld(t), scenarios()
+	names := slices.Sorted(maps.Keys(all))
+	if testing.Short() {
+		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		names = names[:shortScenarios]
+	}
+	cuts := 0
+	for _, name := range names {
+		p := planOf(all[name])
+		course := w.execute(t, p, (&script{}).choose)
+		for i, step := range course.taken {
+			verb, link, _ := strings.Cut(step, " ")
+			if verb != "pass" && verb != "reply" {
+				continue
+			}
+			for _, fault := range []string{"cut " + link, "kill " + link} {
+				r := w.execute(t, p, (&script{steps: append(slices.Clone(course.taken[:i]), fault)}).choose)
+				if len(r.found) > 0 || !slices.Contains(r.taken, fault) {
+					t.Fatalf("%s: %s at step %d:\n%s\n%s\n%s", name, fault, i, strings.Join(r.found, "\n"), r.trace(), r.diagram())
+				}
+				cuts++
+			}
+		}
+		if len(course.found) > 0 || cuts == 0 {
+			t.Fatalf("%s: %d cuts: %s\n%s", name, cuts, course.found, course.trace())
+		}
+	}
+	t.Logf("%d cuts of %q", cuts, names)
+}
