@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +32,6 @@ func (b *bench) compare(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if err := b.measureAll(ctx, t, all); err != nil {
-		return err
-	}
-	if err := b.saveProfiles(ctx, t, commands); err != nil {
 		return err
 	}
 	return b.report(ctx, t, all, out)
@@ -97,35 +92,6 @@ func (b *bench) measureAll(ctx context.Context, t *target, all []*series) error 
 		}
 	}
 	return nil
-}
-
-// saveProfiles saves each command's CPU profile under load if the -profiles flag is
-// set.
-func (b *bench) saveProfiles(ctx context.Context, t *target, commands []command) error {
-	if b.profiles == "" {
-		return nil
-	}
-	if err := os.MkdirAll(b.profiles, 0o755); err != nil {
-		return err
-	}
-	for _, c := range commands {
-		file := filepath.Join(b.profiles, profileName(c))
-		saved := make(chan error, 1)
-		go func() { saved <- t.service.saveProfile(ctx, b.length, file) }()
-		longer := timing{0, b.length + time.Second}
-		if _, err := c.measureService(ctx, t, someConnections, longer); err != nil {
-			return err
-		}
-		if err := <-saved; err != nil {
-			return err
-		}
-		b.progress("%s: profile saved to %s", c.name, file)
-	}
-	return nil
-}
-
-func profileName(c command) string {
-	return strings.NewReplacer(" ", "-", ",", "").Replace(strings.ToLower(c.name)) + ".prof"
 }
 
 // answerStormOnce makes this service process answer each request in the retry storm

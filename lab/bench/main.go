@@ -2,7 +2,6 @@
 // is pgbench, which does the same database work without the service.
 //
 //	go run ./bench                  compares the service with the baseline, about 17 minutes
-//	go run ./bench -quick           checks that the benchmark works, about two minutes
 //	go run ./bench -compare FILE    also compares the service with another build
 //	go run ./bench -sizes           measures the disk space per request
 //	go run ./bench -growth          measures a large database
@@ -48,7 +47,6 @@ type options struct {
 	pool        int
 	dir         string
 	md          string
-	profiles    string
 	other       string // path to another build
 	growth      bool
 	sizes       bool
@@ -61,15 +59,10 @@ type timing struct{ warmUp, length time.Duration }
 func parseFlags(args []string) (options, error) {
 	o := options{args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false,
-		"run one round of one second, to check that the benchmark works")
 	connections := flags.String("connections", "1,16,64,256", "numbers of client connections")
 	o.register(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
-	}
-	if *quick {
-		o.rounds, o.length = 1, time.Second
 	}
 	var err error
 	o.connections, err = parseConnections(*connections)
@@ -89,8 +82,6 @@ func (o *options) register(flags *flag.FlagSet) {
 		"size of the service's connection pool to PostgreSQL")
 	flags.StringVar(&o.dir, "dir", "", "directory for the data, on a disk (default /var/tmp)")
 	flags.StringVar(&o.md, "md", "", "write the report to this file")
-	flags.StringVar(&o.profiles, "profiles", "",
-		"save a CPU profile of the service for each command in this directory")
 	flags.StringVar(&o.other, "compare", "",
 		"also compare with another build of the service: the path of its binary")
 	flags.BoolVar(&o.growth, "growth", false, "measure the service on a large database instead")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"example.com/orders/internal/test/pg/roundtrips"
 )
 
@@ -127,19 +129,12 @@ func (c command) readPayloads(
 		return nil, err
 	}
 	payloads["fingerprint"], payloads["body"] = fingerprint, body
-	rows, err := t.db.Query(ctx, `SELECT data::text FROM outbox ORDER BY id DESC LIMIT $1`, events)
-	if err != nil {
-		return nil, err
+	rows, _ := t.db.Query(ctx, `SELECT data::text FROM outbox ORDER BY id DESC LIMIT $1`, events)
+	written, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for i, data := range written {
+		payloads["event"+number(events-int64(i))] = strings.TrimSpace(data)
 	}
-	defer rows.Close()
-	for n := events; rows.Next(); n-- {
-		var data string
-		if err := rows.Scan(&data); err != nil {
-			return nil, err
-		}
-		payloads["event"+number(n)] = strings.TrimSpace(data)
-	}
-	return payloads, rows.Err()
+	return payloads, err
 }
 
 func (c command) runBaselineOnce(ctx context.Context, t *target, payloads map[string]string) error {

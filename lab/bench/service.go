@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -190,25 +189,4 @@ func (s *service) stop() error {
 	case <-time.After(stopTimeout):
 		return errors.Join(errors.New("service did not stop"), s.cmd.Process.Kill(), s.log.Close())
 	}
-}
-
-// saveProfile saves a CPU profile that covers the given time.
-func (s *service) saveProfile(ctx context.Context, length time.Duration, file string) error {
-	target := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d",
-		s.admin, int(length.Seconds()))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("profile the service: %w", err)
-	}
-	defer resp.Body.Close()
-	out, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, resp.Body)
-	return errors.Join(err, out.Close())
 }

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // sizesConnections is the number of connections in the size measurement.
@@ -74,22 +76,16 @@ func (t *target) storage(ctx context.Context) (storage, int64, error) {
 	if err := t.exec(ctx, `VACUUM ANALYZE`); err != nil {
 		return nil, 0, err
 	}
-	rows, err := t.db.Query(ctx, `SELECT relname, pg_table_size(oid), pg_indexes_size(oid)
-		FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
+	rows, _ := t.db.Query(ctx, `SELECT relname, pg_table_size(oid), pg_indexes_size(oid)
+		FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`) // ForEachRow returns the error
+	var name string
+	var size struct{ table, indexes int64 }
 	found := storage{}
-	for rows.Next() {
-		var name string
-		size := struct{ table, indexes int64 }{}
-		if err := rows.Scan(&name, &size.table, &size.indexes); err != nil {
-			return nil, 0, err
-		}
+	_, err := pgx.ForEachRow(rows, []any{&name, &size.table, &size.indexes}, func() error {
 		found[name] = size
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, 0, err
 	}
 	var records int64

@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,27 +36,15 @@ func runTool(t *testing.T, module string, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, &toolError{module, err, stdout.String() + stderr.String()}
+		return nil, fmt.Errorf("%s: %w: %s%s", module, err, &stdout, &stderr)
 	}
 	return stdout.Bytes(), nil
 }
 
-type toolError struct {
-	module string
-	cause  error
-	output string
-}
-
-func (e *toolError) Error() string { return e.module + ": " + e.cause.Error() + ": " + e.output }
-
 // mustReadFile returns the text of a file of the repository.
 func mustReadFile(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(mustRead(t, filepath.Join(root, name)))
 }
 
 // mustReadEnv returns the variables of a file with lines NAME=value.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/orders/internal/test/e2e"
 )
 
@@ -28,31 +26,14 @@ var columnsWithCanary = []string{
 // leakedSecrets returns secrets in logs and in columns where they do not belong.
 func leakedSecrets(ctx context.Context, f *facts) ([]string, error) {
 	found := search("the log", f.logs)
-	rows, _ := f.db.Query(ctx, `
-		SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns JOIN information_schema.tables
-		USING (table_schema, table_name) WHERE table_type = 'BASE TABLE' AND table_schema IN ('public', 'river')
-		AND data_type IN ('text', 'jsonb', 'bytea', 'ARRAY', 'character varying')`)
-	columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ Schema, Table, Column, Type string }])
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range columns {
-		value := pgx.Identifier{c.Column}.Sanitize() + "::text"
-		if c.Type == "bytea" {
-			value = "encode(" + pgx.Identifier{c.Column}.Sanitize() + ", 'escape')"
-		}
-		contents, err := f.texts(ctx, fmt.Sprintf(`SELECT coalesce(string_agg(%s, E'\n'), '') FROM %s`,
-			value, pgx.Identifier{c.Schema, c.Table}.Sanitize()))
-		if err != nil {
-			return nil, err
-		}
-		text, name := contents[0], c.Table+"."+c.Column
-		if slices.Contains(columnsWithCanary, name) {
+	columns, err := e2e.Columns(ctx, f.db)
+	for name, text := range columns {
+		if slices.Contains(columnsWithCanary, strings.TrimPrefix(name, "public.")) {
 			text = strings.ReplaceAll(text, canary, "")
 		}
 		found = append(found, search(name, text)...)
 	}
-	return found, nil
+	return found, err
 }
 
 // search returns the secrets in a text.

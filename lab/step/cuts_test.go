@@ -50,17 +50,14 @@ func planOf(commands []*command) plan {
 	return p
 }
 
-// shortScenarios is how many scenarios the short form draws.
-const shortScenarios = 3
-
 // Each message of a scenario is lost once, with its connection or with the server's
-// process. Clients send again, and jobs run again.
+// process. Clients send again, and jobs run again. The short form draws some scenarios.
 func TestCuts_LeaveOneEffect(t *testing.T) {
 	w, all := newWorld(t), scenarios()
 	names := slices.Sorted(maps.Keys(all))
 	if testing.Short() {
 		rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-		names = names[:shortScenarios]
+		names = names[:3]
 	}
 	cuts := 0
 	for _, name := range names {

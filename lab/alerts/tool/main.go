@@ -6,7 +6,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,16 +26,4 @@ func run(args []string) error {
 		return checkDashboard(args[1])
 	}
 	return errors.New("usage: tool selectors QUERIES | dashboard FILE")
-}
-
-// readJSON reads a file into v.
-func readJSON(file string, v any) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
 }

@@ -22,9 +22,13 @@ type selector struct {
 
 // printSelectors prints the selectors in a file's queries.
 func printSelectors(file string) error {
-	var queries []string
-	if err := readJSON(file, &queries); err != nil {
+	text, err := os.ReadFile(file)
+	if err != nil {
 		return err
+	}
+	var queries []string
+	if err := json.Unmarshal(text, &queries); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
 	var all []selector
 	p := parser.NewParser(parser.Options{})

@@ -3,18 +3,16 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"example.com/orders/client"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/lab/kit/lossy"
+	"example.com/orders/lab/kit/tsclient"
 )
 
 const (
@@ -25,21 +23,8 @@ const (
 	attemptTimeout = 400 * time.Millisecond
 )
 
-// operations counts the effects of operations in the database.
-type operations struct{ Credits, Orders, Payments, Refunds int }
-
-func countEffects(t *testing.T, s *e2e.Service) operations {
-	t.Helper()
-	return operations{
-		Credits:  s.Count(t, `SELECT count(*) FROM ledger_entry WHERE kind = 'credit'`),
-		Orders:   s.Count(t, `SELECT count(*) FROM orders`),
-		Payments: s.Count(t, `SELECT count(*) FROM payment`),
-		Refunds:  s.Count(t, `SELECT count(*) FROM refund`),
-	}
-}
-
 // run has the customers do their operations, several at a time.
-func run(customers int, story func(customer string)) {
+func run(shopping tsclient.Shopping, story func(customer string)) {
 	var running sync.WaitGroup
 	next := make(chan string)
 	for range workers {
@@ -49,8 +34,8 @@ func run(customers int, story func(customer string)) {
 			}
 		})
 	}
-	for n := range customers {
-		next <- fmt.Sprint("customer-", n)
+	for _, shopper := range shopping.Shoppers {
+		next <- shopper.Customer
 	}
 	close(next)
 	running.Wait()
@@ -134,11 +119,11 @@ func TestClient_HasOneEffectForEachOfAThousandOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &program{Service: s, proxy: lossy.New(t, s.URL, 1), keys: keys}
-	run(customers, func(customer string) { p.story(t, customer) })
+	shopping := tsclient.NewShopping(t, s, p.proxy.URL, customers)
+	run(shopping, func(customer string) { p.story(t, customer) })
 
-	want := operations{Credits: customers, Orders: customers, Payments: customers, Refunds: customers}
-	if diff := cmp.Diff(want, countEffects(t, s)); diff != "" {
-		t.Errorf("effects in the database (-operations +effects):\n%s", diff)
+	if offenders := shopping.NotOnce(t, s); len(offenders) > 0 {
+		t.Errorf("%d operations did not take effect once, such as %s", len(offenders), offenders[0])
 	}
 	if n := s.Count(t, `SELECT count(*) FROM balance WHERE amount = 930`); n != customers {
 		t.Errorf("%d of %d customers have 1000.00 - 100.00 + 30.00", n, customers)

@@ -1,13 +1,10 @@
 package canaries_test
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/test/e2e"
 )
@@ -101,26 +98,12 @@ func (s *searcher) wantClean(t *testing.T, place, text string) {
 // searchDatabase searches every column of every table.
 func (s *searcher) searchDatabase(t *testing.T, env *e2e.Env) {
 	t.Helper()
-	rows, _ := env.DB.Query(t.Context(), `
-		SELECT c.table_schema, c.table_name, c.column_name, c.data_type FROM information_schema.columns c
-		JOIN information_schema.tables t USING (table_schema, table_name)
-		WHERE t.table_type = 'BASE TABLE' AND c.table_schema NOT IN ('pg_catalog', 'information_schema')
-		ORDER BY 1, 2, 3`)
-	columns, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct{ Schema, Table, Column, Type string }])
+	columns, err := e2e.Columns(t.Context(), env.DB)
 	if err != nil || len(columns) < 50 {
-		t.Fatalf("list the columns: %d, %v", len(columns), err)
+		t.Fatalf("read the columns: %d, %v", len(columns), err)
 	}
-	for _, c := range columns {
-		value := pgx.Identifier{c.Column}.Sanitize() + "::text"
-		if c.Type == "bytea" {
-			value = "encode(" + pgx.Identifier{c.Column}.Sanitize() + ", 'escape')" // a body is JSON
-		}
-		var contents string
-		query := fmt.Sprintf(`SELECT coalesce(string_agg(%s, E'\n'), '') FROM %s`, value, pgx.Identifier{c.Schema, c.Table}.Sanitize())
-		if err := env.DB.QueryRow(t.Context(), query).Scan(&contents); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-		s.wantClean(t, c.Schema+"."+c.Table+"."+c.Column, contents)
+	for name, contents := range columns {
+		s.wantClean(t, name, contents)
 	}
 }
 
