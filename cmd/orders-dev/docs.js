@@ -3,12 +3,12 @@
 // may send it. The page keeps tokens in memory only.
 {
   const choices = [
-    ['automatic', 'automatic: a role that the operation permits'],
+    ['automatic', 'automatic: a permitted role'],
     ['customer', 'customer (sber-42)'],
     ['seller', 'seller (tea-shop)'],
     ['admin', 'admin'],
     ['system', 'system (billing)'],
-    ['own', 'none, or the one that Authorize has'],
+    ['own', 'none, or that of Authorize'],
   ];
   let choice = 'automatic';
 
@@ -22,7 +22,7 @@
   used.setAttribute('role', 'status');
 
   const bar = () => {
-    const select = build('select', {id: 'orders-role'},
+    const select = build('select', {id: 'orders-role', ariaLabel: 'Token'},
       ...choices.map(([value, textContent]) => build('option', {value, textContent})));
     select.addEventListener('change', () => { choice = select.value; });
     const section = build('section', {id: 'orders-token'},
@@ -34,10 +34,16 @@
 
   const style = `
     #orders-token { position: sticky; top: 0; z-index: 10; display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center;
-      padding: 10px 20px; background: #17212b; color: #fff; font: 14px/1.4 system-ui, sans-serif; }
+      box-sizing: border-box; padding: 10px 20px; background: #17212b; color: #fff; font: 14px/1.4 system-ui, sans-serif; }
     #orders-token label { font-weight: 600; }
-    #orders-token select { max-width: 100%; padding: 4px 8px; font: inherit; color: #17212b; background: #fff; border-radius: 4px; }
+    #orders-token select { flex: 0 1 auto; min-width: 0; padding: 4px 8px; font: inherit; color: #17212b; background: #fff; border-radius: 4px; }
     #orders-token a { color: #9bd0f5; margin-left: auto; }
+    @media (max-width: 760px) {
+      #orders-token { padding: 8px 10px; gap: 6px 10px; }
+      #orders-token label { display: none; }
+      #orders-token span { order: 1; flex-basis: 100%; font-size: 12px; }
+      #orders-token span:empty { display: none; }
+    }
     #orders-token :focus-visible { outline: 3px solid #9bd0f5; outline-offset: 2px; }`;
 
   document.addEventListener('DOMContentLoaded', () => {

@@ -32,7 +32,7 @@ func TestDocs(t *testing.T) {
 		{"a key that is typed is sent", typedKeyIsSent},
 		{"a token is handed to the page and not stored", tokenIsNotStored},
 		{"a role can be chosen", roleCanBeChosen},
-		{"the additions are accessible", additionsAreAccessible},
+		{"it is readable in both modes, and on a phone", isReadable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -152,17 +152,16 @@ func roleCanBeChosen(t *testing.T, r reference) {
 	}
 }
 
-func additionsAreAccessible(t *testing.T, r reference) {
+func isReadable(t *testing.T, r reference) {
 	create := r.tryOut(t, "orders", "createOrder")
-
 	r.execute(t, create)
-
-	r.WantAccessible(t, "the choice of the token", "#orders-token")
-	r.WantAccessible(t, "the switch of the key", create+" .orders-same-key")
-	for _, width := range []int64{1280, 320} {
-		r.Do(t, chromedp.EmulateViewport(width, 900))
-		if wide := Eval[int64](t, r.Tab, `return document.querySelector('#orders-token').scrollWidth`); wide > width {
-			t.Errorf("the choice of the token is %d wide on %d", wide, width)
-		}
+	shown := Eval[string](t, r.Tab, `return [...document.querySelectorAll('`+create+` .orders-roles span, .info summary, .info details[open]')].map(e => e.textContent).join()`)
+	if want := "Idempotency,Errors,Limits,Money,Requests and responses,customer,seller"; shown != want {
+		t.Errorf("the page shows the closed sections and roles %q, want %q", shown, want)
+	}
+	r.WantAccessible(t, "the reference", "#orders-token, .orders-same-key, .orders-roles, .orders-prose, .opblock-summary-method, "+
+		".opblock-description, .parameter__name, .response-col_status, .highlight-code code")
+	for _, width := range []int64{1280, 375, 320} {
+		r.WantNoWider(t, width, 667)
 	}
 }

@@ -122,6 +122,15 @@ func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	})
 }
 
+// WantNoWider sets the size of the window, and fails the test if the page scrolls sideways.
+func (tab *Tab) WantNoWider(t testing.TB, width, height int64) {
+	t.Helper()
+	tab.Do(t, chromedp.EmulateViewport(width, height))
+	if wide := Eval[int64](t, tab, `return document.documentElement.scrollWidth`); wide > width {
+		t.Errorf("the page is %d wide on %d", wide, width)
+	}
+}
+
 // Eval returns a script's result. The script is the body of an asynchronous function.
 func Eval[T any](t testing.TB, tab *Tab, script string) T {
 	t.Helper()
@@ -142,8 +151,8 @@ type violation struct {
 	}
 }
 
-// WantAccessible fails the test if axe finds something in the parts that a CSS selector
-// names.
+// WantAccessible fails the test unless the page follows the user's colour scheme, and if axe finds
+// something in either scheme, in the parts that a CSS selector names.
 func (tab *Tab) WantAccessible(t testing.TB, when, selector string) {
 	t.Helper()
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -151,13 +160,19 @@ func (tab *Tab) WantAccessible(t testing.TB, when, selector string) {
 		t.Fatal("axe-core is not installed: `make -C lab browser` fetches it")
 	}
 	tab.Do(t, chromedp.Evaluate[chromedp.Void](string(axe)))
-	found := Eval[[]violation](t, tab, fmt.Sprintf("return (await axe.run({include: [%s]})).violations", quote(selector)))
-	for _, v := range found {
-		var nodes []string
-		for _, node := range v.Nodes {
-			nodes = append(nodes, node.HTML+"\n"+node.FailureSummary)
+	for _, scheme := range []string{"dark", "light"} {
+		tab.Do(t, prefer(scheme))
+		red := Eval[int](t, tab, `return Number(getComputedStyle(document.body).backgroundColor.match(/\d+/)[0])`)
+		if (red < 64) != (scheme == "dark") {
+			t.Errorf("%s: the red of the background is %d in the scheme %s", when, red, scheme)
 		}
-		t.Errorf("%s: %s (%s):\n%s", when, v.ID, v.Help, strings.Join(nodes, "\n"))
+		for _, v := range Eval[[]violation](t, tab, fmt.Sprintf("return (await axe.run({include: [%s]})).violations", quote(selector))) {
+			var nodes []string
+			for _, node := range v.Nodes {
+				nodes = append(nodes, node.HTML+"\n"+node.FailureSummary)
+			}
+			t.Errorf("%s, %s: %s (%s):\n%s", when, scheme, v.ID, v.Help, strings.Join(nodes, "\n"))
+		}
 	}
 }
 

@@ -4,12 +4,13 @@ package docs
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 
@@ -20,12 +21,12 @@ import (
 	openapi "example.com/orders/api"
 )
 
-// script makes a fresh Idempotency-Key for each request that the page sends.
+// own has our script and style: fresh keys, roles, phones and dark mode.
 //
-//go:embed docs.js
-var script []byte
+//go:embed orders.js orders.css
+var own embed.FS
 
-const scriptName = "orders.js"
+var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 // Docs serves /openapi.yaml, and the documentation page below /docs. All its files are
 // embedded, so that the page works offline.
@@ -50,7 +51,7 @@ func New(notFound http.HandlerFunc) (*Docs, error) {
 		assets[strings.TrimSuffix(file.Name(), ".gz")] = true
 	}
 	ui := v5emb.NewWithConfig(swgui.Config{
-		AppendHead: `<script src="/docs/` + scriptName + `"></script>`,
+		AppendHead: `<link rel="stylesheet" href="/docs/orders.css"><script src="/docs/orders.js"></script>`,
 		SettingsUI: map[string]string{"plugins": "[SwaggerUIBundle.plugins.DownloadUrl, ...ordersPlugins]"},
 	})("Orders", "/openapi.yaml", "/docs")
 	page := bodyRecorder{header: http.Header{}}
@@ -117,10 +118,10 @@ const (
 // serveAsset serves one of the page's files. It checks the name, because the library
 // would answer an unknown one with 404 in plain text.
 func (d *Docs) serveAsset(w http.ResponseWriter, r *http.Request, asset string) {
-	if asset == scriptName {
+	if content, err := own.ReadFile(asset); err == nil {
 		w.Header().Set("Cache-Control", revalidated)
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		_, _ = w.Write(script)
+		w.Header().Set("Content-Type", contentTypes[path.Ext(asset)])
+		_, _ = w.Write(content)
 		return
 	}
 	if !d.assets[asset] {

@@ -1,7 +1,8 @@
 'use strict';
 
 // What the reference page adds to Swagger UI: a fresh Idempotency-Key for each press of
-// Execute, and a switch that sends the same key again.
+// Execute, a switch that sends the same key again, the roles of each operation, and sections
+// of its prose that open on demand.
 
 // The plugins of the page.
 const ordersPlugins = [({React}) => {
@@ -29,7 +30,7 @@ const ordersPlugins = [({React}) => {
       : 'Execute makes a fresh key each time, unless you type one: a new key is a new operation.';
     return React.createElement('tr', {className: 'orders-same-key'},
       React.createElement('td', {colSpan: 2},
-        React.createElement('label', {htmlFor: id, style: {display: 'block', color: '#3b4151', fontSize: '14px', paddingBottom: '16px'}},
+        React.createElement('label', {htmlFor: id},
           React.createElement('input', {id, type: 'checkbox', checked: same, onChange: change, 'aria-describedby': id + '-hint'}),
           React.createElement('strong', null, ' Same key again. '),
           React.createElement('span', {id: id + '-hint'}, hint))));
@@ -63,8 +64,31 @@ const ordersPlugins = [({React}) => {
   const freshKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)),
     byte => byte.toString(16).padStart(2, '0')).join('');
 
+  // Shows the roles of an operation beside its path.
+  const withRoles = (Path, {specSelectors}) => props => {
+    const {path, method} = props.operationProps.toJS();
+    const roles = specSelectors.specJson().getIn(['paths', path, method, 'x-roles']) ?? [];
+    return React.createElement(React.Fragment, null, React.createElement(Path, props),
+      React.createElement('span', {className: 'orders-roles', title: 'Roles that may call it'},
+        ...roles.map(role => React.createElement('span', null, role))));
+  };
+
+  // Folds the sections of a long text below their headings.
+  const withSections = Markdown => props => {
+    const [intro, ...sections] = (props.source ?? '').split(/^## /m);
+    if (sections.length < 2) {
+      return React.createElement(Markdown, props);
+    }
+    return React.createElement('div', null, React.createElement(Markdown, {...props, source: intro}),
+      ...sections.map(section => {
+        const [title, ...rest] = section.split('\n');
+        return React.createElement('details', {className: 'orders-prose'}, React.createElement('summary', null, title),
+          React.createElement(Markdown, {...props, source: rest.join('\n')}));
+      }));
+  };
+
   return {
-    wrapComponents: {parameterRow: withSwitch},
+    wrapComponents: {parameterRow: withSwitch, OperationSummaryPath: withRoles, Markdown: withSections},
     statePlugins: {spec: {wrapActions: {validateParams: withKey}}},
   };
 }];
