@@ -66,7 +66,8 @@ func TestDev(t *testing.T) {
 	t.Run("prints where everything is", func(t *testing.T) { wantAddresses(t, d) })
 	t.Run("each example of the reference works", func(t *testing.T) { wantExamplesToWork(t, d) })
 	t.Run("each request for an editor works", func(t *testing.T) { wantRequestsToWork(t, d) })
-	t.Run("each scenario of the playground pays once", func(t *testing.T) { wantScenariosToPayOnce(t, d) })
+	t.Run("each scenario of the playground pays once, with a guard", func(t *testing.T) { wantScenariosToPay(t, d) })
+	t.Run("the service has no twin without the guard", func(t *testing.T) { wantNoTwin(t, d) })
 	t.Run("pages answer only their own scripts", func(t *testing.T) { wantPagesToRefuseOthers(t, d) })
 	t.Run("a token has the role that is asked for", func(t *testing.T) { wantTokensOfRoles(t, d) })
 	replicas := state(t, d.press(t, "open")).Replicas
@@ -147,8 +148,8 @@ func TestDev_RunsTheServiceTwiceOnTheSameData(t *testing.T) {
 				t.Errorf("%s: status %d", path, status)
 			}
 		}
-		if got := state(t, d.press(t, "pay")); got.Order != 1 || len(got.Ledger) != 2 {
-			t.Errorf("the first order is %d, the ledger %v", got.Order, got.Ledger)
+		if got := state(t, d.press(t, "pay")); got.Payment != 1 || len(got.Ledger) != 2 {
+			t.Errorf("the first payment is %d, the ledger %v", got.Payment, got.Ledger)
 		}
 		d.stop(t)
 	}

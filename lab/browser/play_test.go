@@ -47,21 +47,24 @@ func (p playground) text(t *testing.T, selector string) string {
 }
 
 // shownAttempt is an attempt as the time line shows it.
-type shownAttempt struct{ Attempt, Effect, Answer, Told, Sent, Received string }
+type shownAttempt struct {
+	Attempt, Effect, Answer, Told, Sent, Received string
+	Bar                                           float64 // its share of the axis
+}
 
-// attempts returns the attempts that the time line shows for the current order.
+// attempts returns the attempts that the time line shows for the current payment.
 func (p playground) attempts(t *testing.T) []shownAttempt {
 	t.Helper()
 	return Eval[[]shownAttempt](t, p.Tab, `
-		const order = document.querySelector('#order').textContent;
-		return [...document.querySelectorAll('[data-attempt^="' + order + '/"]')].map(item => ({
+		const payment = document.querySelector('#payment').textContent;
+		return [...document.querySelectorAll('[data-payment="' + payment + '"]')].map(item => ({
 			Attempt: item.dataset.attempt, Effect: item.dataset.effect,
-			Answer: item.querySelector('.answer .label').textContent,
+			Answer: item.querySelector('.answer .label').textContent, Bar: item.querySelector('.bar').offsetWidth / item.querySelector('.axis').offsetWidth,
 			Told: item.querySelector('.told').textContent, Sent: item.querySelector('.sent').textContent, Received: item.querySelector('.received').textContent,
 		}));`)
 }
 
-// wantEffects fails the test unless the attempts of the current order had these effects, in
+// wantEffects fails the test unless the attempts of the current payment had these effects, in
 // any order.
 func (p playground) wantEffects(t *testing.T, want ...string) []shownAttempt {
 	t.Helper()
@@ -75,47 +78,38 @@ func (p playground) wantEffects(t *testing.T, want ...string) []shownAttempt {
 	}
 	for effect, difference := range got {
 		if difference != 0 {
-			t.Errorf("%+d attempts with the effect %s, of %+v; want %q", difference, effect, shown, want)
+			t.Fatalf("%+d attempts with the effect %s, of %+v; want %q", difference, effect, shown, want)
 		}
 	}
 	return shown
 }
 
-// wantPaidOnce compares what the page claims with the database.
-func (p playground) wantPaidOnce(t *testing.T) {
+// wantMoved compares how often the page says that the payment moved the balance with the
+// database, and both with times.
+func (p playground) wantMoved(t *testing.T, times int, said string) {
 	t.Helper()
-	order := p.text(t, "#order")
+	payment := p.text(t, "#payment")
 	stored := Query[struct {
-		Payments, Entries int
-		Balance           string
+		Entries int
+		Balance string
 	}](t, p.dev, "playground", `
-		SELECT (SELECT count(*) FROM payment WHERE order_id = $1::text::bigint),
-		       (SELECT count(*) FROM ledger_entry e JOIN payment p ON p.id = e.payment_id WHERE p.order_id = $1::text::bigint),
-		       (SELECT amount::numeric(19,2)::text FROM balance)`, order)
-	if stored.Payments != 1 || stored.Entries != 1 {
-		t.Errorf("order %s has %d payments and %d ledger entries", order, stored.Payments, stored.Entries)
+		SELECT count(*), (SELECT to_char(amount, 'FM999,990.00') FROM balance b WHERE b.customer_id = e.customer_id)
+		FROM ledger_entry e WHERE description = 'payment ' || $1::text GROUP BY customer_id`, payment)
+	if stored.Entries != times {
+		t.Errorf("payment %s has %d ledger entries, want %d", payment, stored.Entries, times)
 	}
-	if shown := p.text(t, "#balance"); shown != stored.Balance {
+	if shown := p.text(t, "#balance"); shown != stored.Balance || !strings.Contains(shown, ",") {
 		t.Errorf("the page shows the balance %s, the database has %s", shown, stored.Balance)
 	}
-	if moved := p.text(t, "#moved"); !strings.HasPrefix(moved, "Moved once for order "+order+":") {
+	if moved := p.text(t, "#moved"); !strings.HasPrefix(moved, "Moved "+said+": ") || !strings.HasSuffix(moved, " → "+stored.Balance) {
 		t.Errorf("the page says %q", moved)
 	}
 	verdict := p.text(t, ".timeline li:last-child")
-	if !strings.HasPrefix(verdict, "Order "+order+" is paid once.") || !strings.HasSuffix(verdict, " to "+stored.Balance+".") {
+	if !strings.HasPrefix(verdict, "Payment "+payment+":") || !strings.HasSuffix(verdict, " → "+stored.Balance+".") || !strings.Contains(verdict, "moved "+said) {
 		t.Errorf("the last line is %q, the balance %s", verdict, stored.Balance)
 	}
-	if row := p.text(t, "#ledger tr"); !strings.HasPrefix(row, "payment, order "+order) || !strings.HasSuffix(row, stored.Balance) {
+	if row := p.text(t, "#ledger tr"); !strings.HasPrefix(row, "payment "+payment) || !strings.HasSuffix(row, stored.Balance) {
 		t.Errorf("the first row of the ledger is %q", row)
-	}
-}
-
-// wantAccessible runs axe in both colour schemes.
-func (p playground) wantAccessible(t *testing.T, when string) {
-	t.Helper()
-	for _, scheme := range []string{"dark", "light"} {
-		p.Do(t, prefer(scheme))
-		p.WantAccessible(t, when+", "+scheme, "body")
 	}
 }
 
@@ -123,81 +117,91 @@ func (p playground) wantAccessible(t *testing.T, when string) {
 func TestPlay(t *testing.T) {
 	t.Parallel()
 	p := openPlayground(t)
-	p.wantAccessible(t, "before the first press")
+	p.WantAccessible(t, "before the first press", "body")
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, playground)
 	}{
-		{"pay twice", payTwice},
 		{"pay twice at once", payTwiceAtOnce},
 		{"lose the response", loseResponse},
 		{"change the body", changeBody},
-		{"race two replicas", raceReplicas},
+		{"pay in the middle of a race", payInARace},
 		{"kill the server", killServer},
-		{"wait past expiry", waitPastExpiry},
+		{"wait past expiry", func(t *testing.T, p playground) { p.press(t, "expire"); p.wantEffects(t, "committed", "recognised") }},
 		{"pay by keyboard", payByKeyboard},
 	} {
 		if !t.Run(c.name, func(t *testing.T) {
 			c.test(t, p)
-			p.wantPaidOnce(t)
-			p.wantAccessible(t, "after "+c.name)
+			p.wantMoved(t, 1, "once")
+			p.WantAccessible(t, "after "+c.name, "body")
 		}) {
 			return // the next one begins where this one ended
 		}
 	}
+	t.Run("pay twice without the guard", func(t *testing.T) { payUnguarded(t, p) })
 	t.Run("fits small screens", func(t *testing.T) { fitsSmallScreens(t, p) })
 	t.Run("loads only its own files", func(t *testing.T) { loadsOnlyItsOwnFiles(t, p) })
 }
 
-func payTwice(t *testing.T, p playground) {
-	p.press(t, "pay")
-	p.press(t, "pay")
+// twoPresses presses Pay again before the first press has an answer.
+const twoPresses = `for (const press of [1, 2]) document.querySelector('[data-scenario=pay]').click()`
 
-	shown := p.wantEffects(t, "committed", "replayed")
-	if len(shown) == 2 && !strings.Contains(shown[1].Received, "Idempotency-Result: reused\nIdempotent-Replayed: true") {
-		t.Errorf("the second press received %s", shown[1].Received)
-	}
-}
-
-// Both presses send the payment, although the first one has no answer yet.
 func payTwiceAtOnce(t *testing.T, p playground) {
-	p.press(t, "order")
-
-	p.Do(t, chromedp.Evaluate[chromedp.Void](`
-		const pay = document.querySelector('[data-scenario=pay]');
-		pay.click();
-		pay.click();`))
+	p.Do(t, chromedp.Evaluate[chromedp.Void](twoPresses))
 	p.awaitReady(t)
 
 	shown := p.wantEffects(t, "committed", "replayed")
-	if len(shown) == 2 && shown[0].Sent != shown[1].Sent {
-		t.Errorf("the presses sent\n%s\nand\n%s", shown[0].Sent, shown[1].Sent)
+	both := shown[0].Received + shown[1].Received
+	if shown[0].Sent != shown[1].Sent || !strings.Contains(both, "Idempotency-Result: reused\nIdempotent-Replayed: true") {
+		t.Errorf("the page shows %+v", shown)
 	}
+}
+
+func payUnguarded(t *testing.T, p playground) {
+	p.press(t, "new")
+	p.Do(t, chromedp.Click("[name=guard][value=off]"))
+	p.awaitReady(t)
+	p.Do(t, chromedp.Evaluate[chromedp.Void](twoPresses))
+	p.awaitReady(t)
+
+	p.wantEffects(t, "committed", "committed")
+	p.wantMoved(t, 2, "twice")
+	p.WantAccessible(t, "without the guard", "body")
 }
 
 func loseResponse(t *testing.T, p playground) {
 	p.press(t, "lose")
 
 	shown := p.wantEffects(t, "committed", "replayed")
-	if len(shown) == 2 && (shown[0].Answer != "200 created lost" || shown[1].Answer != "200 reused") {
-		t.Errorf("the answers are %q and %q", shown[0].Answer, shown[1].Answer)
+	if shown[0].Answer != "201 created lost" || shown[1].Answer != "201 reused" || shown[0].Bar > 0.999 {
+		t.Errorf("the page shows %+v", shown)
 	}
 }
 
-// The order of the lost response is paid: the other body has the key of its payment.
+// The payment of the lost response is paid: the other body has its key.
 func changeBody(t *testing.T, p playground) {
 	p.press(t, "change")
 
 	shown := p.wantEffects(t, "committed", "replayed", "refused")
-	if last := shown[len(shown)-1]; !strings.Contains(last.Told, "409 idempotency_key_reused") || strings.Contains(last.Received, "captured") {
+	if last := shown[len(shown)-1]; !strings.Contains(last.Told, "409 idempotency_key_reused") || strings.Contains(last.Received, "balance_after") {
 		t.Errorf("the page says %s, and received %s", last.Told, last.Received)
 	}
 }
 
-func raceReplicas(t *testing.T, p playground) {
-	p.press(t, "race")
+// Pay works while another scenario runs.
+func payInARace(t *testing.T, p playground) {
+	Eval[chromedp.Void](t, p.Tab, `
+		const attempts = () => document.querySelectorAll('.attempt').length, before = attempts();
+		document.querySelector('[data-scenario=race]').click();
+		while (attempts() < before + 2) await new Promise(requestAnimationFrame);
+		document.querySelector('[data-scenario=pay]').click();`)
+	p.awaitReady(t)
 
-	p.wantEffects(t, "committed", "replayed")
+	for _, a := range p.wantEffects(t, "committed", "replayed", "replayed")[:2] {
+		if a.Bar < 0.1 || a.Bar > 1.01 {
+			t.Errorf("the bar of %s is %.2f of its axis", a.Attempt, a.Bar)
+		}
+	}
 }
 
 func killServer(t *testing.T, p playground) {
@@ -217,18 +221,9 @@ func killServer(t *testing.T, p playground) {
 	}
 }
 
-func waitPastExpiry(t *testing.T, p playground) {
-	p.press(t, "expire")
-
-	shown := p.wantEffects(t, "committed", "recognised")
-	if len(shown) == 2 && strings.Contains(shown[1].Received, "Idempotent-Replayed") {
-		t.Errorf("the retry received the stored response: %s", shown[1].Received)
-	}
-}
-
 // Tab reaches everything, its focus is seen, and Enter pays.
 func payByKeyboard(t *testing.T, p playground) {
-	p.press(t, "order")
+	p.press(t, "new")
 	p.Do(t, chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
 	visited := map[string]bool{}
 	for range 60 {
@@ -246,7 +241,7 @@ func payByKeyboard(t *testing.T, p playground) {
 			}
 		}
 	}
-	for _, want := range []string{"pay", "lose", "change", "race", "kill", "expire", "order", "timeline"} {
+	for _, want := range []string{"pay", "lose", "change", "race", "kill", "expire", "new", "timeline"} {
 		if !visited[want] {
 			t.Errorf("Tab does not reach %s: %v", want, visited)
 		}
@@ -254,12 +249,16 @@ func payByKeyboard(t *testing.T, p playground) {
 }
 
 func fitsSmallScreens(t *testing.T, p playground) {
-	for _, width := range []int64{320, 768, 1280} {
-		p.Do(t, chromedp.EmulateViewport(width, 800))
-		if wide := Eval[int64](t, p.Tab, `return document.documentElement.scrollWidth`); wide > width {
-			t.Errorf("the page is %d wide on %d", wide, width)
-		}
+	for _, width := range []int64{320, 375, 768, 1280} {
+		p.WantNoWider(t, width, 667)
 		p.WantAccessible(t, "on a small screen", "body")
+		p.press(t, "pay")
+		if out := Eval[[]string](t, p.Tab, `
+			window.scrollTo(0, 0);
+			const out = selector => document.querySelector(selector).getBoundingClientRect().bottom > innerHeight;
+			return innerWidth === 375 ? ['.balance', '.story', '[data-scenario=pay]', '.verdict:last-child'].filter(out) : [];`); len(out) > 0 {
+			t.Errorf("on a phone, one has to scroll to %s", out)
+		}
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // Attempt is one try to send a payment, with its response.
 type Attempt struct {
 	Number  int    `json:"number"`
-	Order   int64  `json:"order"`
+	Payment int    `json:"payment"`
+	Guarded bool   `json:"guarded"`
 	Replica string `json:"replica"`
 	PID     int    `json:"pid"` // replica
 	Method  string `json:"method"`
@@ -29,6 +30,7 @@ type Attempt struct {
 	Response string `json:"response"` // the body, or the reason for its absence
 	Lost     *Lost  `json:"lost"`     // the response that the network lost
 	Effect   effect `json:"effect"`
+	Began    int64  `json:"began"` // milliseconds since the playground opened
 	Millis   int64  `json:"millis"`
 }
 
@@ -36,7 +38,7 @@ type Attempt struct {
 type effect string
 
 const (
-	committed  effect = "committed"   // the payment and its record were written
+	committed  effect = "committed"   // the payment was written, and its record with a guard
 	replayed   effect = "replayed"    // the stored response was read
 	recognised effect = "recognised"  // the unique index beside the payment knew the key
 	refused    effect = "refused"     // nothing was written
@@ -75,7 +77,7 @@ func effectOf(status int, result string, wasReplayed bool) effect {
 		return replayed
 	case result == "reused":
 		return recognised
-	case status < http.StatusMultipleChoices && result == "created":
+	case status > 0 && status < http.StatusMultipleChoices:
 		return committed
 	case status < http.StatusInternalServerError:
 		return refused

@@ -9,6 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// shown is how the page writes an amount, for to_char.
+const shown = "FM999,999,999,990.00"
+
 // database is the owner's view of the playground's database, past the service.
 type database struct{ pool *pgxpool.Pool }
 
@@ -22,11 +25,11 @@ func openDatabase(ctx context.Context, url string) (database, error) {
 	return database{pool}, err
 }
 
-// LedgerEntry is a ledger_entry row that changed the customer's balance.
+// LedgerEntry is a ledger_entry row that changed a customer's balance.
 type LedgerEntry struct {
 	ID           int64  `json:"id"`
 	Kind         string `json:"kind"`
-	Order        *int64 `json:"order"` // null for a credit
+	Description  string `json:"description"`
 	Amount       string `json:"amount"`
 	BalanceAfter string `json:"balance_after"`
 }
@@ -34,14 +37,31 @@ type LedgerEntry struct {
 // ledger returns a customer's latest entries, newest first.
 func (d database) ledger(ctx context.Context, customer string, limit int) ([]LedgerEntry, error) {
 	rows, err := d.pool.Query(ctx, `
-		SELECT e.id, e.kind, p.order_id, e.amount::numeric(19,2)::text, e.balance_after::numeric(19,2)::text
-		FROM ledger_entry e LEFT JOIN payment p ON p.id = e.payment_id
-		WHERE e.customer_id = $1 AND e.balance_after IS NOT NULL
-		ORDER BY e.position DESC LIMIT $2`, customer, limit)
+		SELECT id, kind, description, to_char(amount, '`+shown+`'), to_char(balance_after, '`+shown+`')
+		FROM ledger_entry WHERE customer_id = $1 AND balance_after IS NOT NULL
+		ORDER BY position DESC LIMIT $2`, customer, limit)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[LedgerEntry])
+}
+
+// Moved is what a payment did to the balance.
+type Moved struct {
+	Times int    `json:"times"`
+	Sum   string `json:"sum"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// moved reads from the ledger how a payment moved the balance.
+func (d database) moved(ctx context.Context, p *operation) (m Moved, err error) {
+	err = d.pool.QueryRow(ctx, `
+		SELECT count(*), coalesce(to_char(sum(amount), '`+shown+`'), ''),
+		       coalesce(to_char(max(balance_after + amount), '`+shown+`'), ''), coalesce(to_char(min(balance_after), '`+shown+`'), '')
+		FROM ledger_entry WHERE customer_id = $1 AND description = $2`,
+		p.account.customer, p.description()).Scan(&m.Times, &m.Sum, &m.From, &m.To)
+	return m, err
 }
 
 // Record is an idempotency_record row.
@@ -70,15 +90,6 @@ func (d database) record(ctx context.Context, key string) (*Record, error) {
 func (d database) expire(ctx context.Context, key string) error {
 	_, err := d.pool.Exec(ctx, `UPDATE idempotency_record SET expires_at = now() - interval '1 second' WHERE key = $1`, key)
 	return err
-}
-
-// payments counts an order's payments, and the ledger amounts they moved.
-func (d database) payments(ctx context.Context, orderID int64) (payments, entries int, err error) {
-	err = d.pool.QueryRow(ctx, `
-		SELECT (SELECT count(*) FROM payment WHERE order_id = $1),
-		       (SELECT count(*) FROM ledger_entry e JOIN payment p ON p.id = e.payment_id WHERE p.order_id = $1)`,
-		orderID).Scan(&payments, &entries)
-	return payments, entries, err
 }
 
 // rowLock locks a customer's balance, so that a payment stops in the middle of its

@@ -8,19 +8,18 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// network is a proxy between the client and one replica. It can lose a response: the
-// replica has committed and answered, and the client sees its connection close.
+// network is a proxy between the client and a replica, for one attempt. It can lose the
+// response: the replica has committed and answered, and the client sees its connection
+// close.
 type network struct {
 	url    string
 	server *http.Server
-
-	mu   sync.Mutex
-	lose bool
-	lost *Lost
+	lose   bool
+	lost   atomic.Pointer[Lost]
 }
 
 // Lost is a response that never reached the client.
@@ -29,15 +28,15 @@ type Lost struct {
 	Result string `json:"result"` // Idempotency-Result
 }
 
-// openNetwork opens a proxy to the replica at target.
-func openNetwork(ctx context.Context, target func() string) (*network, error) {
+// openNetwork opens a proxy to the replica at addr.
+func openNetwork(ctx context.Context, addr string, lose bool) (*network, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	n := &network{url: "http://" + ln.Addr().String()}
+	n := &network{url: "http://" + ln.Addr().String(), lose: lose}
 	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: target()}) },
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: addr}) },
 		// One connection per request: net/http would retry on a broken reused
 		// connection.
 		Transport:      &http.Transport{DisableKeepAlives: true},
@@ -52,32 +51,13 @@ func openNetwork(ctx context.Context, target func() string) (*network, error) {
 
 // pass forwards a response unless it has to be lost.
 func (n *network) pass(response *http.Response) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if !n.lose {
 		return nil
 	}
 	_, _ = io.Copy(io.Discard, response.Body) // the replica has sent everything
 	_ = response.Body.Close()
-	n.lose = false
-	n.lost = &Lost{response.StatusCode, response.Header.Get("Idempotency-Result")}
+	n.lost.Store(&Lost{response.StatusCode, response.Header.Get("Idempotency-Result")})
 	panic(http.ErrAbortHandler) // closes the client's connection
-}
-
-// loseNext loses the next response.
-func (n *network) loseNext() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.lose, n.lost = true, nil
-}
-
-// takeLost returns the lost response, once.
-func (n *network) takeLost() *Lost {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	lost := n.lost
-	n.lost, n.lose = nil, false
-	return lost
 }
 
 func (n *network) close() { _ = n.server.Close() }

@@ -11,6 +11,8 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -42,14 +44,15 @@ type Config struct {
 	Log io.Writer
 }
 
-// Playground serves the page and runs its scenarios, one at a time. It starts replicas
-// when the page is first opened.
+// Playground serves the page and runs its scenarios: one at a time, and Pay at any time.
+// It starts replicas when the page is first opened.
 type Playground struct {
 	cfg Config
 
-	mu     sync.Mutex
-	stage  *stage
-	closed bool
+	mu      sync.Mutex
+	stage   *stage
+	closed  bool
+	running sync.WaitGroup // with stage
 }
 
 // New returns a playground. It starts nothing.
@@ -61,8 +64,10 @@ func (p *Playground) Handler() http.Handler {
 	mux.HandleFunc("GET /play", serveFile("page.html", "text/html; charset=utf-8"))
 	mux.HandleFunc("GET /play/page.css", serveFile("page.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /play/page.js", serveFile("page.js", "text/javascript; charset=utf-8"))
-	mux.Handle("POST /play/open", loopback.SameOrigin(p.serve(func(*play, context.Context) error { return nil })))
 	for name, scenario := range scenarios {
+		mux.Handle("POST /play/"+name, loopback.SameOrigin(p.serve(alone(scenario))))
+	}
+	for name, scenario := range anytime {
 		mux.Handle("POST /play/"+name, loopback.SameOrigin(p.serve(scenario)))
 	}
 	return loopback.Only(mux)
@@ -86,8 +91,27 @@ func serveFile(name, contentType string) http.HandlerFunc {
 	}
 }
 
-// serve runs a scenario and streams its steps. Closing the page does not stop it,
-// because it has to repair its faults.
+// alone runs a scenario while no other one runs, between repaired replicas.
+func alone(scenario func(*play, context.Context) error) func(*play, context.Context) error {
+	return func(p *play, ctx context.Context) error {
+		p.scenario.Lock()
+		defer p.scenario.Unlock()
+		if err := p.startReplicas(ctx, func(*replica) {}); err != nil { // an earlier one may have failed
+			return err
+		}
+		return scenario(p.of(p.account), ctx)
+	}
+}
+
+// of returns the play with an account's current payment.
+func (p *play) of(a *account) *play {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &play{p.stage, a, a.current, p.report}
+}
+
+// serve runs a scenario and streams its steps. ?guard=off sends the payment to the twin.
+// Closing the page does not stop it, because it has to repair its faults.
 func (p *Playground) serve(scenario func(*play, context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
@@ -95,7 +119,10 @@ func (p *Playground) serve(scenario func(*play, context.Context) error) http.Han
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		p.run(ctx, scenario, reporter(w))
+		report := reporter(w)
+		if err := p.run(ctx, scenario, r.URL.Query().Get("guard") != "off", report); err != nil {
+			report(Entry{Kind: "error", Text: err.Error()})
+		}
 	})
 }
 
@@ -112,45 +139,47 @@ func reporter(w http.ResponseWriter) func(Entry) {
 }
 
 // run runs a scenario and reports the resulting state.
-func (p *Playground) run(ctx context.Context, scenario func(*play, context.Context) error, report func(Entry)) {
+func (p *Playground) run(ctx context.Context, scenario func(*play, context.Context) error, guarded bool, report func(Entry)) error {
+	s, err := p.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.running.Done()
+	account := s.twin
+	if guarded {
+		account = s.guarded
+	}
+	err = scenario((&play{stage: s, report: report}).of(account), ctx)
+	state, stateErr := s.state(ctx, account)
+	if stateErr == nil {
+		report(Entry{Kind: "state", State: &state})
+	}
+	return errors.Join(err, stateErr)
+}
+
+// enter returns the stage, which the first caller opens. It stays open until
+// running.Done.
+func (p *Playground) enter(ctx context.Context) (_ *stage, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		report(Entry{Kind: "error", Text: "orders-dev is stopping"})
-		return
+		return nil, errors.New("orders-dev is stopping")
 	}
-	if err := p.open(ctx); err != nil {
-		report(Entry{Kind: "error", Text: "The playground could not start: " + err.Error()})
-		return
-	}
-	if err := p.stage.startReplicas(ctx, func(*replica) {}); err != nil { // a scenario may have failed
-		report(Entry{Kind: "error", Text: err.Error()})
-		return
-	}
-	if err := scenario(&play{p.stage, report}, ctx); err != nil {
-		report(Entry{Kind: "error", Text: err.Error()})
-	}
-	state, err := p.stage.state(ctx)
-	if err != nil {
-		report(Entry{Kind: "error", Text: err.Error()})
-		return
-	}
-	report(Entry{Kind: "state", State: &state})
-}
-
-// open prepares the stage once. The caller holds mu.
-func (p *Playground) open(ctx context.Context) (err error) {
 	if p.stage == nil {
-		p.stage, err = openStage(ctx, p.cfg)
+		if p.stage, err = openStage(ctx, p.cfg); err != nil {
+			return nil, fmt.Errorf("start the playground: %w", err)
+		}
 	}
-	return err
+	p.running.Add(1)
+	return p.stage, nil
 }
 
-// Close stops the replicas. Later scenarios are refused.
+// Close stops the replicas once the running scenarios have ended. Later ones are refused.
 func (p *Playground) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	p.running.Wait()
 	if p.stage != nil {
 		p.stage.close()
 		p.stage = nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/orders/cmd/orders/app"
@@ -38,6 +39,11 @@ func RunReplica(ctx context.Context, name string, environ []string, in io.Reader
 		return err
 	}
 	defer service.Close()
+	db, err := addTwin(ctx, service, cfg.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
 	if _, err := fmt.Fprintln(out, listening+ln.Public.Addr().String()); err != nil {
 		return err
 	}
@@ -53,6 +59,7 @@ type replica struct {
 	environ []string
 	log     io.Writer
 
+	mu    sync.Mutex // Pay is pressed while a replica starts
 	addr  string
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -78,19 +85,21 @@ func (r *replica) start(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start replica %s: %w", r.name, err)
 	}
-	r.cmd, r.stdin, r.ended = cmd, stdin, make(chan struct{})
+	ended := make(chan struct{})
 	output := bufio.NewReader(stdout)
 	first, err := output.ReadString('\n')
-	go func(ended chan struct{}) {
+	go func() {
 		_, _ = io.Copy(r.log, output) // until the process has ended
 		_ = cmd.Wait()
 		close(ended)
-	}(r.ended)
+	}()
 	addr, found := strings.CutPrefix(strings.TrimSpace(first), listening)
+	r.mu.Lock()
+	r.addr, r.cmd, r.stdin, r.ended = addr, cmd, stdin, ended
+	r.mu.Unlock()
 	if err != nil || !found {
 		return fmt.Errorf("start replica %s: it printed %q", r.name, first)
 	}
-	r.addr = addr
 	return r.awaitReady(ctx)
 }
 
@@ -110,25 +119,26 @@ func (r *replica) awaitReady(ctx context.Context) error {
 	})
 }
 
-func (r *replica) url() string { return "http://" + r.addr }
+func (r *replica) address() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.addr
+}
+
+func (r *replica) url() string { return "http://" + r.address() }
 
 // pid returns the process id, or 0.
 func (r *replica) pid() int {
-	if !r.running() {
-		return 0
-	}
-	return r.cmd.Process.Pid
-}
-
-func (r *replica) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.cmd == nil {
-		return false
+		return 0
 	}
 	select {
 	case <-r.ended:
-		return false
+		return 0
 	default:
-		return true
+		return r.cmd.Process.Pid
 	}
 }
 

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
-	"sync"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Entry is one line in the time line.
@@ -16,35 +17,37 @@ type Entry struct {
 	// failed).
 	Kind    string   `json:"kind"`
 	Text    string   `json:"text,omitempty"`
-	Right   bool     `json:"right,omitempty"` // verdict: the balance moved once
+	Right   bool     `json:"right,omitempty"`   // verdict: the balance moved once
+	Payment int      `json:"payment,omitempty"` // verdict
 	Attempt *Attempt `json:"attempt,omitempty"`
 	State   *State   `json:"state,omitempty"`
 }
-
-// The request bodies for a payment.
-const (
-	byBalance = `{"method": "balance"}`
-	byCard    = `{"method": "card", "payment_method": "pm_card_visa"}`
-)
 
 // overlap is how long a race holds the balance, so that its two requests overlap.
 const overlap = 300 * time.Millisecond
 
 // scenarios are the actions behind the page's buttons.
 var scenarios = map[string]func(*play, context.Context) error{
-	"pay":    (*play).pay,
 	"lose":   (*play).loseResponse,
 	"change": (*play).changeBody,
 	"race":   (*play).race,
 	"kill":   (*play).kill,
 	"expire": (*play).expire,
-	"order":  (*play).order,
+	"new":    (*play).newPayment,
+}
+
+// anytime are those that wait for no other one.
+var anytime = map[string]func(*play, context.Context) error{
+	"open": func(*play, context.Context) error { return nil },
+	"pay":  (*play).pay,
 }
 
 // play is one running scenario.
 type play struct {
 	*stage
-	report func(Entry)
+	account *account
+	op      *operation
+	report  func(Entry)
 }
 
 func (p *play) note(format string, args ...any) {
@@ -57,74 +60,100 @@ func (p *play) fault(format string, args ...any) {
 
 // pay sends the payment, alternating between replicas.
 func (p *play) pay(ctx context.Context) error {
-	i := p.next
-	p.next = 1 - p.next
-	p.send(ctx, i, byBalance)
+	a := p.begin(-1, price)
+	if err := p.run(ctx, a, false); err != nil {
+		return err
+	}
 	return p.judge(ctx)
 }
 
 // loseResponse loses a payment's response and retries.
 func (p *play) loseResponse(ctx context.Context) error {
-	if err := p.freshOrder(ctx); err != nil {
+	if err := p.fund(ctx, p.account); err != nil {
 		return err
 	}
+	p.renewUsed()
 	p.fault("The network before replica A will lose the next response.")
-	p.networks[0].loseNext()
-	if a := p.send(ctx, 0, byBalance); a.Lost == nil {
+	a := p.begin(0, price)
+	if err := p.run(ctx, a, true); err != nil {
+		return err
+	}
+	if a.Lost == nil {
 		return fmt.Errorf("the response was not lost: status %d", a.Status)
 	}
 	p.note("The client cannot know whether it has paid. It retries with the same key, at the other replica.")
-	p.send(ctx, 1, byBalance)
+	return p.retry(ctx, price)
+}
+
+// retry sends the payment to replica B, and judges.
+func (p *play) retry(ctx context.Context, amount string) error {
+	if err := p.run(ctx, p.begin(1, amount), false); err != nil {
+		return err
+	}
 	return p.judge(ctx)
 }
 
 // changeBody sends a different request under a used key.
 func (p *play) changeBody(ctx context.Context) error {
-	if err := p.paidOrder(ctx); err != nil {
+	if moved, err := p.db.moved(ctx, p.op); err != nil {
 		return err
+	} else if moved.Times == 0 {
+		if err := p.run(ctx, p.begin(0, price), false); err != nil {
+			return err
+		}
 	}
-	p.fault("The client sends another body with the same key: a card instead of the balance.")
-	p.send(ctx, 1, byCard)
-	return p.judge(ctx)
+	p.fault("The client sends another body with the same key: %s instead of %s.", otherPrice, price)
+	return p.retry(ctx, otherPrice)
 }
 
 // race sends the payment to both replicas at once. A short lock on the balance makes
 // the second request arrive during the first transaction.
 func (p *play) race(ctx context.Context) error {
-	if err := p.freshOrder(ctx); err != nil {
-		return err
-	}
-	lock, err := p.db.lockBalance(ctx, customer)
+	lock, err := p.lockNew(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.release()
 	p.fault("The same request leaves twice at the same moment, to both replicas. The playground locks the balance for %d ms, so that they overlap.",
 		overlap.Milliseconds())
-	var both sync.WaitGroup
+	var both errgroup.Group
 	for i := range p.replicas {
-		a := p.attempt(i, byBalance)
-		both.Go(func() { p.run(ctx, i, a) })
+		a := p.begin(i, price)
+		both.Go(func() error { return p.run(ctx, a, false) })
 	}
 	if err := lock.awaitWaiter(ctx); err != nil {
 		return err
 	}
 	time.Sleep(overlap)
 	lock.release()
-	both.Wait()
+	if err := both.Wait(); err != nil {
+		return err
+	}
 	return p.judge(ctx)
+}
+
+// lockNew locks the balance and then makes sure that the payment is new, so that each of
+// its attempts has to wait.
+func (p *play) lockNew(ctx context.Context) (*rowLock, error) {
+	if err := p.fund(ctx, p.account); err != nil {
+		return nil, err
+	}
+	lock, err := p.db.lockBalance(ctx, p.account.customer)
+	if err == nil {
+		p.renewUsed()
+	}
+	return lock, err
 }
 
 // kill kills a replica in the middle of a payment, and retries at the other one.
 func (p *play) kill(ctx context.Context) error {
-	if err := p.freshOrder(ctx); err != nil {
-		return err
-	}
 	if err := p.killDuring(ctx, p.replicas[0]); err != nil {
 		return err
 	}
-	p.note("The key is free again, because its claim was part of that transaction. The client retries with the same key, at replica B.")
-	p.send(ctx, 1, byBalance)
+	p.note("Nothing of that transaction is left, a claim of the key included. The client retries with the same key, at replica B.")
+	if err := p.run(ctx, p.begin(1, price), false); err != nil {
+		return err
+	}
 	if err := p.startReplicas(ctx, func(r *replica) { p.note("Replica %s is started again: process %d.", r.name, r.pid()) }); err != nil {
 		return err
 	}
@@ -133,115 +162,141 @@ func (p *play) kill(ctx context.Context) error {
 
 // killDuring kills a replica while its payment transaction is open.
 func (p *play) killDuring(ctx context.Context, victim *replica) error {
-	lock, err := p.db.lockBalance(ctx, customer)
+	lock, err := p.lockNew(ctx)
 	if err != nil {
 		return err
 	}
 	defer lock.release()
 	p.fault("The playground locks the row of the balance, so that the payment stops in the middle of its transaction.")
-	a := p.attempt(0, byBalance)
-	ended := make(chan struct{})
-	pid := victim.pid()
-	go func() {
-		p.client.send(ctx, a, p.networks[0].url, p.customerToken)
-		close(ended)
-	}()
+	a := p.begin(0, price)
+	var sent errgroup.Group
+	sent.Go(func() error { return p.send(ctx, a, false) })
 	if err := lock.awaitWaiter(ctx); err != nil {
 		return err
 	}
 	if err := victim.kill(); err != nil {
 		return err
 	}
-	p.fault("SIGKILL: process %d of replica %s is gone. It had claimed the key, and had not committed.", pid, victim.name)
+	p.fault("SIGKILL: process %d of replica %s is gone. It had not committed.", a.PID, victim.name)
 	lock.release()
-	<-ended
-	if payments, _, err := p.db.payments(ctx, p.stage.order); err != nil {
+	if err := sent.Wait(); err != nil {
 		return err
-	} else if payments == 0 {
-		a.Effect = rolledBack
 	}
-	p.report(Entry{Kind: "attempt", Attempt: a})
+	a.Effect = rolledBack // it could not commit while the row was locked
+	p.end(a)
 	return nil
 }
 
 // expire expires a payment's record and retries. The payment goes to replica A and the
 // retry to B, because a replica caches the records it has seen.
 func (p *play) expire(ctx context.Context) error {
-	if err := p.order(ctx); err != nil {
+	if err := p.newPayment(ctx); err != nil {
 		return err
 	}
-	p.send(ctx, 0, byBalance)
-	if err := p.db.expire(ctx, p.key); err != nil {
+	if err := p.run(ctx, p.begin(0, price), false); err != nil {
 		return err
 	}
-	p.fault("Nobody waits 72 hours here: the playground sets expires_at of the stored response to a second ago, in the database. To the service, the response is gone.")
+	if err := p.db.expire(ctx, p.op.key); err != nil {
+		return err
+	}
+	if p.account.guarded {
+		p.fault("The playground sets expires_at of the stored response to a second ago, in the database. To the service, the response is gone.")
+	}
 	p.note("The client retries very late, at replica B, which has never seen the key.")
-	p.send(ctx, 1, byBalance)
-	return p.judge(ctx)
+	return p.retry(ctx, price)
 }
 
-// order starts over with another order and key.
-func (p *play) order(ctx context.Context) error {
-	if err := p.newOrder(ctx); err != nil {
+// newPayment starts over with another payment and key.
+func (p *play) newPayment(ctx context.Context) error {
+	if err := p.fund(ctx, p.account); err != nil {
 		return err
 	}
-	p.note("New order %d, %s RUB. A new operation needs a new key: %s.", p.stage.order, price, p.key)
+	p.op = p.renew(p.account)
+	p.noteNew()
 	return nil
 }
 
-// freshOrder starts over unless the order has no attempt yet.
-func (p *play) freshOrder(ctx context.Context) error {
-	if p.attempts == 0 {
-		return nil
+// renewUsed starts over unless the payment has no attempt yet.
+func (p *play) renewUsed() {
+	p.mu.Lock()
+	used := p.op.attempts > 0
+	p.mu.Unlock()
+	if used {
+		p.op = p.renew(p.account)
+		p.noteNew()
 	}
-	return p.order(ctx)
 }
 
-// paidOrder pays the order unless it is paid.
-func (p *play) paidOrder(ctx context.Context) error {
-	payments, _, err := p.db.payments(ctx, p.stage.order)
-	if err != nil || payments > 0 {
-		return err
-	}
-	p.send(ctx, 0, byBalance)
-	return nil
+func (p *play) noteNew() {
+	p.note("New payment %d of %s RUB. A new operation needs a new key: %s.", p.op.number, price, p.op.key)
 }
 
-// attempt starts an attempt to pay the order at a replica.
-func (p *play) attempt(i int, body string) *Attempt {
-	p.attempts++
+// begin starts an attempt at a replica, or at -1 at the next one.
+func (p *play) begin(i int, amount string) *Attempt {
+	p.mu.Lock()
+	if i < 0 {
+		i = p.op.attempts % len(p.replicas)
+	}
+	p.op.attempts++
+	p.op.open++
+	number := p.op.attempts
+	p.mu.Unlock()
+	r := p.replicas[i]
 	a := &Attempt{
-		Number: p.attempts, Order: p.stage.order, Replica: p.replicas[i].name, PID: p.replicas[i].pid(),
-		Method: http.MethodPost, Path: "/orders/" + strconv.FormatInt(p.stage.order, 10) + "/payment/confirm",
-		Key: p.key, Body: body, Pending: true,
+		Number: number, Payment: p.op.number, Guarded: p.account.guarded,
+		Replica: r.name, PID: r.pid(), Method: http.MethodPost, Path: p.op.path(), Key: p.op.key,
+		Body:    fmt.Sprintf(`{"amount": {"amount": %q, "currency": "RUB"}, "description": %q}`, amount, p.op.description()),
+		Pending: true, Began: time.Since(p.opened).Milliseconds(),
 	}
 	begun := *a
 	p.report(Entry{Kind: "attempt", Attempt: &begun})
 	return a
 }
 
-// run sends an attempt and reports its end.
-func (p *play) run(ctx context.Context, i int, a *Attempt) {
-	p.client.send(ctx, a, p.networks[i].url, p.customerToken)
-	if a.Lost = p.networks[i].takeLost(); a.Lost != nil {
-		a.Effect = effectOf(a.Lost.Status, a.Lost.Result, false)
-	}
-	p.report(Entry{Kind: "attempt", Attempt: a})
-}
-
-// send sends the order's payment to a replica.
-func (p *play) send(ctx context.Context, i int, body string) *Attempt {
-	a := p.attempt(i, body)
-	p.run(ctx, i, a)
-	return a
-}
-
-// judge reports whether the balance moved once.
-func (p *play) judge(ctx context.Context) error {
-	text, right, err := p.verdict(ctx)
+// send sends an attempt through the network, which may lose the response.
+func (p *play) send(ctx context.Context, a *Attempt, lose bool) error {
+	i := slices.IndexFunc(p.replicas[:], func(r *replica) bool { return r.name == a.Replica })
+	way, err := openNetwork(ctx, p.replicas[i].address(), lose)
 	if err != nil {
 		return err
 	}
-	p.report(Entry{Kind: "verdict", Text: text, Right: right})
+	defer way.close()
+	p.client.send(ctx, a, way.url, p.token)
+	if a.Lost = way.lost.Load(); a.Lost != nil {
+		a.Effect = effectOf(a.Lost.Status, a.Lost.Result, false)
+	}
+	return nil
+}
+
+// end reports the end of an attempt.
+func (p *play) end(a *Attempt) {
+	p.report(Entry{Kind: "attempt", Attempt: a})
+	p.mu.Lock()
+	p.op.open--
+	p.mu.Unlock()
+}
+
+// run sends an attempt and reports its end.
+func (p *play) run(ctx context.Context, a *Attempt, lose bool) error {
+	err := p.send(ctx, a, lose)
+	p.end(a)
+	return err
+}
+
+// judge reports how often the balance moved. While another attempt is under way, that
+// one reports it.
+func (p *play) judge(ctx context.Context) error {
+	p.mu.Lock()
+	attempts, open := p.op.attempts, p.op.open
+	p.mu.Unlock()
+	if open > 0 {
+		return nil
+	}
+	moved, err := p.db.moved(ctx, p.op)
+	if err != nil || moved.Times == 0 { // such as Pay during Kill
+		return err
+	}
+	text, right := moved.verdict(p.op, attempts)
+	p.report(Entry{Kind: "verdict", Payment: p.op.number, Text: text, Right: right})
 	return nil
 }

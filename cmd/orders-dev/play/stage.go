@@ -1,58 +1,89 @@
 package play
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"example.com/orders/internal/core"
 )
 
-// The playground's people and product.
+// The playground's people and amounts.
 const (
-	customer = "sber-42"
-	seller   = "tea-shop"
-	billing  = "billing"
+	guardedCustomer = "sber-42"
+	twinCustomer    = "sber-42-twin"
+	billing         = "billing"
 
-	product = `{"name": "Tea, 100 g", "price": {"amount": "499.50", "currency": "RUB"}, "on_hand": 1000000}`
-	topUp   = `{"amount": {"amount": "10000.00", "currency": "RUB"}, "description": "play money"}`
-	basket  = `{"items": [{"sku": "tea", "quantity": 2}]}`
-	price   = "999.00" // the basket's
+	price, otherPrice = "999.00", "1.00"
+
+	enough = "5000.00" // for a new payment whose attempts are all charged
+	topUp  = `{"amount": {"amount": "10000.00", "currency": "RUB"}, "description": "play money"}`
 )
 
 // ledgerRows is the number of entries on the page.
 const ledgerRows = 8
 
-// stage is the scenarios' environment: two replicas on a separate database, the network
-// before them, and an order.
+// stage is the scenarios' environment: two replicas on a separate database, and two
+// customers, one of whom pays past the guard.
 type stage struct {
 	db       database
 	replicas [2]*replica
-	networks [2]*network
 	client   client
+	token    string // billing's
+	opened   time.Time
 
-	customerToken string
-	systemToken   string
+	guarded, twin *account
+	scenario      sync.Mutex // one at a time, except for Pay
 
-	order    int64
-	key      string // the payment's key
-	before   string // before the payment
-	attempts int
-	next     int // next replica for Pay
+	mu       sync.Mutex // protects the accounts' payments
+	payments int
 }
 
-// openStage starts the replicas on an empty database, with a product and a customer who
-// has money. On failure it stops them again.
+// account is a customer and the current payment.
+type account struct {
+	customer string
+	guarded  bool
+	current  *operation
+}
+
+// operation is one payment. Its attempts share a key.
+type operation struct {
+	number  int
+	key     string
+	account *account
+
+	attempts, open int // open ones have no response
+}
+
+// description identifies the payment in the ledger, where the twin has no key.
+func (p *operation) description() string { return fmt.Sprintf("payment %d", p.number) }
+
+// path returns the path of a charge: the API's, or the twin's beside it.
+func (p *operation) path() string {
+	path := "/customers/" + p.account.customer + "/balance/charge"
+	if !p.account.guarded {
+		return unguarded + path
+	}
+	return path
+}
+
+// openStage starts the replicas on an empty database and gives both customers money. On
+// failure it stops them again.
 func openStage(ctx context.Context, cfg Config) (_ *stage, err error) {
 	owner, service, err := cfg.OpenDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{client: newClient()}
+	s := &stage{
+		client: newClient(), opened: time.Now(),
+		guarded: &account{customer: guardedCustomer, guarded: true}, twin: &account{customer: twinCustomer},
+	}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -63,25 +94,29 @@ func openStage(ctx context.Context, cfg Config) (_ *stage, err error) {
 	}
 	environ := append(slices.Clone(cfg.Environ),
 		"ORDERS_ADDR=127.0.0.1:0", "ORDERS_ADMIN_ADDR=127.0.0.1:0", "ORDERS_DATABASE_URL="+service+"&pool_max_conns=8",
-		"ORDERS_NATS_URL=", "ORDERS_STRIPE_KEY=", "ORDERS_STRIPE_WEBHOOK_SECRET=",
-		"ORDERS_RESERVATION_TTL=24h", "ORDERS_UNPAID_ORDERS=0")
+		"ORDERS_NATS_URL=", "ORDERS_STRIPE_KEY=", "ORDERS_STRIPE_WEBHOOK_SECRET=")
 	for i, name := range []string{"A", "B"} {
-		r := &replica{name: name, environ: environ, log: cfg.Log}
-		s.replicas[i] = r
-		if s.networks[i], err = openNetwork(ctx, func() string { return r.addr }); err != nil {
-			return nil, err
-		}
+		s.replicas[i] = &replica{name: name, environ: environ, log: cfg.Log}
 	}
 	if err = s.startReplicas(ctx, func(*replica) {}); err != nil {
 		return nil, err
 	}
-	return s, s.furnish(ctx, cfg.Token)
+	if s.token, err = cfg.Token(billing, string(core.System)); err != nil {
+		return nil, err
+	}
+	for _, a := range []*account{s.guarded, s.twin} {
+		if err = s.fund(ctx, a); err != nil {
+			return nil, err
+		}
+		s.renew(a)
+	}
+	return s, nil
 }
 
 // startReplicas starts stopped replicas and reports each.
 func (s *stage) startReplicas(ctx context.Context, started func(*replica)) error {
 	for _, r := range s.replicas {
-		if r.running() {
+		if r.pid() != 0 {
 			continue
 		}
 		if err := r.start(ctx); err != nil {
@@ -92,89 +127,58 @@ func (s *stage) startReplicas(ctx context.Context, started func(*replica)) error
 	return nil
 }
 
-// furnish creates the product and credits the customer through the API.
-func (s *stage) furnish(ctx context.Context, token func(subject, role string) (string, error)) error {
-	tokens := map[string]string{}
-	for subject, role := range map[string]core.Role{customer: core.Customer, seller: core.Seller, billing: core.System} {
-		signed, err := token(subject, string(role))
-		if err != nil {
-			return err
-		}
-		tokens[subject] = signed
-	}
-	s.customerToken, s.systemToken = tokens[customer], tokens[billing]
-	var ignored any
-	err := s.client.must(ctx, &ignored, http.MethodPut, s.api()+"/products/tea", tokens[seller], "", product)
-	return errors.Join(err, s.newOrder(ctx))
+// api returns the address for the playground's own calls.
+func (s *stage) api(a *account) string {
+	return s.replicas[1].url() + "/customers/" + a.customer + "/balance"
 }
 
-// api returns a replica's address for the playground's own calls, which skip the
-// network.
-func (s *stage) api() string { return s.replicas[1].url() }
-
-// newOrder creates an unpaid order and a payment key. It credits a customer who cannot
-// pay it.
-func (s *stage) newOrder(ctx context.Context) (err error) {
-	if s.before, err = s.balance(ctx); err != nil {
-		return err
-	}
-	if enough, err := covers(s.before, price); err != nil {
-		return err
-	} else if !enough {
-		if err := s.credit(ctx); err != nil {
-			return err
-		}
-	}
-	var created struct {
-		ID int64 `json:"id"`
-	}
-	err = s.client.must(ctx, &created, http.MethodPost, s.api()+"/orders", s.customerToken, "order-"+rand.Text(), basket)
-	s.order, s.key, s.attempts, s.next = created.ID, "pay-"+strings.ToLower(rand.Text()[:12]), 0, 0
-	return err
-}
-
-func (s *stage) credit(ctx context.Context) (err error) {
-	var ignored any
-	err = s.client.must(ctx, &ignored, http.MethodPost, s.api()+"/customers/"+customer+"/balance/credit",
-		s.systemToken, "credit-"+rand.Text(), topUp)
+// fund credits a customer who has little money.
+func (s *stage) fund(ctx context.Context, a *account) error {
+	balance, err := s.balance(ctx, a)
 	if err != nil {
 		return err
 	}
-	s.before, err = s.balance(ctx)
-	return err
+	has, err := core.ParseMoney(balance, "RUB")
+	if err != nil {
+		return err
+	}
+	if needs, err := core.ParseMoney(enough, "RUB"); err != nil || !has.Less(needs) {
+		return err
+	}
+	var ignored any
+	return s.client.must(ctx, &ignored, http.MethodPost, s.api(a)+"/credit", s.token, "credit-"+rand.Text(), topUp)
 }
 
-// balance returns the customer's balance in roubles from the API.
-func (s *stage) balance(ctx context.Context) (string, error) {
+// renew replaces an account's payment with a new one.
+func (s *stage) renew(a *account) *operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.payments++
+	a.current = &operation{number: s.payments, key: "pay-" + strings.ToLower(rand.Text()[:12]), account: a}
+	return a.current
+}
+
+// balance returns a customer's balance in roubles from the API.
+func (s *stage) balance(ctx context.Context, a *account) (string, error) {
 	var got struct {
 		Balances []struct{ Amount string }
 	}
-	err := s.client.must(ctx, &got, http.MethodGet, s.api()+"/customers/"+customer+"/balance", s.customerToken, "", "")
+	err := s.client.must(ctx, &got, http.MethodGet, s.api(a), s.token, "", "")
 	if err != nil || len(got.Balances) == 0 {
 		return "0.00", err
 	}
 	return got.Balances[0].Amount, nil
 }
 
-// covers reports whether a balance is at least an amount in roubles.
-func covers(balance, amount string) (bool, error) {
-	has, err := core.ParseMoney(balance, "RUB")
-	if err != nil {
-		return false, err
-	}
-	needs, err := core.ParseMoney(amount, "RUB")
-	return err == nil && !has.Less(needs), err
-}
-
 // State is shown beside the time line.
 type State struct {
-	Order    int64          `json:"order"`
-	Total    string         `json:"total"`
+	ReadAt   int64          `json:"read_at"` // microseconds: concurrent presses end in any order
+	Guarded  bool           `json:"guarded"`
+	Payment  int            `json:"payment"`
+	Amount   string         `json:"amount"`
 	Key      string         `json:"key"`
-	Paid     bool           `json:"paid"`
 	Balance  string         `json:"balance"`
-	Before   string         `json:"before"` // before this order
-	Payments int            `json:"payments"`
+	Moved    Moved          `json:"moved"`
 	Ledger   []LedgerEntry  `json:"ledger"`
 	Record   *Record        `json:"record"`
 	Replicas []ReplicaState `json:"replicas"`
@@ -186,76 +190,57 @@ type ReplicaState struct {
 	PID  int    `json:"pid"`
 }
 
-func (s *stage) state(ctx context.Context) (State, error) {
-	now := State{Order: s.order, Total: price, Key: s.key, Before: s.before}
+func (s *stage) state(ctx context.Context, a *account) (State, error) {
+	s.mu.Lock()
+	p := *a.current
+	s.mu.Unlock()
+	now := State{ReadAt: time.Now().UnixMicro(), Guarded: a.guarded, Payment: p.number, Amount: price, Key: p.key}
 	var err error
-	if now.Balance, err = s.balance(ctx); err != nil {
+	if now.Balance, err = s.balance(ctx, a); err != nil {
 		return now, err
 	}
-	if now.Payments, _, err = s.db.payments(ctx, s.order); err != nil {
+	now.Balance = separated(now.Balance)
+	if now.Moved, err = s.db.moved(ctx, &p); err != nil {
 		return now, err
 	}
-	now.Paid = now.Payments > 0
-	if now.Ledger, err = s.db.ledger(ctx, customer, ledgerRows); err != nil {
+	if now.Ledger, err = s.db.ledger(ctx, a.customer, ledgerRows); err != nil {
 		return now, err
 	}
 	for _, r := range s.replicas {
 		now.Replicas = append(now.Replicas, ReplicaState{r.name, r.pid()})
 	}
-	now.Record, err = s.db.record(ctx, s.key)
+	now.Record, err = s.db.record(ctx, p.key)
 	return now, err
 }
 
-// verdict derives the attempts' combined effect from the database.
-func (s *stage) verdict(ctx context.Context) (text string, right bool, err error) {
-	payments, entries, err := s.db.payments(ctx, s.order)
-	if err != nil {
-		return "", false, err
+// separated separates the thousands of an amount: 10,000.00.
+func separated(amount string) string {
+	whole, fraction, _ := strings.Cut(amount, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
 	}
-	now, err := s.balance(ctx)
-	if err != nil {
-		return "", false, err
-	}
-	moved, err := difference(s.before, now)
-	if err != nil {
-		return "", false, err
-	}
-	if payments != 1 || entries != 1 || moved != price {
-		return fmt.Sprintf("Order %d has %d payments and %d ledger entries, and the balance moved by %s. It must move once.",
-			s.order, payments, entries, moved), false, nil
-	}
-	return fmt.Sprintf("Order %d is paid once. %s, one payment, one ledger entry: the balance went from %s to %s.",
-		s.order, count(s.attempts, "attempt"), s.before, now), true, nil
+	return whole + "." + fraction
 }
 
-func difference(before, after string) (string, error) {
-	from, err := core.ParseMoney(before, "RUB")
-	if err != nil {
-		return "", err
+// verdict derives the attempts' combined effect from the ledger.
+func (m Moved) verdict(p *operation, attempts int) (text string, right bool) {
+	plural := "s"
+	if attempts == 1 {
+		plural = ""
 	}
-	to, err := core.ParseMoney(after, "RUB")
-	if err != nil {
-		return "", err
-	}
-	moved, err := from.Sub(to)
-	return moved.Decimal(), err
+	return fmt.Sprintf("Payment %d: %d attempt%s, and the balance moved %s: %s → %s.",
+		p.number, attempts, plural, times(m.Times), m.From, m.To), m.Times == 1 && m.Sum == price
 }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "One " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+func times(n int) string {
+	return cmp.Or(map[int]string{1: "once", 2: "twice"}[n], fmt.Sprintf("%d times", n))
 }
 
-// close stops the replicas and the network.
+// close stops the replicas.
 func (s *stage) close() {
-	for i := range s.replicas {
-		if s.networks[i] != nil {
-			s.networks[i].close()
-		}
-		if s.replicas[i] != nil {
-			s.replicas[i].stop()
+	for _, r := range s.replicas {
+		if r != nil {
+			r.stop()
 		}
 	}
 	if s.db.pool != nil {

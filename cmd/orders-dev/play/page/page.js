@@ -16,14 +16,14 @@ let presses = 0; // scenarios that have not ended
 
 // The sentence of an attempt, by its effect.
 const sentences = {
-  'committed': a => `Replica ${a.replica} paid the order, stored its response, and answered ${answered(a)}.`,
+  'committed': a => `Replica ${a.replica} charged the balance${a.guarded ? ', stored its response,' : ''} and answered ${answered(a)}.`,
   'replayed': a => `Nothing ran. Replica ${a.replica} answered ${answered(a)} with the stored response, byte for byte.`,
   'recognised': a => `The stored response is gone, and the unique index beside the payment knows the key. ` +
-    `Nothing was paid. Replica ${a.replica} answered ${answered(a)} with the first payment.`,
+    `Nothing was charged. Replica ${a.replica} answered ${answered(a)} with the first payment.`,
   'refused': a => `Replica ${a.replica} refused with ${a.status} ${code(a)}. Nothing was written` +
     (code(a) === 'idempotency_key_reused' ? ', and the stored response stays hidden.' : '.'),
-  'rolled back': a => `Replica ${a.replica} died before COMMIT. The database rolled everything back, ` +
-    'the claim of the key included. The client saw its connection close.',
+  'rolled back': a => `Replica ${a.replica} died before COMMIT, and the database rolled everything back. ` +
+    'The client saw its connection close.',
   'unknown': a => a.status ? `Replica ${a.replica} answered ${a.status} ${code(a)}.` : 'The client saw its connection close.',
 };
 
@@ -69,7 +69,7 @@ function answer(a) {
   if (!a.status) {
     return ['broken', 'closed'];
   }
-  return [a.status < 300 ? (a.result === 'created' ? 'good' : 'quiet') : 'refused', answered(a)];
+  return [a.status < 300 ? (a.result === 'reused' ? 'quiet' : 'good') : 'refused', answered(a)];
 }
 
 // --- the time line ---
@@ -86,21 +86,26 @@ function line(kind, text) {
 function attemptItem(a) {
   const item = byId('attempt-template').content.firstElementChild.cloneNode(true);
   const set = (selector, text) => { item.querySelector(selector).textContent = text; };
-  item.dataset.attempt = `${a.order}/${a.number}`;
+  item.dataset.attempt = `${a.payment}/${a.number}`;
+  item.dataset.payment = a.payment;
   item.dataset.effect = a.pending ? 'pending' : a.effect;
   item.dataset.result = a.result;
   set('h3', `Attempt ${a.number}`);
-  set('.meta', `order ${a.order} · process ${a.pid}` + (a.pending ? '' : ` · ${a.millis} ms`));
-  set('.node.replica', `Replica ${a.replica}`);
+  Object.assign(item.dataset, {began: a.began, ended: a.pending ? '' : a.began + a.millis});
+  item.classList.toggle('unguarded', !a.guarded);
+  set('.of', `payment ${a.payment}${a.guarded ? '' : ' without the guard'}`);
+  set('.process', ` · process ${a.pid}`);
+  set('.replica', a.replica);
+  set('.millis', a.pending ? '…' : `${a.millis} ms`);
   set('.told', sentence(a));
   mark(item.querySelector('.link.answer'), answer(a));
   mark(item.querySelector('.link.effect'), a.pending ? ['', 'open'] : effects[a.effect]);
-  item.querySelector('.node.replica').classList.toggle('gone', a.effect === 'rolled back');
+  item.querySelector('.replica').parentElement.classList.toggle('gone', a.effect === 'rolled back');
   set('.sent', `${a.method} ${a.path}\nIdempotency-Key: ${a.key}\n\n${a.body}`);
   set('.received', received(a));
-  item.querySelector('summary').setAttribute('aria-label', `Request and response of attempt ${a.number} for order ${a.order}`);
+  item.querySelector('summary').setAttribute('aria-label', `Request and response of attempt ${a.number} of payment ${a.payment}`);
   for (const name of ['sent', 'received']) {
-    item.querySelector(`.${name}`).setAttribute('aria-label', `What attempt ${a.number} for order ${a.order} ${name}`);
+    item.querySelector(`.${name}`).setAttribute('aria-label', `What attempt ${a.number} of payment ${a.payment} ${name}`);
     item.querySelector(`.${name}`).setAttribute('role', 'group');
   }
   return item;
@@ -127,17 +132,63 @@ function received(a) {
   return `${headers.join('\n')}\n\n${a.response}`;
 }
 
-// An attempt that has ended moves to the end, below what made it end so.
+// An attempt that has ended moves below what made it end so. The verdict on a payment
+// stays below its attempts.
 function add(item) {
-  if (item.dataset.attempt) {
-    timeline.querySelector(`[data-attempt="${item.dataset.attempt}"]`)?.remove();
+  const old = timeline.querySelector(item.dataset.attempt ? `[data-attempt="${item.dataset.attempt}"]` : `[data-verdict="${item.dataset.verdict}"]`);
+  if (old && onlyAttemptsFollow(old)) {
+    old.replaceWith(item);
+  } else {
+    old?.remove();
+    timeline.append(item);
   }
-  timeline.append(item);
+  const verdict = timeline.querySelector(`[data-verdict="${item.dataset.payment}"]`);
+  if (verdict) {
+    timeline.append(verdict);
+  }
   while (timeline.children.length > shown) {
     timeline.firstElementChild.remove();
   }
   document.querySelector('.empty').hidden = true;
+  drawBars();
   reveal(timeline.lastElementChild);
+}
+
+function onlyAttemptsFollow(item) {
+  const next = item.nextElementSibling;
+  return !next || (next.matches('.attempt') && onlyAttemptsFollow(next));
+}
+
+function verdictItem(e) {
+  const item = line(e.right ? 'verdict right' : 'verdict', e.text);
+  item.dataset.verdict = e.payment;
+  return item;
+}
+
+// The attempts of a payment share an axis, unless a pause separates them.
+const pause = 1000;
+
+// Draws the bar of each attempt: when it began and ended on its axis.
+function drawBars() {
+  const attempts = [...timeline.querySelectorAll('.attempt')].sort((a, b) => a.dataset.began - b.dataset.began);
+  let group = [], from = 0, to = -Infinity;
+  const draw = () => group.forEach(item => {
+    const scale = 100 / Math.max(to - from, 1);
+    const left = (item.dataset.began - from) * scale;
+    Object.assign(item.querySelector('.bar').style, {
+      marginLeft: `${left}%`, width: `${((item.dataset.ended || to) - item.dataset.began) * scale}%`,
+    });
+  });
+  for (const item of attempts) {
+    const began = Number(item.dataset.began), ended = Number(item.dataset.ended) || began;
+    if (began > to + pause || item.dataset.payment !== group[0].dataset.payment) {
+      draw();
+      [group, from, to] = [[], began, began];
+    }
+    group.push(item);
+    to = Math.max(to, ended);
+  }
+  draw();
 }
 
 // Scrolls the time line, where it scrolls by itself, and else the page.
@@ -153,18 +204,25 @@ function reveal(item) {
 
 // --- beside the time line ---
 
+let readAt = 0; // the latest state; presses end in any order
+
 function showState(s) {
+  if (s.read_at < readAt || s.guarded !== (guard() === 'on')) {
+    return;
+  }
+  readAt = s.read_at;
   const text = (id, value) => { byId(id).textContent = value; };
+  const {times, from, to} = s.moved;
   text('balance', s.balance);
-  text('order', s.order);
-  text('total', s.total);
+  text('payment', s.payment);
+  text('amount', s.amount);
   text('key', s.key);
-  text('paid', s.paid ? 'paid' : 'not paid');
-  byId('paid').className = `badge ${s.paid ? 'paid' : 'unpaid'}`;
-  text('moved', s.paid
-    ? `${s.payments === 1 ? 'Moved once' : `${s.payments} payments`} for order ${s.order}: ${s.before} → ${s.balance}`
-    : `Order ${s.order} is not paid yet.`);
-  byId('moved').classList.toggle('once', s.payments === 1);
+  text('paid', times > 0 ? 'paid' : 'not paid');
+  byId('paid').className = `badge ${times > 0 ? 'paid' : 'unpaid'}`;
+  text('moved', times > 0
+    ? `${['', 'Moved once', 'Moved twice'][times] ?? `Moved ${times} times`}: ${from} → ${to}`
+    : `Payment ${s.payment} is not paid yet.`);
+  byId('moved').className = `moved ${['', 'once'][times] ?? 'often'}`;
   text('record', recordText(s));
   showLedger(s.ledger ?? []);
   showReplicas(s.replicas);
@@ -172,7 +230,7 @@ function showState(s) {
 
 function recordText(s) {
   if (!s.record) {
-    return s.paid ? 'none' : 'none yet';
+    return s.guarded ? 'none yet' : 'none: no guard';
   }
   const when = new Date(s.record.expires_at).toLocaleString('en-GB', {dateStyle: 'medium', timeStyle: 'short'});
   return `${s.record.status}, ${s.record.expired ? 'expired' : 'expires'} ${when}`;
@@ -183,9 +241,9 @@ let known = new Set();
 function showLedger(entries) {
   const rows = entries.map(e => {
     const row = document.createElement('tr');
-    const sign = e.kind === 'credit' || e.kind === 'refund' ? '+' : '−';
+    const sign = e.kind === 'credit' ? '+' : '−';
     for (const [value, look] of [
-      [e.order ? `${e.kind}, order ${e.order}` : e.kind, ''],
+      [e.description, ''],
       [sign + e.amount, 'number'], [e.balance_after, 'number'],
     ]) {
       const cell = document.createElement('td');
@@ -218,7 +276,7 @@ const show = {
   note: e => add(line('note', e.text)),
   fault: e => add(line('fault', e.text)),
   attempt: e => add(attemptItem(e.attempt)),
-  verdict: e => add(line(e.right ? 'verdict right' : 'verdict', e.text)),
+  verdict: e => add(verdictItem(e)),
   error: e => { add(line('failure', e.text)); setStatus('Something failed: see the time line.', true); },
   state: e => showState(e.state),
 };
@@ -228,9 +286,13 @@ function setStatus(text, failed = false) {
   byId('status').classList.toggle('failed', failed);
 }
 
-// Pay can be pressed again while it runs: that is the accident that it is about.
+// Pay can be pressed at any moment: that is the accident that it is about.
 function canPress(scenario) {
-  return running === '' || (running === 'pay' && scenario === 'pay');
+  return running === '' || scenario === 'pay';
+}
+
+function guard() {
+  return document.querySelector('[name=guard]:checked').value;
 }
 
 // A button that is disabled would lose the focus of the keyboard.
@@ -244,10 +306,10 @@ function setRunning(scenario) {
 
 async function run(scenario, label) {
   presses++;
-  setRunning(scenario);
+  setRunning(running && scenario === 'pay' ? running : scenario);
   setStatus(label);
   try {
-    const response = await fetch(`/play/${scenario}`, {method: 'POST'});
+    const response = await fetch(`/play/${scenario}?guard=${guard()}`, {method: 'POST'});
     if (!response.ok) {
       throw new Error(await response.text());
     }
@@ -287,5 +349,14 @@ for (const button of buttons) {
     }
   });
 }
+
+for (const choice of document.querySelectorAll('[name=guard]')) {
+  choice.addEventListener('change', () => {
+    document.body.dataset.guard = guard();
+    known = new Set();
+    run('open', 'Reading the balance…');
+  });
+}
+document.body.dataset.guard = guard(); // a reload may keep the choice
 
 run('open', 'Starting two replicas…');
