@@ -14,7 +14,7 @@ import (
 const (
 	maxServiceLines  = 23_110
 	maxTestRatio     = 1.92 // test lines for each line of the service
-	maxLabLines      = 23_120
+	maxLabLines      = 23_130
 	maxPackageFiles  = 26
 	maxPackageLines  = 2_300
 	maxFunctionLines = 45
