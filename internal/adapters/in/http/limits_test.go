@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -124,29 +123,5 @@ func TestInFlight_EndsWithTheRequest(t *testing.T) {
 	if invalid := post(serveGuarded(a, succeed), cancelPath, "", `{}`); problemCode(t, invalid) != wire.ProblemCodeIdempotencyKeyRequired {
 		t.Errorf("without a key: %d %s", invalid.Code, invalid.Body)
 	}
-	wantServed(t, post(serveGuarded(a, succeed), cancelPath, "key-1", `{}`))
-}
-
-func TestInFlight_RefusesTheRequestBeyond(t *testing.T) {
-	t.Parallel()
-	a, store := newClock().limited(t, limits.Config{InFlight: 2})
-	entered, leave := make(chan struct{}), make(chan struct{})
-	var waiting sync.WaitGroup
-	hanging := serveAuthorised(a, route{
-		method: http.MethodPost, pattern: cancelRoute, operation: "cancel",
-		handle: func(*request) (useCase, error) {
-			return func(ctx context.Context) (*success, error) { entered <- struct{}{}; <-leave; return succeed(ctx) }, nil
-		},
-	})
-	for range 2 {
-		waiting.Go(func() { wantServed(t, post(hanging, cancelPath, "", `{}`)) })
-		<-entered
-	}
-	wantLimited(t, post(serveGuarded(a, succeed), cancelPath, "key-1", `{}`), "1")
-	if store.claims != 0 {
-		t.Error("a refused request reached the store")
-	}
-	close(leave)
-	waiting.Wait()
 	wantServed(t, post(serveGuarded(a, succeed), cancelPath, "key-1", `{}`))
 }

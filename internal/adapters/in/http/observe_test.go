@@ -64,7 +64,6 @@ func serveObserved(t *testing.T, to Observer, store idempotency.LookupStore, cal
 
 func TestObserve_ReportsWhatBecameOfKeys(t *testing.T) {
 	t.Parallel()
-	succeed := func(context.Context) (*success, error) { return &success{status: http.StatusOK, body: 1}, nil }
 	repeat := func(context.Context) (*success, error) {
 		return &success{status: http.StatusOK, body: 1, repeated: true}, nil
 	}

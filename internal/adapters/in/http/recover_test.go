@@ -19,14 +19,16 @@ func TestPanic_IsLoggedAndHiddenFromTheClient(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	handler, err := New(Config{
-		Ready: func(context.Context) error { panic("no connection is left") },
-		Log:   zerolog.New(&log),
+		CORSOrigins: []string{"https://shop.example.com"},
+		Ready:       func(context.Context) error { panic("no connection is left") },
+		Log:         zerolog.New(&log),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/health/ready", http.NoBody)
 	r.Header.Set("X-Request-Id", "request-1")
+	r.Header.Set("Origin", "https://shop.example.com")
 	w := httptest.NewRecorder()
 
 	handler.ServeHTTP(w, r)
@@ -36,6 +38,9 @@ func TestPanic_IsLoggedAndHiddenFromTheClient(t *testing.T) {
 	}
 	if strings.Contains(w.Body.String(), "connection") {
 		t.Errorf("the client reads the panic: %s", w.Body)
+	}
+	if got := w.Header().Get("Access-Control-Allow-Origin"); got != "https://shop.example.com" {
+		t.Errorf("the answer is for the origin %q: the page cannot read that it should retry", got)
 	}
 	var line struct {
 		Level     string

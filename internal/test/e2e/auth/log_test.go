@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -68,23 +67,5 @@ func TestLog_HasOneLineForEachRequest(t *testing.T) {
 		if n := len(everyLine.FindAllString(lines[0], -1)); n != 5 {
 			t.Errorf("a member is missing: %s", lines[0])
 		}
-	}
-}
-
-func TestRequestID_IsTakenFromCallerWhenItIsPlain(t *testing.T) {
-	t.Parallel()
-	s := e2e.Start(t)
-	for id, taken := range map[string]bool{
-		"req-1": true, "A.b_c-9": true, strings.Repeat("x", 64): true,
-		strings.Repeat("x", 65): false, "with space": false, "quote\"": false, "{}": false, "": false, "é": false,
-	} {
-		t.Run(id, func(t *testing.T) {
-			t.Parallel()
-			r := s.Send(t, e2e.Call{Method: "GET", Path: "/health/live", Header: http.Header{"X-Request-Id": {id}}})
-			got := r.Header.Get("X-Request-Id")
-			if (got == id) != taken || got == "" {
-				t.Errorf("the request ID is %q", got)
-			}
-		})
 	}
 }
