@@ -19,6 +19,8 @@ type fixture struct {
 	admin    string
 	broker   *devbroker.Broker
 	provider *e2e.CardProvider
+	// undo undoes the last move after the metrics were read.
+	undo func()
 }
 
 // start starts a replica that reconciles a mismatch, and whose first attempt to fetch the

@@ -28,8 +28,7 @@ func is(value float64) change {
 // move is something that happens to a replica, and the metrics that it moves.
 type move struct {
 	name string
-	// do returns what undoes it after the metrics were read; nil for nothing.
-	do   func(t testing.TB, f *fixture) (undo func())
+	do   func(t testing.TB, f *fixture)
 	want map[string]change
 }
 
@@ -37,7 +36,7 @@ const credited = `route="/customers/{customer_id}/balance/credit"`
 
 // moves happen in this order: the last ones break what the others need.
 var moves = []move{
-	{"nothing", func(testing.TB, *fixture) func() { return nil }, map[string]change{
+	{"nothing", func(testing.TB, *fixture) {}, map[string]change{
 		"orders_build_info":                             is(1),
 		"orders_ready":                                  is(1),
 		"orders_database_up":                            is(1),
@@ -164,31 +163,29 @@ var moves = []move{
 	}},
 }
 
-func credit(t testing.TB, f *fixture) func() {
+func credit(t testing.TB, f *fixture) {
 	t.Helper()
 	f.Credit(t, "ann", "1.00")
-	return nil
 }
 
-func replay(t testing.TB, f *fixture) func() {
+func replay(t testing.TB, f *fixture) {
 	t.Helper()
 	call := f.CreditCall(t, "ann", "1.00")
 	f.MustSend(t, call)
 	f.MustSend(t, call)
-	return nil
 }
 
-func duplicate(t testing.TB, f *fixture) func() {
+func duplicate(t testing.TB, f *fixture) {
 	t.Helper()
 	lock := f.lockBalance(t, "ann")
 	call := f.CreditCall(t, "ann", "1.00")
 	wait := f.inBackground(t, call)
 	lock.AwaitWaiter(t)
 	f.WantProblem(t, http.StatusConflict, "idempotency_in_progress", call)
-	return func() { lock.Release(); wait() }
+	f.undo = func() { lock.Release(); wait() }
 }
 
-func refusals(t testing.TB, f *fixture) func() {
+func refusals(t testing.TB, f *fixture) {
 	t.Helper()
 	call := f.CreditCall(t, "ann", "1.00")
 	f.MustSend(t, call)
@@ -197,23 +194,20 @@ func refusals(t testing.TB, f *fixture) func() {
 	f.WantProblem(t, http.StatusBadRequest, "idempotency_key_invalid", call.WithKey("a;b"))
 	f.WantProblem(t, http.StatusPaymentRequired, "insufficient_funds", f.ChargeCall(t, "poor", "1.00"))
 	f.WantProblem(t, http.StatusNotFound, "not_found", f.ConfirmCall(t, e2e.Alice, 4711))
-	return nil
 }
 
-func exceedLimit(t testing.TB, f *fixture) func() {
+func exceedLimit(t testing.TB, f *fixture) {
 	t.Helper()
 	greedy := e2e.Get(f.Token(t, "greedy", "customer"), "/products/tea")
 	e2e.Eventually(t, "the limit is exceeded", func() bool { return f.Send(t, greedy).Status == http.StatusTooManyRequests })
-	return nil
 }
 
-func forgeToken(t testing.TB, f *fixture) func() {
+func forgeToken(t testing.TB, f *fixture) {
 	t.Helper()
 	f.WantProblem(t, http.StatusUnauthorized, "unauthenticated", e2e.Get("forged", "/products/tea"))
-	return nil
 }
 
-func shareTransactions(t testing.TB, f *fixture) func() {
+func shareTransactions(t testing.TB, f *fixture) {
 	t.Helper()
 	lock := f.lockBalance(t, "ann")
 	var calls []e2e.Call
@@ -226,21 +220,20 @@ func shareTransactions(t testing.TB, f *fixture) func() {
 	}
 	wait := f.inBackground(t, calls...)
 	lock.AwaitWaiter(t)
-	return func() { lock.Release(); wait() }
+	f.undo = func() { lock.Release(); wait() }
 }
 
 // readTogether reads as different people: one principal may not have all connections.
-func readTogether(t testing.TB, f *fixture) func() {
+func readTogether(t testing.TB, f *fixture) {
 	t.Helper()
 	var calls []e2e.Call
 	for i := range 60 {
 		calls = append(calls, e2e.Get(f.Token(t, fmt.Sprintf("reader-%d", i), "customer"), "/products/tea"))
 	}
 	f.SendAllTogether(t, calls)
-	return nil
 }
 
-func loseRace(t testing.TB, f *fixture) func() {
+func loseRace(t testing.TB, f *fixture) {
 	t.Helper()
 	f.Exec(t, `CREATE SEQUENCE races`)
 	f.Exec(t, `CREATE FUNCTION race() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
@@ -249,97 +242,88 @@ func loseRace(t testing.TB, f *fixture) func() {
 	END $$`)
 	f.Exec(t, `CREATE TRIGGER race BEFORE INSERT ON product FOR EACH ROW EXECUTE FUNCTION race()`)
 	f.PutProduct(t, "cup", 1)
-	return nil
 }
 
 // expire lets a record expire that the clean-up cannot delete, because its row is locked.
-func expire(t testing.TB, f *fixture) func() {
+func expire(t testing.TB, f *fixture) {
 	t.Helper()
 	f.insertRecord(t, "expires", "200 milliseconds")
 	lock := f.LockRows(t, "SELECT FROM idempotency_record WHERE key = 'expires' FOR UPDATE")
-	return lock.Release
+	f.undo = lock.Release
 }
 
-func list(t testing.TB, f *fixture) func() {
+func list(t testing.TB, f *fixture) {
 	t.Helper()
 	e2e.Eventually(t, "the list is asked of the standby", func() bool {
 		r := f.Send(t, e2e.Get(f.SellerToken(t), "/products"))
 		_, metrics := e2e.Fetch(t, "http://"+f.admin+"/metrics")
 		return r.Status == http.StatusOK && !strings.Contains(metrics, `orders_standby_reads_total{outcome="failed"} 0`)
 	})
-	return nil
 }
 
-func cleanUp(t testing.TB, f *fixture) func() {
+func cleanUp(t testing.TB, f *fixture) {
 	t.Helper()
 	f.insertRecord(t, "expired", "-1 hour")
 	f.insertJob(t, "clean_idempotency_records", "available")
-	return nil
 }
 
-func leaveJobs(t testing.TB, f *fixture) func() {
+func leaveJobs(t testing.TB, f *fixture) {
 	t.Helper()
 	f.insertJob(t, "reconcile", "discarded")
 	f.insertJob(t, "clean_outbox", "retryable")
-	return nil
 }
 
-func growTable(t testing.TB, f *fixture) func() {
+func growTable(t testing.TB, f *fixture) {
 	t.Helper()
 	f.Exec(t, `INSERT INTO audit_log (actor, at, action, resource)
 		SELECT 'root', now(), 'getOrder', 'order/' || i FROM generate_series(1, 3000) i`)
 	f.Exec(t, "ANALYZE audit_log")
-	return nil
 }
 
-func payByCard(t testing.TB, f *fixture) func() {
+func payByCard(t testing.TB, f *fixture) {
 	t.Helper()
 	f.MustPayByCard(t, f.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_visa")
-	return nil
 }
 
-func forgeWebhook(t testing.TB, f *fixture) func() {
+func forgeWebhook(t testing.TB, f *fixture) {
 	t.Helper()
 	f.WantProblem(t, http.StatusBadRequest, "malformed_request", e2e.WebhookCall(`{}`, "t=1,v1=00"))
-	return nil
 }
 
-func sendLargeWebhook(t testing.TB, f *fixture) func() {
+func sendLargeWebhook(t testing.TB, f *fixture) {
 	t.Helper()
 	f.WantProblem(t, http.StatusRequestEntityTooLarge, "body_too_large", e2e.WebhookCall(strings.Repeat(" ", 256<<10+1), "t=1,v1=00"))
-	return nil
 }
 
-func sendMessage(t testing.TB, f *fixture) func() {
+func sendMessage(t testing.TB, f *fixture) {
 	t.Helper()
 	if _, err := natstest.JetStream(t, f.broker).Publish(t.Context(), events.Subject, []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
-	return nil
 }
 
-func grantPrivilege(t testing.TB, f *fixture) func() {
+func grantPrivilege(t testing.TB, f *fixture) {
 	t.Helper()
 	f.Exec(t, "GRANT TRUNCATE ON audit_log TO "+pgtest.ServiceRole)
-	return func() { f.Exec(t, "REVOKE TRUNCATE ON audit_log FROM "+pgtest.ServiceRole) }
+	f.undo = func() { f.Exec(t, "REVOKE TRUNCATE ON audit_log FROM "+pgtest.ServiceRole) }
 }
 
 // stopBroker leaves one event unpublished.
-func stopBroker(t testing.TB, f *fixture) func() {
+func stopBroker(t testing.TB, f *fixture) {
 	t.Helper()
 	e2e.Eventually(t, "all events are published", func() bool {
 		return f.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NULL") == 0
 	})
 	f.broker.Halt()
 	f.Credit(t, "ann", "1.00")
-	return func() {
+	f.undo = func() {
 		if err := f.broker.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func stopProvider(t testing.TB, f *fixture) func() {
+func stopProvider(t testing.TB, f *fixture) {
 	t.Helper()
 	f.provider.SetHook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(http.StatusBadGateway)
@@ -347,12 +331,12 @@ func stopProvider(t testing.TB, f *fixture) func() {
 	for range 8 { // each job makes three attempts
 		f.MustPayByCard(t, f.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_visa")
 	}
-	return func() { f.provider.SetHook(nil) }
+	f.undo = func() { f.provider.SetHook(nil) }
 }
 
 // rotateKeys sends a token with the new key until the service has fetched it: it does not
 // ask the issuer each time.
-func rotateKeys(t testing.TB, f *fixture) func() {
+func rotateKeys(t testing.TB, f *fixture) {
 	t.Helper()
 	if err := f.Issuer.Rotate(); err != nil {
 		t.Fatal(err)
@@ -364,19 +348,18 @@ func rotateKeys(t testing.TB, f *fixture) func() {
 		<-ticker.C
 		return f.Send(t, call).Status == http.StatusOK
 	})
-	return nil
 }
 
-func makeReadOnly(t testing.TB, f *fixture) func() {
+func makeReadOnly(t testing.TB, f *fixture) {
 	t.Helper()
 	f.alterService(t, "ALTER ROLE "+pgtest.ServiceRole+" IN DATABASE %I SET default_transaction_read_only = on")
-	return func() {
+	f.undo = func() {
 		f.alterService(t, "ALTER ROLE "+pgtest.ServiceRole+" IN DATABASE %I RESET default_transaction_read_only")
 	}
 }
 
-func stopDatabase(t testing.TB, f *fixture) func() {
+func stopDatabase(t testing.TB, f *fixture) {
 	t.Helper()
 	f.alterService(t, "ALTER DATABASE %I CONNECTION LIMIT 0")
-	return func() { f.alterService(t, "ALTER DATABASE %I CONNECTION LIMIT -1") }
+	f.undo = func() { f.alterService(t, "ALTER DATABASE %I CONNECTION LIMIT -1") }
 }

@@ -3,7 +3,6 @@ package metrics_test
 import (
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,8 +15,8 @@ type scraped struct {
 	text string
 	// values are the samples by series, as they are written: name{label="value"}.
 	values map[string]float64
-	// types are the types of the families of the service.
-	types map[string]string
+	// families are the families of the service.
+	families map[string]bool
 }
 
 // scrape reads the metrics of a process. It must be complete: what cannot be read is no
@@ -28,12 +27,12 @@ func scrape(t testing.TB, adminAddr string) scraped {
 	if status != http.StatusOK || !strings.Contains(text, "process_open_fds ") {
 		t.Fatalf("metrics: status %d: %s", status, text)
 	}
-	s := scraped{text: text, values: map[string]float64{}, types: map[string]string{}}
+	s := scraped{text: text, values: map[string]float64{}, families: map[string]bool{}}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		switch {
 		case strings.HasPrefix(line, "# TYPE orders_"):
-			s.types[fields[2]] = fields[3]
+			s.families[fields[2]] = true
 		case strings.HasPrefix(line, "orders_"):
 			space := strings.LastIndex(line, " ") // labels may have spaces
 			number, err := strconv.ParseFloat(strings.TrimSpace(line[space:]), 64)
@@ -61,25 +60,8 @@ var suffixes = regexp.MustCompile(`_(bucket|sum|count)$`)
 // family returns the family of a series.
 func (s scraped) family(series string) string {
 	name, _, _ := strings.Cut(series, "{")
-	if s.types[name] == "" {
+	if !s.families[name] {
 		name = suffixes.ReplaceAllString(name, "")
 	}
 	return name
-}
-
-var label = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
-
-// labels returns the names of the labels of each family, without that of buckets.
-func (s scraped) labels() map[string][]string {
-	names := map[string][]string{}
-	for series := range s.values {
-		family := s.family(series)
-		for _, match := range label.FindAllStringSubmatch(series, -1) {
-			if name := match[1]; name != "le" && !slices.Contains(names[family], name) {
-				names[family] = append(names[family], name)
-			}
-		}
-		slices.Sort(names[family])
-	}
-	return names
 }

@@ -67,3 +67,16 @@ func TestService_IsNotReadyWithoutItsPrivileges(t *testing.T) {
 	})
 	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, call) // the failed call has kept nothing
 }
+
+// awaitMetric waits until a process reports a line. Each scrape must be complete: it
+// has the metrics of the process, whatever the database does.
+func awaitMetric(t testing.TB, adminAddr, line string) {
+	t.Helper()
+	e2e.Eventually(t, line, func() bool {
+		status, scraped := e2e.Fetch(t, "http://"+adminAddr+"/metrics")
+		if status != http.StatusOK || !strings.Contains(scraped, "process_open_fds ") {
+			t.Fatalf("metrics: status %d: %s", status, scraped)
+		}
+		return strings.Contains(scraped, line+"\n")
+	})
+}
