@@ -21,8 +21,6 @@ var orderCases = []storeCase{
 	{"an operation makes one order", oneOrderOfAnOperation},
 	{"a list shows the orders that the filter selects", orderFilter},
 	{"orders are listed newest first", orderPages},
-	{"transactions that lock a basket run one after the other", basketLock},
-	{"transactions that lock an order run one after the other", orderLock},
 }
 
 func (s Stores) order(t *testing.T, id int64) *order.Order {
@@ -184,39 +182,4 @@ func orderPages(t *testing.T, s Stores) {
 		return s.orders(t, order.Filter{Grant: core.GrantEverybody, CustomerID: "sber-42"}, page)
 	}
 	checkPages(t, save, list, func(o *order.Order) core.Position { return core.Position{CreatedAt: o.CreatedAt, ID: o.ID} })
-}
-
-func basketLock(t *testing.T, s Stores) {
-	s.save(t, newProduct(1, "cup"), newProduct(2, "tea"))
-	s.concurrently(t, 20, func(ctx context.Context, tx payment.Tx, i int) error {
-		skus := []string{"cup", "tea"}
-		if i%2 == 0 {
-			slices.Reverse(skus)
-		}
-		basket, err := tx.Orders.Basket(ctx, basketQuery("sber-42", operation("sber-42", strconv.Itoa(i)), skus...))
-		if err != nil {
-			return err
-		}
-		time.Sleep(time.Millisecond) // so that the others can interfere, if nothing stops them
-		basket.Stock["cup"].Reserved++
-		basket.Stock["tea"].Reserved += 2
-		return tx.Products.SaveStock(ctx, basket.Stock)
-	})
-	equal(t, "cups", s.product(t, "cup").Reserved, int64(20))
-	equal(t, "tea", s.product(t, "tea").Reserved, int64(40))
-}
-
-func orderLock(t *testing.T, s Stores) {
-	s.save(t, newOrder(1, "key-1"), newProduct(1, "tea"))
-	s.concurrently(t, 24, func(ctx context.Context, tx payment.Tx, i int) error {
-		port := []string{"Orders", "Reservations", "OrderPayments"}[i%3]
-		o, _, err := orderLocks[port](ctx, tx, 1, core.GrantEverybody)
-		if err != nil {
-			return err
-		}
-		time.Sleep(time.Millisecond) // so that the others can interfere, if nothing stops them
-		o.Version++
-		return tx.Orders.Save(ctx, o)
-	})
-	equal(t, "version", s.order(t, 1).Version, 25)
 }

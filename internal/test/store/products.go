@@ -21,7 +21,6 @@ var productCases = []storeCase{
 	{"there is one product of a SKU", oneProductOfASKU},
 	{"stock is never reserved beyond what there is", reservedWithinOnHand},
 	{"products are listed newest first", productPages},
-	{"transactions that lock a product run one after the other", productLock},
 	{"an adjustment is known by product and operation", adjustmentOfAnOperation},
 	{"an operation adjusts a product once", oneAdjustmentOfAnOperation},
 }
@@ -123,21 +122,6 @@ func productPages(t *testing.T, s Stores) {
 		})
 	}
 	checkPages(t, save, list, func(p *order.Product) core.Position { return core.Position{CreatedAt: p.CreatedAt, ID: p.ID} })
-}
-
-func productLock(t *testing.T, s Stores) {
-	s.save(t, newProduct(1, "tea"))
-	s.concurrently(t, 20, func(ctx context.Context, tx payment.Tx, i int) error {
-		port := []string{"Products", "StockAdjustments"}[i%2]
-		p, err := productLocks[port](ctx, tx, "tea", core.GrantEverybody)
-		if err != nil {
-			return err
-		}
-		time.Sleep(time.Millisecond) // lets the others interfere, if they can
-		p.OnHand++
-		return tx.Products.SaveStock(ctx, order.Stock{"tea": p})
-	})
-	equal(t, "on hand", s.product(t, "tea").OnHand, int64(120))
 }
 
 // newAdjustment is a delivery of 5 units of tea.

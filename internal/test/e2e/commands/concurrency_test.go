@@ -64,22 +64,6 @@ func TestCommands_DoNotDeadlock(t *testing.T) {
 	}
 }
 
-// A product belongs to the seller who was first.
-func TestPutProduct_HasOneSeller(t *testing.T) {
-	t.Parallel()
-	const perSeller = 15
-	env := e2e.NewEnv(t)
-	s := env.StartReplica(t, manyConnections(t, env))
-	var calls []e2e.Call
-	for i := range 2 * perSeller {
-		seller := []string{e2e.Shop, e2e.Rival}[i%2]
-		calls = append(calls, s.PutProductCall(t, "tea", seller, e2e.Roubles("1.00"), 10))
-	}
-	wantVerdicts(t, s.SendAllTogether(t, calls), map[string]int{
-		"201": 1, "428 precondition_required": perSeller - 1, "403 forbidden_resource": perSeller,
-	})
-}
-
 // Each request is sent under another key, so no key can stop it.
 func TestReference_OneOfManyKeysTakesEffect(t *testing.T) {
 	t.Parallel()

@@ -62,29 +62,3 @@ func TestCreateOrder_SellsHotProductOnce(t *testing.T) {
 	c.replicas[0].WantStock(t, "tea", units, units)
 	e2e.CheckInvariants(t, c.DB, nil)
 }
-
-func TestCommands_KeepHotBalanceExact(t *testing.T) {
-	t.Parallel()
-	const rounds = 100
-	c := startCrowd(t)
-	var calls []e2e.Call
-	for range rounds {
-		calls = append(calls, c.CreditCall(t, e2e.Alice, "1.00"), c.CreditCall(t, e2e.Alice, "0.50"),
-			c.ChargeCall(t, e2e.Alice, "1.50"), c.ChargeCall(t, e2e.Alice, "1.00"))
-	}
-
-	replies := c.send(t, calls)
-
-	kopecks := 0
-	for i, r := range replies {
-		change := []int{100, 50, -150, -100}[i%4]
-		switch {
-		case r.Verdict() == "201":
-			kopecks += change
-		case change > 0 || r.Code() != "insufficient_funds":
-			t.Errorf("a change by %d got %d %s", change, r.Status, r.Body)
-		}
-	}
-	c.replicas[0].WantBalance(t, e2e.Alice, fmt.Sprintf("%d.%02d", kopecks/100, kopecks%100))
-	e2e.CheckInvariants(t, c.DB, nil)
-}

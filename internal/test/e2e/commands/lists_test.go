@@ -1,3 +1,5 @@
+// Package commands_test tests what the commands do: orders, payments, refunds, statuses,
+// lists and error codes.
 package commands_test
 
 import (
@@ -11,7 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // The payment begins before the credit and locks the balance after it.
 func TestListBalanceTransactions_BeginsWithTheLastChangeOfABalance(t *testing.T) {

@@ -156,23 +156,6 @@ func TestConfirmPayment_RacesExpiryOfReservation(t *testing.T) {
 	}
 }
 
-func TestReserveInventory_RacesExpiryOfReservation(t *testing.T) {
-	t.Parallel()
-	s := e2e.StartShop(t, e2e.Stock{"tea": 1}, "ORDERS_RESERVATION_EXTENSIONS=0")
-	o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
-	for round := range raceRounds {
-		stop := s.KeepReleasing(t)
-		s.Exec(t, "UPDATE orders SET reserved_until = clock_timestamp() + $2::interval WHERE id = $1", o.ID,
-			time.Duration(round-10)*time.Millisecond)
-		reserved := e2e.Want[e2e.Order](t, s, http.StatusOK, s.ReserveCall(s.CustomerToken(t), o.ID)) // the unit is there, reserved or released
-		stop()
-		if reserved.Reservation == nil {
-			t.Errorf("reserved, the order is %+v", reserved)
-		}
-		s.WantStock(t, "tea", 1, 1)
-	}
-}
-
 // The seller counts the stock while a customer pays. Either the count comes first, and the
 // sale is taken from it; or it comes too late, and is refused.
 func TestPutProduct_RacesConfirmPayment(t *testing.T) {
