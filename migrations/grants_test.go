@@ -139,33 +139,6 @@ func TestServiceRole_MayNot(t *testing.T) {
 	}
 }
 
-// An audit entry never changes, so no column of it may be updated, also not one that is added
-// later.
-func TestServiceRole_UpdatesNoColumnOfTheAuditLog(t *testing.T) {
-	t.Parallel()
-	service := connect(t, pgtest.AsService(t, newGranted(t)))
-	var columns, updatable []string
-	err := service.QueryRow(t.Context(), `
-		SELECT array_agg(attname::text), array_agg(attname::text) FILTER (WHERE has_column_privilege('audit_log', attname, 'UPDATE'))
-		FROM pg_attribute WHERE attrelid = 'audit_log'::regclass AND attnum > 0 AND NOT attisdropped`).Scan(&columns, &updatable)
-	if err != nil || len(columns) == 0 {
-		t.Fatalf("columns %q, err = %v", columns, err)
-	}
-	if len(updatable) > 0 {
-		t.Errorf("the service may update %q of the audit log", updatable)
-	}
-}
-
-// GRANT by somebody who may not grant is no error, and only warns.
-func TestServiceRole_CannotGrantItselfAnything(t *testing.T) {
-	t.Parallel()
-	service := pgtest.AsService(t, newGranted(t))
-	execute(t, service, "GRANT ALL ON ledger_entry, audit_log, payment TO CURRENT_USER", "GRANT ALL ON SCHEMA public TO CURRENT_USER")
-	if p := privileges(t, service); len(p.Excess) > 0 {
-		t.Errorf("excess %q", p.Excess)
-	}
-}
-
 // A role that works is no proof that it has no more than it needs.
 func TestGrant_LeavesNothingMissingAndNothingInExcess(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,6 @@ import (
 	devbroker "example.com/orders/internal/dev/broker"
 	"example.com/orders/internal/outbox"
 	natstest "example.com/orders/internal/test/nats"
-	testwait "example.com/orders/internal/test/wait"
 )
 
 // fullAt returns the configuration of a stream as an operator might create it: with
@@ -108,37 +107,4 @@ func TestPublish_NamesTheMessageLikeTheEvent(t *testing.T) {
 			t.Errorf("header %s = %q, want %q", name, got, value)
 		}
 	}
-}
-
-func TestPublish_RecreatesADeletedStreamAfterOneFailure(t *testing.T) {
-	t.Parallel()
-	broker := natstest.New(t)
-	publisher := natstest.Publisher(t, broker)
-	if _, err := publisher.Publish(t.Context(), eventsOf("a")); err != nil {
-		t.Fatal(err)
-	}
-	if err := natstest.JetStream(t, broker).DeleteStream(t.Context(), nats.Stream); err != nil {
-		t.Fatal(err)
-	}
-	if acked, err := publisher.Publish(t.Context(), eventsOf("b")); err == nil {
-		t.Errorf("%v were acknowledged without a stream", acked)
-	}
-	if _, err := publisher.Publish(t.Context(), eventsOf("b")); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(eventIDs(1), publishedIDs(t, broker)); diff != "" {
-		t.Errorf("ids in the stream (-want +got):\n%s", diff)
-	}
-}
-
-// Operators read the error. That of the library is about a buffer.
-func TestPublish_NamesABrokerThatIsDown(t *testing.T) {
-	t.Parallel()
-	broker := natstest.New(t)
-	publisher := natstest.Publisher(t, broker)
-	broker.Halt()
-	testwait.Until(t, "the error names the broker", func() bool {
-		acked, err := publisher.Publish(t.Context(), eventsOf("a"))
-		return len(acked) == 0 && err != nil && err.Error() == "no connection to the broker"
-	})
 }
