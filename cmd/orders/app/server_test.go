@@ -1,11 +1,18 @@
 package app
 
 import (
+	"crypto/x509"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"example.com/orders/internal/config"
+	testcert "example.com/orders/internal/test/cert"
+	testlog "example.com/orders/internal/test/log"
 )
 
 // Without these limits, a client that sends a byte now and then, or reads nothing, keeps a
@@ -37,5 +44,63 @@ func TestServer_BoundsWhatAConnectionHolds(t *testing.T) {
 	}
 	if s.HTTP2.MaxConcurrentStreams != 100 {
 		t.Errorf("a connection may have %d streams, want 100", s.HTTP2.MaxConcurrentStreams)
+	}
+}
+
+// A connection can be older than its certificate may be used.
+func TestClientCertificate_IsCheckedForAsLongAsItsConnectionIsOpen(t *testing.T) {
+	t.Parallel()
+	ca, now := testcert.NewAuthority(t), time.Now()
+	leaf := ca.Client(t, now.Add(10*time.Minute)).TLS(t).Leaf
+	chains, err := leaf.Verify(x509.VerifyOptions{Roots: ca.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		after time.Duration
+		roots *x509.CertPool
+		want  bool
+	}{
+		"at once":              {0, ca.Pool(), true},
+		"expired":              {11 * time.Minute, ca.Pool(), false},
+		"CA expired":           {2 * time.Hour, ca.Pool(), false},
+		"CA replaced":          {0, testcert.NewAuthority(t).Pool(), false},
+		"clock before its day": {-24 * time.Hour, ca.Pool(), false},
+	} {
+		if got := isValidAt(now.Add(c.after), chains[0], c.roots); got != c.want {
+			t.Errorf("%s: valid = %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestCertificates_LogAChangeThatCannotBeUsedOnce(t *testing.T) {
+	t.Parallel()
+	dir, pair := t.TempDir(), testcert.NewAuthority(t).Server(t)
+	cfg := config.Config{TLSCert: filepath.Join(dir, "tls.crt"), TLSKey: filepath.Join(dir, "tls.key")}
+	for path, content := range map[string][]byte{cfg.TLSCert: pair.Cert, cfg.TLSKey: pair.Key} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log testlog.Buffer
+	certs, err := newCertificates(cfg, zerolog.New(&log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := certs.latest()
+
+	if err := os.WriteFile(cfg.TLSKey, []byte("no key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		certs.checked = time.Time{} // the interval has passed
+		if certs.latest() != before {
+			t.Error("the pair that works is not in use any more")
+		}
+	}
+
+	lines := log.Lines(t)
+	if len(lines) != 1 || lines[0]["message"] != "tls certificate reload failed" {
+		t.Errorf("the log is %v, want one failure", lines)
 	}
 }

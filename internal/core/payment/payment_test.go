@@ -153,3 +153,71 @@ func TestOrderPayments_FindsOperations(t *testing.T) {
 		t.Error("refunds are not known by their operation")
 	}
 }
+
+func TestRefund_IsDecidedOnceAndARefusalIsFinal(t *testing.T) {
+	t.Parallel()
+	const seller = Account("seller/shop")
+	for name, test := range map[string]struct {
+		was           RefundStatus
+		outcome       ChargeOutcome
+		want          RefundStatus
+		debit, credit Account // none where no money moves
+	}{
+		"succeeded":                {was: RefundPending, outcome: ChargeSucceeded, want: RefundSucceeded, debit: seller, credit: ProviderAccount},
+		"refused":                  {was: RefundPending, outcome: ChargeRefused, want: RefundFailed},
+		"not decided":              {was: RefundPending, outcome: ChargePending, want: RefundPending},
+		"succeeded, repeated":      {was: RefundSucceeded, outcome: ChargeSucceeded, want: RefundSucceeded},
+		"succeeded, late pending":  {was: RefundSucceeded, outcome: ChargePending, want: RefundSucceeded},
+		"succeeded, then returned": {was: RefundSucceeded, outcome: ChargeRefused, want: RefundFailed, debit: ProviderAccount, credit: seller},
+		"refused, repeated":        {was: RefundFailed, outcome: ChargeRefused, want: RefundFailed},
+		"returned, late success":   {was: RefundFailed, outcome: ChargeSucceeded, want: RefundFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Refund{ID: 9, PaymentID: 7, Amount: rub("30.00"), Status: test.was}
+			m, changed := r.decide(ChargeResult{Outcome: test.outcome, ExternalID: "re_1"}, seller)
+			if r.Status != test.want || changed != (test.was != test.want) {
+				t.Errorf("it is %s, changed %t; want %s", r.Status, changed, test.want)
+			}
+			var want *LedgerEntry
+			if test.debit != "" {
+				want = &LedgerEntry{Kind: EntryRefund, Debit: test.debit, Credit: test.credit, Amount: r.Amount, PaymentID: 7, RefundID: 9}
+			}
+			if diff := cmp.Diff(want, m, cmp.Comparer(core.Money.Equal)); diff != "" {
+				t.Errorf("entry (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A transaction that began first may change the balance last.
+func TestBalance_PlacesEntriesInTheOrderOfItsChanges(t *testing.T) {
+	t.Parallel()
+	b := &Balance{}
+	for i, began := range []time.Time{now, now.Add(-time.Hour), now, now.Add(time.Hour)} {
+		last, e := b.ChangedAt, &LedgerEntry{}
+		b.place(e, began)
+		if e.Position != int64(i+1) || b.Position != e.Position {
+			t.Errorf("entry %d has position %d, the balance %d", i+1, e.Position, b.Position)
+		}
+		if !e.CreatedAt.After(last) || e.CreatedAt.Before(began) || !b.ChangedAt.Equal(e.CreatedAt) {
+			t.Errorf("entry %d is of %v, began at %v; the one before is of %v", i+1, e.CreatedAt, began, last)
+		}
+	}
+}
+
+// So does one that makes a payment or a refund.
+func TestOrderPayments_GivePaymentsAndRefundsTimesInTheirOrder(t *testing.T) {
+	t.Parallel()
+	op, by := unpaid("80.00"), core.Operation{Actor: "ann", Key: "key-1"}
+	last := now.Add(time.Minute)
+	op.Payments = []*Payment{{Status: Failed, CreatedAt: last}}
+	p, _, err := op.payFromBalance(by, now)
+	if err != nil || !p.CreatedAt.After(last) {
+		t.Errorf("the payment is of %v, err = %v; want after %v", p.CreatedAt, err, last)
+	}
+	p.Refunds = []*Refund{{CreatedAt: last, Status: RefundFailed, Amount: rub("1.00")}}
+	r, _, err := op.refund(p, rub("1.00"), by, now)
+	if err != nil || !r.CreatedAt.After(last) {
+		t.Errorf("the refund is of %v, err = %v; want after %v", r.CreatedAt, err, last)
+	}
+}

@@ -3,11 +3,16 @@ package docs
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/orders/internal/core/order"
 )
 
 var update = flag.Bool("update", false, "write the generated pages")
@@ -56,4 +61,85 @@ func writeRow(page *strings.Builder, cells ...string) {
 		cells[i] = strings.ReplaceAll(cell, "|", `\|`)
 	}
 	page.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+// shop is a program that uses the client.
+const shop = `package main
+
+import (
+	"fmt"
+
+	"example.com/orders/client"
+)
+
+func main() {
+	_, err := client.New(client.Config{URL: "http://127.0.0.1:8080", Token: client.StaticToken("token"), Keys: &client.MemoryStore{}})
+	fmt.Println(err)
+}
+`
+
+// The commands start in an empty folder beside a clone, and fetch nothing.
+func TestUsePage_ProvidesTheClientForGo(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.CopyFS(filepath.Join(folder, "orders", "client"), os.DirFS(root+"/client")); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, "main.go")
+	if err := os.WriteFile(program, []byte(shop), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile("(?s)\n## Go\n.*?```bash\n(.*?)```").FindStringSubmatch(pageAt("docs/use.md").Text)
+	if commands == nil {
+		t.Fatal("the page has no commands")
+	}
+	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands[1]+"cp ../main.go . && go vet . && go run .")
+	shell.Dir = folder
+	shell.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
+	if printed, err := shell.CombinedOutput(); err != nil || !strings.HasSuffix(string(printed), "\n<nil>\n") {
+		t.Errorf("err = %v, the commands printed:\n%s", err, printed)
+	}
+}
+
+func TestLifeOfAnOrder_IsTheTableOfTransitions(t *testing.T) {
+	t.Parallel()
+	arrow := regexp.MustCompile(`(?m)^ +(\w+|\[\*\]) --> (\w+|\[\*\])`)
+	var drawn []string
+	for _, match := range arrow.FindAllStringSubmatch(pageAt("docs/use.md").Diagrams()[0], -1) {
+		drawn = append(drawn, match[1]+" → "+match[2])
+	}
+	slices.Sort(drawn)
+
+	table := []string{"[*] → " + string(order.PendingPayment)}
+	for _, from := range order.Statuses() {
+		final := true
+		for _, to := range order.Statuses() {
+			if from.LeadsTo(to) {
+				table, final = append(table, string(from)+" → "+string(to)), false
+			}
+		}
+		if final {
+			table = append(table, string(from)+" → [*]")
+		}
+	}
+	slices.Sort(table)
+	if diff := cmp.Diff(table, drawn); diff != "" {
+		t.Errorf("the picture differs from the table (-table +picture):\n%s", diff)
+	}
+}
+
+// What docs/guide.md shows as Go is a quotation. "…" stands for what is left out.
+func TestGuide_QuotesTheCode(t *testing.T) {
+	t.Parallel()
+	lines := map[string]bool{"…": true}
+	for line := range strings.Lines(mustReadRepository(t).source) {
+		lines[strings.TrimSpace(line)] = true
+	}
+	for _, match := range fence.FindAllStringSubmatch(pageAt("docs/guide.md").Text, -1) {
+		for line := range strings.Lines(match[2]) {
+			if line = strings.TrimSpace(line); match[1] == "go" && !lines[line] {
+				t.Errorf("no file has the line %q", line)
+			}
+		}
+	}
 }

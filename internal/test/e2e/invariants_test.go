@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 const (
@@ -129,3 +131,5 @@ func violationsAfter(t *testing.T, db *pgxpool.Pool, sql string, stock Stock) []
 	}
 	return found
 }
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,3 +1,5 @@
+// Package auth_test tests who may do what, and what becomes of bad input: tokens, roles,
+// owners, invalid requests and the log.
 package auth_test
 
 import (
@@ -8,7 +10,10 @@ import (
 
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestAccess_TableCoversContract(t *testing.T) {
 	t.Parallel()

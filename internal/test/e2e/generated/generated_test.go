@@ -1,3 +1,5 @@
+// Package generated_test sends requests that are drawn from api/openapi.yaml to the
+// service: valid ones, and for every rule of the contract one that breaks it.
 package generated_test
 
 import (
@@ -19,7 +21,10 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var (
 	runFor = flag.Duration("for", 0, "how long to send requests; 0 is one round")

@@ -1,3 +1,4 @@
+// Package limits_test tests what one principal may do, and that the others do not notice.
 package limits_test
 
 import (
@@ -6,7 +7,10 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // wantLimited checks that a call is refused by a limit.
 func wantLimited(t *testing.T, s *e2e.Service, c e2e.Call) {

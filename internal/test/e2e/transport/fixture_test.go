@@ -1,3 +1,5 @@
+// Package transport_test tests how the service is reached: TLS, client certificates and
+// requests from pages of other origins.
 package transport_test
 
 import (
@@ -16,7 +18,10 @@ import (
 	testcert "example.com/orders/internal/test/cert"
 	"example.com/orders/internal/test/e2e"
 	testlog "example.com/orders/internal/test/log"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // files are the certificate files of a service. As in a mounted secret of Kubernetes, the
 // paths lead through a symbolic link to a folder, and a new version is a new folder.

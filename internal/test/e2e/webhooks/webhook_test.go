@@ -1,3 +1,5 @@
+// Package webhooks_test tests the events of the card provider: in any order, repeated, and
+// not signed.
 package webhooks_test
 
 import (
@@ -13,7 +15,10 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // providerEvent is an event of the provider, before it is written for one payment.
 type providerEvent struct {

@@ -1,12 +1,18 @@
 package contract
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -291,4 +297,158 @@ func fieldsOf(t *testing.T, err error) []wire.FieldError {
 		t.Fatalf("got %v, want validation_failed", err)
 	}
 	return p.Errors
+}
+
+// A body that grows in its buffer takes several times its size.
+func TestReadUpTo_NeedsOneBuffer(t *testing.T) {
+	t.Parallel()
+	const limit = 256 << 10
+	for name, c := range map[string]struct {
+		size, declared int64
+		want           int
+	}{
+		"declared":           {1000, 1000, 1000},
+		"largest":            {limit, limit, limit},
+		"largest, in chunks": {limit, -1, limit},
+		"short, in chunks":   {1000, -1, limit},
+	} {
+		r := httptest.NewRequest("POST", "/webhooks/stripe", strings.NewReader(strings.Repeat("x", int(c.size))))
+		r.ContentLength = c.declared
+		body, err := ReadUpTo(limit, httptest.NewRecorder(), r)
+		if want := c.want + bytes.MinRead; err != nil || len(body) != int(c.size) || cap(body) > want {
+			t.Errorf("%s: %d bytes in a buffer of %d, %v; want at most %d", name, len(body), cap(body), err, want)
+		}
+	}
+}
+
+func TestReadBody_AcceptsOnlyCompleteJSONOfLimitedSize(t *testing.T) {
+	full := strings.Repeat("x", 64<<10)
+	for name, c := range map[string]struct {
+		body   io.Reader
+		header http.Header
+		want   wire.ProblemCode
+	}{
+		"json":             {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json"}}, ""},
+		"charset":          {strings.NewReader("{}"), http.Header{"Content-Type": {"Application/JSON; charset=UTF-8"}}, ""},
+		"absent":           {http.NoBody, nil, ""},
+		"largest":          {strings.NewReader(full), http.Header{"Content-Type": {"application/json"}}, ""},
+		"one byte more":    {strings.NewReader(full + "x"), http.Header{"Content-Type": {"application/json"}}, "body_too_large"},
+		"no media type":    {strings.NewReader("{}"), nil, "unsupported_media_type"},
+		"other media type": {strings.NewReader("{}"), http.Header{"Content-Type": {"text/plain"}}, "unsupported_media_type"},
+		"other charset":    {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json; charset=koi8-r"}}, "unsupported_media_type"},
+		"empty media type": {strings.NewReader("{}"), http.Header{"Content-Type": {";"}}, "unsupported_media_type"},
+		"two media types":  {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json", "text/plain"}}, "unsupported_media_type"},
+		"compressed":       {strings.NewReader("{}"), http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}}, "unsupported_media_type"},
+		"cut short": {io.MultiReader(strings.NewReader("{"), iotest.ErrReader(io.ErrUnexpectedEOF)),
+			http.Header{"Content-Type": {"application/json"}}, "malformed_request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/orders", c.body)
+			r.Header = c.header
+			_, err := ReadBody(httptest.NewRecorder(), r)
+			if got := codeOf(err); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCheckQuery_NamesEachParameter(t *testing.T) {
+	t.Parallel()
+	c := &Contract{queries: map[string][]string{"list": {"limit", "customer_id", "reference"}}}
+	const number = "4242424242424242"
+	for name, test := range map[string]struct {
+		query string
+		want  []wire.FieldError
+	}{
+		"nothing":                     {"", nil},
+		"known":                       {"limit=5&reference=a%20b", nil},
+		"unknown":                     {"limt=5", fields("#/limt", "is not a known parameter")},
+		"unknown, without value":      {"x", fields("#/x", "is not a known parameter")},
+		"in other letters":            {"Limit=5", fields("#/Limit", "is not a known parameter")},
+		"several":                     {"b=1&limit=5&a=2", fields("#/a", "is not a known parameter", "#/b", "is not a known parameter")},
+		"twice":                       {"limit=5&limit=5", fields("#/limit", "must not be repeated")},
+		"twice by escape":             {"limit=5&%6Cimit=6", fields("#/limit", "must not be repeated")},
+		"a card number as a name":     {number + "=1", fields("#", "has a parameter that is not known")},
+		"an e-mail address as a name": {"anna@example.com=1", fields("#", "has a parameter that is not known")},
+		"a token as a name":           {strings.Repeat("x", 65) + "=1", fields("#", "has a parameter that is not known")},
+		"a name with escapes":         {"a%2Fb~c=1", fields("#/a~1b~0c", "is not a known parameter")},
+		"no percent-encoding":         {"limit=%zz", fields("#", "the query must be name=value pairs, percent-encoded, with & between them")},
+		"semicolons":                  {"limit=5;reference=a", fields("#", "the query must be name=value pairs, percent-encoded, with & between them")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, fieldsOf(t, c.CheckQuery("list", test.query))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCheckQuery_BoundsTheNumberOfErrors(t *testing.T) {
+	t.Parallel()
+	query := url.Values{}
+	for i := range 1000 {
+		query.Set(fmt.Sprint("p", i), "1")
+	}
+	if got := fieldsOf(t, new(Contract).CheckQuery("list", query.Encode())); len(got) != maxFieldErrors {
+		t.Errorf("got %d entries", len(got))
+	}
+}
+
+// size is how many values a body has, and on how many levels.
+type size struct{ values, depth int }
+
+// largest returns the size of the largest body that follows a schema. The test fails for
+// a list without a limit, because no bound fits it.
+func largest(t *testing.T, s *jsonschema.Schema) size {
+	t.Helper()
+	if s.Ref != nil {
+		t.Fatalf("%s is a reference", s.Location) // the validator would follow it for each value
+	}
+	total := size{values: 1}
+	add := func(of *jsonschema.Schema, times int) {
+		inner := largest(t, of)
+		total.values += times * inner.values
+		total.depth = max(total.depth, inner.depth+1)
+	}
+	for _, member := range s.Properties {
+		add(member, 1)
+	}
+	if s.Items2020 != nil {
+		if s.MaxItems == nil {
+			t.Fatalf("%s has no maxItems", s.Location)
+		}
+		add(s.Items2020, *s.MaxItems)
+	}
+	return total
+}
+
+func TestCheck_BoundsNoBodyThatTheContractAllows(t *testing.T) {
+	most := size{}
+	for operation, rule := range testContract(t).bodies {
+		got := largest(t, rule.schema)
+		if got.values > strictjson.MaxValues || got.depth > strictjson.MaxDepth {
+			t.Errorf("%s: the largest body has %d values on %d levels", operation, got.values, got.depth)
+		}
+		most = size{max(most.values, got.values), max(most.depth, got.depth)}
+	}
+	if want := (size{values: 304, depth: 3}); most != want {
+		t.Errorf("the largest body of all has %+v, and the comment on strictjson.MaxValues says %+v", most, want)
+	}
+}
+
+// A body is refused for its size only beyond the bounds, so that its members are named
+// wherever they can be.
+func TestCheck_ValidatesBodiesWithinTheBounds(t *testing.T) {
+	c := testContract(t)
+	for name, body := range map[string]string{
+		"500 values": "[" + strings.Repeat("0,", 498) + "0]",
+		"16 levels":  strings.Repeat("[", 16) + strings.Repeat("]", 16),
+		"101 items":  `{"items":[` + strings.Repeat(`{"sku":"a","quantity":1},`, 100) + `{"sku":"a","quantity":1}]}`,
+	} {
+		if _, err := c.Check("createOrder", []byte(body)); codeOf(err) != wire.ProblemCodeValidationFailed {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }

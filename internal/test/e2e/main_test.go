@@ -1,9 +1,0 @@
-package e2e
-
-import (
-	"testing"
-
-	pgtest "example.com/orders/internal/test/pg"
-)
-
-func TestMain(m *testing.M) { pgtest.Main(m) }
