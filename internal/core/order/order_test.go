@@ -202,31 +202,6 @@ func TestCancel_ReturnsTheStock(t *testing.T) {
 	}
 }
 
-func TestBeforeShipping(t *testing.T) {
-	t.Parallel()
-	for _, s := range statuses {
-		if got := s.BeforeShipping(); got != (s != Shipped && s != Delivered) {
-			t.Errorf("%s: %v", s, got)
-		}
-	}
-}
-
-func TestOrder_Event(t *testing.T) {
-	t.Parallel()
-	total, err := core.ParseMoney("80", "RUB")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &Order{ID: 17, CustomerID: "ann", SellerID: "shop", Status: Paid, Total: total, Version: 2}
-	want := core.Event{Type: "order.paid", Aggregate: "order/17", Data: map[string]any{
-		"order_id": int64(17), "customer_id": "ann", "seller_id": "shop", "status": "paid",
-		"amount": "80.00", "currency": "RUB", "version": 2,
-	}}
-	if diff := cmp.Diff(want, o.Event(EventPaid)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestStock_NeitherReleasesNorSellsWhatIsNotReserved(t *testing.T) {
 	t.Parallel()
 	lines := []Line{{SKU: "tea", Quantity: 3}}

@@ -137,23 +137,6 @@ func TestRefund_StaysWithinThePayment(t *testing.T) {
 	})
 }
 
-func TestOrderPayments_FindsOperations(t *testing.T) {
-	t.Parallel()
-	by := func(actor, key string) core.Operation { return core.Operation{Actor: actor, Key: key} }
-	refund := &Refund{ID: 21, By: by("root", "key-2")}
-	failed, live := &Payment{ID: 11, Status: Failed, By: by("ann", "key-1")}, &Payment{ID: 12, Status: Captured, By: by("ann", "key-3"), Refunds: []*Refund{refund}}
-	c := &OrderPayments{Payments: []*Payment{failed, live}}
-	if c.captured() != live || (&OrderPayments{Payments: []*Payment{failed}}).captured() != nil {
-		t.Error("captured is not the captured payment")
-	}
-	if c.paymentBy(by("ann", "key-1")) != failed || c.paymentBy(by("root", "key-1")) != nil || c.paymentBy(by("root", "key-2")) != nil {
-		t.Error("payments are not known by their operation")
-	}
-	if c.refundBy(by("root", "key-2")) != refund || c.refundBy(by("ann", "key-2")) != nil || c.refundBy(by("ann", "key-1")) != nil {
-		t.Error("refunds are not known by their operation")
-	}
-}
-
 func TestRefund_IsDecidedOnceAndARefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	const seller = Account("seller/shop")

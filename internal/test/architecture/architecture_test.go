@@ -316,18 +316,6 @@ func TestRules_FindEachForbiddenDependency(t *testing.T) {
 	}
 }
 
-func TestRules_AllowExceptions(t *testing.T) {
-	for _, r := range rules {
-		for _, pattern := range r.except {
-			from := example(r.packages)
-			g := graph{from: {example(pattern)}}
-			if found := r.violations(g); len(found) > 0 {
-				t.Errorf("%s: %s", r.name, found)
-			}
-		}
-	}
-}
-
 func TestJoining_FindsPackagesThatKnowTwoAdapters(t *testing.T) {
 	const http, postgres = adapters + "/in/http", adapters + "/out/postgres"
 	g := graph{

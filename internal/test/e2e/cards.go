@@ -4,10 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/dev/fakestripe"
 	pgtest "example.com/orders/internal/test/pg"
@@ -103,4 +108,103 @@ func (s *Service) SendWebhook(t testing.TB, payload string) {
 	t.Helper()
 	signature := fakestripe.Sign(WebhookSecret, []byte(payload), time.Now())
 	Want[struct{}](t, s, http.StatusOK, WebhookCall(payload, signature))
+}
+
+// CardProvider is a double for the card provider. It keeps its data in another database
+// and outlives every service, as the real one does. It sends webhooks when the test
+// says so.
+type CardProvider struct {
+	*fakestripe.Server
+	URL string
+	DB  *pgxpool.Pool
+
+	double http.Handler
+	hook   atomic.Pointer[ProviderHook]
+}
+
+// ProviderHook handles a service call instead of the double.
+type ProviderHook func(w http.ResponseWriter, r *http.Request, double http.Handler)
+
+// StartCardProvider starts the double on a database, until the test ends.
+func StartCardProvider(t testing.TB, databaseURL string) *CardProvider {
+	t.Helper()
+	p := &CardProvider{}
+	var err error
+	p.Server, err = fakestripe.Open(t.Context(), fakestripe.Config{
+		DatabaseURL: databaseURL, Key: StripeKey, WebhookSecret: WebhookSecret, Late: 300 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	p.double = p.Handler()
+	if p.DB, err = pgxpool.New(t.Context(), databaseURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.DB.Close)
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	p.URL = server.URL
+	return p
+}
+
+// ServeHTTP lets the hook or the double handle a call.
+func (p *CardProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if hook := p.hook.Load(); hook != nil {
+		(*hook)(w, r, http.HandlerFunc(p.breakHangingCall))
+		return
+	}
+	p.breakHangingCall(w, r)
+}
+
+// breakHangingCall lets the double handle a call, but breaks the connection when the
+// call hangs, because the service's timeout is longer than a test should take.
+func (p *CardProvider) breakHangingCall(w http.ResponseWriter, r *http.Request) {
+	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
+		p.double.ServeHTTP(w, r)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 300*time.Millisecond)
+	defer cancel()
+	response := httptest.NewRecorder()
+	p.double.ServeHTTP(response, r.WithContext(ctx))
+	if ctx.Err() != nil {
+		panic(http.ErrAbortHandler) // breaks the connection
+	}
+	w.WriteHeader(response.Code)
+	_, _ = w.Write(response.Body.Bytes()) // a caller that is gone calls another time
+}
+
+// SetHook lets a hook handle all further calls; nil lets the double handle them again.
+func (p *CardProvider) SetHook(h ProviderHook) {
+	if h == nil {
+		p.hook.Store(nil)
+		return
+	}
+	p.hook.Store(&h)
+}
+
+// Capture captures kopecks at the provider, without our service, for a payment that is
+// ours or another database's.
+func (p *CardProvider) Capture(t testing.TB, of Payment, reference string, kopecks int, key string) {
+	t.Helper()
+	form := url.Values{
+		"amount": {fmt.Sprint(kopecks)}, "currency": {"rub"}, "payment_method": {"pm_card_visa"}, "confirm": {"true"},
+		"metadata[orders_payment]": {reference}, "metadata[payment_id]": {fmt.Sprint(of.ID)}, "metadata[order_id]": {fmt.Sprint(of.OrderID)},
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL+"/v1/payment_intents", strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+StripeKey)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the provider answered %s", resp.Status)
+	}
 }

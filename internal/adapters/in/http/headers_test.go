@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +80,112 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%+v comes back as %+v, %v", at, read, err)
 		}
 	})
+}
+
+// validBodies holds a valid body for each guarded operation.
+var validBodies = map[string]string{
+	"createOrder":      `{"items":[{"sku":"tea","quantity":1}]}`,
+	"reserveInventory": `{}`,
+	"confirmPayment":   `{"method":"balance"}`,
+	"refundPayment":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
+	"cancelOrder":      `{}`,
+	"adjustStock":      `{"change":-1}`,
+	"chargeBalance":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
+	"creditBalance":    `{"amount":{"amount":"1.00","currency":"RUB"}}`,
+}
+
+// postCounted posts to a guarded route whose store refuses every claim. It returns the
+// response, and how often the key was claimed.
+func postCounted(t *testing.T, rt route, path, body string) (*httptest.ResponseRecorder, int) {
+	t.Helper()
+	store := newMemoryStore()
+	store.refuse = errors.New("claimed")
+	response := post(serveAuthorised(newTestAPI(t, store), rt), path, "key-1", body)
+	return response, store.claims
+}
+
+// guardedRoutes returns the routes that need a key, by operation.
+func guardedRoutes(t *testing.T) map[string]route {
+	t.Helper()
+	found := map[string]route{}
+	for _, rt := range (&api{}).routes() {
+		if rt.guarded() {
+			found[rt.operation] = rt
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("no route is guarded")
+	}
+	return found
+}
+
+func TestGuardedCommand_MalformedPathParameterLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	malformed := map[string]struct {
+		values []string
+		code   wire.ProblemCode
+	}{
+		"{order_id}":    {[]string{"0", "-1", "1.5", "one", "%20", "9223372036854775808", "9007199254740992"}, wire.ProblemCodeNotFound},
+		"{sku}":         {[]string{"%20", "%00", "a%2Fb", strings.Repeat("a", 65)}, wire.ProblemCodeValidationFailed},
+		"{customer_id}": {[]string{"%20", "%00", "%D0%B0", strings.Repeat("a", 256)}, wire.ProblemCodeValidationFailed},
+	}
+	for operation, rt := range guardedRoutes(t) {
+		for _, parameter := range regexp.MustCompile(`\{\w+\}`).FindAllString(rt.pattern, -1) {
+			c, known := malformed[parameter]
+			if !known {
+				t.Errorf("%s: no malformed values of %s", operation, parameter)
+			}
+			for _, value := range c.values {
+				path := strings.ReplaceAll(rt.pattern, parameter, value)
+				response, claims := postCounted(t, rt, path, validBodies[operation])
+				if code := problemCode(t, response); code != c.code || claims != 0 {
+					t.Errorf("%s: got %q and %d claims, want %q and none", path, code, claims, c.code)
+				}
+			}
+		}
+	}
+}
+
+// A schema cannot say any of this. No state of the database could make these requests valid,
+// so they are refused like those that violate a schema.
+func TestGuardedCommand_ImpossibleRequestLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	const zero = `{"amount":{"amount":"0.00","currency":"RUB"}}`
+	routes := guardedRoutes(t)
+	for name, c := range map[string]struct{ operation, path, body, pointer string }{
+		"a change of zero": {"adjustStock", "/products/tea/stock", `{"change":-0.0}`, "#/change"},
+		"a SKU twice": {"createOrder", "/orders",
+			`{"items":[{"sku":"tea","quantity":1},{"sku":"rum","quantity":1},{"sku":"tea","quantity":1}]}`, "#/items/2/sku"},
+		"an exact amount that the currency has not": {"creditBalance", "/customers/sber-42/balance/credit",
+			`{"amount":{"amount":"1.001","currency":"RUB"}}`, "#/amount/amount"},
+		"an unknown currency": {"creditBalance", "/customers/sber-42/balance/credit",
+			`{"amount":{"amount":"1","currency":"XXX"}}`, "#/amount/currency"},
+		"a credit of zero": {"creditBalance", "/customers/sber-42/balance/credit", zero, "#/amount/amount"},
+		"a charge of zero": {"chargeBalance", "/customers/sber-42/balance/charge", zero, "#/amount/amount"},
+		"a refund of zero": {"refundPayment", "/orders/1041/payment/refund", zero, "#/amount/amount"},
+	} {
+		response, claims := postCounted(t, routes[c.operation], c.path, c.body)
+		if code := problemCode(t, response); code != wire.ProblemCodeValidationFailed || claims != 0 {
+			t.Errorf("%s: got %q and %d claims, want validation_failed and none", name, code, claims)
+		}
+		if !strings.Contains(response.Body.String(), `"`+c.pointer+`"`) {
+			t.Errorf("%s: want %s in %s", name, c.pointer, response.Body)
+		}
+	}
+}
+
+// No guarded operation has a parameter in its query.
+func TestGuardedCommand_UnknownQueryParameterLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	for operation, rt := range guardedRoutes(t) {
+		path := strings.NewReplacer("{order_id}", "1041", "{customer_id}", "sber-42", "{sku}", "tea").Replace(rt.pattern)
+		response, claims := postCounted(t, rt, path, validBodies[operation])
+		if code := problemCode(t, response); code != wire.ProblemCodeInternal || claims != 1 {
+			t.Errorf("%s: got %q and %d claims, want the error of the store and one claim", path, code, claims)
+		}
+		response, claims = postCounted(t, rt, path+"?dry_run=1", validBodies[operation])
+		if code := problemCode(t, response); code != wire.ProblemCodeValidationFailed || claims != 0 {
+			t.Errorf("%s?dry_run=1: got %q and %d claims, want validation_failed and none", path, code, claims)
+		}
+	}
 }

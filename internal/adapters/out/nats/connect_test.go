@@ -2,9 +2,13 @@ package nats_test
 
 import (
 	"bufio"
+	"cmp"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/out/nats"
+	testcert "example.com/orders/internal/test/cert"
 	testlog "example.com/orders/internal/test/log"
 	testport "example.com/orders/internal/test/port"
 	testwait "example.com/orders/internal/test/wait"
@@ -180,4 +185,169 @@ func TestConnect_GoesToConfiguredServersOnly(t *testing.T) {
 	if servers := conn.Servers(); !conn.IsConnected() || len(servers) != 1 || servers[0] != brokerURL {
 		t.Errorf("connected = %v, servers %v, want %s only", conn.IsConnected(), servers, brokerURL)
 	}
+}
+
+// A user of the documentation of NATS: its seed, and the public half.
+const (
+	seed = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"
+	user = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+)
+
+// startWith starts a broker on loopback with these options.
+func startWith(t *testing.T, options *server.Options) (brokerURL string) {
+	t.Helper()
+	options.Port = cmp.Or(options.Port, server.RANDOM_PORT)
+	options.Host, options.NoSigs, options.NoLog = "127.0.0.1", true, true
+	broker, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker.Start()
+	t.Cleanup(broker.Shutdown)
+	if !broker.ReadyForConnections(testwait.Patience) {
+		t.Fatal("the broker does not start")
+	}
+	return broker.ClientURL()
+}
+
+// startTLS starts a broker with a certificate of an authority, which asks clients for one.
+func startTLS(t *testing.T, authority *testcert.Authority) (brokerURL string) {
+	t.Helper()
+	return strings.Replace(startWith(t, &server.Options{TLS: true, TLSConfig: &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Server(t).TLS(t)},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authority.Pool(),
+	}}), "nats://", "tls://", 1)
+}
+
+// write writes a file and returns its path.
+func write(t *testing.T, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// clientFiles returns the files of a client with a certificate from one authority, which
+// trusts another one's broker.
+func clientFiles(t *testing.T, issuer, trusted *testcert.Authority) nats.Files {
+	t.Helper()
+	pair := issuer.Client(t, time.Now().Add(time.Hour))
+	return nats.Files{CA: write(t, string(trusted.PEM())), Cert: write(t, string(pair.Cert)), Key: write(t, string(pair.Key))}
+}
+
+func TestConnect_IdentifiesItselfByFiles(t *testing.T) {
+	t.Parallel()
+	authority := testcert.NewAuthority(t)
+	for name, c := range map[string]struct {
+		brokerURL string
+		files     nats.Files
+	}{
+		"nkey":        {startWith(t, &server.Options{Nkeys: []*server.NkeyUser{{Nkey: user}}}), nats.Files{Credentials: write(t, seed+"\n")}},
+		"certificate": {startTLS(t, authority), clientFiles(t, authority, authority)},
+	} {
+		conn, err := nats.Connect(c.brokerURL, c.files, zerolog.Nop())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !conn.IsConnected() {
+			t.Errorf("%s: not connected", name)
+		}
+		conn.Close()
+	}
+}
+
+// A broker with accounts gets the JWT of a .creds file, and its nonce signed.
+func TestConnect_SendsTheTokenOfACredsFile(t *testing.T) {
+	t.Parallel()
+	brokerURL, sent := serveOnce(t, `{"nonce": "n1", "auth_required": true}`)
+	creds := write(t, "-----BEGIN NATS USER JWT-----\neyJ0.eyJq.c2ln\n------END NATS USER JWT------\n\n"+
+		"-----BEGIN USER NKEY SEED-----\n"+seed+"\n------END USER NKEY SEED------\n")
+	conn, err := nats.Connect(brokerURL, nats.Files{Credentials: creds}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if line := <-sent; !strings.Contains(line, `"jwt":"eyJ0.eyJq.c2ln"`) || !strings.Contains(line, `"sig":"`) || strings.Contains(line, seed) {
+		t.Errorf("it sends %s", line)
+	}
+}
+
+func TestConnect_RefusesUnusableFiles(t *testing.T) {
+	t.Parallel()
+	text := write(t, "hunter2")
+	for _, files := range []nats.Files{
+		{Credentials: "/nowhere"}, {Credentials: text}, {CA: "/nowhere"}, {CA: text}, {Cert: text, Key: text},
+	} {
+		conn, err := nats.Connect("nats://127.0.0.1:1", files, zerolog.Nop())
+		if err == nil {
+			conn.Close()
+			t.Errorf("%+v are accepted", files)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%+v: %v", files, err)
+		}
+	}
+}
+
+func TestConnect_LogsWhyItFails(t *testing.T) {
+	t.Parallel()
+	authority, stranger := testcert.NewAuthority(t), testcert.NewAuthority(t)
+	host, _ := startOn(t, server.RANDOM_PORT, "word")
+	for want, c := range map[string]struct {
+		brokerURL string
+		files     nats.Files
+	}{
+		"connection refused":                      {"nats://127.0.0.1:1", nats.Files{}},
+		"authorization violation":                 {"nats://orders:wrong@" + host, nats.Files{}},
+		"certificate signed by unknown authority": {startTLS(t, authority), clientFiles(t, authority, stranger)},
+		"tls": {startTLS(t, authority), clientFiles(t, stranger, authority)},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			var log testlog.Buffer
+			conn, err := nats.Connect(c.brokerURL, c.files, zerolog.New(&log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(conn.Close)
+			publisher, err := nats.NewPublisher(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testwait.Until(t, "log and publisher say: "+want, func() bool {
+				_, err := publisher.Publish(t.Context(), nil)
+				if err == nil || !strings.HasPrefix(err.Error(), "no connection to the broker") {
+					t.Errorf("the publisher fails with %v", err)
+				}
+				return strings.Contains(log.String(), "broker connection failed") && strings.Contains(strings.ToLower(log.String()), want)
+			})
+		})
+	}
+}
+
+// The library logs nothing when a broker comes back with a certificate that is not trusted.
+func TestPublish_NamesWhyTheConnectionIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	port, authority := testport.Free(t), testcert.NewAuthority(t)
+	_, stop := startOn(t, port, "word")
+	conn, err := nats.Connect(fmt.Sprint("nats://orders:word@127.0.0.1:", port), nats.Files{}, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	publisher, err := nats.NewPublisher(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+
+	startWith(t, &server.Options{Port: port, TLS: true, TLSConfig: &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Server(t).TLS(t)},
+	}})
+
+	testwait.Until(t, "the publisher names the certificate", func() bool {
+		_, err := publisher.Publish(t.Context(), nil)
+		return err != nil && strings.Contains(err.Error(), "no connection to the broker: ") && strings.Contains(err.Error(), "x509")
+	})
 }

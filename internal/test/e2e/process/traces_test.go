@@ -6,8 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
+	"example.com/orders/internal/adapters/in/events"
+	outnats "example.com/orders/internal/adapters/out/nats"
+	devbroker "example.com/orders/internal/dev/broker"
+	"example.com/orders/internal/observe/version"
 	"example.com/orders/internal/test/collector"
 	"example.com/orders/internal/test/e2e"
+	natstest "example.com/orders/internal/test/nats"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // The trace of a caller.
@@ -114,4 +122,85 @@ func TestTrace_LinksTheMembersOfAGroup(t *testing.T) {
 			t.Errorf("the member is below %+v", guard)
 		}
 	}
+}
+
+// A payment by card is one trace, from the request to the event of its capture.
+func TestTrace_FollowsAPaymentByCard(t *testing.T) {
+	t.Parallel()
+	traces, broker, provider := collector.New(t), natstest.New(t), e2e.StartCardProvider(t, pgtest.New(t))
+	env := e2e.NewEnv(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t), slices.Concat(traceSettings(traces), e2e.CardSettings(provider.URL),
+		[]string{"ORDERS_NATS_URL=" + broker.URL(), "OTEL_RESOURCE_ATTRIBUTES=deployment.environment=test"})...)
+	s := env.ServiceOf(p)
+	s.StockUp(t, e2e.Stock{"tea": 10})
+	o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	s.MustSend(t, s.CardCall(t, o.ID, "pm_card_visa").WithHeader("traceparent", traceparent))
+
+	const route = "/orders/{order_id}/payment/confirm"
+	request := awaitIn(t, traces, "POST "+route)
+	wantChild(t, request, callerSpan, "server", map[string]string{
+		"http.request.method": "POST", "http.route": route, "http.response.status_code": "200", "url.scheme": "http",
+	})
+	if request.Resource["service.name"] != "orders" || request.Resource["service.version"] != version.Number ||
+		request.Resource["deployment.environment"] != "test" {
+		t.Errorf("the resource is %v", request.Resource)
+	}
+	guard := awaitIn(t, traces, "idempotency guard")
+	wantChild(t, guard, request.ID, "internal", map[string]string{"orders.idempotency.outcome": "created"})
+	wantRoundTrips(t, traces, guard)
+
+	job := awaitIn(t, traces, "job settle_payment")
+	wantChild(t, job, guard.ID, "consumer", map[string]string{"orders.job.attempt": "1"})
+	call := awaitIn(t, traces, "POST /v1/payment_intents")
+	wantChild(t, call, job.ID, "client", map[string]string{"http.response.status_code": "200", "server.address": "127.0.0.1"})
+	captured := awaitIn(t, traces, "publish payment.captured")
+	wantChild(t, captured, job.ID, "producer", map[string]string{"messaging.destination.name": "orders.events.payment.captured"})
+	wantChild(t, awaitIn(t, traces, "publish payment.processing"), guard.ID, "producer", nil)
+	if got := parentOfMessage(t, broker, "payment.captured"); got != "00-"+traceID+"-"+captured.ID+"-01" {
+		t.Errorf("the message has the traceparent %q, want the span %s", got, captured.ID)
+	}
+	if line := lineWith(p.Log(), `"route":"`+route+`"`); !strings.Contains(line, `"trace_id":"`+traceID+`"`) {
+		t.Errorf("the line of the request is %s", line)
+	}
+}
+
+// wantRoundTrips wants a span for each round trip of a command: to begin, to load, and to
+// write and commit. The load also draws blocks of IDs.
+func wantRoundTrips(t *testing.T, traces *collector.Collector, guard collector.Span) {
+	t.Helper()
+	trips := below(traces, guard, "client")
+	if len(trips) != 3 || !strings.Contains(trips[1], "LockOrder,") || trips[0] != "begin, ClaimKeys, FindRecord" || !strings.HasSuffix(trips[2], "InsertRecord, commit") {
+		t.Errorf("the round trips are %q, want three", trips)
+	}
+}
+
+// parentOfMessage returns the traceparent of the message of an event.
+func parentOfMessage(t *testing.T, broker *devbroker.Broker, eventType string) string {
+	t.Helper()
+	for _, msg := range natstest.Read(t, broker, outnats.Stream) {
+		if msg.Subject() == outnats.SubjectPrefix+eventType {
+			return msg.Headers().Get("traceparent")
+		}
+	}
+	return ""
+}
+
+// A message of the warehouse continues the trace of its sender.
+func TestTrace_ContinuesInTheConsumer(t *testing.T) {
+	t.Parallel()
+	traces, broker := collector.New(t), natstest.New(t)
+	env := e2e.NewEnv(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t), append(traceSettings(traces), "ORDERS_NATS_URL="+broker.URL())...)
+	const body = `{"specversion": "1.0", "id": "m-1", "source": "/warehouse/1", "type": "inventory.restocked",
+		"data": {"sku": "unknown", "quantity": 1}}`
+	msg, js := &nats.Msg{Subject: events.Subject, Data: []byte(body), Header: nats.Header{"traceparent": {traceparent}}}, natstest.JetStream(t, broker)
+	e2e.Eventually(t, "the stream takes the message", func() bool {
+		_, err := js.PublishMsg(t.Context(), msg)
+		return err == nil
+	})
+	span := awaitIn(t, traces, "process inventory.restocked")
+	wantChild(t, span, callerSpan, "consumer", map[string]string{"messaging.system": "nats"})
+	e2e.Eventually(t, "the dead letter has a line with its trace", func() bool {
+		return lineWith(p.Log(), `"message":"message dead-lettered"`, `"trace_id":"`+traceID+`"`) != ""
+	})
 }

@@ -51,21 +51,6 @@ func TestLimits_RetryAfterIsRight(t *testing.T) {
 	}
 }
 
-// Zero is no limit.
-func TestLimits_AreOffAtZero(t *testing.T) {
-	t.Parallel()
-	limits := newLimits(t, Config{})
-	for range 100_000 {
-		admitted, err := limits.Admit("ann", core.Actor{})
-		if err == nil {
-			err = admitted.TakeKey()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // However many principals come, only so many are remembered.
 func TestLimits_BoundTheirMemory(t *testing.T) {
 	t.Parallel()

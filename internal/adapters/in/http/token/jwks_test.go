@@ -3,16 +3,26 @@ package token
 import (
 	"context"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"maps"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
 	"example.com/orders/internal/core"
@@ -246,6 +256,210 @@ func TestNewVerifier_RequiresEveryMember(t *testing.T) {
 		if v, err := NewVerifier(t.Context(), incomplete); err == nil {
 			v.Close()
 			t.Errorf("a verifier without %s is accepted", name)
+		}
+	}
+}
+
+// jwk is a published key as JSON.
+type jwk map[string]any
+
+// with returns the key with a member; nil removes it.
+func (k jwk) with(name string, value any) jwk {
+	changed := maps.Clone(k)
+	changed[name] = value
+	if value == nil {
+		delete(changed, name)
+	}
+	return changed
+}
+
+// keyOf returns a key for signatures, without alg. A private key is published as such.
+func keyOf(t testing.TB, key any) jwk {
+	t.Helper()
+	made, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{
+		Marshal: jwkset.JWKMarshalOptions{Private: true}, Metadata: jwkset.JWKMetadataOptions{KID: "main", USE: jwkset.UseSig},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(made.Marshal())
+	var k jwk
+	if err == nil {
+		err = json.Unmarshal(text, &k)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.with("alg", nil)
+}
+
+func newRSA(t testing.TB, bits int) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func newEC(t testing.TB, curve elliptic.Curve) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// publicKeys returns a key of each kind that can be used.
+func publicKeys(t testing.TB) (rsaKey, ecKey, edKey jwk) {
+	t.Helper()
+	ed, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keyOf(t, newRSA(t, 2048).Public()), keyOf(t, newEC(t, elliptic.P256()).Public()), keyOf(t, ed)
+}
+
+func jsonOf(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A key without alg stands for one algorithm: what others would do with it is not our
+// signature.
+func TestUsableKey_HasOneAlgorithm(t *testing.T) {
+	t.Parallel()
+	rsaKey, ecKey, edKey := publicKeys(t)
+	for name, c := range map[string]struct {
+		key jwk
+		alg string
+	}{
+		"RSA":           {rsaKey, "RS256"},
+		"RSA, RS256":    {rsaKey.with("alg", "RS256"), "RS256"},
+		"RSA, PS256":    {rsaKey.with("alg", "PS256"), "PS256"},
+		"EC":            {ecKey, "ES256"},
+		"EC, ES256":     {ecKey.with("alg", "ES256"), "ES256"},
+		"Ed25519":       {edKey, "EdDSA"},
+		"its two names": {edKey.with("alg", "Ed25519"), "EdDSA"},
+		"without use":   {ecKey.with("use", nil), "ES256"},
+		"to verify":     {ecKey.with("key_ops", []string{"verify"}), "ES256"},
+		"and to sign":   {ecKey.with("key_ops", []string{"sign", "verify"}), "ES256"},
+		"other members": {ecKey.with("x-note", "of the issuer").with("x5u", "https://issuer.example/cert"), "ES256"},
+	} {
+		key, ok := usableKey([]byte(jsonOf(t, c.key)))
+		if got := key.Marshal().ALG.String(); !ok || got != c.alg {
+			t.Errorf("%s: usable %t for %q, want %s", name, ok, got, c.alg)
+		}
+	}
+}
+
+func TestUsableKey_RefusesOthers(t *testing.T) {
+	t.Parallel()
+	rsaKey, ecKey, edKey := publicKeys(t)
+	ecPrivate := keyOf(t, newEC(t, elliptic.P256()))
+	notOnCurve := base64.RawURLEncoding.EncodeToString(make([]byte, 32))
+	for name, key := range map[string]any{
+		"RSA of 1024 bits":       keyOf(t, weakRSA(1024).Public()),
+		"RSA of 2047 bits":       keyOf(t, weakRSA(2047).Public()),
+		"RSA of 16384 bits":      keyOf(t, weakRSA(16384).Public()),
+		"RSA with exponent 1":    rsaKey.with("e", "AQ"),
+		"RSA with exponent 2":    rsaKey.with("e", "Ag"),
+		"RSA for encryption":     rsaKey.with("alg", "RSA-OAEP"),
+		"RSA for RS512":          rsaKey.with("alg", "RS512"),
+		"RSA for HS256":          rsaKey.with("alg", "HS256"),
+		"RSA for none":           rsaKey.with("alg", "none"),
+		"RSA for ES256":          rsaKey.with("alg", "ES256"),
+		"RSA for Ed25519":        rsaKey.with("alg", "Ed25519"),
+		"a private RSA key":      keyOf(t, newRSA(t, 2048)),
+		"one member of it":       rsaKey.with("dq", "AQAB"),
+		"more primes":            rsaKey.with("oth", []jwk{{"r": "AQ", "d": "AQ", "t": "AQ"}}),
+		"P-384":                  keyOf(t, newEC(t, elliptic.P384()).Public()),
+		"P-521":                  keyOf(t, newEC(t, elliptic.P521()).Public()),
+		"secp256k1":              ecKey.with("crv", "secp256k1"),
+		"EC not on the curve":    ecKey.with("x", notOnCurve),
+		"EC without y":           ecKey.with("y", nil),
+		"EC for RS256":           ecKey.with("alg", "RS256"),
+		"a private EC key":       ecPrivate,
+		"X25519":                 edKey.with("crv", "X25519"),
+		"Ed25519 of 31 bytes":    edKey.with("x", strings.Repeat("A", 42)),
+		"a symmetric key":        jwk{"kty": "oct", "kid": "main", "k": "c2VjcmV0", "alg": "HS256", "use": "sig"},
+		"a key beside k":         ecKey.with("k", "c2VjcmV0"),
+		"another kind":           ecKey.with("kty", "LWE"),
+		"for encryption":         ecKey.with("use", "enc"),
+		"for something else":     ecKey.with("use", "tls"),
+		"use as a list":          ecKey.with("use", []string{"sig"}),
+		"to sign only":           ecKey.with("key_ops", []string{"sign"}),
+		"to encrypt only":        ecKey.with("key_ops", []string{"encrypt", "wrapKey"}),
+		"for no operation":       ecKey.with("key_ops", []string{}),
+		"operations as a string": ecKey.with("key_ops", "verify"),
+		"without kid":            ecKey.with("kid", nil),
+		"kid as a number":        ecKey.with("kid", 1),
+		"no base64":              ecKey.with("x", "!"),
+		"no object":              "main",
+		"null":                   nil,
+	} {
+		if got, ok := usableKey([]byte(jsonOf(t, key))); ok {
+			t.Errorf("%s: usable for %s", name, got.Marshal().ALG)
+		}
+	}
+	if _, ok := usableKey([]byte(strings.Replace(jsonOf(t, ecKey), `"kid"`, `"kid":"other","kid"`, 1))); ok {
+		t.Error("a member twice: usable")
+	}
+}
+
+// weakRSA returns a key whose modulus has so many bits. Nobody could sign with it.
+func weakRSA(bits int) *rsa.PrivateKey {
+	n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))
+	return &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}}
+}
+
+func TestUsableKeys_PassesOverWhatItCannotUse(t *testing.T) {
+	t.Parallel()
+	rsaKey, ecKey, _ := publicKeys(t)
+	malformed := ecKey.with("kid", "malformed").with("x", 5)
+	keys, err := usableKeys([]byte(jsonOf(t, map[string]any{
+		"keys": []any{malformed, rsaKey.with("kid", "old").with("use", "enc"), nil, ecKey, rsaKey, rsaKey.with("kid", "other")},
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, key := range keys {
+		found = append(found, key.Marshal().KID+" "+key.Marshal().ALG.String())
+	}
+	if want := []string{"main ES256", "other RS256"}; !slices.Equal(found, want) {
+		t.Errorf("keys %v, want %v: the first one of a kid counts", found, want)
+	}
+}
+
+func TestUsableKeys_RefusesASetWithoutAny(t *testing.T) {
+	t.Parallel()
+	_, ecKey, _ := publicKeys(t)
+	var many []jwk
+	for range maxKeys + 1 {
+		many = append(many, ecKey)
+	}
+	for name, set := range map[string]string{
+		"nothing":         "",
+		"HTML":            "<html>maintenance</html>",
+		"null":            "null",
+		"an empty object": "{}",
+		"an empty set":    `{"keys": []}`,
+		"keys are null":   `{"keys": null}`,
+		"keys are one":    jsonOf(t, map[string]any{"keys": ecKey}),
+		"a list":          jsonOf(t, []jwk{ecKey}),
+		"a key":           jsonOf(t, ecKey),
+		"half a set":      jsonOf(t, map[string]any{"keys": []jwk{ecKey}})[:100],
+		"unusable ones":   jsonOf(t, map[string]any{"keys": []jwk{ecKey.with("use", "enc"), ecKey.with("x", 1)}}),
+		"too many":        jsonOf(t, map[string]any{"keys": many}),
+	} {
+		if keys, err := usableKeys([]byte(set)); err == nil {
+			t.Errorf("%s: %d keys, want an error", name, len(keys))
 		}
 	}
 }
