@@ -103,6 +103,12 @@ func (c Command) Another(t testing.TB) Command {
 	return c.Prepare(t, c.route)
 }
 
+// On returns the command as it is sent to another replica.
+func (c Command) On(s *Service) Command {
+	c.Service = s
+	return c
+}
+
 // WithKey returns the call with a key.
 func (c Command) WithKey(key string) Call { return c.Call.WithKey(key) }
 

@@ -18,21 +18,17 @@ func TestGuard_RunsOneOfSixtyConcurrentRequests(t *testing.T) {
 	env := e2e.NewEnv(t)
 	settings := []string{env.DatabaseSetting(t, "pool_max_conns", "20"), patientDuplicates}
 	here, there := env.StartReplica(t, settings...), env.StartReplica(t, settings...)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := here.Prepare(t, route)
-			first, arrivedHere := behind(t, here)
-			second, arrivedThere := behind(t, there)
-			row := c.LockRow(t)
-			sent := sendAll(t, slices.Repeat([]e2e.Call{c.WithKey(c.NewKey())}, 60), first, second)
-			e2e.Eventually(t, "all requests have arrived, and one of them waits", func() bool {
-				return arrivedHere.arrived.Load()+arrivedThere.arrived.Load() == 60 && row.Waiters(t) > 0
-			})
-			row.Release()
-			wantOneRun(t, c, sent.await(t))
+	eachRoute(t, here, func(t *testing.T, c e2e.Command) {
+		first, arrivedHere := behind(t, here)
+		second, arrivedThere := behind(t, there)
+		row := c.LockRow(t)
+		sent := sendAll(t, slices.Repeat([]e2e.Call{c.WithKey(c.NewKey())}, 60), first, second)
+		e2e.Eventually(t, "all requests have arrived, and one of them waits", func() bool {
+			return arrivedHere.arrived.Load()+arrivedThere.arrived.Load() == 60 && row.Waiters(t) > 0
 		})
-	}
+		row.Release()
+		wantOneRun(t, c, sent.await(t))
+	})
 }
 
 // Duplicates of a slow command wait without a connection, in its own replica and in another
@@ -86,6 +82,17 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 // patientDuplicates makes duplicates wait as long as it takes: how a race ends must not
 // depend on the speed of the machine.
 const patientDuplicates = "ORDERS_IDEMPOTENCY_WAIT=30s"
+
+// eachRoute tests the command of each guarded route.
+func eachRoute(t *testing.T, s *e2e.Service, test func(t *testing.T, c e2e.Command)) {
+	t.Helper()
+	for _, route := range e2e.GuardedRoutes() {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			test(t, s.Prepare(t, route))
+		})
+	}
+}
 
 // proxy stands in front of a replica and counts requests.
 type proxy struct {

@@ -37,76 +37,62 @@ func TestGuard_ReplaysFirstResponseByteForByte(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
 	here, there := env.StartReplica(t), env.StartReplica(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := here.Prepare(t, route)
-			key := c.NewKey()
-			first := c.MustRun(t, key)
-			if got := first.Header.Get("Idempotency-Key"); got != key {
-				t.Errorf("the response echoes the key %q, want %q", got, key)
-			}
-			if created := first.Header.Get("Location") != ""; created != (c.Operation.ID == "createOrder") {
-				t.Errorf("Location is %q", first.Header.Get("Location"))
-			}
-			for range 2 {
-				c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
-				c.WantReplay(t, first, there.Send(t, c.WithKey(key).WithToken(c.Token(t, c.Subject, c.Role)))) // a new token
-			}
-			c.WantEffects(t, 1)
-		})
-	}
+	eachRoute(t, here, func(t *testing.T, c e2e.Command) {
+		key := c.NewKey()
+		first := c.MustRun(t, key)
+		if got := first.Header.Get("Idempotency-Key"); got != key {
+			t.Errorf("the response echoes the key %q, want %q", got, key)
+		}
+		if created := first.Header.Get("Location") != ""; created != (c.Operation.ID == "createOrder") {
+			t.Errorf("Location is %q", first.Header.Get("Location"))
+		}
+		for range 2 {
+			c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
+			c.WantReplay(t, first, there.Send(t, c.WithKey(key).WithToken(c.Token(t, c.Subject, c.Role)))) // a new token
+		}
+		c.WantEffects(t, 1)
+	})
 }
 
 // A key belongs to its principal: the same request with the same key of somebody else
 // is another operation.
 func TestGuard_SeparatesPrincipals(t *testing.T) {
 	t.Parallel()
-	s := e2e.Start(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			first := c.MustRun(t, key)
-			ofPeer := c.WithKey(key).WithToken(c.Peer)
-			r := c.Send(t, ofPeer)
-			if r.Status != c.PeerStatus || r.Header.Get("Idempotent-Replayed") != "" || string(r.Body) == string(first.Body) {
-				t.Errorf("the other principal got %d %v %s, want a new %d", r.Status, r.Header, r.Body, c.PeerStatus)
-			}
-			c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
-			if c.PeerStatus/100 == 2 {
-				c.WantReplay(t, r, c.Send(t, ofPeer))
-			}
-		})
-	}
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+		key := c.NewKey()
+		first := c.MustRun(t, key)
+		ofPeer := c.WithKey(key).WithToken(c.Peer)
+		r := c.Send(t, ofPeer)
+		if r.Status != c.PeerStatus || r.Header.Get("Idempotent-Replayed") != "" || string(r.Body) == string(first.Body) {
+			t.Errorf("the other principal got %d %v %s, want a new %d", r.Status, r.Header, r.Body, c.PeerStatus)
+		}
+		c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
+		if c.PeerStatus/100 == 2 {
+			c.WantReplay(t, r, c.Send(t, ofPeer))
+		}
+	})
 }
 
 // Who may no longer send the command does not get its response either.
 func TestGuard_ChecksTokenBeforeReplay(t *testing.T) {
 	t.Parallel()
 	status := map[string]int{"unauthenticated": http.StatusUnauthorized, "forbidden_role": http.StatusForbidden}
-	s := e2e.Start(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			first := c.MustRun(t, key)
-			for code, token := range map[string]string{
-				"unauthenticated": "",
-				"forbidden_role":  c.Token(t, c.Subject, roleNotAdmitted(c.Operation)),
-			} {
-				r := c.WantProblem(t, status[code], code, c.WithKey(key).WithToken(token))
-				c.WantNotGuarded(t, r)
-				if r.Header.Get("Idempotency-Expires") != "" || r.Header.Get("Location") != "" {
-					t.Errorf("the refusal has headers of the stored response: %v", r.Header)
-				}
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+		key := c.NewKey()
+		first := c.MustRun(t, key)
+		for code, token := range map[string]string{
+			"unauthenticated": "",
+			"forbidden_role":  c.Token(t, c.Subject, roleNotAdmitted(c.Operation)),
+		} {
+			r := c.WantProblem(t, status[code], code, c.WithKey(key).WithToken(token))
+			c.WantNotGuarded(t, r)
+			if r.Header.Get("Idempotency-Expires") != "" || r.Header.Get("Location") != "" {
+				t.Errorf("the refusal has headers of the stored response: %v", r.Header)
 			}
-			c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
-			c.WantEffects(t, 1)
-		})
-	}
+		}
+		c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
+		c.WantEffects(t, 1)
+	})
 }
 
 // roleNotAdmitted returns a role that may not use an operation.
@@ -148,52 +134,43 @@ func TestGuard_ReplaysRefusalEvenWhenItsCauseIsGone(t *testing.T) {
 func TestGuard_LeavesKeyFreeAfterForbiddenOrNotFound(t *testing.T) {
 	t.Parallel()
 	status := map[string]int{"forbidden_resource": http.StatusForbidden, "not_found": http.StatusNotFound}
-	s := e2e.Start(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			inWrongRole := c.WithKey(key).WithToken(c.Token(t, c.Subject, roleNotAdmitted(c.Operation)))
-			c.WantNotGuarded(t, c.WantProblem(t, http.StatusForbidden, "forbidden_role", inWrongRole))
-			for code, denied := range c.Denied {
-				denied.Method, denied.Token, denied.Key = c.Call.Method, c.Call.Token, key
-				c.WantNotGuarded(t, c.WantProblem(t, status[code], code, denied))
-			}
-			c.WantKeyFree(t, key)
-		})
-	}
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+		key := c.NewKey()
+		inWrongRole := c.WithKey(key).WithToken(c.Token(t, c.Subject, roleNotAdmitted(c.Operation)))
+		c.WantNotGuarded(t, c.WantProblem(t, http.StatusForbidden, "forbidden_role", inWrongRole))
+		for code, denied := range c.Denied {
+			denied.Method, denied.Token, denied.Key = c.Call.Method, c.Call.Token, key
+			c.WantNotGuarded(t, c.WantProblem(t, status[code], code, denied))
+		}
+		c.WantKeyFree(t, key)
+	})
 }
 
 func TestGetIdempotencyKey_ReportsCommandAndStatus(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
 	here, there := env.StartReplica(t), env.StartReplica(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := here.Prepare(t, route)
-			key := c.UniqueName("7?a=b%20&c#d") // a key is not a URL, whatever it looks like
-			lookup := e2e.LookupCall(c.Call.Token, key)
-			c.WantProblem(t, http.StatusNotFound, "not_found", lookup)
-			first := c.MustRun(t, key)
-			got := e2e.Want[map[string]any](t, c.Service, http.StatusOK, e2e.LookupCall(c.Call.Token, `"`+key+`"`)) // as the header may have it
-			var created, expires time.Time
-			if err := c.DB.QueryRow(t.Context(), "SELECT created_at, expires_at FROM idempotency_record WHERE key = $1",
-				key).Scan(&created, &expires); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(map[string]any{
-				"key": key, "state": "completed", "command": c.Operation.ID, "status": float64(first.Status),
-				"created_at": created.UTC().Format(time.RFC3339Nano), "expires_at": expires.UTC().Format(time.RFC3339Nano),
-			}, got); diff != "" {
-				t.Errorf("what became of the key (-want +got):\n%s", diff)
-			}
-			c.WantProblem(t, http.StatusNotFound, "not_found", lookup.WithToken(c.Token(t, c.UniqueName("stranger"), c.Role)))
-			c.Exec(t, "UPDATE idempotency_record SET expires_at = now() - interval '1 second' WHERE scope = $1", c.Scope())
-			there.WantProblem(t, http.StatusNotFound, "not_found", lookup)
-		})
-	}
+	eachRoute(t, here, func(t *testing.T, c e2e.Command) {
+		key := c.UniqueName("7?a=b%20&c#d") // a key is not a URL, whatever it looks like
+		lookup := e2e.LookupCall(c.Call.Token, key)
+		c.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+		first := c.MustRun(t, key)
+		got := e2e.Want[map[string]any](t, c.Service, http.StatusOK, e2e.LookupCall(c.Call.Token, `"`+key+`"`)) // as the header may have it
+		var created, expires time.Time
+		if err := c.DB.QueryRow(t.Context(), "SELECT created_at, expires_at FROM idempotency_record WHERE key = $1",
+			key).Scan(&created, &expires); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]any{
+			"key": key, "state": "completed", "command": c.Operation.ID, "status": float64(first.Status),
+			"created_at": created.UTC().Format(time.RFC3339Nano), "expires_at": expires.UTC().Format(time.RFC3339Nano),
+		}, got); diff != "" {
+			t.Errorf("what became of the key (-want +got):\n%s", diff)
+		}
+		c.WantProblem(t, http.StatusNotFound, "not_found", lookup.WithToken(c.Token(t, c.UniqueName("stranger"), c.Role)))
+		c.Exec(t, "UPDATE idempotency_record SET expires_at = now() - interval '1 second' WHERE scope = $1", c.Scope())
+		there.WantProblem(t, http.StatusNotFound, "not_found", lookup)
+	})
 }
 
 // A client that got no answer must not take the running request for one that never

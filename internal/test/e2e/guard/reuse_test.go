@@ -13,30 +13,25 @@ import (
 
 func TestGuard_RefusesAnotherRequestUnderTheKey(t *testing.T) {
 	t.Parallel()
-	s := e2e.Start(t)
-	for _, route := range e2e.GuardedRoutes() {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			c := s.Prepare(t, route)
-			key := c.NewKey()
-			first := c.MustRun(t, key)
-			others := map[string]e2e.Call{}
-			if c.OtherBody != "" {
-				others["another body"] = e2e.Call{Path: c.Call.Path, Body: c.OtherBody}
-			}
-			if c.OtherPath != "" {
-				others["another path"] = e2e.Call{Path: c.OtherPath, Body: c.Call.Body}
-			}
-			for name, other := range others {
-				t.Run(name, func(t *testing.T) {
-					other.Method, other.Token, other.Key = c.Call.Method, c.Call.Token, key
-					wantKeyReused(t, c.Service, other)
-				})
-			}
-			c.WantEffects(t, 1)
-			c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
-		})
-	}
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+		key := c.NewKey()
+		first := c.MustRun(t, key)
+		others := map[string]e2e.Call{}
+		if c.OtherBody != "" {
+			others["another body"] = e2e.Call{Path: c.Call.Path, Body: c.OtherBody}
+		}
+		if c.OtherPath != "" {
+			others["another path"] = e2e.Call{Path: c.OtherPath, Body: c.Call.Body}
+		}
+		for name, other := range others {
+			t.Run(name, func(t *testing.T) {
+				other.Method, other.Token, other.Key = c.Call.Method, c.Call.Token, key
+				wantKeyReused(t, c.Service, other)
+			})
+		}
+		c.WantEffects(t, 1)
+		c.WantReplay(t, first, c.Send(t, c.WithKey(key)))
+	})
 }
 
 // wantKeyReused sends a request whose key belongs to another one. The response says so,

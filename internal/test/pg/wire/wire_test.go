@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	pgtest "example.com/orders/internal/test/pg"
@@ -60,49 +59,6 @@ func write(t *testing.T, conn *pgx.Conn) error {
 }
 
 const insert = "insert into effect values (1)"
-
-func TestHook_SeesTheStatementOfEachMessage(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	if err := write(t, f.conn); err != nil { // prepares the statements
-		t.Fatal(err)
-	}
-	seen := make(chan wire.Message, 100)
-	f.SetHook(func(m wire.Message) wire.Verdict {
-		seen <- m
-		return wire.Forward
-	})
-
-	if err := write(t, f.conn); err != nil {
-		t.Fatal(err)
-	}
-	f.SetHook(nil)
-	close(seen)
-
-	var got []string
-	var last int
-	for m := range seen {
-		got = append(got, m.String())
-		if m.Conn != 1 || last > 0 && m.Number != last+1 {
-			t.Errorf("%s is message %d of connection %d, after %d", m, m.Number, m.Conn, last)
-		}
-		last = m.Number
-	}
-	var want []string
-	statements := []string{"begin", insert, insert, "commit"}
-	for _, sql := range statements {
-		want = append(want, "client Bind : "+sql, "client Describe : "+sql, "client Execute : "+sql)
-	}
-	want = append(want, "client Sync : commit")
-	for i, tag := range []string{"BEGIN", "INSERT 0 1", "INSERT 0 1", "COMMIT"} {
-		want = append(want, "server BindComplete : "+statements[i], "server NoData : "+statements[i],
-			"server CommandComplete "+tag+": "+statements[i])
-	}
-	want = append(want, "server ReadyForQuery I: commit")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
 
 // A cut decides what the server has done: nothing before it got COMMIT, everything after.
 func TestHook_Cuts(t *testing.T) {
