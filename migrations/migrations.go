@@ -2,12 +2,14 @@
 package migrations
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -266,4 +270,61 @@ func open(stop <-chan struct{}, files fs.FS, databaseURL string) (*migrate.Migra
 		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, driver.Close()))
 	}
 	return migrate.NewWithInstance("iofs", source, "pgx5", patient{driver, stop})
+}
+
+// connectTimeout bounds an attempt to connect to one of several servers.
+const connectTimeout = 5 * time.Second
+
+// chooseServer directs connections to the writable server, as the service does, if a
+// URL names several servers without a preference. A single server also has fallbacks if
+// TLS is optional.
+func chooseServer(cfg *pgconn.Config) {
+	several := slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != cfg.Host || f.Port != cfg.Port
+	})
+	if !several {
+		return
+	}
+	if cfg.ValidateConnect == nil {
+		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, connectTimeout)
+}
+
+// ownersQuery returns the session role and the owners it would have to be: the tables'
+// owner, or the owner of a database in which it may create none. NULL stands for no
+// owner.
+const ownersQuery = `SELECT current_user::text,
+	(SELECT pg_get_userbyid(relowner)::text FROM pg_class
+		WHERE oid = to_regclass('schema_migrations') AND NOT pg_has_role(relowner, 'USAGE')),
+	(SELECT pg_get_userbyid(datdba)::text FROM pg_database
+		WHERE datname = current_database() AND to_regclass('schema_migrations') IS NULL
+			AND NOT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false))`
+
+// refuseOtherRoles returns an error that names the owner if the URL has another role,
+// such as the service's. PostgreSQL's own error would name a table or a column.
+func refuseOtherRoles(ctx context.Context, databaseURL string) error {
+	cfg, err := parse(databaseURL)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	if err != nil {
+		return fmt.Errorf("open the database for migration: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // nothing was written
+	var role string
+	var ofTables, ofDatabase *string
+	if err := conn.QueryRow(ctx, ownersQuery).Scan(&role, &ofTables, &ofDatabase); err != nil {
+		return fmt.Errorf("read the owner of the tables: %w", err)
+	}
+	switch {
+	case ofTables != nil:
+		return fmt.Errorf("the database role %q does not own the tables: "+
+			"let ORDERS_DATABASE_URL of orders migrate name their owner, %q", role, *ofTables)
+	case ofDatabase != nil:
+		return fmt.Errorf("the database role %q may not create tables: "+
+			"let ORDERS_DATABASE_URL of orders migrate name the owner of the database, %q", role, *ofDatabase)
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package core
 
-import "slices"
+import (
+	"slices"
+)
 
 // Role is one of a closed set (AUTH-8). A new role requires a review of every policy.
 type Role string
@@ -30,4 +32,12 @@ type Actor struct {
 // Has reports whether the actor has at least one of the roles.
 func (a Actor) Has(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(a.Roles, r) })
+}
+
+// Operation identifies a business operation by its requester and Idempotency-Key. It is
+// stored beside the effect, where a unique index prevents a second effect even after
+// the idempotency record has expired: the second line of defence (AUTH-19).
+type Operation struct {
+	Actor string
+	Key   string
 }

@@ -1,6 +1,8 @@
 package core
 
-import "context"
+import (
+	"context"
+)
 
 // Event announces to other services that an aggregate changed. It carries ids and amounts but
 // no personal data (AUTH-16). The transaction that makes the change also writes the
@@ -23,4 +25,11 @@ type Outbox interface {
 	// Add writes an event in the transaction: it is published if and only if the change
 	// commits.
 	Add(ctx context.Context, e Event) error
+}
+
+// Inbox records processed messages (R-DIST-IDEM-1).
+type Inbox interface {
+	// FirstTime records a message, identified by source and id, in the transaction of
+	// its effect. It reports whether the message is new.
+	FirstTime(ctx context.Context, source, messageID string) (bool, error)
 }

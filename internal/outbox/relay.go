@@ -190,3 +190,37 @@ func backoff(failures int) time.Duration {
 	d := min(minBackoff<<min(failures-1, 10), maxBackoff)
 	return d/2 + mathrand.N(d/2)
 }
+
+// External is the [Publisher] of an outbox that another program publishes, such as
+// Debezium from the WAL. It acknowledges each event, so that the relay marks it as
+// published and clean-up deletes it in time.
+type External struct{}
+
+// Publish implements [Publisher].
+func (External) Publish(_ context.Context, events []Event) (acked []uuid.UUID, err error) {
+	for _, e := range events {
+		acked = append(acked, e.ID)
+	}
+	return acked, nil
+}
+
+// Event is an outbox event.
+type Event struct {
+	// ID identifies the event to every consumer. No other database repeats it, not even
+	// one restored to a moment before the event.
+	ID uuid.UUID
+	// Source names the database incarnation that wrote the event. A republished event
+	// keeps it.
+	Source string
+	Type   string
+	// Aggregate names the changed aggregate, "order/17".
+	Aggregate string
+	// Version is Data's schema version.
+	Version int
+	// At is the creation time.
+	At time.Time
+	// Data is a JSON object.
+	Data []byte
+	// Traceparent is the trace context when the event was written (W3C), or "".
+	Traceparent string
+}

@@ -16,6 +16,7 @@ import (
 	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core/audit"
 	"example.com/orders/internal/core/customer"
@@ -184,4 +185,21 @@ func (a *App) Close() {
 		a.readyDB.Close()
 	}
 	a.closeTraces()
+}
+
+// gatewayTimeout bounds each attempt to call the card provider. A call makes up to six
+// attempts, and all fit into a job's timeout.
+const gatewayTimeout = 4 * time.Second
+
+// newGateway returns the card gateway and the webhook verifier, both nil if cards are
+// disabled.
+func newGateway(cfg config.Config, m *metrics.Metrics) (payment.Gateway, httpapi.Webhooks) {
+	if cfg.StripeKey == "" {
+		return nil, nil
+	}
+	gateway := stripe.New(stripe.Config{
+		Key: cfg.StripeKey, URL: cfg.StripeURL, Timeout: gatewayTimeout, Answered: m.ProviderAnswered,
+	})
+	m.Circuit(gateway.CircuitOpen)
+	return gateway, stripe.Webhooks{Secret: cfg.StripeWebhookSecret, Now: time.Now}
 }

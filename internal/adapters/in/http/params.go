@@ -1,8 +1,13 @@
 package httpapi
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"regexp"
 	"strconv"
+	"time"
+	"unicode/utf8"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/adapters/in/http/token"
@@ -52,4 +57,99 @@ func checkCustomerID(id string) error {
 		return core.InvalidField("/customer_id", "customer_id must be 1–255 printable ASCII characters")
 	}
 	return nil
+}
+
+var (
+	// referencePattern and timePattern repeat the contract. A time has at most the
+	// digits that the database keeps.
+	referencePattern = regexp.MustCompile(`^[^\x00-\x1f\x7f]{1,64}$`)
+	timePattern      = regexp.MustCompile(`^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$`)
+)
+
+// decodeSearch returns the filters with which clients find their earlier requests:
+// reference and creation time.
+func decodeSearch(r *request) (reference string, created core.Period, err error) {
+	q := r.http.URL.Query()
+	reference = q.Get("reference")
+	if q.Has("reference") && (!utf8.ValidString(reference) || !referencePattern.MatchString(reference)) {
+		return "", created, core.InvalidField("/reference", "reference must be 1–64 characters on a single line")
+	}
+	if cardnumber.InMember("reference", reference) {
+		return "", created, core.InvalidField("/reference", cardnumber.Refused)
+	}
+	if created.From, err = decodeTime(r, "created_from"); err != nil {
+		return "", created, err
+	}
+	if created.To, err = decodeTime(r, "created_to"); err != nil {
+		return "", created, err
+	}
+	if !created.To.IsZero() && created.From.After(created.To) {
+		return "", created, core.InvalidField("/created_from", "created_from must not be after created_to")
+	}
+	return reference, created, nil
+}
+
+// decodeTime returns a time from the query, or the zero time if it is absent.
+func decodeTime(r *request, name string) (time.Time, error) {
+	q := r.http.URL.Query()
+	if !q.Has(name) {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, q.Get(name))
+	if err != nil || !timePattern.MatchString(q.Get(name)) {
+		return time.Time{}, core.InvalidField("/"+name, name+" must be a time in UTC, such as 2026-11-04T09:30:00Z")
+	}
+	return at, nil
+}
+
+const defaultLimit, maxLimit = 20, 100
+
+// decodePage returns limit and cursor from a list's query.
+func decodePage(r *request) (core.Page, error) {
+	page := core.Page{Limit: defaultLimit}
+	q := r.http.URL.Query()
+	if q.Has("limit") {
+		n, err := strconv.Atoi(q.Get("limit"))
+		if err != nil || n < 1 || n > maxLimit {
+			return page, core.InvalidField("/limit", "limit must be an integer from 1 to 100")
+		}
+		page.Limit = n
+	}
+	if q.Has("cursor") {
+		after, err := decodeCursor(q.Get("cursor"))
+		if err != nil {
+			return page, core.InvalidField("/cursor", "cursor must be the next_cursor of an earlier page")
+		}
+		page.After = after
+	}
+	return page, nil
+}
+
+// encodeCursor returns a position, microseconds and id, in URL-safe base64. Clients
+// treat it as opaque. It is nil after the last page.
+func encodeCursor(at *core.Position) *string {
+	if at == nil {
+		return nil
+	}
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.CreatedAt.UnixMicro()))
+	b = binary.BigEndian.AppendUint64(b, uint64(at.ID))
+	cursor := base64.RawURLEncoding.EncodeToString(b)
+	return &cursor
+}
+
+// decodeCursor accepts only the spelling that encodeCursor writes: the library would
+// ignore line breaks and the last bits.
+func decodeCursor(cursor string) (core.Position, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) != 16 || len(cursor) != base64.RawURLEncoding.EncodedLen(16) {
+		return core.Position{}, errors.New("not a cursor")
+	}
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+	if at.Year() < 1 || at.Year() > 9999 {
+		return core.Position{}, errors.New("time of the cursor out of range")
+	}
+	return core.Position{
+		CreatedAt: at,
+		ID:        int64(binary.BigEndian.Uint64(b[8:])),
+	}, nil
 }

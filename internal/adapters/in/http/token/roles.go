@@ -1,6 +1,7 @@
 package token
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -58,4 +59,54 @@ func namesIn(claim any) (names []string) {
 		}
 	}
 	return names
+}
+
+// otherPurposes are claims in tokens that grant no access by themselves, although the
+// same issuer signs them with the same key: nonce and at_hash in ID tokens (OpenID
+// Connect), events in logout and security event tokens (RFC 8417), and cnf in
+// proof-of-possession tokens (RFC 7800), whose proof the service does not verify.
+var otherPurposes = []string{"nonce", "at_hash", "events", "cnf"}
+
+func isForOtherPurpose(claims jwt.MapClaims) bool {
+	return slices.ContainsFunc(otherPurposes, func(name string) bool {
+		_, has := claims[name]
+		return has
+	})
+}
+
+// acceptsType reports whether a header's typ is accepted. It is a media type, which has
+// no case and may omit "application/" (RFC 7515, section 4.1.9). A token without typ is
+// a JWT.
+func (v *Verifier) acceptsType(header map[string]any) bool {
+	const prefix = "application/"
+	typ, isText := "JWT", true
+	if claimed, has := header["typ"]; has {
+		typ, isText = claimed.(string)
+	}
+	if len(typ) > len(prefix) && strings.EqualFold(typ[:len(prefix)], prefix) {
+		typ = typ[len(prefix):]
+	}
+	return isText && slices.ContainsFunc(v.cfg.Types, func(name string) bool { return strings.EqualFold(name, typ) })
+}
+
+// boundsLifetime reports whether a token expires soon enough after it was issued. A token
+// that does not say when counts as issued now.
+func (v *Verifier) boundsLifetime(claims jwt.MapClaims) bool {
+	expires, _ := claims["exp"].(float64)
+	issued, says := claims["iat"].(float64)
+	if !says {
+		issued = float64(v.cfg.Now().Add(leeway).Unix())
+	}
+	return expires-issued <= v.cfg.MaxLifetime.Seconds()
+}
+
+// acceptsClient reports whether a token was issued to an accepted client, where clients
+// replace the audience.
+func (v *Verifier) acceptsClient(claims jwt.MapClaims) bool {
+	client, has := claims["client_id"]
+	if !has {
+		client = claims["azp"]
+	}
+	name, _ := client.(string)
+	return v.cfg.Audience != "" || slices.Contains(v.cfg.Clients, name)
 }
