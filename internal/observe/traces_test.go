@@ -72,12 +72,3 @@ func TestTraces_WarnAboutAnEndpointThatIsNotOurs(t *testing.T) {
 		t.Errorf("the log is %s", &log)
 	}
 }
-
-func TestTraces_AreNothingWithoutACollector(t *testing.T) {
-	t.Parallel()
-	traces, err := NewTraces(t.Context(), "", zerolog.Nop())
-	if traces != nil || err != nil || traces.Tracer() != nil {
-		t.Errorf("%v, %v", traces, err)
-	}
-	traces.Close(t.Context())
-}

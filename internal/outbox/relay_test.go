@@ -60,19 +60,6 @@ func TestRelay_KeepsEventsWhileTheBrokerIsDown(t *testing.T) {
 	}
 }
 
-func TestRelay_StartsBeforeItsBroker(t *testing.T) {
-	t.Parallel()
-	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
-	broker.Halt()
-	start(t, &outbox.Relay{Store: db.Outbox(), Publisher: natstest.Publisher(t, broker)})
-	write(t, db, "thing/0", 0, 3)
-	if err := broker.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	natstest.AwaitPublished(t, db.Outbox())
-	readStream(t, broker).want(t, 1, 3)
-}
-
 func TestRelay_RecreatesADeletedStream(t *testing.T) {
 	t.Parallel()
 	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)

@@ -1,21 +1,29 @@
 package app
 
 import (
+	"context"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/config"
+	devissuer "example.com/orders/internal/dev/issuer"
 	"example.com/orders/internal/observe/metrics"
 	testcert "example.com/orders/internal/test/cert"
 	testlog "example.com/orders/internal/test/log"
+	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/migrations"
 )
 
 // Without these limits, a client that sends a byte now and then, or reads nothing, keeps a
@@ -151,4 +159,177 @@ func TestAdmin_OnLoopbackRefusesForeignHosts(t *testing.T) {
 			t.Errorf("%s: status %d, want 403", path, got)
 		}
 	}
+}
+
+// newDraining returns an app without jobs, and its log.
+func newDraining(t *testing.T) (*App, *testlog.Buffer) {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/none") // connects to nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	runner, err := jobs.New(jobs.Config{Pool: pool, Schema: migrations.RiverSchema, Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &testlog.Buffer{}
+	return &App{jobs: runner, log: zerolog.New(log)}, log
+}
+
+// serveBlocked serves one request until release is closed.
+func serveBlocked(t *testing.T, a *App, release <-chan struct{}) *http.Server {
+	t.Helper()
+	arrived := make(chan struct{})
+	public := server(a.counted(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+	})), zerolog.Nop())
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = public.Serve(ln) }()
+	go func() {
+		resp, err := http.Get("http://" + ln.Addr().String())
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-arrived
+	return public
+}
+
+func TestDrain_AsksClientsToConnectElsewhere(t *testing.T) {
+	t.Parallel()
+	a, _ := newDraining(t)
+	public := httptest.NewServer(a.counted(http.NotFoundHandler()))
+	defer public.Close()
+	for _, draining := range []bool{false, true} {
+		a.draining.Store(draining)
+		resp, err := public.Client().Get(public.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.Close != draining {
+			t.Errorf("draining = %v: the connection ends = %v", draining, resp.Close)
+		}
+	}
+}
+
+// The tests of processes see what is logged when all requests end.
+func TestDrain_LogsRequestsThatItCutsOff(t *testing.T) {
+	t.Parallel()
+	a, log := newDraining(t)
+	release := make(chan struct{})
+	defer close(release)
+	public := serveBlocked(t, a, release)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	if err := a.drain(ctx, public); err == nil {
+		t.Error("drain returned no error")
+	}
+
+	line := log.Lines(t)[0]
+	if line["message"] != "drained" || line["level"] != "warn" || line["requests"] != 1.0 || line["requests_cut_off"] != 1.0 ||
+		line["jobs"] != 0.0 || line["jobs_cut_off"] != 0.0 || line["duration_ms"] == nil {
+		t.Errorf("the line is %v", line)
+	}
+}
+
+func TestReadiness_IsCheckedOnceASecondWhateverTheLoad(t *testing.T) {
+	t.Parallel()
+	var checks int
+	now := time.Now()
+	down := errors.New("the database is down")
+	r := &readiness{now: func() time.Time { return now }, check: func(context.Context) error { checks++; return down }}
+	askers := func() {
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if err := r.get(t.Context()); !errors.Is(err, down) {
+					t.Errorf("got %v, want %v", err, down)
+				}
+			})
+		}
+		all.Wait()
+	}
+	for second := 1; second <= 3; second++ {
+		askers()
+		now = now.Add(readyFor - 1)
+		askers()
+		if checks != second {
+			t.Errorf("%d checks in %d seconds", checks, second)
+		}
+		now = now.Add(1)
+	}
+}
+
+func TestReadiness_DoesNotDependOnWhoAsks(t *testing.T) {
+	t.Parallel()
+	r := &readiness{now: time.Now, check: func(ctx context.Context) error { return ctx.Err() }}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := r.get(gone); err != nil {
+		t.Errorf("one who hangs up makes the process unready: %v", err)
+	}
+}
+
+func TestReady_ReportsDrainingAtOnce(t *testing.T) {
+	t.Parallel()
+	a := &App{readiness: &readiness{now: time.Now, check: func(context.Context) error { return nil }}}
+	if err := a.ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.draining.Store(true)
+	if err := a.ready(t.Context()); err == nil {
+		t.Error("a process that is shutting down is ready")
+	}
+}
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestReadiness_ReturnsSoonAfterTheDatabaseWasCutOff(t *testing.T) {
+	t.Parallel()
+	issuer, err := devissuer.New(devissuer.Config{Algorithm: "ES256"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := httptest.NewServer(issuer.Handler())
+	defer keys.Close()
+	network, service := pgtest.NewEndpoint(t), pgtest.AsService(t, pgtest.New(t))
+	network.LeadTo(t, service)
+	cfg, err := config.Read([]string{
+		"ORDERS_DATABASE_URL=" + pgtest.Through(t, service, network), "ORDERS_JWT_ISSUER=" + devissuer.Name,
+		"ORDERS_JWT_AUDIENCE=" + devissuer.Audience, "ORDERS_JWKS_URL=" + keys.URL + devissuer.JWKSPath,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(t.Context(), cfg, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	network.Freeze()
+	for range 2 {
+		a.readiness.until = a.readiness.now() // the result is too old
+		if err := a.ready(t.Context()); err == nil {
+			t.Fatal("the process is ready without a database")
+		}
+	}
+	network.Thaw()
+	const tries = 3 // the driver does not close the connection that was cut within six seconds
+	for range tries {
+		a.readiness.until = a.readiness.now()
+		if err = a.ready(t.Context()); err == nil {
+			return
+		}
+	}
+	t.Errorf("the process is not ready after %d checks: %v", tries, err)
 }

@@ -12,8 +12,8 @@ import (
 // The bounds hold the size of the repository. Hand-written lines count, comments and blank lines
 // included.
 const (
-	maxServiceLines  = 23_110
-	maxTestRatio     = 1.92 // test lines for each line of the service
+	maxServiceLines  = 22_870
+	maxTestRatio     = 1.9 // test lines for each line of the service
 	maxLabLines      = 23_130
 	maxPackageFiles  = 26
 	maxPackageLines  = 2_300

@@ -97,12 +97,6 @@ func operation(t testing.TB, contract *contracttest.Validator, route string) con
 	return operations[i]
 }
 
-// Another prepares another command for the same route.
-func (c Command) Another(t testing.TB) Command {
-	t.Helper()
-	return c.Prepare(t, c.route)
-}
-
 // On returns the command as it is sent to another replica.
 func (c Command) On(s *Service) Command {
 	c.Service = s

@@ -1,13 +1,18 @@
 package stripe_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,15 +170,12 @@ func TestCharge_IsUnknownWhenTheIntentCannotBeCancelled(t *testing.T) {
 		"not cancelled":      {200, intent("succeeded", ""), nil},
 		"internal error":     {500, failure("api_error", "", ""), nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			gateway, stub := stubbed(response{200, intent("requires_action", ""), nil}, cancel)
-			got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
-			if diff := cmp.Diff(payment.ChargeResult{}, got); err == nil || diff != "" {
-				t.Errorf("err = %v, want one; result (-want +got):\n%s", err, diff)
-			}
-			wantCancelled(t, stub)
-		})
+		gateway, stub := stubbed(response{200, intent("requires_action", ""), nil}, cancel)
+		got, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
+		if diff := cmp.Diff(payment.ChargeResult{}, got); err == nil || diff != "" {
+			t.Errorf("%s: err = %v, want one; result (-want +got):\n%s", name, err, diff)
+		}
+		wantCancelled(t, stub)
 	}
 }
 
@@ -406,15 +408,12 @@ func TestGateway_ErrorsHaveNeitherAddressNorKey(t *testing.T) {
 		"echoes":      {echo, "stripe: charge: status 403, (unreadable), request (unreadable)"},
 		"no HTTP URL": {"https://stripe.invalid:0/%zz", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			gateway := stripe.New(stripe.Config{Key: secretKey, URL: c.provider})
-			_, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
-			if err == nil || (c.want != "" && err.Error() != c.want) {
-				t.Errorf("err = %v\nwant  %s", err, c.want)
-			}
-			wantNoAddress(t, c.provider, fmt.Sprint(err))
-		})
+		gateway := stripe.New(stripe.Config{Key: secretKey, URL: c.provider})
+		_, err := gateway.Charge(t.Context(), cardCharge(t, 7, "pm_card_visa"))
+		if err == nil || (c.want != "" && err.Error() != c.want) {
+			t.Errorf("%s: err = %v\nwant  %s", name, err, c.want)
+		}
+		wantNoAddress(t, c.provider, fmt.Sprint(err))
 	}
 }
 
@@ -430,4 +429,122 @@ func wantNoAddress(t *testing.T, provider, text string) {
 			t.Errorf("%q is in the error %s", secret, text)
 		}
 	}
+}
+
+// The gateway sends each kind of request to stripe-mock, Stripe's own stub, which
+// rejects what the description of Stripe's API does not know, such as a misspelt
+// parameter. Its responses are canned and prove nothing; the tests with fakestripe are
+// the other half.
+func TestGateway_SendsRequestsThatStripesAPIDescribes(t *testing.T) {
+	t.Parallel()
+	mock := startStripeMock(t)
+	gateway := stripe.New(stripe.Config{
+		Key: "sk_test_123", URL: "http://stripe-mock", HTTPClient: &http.Client{Transport: mock},
+	})
+	charge := payment.ChargeRequest{
+		Terms: payment.Terms{Payment: "payment-7", OrderID: 3, Amount: money(t, "19.99", "USD")}, PaymentID: 7, Token: "pm_card_visa",
+	}
+	refund := cardRefund(t, 7, 8, "pi_123", "5.00")
+
+	_, _ = gateway.Charge(t.Context(), charge)
+	_, _ = gateway.Charge(t.Context(), retryOf(charge))
+	_, _ = gateway.Refund(t.Context(), refund)
+	refund.Retry = true
+	_, _ = gateway.Refund(t.Context(), refund)
+	_, _ = gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
+
+	got := map[string]bool{}
+	for _, call := range mock.calls {
+		got[call.endpoint] = true
+		if call.status != http.StatusOK {
+			t.Errorf("%s was answered %d: %s", call.endpoint, call.status, call.body)
+		}
+	}
+	want := map[string]bool{
+		"POST /v1/payment_intents":           true,
+		"POST /v1/payment_intents/ID/cancel": true,
+		"GET /v1/payment_intents/search":     true,
+		"GET /v1/payment_intents":            true,
+		"POST /v1/refunds":                   true,
+		"GET /v1/refunds":                    true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("endpoints called (-want +got):\n%s", diff)
+	}
+}
+
+// stripeMock is a transport to stripe-mock that records the calls.
+type stripeMock struct {
+	transport http.RoundTripper
+	calls     []mockCall
+}
+
+type mockCall struct {
+	endpoint string
+	status   int
+	body     string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (m *stripeMock) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := m.transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(res.Body)
+	// The canned intent is declined. One that requires action makes the gateway send
+	// one more kind of request, because it has to cancel that intent.
+	waiting := strings.ReplaceAll(string(body), `"requires_payment_method"`, `"requires_action"`)
+	res.Body = io.NopCloser(strings.NewReader(waiting))
+	parts := strings.Split(r.URL.Path, "/")
+	if len(parts) == 5 {
+		parts[3] = "ID"
+	}
+	m.calls = append(m.calls, mockCall{
+		endpoint: r.Method + " " + strings.Join(parts, "/"), status: res.StatusCode, body: string(body),
+	})
+	return res, err
+}
+
+// startStripeMock builds the version of stripe-mock that tools.mod pins, and starts it
+// on a socket.
+func startStripeMock(t *testing.T) *stripeMock {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "stripe-mock-") //nolint:usetesting // the path of a socket has to be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	program, socket := filepath.Join(dir, "stripe-mock"), filepath.Join(dir, "socket")
+
+	build := exec.CommandContext(t.Context(),
+		"go", "build", "-modfile=tools.mod", "-o", program, "github.com/stripe/stripe-mock")
+	build.Dir = "../../../.."
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build stripe-mock from tools.mod: %v\n%s", err, out)
+	}
+
+	run := exec.Command(program, "-http-unix", socket)
+	out, err := run.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = run.Process.Kill()
+		_ = run.Wait() // killed
+	})
+	for lines := bufio.NewScanner(out); !strings.HasPrefix(lines.Text(), "Listening for HTTP on Unix socket"); {
+		if !lines.Scan() {
+			t.Fatal("stripe-mock ended before it listened")
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // so that it never blocks
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &stripeMock{transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 }

@@ -3,14 +3,18 @@ package failover_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	outnats "example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/test/e2e"
+	natstest "example.com/orders/internal/test/nats"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // A COMMIT waits for the standby, also after the service has stopped to wait for it. When
@@ -110,4 +114,113 @@ func TestRestock_AcknowledgesNoMessageThatAFailoverLoses(t *testing.T) {
 	if n := env.Count(t, "SELECT on_hand FROM product WHERE sku = 'tea'"); n != 15 {
 		t.Errorf("%d on hand after the failover, want 15", n)
 	}
+}
+
+// To cancel what runs, a client opens another connection to the server.
+func TestCommit_IsNotCancelledWhenItsConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	link := pgtest.NewEndpoint(t)
+	link.LeadTo(t, servers.PrimaryURL())
+	s := env.StartReplica(t, "ORDERS_DATABASE_URL="+pgtest.Through(t, env.ServiceURL(t), link))
+	s.Credit(t, e2e.Alice, "1.00")
+
+	servers.StopStandby()
+	reply := sendInBackground(t, s, s.CreditCall(t, e2e.Alice, "5.00"))
+	waiting := servers.AwaitCommit(t)
+	link.LeadTo(t, servers.PrimaryURL())
+	if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
+		t.Errorf("POST: %s, want 503 outcome_unknown", r.Verdict())
+	}
+
+	for range 20 { // the driver would cancel in the background
+		s.WantBalance(t, e2e.Alice, "1.00")
+	}
+	if pid := servers.AwaitCommit(t); pid != waiting {
+		t.Errorf("process %d waits for the standby, want %d", pid, waiting)
+	}
+}
+
+// Somebody cancels each wait, of the credit and of the relay.
+func TestRelay_PublishesNothingThatAFailoverLoses(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	broker := natstest.New(t)
+	s := env.StartReplica(t, "ORDERS_NATS_URL="+broker.URL())
+	s.Run(t)
+	s.Credit(t, e2e.Alice, "1.00")
+	e2e.Eventually(t, "the first event is published", func() bool {
+		return env.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NOT NULL") == 1
+	})
+	published := func() int { return len(natstest.Messages(t, broker, outnats.Stream)) }
+
+	servers.StopStandby()
+	credit := s.CreditCall(t, e2e.Alice, "5.00")
+	reply := sendInBackground(t, s, credit)
+	e2e.Eventually(t, "the credit is visible", func() bool {
+		env.Exec(t, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		return env.Count(t, "SELECT count(*) FROM ledger_entry") == 2
+	})
+	if r := e2e.Receive(t, reply, "the credit is answered"); r.Verdict() != "503 outcome_unknown" {
+		t.Errorf("POST: %s, want 503 outcome_unknown", r.Verdict())
+	}
+	e2e.Eventually(t, "the relay waits for the standby", func() bool {
+		return published() > 1 || env.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") > 0
+	})
+	if n := published(); n != 1 {
+		t.Errorf("%d events were published, and the standby has one", n)
+	}
+
+	servers.Promote(t)
+	wantNewRun(t, s, credit)
+	e2e.Eventually(t, "the second event is published", func() bool { return published() >= 2 })
+	wrong, err := e2e.CompareStream(t.Context(), env.DB, natstest.Messages(t, broker, outnats.Stream))
+	if err != nil || len(wrong) > 0 {
+		t.Errorf("the stream: %v, %v", wrong, err)
+	}
+}
+
+// Each command has a transaction to itself, so that four COMMITs are in doubt.
+func TestCommands_AreRefusedAtOnceWhileManyCommitsAreInDoubt(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	s := env.StartReplica(t, "ORDERS_COMMAND_LANES=0", "ORDERS_IDEMPOTENCY_WAIT=100ms")
+	credits := make([]e2e.Call, 4)
+	for i := range credits {
+		credits[i] = s.CreditCall(t, fmt.Sprint("customer-", i), "5.00")
+	}
+	lost := credits[0]
+
+	servers.StopStandby()
+	replies := make([]<-chan e2e.Reply, len(credits))
+	for i, credit := range credits {
+		replies[i] = sendInBackground(t, s, credit)
+	}
+	for _, reply := range replies {
+		if r := e2e.Receive(t, reply, "a credit is answered"); r.Verdict() != "503 outcome_unknown" {
+			t.Errorf("a credit: %s, want 503 outcome_unknown", r.Verdict())
+		}
+	}
+	for range 20 {
+		r := s.WantProblem(t, http.StatusServiceUnavailable, "unavailable", s.CreditCall(t, e2e.Alice, "5.00"))
+		if r.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	if n := env.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"); n != len(credits) {
+		t.Errorf("%d COMMITs wait, want %d", n, len(credits))
+	}
+	s.WantBalance(t, e2e.Alice, "")
+	s.WantProblem(t, http.StatusConflict, "idempotency_in_progress", lost)
+	if r := s.Send(t, e2e.LookupCall(lost.Token, lost.Key)); !strings.Contains(string(r.Body), `"state":"in_progress"`) {
+		t.Errorf("a look-up: %s, want in_progress", r.Body)
+	}
+
+	servers.StartStandby(t)
+	for i, credit := range credits {
+		e2e.Eventually(t, "the credit is replayed", func() bool { return s.Send(t, credit).Replayed() })
+		s.WantBalance(t, fmt.Sprint("customer-", i), "5.00")
+	}
+	sendPatiently(t, s, s.CreditCall(t, e2e.Alice, "5.00"))
+	s.WantBalance(t, e2e.Alice, "5.00")
 }

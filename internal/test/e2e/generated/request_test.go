@@ -5,10 +5,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
@@ -183,4 +185,237 @@ func (op operation) call(r request) e2e.Call {
 		c.Header.Set("Stripe-Signature", fakestripe.Sign(e2e.WebhookSecret, []byte(c.Body), time.Now()))
 	}
 	return c
+}
+
+// In how many of ten requests a member keeps the value that was prepared: in most, so that
+// many requests succeed, and in all that are broken elsewhere.
+const kept, always = 8, 10
+
+// bodies draws bodies that a schema allows.
+type bodies struct {
+	contract *contracttest.Validator
+	schema   *openapi3.SchemaRef
+	// prepared is a body that the service accepts. Its members are kept so often.
+	prepared map[string]any
+	kept     int
+}
+
+// maxDraws is how often a body is drawn until it fits.
+const maxDraws = 1000
+
+// draw draws a valid body that fits. Rules across members, such as that a card needs a
+// token, are met by drawing until the contract allows the body.
+func (b bodies) draw(t *rapid.T, fits func(body map[string]any) bool) map[string]any {
+	for range maxDraws {
+		body := someMembers(t, b.schema.Value)
+		for _, name := range slices.Sorted(maps.Keys(b.prepared)) {
+			if _, drawn := body[name]; drawn && chance(t, b.kept) {
+				body[name] = b.prepared[name]
+			}
+		}
+		if b.contract.Allows(b.schema, body) && fits(body) {
+			return body
+		}
+	}
+	t.Fatal("no body fits")
+	return nil
+}
+
+func anyBody(map[string]any) bool { return true }
+
+func chance(t *rapid.T, ofTen int) bool { return rapid.IntRange(1, 10).Draw(t, "chance") <= ofTen }
+
+// someMembers draws the required members of an object, and some of the others. Where there
+// is a choice of objects, it draws one of them.
+func someMembers(t *rapid.T, schema *openapi3.Schema) map[string]any {
+	members := map[string]any{}
+	if len(schema.OneOf) > 0 {
+		schema = rapid.SampledFrom(schema.OneOf).Draw(t, "choice").Value
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if slices.Contains(schema.Required, name) || chance(t, 5) {
+			members[name] = someValue(t, schema.Properties[name].Value)
+		}
+	}
+	if open := schema.AdditionalProperties.Has; open != nil && *open { // an event of the provider
+		members["id"] = rapid.StringMatching(`evt_[a-z]{1,9}`).Draw(t, "id")
+		members["type"] = rapid.SampledFrom([]string{"customer.created", "refund.updated", "payment_intent.succeeded"}).Draw(t, "type")
+	}
+	return members
+}
+
+// someValue draws a value that follows a schema. Numbers and lengths are often at their
+// bounds.
+func someValue(t *rapid.T, schema *openapi3.Schema) any {
+	switch {
+	case len(schema.Enum) > 0:
+		return rapid.SampledFrom(schema.Enum).Draw(t, "enum")
+	case schema.Type.Is(openapi3.TypeObject):
+		return someMembers(t, schema)
+	case schema.Type.Is(openapi3.TypeArray):
+		least, most := int(schema.MinItems), int(*schema.MaxItems)
+		n := rapid.OneOf(rapid.IntRange(least, least+2), rapid.Just(most)).Draw(t, "items")
+		items := make([]any, n)
+		for i := range items {
+			items[i] = someValue(t, schema.Items.Value)
+		}
+		return items
+	case schema.Type.Is(openapi3.TypeInteger):
+		return rapid.Int64Range(leastOf(schema), mostOf(schema)).Draw(t, "integer")
+	}
+	return someString(schema).Draw(t, "string")
+}
+
+func leastOf(schema *openapi3.Schema) int64 { return int64(*schema.Min) }
+
+// mostOf returns the maximum of an integer. Without one it is that of a 64-bit integer
+// which a JSON number holds.
+func mostOf(schema *openapi3.Schema) int64 {
+	if schema.Max == nil {
+		return 1 << 53
+	}
+	return int64(*schema.Max)
+}
+
+// someString draws a string of the permitted characters and lengths.
+func someString(schema *openapi3.Schema) *rapid.Generator[string] {
+	pattern := schema.Pattern
+	if pattern == "" {
+		pattern = `[ -~]*`
+	}
+	drawn := rapid.StringMatching(pattern)
+	if schema.Format == "date-time" {
+		return rapid.Map(rapid.Int64Range(0, 4e9), func(second int64) string {
+			return time.Unix(second, 0).UTC().Format(time.RFC3339) // no pattern knows the lengths of months
+		})
+	}
+	if schema.MaxLength == nil {
+		return drawn
+	}
+	most := int(*schema.MaxLength)
+	fits := drawn.Filter(func(s string) bool {
+		return utf8.RuneCountInString(s) >= int(schema.MinLength) && utf8.RuneCountInString(s) <= most
+	})
+	if longest := strings.Repeat("я", most); regexp.MustCompile(pattern).MatchString(longest) {
+		return rapid.OneOf(fits, fits, rapid.Just(longest))
+	}
+	return fits
+}
+
+// breach is one way to contradict a schema.
+type breach struct {
+	kind string
+	// at is the place of the member, from the root of the body.
+	at []string
+	// with draws what to put there. It is nil for a member to remove.
+	with func(t *rapid.T) any
+	// of is the schema that the body must follow before, if there is a choice.
+	of *openapi3.SchemaRef
+}
+
+// breaches returns every way to contradict a schema at one place, one for each rule.
+func breaches(schema *openapi3.Schema, at []string) []breach {
+	if len(schema.OneOf) > 0 {
+		return breachesOfChoices(schema.OneOf, at)
+	}
+	found := []breach{{kind: "wrong type", at: at, with: otherType(schema)}}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		member := append(slices.Clone(at), name)
+		if slices.Contains(schema.Required, name) {
+			found = append(found, breach{kind: "missing member", at: member, with: nil})
+		}
+		found = append(found, breaches(schema.Properties[name].Value, member)...)
+	}
+	if schema.Type.Is(openapi3.TypeObject) {
+		found = append(found, breach{kind: "unknown member", at: append(slices.Clone(at), "unknown"), with: just(true)})
+	}
+	if schema.Items != nil {
+		found = append(found, breaches(schema.Items.Value, append(slices.Clone(at), "0"))...)
+		found = append(found, wrongCounts(schema, at)...)
+	}
+	if schema.Type.Is(openapi3.TypeInteger) {
+		found = append(found, breach{kind: "below minimum", at: at, with: just(leastOf(schema) - 1)})
+	}
+	if schema.Max != nil {
+		found = append(found, breach{kind: "above maximum", at: at, with: just(mostOf(schema) + 1)})
+	}
+	if schema.Type.Is(openapi3.TypeString) {
+		found = append(found, wrongStrings(schema, at)...)
+	}
+	return found
+}
+
+func breachesOfChoices(choices openapi3.SchemaRefs, at []string) []breach {
+	var found []breach
+	for _, choice := range choices {
+		for _, b := range breaches(choice.Value, at) {
+			b.of = choice
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+func just(v any) func(*rapid.T) any { return func(*rapid.T) any { return v } }
+
+// otherType draws a value of another type.
+func otherType(schema *openapi3.Schema) func(*rapid.T) any {
+	others := []any{nil, true, 1.5}
+	for _, typed := range []struct {
+		name  string
+		value any
+	}{
+		{openapi3.TypeObject, map[string]any{}}, {openapi3.TypeArray, []any{}}, {openapi3.TypeString, "x"}, {openapi3.TypeInteger, 7},
+	} {
+		if !schema.Type.Is(typed.name) {
+			others = append(others, typed.value)
+		}
+	}
+	return func(t *rapid.T) any { return others[rapid.IntRange(0, len(others)-1).Draw(t, "other type")] }
+}
+
+// wrongCounts returns the ways to have too few or too many items.
+func wrongCounts(schema *openapi3.Schema, at []string) []breach {
+	list := func(n int) func(*rapid.T) any {
+		return func(t *rapid.T) any {
+			items := make([]any, n)
+			for i := range items {
+				items[i] = someValue(t, schema.Items.Value)
+			}
+			return items
+		}
+	}
+	return []breach{
+		{kind: "too few items", at: at, with: list(int(schema.MinItems) - 1)},
+		{kind: "too many items", at: at, with: list(int(*schema.MaxItems) + 1)},
+	}
+}
+
+// wrongStrings returns the ways to contradict the rules of a string.
+func wrongStrings(schema *openapi3.Schema, at []string) []breach {
+	var found []breach
+	if len(schema.Enum) > 0 {
+		found = append(found, breach{kind: "not in enum", at: at, with: just("none of them")})
+	}
+	if schema.Pattern != "" {
+		found = append(found, breach{kind: "pattern", at: at, with: func(t *rapid.T) any { return contradicting(schema).Draw(t, "pattern") }})
+	}
+	if schema.MinLength > 0 {
+		found = append(found, breach{kind: "too short", at: at, with: just(strings.Repeat("a", int(schema.MinLength)-1))})
+	}
+	if schema.MaxLength != nil {
+		found = append(found, breach{kind: "too long", at: at, with: just(strings.Repeat("я", int(*schema.MaxLength)+1))})
+	}
+	return found
+}
+
+// contradicting draws a string that does not follow the pattern of a schema. Digits are
+// left out, because the service looks for card numbers first.
+func contradicting(schema *openapi3.Schema) *rapid.Generator[string] {
+	pattern := regexp.MustCompile(schema.Pattern)
+	drawn := rapid.OneOf(
+		rapid.StringMatching(`[ -/:-~\x00-\x1f\x7fя€😀]{0,9}`), someString(schema), rapid.Just(strings.Repeat("a", 300)))
+	return rapid.Custom(func(t *rapid.T) string {
+		return drawn.Draw(t, "text") + rapid.SampledFrom([]string{"", "\n", " ", "\x00", "\x7f", "é"}).Draw(t, "end")
+	}).Filter(func(s string) bool { return !pattern.MatchString(s) })
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -19,7 +20,9 @@ import (
 	testlog "example.com/orders/internal/test/log"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/internal/test/pg/roundtrips"
 	pgbouncertest "example.com/orders/internal/test/pgbouncer"
+	"example.com/orders/migrations"
 )
 
 // warnings returns the warnings that a replica with these settings logs when it starts.
@@ -84,17 +87,6 @@ func TestServe_NamesTheSettingThatAPoolerNeeds(t *testing.T) {
 	e2e.Eventually(t, "the log names the setting", func() bool {
 		return strings.Contains(p.Log(), "set ORDERS_DATABASE_POOLER=transaction: ")
 	})
-}
-
-func TestServe_ReadsTheDatabaseURLFromAFile(t *testing.T) {
-	t.Parallel()
-	env := e2e.NewEnv(t)
-	path := filepath.Join(t.TempDir(), "url")
-	if err := os.WriteFile(path, []byte(env.ServiceURL(t)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_DATABASE_URL=", "ORDERS_DATABASE_URL_FILE="+path)
-	env.ServiceOf(p).Credit(t, e2e.Alice, "1.00")
 }
 
 // The system's CAs are those in a file that this variable names.
@@ -195,4 +187,150 @@ func prepareEveryRead(t *testing.T, s *e2e.Service) []e2e.Command {
 		}
 	}
 	return reads
+}
+
+// warning is what a process logs about a role with more privileges than it needs.
+const warning = "database role may do too much"
+
+// takePrivilege revokes what credits need.
+const takePrivilege = "REVOKE INSERT ON ledger_entry FROM orders_service"
+
+func TestServe_WarnsThatItsRoleMayDoTooMuch(t *testing.T) {
+	t.Parallel()
+	env, admin := e2e.NewEnv(t), e2e.FreeAddr(t)
+	p := env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_ADMIN_ADDR="+admin, "ORDERS_DATABASE_URL="+env.DatabaseURL)
+
+	awaitMetric(t, admin, "orders_database_excess_privileges 1")
+	line := `"role":"postgres","privileges":["SUPERUSER"]`
+	if log := p.Log(); strings.Count(log, warning) != 1 || !strings.Contains(log, line) {
+		t.Errorf("the log has no line with %s:\n%s", line, log)
+	}
+	env.ServiceOf(p).Credit(t, e2e.Alice, "1.00")
+}
+
+// After an upgrade without `orders migrate up`, or with a role outside of the group, the
+// first order must not be the one that finds out.
+func TestServe_RefusesARoleThatLacksPrivileges(t *testing.T) {
+	t.Parallel()
+	env := e2e.NewEnv(t)
+	env.Exec(t, takePrivilege)
+	message := errorOf(t, e2e.BuildOrders(t), env.Environ(t), "serve")
+	want := `the database role "orders_app" lacks INSERT ON ledger_entry: run ` + "`orders migrate up`" +
+		` as the owner of the tables, and execute GRANT "orders_service" TO "orders_app" as a superuser`
+	if message != want {
+		t.Errorf("the error is %s\nwant         %s", message, want)
+	}
+}
+
+// Somebody who restores a dump without its privileges makes a running service useless.
+func TestService_IsNotReadyWithoutItsPrivileges(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t)
+	s.Exec(t, takePrivilege)
+	e2e.Eventually(t, "the service is not ready", func() bool {
+		return s.Send(t, e2e.Get("", "/health/ready")).Status == http.StatusServiceUnavailable
+	})
+
+	call := s.CreditCall(t, e2e.Alice, "1.00")
+	r := s.WantProblem(t, http.StatusInternalServerError, "internal", call)
+	for _, word := range []string{"42501", "ledger_entry", "denied"} {
+		if strings.Contains(string(r.Body), word) {
+			t.Errorf("the response contains %s: %s", word, r.Body)
+		}
+	}
+
+	if err := migrations.Grant(t.Context(), s.DatabaseURL, "orders_service"); err != nil {
+		t.Fatal(err)
+	}
+	e2e.Eventually(t, "the service is ready", func() bool {
+		return s.Send(t, e2e.Get("", "/health/ready")).Status == http.StatusOK
+	})
+	e2e.Want[e2e.Transaction](t, s, http.StatusCreated, call) // the failed call has kept nothing
+}
+
+// awaitMetric waits until a process reports a line. Each scrape must be complete: it
+// has the metrics of the process, whatever the database does.
+func awaitMetric(t testing.TB, adminAddr, line string) {
+	t.Helper()
+	e2e.Eventually(t, line, func() bool {
+		status, scraped := e2e.Fetch(t, "http://"+adminAddr+"/metrics")
+		if status != http.StatusOK || !strings.Contains(scraped, "process_open_fds ") {
+			t.Fatalf("metrics: status %d: %s", status, scraped)
+		}
+		return strings.Contains(scraped, line+"\n")
+	})
+}
+
+// A guarded command may make one round trip to claim its key, one to load, and one to
+// write and commit. A replay may make one before it is answered.
+const (
+	maxCommandTrips = 3
+	maxReplayTrips  = 1
+)
+
+// startCounted starts a replica whose round trips to the database are counted. It has
+// one connection, so that a statement that was prepared stays prepared.
+func startCounted(t testing.TB, env *e2e.Env) (*e2e.Service, *roundtrips.Proxy) {
+	t.Helper()
+	proxy, err := roundtrips.Start(env.ServiceURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	url := e2e.WithParameter(t, proxy.URL(), "pool_max_conns", "1")
+	return env.StartReplica(t, "ORDERS_DATABASE_URL="+url), proxy
+}
+
+// Round trips are counted on the wire. Statements are prepared by a call before.
+// Housekeeping does not count: blocks of IDs, and checks whether a connection is alive.
+func TestCommands_MakeFewRoundTrips(t *testing.T) {
+	s, proxy := startCounted(t, e2e.NewEnv(t))
+	for _, route := range e2e.GuardedRoutes() {
+		s.MustSend(t, s.Prepare(t, route).WithKey(s.NewKey())) // prepares the statements
+		call := s.Prepare(t, route).WithKey(s.NewKey())
+		proxy.Take()
+		s.MustSend(t, call)
+		wantAtMost(t, route, maxCommandTrips, proxy.Take())
+	}
+}
+
+// The replica has not seen the first request, so it cannot have cached the response.
+// How the transaction ends after the response does not count.
+func TestReplay_MakesOneRoundTrip(t *testing.T) {
+	env := e2e.NewEnv(t)
+	first := env.StartReplica(t)
+	other, proxy := startCounted(t, env)
+	warmUp, credit := env.CreditCall(t, e2e.Alice, "1.00"), env.CreditCall(t, e2e.Alice, "1.00")
+	e2e.Want[e2e.Transaction](t, first, http.StatusCreated, warmUp)
+	e2e.Want[e2e.Transaction](t, first, http.StatusCreated, credit)
+	other.MustSend(t, warmUp)
+	e2e.Eventually(t, "the transaction of the warm-up has ended", proxy.Idle)
+	proxy.Take()
+
+	release := proxy.HoldAfter(maxReplayTrips)
+	tooMany := time.AfterFunc(e2e.Patience, release)
+	replay := other.MustSend(t, credit)
+
+	if !tooMany.Stop() {
+		wantAtMost(t, "a replay", maxReplayTrips, proxy.Take())
+	}
+	release()
+	if !replay.Replayed() {
+		t.Errorf("not a replay: %v", replay.Header)
+	}
+}
+
+// wantAtMost reports what each round trip was for when there are too many.
+func wantAtMost(t *testing.T, what string, limit int, trips []roundtrips.Trip) {
+	t.Helper()
+	if len(trips) > limit {
+		t.Errorf("%s made %d round trips, want at most %d:", what, len(trips), limit)
+		for i, trip := range trips {
+			t.Logf("%d:\n\t%s", i+1, strings.ReplaceAll(strings.Join(trip, ";\n"), "\n", "\n\t"))
+		}
+	}
 }

@@ -1,21 +1,30 @@
+// Package transport_test tests how the service is reached: TLS, client certificates and
+// requests from pages of other origins.
 package transport_test
 
 import (
+	"bytes"
 	"crypto/tls"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/cmd/orders/app"
 	"example.com/orders/internal/config"
 	testcert "example.com/orders/internal/test/cert"
 	"example.com/orders/internal/test/e2e"
+	testlog "example.com/orders/internal/test/log"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 func TestTLS_ServesHTTP2AndHTTP1(t *testing.T) {
@@ -246,5 +255,246 @@ func TestClientCertificate_EndsWithItsCA(t *testing.T) {
 	old.Client.CloseIdleConnections()
 	if got := status(old); got != 0 {
 		t.Errorf("on a new connection: status %d, want none", got)
+	}
+}
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// files are the certificate files of a service. As in a mounted secret of Kubernetes, the
+// paths lead through a symbolic link to a folder, and a new version is a new folder.
+type files struct {
+	dir     string
+	version int
+}
+
+func newFiles(t testing.TB, pair testcert.Pair, clientCA []byte) *files {
+	t.Helper()
+	f := &files{dir: t.TempDir()}
+	f.replace(t, pair, clientCA)
+	return f
+}
+
+// replace puts a new version of all files in place, in one step.
+func (f *files) replace(t testing.TB, pair testcert.Pair, clientCA []byte) {
+	t.Helper()
+	f.version++
+	version := filepath.Join(f.dir, "v"+strconv.Itoa(f.version))
+	if err := os.Mkdir(version, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"tls.crt": pair.Cert, "tls.key": pair.Key, "ca.crt": clientCA} {
+		if err := os.WriteFile(filepath.Join(version, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(f.dir, "next")
+	if err := os.Symlink(version, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(link, filepath.Join(f.dir, "current")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *files) path(name string) string { return filepath.Join(f.dir, "current", name) }
+
+// settings returns the settings of a service that uses the files.
+func (f *files) settings() []string {
+	return []string{"ORDERS_TLS_CERT=" + f.path("tls.crt"), "ORDERS_TLS_KEY=" + f.path("tls.key")}
+}
+
+// clientSettings returns the settings of a service whose system callers need certificates.
+func (f *files) clientSettings() []string {
+	return append(f.settings(), "ORDERS_TLS_CLIENT_CA="+f.path("ca.crt"))
+}
+
+// start runs a service with these settings and returns it as it is reached by TLS, and
+// its log.
+func start(t testing.TB, ca *testcert.Authority, settings ...string) (*e2e.Service, *testlog.Buffer) {
+	t.Helper()
+	log := &testlog.Buffer{}
+	s := e2e.NewEnv(t).StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) }, settings...)
+	return s.RunTLS(t, newClient(t, ca, nil)), log
+}
+
+// newClient returns a client that trusts a CA and presents a certificate, if it has one:
+// also to a server that asks for another CA's. It has connections of its own, and resumes
+// sessions.
+func newClient(t testing.TB, ca *testcert.Authority, pair *testcert.Pair) *http.Client {
+	t.Helper()
+	cfg := &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	if pair != nil {
+		presented := pair.TLS(t)
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &presented, nil }
+	}
+	transport := &http.Transport{TLSClientConfig: cfg, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// newSystemClient returns a client with a valid certificate of a CA for clients.
+func newSystemClient(t testing.TB, ca, clients *testcert.Authority) *http.Client {
+	t.Helper()
+	pair := clients.Client(t, time.Now().Add(time.Hour))
+	return newClient(t, ca, &pair)
+}
+
+// as returns the service as another client reaches it.
+func as(s *e2e.Service, client *http.Client) *e2e.Service {
+	other := *s
+	other.Client = client
+	return &other
+}
+
+// uses reports whether a new connection gets this certificate.
+func uses(t testing.TB, s *e2e.Service, ca *testcert.Authority, pair testcert.Pair) bool {
+	t.Helper()
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: ca.Pool(), MinVersion: tls.VersionTLS12}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.URL[len("https://"):])
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	return bytes.Equal(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, pair.TLS(t).Certificate[0])
+}
+
+const (
+	shopOrigin    = "https://shop.example.com"
+	foreignOrigin = "https://shop.example.com.evil.example"
+)
+
+// corsHeaders returns the headers of an answer that are about other origins.
+func corsHeaders(header http.Header) map[string]string {
+	found := map[string]string{}
+	for name := range header {
+		if rule, isCORS := strings.CutPrefix(name, "Access-Control-"); isCORS {
+			found[rule] = header.Get(name)
+		}
+	}
+	return found
+}
+
+// from returns the call as a page of an origin sends it.
+func from(origin string, c e2e.Call) e2e.Call {
+	return c.WithHeader("Origin", origin)
+}
+
+// preflight asks whether a page may send a request with these headers. Browsers send the
+// names in lower case, sorted.
+func preflight(t testing.TB, s *e2e.Service, path, origin, method string, headers ...string) (int, http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(headers)
+	req.Header = http.Header{
+		"Origin": {origin}, "Access-Control-Request-Method": {method}, "Access-Control-Request-Headers": {strings.Join(headers, ",")},
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode, resp.Header
+}
+
+func TestCORS_PreflightAllowsTheMethodsAndHeadersOfTheContract(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t, "ORDERS_CORS_ORIGINS=https://other.example,"+shopOrigin)
+	methods := map[string]string{}
+	for _, op := range s.Contract.Operations() {
+		if len(op.Roles) > 0 {
+			methods[op.Method] = op.Path
+		}
+	}
+	for method, path := range methods {
+		status, header := preflight(t, s, path, shopOrigin, method, "authorization", "content-type", "idempotency-key", "if-match")
+		want := map[string]string{
+			"Allow-Origin": shopOrigin, "Allow-Methods": method, "Max-Age": "600",
+			"Allow-Headers": "authorization,content-type,idempotency-key,if-match",
+		}
+		if diff := cmp.Diff(want, corsHeaders(header)); status != http.StatusNoContent || diff != "" {
+			t.Errorf("%s %s: status %d (-want +got):\n%s", method, path, status, diff)
+		}
+		if !strings.Contains(strings.Join(header.Values("Vary"), ","), "Origin") {
+			t.Errorf("%s: Vary %q has no Origin", method, header.Values("Vary"))
+		}
+	}
+	for name, c := range map[string]struct{ origin, method, header string }{
+		"foreign origin": {foreignOrigin, http.MethodPost, "idempotency-key"},
+		"null":           {"null", http.MethodPost, "idempotency-key"},
+		"plain HTTP":     {"http://shop.example.com", http.MethodPost, "idempotency-key"},
+		"other port":     {shopOrigin + ":8443", http.MethodPost, "idempotency-key"},
+		"other method":   {shopOrigin, "TRACE", "idempotency-key"},
+		"other header":   {shopOrigin, http.MethodPost, "cookie"},
+	} {
+		if _, header := preflight(t, s, "/orders", c.origin, c.method, c.header); len(corsHeaders(header)) > 0 {
+			t.Errorf("%s: the preflight allows %v", name, corsHeaders(header))
+		}
+	}
+}
+
+// exposed are the headers that a page may read besides those that every page may.
+const exposed = "Etag, Idempotency-Expires, Idempotency-Key, Idempotency-Result, Idempotent-Replayed, " +
+	"Location, Retry-After, Www-Authenticate, X-Request-Id"
+
+// Whatever the answer is, a page of an allowed origin can read it, and a page of another
+// origin cannot.
+func TestCORS_EveryAnswerIsForAllowedOriginsOnly(t *testing.T) {
+	t.Parallel()
+	s := e2e.StartShop(t, e2e.Stock{"tea": 10}, "ORDERS_CORS_ORIGINS="+shopOrigin)
+	order := s.CreateOrderCall(t, e2e.Alice, "tea", 1)
+	calls := []struct {
+		call e2e.Call
+		want string
+	}{
+		{order, "201"}, {order, "201"}, // the second is a replay
+		{order.WithBody(`{"items": [{"sku": "tea", "quantity": 2}]}`), "409 idempotency_key_reused"},
+		{order.WithBody(`{"items": [{"sku": "tea", "quantity": 99}]}`).WithKey("99"), "409 out_of_stock"},
+		{order.WithBody(`{}`).WithKey("empty"), "422 validation_failed"},
+		{order.WithKey(""), "400 idempotency_key_required"},
+		{e2e.Get("", "/products"), "401 unauthenticated"},
+		{e2e.Get(s.CustomerToken(t), "/admin/audit-log"), "403 forbidden_role"},
+		{e2e.Get("", "/no/such/path"), "404 not_found"},
+		{e2e.Call{Method: http.MethodPost, Path: "/products"}, "405 method_not_allowed"},
+		{e2e.Get("", "/health/ready"), "200"},
+	}
+	want := map[string]string{"Allow-Origin": shopOrigin, "Expose-Headers": exposed}
+	for _, c := range calls {
+		allowed := s.Send(t, from(shopOrigin, c.call))
+		if diff := cmp.Diff(want, corsHeaders(allowed.Header)); allowed.Verdict() != c.want || diff != "" {
+			t.Errorf("%s %s: %s, want %s (-want +got):\n%s", c.call.Method, c.call.Path, allowed.Verdict(), c.want, diff)
+		}
+		for _, origin := range []string{foreignOrigin, "null", "http://shop.example.com"} {
+			if got := corsHeaders(s.Send(t, from(origin, c.call)).Header); len(got) > 0 {
+				t.Errorf("%s %s from %s: %v", c.call.Method, c.call.Path, origin, slices.Sorted(maps.Keys(got)))
+			}
+		}
+		if !slices.Contains(allowed.Header.Values("Vary"), "Origin") {
+			t.Errorf("%s %s: Vary %q has no Origin", c.call.Method, c.call.Path, allowed.Header.Values("Vary"))
+		}
+	}
+}
+
+func TestCORS_IsOffByDefaultAndForWebhooks(t *testing.T) {
+	t.Parallel()
+	unset := e2e.Start(t)
+	set := unset.StartReplica(t, "ORDERS_CORS_ORIGINS="+shopOrigin)
+	for name, c := range map[string]struct {
+		service *e2e.Service
+		path    string
+	}{
+		"no setting": {unset, "/orders"},
+		"webhook":    {set, "/webhooks/stripe"},
+		"no webhook": {set, "/webhooks/other"},
+	} {
+		post := from(shopOrigin, e2e.Call{Method: http.MethodPost, Path: c.path, Body: `{}`})
+		if got := c.service.Send(t, post).Header; len(corsHeaders(got)) > 0 {
+			t.Errorf("%s: %v", name, corsHeaders(got))
+		}
+		if status, header := preflight(t, c.service, c.path, shopOrigin, http.MethodPost, "content-type"); len(corsHeaders(header)) > 0 || status < 400 {
+			t.Errorf("%s: the preflight is answered with %d and %v", name, status, corsHeaders(header))
+		}
 	}
 }

@@ -3,18 +3,27 @@
 package webhooks_test
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
+	testlog "example.com/orders/internal/test/log"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -255,4 +264,269 @@ func TestWebhook_WithoutValidSignatureChangesNothing(t *testing.T) {
 	}
 	s.SendWebhook(t, payload) // the same body with a valid signature is accepted
 	s.WantOrderStatus(t, o.ID, "paid")
+}
+
+// startLoggedShop starts a shop that accepts cards, and returns its log.
+func startLoggedShop(t *testing.T) (*e2e.Service, *testlog.Buffer) {
+	t.Helper()
+	log := &testlog.Buffer{}
+	s := e2e.NewEnv(t).StartReplicaWithLog(t, func(config.Config) zerolog.Logger { return zerolog.New(log) },
+		e2e.CardSettings(e2e.SilentProvider)...)
+	s.StockUp(t, e2e.Stock{"tea": 100})
+	return s, log
+}
+
+// countErrors counts the lines of a log at the level of errors.
+func countErrors(log *testlog.Buffer) int { return strings.Count(log.String(), `"level":"error"`) }
+
+// wantRejected sends an event that must be acknowledged, logged as an error, and change
+// nothing about a payment.
+func wantRejected(t *testing.T, s *e2e.Service, log *testlog.Buffer, p e2e.Payment, name, payload string) {
+	t.Helper()
+	before, errors := readCardState(t, s, p.OrderID, "tea"), countErrors(log)
+	s.SendWebhook(t, payload)
+	if diff := cmp.Diff(before, readCardState(t, s, p.OrderID, "tea")); diff != "" {
+		t.Errorf("%s (-before +after):\n%s", name, diff)
+	}
+	if countErrors(log) != errors+1 {
+		t.Errorf("%s: %d errors in the log, want one more than %d", name, countErrors(log), errors)
+	}
+}
+
+// Signed events about another amount, currency or order than the payment's. The job
+// that asks the provider decides.
+func TestWebhook_ThatDiffersFromThePaymentIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	payload := succeeded.payload(t, s, p, 0)
+	for name, differs := range map[string]*strings.Replacer{
+		"1.00 USD":      strings.NewReplacer(`20000, "currency": "rub"`, `100, "currency": "usd"`),
+		"1.00 RUB":      strings.NewReplacer(`"amount": 20000`, `"amount": 100`),
+		"1.00 received": strings.NewReplacer(`"amount_received": 20000`, `"amount_received": 100`),
+		"another order": strings.NewReplacer(fmt.Sprintf(`"order_id": "%d"`, p.OrderID), `"order_id": "4711"`),
+	} {
+		s.Exec(t, `DELETE FROM river.river_job`) // a live job would ask anyway
+		different := strings.NewReplacer(fmt.Sprintf("evt_%d_succeeded", p.ID), "evt_"+s.NewKey()).Replace(differs.Replace(payload))
+		wantRejected(t, s, log, p, name, different)
+		if n := s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment'`); n != 1 {
+			t.Errorf("%s: %d jobs ask the provider, want 1", name, n)
+		}
+		s.Exec(t, `DELETE FROM river.river_job`)
+		s.SendWebhook(t, different) // it is recorded, so the second time it is not read
+		if n := s.Count(t, `SELECT count(*) FROM river.river_job WHERE kind = 'settle_payment'`); n != 0 {
+			t.Errorf("%s, sent twice: %d jobs, want none", name, n)
+		}
+	}
+	s.SendWebhook(t, payload)
+	s.WantOrderStatus(t, p.OrderID, "paid")
+}
+
+func TestWebhook_ThatDiffersFromTheRefundIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	s.SendWebhook(t, succeeded.payload(t, s, p, 0))
+	r := e2e.Want[e2e.Refund](t, s, 200, s.RefundCall(s.AdminToken(t), p.OrderID, "50.00"))
+	payload := refundSucceeded.payload(t, s, p, r.ID)
+	wantRejected(t, s, log, p, "1.00 RUB", strings.NewReplacer("5000", "100", "evt_", "evt_1").Replace(payload))
+	wantRejected(t, s, log, p, "another payment",
+		strings.NewReplacer(s.PaymentKey(t, p.ID), s.RefundKey(t, r.ID), "evt_", "evt_2").Replace(payload))
+	s.SendWebhook(t, payload)
+	if got := readCardState(t, s, p.OrderID, "tea").Refund; got != "succeeded" {
+		t.Errorf("the refund is %s, want succeeded", got)
+	}
+}
+
+// The provider sends an event until it is acknowledged, so those that can never be
+// taken are.
+func TestWebhook_ThatNobodyCanTakeIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	other := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	s.SendWebhook(t, succeeded.payload(t, s, other, 0))
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	payload := succeeded.payload(t, s, p, 0)
+	event, charge := fmt.Sprintf("evt_%d", p.ID), fmt.Sprintf(`"pi_%d"`, p.ID)
+	for name, broken := range map[string]string{
+		"NUL in the id of the event":     strings.ReplaceAll(payload, event, `evt_\u0000`),
+		"long id of the event":           strings.ReplaceAll(payload, event, "evt_"+strings.Repeat("x", 5000)),
+		"NUL in the id of the charge":    strings.NewReplacer(charge, `"pi_\u0000"`, event, "evt_a").Replace(payload),
+		"long id of the charge":          strings.NewReplacer(charge, `"pi_`+strings.Repeat("x", 5000)+`"`, event, "evt_b").Replace(payload),
+		"the charge of another payment":  strings.NewReplacer(charge, fmt.Sprintf(`"pi_%d"`, other.ID), event, "evt_c").Replace(payload),
+		"a currency that does not exist": strings.NewReplacer(`"rub"`, `"roubles"`, event, "evt_d").Replace(payload),
+		"no event":                       `{"type": "payment_intent.succeeded"}`,
+	} {
+		wantRejected(t, s, log, p, name, broken)
+	}
+	s.SendWebhook(t, payload)
+	s.WantOrderStatus(t, p.OrderID, "paid")
+}
+
+// Anybody can send a webhook, so only the log says what is wrong with its signature.
+func TestWebhook_ThatIsUnsignedLogsWhy(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	for header, want := range map[string]string{
+		"Bearer x": "malformed Stripe-Signature",
+		fakestripe.Sign(e2e.WebhookSecret, []byte("{}"), time.Now().Add(-time.Hour)): "from this machine's clock",
+		fakestripe.Sign("whsec_of_another", []byte("{}"), time.Now()):                "not signed with ORDERS_STRIPE_WEBHOOK_SECRET",
+	} {
+		before := len(log.Lines(t))
+		response := s.Send(t, e2e.WebhookCall("{}", header))
+		line := log.Lines(t)[before]
+		reason, _ := line["reason"].(string)
+		if response.Verdict() != "400 malformed_request" || line["level"] != "info" || !strings.Contains(reason, want) {
+			t.Errorf("%s: %s, logged as %v; want the reason %q", header, response.Verdict(), line, want)
+		}
+		if strings.Contains(string(response.Body), want) {
+			t.Errorf("the sender learns: %s", response.Body)
+		}
+	}
+}
+
+// The contract bounds the code, and every response is checked against the contract.
+func TestWebhook_WithALongReasonFailsThePayment(t *testing.T) {
+	t.Parallel()
+	s, _ := startLoggedShop(t)
+	p := s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	payload := canceled.payload(t, s, p, 0)
+	s.SendWebhook(t, strings.ReplaceAll(payload, "card_declined", "Declined! "+strings.Repeat("because ", 13)))
+	if got := s.ReadPayments(t, p.OrderID)[0]; got.Status != "failed" || got.Reason() != "unknown_reason" {
+		t.Errorf("the payment is %s because of %q, want failed because of unknown_reason", got.Status, got.Reason())
+	}
+}
+
+// answer is what the provider answers when the service asks about a payment or its refund.
+type answer struct {
+	payment.Gateway
+	outcome payment.ChargeOutcome
+	refund  bool
+}
+
+var (
+	captureAnswered = providerEvent{id: "capture_answered", answer: &answer{outcome: payment.ChargeSucceeded}}
+	declineAnswered = providerEvent{id: "decline_answered", answer: &answer{outcome: payment.ChargeRefused}}
+	refundAnswered  = providerEvent{id: "refund_answered", answer: &answer{outcome: payment.ChargeSucceeded, refund: true}}
+	refusalAnswered = providerEvent{id: "refusal_answered", answer: &answer{outcome: payment.ChargeRefused, refund: true}}
+)
+
+// Charge implements [payment.Gateway].
+func (a *answer) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
+	return a.result(c.Terms, fmt.Sprintf("pi_%d", c.PaymentID)), nil
+}
+
+// Refund implements [payment.Gateway].
+func (a *answer) Refund(_ context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
+	return a.result(r.Terms, fmt.Sprintf("re_%d", r.RefundID)), nil
+}
+
+func (a *answer) result(terms payment.Terms, id string) payment.ChargeResult {
+	result := payment.ChargeResult{Terms: terms, Outcome: a.outcome, Received: terms.Amount, ExternalID: id}
+	if a.outcome == payment.ChargeRefused {
+		result.Reason = "card_declined"
+	}
+	return result
+}
+
+// apply lets the service ask the provider, as its job does.
+func (a *answer) apply(t testing.TB, db *postgres.DB, p e2e.Payment, r e2e.Refund) {
+	t.Helper()
+	service := &payment.Service{Store: db.Payments(), Gateway: a}
+	var err error
+	if a.refund {
+		err = service.SettleRefund(t.Context(), int64(r.ID))
+	} else {
+		err = service.SettlePayment(t.Context(), int64(p.ID))
+	}
+	if err != nil && !errors.Is(err, payment.ErrUndecided) {
+		t.Errorf("the answer of the provider: %v", err)
+	}
+}
+
+// Anybody may send to this route, so it reads a limited number of bytes before it knows
+// who sent them.
+func TestWebhook_HasALimitedSize(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t, e2e.CardSettings(e2e.SilentProvider)...)
+	s.WantProblem(t, http.StatusBadRequest, "malformed_request", e2e.WebhookCall(strings.Repeat(" ", 256<<10), "t=1,v1=00"))
+	s.WantProblem(t, http.StatusRequestEntityTooLarge, "body_too_large", e2e.WebhookCall(strings.Repeat(" ", 256<<10+1), "t=1,v1=00"))
+}
+
+// ask sends the headers of a webhook, and waits for the answer before it sends the body.
+// The answer is 100 Continue when the service begins to read the body. The connection stays
+// open until the end of the test, or until it is closed.
+func ask(t *testing.T, s *e2e.Service, signatureHeader string) (status int, header http.Header, conn net.Conn) {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "POST /webhooks/stripe HTTP/1.1\r\nHost: orders\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n%s\r\n", signatureHeader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode, response.Header, conn
+}
+
+// signedAt returns a signature header that only its time and its form can be judged by.
+func signedAt(at time.Time) string {
+	return "Stripe-Signature: " + fakestripe.Sign("whsec_another", nil, at) + "\r\n"
+}
+
+func TestWebhook_WithAnImpossibleSignatureIsNotRead(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t, e2e.CardSettings(e2e.SilentProvider)...)
+	for name, header := range map[string]string{
+		"no signature":             "",
+		"an empty signature":       "Stripe-Signature:\r\n",
+		"another form":             "Stripe-Signature: Bearer x\r\n",
+		"no time":                  "Stripe-Signature: v1=" + strings.Repeat("00", 32) + "\r\n",
+		"a time that is no number": "Stripe-Signature: t=now,v1=" + strings.Repeat("00", 32) + "\r\n",
+		"a short hash":             fmt.Sprintf("Stripe-Signature: t=%d,v1=00\r\n", time.Now().Unix()),
+		"no hash":                  fmt.Sprintf("Stripe-Signature: t=%d\r\n", time.Now().Unix()),
+		"six minutes old":          signedAt(time.Now().Add(-6 * time.Minute)),
+		"six minutes ahead":        signedAt(time.Now().Add(6 * time.Minute)),
+	} {
+		if status, _, _ := ask(t, s, header); status != http.StatusBadRequest {
+			t.Errorf("%s: %d, want 400 before the body", name, status)
+		}
+	}
+	if status, _, _ := ask(t, s, signedAt(time.Now())); status != http.StatusContinue {
+		t.Errorf("a possible signature: %d, want 100", status)
+	}
+}
+
+func TestWebhooks_AreReadInABoundedNumber(t *testing.T) {
+	t.Parallel()
+	s := e2e.Start(t, e2e.CardSettings(e2e.SilentProvider)...)
+	const more = 100 // than any bound on a few megabytes allows
+	var read []net.Conn
+	var refused int
+	var header http.Header
+	for range more {
+		status, answered, conn := ask(t, s, signedAt(time.Now()))
+		if status != http.StatusContinue {
+			refused, header = status, answered
+			break
+		}
+		read = append(read, conn)
+	}
+	if refused == 0 {
+		t.Fatalf("%d webhooks are read at the same time", more)
+	}
+	if refused != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+		t.Errorf("after %d webhooks: %d %v, want 503 with Retry-After", len(read), refused, header)
+	}
+	_ = read[0].Close()
+	e2e.Eventually(t, "another webhook is read when one has ended", func() bool {
+		status, _, _ := ask(t, s, signedAt(time.Now()))
+		return status == http.StatusContinue
+	})
 }

@@ -1,0 +1,45 @@
+package postgres_test
+
+import (
+	"sync"
+	"testing"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+)
+
+// observer records what the store reports.
+type observer struct {
+	pgtx.Unobserved
+	mu                sync.Mutex
+	runs, sizes       []int
+	splits            int
+	restarts, standby []string
+}
+
+func (o *observer) note(change func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change()
+}
+
+func (o *observer) TransactionEnded(runs int) { o.note(func() { o.runs = append(o.runs, runs) }) }
+
+func (o *observer) TransactionRestarted(reason string) {
+	o.note(func() { o.restarts = append(o.restarts, reason) })
+}
+
+func (o *observer) StandbyAsked(outcome string) {
+	o.note(func() { o.standby = append(o.standby, outcome) })
+}
+
+func (o *observer) GroupRan(commands int) { o.note(func() { o.sizes = append(o.sizes, commands) }) }
+
+func (o *observer) GroupSplit() { o.note(func() { o.splits++ }) }
+
+// observed opens a database whose transactions are observed.
+func observed(t *testing.T, url string) (*postgres.DB, *observer) {
+	t.Helper()
+	saw := &observer{}
+	return openWith(t, postgres.Config{URL: url, Observe: saw}), saw
+}
