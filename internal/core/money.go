@@ -14,6 +14,9 @@ const maxIntegerDigits = 15
 // currencies first, so it indicates a defect.
 var ErrCurrencyMismatch = errors.New("amounts of different currencies")
 
+// Currency is an active ISO 4217 alphabetic code.
+type Currency string
+
 // Money is a non-negative amount in one currency, with exactly that currency's
 // decimals. Arithmetic is exact: no floating point is involved.
 type Money struct {
@@ -154,9 +157,6 @@ func (m Money) with(amount decimal.Decimal) (Money, error) {
 	}
 	return Money{amount: amount, currency: m.currency}, nil
 }
-
-// Currency is an active ISO 4217 alphabetic code.
-type Currency string
 
 // ParseCurrency converts an upper-case code and reports whether ISO 4217 lists it as
 // active.

@@ -98,7 +98,7 @@ func (s *schemas) get(ref *openapi3.SchemaRef) (*jsonschema.Schema, error) {
 	if schema, known := s.compiled[ref.Value]; known {
 		return schema, nil
 	}
-	url := contractURL + ref.Ref
+	location := contractURL + ref.Ref
 	if ref.Ref == "" {
 		text, err := json.Marshal(ref.Value)
 		if err != nil {
@@ -108,14 +108,14 @@ func (s *schemas) get(ref *openapi3.SchemaRef) (*jsonschema.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		url = fmt.Sprintf("unnamed-%d.json", len(s.compiled))
-		if err := s.compiler.AddResource(url, unnamed); err != nil {
+		location = fmt.Sprintf("unnamed-%d.json", len(s.compiled))
+		if err := s.compiler.AddResource(location, unnamed); err != nil {
 			return nil, err
 		}
 	}
-	schema, err := s.compiler.Compile(url)
+	schema, err := s.compiler.Compile(location)
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", url, err)
+		return nil, fmt.Errorf("compile %s: %w", location, err)
 	}
 	s.compiled[ref.Value] = schema
 	return schema, nil

@@ -304,14 +304,14 @@ func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) err
 
 // migrate migrates a database as `orders migrate up` does and creates the service's
 // login role.
-func migrate(ctx context.Context, url string) error {
-	if err := migrations.Up(ctx, url); err != nil {
+func migrate(ctx context.Context, databaseURL string) error {
+	if err := migrations.Up(ctx, databaseURL); err != nil {
 		return err
 	}
-	if err := migrations.Grant(ctx, url, serviceGroup); err != nil {
+	if err := migrations.Grant(ctx, databaseURL, serviceGroup); err != nil {
 		return err
 	}
-	return devpostgres.EnsureLogin(ctx, url, ServiceRole, serviceGroup)
+	return devpostgres.EnsureLogin(ctx, databaseURL, ServiceRole, serviceGroup)
 }
 
 func hashOf(files fs.FS, grants []string) (string, error) {

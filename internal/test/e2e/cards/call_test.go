@@ -44,6 +44,9 @@ func TestCardPayment_HoldsNothingWhileProviderIsCalled(t *testing.T) {
 	c.wantSameMoney(t)
 }
 
+// provider is the card provider of a shop.
+type provider struct{ *e2e.CardProvider }
+
 // holdCalls holds calls of the provider back until they are released. allOpen is closed
 // when n of them are open.
 func (p *provider) holdCalls(t testing.TB, n int64) (allOpen <-chan struct{}, release func()) {
@@ -114,9 +117,6 @@ func (c cardShop) checkOthersProceed(t *testing.T, processing []e2e.Payment) {
 	}
 	c.WantProblem(t, http.StatusConflict, "invalid_order_state", c.CancelCall(c.CustomerToken(t), first.OrderID))
 }
-
-// provider is the card provider of a shop.
-type provider struct{ *e2e.CardProvider }
 
 // waitFor blocks a hook until the test continues it, or ends.
 func waitFor(t testing.TB, release <-chan struct{}) {

@@ -70,6 +70,13 @@ func TestMetrics_EachIsMovedByWhatItMeasures(t *testing.T) {
 	}
 }
 
+// move is something that happens to a replica, and the metrics that it moves.
+type move struct {
+	name string
+	do   func(t testing.TB, f *fixture)
+	want map[string]change
+}
+
 // run makes the move and waits until all of its metrics have changed as they must.
 func (m move) run(t *testing.T, f *fixture) {
 	t.Helper()
@@ -107,13 +114,6 @@ var grows = change{"grows", func(before, after float64) bool { return after > be
 
 func is(value float64) change {
 	return change{fmt.Sprintf("is %v", value), func(_, after float64) bool { return after == value }}
-}
-
-// move is something that happens to a replica, and the metrics that it moves.
-type move struct {
-	name string
-	do   func(t testing.TB, f *fixture)
-	want map[string]change
 }
 
 const credited = `route="/customers/{customer_id}/balance/credit"`

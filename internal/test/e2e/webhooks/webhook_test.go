@@ -283,13 +283,13 @@ func countErrors(log *testlog.Buffer) int { return strings.Count(log.String(), `
 // nothing about a payment.
 func wantRejected(t *testing.T, s *e2e.Service, log *testlog.Buffer, p e2e.Payment, name, payload string) {
 	t.Helper()
-	before, errors := readCardState(t, s, p.OrderID, "tea"), countErrors(log)
+	before, logged := readCardState(t, s, p.OrderID, "tea"), countErrors(log)
 	s.SendWebhook(t, payload)
 	if diff := cmp.Diff(before, readCardState(t, s, p.OrderID, "tea")); diff != "" {
 		t.Errorf("%s (-before +after):\n%s", name, diff)
 	}
-	if countErrors(log) != errors+1 {
-		t.Errorf("%s: %d errors in the log, want one more than %d", name, countErrors(log), errors)
+	if countErrors(log) != logged+1 {
+		t.Errorf("%s: %d errors in the log, want one more than %d", name, countErrors(log), logged)
 	}
 }
 
