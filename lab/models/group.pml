@@ -203,7 +203,7 @@ share: /* -> internal/adapters/out/postgres/group/group.go: Keys.share: members 
         fi
     }
 
-claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, err := records.Take(g.ctx, g.tx, ids) */
+claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, err := records.Take(g.ctx, g.tx, idsOf(g.members)) */
     atomic {
         for (c : 0 .. COMMANDS - 1) {
             if

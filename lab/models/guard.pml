@@ -305,7 +305,7 @@ commit: /* -> internal/adapters/out/postgres/pgtx/commit.go: Tx.sendCommit: batc
     }
 #endif
 
-remember: /* -> internal/adapters/out/postgres/group/group.go: Keys.remember: k.recent.Put(m.draft.rec, time.Until(until), m.generation) */
+remember: /* -> internal/adapters/out/postgres/group/group.go: Keys.remember: k.recent.Put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(now))), generation) */
     atomic {
         if
 #ifdef MEMORY_NEVER_FORGOTTEN
