@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrNoRole reports that the service's role does not exist and that the migrating role
-// may not create it. Nothing was granted.
-var ErrNoRole = errors.New("the role of the service does not exist, and this role may not create it")
+// ErrNoRole reports that the role does not exist and that the migrating role may not
+// create it. Nothing was granted.
+var ErrNoRole = errors.New("the role does not exist, and this role may not create it")
 
 // tableAccess lists a table's privileges, besides SELECT.
 type tableAccess struct {
@@ -55,6 +55,14 @@ var sequences = []string{
 	"ledger_entry_id_seq", "orders_id_seq", "payment_id_seq", "product_id_seq", "refund_id_seq", "stock_adjustment_id_seq",
 }
 
+// operatorGrants are exactly the privileges that the operators' commands need. They reach
+// neither personal data nor stored responses, and change nothing but jobs.
+var operatorGrants = []string{
+	"SELECT ON balance, ledger_entry, order_item, orders, payment, product, refund",
+	"SELECT, UPDATE (finalized_at, max_attempts, scheduled_at, state) ON " + RiverSchema + ".river_job",
+	"INSERT ON audit_log",
+}
+
 func (a tableAccess) privileges() string {
 	granted := []string{"SELECT"}
 	if a.insert {
@@ -73,6 +81,15 @@ func (a tableAccess) privileges() string {
 // the same objects. It creates a missing role. Several processes may call it at once,
 // also on several databases in one cluster.
 func Grant(ctx context.Context, databaseURL, role string) error {
+	return grantTo(ctx, databaseURL, role, target.statements)
+}
+
+// GrantOperators is [Grant] for the operators' commands.
+func GrantOperators(ctx context.Context, databaseURL, role string) error {
+	return grantTo(ctx, databaseURL, role, target.operatorStatements)
+}
+
+func grantTo(ctx context.Context, databaseURL, role string, statements func(t target, role string) []string) error {
 	cfg, err := parse(databaseURL)
 	if err != nil {
 		return err
@@ -88,16 +105,17 @@ func Grant(ctx context.Context, databaseURL, role string) error {
 	if err := ensureRole(ctx, conn, role); err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return grant(ctx, tx, role) })
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return grant(ctx, tx, role, statements) })
 	if err != nil {
-		return fmt.Errorf("grant %s what the service needs: %w", role, err)
+		return fmt.Errorf("grant %s its privileges: %w", role, err)
 	}
 	return nil
 }
 
-// Grants returns the statements that [Grant] executes for a role r.
+// Grants returns the statements that [Grant] and [GrantOperators] execute for a role r.
 func Grants() []string {
-	return target{schema: "public", database: "orders", ownsSchema: true, ownsDatabase: true, ownsFunctions: true}.statements("r")
+	t := target{schema: "public", database: "orders", ownsSchema: true, ownsDatabase: true, ownsFunctions: true}
+	return slices.Concat(t.statements("r"), t.operatorStatements("r"))
 }
 
 // ensureRole creates a missing role. Roles belong to the cluster, so another database
@@ -125,12 +143,12 @@ func ensureRole(ctx context.Context, conn *pgx.Conn, role string) error {
 type target struct {
 	schema, database                        string
 	ownsSchema, ownsDatabase, ownsFunctions bool
-	// roleOwns reports that the service's role owns the tables or can become their
-	// owner. Revoking its privileges would revoke the owner's.
+	// roleOwns reports that the role owns the tables or can become their owner. Revoking
+	// its privileges would revoke the owner's.
 	roleOwns bool
 }
 
-func grant(ctx context.Context, tx pgx.Tx, role string) error {
+func grant(ctx context.Context, tx pgx.Tx, role string, statements func(t target, role string) []string) error {
 	var t target
 	err := tx.QueryRow(ctx, `SELECT n.nspname, d.datname, pg_has_role(n.nspowner, 'USAGE'), pg_has_role(d.datdba, 'USAGE'),
 			(SELECT pg_has_role(proowner, 'USAGE') FROM pg_proc WHERE oid = 'pg_catalog.lo_create'::regproc),
@@ -144,7 +162,7 @@ func grant(ctx context.Context, tx pgx.Tx, role string) error {
 	if t.roleOwns {
 		return errors.New("it owns the tables, or can become their owner")
 	}
-	for _, statement := range t.statements(quote(role)) {
+	for _, statement := range statements(t, quote(role)) {
 		if _, err := tx.Exec(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
@@ -170,6 +188,24 @@ func (t target) statements(role string) []string {
 		"REVOKE ALL ON ALL SEQUENCES"+ofRiver+from, "GRANT USAGE ON ALL SEQUENCES"+ofRiver+to,
 		"GRANT EXECUTE ON ALL FUNCTIONS"+ofRiver+to,
 	)
+	return slices.Concat(list, t.closeToPublic(from, to))
+}
+
+// operatorStatements returns the statements for the operators' role.
+func (t target) operatorStatements(role string) []string {
+	from, to := " FROM "+role, " TO "+role
+	schemas := "SCHEMA " + quote(t.schema) + ", " + RiverSchema
+	list := []string{
+		"REVOKE ALL ON " + schemas + from, "GRANT USAGE ON " + schemas + to,
+		"REVOKE ALL ON ALL TABLES IN SCHEMA " + RiverSchema + from, "REVOKE ALL ON ALL SEQUENCES IN SCHEMA " + RiverSchema + from,
+		"REVOKE ALL ON SEQUENCE " + strings.Join(sequences, ", ") + from,
+	}
+	for _, a := range tables {
+		list = append(list, "REVOKE ALL ON "+a.table+from)
+	}
+	for _, privileges := range operatorGrants {
+		list = append(list, "GRANT "+privileges+to)
+	}
 	return slices.Concat(list, t.closeToPublic(from, to))
 }
 

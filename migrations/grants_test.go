@@ -141,6 +141,39 @@ func TestServiceRole_MayNot(t *testing.T) {
 	}
 }
 
+// forbiddenToOperators are more statements that an operator's role must not execute.
+var forbiddenToOperators = []string{
+	"UPDATE payment SET status = 'captured'",
+	"UPDATE orders SET status = 'paid'",
+	"UPDATE product SET on_hand = 1",
+	"UPDATE balance SET amount = 1",
+	"INSERT INTO ledger_entry DEFAULT VALUES",
+	"UPDATE reconciliation SET mismatches = 0",
+	"UPDATE river.river_job SET args = '{}'",
+	"INSERT INTO river.river_job DEFAULT VALUES",
+	"DELETE FROM river.river_job",
+	"SELECT FROM customer_profile",
+	"SELECT FROM idempotency_record",
+	"SELECT FROM audit_log",
+	"SELECT FROM outbox",
+	"SELECT nextval('orders_id_seq')",
+}
+
+func TestOperatorRole_MayNot(t *testing.T) {
+	t.Parallel()
+	owner := newGranted(t)
+	execute(t, owner, "GRANT ALL ON ALL TABLES IN SCHEMA public, river TO orders_operator",
+		"GRANT ALL ON ALL SEQUENCES IN SCHEMA public, river TO orders_operator")
+	if err := migrations.GrantOperators(t.Context(), owner, "orders_operator"); err != nil {
+		t.Fatal(err)
+	}
+	operator := connect(t, pgtest.AsOperator(t, owner))
+	for _, statement := range slices.Concat(forbidden, forbiddenToOperators) {
+		_, err := operator.Exec(t.Context(), statement)
+		wantNotAllowed(t, statement, err)
+	}
+}
+
 // A role that works is no proof that it has no more than it needs.
 func TestGrant_LeavesNothingMissingAndNothingInExcess(t *testing.T) {
 	t.Parallel()
@@ -368,7 +401,8 @@ func TestRoles_ConfineTheServiceToItsDatabase(t *testing.T) {
 		t.Fatalf("psql: %v: %s", err, out)
 	}
 	owner := server.URLAs("orders_owner", "orders")
-	if err := errors.Join(migrations.Up(t.Context(), owner), migrations.Grant(t.Context(), owner, "orders_service")); err != nil {
+	if err := errors.Join(migrations.Up(t.Context(), owner), migrations.Grant(t.Context(), owner, "orders_service"),
+		migrations.GrantOperators(t.Context(), owner, "orders_operator")); err != nil {
 		t.Fatal(err)
 	}
 

@@ -50,8 +50,8 @@ func TestExecute_PrintsAndExits(t *testing.T) {
 		"serve --dir x":           {1, "", "orders: unexpected argument \"--dir\": orders serve takes none\n"},
 		"health 127.0.0.1:9090":   {1, "", "orders: unexpected argument \"…\": orders health takes none\n"},
 		"migrate":                 {1, "", "orders: usage: orders migrate up|down|version\n"},
-		"migrate up":              {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database to migrate\n"},
-		"migrate postgres://u:p@": {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database to migrate\n"},
+		"migrate up":              {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database\n"},
+		"migrate postgres://u:p@": {1, "", "orders: ORDERS_DATABASE_URL is not set: it names the database\n"},
 	} {
 		if got := executed(t, args, nil); got != want {
 			t.Errorf("orders %s\ngot  %+v\nwant %+v", args, got, want)

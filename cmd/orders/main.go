@@ -21,14 +21,19 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
 
   orders serve                       run the service
   orders migrate up|down|version     change or print the schema version
+  orders jobs list|show|retry|discard
+                                     inspect background jobs
+  orders dead-letters list|show|retry|discard
+                                     inspect messages that could not be processed
+  orders reconcile                   compare money and stock with their rows now
   orders config                      print the settings in force, without secrets
   orders health                      ask the running service whether it is ready
   orders version                     print the version
   orders COMMAND --help              describe a command
 
 Variables ORDERS_… configure the service; docs/operate.md describes them. A command exits
-with 0, or with 1 and a message on the standard error. To try the service without any
-configuration, run orders-dev (or: make run).
+with 0, or with 1 and a message on the standard error; orders reconcile also with 2. To try
+the service without any configuration, run orders-dev (or: make run).
 `
 
 func main() {
@@ -42,6 +47,9 @@ func main() {
 func execute(ctx context.Context, args, environ []string, out, problems io.Writer) int {
 	if err := run(ctx, args, environ, out); err != nil {
 		_, _ = fmt.Fprintln(problems, "orders:", err) // nothing else can be done
+		if errors.Is(err, errNotCompared) {
+			return 2
+		}
 		return 1
 	}
 	return 0
@@ -60,6 +68,9 @@ type command struct {
 var commands = []command{
 	{name: "serve", usage: serveUsage, run: serve},
 	{name: "migrate", usage: migrateUsage, takesArguments: true, run: migrate},
+	{name: "jobs", usage: jobsUsage, takesArguments: true, run: operateJobs},
+	{name: "dead-letters", usage: deadLettersUsage, takesArguments: true, run: operateDeadLetters},
+	{name: "reconcile", usage: reconcileUsage, run: reconcileNow},
 	{name: "config", usage: configUsage, run: printConfig},
 	{name: "health", usage: healthUsage, run: checkHealth},
 	{name: "version", usage: versionUsage, run: printVersion},

@@ -13,7 +13,8 @@ import (
 
 const migrateUsage = `usage: orders migrate up|down|version
 
-  up        apply the migrations that are missing, and grant the service its privileges
+  up        apply the migrations that are missing, and grant the roles of the service and
+            of its operators their privileges
   down      revert one migration
   version   print the schema version
 
@@ -25,7 +26,7 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: orders migrate up|down|version")
 	}
-	cfg, err := config.ReadMigration(environ)
+	cfg, err := config.ReadDatabase(environ)
 	if err != nil {
 		return err
 	}
@@ -33,44 +34,48 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
 			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")
 	}
-	if err := step(ctx, args[0], cfg.DatabaseURL, cfg.DatabaseRole, out); err != nil {
+	if err := step(ctx, args[0], cfg, out); err != nil {
 		return err
 	}
 	return printSchemaVersion(cfg.DatabaseURL, out)
 }
 
-func step(ctx context.Context, name, url, role string, out io.Writer) error {
+func step(ctx context.Context, name string, cfg config.Config, out io.Writer) error {
 	switch name {
 	case "up":
-		return up(ctx, url, role, out)
+		return up(ctx, cfg, out)
 	case "down":
-		return migrations.Down(ctx, url)
+		return migrations.Down(ctx, cfg.DatabaseURL)
 	case "version":
 		return nil
 	}
 	return fmt.Errorf("unknown argument %s: usage: orders migrate up|down|version", quoted(name))
 }
 
-func up(ctx context.Context, url, role string, out io.Writer) error {
+func up(ctx context.Context, cfg config.Config, out io.Writer) error {
+	url := cfg.DatabaseURL
 	if err := migrations.Up(ctx, url); err != nil {
 		return err
 	}
-	if err := grant(ctx, url, role, out); err != nil {
+	if err := reportMissing(migrations.Grant(ctx, url, cfg.DatabaseRole), "the service", cfg.DatabaseRole, out); err != nil {
+		return err
+	}
+	err := migrations.GrantOperators(ctx, url, cfg.OperatorRole)
+	if err := reportMissing(err, "operators", cfg.OperatorRole, out); err != nil {
 		return err
 	}
 	return renewIncarnation(ctx, url)
 }
 
-// grant grants the service its privileges. If the role is missing and only a superuser
-// can create it, grant says so and succeeds: the owner can run the service meanwhile,
-// and `orders serve` refuses a role without its privileges.
-func grant(ctx context.Context, url, role string, out io.Writer) error {
-	err := migrations.Grant(ctx, url, role)
+// reportMissing says how to create a missing role that only a superuser can create, and
+// returns other errors of a grant. The owner can run the service meanwhile, and `orders
+// serve` refuses a role without its privileges.
+func reportMissing(err error, whose, role string, out io.Writer) error {
 	if !errors.Is(err, migrations.ErrNoRole) {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "nothing was granted to the service: the role %[1]s does not exist, and this role may not "+
-		"create it. Execute CREATE ROLE %[1]s NOLOGIN as a superuser, then run `orders migrate up` again\n", role)
+	_, err = fmt.Fprintf(out, "nothing was granted to %[1]s: the role %[2]s does not exist, and this role may not "+
+		"create it. Execute CREATE ROLE %[2]s NOLOGIN as a superuser, then run `orders migrate up` again\n", whose, role)
 	return err
 }
 

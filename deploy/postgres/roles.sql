@@ -1,10 +1,11 @@
--- The two roles of docs/operate.md, and the database. The image of PostgreSQL runs this file
+-- The roles of docs/operate.md, and the database. The image of PostgreSQL runs this file
 -- once, when its volume is empty. In a database of your own: psql --file=deploy/postgres/roles.sql
 \getenv owner_password OWNER_PASSWORD
 \getenv app_password APP_PASSWORD
 CREATE ROLE orders_owner LOGIN PASSWORD :'owner_password';
 CREATE ROLE orders_service NOLOGIN;
 CREATE ROLE orders_app LOGIN PASSWORD :'app_password' IN ROLE orders_service;
+CREATE ROLE orders_operator NOLOGIN; -- each operator gets a login in it
 CREATE DATABASE orders OWNER orders_owner;
 
 -- PostgreSQL lets every role connect to every database, and create large objects. Leave the

@@ -64,6 +64,9 @@ type Config struct {
 	CommandLanes int `env:"ORDERS_COMMAND_LANES" envDefault:"2"`
 	// DatabaseRole is the role to which orders migrate up grants the service's privileges.
 	DatabaseRole string `env:"ORDERS_DATABASE_ROLE" envDefault:"orders_service"`
+	// OperatorRole is the role to which orders migrate up grants what the operators' commands
+	// need.
+	OperatorRole string `env:"ORDERS_DATABASE_OPERATOR_ROLE" envDefault:"orders_operator"`
 
 	// JWTIssuer is the issuer that tokens must name.
 	JWTIssuer string `env:"ORDERS_JWT_ISSUER"`
@@ -180,22 +183,24 @@ func Read(environ []string) (Config, error) {
 	return cfg, nil
 }
 
-// ReadMigration returns the few settings that `orders migrate` needs, and ignores the
-// others' values. It refuses unknown names and an unsafe URL.
-func ReadMigration(environ []string) (Config, error) {
+// ReadDatabase returns the settings for commands that work on the database. It checks the
+// URLs and the roles, and refuses unknown names.
+func ReadDatabase(environ []string) (Config, error) {
 	set, files := withFiles(environ)
-	cfg, roleErr := readOne("ORDERS_DATABASE_ROLE", set)
-	problems := append(unknownNames(environ), roleErr)
+	_, roleErr := readOne("ORDERS_DATABASE_ROLE", set)
+	cfg, operatorErr := readOne(operatorRoleVariable, set)
+	problems := append(unknownNames(environ), roleErr, operatorErr)
 	switch url := set[databaseVariable]; {
 	case files[databaseVariable] != nil:
 		problems = append(problems, files[databaseVariable])
 	case url == "":
-		problems = append(problems, errors.New("ORDERS_DATABASE_URL is not set: it names the database to migrate"))
+		problems = append(problems, errors.New("ORDERS_DATABASE_URL is not set: it names the database"))
 	case isQuoted(url):
 		problems = append(problems, quoted(databaseVariable))
 	default:
 		problems = append(problems, unsafe(cfg, databaseVariable)...)
 	}
+	problems = append(problems, unsafe(cfg, "ORDERS_NATS_URL")...)
 	return cfg, errors.Join(problems...)
 }
 

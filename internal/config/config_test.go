@@ -31,7 +31,7 @@ func required() []string {
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DrainDelay: time.Second,
-		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", StandbyStaleness: time.Second, DatabasePooler: "none", DatabaseRole: "orders_service",
+		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", StandbyStaleness: time.Second, DatabasePooler: "none", DatabaseRole: "orders_service", OperatorRole: "orders_operator",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		RolesMap: []string{"customer=customer", "seller=seller", "admin=admin", "system=system"},
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
@@ -98,6 +98,7 @@ var changes = []struct {
 	{"ORDERS_ALLOW_INSECURE=admin,broker", func(c *Config) { c.AllowInsecure = []string{"admin", "broker"} }},
 	{"ORDERS_DATABASE_POOLER=transaction", func(c *Config) { c.DatabasePooler = "transaction" }},
 	{"ORDERS_DATABASE_ROLE=shop_2", func(c *Config) { c.DatabaseRole = "shop_2" }},
+	{"ORDERS_DATABASE_OPERATOR_ROLE=shop_2", func(c *Config) { c.OperatorRole = "shop_2" }},
 	{"ORDERS_ROLES_CLAIM=realm_access.roles", func(c *Config) { c.RolesClaim = "realm_access.roles" }},
 	{"ORDERS_ROLES_CLAIM=https://shop.example/roles", func(c *Config) { c.RolesClaim = "https://shop.example/roles" }},
 	{"ORDERS_ROLES_MAP=customer=orders-customer|Customer,seller=Shop staff,customer=a=b", func(c *Config) {
@@ -159,6 +160,7 @@ var invalidValues = map[string][]string{
 	"ORDERS_TLS_CLIENT_CA":              {"ca.crt"},
 	"ORDERS_DATABASE_POOLER":            {"session", "true"},
 	"ORDERS_DATABASE_ROLE":              {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
+	"ORDERS_DATABASE_OPERATOR_ROLE":     {"public", "orders_service"},
 	"ORDERS_JWT_ISSUER":                 {"", "two words", "a\tb"},
 	"ORDERS_JWT_AUDIENCE":               {"", " ", " orders", "orders\n"},
 	"ORDERS_JWT_CLIENTS":                {"web"}, // beside an audience; without, see TestRead_RequiresAudienceOrClients
@@ -273,7 +275,7 @@ func TestRead_RefusesValuesInQuotes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ReadMigration([]string{`ORDERS_DATABASE_URL="postgres://127.0.0.1/orders"`}); err == nil {
+	if _, err := ReadDatabase([]string{`ORDERS_DATABASE_URL="postgres://127.0.0.1/orders"`}); err == nil {
 		t.Error("orders migrate accepts quotes")
 	}
 }
@@ -354,9 +356,9 @@ func TestRead_RefusesUnknownVariables(t *testing.T) {
 			if err == nil || err.Error() != "invalid configuration:\n"+want {
 				t.Errorf("err = %v\nwant one that says %q", err, want)
 			}
-			_, err = ReadMigration([]string{setting, "PATH=/bin", "ORDERS_DATABASE_URL=postgres://127.0.0.1/orders"})
+			_, err = ReadDatabase([]string{setting, "PATH=/bin", "ORDERS_DATABASE_URL=postgres://127.0.0.1/orders"})
 			if err == nil || err.Error() != want {
-				t.Errorf("ReadMigration: %v, want %q", err, want)
+				t.Errorf("ReadDatabase: %v, want %q", err, want)
 			}
 		})
 	}
@@ -386,7 +388,7 @@ func TestRead_ReadsSecretsFromFiles(t *testing.T) {
 		cfg.StripeKey != "sk_1" || cfg.StripeWebhookSecret != "whsec_1234567890" {
 		t.Errorf("read %+v", cfg)
 	}
-	migration, err := ReadMigration([]string{"ORDERS_DATABASE_URL_FILE=" + fileWith(t, url+"\n")})
+	migration, err := ReadDatabase([]string{"ORDERS_DATABASE_URL_FILE=" + fileWith(t, url+"\n")})
 	if err != nil || migration.DatabaseURL != url {
 		t.Errorf("orders migrate reads %q, err = %v", migration.DatabaseURL, err)
 	}
@@ -406,7 +408,7 @@ func TestRead_RefusesUnusableSecretFiles(t *testing.T) {
 			t.Errorf("%s: err = %v, want one that says %q", setting, err, want)
 		}
 	}
-	if _, err := ReadMigration([]string{"ORDERS_DATABASE_URL_FILE=/nowhere"}); err == nil || strings.Count(err.Error(), "\n") > 0 {
+	if _, err := ReadDatabase([]string{"ORDERS_DATABASE_URL_FILE=/nowhere"}); err == nil || strings.Count(err.Error(), "\n") > 0 {
 		t.Errorf("orders migrate: err = %v, want one problem", err)
 	}
 }

@@ -43,6 +43,8 @@ var rules = map[string]rule{
 		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
 	"ORDERS_DATABASE_ROLE": {"be the name of a role: small letters, digits and _, and no name that PostgreSQL reserves",
 		func(c Config) bool { return isRole(c.DatabaseRole) }},
+	operatorRoleVariable: {"be the name of a role, as ORDERS_DATABASE_ROLE, and of another one",
+		func(c Config) bool { return isRole(c.OperatorRole) && c.OperatorRole != c.DatabaseRole }},
 	"ORDERS_JWT_ISSUER": {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
 	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens, without spaces around it, or else empty beside ORDERS_JWT_CLIENTS",
 		func(c Config) bool {

@@ -38,10 +38,10 @@ var dangers = []danger{
 		func(c Config) bool { return c.OTLPEndpoint == "" || isSafeURL(c.OTLPEndpoint) }},
 }
 
-// The variables with PostgreSQL URLs.
 const (
-	databaseVariable = "ORDERS_DATABASE_URL"
-	standbyVariable  = "ORDERS_DATABASE_STANDBY_URL"
+	databaseVariable     = "ORDERS_DATABASE_URL"
+	standbyVariable      = "ORDERS_DATABASE_STANDBY_URL"
+	operatorRoleVariable = "ORDERS_DATABASE_OPERATOR_ROLE"
 )
 
 // unsafe returns an error for each danger that a variable neither avoids nor allows.

@@ -153,7 +153,7 @@ func TestRead_KnowsWhereTheVariablesOfPostgreSQLLead(t *testing.T) {
 	}
 }
 
-func TestReadMigration_ReadsBothFormsOfURL(t *testing.T) {
+func TestReadDatabase_ReadsBothFormsOfURL(t *testing.T) {
 	t.Parallel()
 	for url, refused := range map[string]bool{
 		"postgres://orders@db/orders":                     true,
@@ -165,10 +165,10 @@ func TestReadMigration_ReadsBothFormsOfURL(t *testing.T) {
 		"host=/run/postgresql dbname=orders":              false,
 	} {
 		environ := []string{"ORDERS_DATABASE_URL=" + url}
-		if _, err := ReadMigration(environ); (err != nil) != refused {
+		if _, err := ReadDatabase(environ); (err != nil) != refused {
 			t.Errorf("%s: err = %v, refused should be %v", url, err, refused)
 		}
-		if _, err := ReadMigration(append(environ, "ORDERS_ALLOW_INSECURE=admin,database")); err != nil {
+		if _, err := ReadDatabase(append(environ, "ORDERS_ALLOW_INSECURE=admin,database")); err != nil {
 			t.Errorf("%s, allowed: %v", url, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/adapters/in/events"
 	outnats "example.com/orders/internal/adapters/out/nats"
@@ -21,6 +22,12 @@ type broker struct {
 	consumer *events.Consumer
 }
 
+// ConnectBroker connects to the broker; see [outnats.Connect].
+func ConnectBroker(cfg config.Config, log zerolog.Logger) (*nats.Conn, error) {
+	files := outnats.Files{Credentials: cfg.NATSCredentials, CA: cfg.NATSCA, Cert: cfg.NATSCert, Key: cfg.NATSKey}
+	return outnats.Connect(strings.Join(cfg.NATSURLs, ","), files, log)
+}
+
 func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
 	b := &broker{}
 	if cfg.Outbox == config.ExternalOutbox {
@@ -29,8 +36,7 @@ func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
 	if len(cfg.NATSURLs) == 0 {
 		return b, nil
 	}
-	files := outnats.Files{Credentials: cfg.NATSCredentials, CA: cfg.NATSCA, Cert: cfg.NATSCert, Key: cfg.NATSKey}
-	conn, err := outnats.Connect(strings.Join(cfg.NATSURLs, ","), files, a.log)
+	conn, err := ConnectBroker(cfg, a.log)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/core/payment/reconcile"
+	"example.com/orders/internal/observe/metrics"
 	"example.com/orders/migrations"
 )
 
@@ -47,6 +48,14 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 		list.SettlePayment, list.SettleRefund = run.payments.SettlePayment, run.payments.SettleRefund
 	}
 	return list
+}
+
+// Reconcile compares all rows with one another and, if cards are accepted, with the
+// provider's charges. It changes nothing.
+func Reconcile(ctx context.Context, db *postgres.DB, cfg config.Config, report func(payment.Mismatch)) error {
+	gateway, _ := newGateway(cfg, metrics.New(zerolog.Nop()))
+	reconciliation := &reconcile.Service{Store: db, Report: report, Gateway: gateway, Now: time.Now}
+	return reconciliation.Run(ctx)
 }
 
 func logMismatch(log zerolog.Logger) func(payment.Mismatch) {

@@ -26,7 +26,7 @@ import (
 )
 
 // startDocumentedBroker starts a broker with the authorization in docs/operate.md, and with
-// a user operator, who may do everything.
+// a user owner, who may do everything.
 func startDocumentedBroker(t *testing.T) (host string) {
 	t.Helper()
 	t.Setenv("NATS_PASSWORD", "word")
@@ -36,10 +36,10 @@ func startDocumentedBroker(t *testing.T) (host string) {
 		t.Fatal(err)
 	}
 	options, err := server.ProcessConfigFile(path)
-	if err != nil || len(options.Users) != 1 {
+	if err != nil || len(options.Users) != 2 {
 		t.Fatalf("%v in %q", err, block)
 	}
-	options.Users = append(options.Users, &server.User{Username: "operator", Password: "word"})
+	options.Users = append(options.Users, &server.User{Username: "owner", Password: "word"})
 	options.Host, options.Port, options.NoSigs, options.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
 	options.JetStream, options.StoreDir = true, t.TempDir()
 	broker, err := server.NewServer(options)
@@ -95,7 +95,7 @@ func publish(t *testing.T, conn *nats.Conn) {
 func TestOperate_BrokerUserHasThePermissionsThatItNeeds(t *testing.T) {
 	host, log := startDocumentedBroker(t), &testlog.Buffer{}
 	conn, js := connectAs(t, "orders", host, log)
-	_, operator := connectAs(t, "operator", host, log)
+	_, owner := connectAs(t, "owner", host, log)
 	restocked := make(chan string, 1)
 	consumer, err := events.New(events.Config{Conn: conn, Log: zerolog.New(log), Restock: func(_ context.Context, cmd order.Restock) error {
 		restocked <- cmd.SKU
@@ -110,14 +110,14 @@ func TestOperate_BrokerUserHasThePermissionsThatItNeeds(t *testing.T) {
 		`{"specversion":"1.0","id":"1","source":"/w","type":"inventory.restocked","data":{"sku":"tea","quantity":1}}`, "unreadable",
 	} {
 		testwait.Until(t, "the warehouse's message is stored", func() bool {
-			_, err := operator.Publish(t.Context(), events.Subject, []byte(body))
+			_, err := owner.Publish(t.Context(), events.Subject, []byte(body))
 			return err == nil
 		})
 	}
 	<-restocked
-	testwait.Until(t, "a message is dead-lettered", func() bool { return messagesIn(t, operator, events.DeadLetterStream) == 1 })
+	testwait.Until(t, "a message is dead-lettered", func() bool { return messagesIn(t, owner, events.DeadLetterStream) == 1 })
 	testwait.Until(t, "both messages are acknowledged", func() bool {
-		found, err := operator.Consumer(t.Context(), events.Stream, "orders-restock")
+		found, err := owner.Consumer(t.Context(), events.Stream, "orders-restock")
 		return err == nil && found.CachedInfo().NumAckPending == 0
 	})
 	for _, name := range []string{outnats.Stream, events.Stream, events.DeadLetterStream} {
@@ -126,6 +126,7 @@ func TestOperate_BrokerUserHasThePermissionsThatItNeeds(t *testing.T) {
 			t.Errorf("raise the replicas of %s: %v", name, err)
 		}
 	}
+	resendDeadLetter(t, host, log)
 	if strings.Contains(strings.ToLower(log.String()), "permissions violation") {
 		t.Errorf("the broker refuses something: %s", log)
 	}
@@ -136,7 +137,24 @@ func TestOperate_BrokerUserHasThePermissionsThatItNeeds(t *testing.T) {
 	testwait.Until(t, "the service may not send for the warehouse", func() bool {
 		return strings.Contains(strings.ToLower(log.String()), "permissions violation")
 	})
-	if n := messagesIn(t, operator, events.Stream); n != 2 {
-		t.Errorf("%d messages of the warehouse, want 2", n)
+	if n := messagesIn(t, owner, events.Stream); n != 3 {
+		t.Errorf("%d messages of the warehouse, want 3", n)
+	}
+}
+
+// resendDeadLetter resends the only dead letter as the user of operators.
+func resendDeadLetter(t *testing.T, host string, log *testlog.Buffer) {
+	t.Helper()
+	conn, _ := connectAs(t, "orders_operator", host, log)
+	letters, err := events.OpenDeadLetters(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := letters.List(t.Context(), 2)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d dead letters, err = %v", len(found), err)
+	}
+	if err := letters.Resend(t.Context(), found[0]); err != nil {
+		t.Error(err)
 	}
 }

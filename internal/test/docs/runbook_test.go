@@ -39,7 +39,8 @@ commands that read metrics, log and locks. Three rules hold for all alerts:
 
 - **Do not repeat a command under a new key.** The same key is always safe, and
   `+"`GET /idempotency-keys/{key}`"+` reports the outcome.
-- **Do not change rows by hand.** The service never needs it, and reconciliation reports it.
+- **Do not change rows by hand.** The service never needs it, and reconciliation reports it. The
+  [operators' commands](operate.md#commands) do what is left to do, and write it to the audit log.
 - Restarting or killing a replica is safe at any time.
 `)
 	for _, group := range readAlerts(t) {

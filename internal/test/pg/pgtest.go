@@ -86,22 +86,29 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// ServiceRole is the role that the service connects as. It belongs to the group that
-// the migrations grant privileges to.
+// ServiceRole is the role that the service connects as, and OperatorRole one of an
+// operator. They belong to the groups that the migrations grant privileges to.
 const (
-	ServiceRole  = "orders_app"
-	serviceGroup = "orders_service"
+	ServiceRole   = "orders_app"
+	serviceGroup  = "orders_service"
+	OperatorRole  = "orders_oncall"
+	operatorGroup = "orders_operator"
 )
 
 // AsService returns a database URL for the service's role. All other URLs in this
 // package are for the owner, a superuser.
-func AsService(t testing.TB, databaseURL string) string {
+func AsService(t testing.TB, databaseURL string) string { return as(t, ServiceRole, databaseURL) }
+
+// AsOperator is [AsService] for an operator's role.
+func AsOperator(t testing.TB, databaseURL string) string { return as(t, OperatorRole, databaseURL) }
+
+func as(t testing.TB, role, databaseURL string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.User = url.User(ServiceRole)
+	u.User = url.User(role)
 	return u.String()
 }
 
@@ -302,8 +309,8 @@ func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) err
 	return nil
 }
 
-// migrate migrates a database as `orders migrate up` does and creates the service's
-// login role.
+// migrate migrates a database as `orders migrate up` does and creates the login roles of
+// the service and an operator.
 func migrate(ctx context.Context, databaseURL string) error {
 	if err := migrations.Up(ctx, databaseURL); err != nil {
 		return err
@@ -311,7 +318,11 @@ func migrate(ctx context.Context, databaseURL string) error {
 	if err := migrations.Grant(ctx, databaseURL, serviceGroup); err != nil {
 		return err
 	}
-	return devpostgres.EnsureLogin(ctx, databaseURL, ServiceRole, serviceGroup)
+	if err := migrations.GrantOperators(ctx, databaseURL, operatorGroup); err != nil {
+		return err
+	}
+	return errors.Join(devpostgres.EnsureLogin(ctx, databaseURL, ServiceRole, serviceGroup),
+		devpostgres.EnsureLogin(ctx, databaseURL, OperatorRole, operatorGroup))
 }
 
 func hashOf(files fs.FS, grants []string) (string, error) {

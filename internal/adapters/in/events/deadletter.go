@@ -2,12 +2,15 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"example.com/orders/internal/streams"
 )
 
 // The headers of a dead letter. Its body and its CloudEvents attributes are the message's.
@@ -74,4 +77,49 @@ func (c *Consumer) deadLetter(ctx context.Context, msg jetstream.Msg, reason *un
 	inTrace(ctx, c.cfg.Log.Error()).Str("reason", reason.code).Str("detail", reason.detail).
 		Str("sequence", sequence).Msg("message dead-lettered")
 	return msg.TermWithReason(reason.code)
+}
+
+// DeadLetters is the dead-letter stream, for operators.
+type DeadLetters struct {
+	jetstream.Stream
+	js jetstream.JetStream
+}
+
+// OpenDeadLetters opens the stream. It fails at once without a broker.
+func OpenDeadLetters(ctx context.Context, conn *nats.Conn) (l DeadLetters, err error) {
+	if err = streams.CheckConnection(conn); err != nil {
+		return l, err
+	}
+	if l.js, err = jetstream.New(conn); err != nil {
+		return l, err
+	}
+	l.Stream, err = l.js.Stream(ctx, DeadLetterStream)
+	return l, err
+}
+
+// List returns up to limit dead letters, oldest first.
+func (l DeadLetters) List(ctx context.Context, limit int) (list []*jetstream.RawStreamMsg, err error) {
+	for next := uint64(1); len(list) < limit; {
+		msg, err := l.GetMsg(ctx, next, jetstream.WithGetMsgSubject(DeadLetterSubject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return list, nil
+		} else if err != nil {
+			return nil, err
+		}
+		list, next = append(list, msg), msg.Sequence+1
+	}
+	return list, nil
+}
+
+// Resend sends a dead letter's message to the consumer again, and then deletes the dead
+// letter. A second call has no second effect: the inbox knows the message.
+func (l DeadLetters) Resend(ctx context.Context, letter *jetstream.RawStreamMsg) error {
+	if len(letter.Data) == maxDeadLetterBody {
+		return errors.New("the message was longer and is cut: let its sender send it again")
+	}
+	_, err := l.js.PublishMsg(ctx, &nats.Msg{Subject: Subject, Header: letter.Header, Data: letter.Data})
+	if err != nil {
+		return err
+	}
+	return l.DeleteMsg(ctx, letter.Sequence)
 }

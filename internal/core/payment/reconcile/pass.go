@@ -56,6 +56,21 @@ func (s *Service) Step(ctx context.Context, limit int) (int, error) {
 	return limit, nil
 }
 
+// Run compares everything at once and reports every mismatch. It saves no progress.
+func (s *Service) Run(ctx context.Context) error {
+	for position, more := "", true; more; more = position != "" {
+		found, next, err := s.compareNext(ctx, position, 500)
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			s.Report(m)
+		}
+		position = next
+	}
+	return nil
+}
+
 // compareNext compares the next rows. The last step in a pass also compares the
 // provider's charges.
 func (s *Service) compareNext(ctx context.Context, position string, limit int) (found []payment.Mismatch, next string, err error) {

@@ -42,7 +42,7 @@ type Service struct {
 	Every time.Duration
 	// Report is called for each mismatch, and again if its step is repeated.
 	Report func(payment.Mismatch)
-	// Payments refunds late captures.
+	// Payments refunds late captures; nil only reports them.
 	Payments *payment.Service
 	// Gateway is nil where cards are not accepted.
 	Gateway payment.Gateway
@@ -76,7 +76,7 @@ func (s *Service) compareCharges(ctx context.Context) ([]payment.Mismatch, error
 // returnLateCapture applies the only charge for a payment that failed here, as a
 // webhook would. If the charge differs from the payment, compare reports it.
 func (s *Service) returnLateCapture(ctx context.Context, p *payment.Payment, charges []payment.ProviderCharge, settled time.Time) error {
-	if p.Status != payment.Failed || len(charges) != 1 || len(p.Refunds) > 0 || p.CreatedAt.After(settled) {
+	if s.Payments == nil || p.Status != payment.Failed || len(charges) != 1 || len(p.Refunds) > 0 || p.CreatedAt.After(settled) {
 		return nil
 	}
 	c := charges[0]

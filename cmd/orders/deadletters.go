@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
+
+	"example.com/orders/cmd/orders/app"
+	"example.com/orders/internal/adapters/in/events"
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/core"
+)
+
+const deadLettersUsage = `usage: orders dead-letters list
+       orders dead-letters show ID
+       orders dead-letters retry|discard -actor NAME ID...
+
+  list      the oldest 100 messages that could not be processed, with the reasons
+  show      a message with its headers
+  retry     send a message to the service again, once its cause has gone
+  discard   delete a message
+
+ORDERS_NATS_URL names the broker.
+` + changeUsage
+
+func operateDeadLetters(ctx context.Context, args, environ []string, out io.Writer) error {
+	cfg, db, err := openOperation(ctx, environ)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if len(cfg.NATSURLs) == 0 {
+		return errors.New("ORDERS_NATS_URL is not set: it names the broker")
+	}
+	conn, err := app.ConnectBroker(cfg, zerolog.Nop())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := events.OpenDeadLetters(ctx, conn)
+	if err != nil {
+		return err
+	}
+	l := letters{stream, db}
+	return operate(ctx, backlog{"DeadLetter", l.list, l.show, l.change}, args, out)
+}
+
+// letters are the functions of a [backlog].
+type letters struct {
+	events.DeadLetters
+	db *postgres.DB
+}
+
+func (l letters) list(ctx context.Context) (rows [][]string, err error) {
+	found, err := l.List(ctx, 100)
+	for _, msg := range found {
+		rows = append(rows, []string{fmt.Sprint(msg.Sequence), msg.Time.UTC().Format(time.DateTime),
+			msg.Header.Get(events.HeaderReason), msg.Header.Get(events.HeaderDetail)})
+	}
+	return rows, err
+}
+
+func (l letters) show(ctx context.Context, id int64) ([][]string, error) {
+	msg, err := l.GetMsg(ctx, uint64(id))
+	if err != nil {
+		return nil, err
+	}
+	rows := [][]string{{"Body", fmt.Sprintf("%q", msg.Data)}}
+	for name := range msg.Header {
+		rows = append(rows, []string{name, fmt.Sprintf("%q", msg.Header.Get(name))})
+	}
+	return rows, nil
+}
+
+// change adds the audit entry first: no transaction spans database and broker, and a
+// change without an entry would be worse than an entry without a change.
+func (l letters) change(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
+	msg, err := l.GetMsg(ctx, uint64(id))
+	if err != nil {
+		return err
+	}
+	if err := l.db.Operate(ctx, e, func(pgx.Tx) error { return nil }); err != nil {
+		return err
+	}
+	if verb == "retry" {
+		return l.Resend(ctx, msg)
+	}
+	return l.DeleteMsg(ctx, msg.Sequence)
+}

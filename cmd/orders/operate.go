@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"example.com/orders/cmd/orders/app"
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/config"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+const (
+	jobsUsage = `usage: orders jobs list
+       orders jobs show ID
+       orders jobs retry|discard -actor NAME ID...
+
+  list      the newest 100 jobs that have not completed
+  show      a job with its errors
+  retry     let a job run at once
+  discard   cancel a job; if its payment or refund still needs it, it returns in a minute
+` + changeUsage
+	reconcileUsage = `usage: orders reconcile
+
+Compares orders, payments, refunds, balances, ledger and stock now and, with
+ORDERS_STRIPE_KEY, payments with the card provider's charges. It changes nothing.
+
+It exits with 0 if everything agrees, with 1 after printing each mismatch, and with 2 if it
+could not compare everything.
+` + operatorUsage
+	changeUsage = `
+A change needs -actor: your name for the audit log, which also gets the database login.
+` + operatorUsage
+	operatorUsage = `ORDERS_DATABASE_URL names the database. Members of the role orders_operator may do this.
+`
+)
+
+// backlog is work that waits for an operator, listed in tables.
+type backlog struct {
+	noun   string
+	list   func(ctx context.Context) ([][]string, error)
+	show   func(ctx context.Context, id int64) ([][]string, error)
+	change func(ctx context.Context, verb string, e core.AuditEntry, id int64) error
+}
+
+// openOperation reads the settings and opens the database for an operators' command.
+func openOperation(ctx context.Context, environ []string) (config.Config, *postgres.DB, error) {
+	cfg, err := config.ReadDatabase(environ)
+	if err != nil {
+		return cfg, nil, err
+	}
+	db, err := postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: 2})
+	return cfg, db, err
+}
+
+func operateJobs(ctx context.Context, args, environ []string, out io.Writer) error {
+	_, db, err := openOperation(ctx, environ)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return operate(ctx, backlog{"Job", db.ListJobs, db.ShowJob, db.ChangeJob}, args, out)
+}
+
+// operate runs "list", "show ID" or "retry|discard -actor NAME ID...".
+func operate(ctx context.Context, b backlog, args []string, out io.Writer) error {
+	verb, flags := strings.Join(args[:min(1, len(args))], ""), flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	actor := flags.String("actor", "", "")
+	err := flags.Parse(args[min(1, len(args)):])
+	changes := verb == "retry" || verb == "discard"
+	switch {
+	case verb == "list" && len(args) == 1:
+		return printTable(out)(b.list(ctx))
+	case err != nil || flags.NArg() == 0 || (verb != "show" && !changes):
+		return errors.New("usage: list, show ID, or retry|discard -actor NAME ID...")
+	case changes && *actor == "":
+		return errors.New("-actor must be your name, for the audit log, and stand before the IDs")
+	}
+	for _, text := range flags.Args() {
+		id, err := strconv.ParseInt(text, 10, 63)
+		if err == nil && changes {
+			action := strings.ToUpper(verb[:1]) + verb[1:] + b.noun
+			err = b.change(ctx, verb, core.AuditEntry{Actor: *actor, Action: action, Resource: strings.ToLower(b.noun) + "/" + text}, id)
+		} else if err == nil {
+			err = printTable(out)(b.show(ctx, id))
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", verb, quoted(text), err)
+		}
+	}
+	return nil
+}
+
+// printTable returns a function that prints rows with aligned columns.
+func printTable(out io.Writer) func(rows [][]string, err error) error {
+	return func(rows [][]string, err error) error {
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, row := range rows {
+			_, _ = fmt.Fprintln(table, strings.Join(row, "\t")) // Flush returns the error
+		}
+		return errors.Join(err, table.Flush())
+	}
+}
+
+// errNotCompared makes the process exit with 2.
+var errNotCompared = errors.New("not everything was compared")
+
+func reconcileNow(ctx context.Context, _, environ []string, out io.Writer) error {
+	cfg, db, err := openOperation(ctx, environ)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotCompared, err)
+	}
+	defer db.Close()
+	mismatches := [][]string{}
+	err = app.Reconcile(ctx, db, cfg, func(m payment.Mismatch) { mismatches = append(mismatches, []string{m.Resource, m.Detail}) })
+	if err = printTable(out)(mismatches, err); err != nil {
+		return fmt.Errorf("%w: %w", errNotCompared, err)
+	}
+	if len(mismatches) > 0 {
+		return fmt.Errorf("%d mismatches", len(mismatches))
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/core"
+)
+
+const listJobs = `SELECT ARRAY[id::text, kind, args::text, state::text, attempt::text, to_char(scheduled_at, 'YYYY-MM-DD HH24:MI:SS'),
+    coalesce(left(errors[cardinality(errors)]->>'error', 80), '')]
+FROM river.river_job WHERE state <> 'completed' ORDER BY id DESC LIMIT 100`
+
+const showJob = `SELECT ARRAY[key, value] FROM river.river_job j, jsonb_each_text(jsonb_strip_nulls(to_jsonb(j))) WHERE id = $1`
+
+var changeJob = map[string]string{
+	"retry": `UPDATE river.river_job SET state = 'available', scheduled_at = now(), finalized_at = NULL,
+		max_attempts = greatest(max_attempts, attempt + 1) WHERE id = $1 AND state <> 'running'`,
+	"discard": `UPDATE river.river_job SET state = 'cancelled', finalized_at = now()
+		WHERE id = $1 AND finalized_at IS NULL AND state <> 'running'`,
+}
+
+// ListJobs returns a table of the newest jobs that have not completed.
+func (s Store) ListJobs(ctx context.Context) ([][]string, error) {
+	rows, _ := s.db.Pool().Query(ctx, listJobs) // CollectRows returns the error
+	return pgx.CollectRows(rows, pgx.RowTo[[]string])
+}
+
+// ShowJob returns the names and values of a job's columns.
+func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
+	rows, _ := s.db.Pool().Query(ctx, showJob, id) // CollectRows returns the error
+	return pgx.CollectRows(rows, pgx.RowTo[[]string])
+}
+
+// ChangeJob lets a job "retry" at once or "discard"s it, and adds the audit entry.
+func (s Store) ChangeJob(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
+	return s.Operate(ctx, e, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, changeJob[verb], id)
+		if pgtx.Repeated(err) {
+			return errors.New("another job is about to do the same")
+		}
+		if err == nil && done.RowsAffected() == 0 {
+			return errors.New("there is no such job, or it runs or has ended")
+		}
+		return err
+	})
+}
+
+// Operate makes an operator's change and adds its audit entry, which also names the
+// database login, in one transaction.
+func (s Store) Operate(ctx context.Context, e core.AuditEntry, change func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, s.db.Pool(), func(tx pgx.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO audit_log (actor, at, action, resource, metadata)
+			VALUES ($1, now(), $2, $3, jsonb_build_object('database_role', session_user))`, e.Actor, e.Action, e.Resource)
+		return err
+	})
+}
