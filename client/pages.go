@@ -49,6 +49,27 @@ func (c *Client) ListPayments(ctx context.Context, orderID int64) iter.Seq2[Paym
 	return pages[PaymentWithRefunds](ctx, c, to(api.ListPayments, orderID), url.Values{})
 }
 
+// PaymentFilter selects payments. The zero value selects all.
+type PaymentFilter struct {
+	Status      string
+	Method      string
+	CreatedFrom time.Time // inclusive
+	CreatedTo   time.Time // exclusive
+	PageSize    int       // 1–100; the service has a default
+}
+
+// SearchPayments returns the payments of all orders with their refunds, newest first, to
+// administrators.
+func (c *Client) SearchPayments(ctx context.Context, filter PaymentFilter) iter.Seq2[PaymentWithRefunds, error] {
+	query := url.Values{}
+	set(query, "status", filter.Status)
+	set(query, "method", filter.Method)
+	setTime(query, "created_from", filter.CreatedFrom)
+	setTime(query, "created_to", filter.CreatedTo)
+	setSize(query, filter.PageSize)
+	return pages[PaymentWithRefunds](ctx, c, to(api.SearchPayments), query)
+}
+
 // TransactionFilter selects balance transactions. A zero value selects all.
 type TransactionFilter struct {
 	Reference   string

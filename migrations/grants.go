@@ -55,14 +55,6 @@ var sequences = []string{
 	"ledger_entry_id_seq", "orders_id_seq", "payment_id_seq", "product_id_seq", "refund_id_seq", "stock_adjustment_id_seq",
 }
 
-// operatorGrants are exactly the privileges that the operators' commands need. They reach
-// neither personal data nor stored responses, and change nothing but jobs.
-var operatorGrants = []string{
-	"SELECT ON balance, ledger_entry, order_item, orders, payment, product, refund",
-	"SELECT, UPDATE (finalized_at, max_attempts, scheduled_at, state) ON " + RiverSchema + ".river_job",
-	"INSERT ON audit_log",
-}
-
 func (a tableAccess) privileges() string {
 	granted := []string{"SELECT"}
 	if a.insert {
@@ -191,7 +183,8 @@ func (t target) statements(role string) []string {
 	return slices.Concat(list, t.closeToPublic(from, to))
 }
 
-// operatorStatements returns the statements for the operators' role.
+// operatorStatements grants exactly what the operators' commands need. That reaches
+// neither personal data nor stored responses, and changes nothing but jobs.
 func (t target) operatorStatements(role string) []string {
 	from, to := " FROM "+role, " TO "+role
 	schemas := "SCHEMA " + quote(t.schema) + ", " + RiverSchema
@@ -203,9 +196,10 @@ func (t target) operatorStatements(role string) []string {
 	for _, a := range tables {
 		list = append(list, "REVOKE ALL ON "+a.table+from)
 	}
-	for _, privileges := range operatorGrants {
-		list = append(list, "GRANT "+privileges+to)
-	}
+	list = append(list,
+		"GRANT SELECT ON balance, ledger_entry, order_item, orders, payment, product, refund"+to,
+		"GRANT SELECT, UPDATE (finalized_at, max_attempts, scheduled_at, state) ON "+RiverSchema+".river_job"+to,
+		"GRANT INSERT ON audit_log"+to)
 	return slices.Concat(list, t.closeToPublic(from, to))
 }
 

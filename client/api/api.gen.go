@@ -35,6 +35,19 @@ const (
 	OrderStatusFilterShipped           OrderStatusFilter = "shipped"
 )
 
+// Defines values for PaymentMethodFilter.
+const (
+	PaymentMethodFilterBalance PaymentMethodFilter = "balance"
+	PaymentMethodFilterCard    PaymentMethodFilter = "card"
+)
+
+// Defines values for PaymentStatusFilter.
+const (
+	PaymentStatusFilterCaptured   PaymentStatusFilter = "captured"
+	PaymentStatusFilterFailed     PaymentStatusFilter = "failed"
+	PaymentStatusFilterProcessing PaymentStatusFilter = "processing"
+)
+
 // AdjustStockRequest The change of the quantity on hand, with an optional reason. The new quantity is 0 to 1000000000.
 type AdjustStockRequest struct {
 	// Change A number of units, positive for units that are added. Not zero.
@@ -376,8 +389,22 @@ type PaymentList struct {
 // PaymentMethod The source of the money.
 type PaymentMethod = string
 
+// PaymentMethodFilter The method of the payments to return.
+type PaymentMethodFilter string
+
+// PaymentPage A page of payments.
+type PaymentPage struct {
+	Data []PaymentWithRefunds `json:"data"`
+
+	// NextCursor The cursor of the next page, or null on the last page.
+	NextCursor Cursor `json:"next_cursor"`
+}
+
 // PaymentStatus The status of a payment.
 type PaymentStatus = string
+
+// PaymentStatusFilter The status of the payments to return.
+type PaymentStatusFilter string
 
 // PaymentWithRefunds A payment of an order with its refunds.
 type PaymentWithRefunds struct {
@@ -717,6 +744,8 @@ var (
 	ReserveInventory = Operation{"POST", "/orders/{order_id}/reservation"}
 	// UpdateOrderStatus: Update the status of an order.
 	UpdateOrderStatus = Operation{"PATCH", "/orders/{order_id}/status"}
+	// SearchPayments: List the payments of all orders.
+	SearchPayments = Operation{"GET", "/payments"}
 	// GetPayment: Get a payment.
 	GetPayment = Operation{"GET", "/payments/{payment_id}"}
 	// ListProducts: List products.

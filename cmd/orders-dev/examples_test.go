@@ -79,7 +79,7 @@ func firstExample(t *testing.T, text *yaml.Node, path ...string) string {
 // The operations in the order of a customer, a seller and an administrator who try them.
 var sensibleOrder = []string{
 	"listProducts", "getProduct", "putProduct", "adjustStock",
-	"createOrder", "listOrders", "getOrderById", "reserveInventory", "confirmPayment", "listPayments", "getPayment",
+	"createOrder", "listOrders", "getOrderById", "reserveInventory", "confirmPayment", "listPayments", "searchPayments", "getPayment",
 	"refundPayment", "getRefund", "updateOrderStatus", "cancelOrder",
 	"getBalance", "creditBalance", "chargeBalance", "listBalanceTransactions",
 	"updateCustomerProfile", "getCustomerProfile", "deleteCustomerProfile", "listAuditLog",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/cmd/orders/app"
@@ -16,14 +17,12 @@ import (
 	"example.com/orders/internal/core"
 )
 
-const deadLettersUsage = `usage: orders dead-letters list
-       orders dead-letters show ID
-       orders dead-letters retry|discard -actor NAME ID...
+const deadLettersUsage = `usage: orders dead-letters list|show|retry|discard
 
-  list      the oldest 100 messages that could not be processed, with the reasons
-  show      a message with its headers
-  retry     send a message to the service again, once its cause has gone
-  discard   delete a message
+  list                          the oldest 100 messages that could not be processed, with the reasons
+  show ID                       a message with its headers
+  retry -actor NAME ID...       send messages to the service again, once their cause has gone
+  discard -actor NAME ID...     delete messages
 
 ORDERS_NATS_URL names the broker.
 ` + changeUsage
@@ -50,17 +49,20 @@ func operateDeadLetters(ctx context.Context, args, environ []string, out io.Writ
 	return operate(ctx, backlog{"DeadLetter", l.list, l.show, l.change}, args, out)
 }
 
-// letters are the functions of a [backlog].
 type letters struct {
 	events.DeadLetters
 	db *postgres.DB
 }
 
 func (l letters) list(ctx context.Context) (rows [][]string, err error) {
-	found, err := l.List(ctx, 100)
-	for _, msg := range found {
+	subject := jetstream.WithGetMsgSubject(events.DeadLetterSubject)
+	msg, err := l.GetMsg(ctx, 1, subject)
+	for ; err == nil && len(rows) < 100; msg, err = l.GetMsg(ctx, msg.Sequence+1, subject) {
 		rows = append(rows, []string{fmt.Sprint(msg.Sequence), msg.Time.UTC().Format(time.DateTime),
 			msg.Header.Get(events.HeaderReason), msg.Header.Get(events.HeaderDetail)})
+	}
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = nil
 	}
 	return rows, err
 }
@@ -81,13 +83,13 @@ func (l letters) show(ctx context.Context, id int64) ([][]string, error) {
 // change without an entry would be worse than an entry without a change.
 func (l letters) change(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
 	msg, err := l.GetMsg(ctx, uint64(id))
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.db.Operate(ctx, e, func(pgx.Tx) error { return nil })
 	}
-	if err := l.db.Operate(ctx, e, func(pgx.Tx) error { return nil }); err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if verb == "retry" {
+	case verb == "retry":
 		return l.Resend(ctx, msg)
 	}
 	return l.DeleteMsg(ctx, msg.Sequence)

@@ -21,10 +21,8 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
 
   orders serve                       run the service
   orders migrate up|down|version     change or print the schema version
-  orders jobs list|show|retry|discard
-                                     inspect background jobs
-  orders dead-letters list|show|retry|discard
-                                     inspect messages that could not be processed
+  orders jobs                        list, show, retry or discard background jobs
+  orders dead-letters                the same for messages that could not be processed
   orders reconcile                   compare money and stock with their rows now
   orders config                      print the settings in force, without secrets
   orders health                      ask the running service whether it is ready

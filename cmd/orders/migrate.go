@@ -34,22 +34,19 @@ func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 		return errors.New("a migration holds a lock for as long as its connection, which a pooler does not keep: " +
 			"unset ORDERS_DATABASE_POOLER and let ORDERS_DATABASE_URL name the server itself")
 	}
-	if err := step(ctx, args[0], cfg, out); err != nil {
+	switch args[0] {
+	case "up":
+		err = up(ctx, cfg, out)
+	case "down":
+		err = migrations.Down(ctx, cfg.DatabaseURL)
+	case "version":
+	default:
+		err = fmt.Errorf("unknown argument %s: usage: orders migrate up|down|version", quoted(args[0]))
+	}
+	if err != nil {
 		return err
 	}
 	return printSchemaVersion(cfg.DatabaseURL, out)
-}
-
-func step(ctx context.Context, name string, cfg config.Config, out io.Writer) error {
-	switch name {
-	case "up":
-		return up(ctx, cfg, out)
-	case "down":
-		return migrations.Down(ctx, cfg.DatabaseURL)
-	case "version":
-		return nil
-	}
-	return fmt.Errorf("unknown argument %s: usage: orders migrate up|down|version", quoted(name))
 }
 
 func up(ctx context.Context, cfg config.Config, out io.Writer) error {
@@ -57,14 +54,18 @@ func up(ctx context.Context, cfg config.Config, out io.Writer) error {
 	if err := migrations.Up(ctx, url); err != nil {
 		return err
 	}
-	if err := reportMissing(migrations.Grant(ctx, url, cfg.DatabaseRole), "the service", cfg.DatabaseRole, out); err != nil {
+	err := errors.Join(
+		reportMissing(migrations.Grant(ctx, url, cfg.DatabaseRole), "the service", cfg.DatabaseRole, out),
+		reportMissing(migrations.GrantOperators(ctx, url, cfg.OperatorRole), "operators", cfg.OperatorRole, out))
+	if err != nil {
 		return err
 	}
-	err := migrations.GrantOperators(ctx, url, cfg.OperatorRole)
-	if err := reportMissing(err, "operators", cfg.OperatorRole, out); err != nil {
+	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1})
+	if err != nil {
 		return err
 	}
-	return renewIncarnation(ctx, url)
+	defer db.Close()
+	return db.RenewIncarnation(ctx) // renames a restored database, also for running processes
 }
 
 // reportMissing says how to create a missing role that only a superuser can create, and
@@ -77,16 +78,6 @@ func reportMissing(err error, whose, role string, out io.Writer) error {
 	_, err = fmt.Fprintf(out, "nothing was granted to %[1]s: the role %[2]s does not exist, and this role may not "+
 		"create it. Execute CREATE ROLE %[2]s NOLOGIN as a superuser, then run `orders migrate up` again\n", whose, role)
 	return err
-}
-
-// renewIncarnation renames a restored database, also for running processes.
-func renewIncarnation(ctx context.Context, url string) error {
-	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return db.RenewIncarnation(ctx)
 }
 
 func printSchemaVersion(url string, out io.Writer) error {

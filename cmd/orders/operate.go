@@ -18,14 +18,12 @@ import (
 )
 
 const (
-	jobsUsage = `usage: orders jobs list
-       orders jobs show ID
-       orders jobs retry|discard -actor NAME ID...
+	jobsUsage = `usage: orders jobs list|show|retry|discard
 
-  list      the newest 100 jobs that have not completed
-  show      a job with its errors
-  retry     let a job run at once
-  discard   cancel a job; if its payment or refund still needs it, it returns in a minute
+  list                          up to 100 jobs in each state but completed, newest first
+  show ID                       a job with its errors
+  retry -actor NAME ID...       let jobs run at once
+  discard -actor NAME ID...     cancel jobs; one that a payment still needs returns in a minute
 ` + changeUsage
 	reconcileUsage = `usage: orders reconcile
 
@@ -33,16 +31,15 @@ Compares orders, payments, refunds, balances, ledger and stock now and, with
 ORDERS_STRIPE_KEY, payments with the card provider's charges. It changes nothing.
 
 It exits with 0 if everything agrees, with 1 after printing each mismatch, and with 2 if it
-could not compare everything.
-` + operatorUsage
+could not compare everything. Members of the database role orders_operator may do this.
+`
 	changeUsage = `
 A change needs -actor: your name for the audit log, which also gets the database login.
-` + operatorUsage
-	operatorUsage = `ORDERS_DATABASE_URL names the database. Members of the role orders_operator may do this.
+Members of the role orders_operator in ORDERS_DATABASE_URL may do this.
 `
 )
 
-// backlog is work that waits for an operator, listed in tables.
+// backlog is work that waits for an operator.
 type backlog struct {
 	noun   string
 	list   func(ctx context.Context) ([][]string, error)
@@ -51,12 +48,10 @@ type backlog struct {
 }
 
 // openOperation reads the settings and opens the database for an operators' command.
-func openOperation(ctx context.Context, environ []string) (config.Config, *postgres.DB, error) {
-	cfg, err := config.ReadDatabase(environ)
-	if err != nil {
-		return cfg, nil, err
+func openOperation(ctx context.Context, environ []string) (cfg config.Config, db *postgres.DB, err error) {
+	if cfg, err = config.ReadDatabase(environ); err == nil {
+		db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: 2})
 	}
-	db, err := postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: 2})
 	return cfg, db, err
 }
 
@@ -114,13 +109,12 @@ func printTable(out io.Writer) func(rows [][]string, err error) error {
 var errNotCompared = errors.New("not everything was compared")
 
 func reconcileNow(ctx context.Context, _, environ []string, out io.Writer) error {
-	cfg, db, err := openOperation(ctx, environ)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNotCompared, err)
-	}
-	defer db.Close()
 	mismatches := [][]string{}
-	err = app.Reconcile(ctx, db, cfg, func(m payment.Mismatch) { mismatches = append(mismatches, []string{m.Resource, m.Detail}) })
+	cfg, db, err := openOperation(ctx, environ)
+	if err == nil {
+		defer db.Close()
+		err = app.Reconcile(ctx, db, cfg, func(m payment.Mismatch) { mismatches = append(mismatches, []string{m.Resource, m.Detail}) })
+	}
 	if err = printTable(out)(mismatches, err); err != nil {
 		return fmt.Errorf("%w: %w", errNotCompared, err)
 	}

@@ -98,7 +98,7 @@ func TestJobs_ListsShowsAndChangesThem(t *testing.T) {
 	s.wantRefused(t, 1, "jobs retry -actor ann two", `retry "two": strconv.ParseInt: parsing "two": invalid syntax`)
 	for _, args := range []string{"jobs retry -actor ann 4", "jobs discard -actor ann 2", "jobs discard -actor ann 4", "jobs retry -actor ann 99"} {
 		verb, id := strings.Fields(args)[1], args[len(args)-2:]
-		s.wantRefused(t, 1, args, verb+` "`+strings.TrimSpace(id)+`": there is no such job, or it runs or has ended`)
+		s.wantRefused(t, 1, args, verb+` "`+strings.TrimSpace(id)+`": there is no such job, or it runs, or has ended, or another does the same`)
 	}
 	s.wantAudited(t)
 	for _, args := range []string{"jobs retry -actor ann 2 3", "jobs discard -actor ann 3"} {
@@ -122,7 +122,7 @@ func TestJobs_RefusesARetryBesideTheSameWork(t *testing.T) {
 	t.Parallel()
 	s := newShift(t, `INSERT INTO river.river_job (id, kind, args, state, max_attempts, finalized_at, unique_key, unique_states) VALUES
 		(1, 'settle_payment', '{}', 'discarded', 2, now(), 'k', B'11110001'), (2, 'settle_payment', '{}', 'available', 2, NULL, 'k', B'11110001')`)
-	s.wantRefused(t, 1, "jobs retry -actor ann 1", `retry "1": another job is about to do the same`)
+	s.wantRefused(t, 1, "jobs retry -actor ann 1", `retry "1": there is no such job, or it runs, or has ended, or another does the same`)
 	s.wantAudited(t)
 }
 

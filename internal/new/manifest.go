@@ -92,7 +92,7 @@ var edits = []edit{
 	{"internal/adapters/out/postgres/pgtx/db.go", `core\.StockAdjustmentIDs`, "core.EntryIDs"},
 	{"internal/adapters/out/postgres/queries/tx.sql", `(?s)\n-- name: DrawOrderID.*`, ""},
 	{"migrations/grants.go", `(?m)^\t(\{table: "(balance|customer_profile|ledger_entry|order_item|payment|product|reconciliation|refund|reservation_extension|stock_adjustment)".*|\{table: "orders", insert: true,\n.*)\n`, ""},
-	{"migrations/grants.go", `\t"SELECT ON balance, .*\n`, ""},
+	{"migrations/grants.go", `\t\t"GRANT SELECT ON balance, .*\n`, ""},
 	{"migrations/grants.go", `(\t\{table: "idempotency_record")`, "\t{table: \"entry\", insert: true},\n$1"},
 	{"migrations/grants.go", `(?s)var sequences = \[\]string\{.*?\n}`, "var sequences = []string{\"entry_id_seq\"}"},
 	{"migrations/migrations.go", `(?s)\tif err := refuse[A-Za-z]+\(ctx, conn\); err != nil \{.*?\t}\n`, ""},

@@ -71,6 +71,7 @@ func (c *client) read() {
 		get("listBalanceTransactions", customer, "customer", "/customers/"+customer+"/balance/transactions?limit=5"),
 		get("getProduct", e2e.Shop, "seller", "/products/tea"),
 		get("listProducts", customer, "customer", "/products"),
+		get("searchPayments", e2e.Root, "admin", "/payments?status=processing"),
 		get("listAuditLog", e2e.Root, "admin", "/admin/audit-log?limit=3"),
 		get("getCustomerProfile", e2e.Root, "admin", "/customers/"+memberOf(c.number)+"/profile"),
 	}

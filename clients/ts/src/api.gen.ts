@@ -458,6 +458,26 @@ export interface paths {
         patch: operations["updateOrderStatus"];
         trace?: never;
     };
+    "/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the payments of all orders
+         * @description Newest first, with their refunds. To find payments that wait for the card provider, filter by the status `processing` and a `created_to` that has passed.
+         */
+        get: operations["searchPayments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/payments/{payment_id}": {
         parameters: {
             query?: never;
@@ -817,8 +837,24 @@ export interface components {
         };
         /** @description The source of the money. */
         PaymentMethod: "balance" | "card" | (string & {});
+        /**
+         * @description The method of the payments to return.
+         * @enum {string}
+         */
+        PaymentMethodFilter: "balance" | "card";
+        /** @description A page of payments. */
+        PaymentPage: {
+            data: components["schemas"]["PaymentWithRefunds"][];
+            /** @description The cursor of the next page, or null on the last page. */
+            next_cursor: components["schemas"]["Cursor"] | null;
+        };
         /** @description The status of a payment. */
         PaymentStatus: "processing" | "captured" | "failed" | (string & {});
+        /**
+         * @description The status of the payments to return.
+         * @enum {string}
+         */
+        PaymentStatusFilter: "processing" | "captured" | "failed";
         /** @description A payment of an order with its refunds. */
         PaymentWithRefunds: {
             amount: components["schemas"]["Money"];
@@ -1239,6 +1275,10 @@ export interface components {
         PageLimit: number;
         /** @example 1 */
         PaymentInPath: components["schemas"]["ResourceID"];
+        /** @description Return only payments by this method. */
+        PaymentMethodFilter: components["schemas"]["PaymentMethodFilter"];
+        /** @description Return only payments with this status. */
+        PaymentStatusFilter: components["schemas"]["PaymentStatusFilter"];
         /** @example tea */
         ProductInPath: components["schemas"]["SKU"];
         /** @description Return only what was created with this reference. */
@@ -2305,6 +2345,44 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+        };
+    };
+    searchPayments: {
+        parameters: {
+            query?: {
+                /** @description Return only what was created at this time or later. */
+                created_from?: components["parameters"]["CreatedFrom"];
+                /** @description Return only what was created before this time. It must not be before `created_from`. */
+                created_to?: components["parameters"]["CreatedTo"];
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: components["parameters"]["PageCursor"];
+                /** @description The maximum number of entries on a page. */
+                limit?: components["parameters"]["PageLimit"];
+                /** @description Return only payments by this method. */
+                method?: components["parameters"]["PaymentMethodFilter"];
+                /** @description Return only payments with this status. */
+                status?: components["parameters"]["PaymentStatusFilter"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of payments. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentPage"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            429: components["responses"]["RateLimited"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["ListProblem"];
         };
     };
     getPayment: {

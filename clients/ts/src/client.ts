@@ -146,6 +146,16 @@ export class OrdersClient {
     );
   }
 
+  /** Lists the payments of all orders with their refunds, newest first, for administrators. */
+  searchPayments(
+    query: Query<'searchPayments'> = {},
+    options?: CallOptions,
+  ): Pages<models.PaymentWithRefunds> {
+    return this.#pages((cursor) =>
+      this.#transport.request('get', '/payments', { query: { ...query, ...cursor } }, options),
+    );
+  }
+
   /** Gets a payment. */
   getPayment(paymentId: number, options?: CallOptions): Promise<Result<models.Payment>> {
     return this.#transport.request(

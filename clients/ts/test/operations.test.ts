@@ -26,6 +26,10 @@ const operations: Record<string, [call: (c: OrdersClient) => unknown, request: s
     `POST /orders/1/payment/refund ${JSON.stringify({ amount: price })}`,
   ],
   listPayments: [(c) => c.listPayments(1), 'GET /orders/1/payments'],
+  searchPayments: [
+    (c) => first(c.searchPayments({ status: 'failed' })),
+    'GET /payments?status=failed',
+  ],
   getPayment: [(c) => c.getPayment(7), 'GET /payments/7'],
   getRefund: [(c) => c.getRefund(8), 'GET /refunds/8'],
   cancelOrder: [(c) => c.cancelOrder('o', 1), 'POST /orders/1/cancel {}'],

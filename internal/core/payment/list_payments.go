@@ -28,3 +28,32 @@ func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID in
 	})
 	return payments, err
 }
+
+// Search selects payments of all orders. Empty fields do not restrict it.
+type Search struct {
+	Status  Status
+	Method  Method
+	Created core.Period
+}
+
+// SearchPayments returns a page of payments, newest first, and the position after it, to
+// administrators, whose read is audited. Refusal: forbidden_resource.
+func (s *Service) SearchPayments(ctx context.Context, actor core.Actor, search Search, page core.Page) ([]*Payment, *core.Position, error) {
+	access, err := searchGrant(actor).Authorise(core.Owners{})
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []*Payment
+	err = s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
+		var err error
+		if found, err = tx.Payments.Search(ctx, search, search.Created.Start(page)); err != nil {
+			return err
+		}
+		metadata := core.Metadata{}.With("status", string(search.Status)).With("method", string(search.Method))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "SearchPayments", "payments", metadata.WithPeriod(search.Created))
+	})
+	found, next := core.Paginate(found, page.Limit, func(p *Payment) core.Position {
+		return core.Position{CreatedAt: p.CreatedAt, ID: p.ID}
+	})
+	return found, next, err
+}

@@ -16,6 +16,9 @@ func cancelGrant(actor core.Actor) core.Grant {
 	return actor.Grant(core.Customer, core.Seller, core.Admin)
 }
 
+// searchGrant admits administrators.
+func searchGrant(actor core.Actor) core.Grant { return actor.Grant(core.Admin) }
+
 // authoriseReading admits customers to their own balances, and the system and
 // administrators to all.
 func authoriseReading(actor core.Actor, customerID string) (core.Access, error) {

@@ -64,6 +64,9 @@ type Payments interface {
 	Get(ctx context.Context, id int64) (*Payment, core.Owners, error)
 	// Of returns an order's payments with their refunds, newest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
+	// Search returns payments with their refunds, newest first, one more than the page
+	// limit. The page begins within the period; see [core.Period.Start].
+	Search(ctx context.Context, search Search, page core.Page) ([]*Payment, error)
 	// Save inserts a new payment. For an existing one it updates the status, AskedAt
 	// and the charge result; nothing else ever changes.
 	Save(ctx context.Context, p *Payment) error

@@ -183,6 +183,7 @@ var auditMetadata = map[string]core.Metadata{
 	"CancelOrder, waiting for payment": {"customer_id": "ann", "seller_id": "shop", "previous_status": "pending_payment"},
 	"CancelOrder, paid":                refundMetadata("80.00").With("previous_status", "paid"),
 	"ListPayments":                     {"customer_id": "ann", "seller_id": "shop"},
+	"SearchPayments":                   {"status": "captured"},
 	"GetPayment":                       {"customer_id": "ann", "seller_id": "shop", "payment_id": "an id"},
 	"GetRefund":                        {"customer_id": "ann", "seller_id": "shop", "payment_id": "an id", "refund_id": "an id"},
 	"CreditBalance":                    entryMetadata("101.00"),

@@ -137,6 +137,10 @@ var useCases = []useCase{
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
 	{
+		name: "SearchPayments", prepare: paid, do: searchPayments,
+		allowed: []core.Actor{root}, resource: func(*order.Order) string { return "payments" },
+	},
+	{
 		name: "GetPayment", prepare: refunded, do: getPayment,
 		allowed: []core.Actor{ann, shop, root}, resource: theOrder,
 	},
@@ -241,6 +245,12 @@ func cancel(reason string) command {
 
 func listPayments(ctx context.Context, r request) (bool, error) {
 	return unkeyed(r.Payments.ListPayments(ctx, r.actor, r.order.ID))
+}
+
+func searchPayments(ctx context.Context, r request) (bool, error) {
+	search := payment.Search{Status: payment.Captured}
+	_, _, err := r.Payments.SearchPayments(ctx, r.actor, search, core.Page{Limit: 1})
+	return false, err
 }
 
 // getPayment reads the only payment of the order.

@@ -72,6 +72,14 @@ func (t payments) Of(_ context.Context, orderID int64) ([]*payment.Payment, erro
 	return t.paymentsOf(orderID), nil
 }
 
+// Search returns a page of the payments that the search selects and one more, newest first.
+func (t payments) Search(_ context.Context, f payment.Search, page core.Page) ([]*payment.Payment, error) {
+	selected := func(p *payment.Payment) bool {
+		return (f.Status == "" || f.Status == p.Status) && (f.Method == "" || f.Method == p.Method) && f.Created.Includes(p.CreatedAt)
+	}
+	return t.paymentsPage(selected, page), nil
+}
+
 // Save inserts or updates a payment. An operation makes one payment of an order, an order
 // has one live payment, and a charge has one payment.
 func (t payments) Save(_ context.Context, p *payment.Payment) error {
@@ -101,8 +109,13 @@ func (t payments) OfCharge(_ context.Context, externalID string) (int64, error) 
 }
 
 func (t *tx) paymentsOf(orderID int64) []*payment.Payment {
+	return t.paymentsPage(func(p *payment.Payment) bool { return p.OrderID == orderID }, all)
+}
+
+// paymentsPage returns payments with their refunds, newest first.
+func (t *tx) paymentsPage(selected func(*payment.Payment) bool, page core.Page) []*payment.Payment {
 	at := func(p *payment.Payment) core.Position { return core.Position{CreatedAt: p.CreatedAt, ID: p.ID} }
-	found := list(t.payments, func(p *payment.Payment) bool { return p.OrderID == orderID }, at, all)
+	found := list(t.payments, selected, at, page)
 	for _, p := range found {
 		p.Refunds = t.refundsOf(p.ID)
 	}

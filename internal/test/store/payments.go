@@ -14,6 +14,7 @@ var paymentCases = []storeCase{
 	{"order payments hold everything about an order's money", orderPaymentsRoundTrip},
 	{"order payments of a customer without money hold a new balance", orderPaymentsWithoutMoney},
 	{"payments come with their refunds, the newest first", paymentsOfAnOrder},
+	{"payments of all orders are searched by status, method and time", searchedPayments},
 	{"a payment and a refund are read with the owners of their order", ownedPayment},
 	{"an operation makes one payment, and an order has one live payment", onePayment},
 	{"a payment and a refund are found by their UUIDs", paymentByUUID},
@@ -75,6 +76,35 @@ func paymentsOfAnOrder(t *testing.T, s Stores) {
 	live.Refunds = []*payment.Refund{full, other, asked}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{live, second, first})
 	equal(t, "payments of no order", s.payments(t, 3), []*payment.Payment{})
+}
+
+func searchedPayments(t *testing.T, s Stores) {
+	failed, retried, other := newPayment(11, 1, "key-1"), newPayment(12, 1, "key-2"), newPayment(13, 2, "key-3")
+	for i, p := range []*payment.Payment{failed, retried, other} {
+		p.CreatedAt = minute(i)
+	}
+	failed.Status, failed.Method, failed.Card.Token = payment.Failed, payment.ByCard, "pm_card_visa"
+	first, second := newRefund(21, retried, operation("sber-42", "key-4")), newRefund(22, retried, operation("sber-42", "key-5"))
+	first.CreatedAt, second.CreatedAt = minute(15), minute(16)
+	s.save(t, newOrder(1, "key-1"), newOrder(2, "key-5"), failed, retried, other, first, second)
+	retried.Refunds = []*payment.Refund{second, first}
+	for name, c := range map[string]struct {
+		search payment.Search
+		page   core.Page
+		want   []*payment.Payment
+	}{
+		"all":          {payment.Search{}, core.Page{Limit: 5}, []*payment.Payment{other, retried, failed}},
+		"a page":       {payment.Search{}, core.Page{Limit: 1}, []*payment.Payment{other, retried}},
+		"the next":     {payment.Search{}, core.Page{Limit: 5, After: core.Position{CreatedAt: minute(1), ID: 12}}, []*payment.Payment{failed}},
+		"by status":    {payment.Search{Status: payment.Captured}, core.Page{Limit: 5}, []*payment.Payment{other, retried}},
+		"by method":    {payment.Search{Method: payment.ByCard}, core.Page{Limit: 5}, []*payment.Payment{failed}},
+		"by both":      {payment.Search{Status: payment.Captured, Method: payment.ByCard}, core.Page{Limit: 5}, []*payment.Payment{}},
+		"since a time": {payment.Search{Created: core.Period{From: minute(1)}}, core.Page{Limit: 5}, []*payment.Payment{other, retried}},
+	} {
+		equal(t, "payments "+name, query(t, s, func(ctx context.Context, tx payment.Tx) ([]*payment.Payment, error) {
+			return tx.Payments.Search(ctx, c.search, c.page)
+		}), c.want)
+	}
 }
 
 func ownedPayment(t *testing.T, s Stores) {

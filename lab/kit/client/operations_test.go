@@ -109,6 +109,10 @@ func TestClient_CallsEveryOperationOfTheContract(t *testing.T) {
 	changeProfile(t, p)
 	must[client.Order](t)(p.admin.GetOrder(t.Context(), order.ID)) // is an entry of the audit log
 	mustList(t, p.admin.ListAuditLog(t.Context()))
+	captured := client.PaymentFilter{Status: "captured", Method: "balance", PageSize: 1}
+	if found := mustList(t, p.admin.SearchPayments(t.Context(), captured)); len(found) < 1 || found[0].Status != client.PaymentCaptured {
+		t.Errorf("payments %+v", found)
+	}
 
 	want := map[string]bool{}
 	for _, op := range s.Contract.Operations() {

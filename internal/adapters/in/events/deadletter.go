@@ -90,25 +90,10 @@ func OpenDeadLetters(ctx context.Context, conn *nats.Conn) (l DeadLetters, err e
 	if err = streams.CheckConnection(conn); err != nil {
 		return l, err
 	}
-	if l.js, err = jetstream.New(conn); err != nil {
-		return l, err
+	if l.js, err = jetstream.New(conn); err == nil {
+		l.Stream, err = l.js.Stream(ctx, DeadLetterStream)
 	}
-	l.Stream, err = l.js.Stream(ctx, DeadLetterStream)
 	return l, err
-}
-
-// List returns up to limit dead letters, oldest first.
-func (l DeadLetters) List(ctx context.Context, limit int) (list []*jetstream.RawStreamMsg, err error) {
-	for next := uint64(1); len(list) < limit; {
-		msg, err := l.GetMsg(ctx, next, jetstream.WithGetMsgSubject(DeadLetterSubject))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return list, nil
-		} else if err != nil {
-			return nil, err
-		}
-		list, next = append(list, msg), msg.Sequence+1
-	}
-	return list, nil
 }
 
 // Resend sends a dead letter's message to the consumer again, and then deletes the dead

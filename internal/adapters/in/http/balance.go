@@ -39,32 +39,18 @@ func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID strin
 	return &success{status: http.StatusOK, body: wire.Balance{CustomerID: customerID, Balances: amounts}}, nil
 }
 
-type transactionList struct {
-	filter payment.EntryFilter
-	page   core.Page
-}
-
-func decodeTransactionList(r *request) (transactionList, error) {
+func decodeTransactionFilter(r *request) (payment.EntryFilter, error) {
 	customerID, err := decodeCustomerID(r)
 	if err != nil {
-		return transactionList{}, err
-	}
-	page, err := decodePage(r)
-	if err != nil {
-		return transactionList{}, err
+		return payment.EntryFilter{}, err
 	}
 	filter := payment.EntryFilter{CustomerID: customerID}
 	filter.Reference, filter.Created, err = decodeSearch(r)
-	return transactionList{filter: filter, page: page}, err
+	return filter, err
 }
 
-func (a *api) listBalanceTransactions(ctx context.Context, actor core.Actor, query transactionList) (*success, error) {
-	entries, next, err := a.Payments.ListBalanceTransactions(ctx, actor, query.filter, query.page)
-	if err != nil {
-		return nil, err
-	}
-	body := wire.BalanceTransactionPage{Data: each(entries, balanceTransactionOut), NextCursor: encodeCursor(next)}
-	return &success{status: http.StatusOK, body: body}, nil
+func showTransactions(found []*payment.LedgerEntry, next *string) any {
+	return wire.BalanceTransactionPage{Data: each(found, balanceTransactionOut), NextCursor: next}
 }
 
 func showBalanceTransaction(e *payment.LedgerEntry) *success {

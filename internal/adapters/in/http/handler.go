@@ -59,6 +59,24 @@ func command[C, R any](
 	}
 }
 
+// list returns the handler for a list with filters.
+func list[F, R any](
+	decode func(r *request) (F, error),
+	run func(ctx context.Context, actor core.Actor, filter F, page core.Page) ([]R, *core.Position, error),
+	show func(found []R, next *string) any,
+) handler {
+	return func(r *request) (useCase, error) {
+		page, err := decodePage(r)
+		if err != nil {
+			return nil, err
+		}
+		return query(decode, func(ctx context.Context, actor core.Actor, filter F) (any, error) {
+			found, next, err := run(ctx, actor, filter, page)
+			return show(found, encodeCursor(next)), err
+		}, func(body any) *success { return &success{status: http.StatusOK, body: body} })(r)
+	}
+}
+
 // query returns the handler for any other use case with a result.
 func query[C, R any](
 	decode func(r *request) (C, error),

@@ -1,14 +1,10 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"example.com/orders/internal/adapters/in/http/wire"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 )
@@ -27,44 +23,24 @@ func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 	return cmd, cmd.Validate(r.actor)
 }
 
-type orderList struct {
-	filter order.Filter
-	page   core.Page
-}
-
-func decodeOrderList(r *request) (orderList, error) {
-	page, err := decodePage(r)
-	if err != nil {
-		return orderList{}, err
-	}
-	filter, err := decodeOrderFilter(r)
-	return orderList{filter: filter, page: page}, err
-}
-
 func decodeOrderFilter(r *request) (order.Filter, error) {
 	q := r.http.URL.Query()
-	filter := order.Filter{CustomerID: q.Get("customer_id"), Status: order.Status(q.Get("status"))}
+	filter := order.Filter{CustomerID: q.Get("customer_id")}
 	if q.Has("customer_id") {
 		if err := checkCustomerID(filter.CustomerID); err != nil {
 			return filter, err
 		}
 	}
-	if q.Has("status") && !slices.Contains(order.Statuses(), filter.Status) {
-		names := each(order.Statuses(), func(s order.Status) string { return string(s) })
-		return filter, core.InvalidField("/status", "status must be one of "+strings.Join(names, ", "))
-	}
 	var err error
+	if filter.Status, err = oneOf(r, "status", order.Statuses()...); err != nil {
+		return filter, err
+	}
 	filter.Reference, filter.Created, err = decodeSearch(r)
 	return filter, err
 }
 
-func (a *api) listOrders(ctx context.Context, actor core.Actor, query orderList) (*success, error) {
-	orders, next, err := a.Orders.ListOrders(ctx, actor, query.filter, query.page)
-	if err != nil {
-		return nil, err
-	}
-	body := wire.OrderPage{Data: each(orders, orderOut), NextCursor: encodeCursor(next)}
-	return &success{status: http.StatusOK, body: body}, nil
+func showOrders(found []*order.Order, next *string) any {
+	return wire.OrderPage{Data: each(found, orderOut), NextCursor: next}
 }
 
 func decodeReserveInventory(r *request) (order.ReserveInventory, error) {

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -87,6 +89,16 @@ func decodeSearch(r *request) (reference string, created core.Period, err error)
 		return "", created, core.InvalidField("/created_from", "created_from must not be after created_to")
 	}
 	return reference, created, nil
+}
+
+// oneOf returns a filter's value, or "" if it is absent.
+func oneOf[T ~string](r *request, name string, allowed ...T) (T, error) {
+	q := r.http.URL.Query()
+	if value := T(q.Get(name)); !q.Has(name) || slices.Contains(allowed, value) {
+		return value, nil
+	}
+	names := each(allowed, func(value T) string { return string(value) })
+	return "", core.InvalidField("/"+name, name+" must be one of "+strings.Join(names, ", "))
 }
 
 // decodeTime returns a time from the query, or the zero time if it is absent.

@@ -39,6 +39,21 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 	return cmd, cmd.Validate()
 }
 
+func decodePaymentSearch(r *request) (search payment.Search, err error) {
+	search.Status, err = oneOf(r, "status", payment.Processing, payment.Captured, payment.Failed)
+	if err == nil {
+		search.Method, err = oneOf(r, "method", payment.FromBalance, payment.ByCard)
+	}
+	if err == nil {
+		_, search.Created, err = decodeSearch(r)
+	}
+	return search, err
+}
+
+func showPaymentPage(found []*payment.Payment, next *string) any {
+	return wire.PaymentPage{Data: each(found, paymentWithRefundsOut), NextCursor: next}
+}
+
 func showPayment(p *payment.Payment) *success {
 	return &success{status: http.StatusOK, body: paymentOut(p), about: subjects{{"order_id", p.OrderID}, {"payment_id", p.ID}}}
 }

@@ -15,12 +15,13 @@ func (a *api) routes() []route {
 	roles := func(r ...core.Role) []core.Role { return r }
 	return []route{
 		{"POST", "/orders", "createOrder", guarded, roles(customers, sellers), command(decodeCreateOrder, a.Orders.CreateOrder, showNewOrder)},
-		{"GET", "/orders", "listOrders", repeatable, roles(customers, sellers, admins), handle(decodeOrderList, a.listOrders)},
+		{"GET", "/orders", "listOrders", repeatable, roles(customers, sellers, admins), list(decodeOrderFilter, a.Orders.ListOrders, showOrders)},
 		{"GET", "/orders/{order_id}", "getOrderById", repeatable, roles(customers, sellers, admins), query(decodeOrderID, a.Orders.GetOrderByID, showOrder)},
 		{"POST", "/orders/{order_id}/reservation", "reserveInventory", guarded, roles(customers, sellers, systems), command(decodeReserveInventory, a.Orders.ReserveInventory, showOrder)},
 		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customers), command(decodeConfirmPayment, a.Payments.ConfirmPayment, showPayment)},
 		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customers, admins), command(decodeRefundPayment, a.Payments.RefundPayment, showRefund)},
 		{"GET", "/orders/{order_id}/payments", "listPayments", repeatable, roles(customers, sellers, admins), query(decodeOrderID, a.Payments.ListPayments, showPayments)},
+		{"GET", "/payments", "searchPayments", repeatable, roles(admins), list(decodePaymentSearch, a.Payments.SearchPayments, showPaymentPage)},
 		{"GET", "/payments/{payment_id}", "getPayment", repeatable, roles(customers, sellers, admins), query(decodePaymentID, a.Payments.GetPayment, showPayment)},
 		{"GET", "/refunds/{refund_id}", "getRefund", repeatable, roles(customers, sellers, admins), query(decodeRefundID, a.Payments.GetRefund, showRefund)},
 		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customers, sellers, admins), command(decodeCancelOrder, a.Payments.CancelOrder, showOrder)},
@@ -29,7 +30,7 @@ func (a *api) routes() []route {
 		{"POST", "/customers/{customer_id}/balance/charge", "chargeBalance", guarded, roles(systems, admins), command(decodeChangeBalance, a.Payments.ChargeBalance, showBalanceTransaction)},
 		{"POST", "/customers/{customer_id}/balance/credit", "creditBalance", guarded, roles(systems, admins), command(decodeChangeBalance, a.Payments.CreditBalance, showBalanceTransaction)},
 		{"GET", "/customers/{customer_id}/balance", "getBalance", repeatable, roles(customers, systems, admins), handle(decodeCustomerID, a.getBalance)},
-		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", repeatable, roles(customers, systems, admins), handle(decodeTransactionList, a.listBalanceTransactions)},
+		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", repeatable, roles(customers, systems, admins), list(decodeTransactionFilter, a.Payments.ListBalanceTransactions, showTransactions)},
 		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", repeatable, roles(customers, admins), query(decodeCustomerID, a.Customers.GetCustomerProfile, showProfile)},
 		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", repeatable, roles(customers, admins), query(decodeProfile, a.Customers.UpdateCustomerProfile, showProfile)},
 		{"DELETE", "/customers/{customer_id}/profile", "deleteCustomerProfile", repeatable, roles(customers, admins), handle(decodeCustomerID, a.deleteCustomerProfile)},

@@ -74,14 +74,14 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 		return listOrdersByReference(ctx, q, f, page)
 	case f.Grant.Everybody && f.CustomerID == "":
 		rows, err := q.ListOrders(ctx, dbsqlc.ListOrdersParams{
-			Statuses:   statusesOf(f),
+			Statuses:   oneOr(f.Status, order.Statuses()...),
 			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
 			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
 	case !f.Grant.Everybody && f.CustomerID != "" && f.CustomerID != customer:
 		rows, err := q.ListOrdersBetween(ctx, dbsqlc.ListOrdersBetweenParams{
-			SellerID: seller, CustomerID: f.CustomerID, Statuses: statusesOf(f),
+			SellerID: seller, CustomerID: f.CustomerID, Statuses: oneOr(f.Status, order.Statuses()...),
 			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
 			Rows: int32(page.Limit + 1),
 		})
@@ -90,7 +90,7 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 		customer, seller = f.CustomerID, ""
 	}
 	rows, err := q.ListOrdersOf(ctx, dbsqlc.ListOrdersOfParams{
-		CustomerID: optional(customer), SellerID: optional(seller), Statuses: statusesOf(f),
+		CustomerID: optional(customer), SellerID: optional(seller), Statuses: oneOr(f.Status, order.Statuses()...),
 		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
@@ -100,24 +100,12 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 // listOrdersByReference is [listOrders] for orders with a reference.
 func listOrdersByReference(ctx context.Context, q *queries, f order.Filter, page core.Page) ([]orderLine, error) {
 	rows, err := q.ListOrdersByReference(ctx, dbsqlc.ListOrdersByReferenceParams{
-		CustomerID: optional(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: statusesOf(f),
+		CustomerID: optional(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: oneOr(f.Status, order.Statuses()...),
 		Everybody: f.Grant.Everybody, AsCustomer: f.Grant.Customer, AsSeller: f.Grant.Seller,
 		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
 	return linesOf(rows), err
-}
-
-// statusesOf returns the filter's status, or all.
-func statusesOf(f order.Filter) []string {
-	if f.Status != "" {
-		return []string{string(f.Status)}
-	}
-	var all []string
-	for _, status := range order.Statuses() {
-		all = append(all, string(status))
-	}
-	return all
 }
 
 // Save inserts or updates an order. Lines never change, so only a new order writes

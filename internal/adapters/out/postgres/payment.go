@@ -45,6 +45,39 @@ func (s payments) Of(ctx context.Context, orderID int64) ([]*payment.Payment, er
 	return paymentsOf(rows, refunds)
 }
 
+// Search returns a page plus one more payment, newest first.
+func (s payments) Search(ctx context.Context, f payment.Search, page core.Page) ([]*payment.Payment, error) {
+	rows, err := find(ctx, s.tx, (*queries).SearchPayments, dbsqlc.SearchPaymentsParams{
+		Statuses:   oneOr(f.Status, payment.Processing, payment.Captured, payment.Failed),
+		Methods:    oneOr(f.Method, payment.FromBalance, payment.ByCard),
+		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		Rows: int32(page.Limit + 1),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	refunds, err := find(ctx, s.tx, (*queries).RefundsOfPayments, ids)
+	if err != nil {
+		return nil, err
+	}
+	return paymentsOf(rows, refunds)
+}
+
+// oneOr returns the value as text, or all values if it is empty.
+func oneOr[T ~string](value T, all ...T) (text []string) {
+	if value != "" {
+		return []string{string(value)}
+	}
+	for _, v := range all {
+		text = append(text, string(v))
+	}
+	return text
+}
+
 // Save inserts or updates a payment.
 func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	if !p.New {

@@ -134,6 +134,10 @@ var planCases = map[string][]planCase{
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
 		buffers: 90}},
 	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 40}},
+	"SearchPayments": {
+		{args: "'{processing,captured,failed}', '{balance,card}', NULL, 0, NULL, 21", rows: 3 * 21, buffers: 200},
+		{args: "'{captured}', '{card}', " + later + ", 0, " + earlier + ", 21", rows: 2 * 21, buffers: 100},
+	},
 	"UndecidedPayments": {
 		{args: "'-infinity', 0, 5", rows: 5, buffers: 15},
 		{args: later + ", 15000, 500", rows: 500, buffers: 520},
@@ -303,7 +307,14 @@ var planCases = map[string][]planCase{
 	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
 	measureTablesName: {{rows: 800, buffers: 800}}, // of the catalogue, twice where a cache was dropped
 	insertJobsName:    {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
-	"SELECT version, dirty, current_setting('transaction_read_only')::boolean": {{rows: 1, buffers: 3, scanned: 1}},
+	"SELECT ARRAY[id::text, kind, args::text, state::text, attempt::text, to_char(scheduled_at, 'YYYY-MM-DD HH24:MI:SS'),": {
+		{rows: 0, buffers: 30}},
+	"SELECT ARRAY[key, value] FROM river.river_job j, jsonb_each_text(jsonb_strip_nulls(to_jsonb(j))) WHERE id = $1": {
+		{args: "15000", rows: 20, buffers: 200}}, // operators plan theirs anew
+	"UPDATE river.river_job j SET state = 'available', scheduled_at = now(), finalized_at = NULL,": {{args: "15000", rows: 1, buffers: 200}},
+	"UPDATE river.river_job SET state = 'cancelled', finalized_at = now()":                         {{args: "15000", rows: 1, buffers: 200}},
+	"INSERT INTO audit_log (actor, at, action, resource, metadata)":                                {{args: "'ann', 'RetryJob', 'job/1'", buffers: 40}},
+	"SELECT version, dirty, current_setting('transaction_read_only')::boolean":                     {{rows: 1, buffers: 3, scanned: 1}},
 }
 
 // allLocks is more than the locks that the tests of the cluster hold at any time: PostgreSQL

@@ -45,10 +45,7 @@ func (s *Service) Step(ctx context.Context, limit int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, m := range found {
-		s.Report(m)
-	}
-	pass.Position, pass.Found = next, pass.Found+len(found)
+	pass.Position, pass.Found = next, pass.Found+found
 	saved, err := s.Progress.SavePass(ctx, pass)
 	if err != nil || !saved || next == "" {
 		return 0, err
@@ -57,27 +54,27 @@ func (s *Service) Step(ctx context.Context, limit int) (int, error) {
 }
 
 // Run compares everything at once and reports every mismatch. It saves no progress.
-func (s *Service) Run(ctx context.Context) error {
-	for position, more := "", true; more; more = position != "" {
-		found, next, err := s.compareNext(ctx, position, 500)
-		if err != nil {
-			return err
-		}
-		for _, m := range found {
-			s.Report(m)
-		}
-		position = next
+func (s *Service) Run(ctx context.Context) (err error) {
+	for position, more := "", true; more && err == nil; more = position != "" {
+		_, position, err = s.compareNext(ctx, position, 500)
 	}
-	return nil
+	return err
 }
 
-// compareNext compares the next rows. The last step in a pass also compares the
-// provider's charges.
-func (s *Service) compareNext(ctx context.Context, position string, limit int) (found []payment.Mismatch, next string, err error) {
-	found, next, err = s.Store.Compare(ctx, position, limit)
-	if err != nil || next != "" || s.Gateway == nil {
-		return found, next, err
+// compareNext compares the next rows, and reports and counts the mismatches. The last step
+// in a pass also compares the provider's charges.
+func (s *Service) compareNext(ctx context.Context, position string, limit int) (count int, next string, err error) {
+	found, next, err := s.Store.Compare(ctx, position, limit)
+	if err == nil && next == "" && s.Gateway != nil {
+		var charges []payment.Mismatch
+		charges, err = s.compareCharges(ctx)
+		found = append(found, charges...)
 	}
-	charges, err := s.compareCharges(ctx)
-	return append(found, charges...), "", err
+	if err != nil {
+		return 0, "", err
+	}
+	for _, m := range found {
+		s.Report(m)
+	}
+	return len(found), next, nil
 }

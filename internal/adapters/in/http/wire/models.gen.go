@@ -85,11 +85,24 @@ const (
 	PaymentMethodCard    PaymentMethod = "card"
 )
 
+// Defines values for PaymentMethodFilter.
+const (
+	PaymentMethodFilterBalance PaymentMethodFilter = "balance"
+	PaymentMethodFilterCard    PaymentMethodFilter = "card"
+)
+
 // Defines values for PaymentStatus.
 const (
 	PaymentStatusCaptured   PaymentStatus = "captured"
 	PaymentStatusFailed     PaymentStatus = "failed"
 	PaymentStatusProcessing PaymentStatus = "processing"
+)
+
+// Defines values for PaymentStatusFilter.
+const (
+	PaymentStatusFilterCaptured   PaymentStatusFilter = "captured"
+	PaymentStatusFilterFailed     PaymentStatusFilter = "failed"
+	PaymentStatusFilterProcessing PaymentStatusFilter = "processing"
 )
 
 // Defines values for ProblemCode.
@@ -485,8 +498,22 @@ type PaymentList struct {
 // PaymentMethod The source of the money.
 type PaymentMethod string
 
+// PaymentMethodFilter The method of the payments to return.
+type PaymentMethodFilter string
+
+// PaymentPage A page of payments.
+type PaymentPage struct {
+	Data []PaymentWithRefunds `json:"data"`
+
+	// NextCursor The cursor of the next page, or null on the last page.
+	NextCursor *Cursor `json:"next_cursor"`
+}
+
 // PaymentStatus The status of a payment.
 type PaymentStatus string
+
+// PaymentStatusFilter The status of the payments to return.
+type PaymentStatusFilter string
 
 // PaymentWithRefunds A payment of an order with its refunds.
 type PaymentWithRefunds struct {

@@ -490,6 +490,76 @@ func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refu
 	return items, nil
 }
 
+const searchPayments = `-- name: SearchPayments :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY(ARRAY(
+    SELECT p.id FROM unnest($1::text[]) s (status), unnest($2::text[]) m (method), LATERAL (
+        SELECT n.id, n.created_at FROM payment n
+        WHERE n.status = s.status AND n.method = m.method AND n.id > 0
+          AND (n.created_at, n.id) < (COALESCE($3::timestamptz, 'infinity'), $4::bigint)
+          AND n.created_at >= COALESCE($5::timestamptz, '-infinity')
+        ORDER BY n.created_at DESC, n.id DESC
+        LIMIT $6
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT $6
+))
+ORDER BY created_at DESC, id DESC
+`
+
+type SearchPaymentsParams struct {
+	Statuses    []string
+	Methods     []string
+	BeforeTime  *time.Time
+	BeforeID    int64
+	CreatedFrom *time.Time
+	Rows        int32
+}
+
+// Reads a page of each wanted status and method from the index for it. The condition
+// without a parameter is that index's (see migration 22).
+func (q *Queries) SearchPayments(ctx context.Context, arg SearchPaymentsParams) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, searchPayments,
+		arg.Statuses,
+		arg.Methods,
+		arg.BeforeTime,
+		arg.BeforeID,
+		arg.CreatedFrom,
+		arg.Rows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const undecidedPayments = `-- name: UndecidedPayments :many
 SELECT created_at, id FROM payment
 WHERE status = 'processing' AND created_at <= statement_timestamp() - interval '1 minute'

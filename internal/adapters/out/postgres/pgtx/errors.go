@@ -137,9 +137,6 @@ func stateOf(err error) string {
 // LockTimedOut reports whether a statement reached its lock timeout.
 func LockTimedOut(err error) bool { return stateOf(safe(err)) == lockNotAvailable }
 
-// Repeated reports whether a unique index refused a row.
-func Repeated(err error) bool { return stateOf(safe(err)) == "23505" }
-
 // Cancelled reports whether the server cancelled a slow statement.
 func Cancelled(err error) bool { return stateOf(err) == queryCanceled }
 

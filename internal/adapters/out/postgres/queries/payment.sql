@@ -4,6 +4,23 @@ SELECT sqlc.embed(p), o.customer_id, o.seller_id
 FROM payment p JOIN orders o ON o.id = ANY(ARRAY[p.order_id])
 WHERE p.id = @id;
 
+-- name: SearchPayments :many
+-- Reads a page of each wanted status and method from the index for it. The condition
+-- without a parameter is that index's (see migration 22).
+SELECT * FROM payment WHERE id = ANY(ARRAY(
+    SELECT p.id FROM unnest(@statuses::text[]) s (status), unnest(@methods::text[]) m (method), LATERAL (
+        SELECT n.id, n.created_at FROM payment n
+        WHERE n.status = s.status AND n.method = m.method AND n.id > 0
+          AND (n.created_at, n.id) < (COALESCE(sqlc.narg(before_time)::timestamptz, 'infinity'), @before_id::bigint)
+          AND n.created_at >= COALESCE(sqlc.narg(created_from)::timestamptz, '-infinity')
+        ORDER BY n.created_at DESC, n.id DESC
+        LIMIT @rows
+    ) p
+    ORDER BY p.created_at DESC, p.id DESC
+    LIMIT @rows
+))
+ORDER BY created_at DESC, id DESC;
+
 -- name: RefundByID :many
 SELECT sqlc.embed(r), o.customer_id, o.seller_id
 FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])

@@ -98,7 +98,7 @@ SELECT * FROM payment WHERE id = ANY(@ids::bigint[]);
 SELECT * FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
 
 -- name: RefundsOfPayments :many
-SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, id;
+SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, created_at DESC, id DESC;
 
 -- name: ReconciliationPass :many
 SELECT version, position, found, coalesce(extract(epoch FROM statement_timestamp() - finished_at), -1)::float8 AS age

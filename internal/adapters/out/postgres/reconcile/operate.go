@@ -6,24 +6,27 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 )
 
 const listJobs = `SELECT ARRAY[id::text, kind, args::text, state::text, attempt::text, to_char(scheduled_at, 'YYYY-MM-DD HH24:MI:SS'),
     coalesce(left(errors[cardinality(errors)]->>'error', 80), '')]
-FROM river.river_job WHERE state <> 'completed' ORDER BY id DESC LIMIT 100`
+FROM unnest('{available,cancelled,discarded,pending,retryable,running,scheduled}'::river.river_job_state[]) s (wanted), LATERAL (
+    SELECT * FROM river.river_job r WHERE r.state = wanted ORDER BY r.state, r.queue, r.priority, r.scheduled_at, r.id LIMIT 100) j
+ORDER BY id DESC`
 
 const showJob = `SELECT ARRAY[key, value] FROM river.river_job j, jsonb_each_text(jsonb_strip_nulls(to_jsonb(j))) WHERE id = $1`
 
 var changeJob = map[string]string{
-	"retry": `UPDATE river.river_job SET state = 'available', scheduled_at = now(), finalized_at = NULL,
-		max_attempts = greatest(max_attempts, attempt + 1) WHERE id = $1 AND state <> 'running'`,
+	"retry": `UPDATE river.river_job j SET state = 'available', scheduled_at = now(), finalized_at = NULL,
+		max_attempts = greatest(max_attempts, attempt + 1) WHERE id = $1 AND state <> 'running' AND NOT EXISTS (
+			SELECT FROM river.river_job o WHERE o.unique_key = j.unique_key AND o.unique_key IS NOT NULL AND o.unique_states IS NOT NULL
+				AND river.river_job_state_in_bitmask(o.unique_states, o.state) AND o.id <> j.id)`,
 	"discard": `UPDATE river.river_job SET state = 'cancelled', finalized_at = now()
 		WHERE id = $1 AND finalized_at IS NULL AND state <> 'running'`,
 }
 
-// ListJobs returns a table of the newest jobs that have not completed.
+// ListJobs returns a table of up to 100 jobs in each state but completed.
 func (s Store) ListJobs(ctx context.Context) ([][]string, error) {
 	rows, _ := s.db.Pool().Query(ctx, listJobs) // CollectRows returns the error
 	return pgx.CollectRows(rows, pgx.RowTo[[]string])
@@ -39,11 +42,8 @@ func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
 func (s Store) ChangeJob(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
 	return s.Operate(ctx, e, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, changeJob[verb], id)
-		if pgtx.Repeated(err) {
-			return errors.New("another job is about to do the same")
-		}
 		if err == nil && done.RowsAffected() == 0 {
-			return errors.New("there is no such job, or it runs or has ended")
+			return errors.New("there is no such job, or it runs, or has ended, or another does the same")
 		}
 		return err
 	})
