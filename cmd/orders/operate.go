@@ -75,7 +75,7 @@ func operate(ctx context.Context, b backlog, args []string, out io.Writer) error
 	case verb == "list" && len(args) == 1:
 		return printTable(out)(b.list(ctx))
 	case err != nil || flags.NArg() == 0 || (verb != "show" && !changes):
-		return errors.New("usage: list, show ID, or retry|discard -actor NAME ID...")
+		return errors.New("usage: list, show ID, or retry or discard with -actor NAME and IDs")
 	case changes && *actor == "":
 		return errors.New("-actor must be your name, for the audit log, and stand before the IDs")
 	}
