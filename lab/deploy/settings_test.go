@@ -25,7 +25,7 @@ func settingsProblem(command string, environ []string, roles string) error {
 		}
 		return roleProblem(environ, "orders_app", roles)
 	case "migrate up":
-		if _, err := config.ReadMigration(environ); err != nil {
+		if _, err := config.ReadDatabase(environ); err != nil {
 			return err
 		}
 		return roleProblem(environ, "orders_owner", roles)
