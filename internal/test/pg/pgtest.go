@@ -97,10 +97,16 @@ const (
 
 // AsService returns a database URL for the service's role. All other URLs in this
 // package are for the owner, a superuser.
-func AsService(t testing.TB, databaseURL string) string { return as(t, ServiceRole, databaseURL) }
+func AsService(t testing.TB, databaseURL string) string {
+	t.Helper()
+	return as(t, ServiceRole, databaseURL)
+}
 
 // AsOperator is [AsService] for an operator's role.
-func AsOperator(t testing.TB, databaseURL string) string { return as(t, OperatorRole, databaseURL) }
+func AsOperator(t testing.TB, databaseURL string) string {
+	t.Helper()
+	return as(t, OperatorRole, databaseURL)
+}
 
 func as(t testing.TB, role, databaseURL string) string {
 	t.Helper()

@@ -86,7 +86,8 @@ func (k *Keys) findStored(ctx context.Context, members []*member) (found []*memb
 	}
 	for _, m := range members {
 		i := slices.IndexFunc(stored.Records, func(rec idempotency.Record) bool { return rec.ID == m.claim.ID })
-		if k.retries.Note(i >= 0); i < 0 {
+		k.retries.Note(i >= 0)
+		if i < 0 {
 			continue
 		}
 		m.draft = fate{rec: stored.Records[i], replayed: true, done: true}
