@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "write the generated pages")
 var generated = map[string]func(*testing.T) string{
 	"docs/configuration.md": configurationPage,
 	"docs/evidence.md":      evidencePage,
+	"docs/events.md":        eventsPage,
 	"docs/metrics.md":       metricsPage,
 	"docs/runbook.md":       runbookPage,
 }
