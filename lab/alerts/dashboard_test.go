@@ -34,6 +34,7 @@ type dashboard struct {
 type panel struct {
 	Title   string
 	Targets []target
+	Panels  []panel // of a folded row
 }
 
 type target struct{ Expr, LegendFormat string }
@@ -54,6 +55,9 @@ func readDashboard(t testing.TB) dashboard {
 	var d dashboard
 	if err := json.Unmarshal([]byte(values.Replace(string(text))), &d); err != nil {
 		t.Fatal(err)
+	}
+	for _, p := range d.Panels {
+		d.Panels = append(d.Panels, p.Panels...)
 	}
 	return d
 }

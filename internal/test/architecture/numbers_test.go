@@ -14,7 +14,7 @@ import (
 const (
 	maxServiceLines  = 23_320
 	maxTestRatio     = 1.9 // test lines for each line of the service
-	maxLabLines      = 23_140
+	maxLabLines      = 23_150
 	maxPackageFiles  = 26
 	maxPackageLines  = 2_300
 	maxFunctionLines = 45
