@@ -94,9 +94,12 @@ func operate(ctx context.Context, b backlog, args []string, out io.Writer) error
 	return nil
 }
 
-// printTable returns a function that prints rows with aligned columns.
+// printTable returns a function that prints rows with aligned columns, or that there are none.
 func printTable(out io.Writer) func(rows [][]string, err error) error {
 	return func(rows [][]string, err error) error {
+		if err == nil && len(rows) == 0 {
+			rows = [][]string{{"none"}}
+		}
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, row := range rows {
 			_, _ = fmt.Fprintln(table, strings.Join(row, "\t")) // Flush returns the error
@@ -115,11 +118,12 @@ func reconcileNow(ctx context.Context, _, environ []string, out io.Writer) error
 		defer db.Close()
 		err = app.Reconcile(ctx, db, cfg, func(m payment.Mismatch) { mismatches = append(mismatches, []string{m.Resource, m.Detail}) })
 	}
+	if err == nil && len(mismatches) == 0 {
+		_, err = fmt.Fprintln(out, "everything agrees")
+		return err
+	}
 	if err = printTable(out)(mismatches, err); err != nil {
 		return fmt.Errorf("%w: %w", errNotCompared, err)
 	}
-	if len(mismatches) > 0 {
-		return fmt.Errorf("%d mismatches", len(mismatches))
-	}
-	return nil
+	return fmt.Errorf("%d mismatches", len(mismatches))
 }

@@ -129,7 +129,10 @@ func TestJobs_RefusesARetryBesideTheSameWork(t *testing.T) {
 func TestReconcile_TellsByItsExitCode(t *testing.T) {
 	t.Parallel()
 	s := newShift(t)
-	if got := executed(t, "reconcile", s.environ); got != (outcome{}) {
+	if got, want := executed(t, "jobs list", s.environ), (outcome{out: "none\n"}); got != want {
+		t.Errorf("without a job: %+v", got)
+	}
+	if got, want := executed(t, "reconcile", s.environ), (outcome{out: "everything agrees\n"}); got != want {
 		t.Errorf("without a mismatch: %+v", got)
 	}
 	s.execute(t, "INSERT INTO balance (customer_id, currency, amount) VALUES ('ann', 'RUB', 5)",
