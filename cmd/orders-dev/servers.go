@@ -136,13 +136,17 @@ func (s *servers) migrate(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare migrates a database as its owner, and grants the service's privileges.
+// prepare migrates a database as its owner, and grants the privileges of the service and of
+// operators.
 func (s *servers) prepare(ctx context.Context, database string) error {
 	owner := s.postgres.URL(database)
 	if err := migrations.Up(ctx, owner); err != nil {
 		return err
 	}
 	if err := migrations.Grant(ctx, owner, s.cfg.DatabaseRole); err != nil {
+		return err
+	}
+	if err := migrations.GrantOperators(ctx, owner, s.cfg.OperatorRole); err != nil {
 		return err
 	}
 	return devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole)
