@@ -33,7 +33,7 @@ const shopTwice = `
 // serveModules serves the built client to pages of all origins.
 func serveModules(t *testing.T) (url string) {
 	t.Helper()
-	files := http.FileServer(http.Dir(filepath.Join("../kit/tsclient", tsclient.Built)))
+	files := http.FileServer(http.Dir(filepath.Join("..", "kit", "tsclient", tsclient.Built)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		files.ServeHTTP(w, r)
