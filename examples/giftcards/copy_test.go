@@ -52,7 +52,7 @@ func TestCopyGuide_EveryStepWorks(t *testing.T) {
 			output = w.run(t, b.text)
 			executed++
 		case b.info == "sh git":
-			if _, err := os.Stat("../../.git"); err == nil {
+			if w.command(t, `git -C "$SOURCE" rev-parse HEAD`).Run() == nil {
 				w.run(t, b.text)
 			}
 		case b.info == "sh background":
