@@ -184,7 +184,6 @@ func (d *database) storeExpired(t *testing.T, id idempotency.ID) {
 func TestGroup_ReplaysWaitForTheStandby(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
-	servers.SetSynchronous(t, true)
 	url := pgtest.AsService(t, servers.PrimaryURL())
 	elsewhere := grouped(t, url, 1)
 	fails := func() command { return credit("bob", "1.00").then(func() error { return errors.New("a bug") }) }
@@ -199,7 +198,9 @@ func TestGroup_ReplaysWaitForTheStandby(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g, stored := grouped(t, url, 1), credit("ann", "1.00")
-			g.together(t, elsewhere.stored(t, 16)...) // retries that no lookup may answer early
+			servers.SetSynchronous(t, false)
+			g.together(t, elsewhere.stored(t, 16)...) // a storm, which the next lookup may not answer early
+			servers.SetSynchronous(t, true)
 			elsewhere.alone(t, stored)
 			if c.want == "replayed: done" {
 				elsewhere.alone(t, c.with)

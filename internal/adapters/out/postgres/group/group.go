@@ -254,7 +254,7 @@ func (k *Keys) claim(g *group) error {
 	k.recent.Verify(g.tx.Server, g.sent)
 	g.synchronous = claims.Synchronous
 	for i, m := range g.members {
-		k.retries.Note(claims.Keys[i].Stored != nil)
+		k.retries.Note(claims.Keys[i].Stored != nil && !claims.Synchronous) // no lookup answers those
 		k.applyClaim(g, m, claims.Keys[i])
 	}
 	return nil
