@@ -133,7 +133,7 @@ var planCases = map[string][]planCase{
 	"OrderOfRefundUUID":  {{args: "'00000000-0000-4000-8000-000000015000'", rows: 1, buffers: 6}},
 	"InsertRefund": {{args: "900001, 15002, 15002, 'new', '1.00', 'RUB', 'pending', '', false, 'hot', now()",
 		buffers: 90}},
-	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 40}},
+	"UpdatePayment": {{args: "'captured', NULL, NULL, NULL, 15000", rows: 1, buffers: 50}},
 	"SearchPayments": {
 		{args: "'{processing,captured,failed}', '{balance,card}', NULL, 0, NULL, 21", rows: 3 * 21, buffers: 200},
 		{args: "'{captured}', '{card}', " + later + ", 0, " + earlier + ", 21", rows: 2 * 21, buffers: 100},
