@@ -74,13 +74,17 @@ func Messages(t testing.TB, broker Address, stream string) [][]byte {
 	return bodies
 }
 
-// Read returns the messages in a stream, in stream order.
+// Read returns the messages in a stream, in stream order. A cluster that has just lost a
+// server may leave the first requests unanswered.
 func Read(t testing.TB, broker Address, stream string) []jetstream.Msg {
 	t.Helper()
-	consumer, err := JetStream(t, broker).OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := JetStream(t, broker)
+	var consumer jetstream.Consumer
+	testwait.Until(t, "the stream "+stream+" can be read", func() (readable bool) {
+		var err error
+		consumer, err = js.OrderedConsumer(t.Context(), stream, jetstream.OrderedConsumerConfig{})
+		return err == nil
+	})
 	var all []jetstream.Msg
 	for pending := consumer.CachedInfo().NumPending; pending > 0; {
 		batch, err := consumer.Fetch(int(pending), jetstream.FetchMaxWait(fetchTimeout))
