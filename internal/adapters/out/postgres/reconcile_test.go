@@ -34,6 +34,9 @@ var healthyShop = []string{
 	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, payment_id, created_at)
 	 OVERRIDING SYSTEM VALUE
 	 SELECT i, 'payment', 'provider', 'seller/shop', 5, 'RUB', i, now() - interval '1 year' FROM generate_series(1, 19) i`,
+	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, refund_id, created_at)
+	 OVERRIDING SYSTEM VALUE
+	 SELECT 100 + i, 'refund', 'seller/shop', 'provider', 5, 'RUB', i, now() - interval '1 year' FROM generate_series(10, 19) i`,
 	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, created_at)
 	 OVERRIDING SYSTEM VALUE
 	 SELECT 1000 + i, 'credit', CASE WHEN i % 3 = 0 THEN 'customer/' || name ELSE 'world' END,
@@ -86,8 +89,15 @@ func TestReconciliation_FindsWhatIsPlantedAnywhere(t *testing.T) {
 
 	d.execute(t,
 		`UPDATE payment SET status = 'failed' WHERE id = 3`,
+		`DELETE FROM ledger_entry WHERE refund_id = 12`,
 		`DELETE FROM refund WHERE id = 12`,
 		`UPDATE refund SET amount = 6 WHERE id = 15`,
+		`UPDATE refund SET status = 'pending' WHERE id = 16`,
+		`DELETE FROM ledger_entry WHERE id = 117`,
+		`UPDATE ledger_entry SET debit = 'provider', credit = 'seller/shop' WHERE id = 118`,
+		`UPDATE ledger_entry SET amount = 4 WHERE id = 8`,
+		`UPDATE orders SET status = 'pending_payment' WHERE id = 1`,
+		`UPDATE orders SET total = 6 WHERE id = 2`,
 		`DELETE FROM ledger_entry WHERE id = 5`,
 		`UPDATE ledger_entry SET payment_id = 7 WHERE id = 6`,
 		`UPDATE product SET reserved = 5 WHERE sku = 'sku-20'`,
@@ -97,12 +107,18 @@ func TestReconciliation_FindsWhatIsPlantedAnywhere(t *testing.T) {
 		`DELETE FROM balance WHERE customer_id = 'customer-9'`,
 		`INSERT INTO balance VALUES ('customer-11', 'EUR', 4), ('nobody', 'RUB', 4)`)
 	want := map[string][]string{
+		"order/1":             {"pending_payment with a captured payment"},
+		"order/2":             {"5.0000 of 6.0000 captured"},
 		"order/3":             {"delivered without a captured payment"},
 		"order/12":            {"cancelled, and 0 of 5.0000 given back"},
-		"payment/15":          {"5.0000 captured, and 6.0000 refunded"},
-		"payment/5":           {"captured, and 0 entries"},
-		"payment/6":           {"captured, and 0 entries"},
-		"payment/7":           {"captured, and 2 entries"},
+		"payment/5":           {"5.0000 captured, and its entries make 0"},
+		"payment/6":           {"5.0000 captured, and its entries make 0"},
+		"payment/7":           {"5.0000 captured, and its entries make 10.0000"},
+		"payment/8":           {"5.0000 captured, and its entries make 4.0000"},
+		"payment/15":          {"5.0000 captured, and 6.0000 refunded", "6.0000 refunded, and its entries make 5.0000"},
+		"payment/16":          {"0 refunded, and its entries make 5.0000"},
+		"payment/17":          {"5.0000 refunded, and its entries make 0"},
+		"payment/18":          {"5.0000 refunded, and its entries make -5.0000"},
 		"product/sku-20":      {"5 reserved, and its reservations make 0"},
 		"product/sku-4":       {"3 reserved, and its reservations make 1"},
 		"balance/hot":         {"17.0000 RUB, and its entries make 16.0000"},

@@ -160,9 +160,11 @@ const compareOrders = `-- name: CompareOrders :many
 
 SELECT o.id, (CASE
     WHEN o.status IN ('paid', 'fulfilling', 'shipped', 'delivered') AND p.id IS NULL THEN o.status || ' without a captured payment'
+    WHEN o.status IN ('pending_payment', 'payment_processing') AND p.id IS NOT NULL THEN o.status || ' with a captured payment'
+    WHEN p.amount <> o.total THEN format('%s of %s captured', p.amount, o.total)
     WHEN o.status = 'cancelled' AND r.amount < p.amount THEN format('cancelled, and %s of %s given back', r.amount, p.amount)
     ELSE '' END)::text AS detail
-FROM (SELECT n.id, n.status FROM orders n WHERE n.id > $1 ORDER BY n.id LIMIT $2) o
+FROM (SELECT n.id, n.status, n.total FROM orders n WHERE n.id > $1 ORDER BY n.id LIMIT $2) o
 LEFT JOIN LATERAL (SELECT id, amount FROM payment WHERE order_id = o.id AND status = 'captured' LIMIT 1) p ON true
 LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r ON true
 ORDER BY o.id
@@ -203,12 +205,19 @@ func (q *Queries) CompareOrders(ctx context.Context, arg CompareOrdersParams) ([
 
 const comparePayments = `-- name: ComparePayments :many
 SELECT p.id, array_remove(ARRAY[
-    CASE WHEN r.amount > p.amount THEN format('%s captured, and %s refunded', p.amount, r.amount) END,
-    CASE WHEN p.status = 'captured' AND e.entries <> 1 THEN format('captured, and %s entries', e.entries) END
+    CASE WHEN r.promised > p.amount THEN format('%s captured, and %s refunded', p.amount, r.promised) END,
+    CASE WHEN p.status = 'captured' AND e.amount <> p.amount THEN format('%s captured, and its entries make %s', p.amount, e.amount) END,
+    CASE WHEN r.refunded <> r.entries THEN format('%s refunded, and its entries make %s', r.refunded, r.entries) END
     ], NULL)::text[] AS details
 FROM (SELECT n.id, n.amount, n.status FROM payment n WHERE n.id > $1 ORDER BY n.id LIMIT $2) p
-CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM refund WHERE payment_id = p.id AND status <> 'failed') r
-CROSS JOIN LATERAL (SELECT count(*) AS entries FROM ledger_entry WHERE payment_id = p.id AND kind = 'payment') e
+CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS amount FROM ledger_entry WHERE payment_id = p.id AND kind = 'payment') e
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(n.amount) FILTER (WHERE n.status <> 'failed'), 0) AS promised,
+           coalesce(sum(n.amount) FILTER (WHERE n.status = 'succeeded'), 0) AS refunded, coalesce(sum(m.amount), 0) AS entries
+    FROM refund n CROSS JOIN LATERAL (
+        SELECT sum(CASE WHEN debit = 'provider' THEN -amount ELSE amount END) AS amount FROM ledger_entry WHERE refund_id = n.id
+    ) m WHERE n.payment_id = p.id
+) r
 ORDER BY p.id
 `
 
@@ -222,6 +231,7 @@ type ComparePaymentsRow struct {
 	Details []string
 }
 
+// An entry that moves a rejected refund back counts against the first one.
 func (q *Queries) ComparePayments(ctx context.Context, arg ComparePaymentsParams) ([]ComparePaymentsRow, error) {
 	rows, err := q.db.Query(ctx, comparePayments, arg.AfterID, arg.Page)
 	if err != nil {
