@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,12 +148,15 @@ func TestErrorLog_NamesJobArgumentsAndTrace(t *testing.T) {
 	}
 }
 
+func newRiverLog(out io.Writer, stopping <-chan struct{}) *slog.Logger {
+	return slog.New(riverLog{zerolog.NewSlogHandler(zerolog.New(out)), stopping, new(atomic.Int64)})
+}
+
 // River calls an error err.
 func TestRiverLog_NamesErrorsAsWeDo(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	river := slog.New(riverLog{zerolog.NewSlogHandler(zerolog.New(&log)), nil}).With("queue", "payments")
-	river.Error("producer: Error fetching jobs", "err", errors.New("no connection"))
+	newRiverLog(&log, nil).Error("producer: Error fetching jobs", "err", errors.New("no connection"), "queue", "payments")
 	want := map[string]any{"message": "producer: Error fetching jobs", "queue": "payments", "error": "no connection"}
 	got := lineOf(t, &log)
 	delete(got, "level")
@@ -166,7 +171,6 @@ func TestRiverLog_LeavesOutWhatTheStopCaused(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	stopping := make(chan struct{})
-	river := slog.New(riverLog{zerolog.NewSlogHandler(zerolog.New(&log)), stopping})
 	cancelled, refused := fmt.Errorf("begin: %w", context.Canceled), errors.New("no connection")
 	for _, c := range []struct {
 		stop  bool
@@ -176,11 +180,29 @@ func TestRiverLog_LeavesOutWhatTheStopCaused(t *testing.T) {
 		if c.stop {
 			close(stopping)
 		}
-		river.Error("Error starting transaction", "err", c.err)
+		newRiverLog(&log, stopping).Error("Error starting transaction", "err", c.err)
 		if n := bytes.Count(log.Bytes(), []byte("\n")); n != c.lines {
 			t.Errorf("stop %t, %v: %d lines, want %d", c.stop, c.err, n, c.lines)
 		}
 	}
+}
+
+func TestRiverLog_HasOneErrorForEachOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		river := newRiverLog(&log, nil)
+		for i := range 40 { // 20 s
+			river.Error("Error fetching jobs", []string{"err", "error"}[i%2], "read-only")
+			time.Sleep(time.Second / 2)
+		}
+		river.Warn("not about the database")
+		time.Sleep(outage)
+		river.Error("Error fetching jobs", "err", "read-only")
+		if n := bytes.Count(log.Bytes(), []byte("\n")); n != 3 {
+			t.Errorf("%d lines, want an error, a warning, and the error of the next outage:\n%s", n, &log)
+		}
+	})
 }
 
 // River rebuilds its indexes every night, which only their owner may do. The role of the

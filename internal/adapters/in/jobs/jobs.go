@@ -154,7 +154,7 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 			continueTraces(cfg.Tracer),
 			river.WorkerMiddlewareFunc(recoverPanic),
 		},
-		Logger: slog.New(riverLog{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel)), schedule.stopping}),
+		Logger: slog.New(riverLog{zerolog.NewSlogHandler(cfg.Log.Level(zerolog.WarnLevel)), schedule.stopping, new(atomic.Int64)}),
 	}
 }
 

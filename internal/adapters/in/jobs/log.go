@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -33,26 +35,33 @@ func (errorLog) HandlePanic(context.Context, *rivertype.JobRow, any, string) *ri
 	return nil
 }
 
+// outage is how long River must report no error before the next one is news. While the
+// database is away, each queue reports one every second.
+const outage = 30 * time.Second
+
 // riverLog forwards River's log lines. It renames the error field, and drops errors
-// caused by shutdown.
+// caused by shutdown and all but the first one of an outage.
 type riverLog struct {
 	slog.Handler
 	stopping <-chan struct{}
+	failed   *atomic.Int64 // the time of River's last error, in nanoseconds
 }
 
 // Handle implements [slog.Handler].
 func (h riverLog) Handle(ctx context.Context, line slog.Record) error {
 	renamed := slog.NewRecord(line.Time, line.Level, line.Message, line.PC)
-	stopped := false
+	dropped := false
 	line.Attrs(func(a slog.Attr) bool {
-		if a.Key == "err" {
+		if a.Key == "err" || a.Key == zerolog.ErrorFieldName {
 			a.Key = zerolog.ErrorFieldName
-			stopped = strings.HasSuffix(a.Value.String(), context.Canceled.Error()) && h.isStopping()
+			now := line.Time.UnixNano()
+			dropped = now-h.failed.Swap(now) < int64(outage) ||
+				strings.HasSuffix(a.Value.String(), context.Canceled.Error()) && h.isStopping()
 		}
 		renamed.AddAttrs(a)
 		return true
 	})
-	if stopped {
+	if dropped {
 		return nil
 	}
 	return h.Handler.Handle(ctx, renamed)
@@ -65,16 +74,6 @@ func (h riverLog) isStopping() bool {
 	default:
 		return false
 	}
-}
-
-// WithAttrs implements [slog.Handler].
-func (h riverLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return riverLog{h.Handler.WithAttrs(attrs), h.stopping}
-}
-
-// WithGroup implements [slog.Handler].
-func (h riverLog) WithGroup(name string) slog.Handler {
-	return riverLog{h.Handler.WithGroup(name), h.stopping}
 }
 
 // continueTraces adds a span for each attempt to the trace of the request that inserted
