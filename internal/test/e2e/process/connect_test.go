@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -76,6 +77,41 @@ func TestOutbox_ThatIsExternalFillsNoBroker(t *testing.T) {
 	}
 	if _, err := natstest.JetStream(t, broker).Stream(t.Context(), "ORDERS"); err == nil {
 		t.Error("the service publishes as well")
+	}
+}
+
+// Debezium reads the outbox by pgoutput, from the publication that docs/operate.md creates.
+func TestOutbox_ThatIsExternalIsReadByPgoutput(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := e2e.NewEnv(t)
+	env.DatabaseURL = pgtest.NewOn(t, pgtest.NewCluster(t, map[string]string{"wal_level": "logical"}))
+	env.Connect(t)
+	for _, statement := range []string{
+		string(regexp.MustCompile("CREATE PUBLICATION [^`]*").Find(page)),
+		"SELECT pg_create_logical_replication_slot('debezium', 'pgoutput')",
+	} {
+		if _, err := env.DB.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	s := env.StartReplica(t, "ORDERS_OUTBOX=external")
+	s.Run(t)
+	s.Credit(t, e2e.Alice, "1.00")
+	s.Credit(t, e2e.Alice, "2.00")
+	e2e.Eventually(t, "no event is unpublished", func() bool {
+		return s.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NULL") == 0
+	})
+
+	const changes = `SELECT count(*) FROM pg_logical_slot_peek_binary_changes('debezium', NULL, NULL,
+		'proto_version', '1', 'publication_names', 'orders_events') c WHERE chr(get_byte(c.data, 0)) `
+	const inserted = changes + `= 'I' AND EXISTS (SELECT FROM outbox e WHERE position(e.event_id::text::bytea IN c.data) > 0
+		AND position('balance.credit'::bytea IN c.data) > 0 AND position('balance/alice'::bytea IN c.data) > 0)`
+	if n, others := s.Count(t, inserted), s.Count(t, changes+"IN ('U', 'D')"); n != 2 || others != 0 {
+		t.Errorf("pgoutput sends %d events and %d other changes, want 2 and none", n, others)
 	}
 }
 
