@@ -23,7 +23,7 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
   orders migrate up|down|version     change or print the schema version
   orders jobs                        list, show, retry or discard background jobs
   orders dead-letters                the same for messages that could not be processed
-  orders reconcile                   compare money and stock with their rows now
+  orders reconcile                   verify now that money and stock agree with their rows
   orders config                      print the settings in force, without secrets
   orders health                      ask the running service whether it is ready
   orders version                     print the version

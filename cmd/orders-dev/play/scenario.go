@@ -150,7 +150,7 @@ func (p *play) kill(ctx context.Context) error {
 	if err := p.killDuring(ctx, p.replicas[0]); err != nil {
 		return err
 	}
-	p.note("Nothing of that transaction is left, a claim of the key included. The client retries with the same key, at replica B.")
+	p.note("Nothing of that transaction is left. The client retries with the same key, at replica B.")
 	if err := p.run(ctx, p.begin(1, price), false); err != nil {
 		return err
 	}
