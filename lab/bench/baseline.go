@@ -1,8 +1,7 @@
-package main
+package bench
 
 import (
 	"bytes"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -39,9 +38,7 @@ type pgbenchResult struct {
 
 // run runs pgbench for the warm-up and the measurement, in whole seconds. It calls mark
 // when the warm-up ends, if there is one.
-func (b baseline) run(
-	ctx context.Context, c *cluster, database string, times timing, mark func() error,
-) (pgbenchResult, error) {
+func (b baseline) run(t *target, times timing, mark func() error) pgbenchResult {
 	// pgbench's duration includes the time to connect.
 	connecting := time.Duration(b.connections/100) * time.Second
 	seconds := int((connecting + times.warmUp + times.length).Round(time.Second).Seconds())
@@ -49,37 +46,33 @@ func (b baseline) run(
 	if times.warmUp > 0 {
 		out.mark = mark
 	}
-	return b.pgbench(ctx, c, database, out, "-T", strconv.Itoa(seconds), "-P", "1")
+	return b.pgbench(t, out, "-T", strconv.Itoa(seconds), "-P", "1")
 }
 
 // runTransactions runs n transactions on one connection.
-func (b baseline) runTransactions(ctx context.Context, c *cluster, database string, n int) error {
+func (b baseline) runTransactions(t *target, n int) {
 	b.connections = 1
-	_, err := b.pgbench(ctx, c, database, &pgbenchOutput{}, "-t", strconv.Itoa(n))
-	return err
+	b.pgbench(t, &pgbenchOutput{}, "-t", strconv.Itoa(n))
 }
 
-func (b baseline) pgbench(
-	ctx context.Context, c *cluster, database string, out *pgbenchOutput, length ...string,
-) (pgbenchResult, error) {
+func (b baseline) pgbench(t *target, out *pgbenchOutput, length ...string) pgbenchResult {
 	script, err := readScript(b.script)
 	if err != nil {
-		return pgbenchResult{}, err
+		t.t.Fatal(err)
 	}
-	args := append(b.args(), length...)
-	cmd := c.Command(ctx, "pgbench", append(args, c.URL(database))...)
+	cmd := t.cluster.Command(t.t.Context(), "pgbench", slices.Concat(b.args(), length, []string{t.DatabaseURL})...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(script), out, out
 	if err := cmd.Run(); err != nil {
-		return pgbenchResult{}, fmt.Errorf("pgbench %s: %w: %s", b.script, err, &out.text)
+		t.t.Fatalf("pgbench %s: %v: %s", b.script, err, &out.text)
 	}
 	result, err := parsePgbench(out.text.String(), out.warmUp)
 	if err == nil && out.mark != nil {
 		err = errors.New("it ended during the warm-up")
 	}
 	if err != nil {
-		return pgbenchResult{}, fmt.Errorf("pgbench %s: %w: %s", b.script, err, &out.text)
+		t.t.Fatalf("pgbench %s: %v: %s", b.script, err, &out.text)
 	}
-	return result, nil
+	return result
 }
 
 // pgbenchOutput collects pgbench's output, and calls mark when the warm-up has ended.

@@ -1,12 +1,13 @@
-package main
+package bench
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+
+	"github.com/valyala/fasthttp"
 
 	devissuer "example.com/orders/internal/dev/issuer"
 )
@@ -24,11 +25,11 @@ type command struct {
 	status   int
 	replayed bool
 	// prepare runs before each measurement; nil if there is nothing to prepare.
-	prepare func(ctx context.Context, t *target) error
+	prepare func(t *target)
 	// supply returns the rows that requests use up; nil if they use up none.
 	supply func(t *target) *supply
 	// skip updates the supply after pgbench has used some rows.
-	skip func(ctx context.Context, t *target) error
+	skip func(t *target)
 	// variables are set in the script, beside the shared ones.
 	variables map[string]string
 }
@@ -68,7 +69,7 @@ func commands() []command {
 			next: retryOfUnseen, status: http.StatusCreated, replayed: true,
 			variables: keyRange(firstUnseenKey, 100_000),
 			supply:    func(t *target) *supply { return t.unseen },
-			skip:      func(context.Context, *target) error { return nil },
+			skip:      func(*target) {},
 		},
 		{
 			name: "Hot customer", description: "All credits go to one balance", script: "credit",
@@ -142,12 +143,9 @@ func confirm(t *target, r *rand.Rand) (request, error) {
 
 // skipPaid marks the orders that pgbench has paid as used. Its clients share the orders
 // evenly but not in step, so every order up to the last paid one counts.
-func skipPaid(ctx context.Context, t *target) error {
-	var last int64
-	err := t.db.QueryRow(ctx, `SELECT max(id) FROM orders WHERE id >= $1 AND status = 'paid'`,
-		t.orders.next()).Scan(&last)
-	t.orders.skipTo(last + 1)
-	return err
+func skipPaid(t *target) {
+	last := t.Count(t.t, `SELECT max(id) FROM orders WHERE id >= $1 AND status = 'paid'`, t.orders.next())
+	t.orders.skipTo(int64(last) + 1)
 }
 
 func retryOfStorm(t *target, r *rand.Rand) (request, error) {
@@ -160,27 +158,21 @@ func retryOfUnseen(t *target, _ *rand.Rand) (request, error) {
 }
 
 // check returns an error for every unexpected response.
-func (c command) check(res response) error {
-	if res.status != c.status {
-		return fmt.Errorf("status %d instead of %d: %s", res.status, c.status, res.body)
+func (c command) check(res *fasthttp.Response) error {
+	if res.StatusCode() != c.status {
+		return fmt.Errorf("status %d instead of %d: %s", res.StatusCode(), c.status, res.Body())
 	}
-	if res.replayed != c.replayed {
-		return fmt.Errorf("header Idempotent-Replayed is %t, want %t", res.replayed, c.replayed)
+	if replayed := string(res.Header.Peek("Idempotent-Replayed")) == "true"; replayed != c.replayed {
+		return fmt.Errorf("header Idempotent-Replayed is %t, want %t", replayed, c.replayed)
 	}
 	return nil
-}
-
-func bindTarget(
-	t *target, next func(*target, *rand.Rand) (request, error),
-) func(*rand.Rand) (request, error) {
-	return func(r *rand.Rand) (request, error) { return next(t, r) }
 }
 
 // load returns the command's load on the service.
 func (c command) load(t *target, connections int) load {
 	return load{
 		addr: t.service.addr, connections: connections, check: c.check,
-		next: bindTarget(t, c.next),
+		next: func(r *rand.Rand) (request, error) { return c.next(t, r) },
 	}
 }
 

@@ -1,40 +1,28 @@
-package main
+package bench
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // compare measures and reports the service, the baseline and the other build.
-func (b *bench) compare(ctx context.Context, out io.Writer) error {
-	t, err := b.newTarget(ctx, "orders")
-	if err != nil {
-		return err
-	}
+func (b *bench) compare() {
+	t := b.newTarget(pgtest.NewOn(b.t, b.cluster))
 	commands := b.selectCommands()
-	probes, err := b.probeAll(ctx, t, commands)
-	if err != nil {
-		return err
-	}
-	if err := b.serve(ctx, t, t.serviceURL(), b.pool); err != nil {
-		return err
-	}
-	if err := b.startRival(ctx, t); err != nil {
-		return err
-	}
+	probes := b.probeAll(t, commands)
+	b.serve(t, t.ServiceURL(b.t), b.pool)
+	b.startRival(t)
 	all := b.plan(commands, probes)
-	if err := b.warmUpAll(ctx, t, all); err != nil {
-		return err
-	}
-	if err := b.measureAll(ctx, t, all); err != nil {
-		return err
-	}
-	return b.report(ctx, t, all, out)
+	b.warmUpAll(t, all)
+	b.measureAll(t, all)
+	b.publish(reportText(b.setup(t), all) + rivalSection(all))
 }
 
 // selectCommands returns the commands that the -only flag selects.
@@ -65,38 +53,31 @@ func (b *bench) connectionsOf(c command) []int {
 }
 
 // warmUpAll runs every command on all sides for a second, with its most connections.
-func (b *bench) warmUpAll(ctx context.Context, t *target, all []*series) error {
-	b.progress("warming up")
+func (b *bench) warmUpAll(t *target, all []*series) {
+	b.t.Log("warming up")
 	for _, s := range all {
-		if s.connections != slices.Max(b.connectionsOf(s.command)) {
-			continue
-		}
-		discarded := &series{command: s.command, connections: s.connections, probe: s.probe, compared: true}
-		if err := discarded.measureRound(ctx, t, b.rival, timing{0, time.Second}, true); err != nil {
-			return err
+		if s.connections == slices.Max(b.connectionsOf(s.command)) {
+			discarded := &series{command: s.command, connections: s.connections, probe: s.probe, compared: true}
+			discarded.measureRound(t, b.rival, timing{0, time.Second}, true)
 		}
 	}
-	return nil
 }
 
 // measureAll measures every series once per round. The sides reverse their order each
 // round.
-func (b *bench) measureAll(ctx context.Context, t *target, all []*series) error {
+func (b *bench) measureAll(t *target, all []*series) {
 	for round := range b.rounds {
 		for _, s := range all {
-			if err := s.measureRound(ctx, t, b.rival, b.timing, round%2 == 0); err != nil {
-				return err
-			}
-			b.progress("round %d of %d, %s, %d connections: %s", round+1, b.rounds,
+			s.measureRound(t, b.rival, b.timing, round%2 == 0)
+			b.t.Logf("round %d of %d, %s, %d connections: %s", round+1, b.rounds,
 				s.command.name, s.connections, s.lastRates())
 		}
 	}
-	return nil
 }
 
 // answerStormOnce makes this service process answer each request in the retry storm
 // once. A run's first process executes them, later ones replay them.
-func (t *target) answerStormOnce(ctx context.Context) error {
+func (t *target) answerStormOnce() {
 	key := int64(firstStormKey)
 	l := load{
 		addr: t.service.addr, connections: 1,
@@ -104,12 +85,14 @@ func (t *target) answerStormOnce(ctx context.Context) error {
 			key++
 			return credit(t, "1", number(key-1)), nil
 		},
-		check: func(res response) error {
-			if res.status/100 != 2 {
-				return fmt.Errorf("status %d: %s", res.status, res.body)
+		check: func(res *fasthttp.Response) error {
+			if res.StatusCode()/100 != 2 {
+				return fmt.Errorf("status %d: %s", res.StatusCode(), res.Body())
 			}
 			return nil
 		},
 	}
-	return l.send(ctx, stormKeys, func() error { return nil })
+	if err := l.send(stormKeys, func() {}); err != nil {
+		t.t.Fatal(err)
+	}
 }

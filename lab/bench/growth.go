@@ -1,41 +1,24 @@
-package main
+package bench
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strings"
 )
 
 // growth measures the service on an empty and on a large database.
-func (b *bench) growth(ctx context.Context, out io.Writer) error {
-	empty, large, err := b.newTargets(ctx)
-	if err != nil {
-		return err
-	}
+func (b *bench) growth() {
+	empty, large := b.newTargets()
 	for _, t := range []*target{empty, large} {
-		if err := b.serve(ctx, t, t.serviceURL(), b.pool); err != nil {
-			return err
-		}
+		b.serve(t, t.ServiceURL(b.t), b.pool)
 	}
-	setup, err := b.setup(ctx, large)
-	if err != nil {
-		return err
-	}
+	setup := b.setup(large)
 	b.rival = large
 	all := b.plan(b.selectCommands(), nil)
-	if err := b.measureAll(ctx, empty, all); err != nil {
-		return err
-	}
-	var size string
-	err = large.db.QueryRow(ctx,
-		`SELECT pg_size_pretty(pg_database_size(current_database()))`).Scan(&size)
-	if err != nil {
-		return err
-	}
-	content := fmt.Sprintf("%g million idempotency records and %g million orders, %s in all",
-		millions(b.scaled(largeRecords)), millions(b.scaled(largeOrders)), size)
-	return b.publish(out, growthText(setup, content, all))
+	b.measureAll(empty, all)
+	size := large.Count(b.t, `SELECT pg_database_size(current_database())`)
+	content := fmt.Sprintf("%g million idempotency records and %g million orders, %d MB in all",
+		millions(b.scaled(largeRecords)), millions(b.scaled(largeOrders)), size>>20)
+	b.publish(growthText(setup, content, all))
 }
 
 func millions(n int64) float64 { return float64(n) / 1e6 }

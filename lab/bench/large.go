@@ -1,8 +1,9 @@
-package main
+package bench
 
 import (
-	"context"
 	"fmt"
+
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // The large database's content at scale 1.
@@ -16,60 +17,39 @@ const (
 	recordsPerInsert = 500_000
 )
 
-// newTargets creates an empty and a large database. It fills the large one with
-// durability off and then restarts PostgreSQL with durability on.
-func (b *bench) newTargets(ctx context.Context) (empty, large *target, err error) {
-	if empty, err = b.newTarget(ctx, "small"); err != nil {
-		return nil, nil, err
+// newTargets creates an empty and a large database.
+func (b *bench) newTargets() (empty, large *target) {
+	first := pgtest.NewOn(b.t, b.cluster)
+	copying := b.cluster.Command(b.t.Context(), "createdb", "--maintenance-db="+b.cluster.URL("postgres"), "--template=orders", "large")
+	if out, err := copying.CombinedOutput(); err != nil {
+		b.t.Fatalf("createdb: %v: %s", err, out)
 	}
-	if large, err = b.newTarget(ctx, "large"); err != nil {
-		return nil, nil, err
-	}
-	if err := b.fillLarge(ctx, large); err != nil {
-		return nil, nil, err
-	}
-	for _, t := range b.targets {
-		if err := t.db.Close(ctx); err != nil {
-			return nil, nil, err
-		}
-	}
-	b.progress("restarting PostgreSQL with durability on")
-	if err := b.cluster.restart(ctx, durableSettings); err != nil {
-		return nil, nil, err
-	}
-	for _, t := range b.targets {
-		if err := t.connect(ctx); err != nil {
-			return nil, nil, err
-		}
-	}
-	return empty, large, nil
+	empty, large = b.newTarget(first), b.newTarget(b.cluster.URL("large"))
+	b.fillLarge(large)
+	return empty, large
 }
 
-// fillLarge inserts idempotency records and orders. The records' keys ascend, which
-// fills the index from one end. They span all possible keys, so that new keys fall
-// between them.
-func (b *bench) fillLarge(ctx context.Context, t *target) error {
+// undurable are the settings that make it fast to fill a database.
+var undurable = []string{"fsync", "full_page_writes", "synchronous_commit", "autovacuum"}
+
+// fillLarge inserts idempotency records and orders, with durability off. The records'
+// keys ascend, which fills the index from one end. They span all possible keys, so that
+// new keys fall between them.
+func (b *bench) fillLarge(t *target) {
+	for _, setting := range undurable {
+		t.exec(`ALTER SYSTEM SET ` + setting + ` = off`)
+	}
+	t.exec(`SELECT pg_reload_conf()`)
 	records, orders := b.scaled(largeRecords), b.scaled(largeOrders)
 	step := (lastKey - firstKey) / records
 	for from := int64(0); from < records; from += recordsPerInsert {
 		to := min(from+recordsPerInsert, records)
-		err := t.exec(ctx, recordsSQL(from, to, step))
-		if err != nil {
-			return err
-		}
-		b.progress("inserted %d idempotency records", to)
+		t.exec(recordsSQL(from, to, step))
+		b.t.Logf("inserted %d idempotency records", to)
 	}
-	// Skips foreign key checks: the rows refer to existing rows.
-	if err := t.exec(ctx, `SET session_replication_role = replica`); err != nil {
-		return err
-	}
-	if err := t.exec(ctx, paidOrdersSQL(orders)...); err != nil {
-		return err
-	}
-	b.progress("inserted %d orders with items, payments and ledger entries", orders)
-	err := t.exec(ctx, `RESET session_replication_role`, `VACUUM ANALYZE`, `CHECKPOINT`)
-	b.progress("vacuumed and analysed")
-	return err
+	t.execUnchecked(paidOrdersSQL(orders)...)
+	b.t.Logf("inserted %d orders with items, payments and ledger entries", orders)
+	t.exec(`ALTER SYSTEM RESET ALL`, `SELECT pg_reload_conf()`, `VACUUM ANALYZE`, `CHECKPOINT`)
 }
 
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 1) }

@@ -1,24 +1,30 @@
-package main
+package bench
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
 )
 
+// request is one POST request.
+type request struct{ path, token, key, body string }
+
 // load is a closed loop: each connection sends its next request when it has received
-// the response to the previous one.
+// the response to the previous one. The load generator shares the machine with the
+// measured programs, so its client does as little as possible.
 type load struct {
 	addr        string
 	connections int
 	// next returns a new request. Many goroutines call it.
 	next func(r *rand.Rand) (request, error)
 	// check returns an error for an unexpected response, which ends the run.
-	check func(response) error
+	check func(*fasthttp.Response) error
 }
 
 // outcome is the sorted latencies of the responses within the measured time.
@@ -49,10 +55,12 @@ func (l load) run(ctx context.Context, times timing, mark func() error) (outcome
 	from := time.Now().Add(times.warmUp)
 	to := from.Add(times.length)
 	latencies := make([][]time.Duration, l.connections)
+	client := l.client()
+	defer client.CloseIdleConnections()
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range l.connections {
 		group.Go(func() (err error) {
-			latencies[i], err = l.loop(ctx, from, to)
+			latencies[i], err = l.loop(ctx, client, from, to)
 			return err
 		})
 	}
@@ -70,6 +78,10 @@ func (l load) run(ctx context.Context, times timing, mark func() error) (outcome
 	return outcome{length: times.length, latencies: all}, nil
 }
 
+func (l load) client() *fasthttp.HostClient {
+	return &fasthttp.HostClient{Addr: l.addr, MaxConns: l.connections}
+}
+
 func callAt(ctx context.Context, at time.Time, f func() error) error {
 	select {
 	case <-time.After(time.Until(at)):
@@ -80,12 +92,7 @@ func callAt(ctx context.Context, at time.Time, f func() error) error {
 }
 
 // loop sends one connection's requests, and returns the latencies between the times.
-func (l load) loop(ctx context.Context, from, to time.Time) ([]time.Duration, error) {
-	c, err := dial(ctx, l.addr)
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
+func (l load) loop(ctx context.Context, client *fasthttp.HostClient, from, to time.Time) ([]time.Duration, error) {
 	random := newRandom()
 	var latencies []time.Duration
 	for ctx.Err() == nil {
@@ -93,7 +100,7 @@ func (l load) loop(ctx context.Context, from, to time.Time) ([]time.Duration, er
 		if start.After(to) {
 			return latencies, nil
 		}
-		if err := l.sendOne(c, random); err != nil {
+		if err := l.sendOne(client, random); err != nil {
 			return nil, err
 		}
 		if end := time.Now(); end.After(from) && !end.After(to) {
@@ -104,35 +111,37 @@ func (l load) loop(ctx context.Context, from, to time.Time) ([]time.Duration, er
 }
 
 // send sends n requests on one connection and calls each after every response.
-func (l load) send(ctx context.Context, n int, each func() error) error {
-	c, err := dial(ctx, l.addr)
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	random := newRandom()
+func (l load) send(n int, each func()) error {
+	client, random := l.client(), newRandom()
+	defer client.CloseIdleConnections()
 	for range n {
-		if err := l.sendOne(c, random); err != nil {
+		if err := l.sendOne(client, random); err != nil {
 			return err
 		}
-		if err := each(); err != nil {
-			return err
-		}
+		each()
 	}
-	return ctx.Err()
+	return nil
 }
 
-func (l load) sendOne(c *client, random *rand.Rand) error {
-	req, err := l.next(random)
+func (l load) sendOne(client *fasthttp.HostClient, random *rand.Rand) error {
+	r, err := l.next(random)
 	if err != nil {
 		return err
 	}
-	res, err := c.do(req)
-	if err != nil {
-		return fmt.Errorf("POST %s: %w", req.path, err)
+	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	defer fasthttp.ReleaseRequest(req)
+	defer fasthttp.ReleaseResponse(res)
+	req.Header.SetMethod(http.MethodPost)
+	req.SetRequestURI("http://" + l.addr + r.path)
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	req.Header.Set("Idempotency-Key", r.key)
+	req.Header.SetContentType("application/json")
+	req.SetBodyString(r.body)
+	if err := client.Do(req, res); err != nil {
+		return fmt.Errorf("POST %s: %w", r.path, err)
 	}
 	if err := l.check(res); err != nil {
-		return fmt.Errorf("POST %s: unexpected response: %w", req.path, err)
+		return fmt.Errorf("POST %s: unexpected response: %w", r.path, err)
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
-package main
+package bench
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 func TestLoad_EndsAtUnexpectedResponse(t *testing.T) {
@@ -41,5 +44,23 @@ func TestQuantile(t *testing.T) {
 	}
 	if got := quantile(nil, 0.5); got != 0 {
 		t.Errorf("median without values = %v, want 0", got)
+	}
+}
+
+func TestCommandCheck_AcceptsOnlyTheExpectedResponse(t *testing.T) {
+	t.Parallel()
+	expected := command{status: http.StatusCreated, replayed: true}
+	for verdict, answer := range map[string]struct {
+		status   int
+		replayed string
+	}{
+		"": {http.StatusCreated, "true"}, "Idempotent-Replayed": {http.StatusCreated, ""}, "status": {http.StatusOK, "true"},
+	} {
+		var res fasthttp.Response
+		res.SetStatusCode(answer.status)
+		res.Header.Set("Idempotent-Replayed", answer.replayed)
+		if err := expected.check(&res); (err == nil) != (verdict == "") || !strings.Contains(fmt.Sprint(err), verdict) {
+			t.Errorf("%+v: err = %v, want one about %q", answer, err, verdict)
+		}
 	}
 }

@@ -1,7 +1,6 @@
-package main
+package bench
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -15,12 +14,12 @@ type sample struct {
 	cpuService, cpuPostgres, cpuLoad float64
 
 	wal    float64 // bytes in the write-ahead log per request
-	memory int64   // the service's peak resident memory
+	memory uint64  // the service's peak resident memory
 }
 
 // setUsage computes the usage per request between two moments.
 func (s *sample) setUsage(from, to usage, requests int64) {
-	each := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(requests) }
+	each := func(seconds float64) float64 { return seconds * 1000 / float64(requests) }
 	s.cpuService = each(to.service - from.service)
 	s.cpuPostgres = each(to.postgres - from.postgres)
 	s.cpuLoad = each(to.load - from.load)
@@ -86,122 +85,100 @@ func median(values []float64) float64 {
 }
 
 // measureRound takes one sample on each side. rival is nil without one.
-func (s *series) measureRound(
-	ctx context.Context, t, rival *target, times timing, reversed bool,
-) error {
-	sides := s.sides(ctx, t, rival, times)
+func (s *series) measureRound(t, rival *target, times timing, reversed bool) {
+	sides := s.sides(t, rival, times)
 	if reversed {
 		slices.Reverse(sides)
 	}
 	// Prepares rows for all sides, so that none runs right after heavy writes.
-	all := timing{
+	s.command.prepareRows(t, timing{
 		time.Duration(len(sides)) * times.warmUp, time.Duration(len(sides)) * times.length,
-	}
-	if err := s.command.prepareRows(ctx, t, all); err != nil {
-		return err
-	}
+	})
 	for _, measure := range sides {
-		if err := measure(); err != nil {
-			return err
-		}
+		measure()
 	}
-	return nil
 }
 
-// sides returns functions that take a sample for the baseline, the service and the
+// sides returns functions that take a sample for the service, the baseline and the
 // rival.
-func (s *series) sides(ctx context.Context, t, rival *target, times timing) []func() error {
-	serviceOf := func(t *target, samples *[]sample) func() error {
-		return func() error {
-			measured, err := s.command.measureService(ctx, t, s.connections, times)
-			*samples = append(*samples, measured)
-			return err
-		}
-	}
-	sides := []func() error{serviceOf(t, &s.service)}
+func (s *series) sides(t, rival *target, times timing) []func() {
+	sides := []func(){func() {
+		s.service = append(s.service, s.command.measureService(t, s.connections, times))
+	}}
 	if s.compared {
-		sides = append(sides, func() error {
-			measured, err := s.command.measureBaseline(ctx, t, s.connections, s.probe.payloads, times)
-			s.baseline = append(s.baseline, measured)
-			return err
+		sides = append(sides, func() {
+			s.baseline = append(s.baseline, s.command.measureBaseline(t, s.connections, s.probe.payloads, times))
 		})
 	}
 	if rival != nil {
-		sides = append(sides, serviceOf(rival, &s.rival))
+		sides = append(sides, func() {
+			s.rival = append(s.rival, s.command.measureService(rival, s.connections, times))
+		})
 	}
 	return sides
 }
 
 // measureBaseline takes one sample with pgbench.
 func (c command) measureBaseline(
-	ctx context.Context, t *target, connections int, payloads map[string]string, times timing,
-) (sample, error) {
-	if err := c.prepareRows(ctx, t, times); err != nil {
-		return sample{}, err
-	}
-	from, err := t.usage(ctx) // without a warm-up, the measurement begins here
+	t *target, connections int, payloads map[string]string, times timing,
+) (measured sample) {
+	c.prepareRows(t, times)
+	from, err := t.usage(t.t.Context()) // without a warm-up, the measurement begins here
 	if err != nil {
-		return sample{}, err
+		t.t.Fatal(err)
 	}
-	mark := func() error {
-		from, err = t.usage(ctx)
+	result := c.baseline(t, connections, payloads).run(t, times, func() (err error) {
+		from, err = t.usage(t.t.Context())
 		return err
-	}
-	result, err := c.baseline(t, connections, payloads).run(ctx, t.cluster, t.database, times, mark)
+	})
+	to, err := t.usage(t.t.Context())
 	if err != nil {
-		return sample{}, err
+		t.t.Fatal(err)
 	}
-	to, err := t.usage(ctx)
-	if err != nil {
-		return sample{}, err
-	}
-	measured := sample{rate: result.rate}
+	measured.rate = result.rate
 	measured.setUsage(from, to, result.transactions)
-	return measured, c.skipUsed(ctx, t)
+	c.skipUsed(t)
+	return measured
 }
 
 // measureService takes one sample with load on the service.
-func (c command) measureService(
-	ctx context.Context, t *target, connections int, times timing,
-) (sample, error) {
-	if err := c.prepareRows(ctx, t, times); err != nil {
-		return sample{}, err
-	}
+func (c command) measureService(t *target, connections int, times timing) sample {
+	c.prepareRows(t, times)
 	pid := t.service.cmd.Process.Pid
 	if err := resetPeakMemory(pid); err != nil {
-		return sample{}, err
+		t.t.Fatal(err)
 	}
 	var marks []usage
-	counted, err := c.load(t, connections).run(ctx, times, func() error {
-		u, err := t.usage(ctx)
+	counted, err := c.load(t, connections).run(t.t.Context(), times, func() error {
+		u, err := t.usage(t.t.Context())
 		marks = append(marks, u)
 		return err
 	})
 	if err != nil {
-		return sample{}, fmt.Errorf("%s with %d connections: %w", c.name, connections, err)
+		t.t.Fatalf("%s with %d connections: %v", c.name, connections, err)
 	}
 	measured := counted.sample()
 	measured.setUsage(marks[0], marks[1], int64(len(counted.latencies)))
-	measured.memory, err = peakMemory(pid)
-	return measured, err
+	if measured.memory, err = peakMemory(pid); err != nil {
+		t.t.Fatal(err)
+	}
+	return measured
 }
 
 // prepareRows inserts the rows that a measurement uses up, or otherwise prepares the
 // command.
-func (c command) prepareRows(ctx context.Context, t *target, times timing) error {
-	if c.prepare != nil {
-		return c.prepare(ctx, t)
+func (c command) prepareRows(t *target, times timing) {
+	switch {
+	case c.prepare != nil:
+		c.prepare(t)
+	case c.supply != nil:
+		c.supply(t).prepareFor(times.warmUp + times.length + time.Second)
 	}
-	if c.supply == nil {
-		return nil
-	}
-	return c.supply(t).prepareFor(ctx, times.warmUp+times.length+time.Second)
 }
 
 // skipUsed marks the rows that pgbench has used.
-func (c command) skipUsed(ctx context.Context, t *target) error {
-	if c.skip == nil {
-		return nil
+func (c command) skipUsed(t *target) {
+	if c.skip != nil {
+		c.skip(t)
 	}
-	return c.skip(ctx, t)
 }

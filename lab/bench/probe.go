@@ -1,9 +1,7 @@
-package main
+package bench
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,84 +21,54 @@ type probe struct {
 }
 
 // probeAll probes the commands, with a proxy that counts the service's round trips.
-func (b *bench) probeAll(
-	ctx context.Context, t *target, commands []command,
-) (map[string]probe, error) {
-	proxy, err := roundtrips.Start(t.serviceURL())
+func (b *bench) probeAll(t *target, commands []command) map[string]probe {
+	proxy, err := roundtrips.Start(t.ServiceURL(b.t))
 	if err != nil {
-		return nil, err
+		b.t.Fatal(err)
 	}
-	found, err := b.probeEach(ctx, t, proxy, commands)
-	return found, errors.Join(err, t.stopService(), proxy.Close())
-}
-
-func (b *bench) probeEach(
-	ctx context.Context, t *target, proxy *roundtrips.Proxy, commands []command,
-) (map[string]probe, error) {
-	if err := b.serve(ctx, t, proxy.URL(), 1); err != nil {
-		return nil, err
-	}
+	b.serve(t, proxy.URL(), 1)
 	found := map[string]probe{}
 	for _, c := range commands {
-		p, err := c.probe(ctx, t, proxy)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
-		}
-		b.progress("%s: %d round trips per request; service and script do the same work",
-			c.name, p.trips)
+		p := c.probe(t, proxy)
+		b.t.Logf("%s: %d round trips per request; service and script do the same work", c.name, p.trips)
 		found[c.name] = p
 	}
-	return found, nil
+	t.service.stop()
+	if err := proxy.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	return found
 }
 
-// probe sends the same number of requests to the service and to the baseline. It
-// returns an error if they run different queries or leave different rows, because then
-// a comparison would be meaningless.
-func (c command) probe(ctx context.Context, t *target, proxy *roundtrips.Proxy) (probe, error) {
+// probe sends the same number of requests to the service and to the baseline. It ends
+// the benchmark if they run different queries or leave different rows, because then a
+// comparison would be meaningless.
+func (c command) probe(t *target, proxy *roundtrips.Proxy) probe {
 	if c.supply != nil {
-		if err := c.supply(t).prepare(ctx, 3*probeRequests); err != nil {
-			return probe{}, err
-		}
+		c.supply(t).prepare(3 * probeRequests)
 	}
-	before, err := t.tableSizes(ctx)
-	if err != nil {
-		return probe{}, err
-	}
-	requests, err := c.traceRequests(ctx, t, proxy)
-	if err != nil {
-		return probe{}, err
-	}
-	between, err := t.tableSizes(ctx)
-	if err != nil {
-		return probe{}, err
-	}
+	before := t.tableSizes()
+	requests := c.traceRequests(t, proxy)
+	between := t.tableSizes()
 	p := probe{trips: medianTrips(requests)}
-	events := (between["outbox"].rows - before["outbox"].rows) / probeRequests
-	if p.payloads, err = c.readPayloads(ctx, t, events); err != nil {
-		return p, err
+	p.payloads = c.readPayloads(t, (between["outbox"].rows-before["outbox"].rows)/probeRequests)
+	c.baseline(t, 1, p.payloads).runTransactions(t, probeRequests)
+	c.skipUsed(t)
+	if err := errors.Join(c.sameQueries(requests), sameRows(before, between, t.tableSizes())); err != nil {
+		t.t.Fatalf("%s: %v", c.name, err)
 	}
-	if err := c.runBaselineOnce(ctx, t, p.payloads); err != nil {
-		return p, err
-	}
-	after, err := t.tableSizes(ctx)
-	if err != nil {
-		return p, err
-	}
-	return p, errors.Join(c.sameQueries(requests), sameRows(before, between, after))
+	return p
 }
 
 // traceRequests sends requests to the service, one at a time, and returns each
 // request's round trips.
-func (c command) traceRequests(
-	ctx context.Context, t *target, proxy *roundtrips.Proxy,
-) ([][]roundtrips.Trip, error) {
-	var requests [][]roundtrips.Trip
+func (c command) traceRequests(t *target, proxy *roundtrips.Proxy) (requests [][]roundtrips.Trip) {
 	proxy.Take()
-	err := c.load(t, 1).send(ctx, probeRequests, func() error {
-		requests = append(requests, proxy.Take())
-		return nil
-	})
-	return requests, err
+	err := c.load(t, 1).send(probeRequests, func() { requests = append(requests, proxy.Take()) })
+	if err != nil {
+		t.t.Fatal(err)
+	}
+	return requests
 }
 
 // medianTrips returns the median number of round trips. The service's background jobs
@@ -115,32 +83,24 @@ func medianTrips(requests [][]roundtrips.Trip) int {
 }
 
 // readPayloads reads the last request's response and events.
-func (c command) readPayloads(
-	ctx context.Context, t *target, events int64,
-) (map[string]string, error) {
-	payloads := map[string]string{}
+func (c command) readPayloads(t *target, events int64) map[string]string {
 	if c.replayed {
-		return payloads, nil
+		return nil
 	}
 	var fingerprint, body string
-	err := t.db.QueryRow(ctx, `SELECT fingerprint::text, convert_from(body, 'UTF8')
+	err := t.DB.QueryRow(t.t.Context(), `SELECT fingerprint::text, convert_from(body, 'UTF8')
 		FROM idempotency_record ORDER BY created_at DESC LIMIT 1`).Scan(&fingerprint, &body)
 	if err != nil {
-		return nil, err
+		t.t.Fatal(err)
 	}
-	payloads["fingerprint"], payloads["body"] = fingerprint, body
-	rows, _ := t.db.Query(ctx, `SELECT data::text FROM outbox ORDER BY id DESC LIMIT $1`, events)
+	payloads := map[string]string{"fingerprint": fingerprint, "body": body}
+	rows, _ := t.DB.Query(t.t.Context(), `SELECT data::text FROM outbox ORDER BY id DESC LIMIT $1`, events)
 	written, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.t.Fatal(err)
+	}
 	for i, data := range written {
 		payloads["event"+number(events-int64(i))] = strings.TrimSpace(data)
 	}
-	return payloads, err
-}
-
-func (c command) runBaselineOnce(ctx context.Context, t *target, payloads map[string]string) error {
-	pgbench := c.baseline(t, 1, payloads)
-	if err := pgbench.runTransactions(ctx, t.cluster, t.database, probeRequests); err != nil {
-		return err
-	}
-	return c.skipUsed(ctx, t)
+	return payloads
 }

@@ -1,9 +1,8 @@
-package main
+package bench
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"runtime"
@@ -12,24 +11,7 @@ import (
 	"time"
 )
 
-// report writes a comparison report.
-func (b *bench) report(ctx context.Context, t *target, all []*series, out io.Writer) error {
-	setup, err := b.setup(ctx, t)
-	if err != nil {
-		return err
-	}
-	return b.publish(out, reportText(setup, all)+rivalSection(all))
-}
-
-// publish writes a report to out and to the -md file.
-func (b *bench) publish(out io.Writer, text string) error {
-	if _, err := io.WriteString(out, text); err != nil || b.md == "" {
-		return err
-	}
-	return os.WriteFile(b.md, []byte(text), 0o644)
-}
-
-const setupText = `Measured on %s with ` + "`go run ./bench %s`" + `:
+const setupText = `Measured on %s with ` + "`go test ./bench %s`" + `:
 
 - %d CPU cores, shared by the load generator, the service and PostgreSQL
 - PostgreSQL %s with default settings, except
@@ -40,19 +22,38 @@ const setupText = `Measured on %s with ` + "`go run ./bench %s`" + `:
 `
 
 // setup describes the machine, the programs and the measurement.
-func (b *bench) setup(ctx context.Context, t *target) (string, error) {
-	sync, err := syncTime(b.cluster.dir)
-	if err != nil {
-		return "", err
-	}
+func (b *bench) setup(t *target) string {
 	var version string
-	if err := t.db.QueryRow(ctx, `SHOW server_version`).Scan(&version); err != nil {
-		return "", err
+	if err := t.DB.QueryRow(b.t.Context(), `SHOW server_version`).Scan(&version); err != nil {
+		b.t.Fatal(err)
 	}
 	version, _, _ = strings.Cut(version, " ")
+	given := slices.DeleteFunc(os.Args[1:], func(arg string) bool { return strings.HasPrefix(arg, "-test.") })
 	return fmt.Sprintf(setupText, time.Now().UTC().Format(time.DateOnly),
-		strings.Join(b.args, " "), runtime.NumCPU(), version, settingsText(), milliseconds(sync),
-		runtime.Version(), b.pool, b.rounds, b.length), nil
+		strings.Join(given, " "), runtime.NumCPU(), version, settingsText(), milliseconds(b.syncTime()),
+		runtime.Version(), b.pool, b.rounds, b.length)
+}
+
+// syncTime returns the median time to write one page durably. It bounds a single
+// connection's rate.
+func (b *bench) syncTime() time.Duration {
+	file, err := os.CreateTemp(b.workDir, "sync-")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // its content is not needed
+	times := make([]time.Duration, 100)
+	page := make([]byte, 8<<10)
+	for i := range times {
+		start := time.Now()
+		_, err := file.WriteAt(page, 0)
+		if err := errors.Join(err, file.Sync()); err != nil {
+			b.t.Fatal(err)
+		}
+		times[i] = time.Since(start)
+	}
+	slices.Sort(times)
+	return quantile(times, 0.5)
 }
 
 func settingsText() string {

@@ -1,7 +1,6 @@
-package main
+package bench
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -10,18 +9,14 @@ import (
 // startRival starts the other build that the -compare flag names. It receives the same
 // requests, on the same database, in the same rounds. Like the service, it keeps
 // running while others are measured.
-func (b *bench) startRival(ctx context.Context, t *target) error {
+func (b *bench) startRival(t *target) {
 	if b.other == "" {
-		return nil
-	}
-	server, err := startService(ctx, b.other, t.serviceURL(), b.pool, b.issuer, b.cluster.dir)
-	if err != nil {
-		return fmt.Errorf("%s: %w", b.other, err)
+		return
 	}
 	other := *t
-	other.service = server
+	other.service = b.startService(t, b.other, t.ServiceURL(b.t), b.pool)
+	other.answerStormOnce()
 	b.rival = &other
-	return other.answerStormOnce(ctx)
 }
 
 const rivalText = `

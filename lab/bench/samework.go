@@ -1,7 +1,6 @@
-package main
+package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -89,21 +88,21 @@ func (s tableSize) minus(other tableSize) tableSize {
 }
 
 // tableSizes returns the size for every table that commands write.
-func (t *target) tableSizes(ctx context.Context) (map[string]tableSize, error) {
+func (t *target) tableSizes() map[string]tableSize {
 	sizes := map[string]tableSize{}
 	for _, table := range []string{
 		"product", "orders", "order_item", "reservation_extension", "payment", "refund",
 		"balance", "ledger_entry", "outbox", "audit_log", "idempotency_record",
 	} {
 		var size tableSize
-		err := t.db.QueryRow(ctx, `SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)
+		err := t.DB.QueryRow(t.t.Context(), `SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)
 			FROM `+table+` t`).Scan(&size.rows, &size.bytes)
 		if err != nil {
-			return nil, fmt.Errorf("read the size of %s: %w", table, err)
+			t.t.Fatalf("read the size of %s: %v", table, err)
 		}
 		sizes[table] = size
 	}
-	return sizes, nil
+	return sizes
 }
 
 // sameRows returns an error unless both sides, one after the other, have added the same

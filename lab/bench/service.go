@@ -1,192 +1,53 @@
-package main
+package bench
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
+	"sync"
 	"syscall"
-	"time"
 
-	devissuer "example.com/orders/internal/dev/issuer"
+	"example.com/orders/internal/test/e2e"
 )
-
-const (
-	startTimeout = 30 * time.Second
-	stopTimeout  = 30 * time.Second
-)
-
-// build compiles the service and returns the binary's path.
-func build(ctx context.Context, dir string) (string, error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "example.com/orders").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
-	}
-	binary := filepath.Join(dir, "orders")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/orders")
-	cmd.Dir = strings.TrimSpace(string(root))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the service: %w: %s", err, out)
-	}
-	return binary, nil
-}
-
-// issuer signs the run's tokens and serves the keys that verify them.
-type issuer struct {
-	*devissuer.Issuer
-	jwksURL string
-}
-
-func startIssuer(ctx context.Context) (*issuer, error) {
-	signer, err := devissuer.New(devissuer.Config{Algorithm: "ES256"})
-	if err != nil {
-		return nil, err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	go signer.Serve(ctx, listener) //nolint:errcheck // without keys, requests fail
-	jwks := url.URL{Scheme: "http", Host: listener.Addr().String(), Path: devissuer.JWKSPath}
-	return &issuer{signer, jwks.String()}, nil
-}
 
 // service is a running process of the service.
 type service struct {
-	addr, admin string
-	cmd         *exec.Cmd
-	log         *os.File
+	addr string
+	cmd  *exec.Cmd
+	stop func()
 }
 
-// startService starts `orders serve` and returns when it is ready. All production
-// features are enabled: authentication, guard, events, jobs, and a log file.
-func startService(
-	ctx context.Context, binary, databaseURL string, pool int, iss *issuer, dir string,
-) (*service, error) {
-	databaseURL, err := withPool(databaseURL, pool)
+// startService starts `orders serve` on a target and returns when it is ready. All
+// production features are enabled: authentication, guard, events, jobs, and a log file.
+// More connections than PostgreSQL can use slow everything down.
+func (b *bench) startService(t *target, binary, databaseURL string, pool int) *service {
+	log, err := os.CreateTemp(b.workDir, "service-*.log")
 	if err != nil {
-		return nil, err
+		b.t.Fatal(err)
 	}
-	s, err := newService(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.start(ctx, exec.CommandContext(ctx, binary, "serve"), []string{
-		"ORDERS_ADDR=" + s.addr, "ORDERS_ADMIN_ADDR=" + s.admin,
-		"ORDERS_DATABASE_URL=" + databaseURL,
-		"ORDERS_JWT_ISSUER=" + devissuer.Name, "ORDERS_JWT_AUDIENCE=" + devissuer.Audience,
-		"ORDERS_JWKS_URL=" + iss.jwksURL,
+	defer log.Close() //nolint:errcheck // the process has a separate descriptor
+	s := &service{addr: e2e.FreeAddr(b.t), cmd: exec.CommandContext(b.t.Context(), binary, "serve")}
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.Env = t.Environ(b.t, "ORDERS_ADDR="+s.addr,
+		"ORDERS_DATABASE_URL="+e2e.WithParameter(b.t, databaseURL, "pool_max_conns", strconv.Itoa(pool)),
 		// A few principals send as much as many do elsewhere, and every request counts.
-		"ORDERS_UNLIMITED_ROLES=none", "ORDERS_IN_FLIGHT=1000000",
+		"ORDERS_UNLIMITED_ROLES=none",
 		"ORDERS_REQUESTS_PER_MINUTE=1000000000", "ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE=1000000000",
 		"ORDERS_RESERVATION_TTL=24h",                                            // no reservation expires during a long run
-		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000", // checked, and not reached
+		"ORDERS_UNPAID_ORDERS=1000000", "ORDERS_RESERVATION_EXTENSIONS=1000000") // checked, and not reached
+	if err := s.cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	s.stop = sync.OnceFunc(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+		_ = s.cmd.Wait()                          // at the end of the test, it is killed
 	})
-}
-
-// newService chooses a process's addresses and log file.
-func newService(ctx context.Context, dir string) (*service, error) {
-	s := &service{}
-	var err error
-	if s.addr, err = freeAddr(ctx); err != nil {
-		return nil, err
-	}
-	if s.admin, err = freeAddr(ctx); err != nil {
-		return nil, err
-	}
-	s.log, err = os.CreateTemp(dir, "service-*.log")
-	return s, err
-}
-
-// start starts the process and returns when it is ready.
-func (s *service) start(ctx context.Context, cmd *exec.Cmd, env []string) error {
-	s.cmd = cmd
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = stopTimeout
-	cmd.Stdout, cmd.Stderr = s.log, s.log
-	cmd.Env = env
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", cmd.Path, err)
-	}
-	if err := s.waitReady(ctx); err != nil {
-		return errors.Join(err, s.stop())
-	}
-	return nil
-}
-
-// withPool sets the connection pool's size. More connections than PostgreSQL can use
-// slow everything down.
-func withPool(databaseURL string, size int) (string, error) {
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		return "", fmt.Errorf("set the pool size: %w", err)
-	}
-	query := u.Query()
-	query.Set("pool_max_conns", strconv.Itoa(size))
-	u.RawQuery = query.Encode()
-	return u.String(), nil
-}
-
-func (s *service) waitReady(ctx context.Context) error {
-	if err := await(ctx, s.ready); err != nil {
-		return fmt.Errorf("%s not ready: %w; end of its log: %s", s.cmd.Path, err, s.logTail())
-	}
-	return nil
-}
-
-// await polls until the condition is true, for startTimeout at most.
-func await(ctx context.Context, condition func(context.Context) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for !condition(ctx) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+	b.t.Cleanup(func() {
+		s.stop()
+		if text, _ := os.ReadFile(log.Name()); b.t.Failed() {
+			b.t.Logf("the end of the log of %s:\n%s", binary, text[max(0, len(text)-2000):])
 		}
-	}
-	return nil
-}
-
-func (s *service) ready(ctx context.Context) bool {
-	target := "http://" + s.addr + "/health/ready"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
-}
-
-// logTail returns the log's last lines.
-func (s *service) logTail() string {
-	text, err := os.ReadFile(s.log.Name())
-	if err != nil {
-		return err.Error()
-	}
-	return string(text[max(0, len(text)-2000):])
-}
-
-// stop shuts the service down, and kills it after a timeout.
-func (s *service) stop() error {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended; see Wait
-	done := make(chan error, 1)
-	go func() { done <- s.cmd.Wait() }()
-	select {
-	case err := <-done:
-		return errors.Join(err, s.log.Close())
-	case <-time.After(stopTimeout):
-		return errors.Join(errors.New("service did not stop"), s.cmd.Process.Kill(), s.log.Close())
-	}
+	})
+	(&e2e.Process{URL: "http://" + s.addr}).AwaitReady(b.t)
+	return s
 }

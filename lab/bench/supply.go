@@ -1,7 +1,6 @@
-package main
+package bench
 
 import (
-	"context"
 	"errors"
 	"runtime"
 	"sync/atomic"
@@ -15,7 +14,7 @@ type supply struct {
 	perCore int64        // rows per second and core; more than one core can use
 	used    atomic.Int64 // rows that requests have taken
 	ready   int64        // rows that have been inserted
-	fill    func(ctx context.Context, from, to int64) error
+	fill    func(from, to int64)
 }
 
 // take returns a unique number.
@@ -31,21 +30,16 @@ func (s *supply) take() (int64, error) {
 func (s *supply) next() int64 { return s.first + s.used.Load() }
 
 // prepareFor inserts enough rows for a measurement with the given length.
-func (s *supply) prepareFor(ctx context.Context, length time.Duration) error {
-	return s.prepare(ctx, int64(length.Seconds())*s.perCore*int64(runtime.NumCPU()))
+func (s *supply) prepareFor(length time.Duration) {
+	s.prepare(int64(length.Seconds()) * s.perCore * int64(runtime.NumCPU()))
 }
 
 // prepare makes sure that n rows are ready to be taken.
-func (s *supply) prepare(ctx context.Context, n int64) error {
-	need := s.used.Load() + n
-	if need <= s.ready {
-		return nil
+func (s *supply) prepare(n int64) {
+	if need := s.used.Load() + n; need > s.ready {
+		s.fill(s.first+s.ready, s.first+need)
+		s.ready = need
 	}
-	if err := s.fill(ctx, s.first+s.ready, s.first+need); err != nil {
-		return err
-	}
-	s.ready = need
-	return nil
 }
 
 // skipTo marks all rows before the given number as used.

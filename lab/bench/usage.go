@@ -1,116 +1,84 @@
-package main
+package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
-	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// usage is the CPU time and write-ahead log used so far.
+// usage is the CPU time in seconds and the write-ahead log used so far.
 type usage struct {
-	service, postgres, load time.Duration
+	service, postgres, load float64
 	wal                     int64
 }
 
-func (t *target) usage(ctx context.Context) (usage, error) {
-	u := usage{load: cpuOfSelf()}
-	var err error
-	if u.service, err = cpuOf(t.service.cmd.Process.Pid); err != nil {
+func (t *target) usage(ctx context.Context) (u usage, err error) {
+	var backend int
+	err = t.DB.QueryRow(ctx, `SELECT pg_backend_pid(), (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&backend, &u.wal)
+	if err != nil {
 		return u, err
 	}
-	if u.postgres, err = cpuOf(t.cluster.pid); err != nil {
+	connection, err := statOf(backend)
+	if err != nil {
 		return u, err
 	}
-	err = t.db.QueryRow(ctx, `SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&u.wal)
+	if u.postgres, err = cpuWithChildren(connection.PPID); err != nil {
+		return u, err
+	}
+	served, err := statOf(t.service.cmd.Process.Pid)
+	if err != nil {
+		return u, err
+	}
+	own, err := statOf(os.Getpid())
+	u.service, u.load = served.CPUTime(), own.CPUTime()
 	return u, err
 }
 
-// ticksPerSecond is USER_HZ, the time unit in /proc. It is 100 on every Linux that Go
-// supports.
-const ticksPerSecond = 100
+func statOf(pid int) (procfs.ProcStat, error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return procfs.ProcStat{}, err
+	}
+	return process.Stat()
+}
 
-// cpuOf returns the CPU time for a process and its children, including children that
-// have ended and that it has waited for. PostgreSQL runs one child process per
+// cpuWithChildren returns the CPU time for a process and its children, including children
+// that have ended and that it has waited for. PostgreSQL runs one child process per
 // connection.
-func cpuOf(pid int) (time.Duration, error) {
+func cpuWithChildren(pid int) (float64, error) {
 	for {
-		before, err := readStat(pid)
+		before, err := statOf(pid)
 		if err != nil {
 			return 0, err
 		}
-		ticks := before.own + before.endedChildren + ticksOfChildren(pid)
-		after, err := readStat(pid)
+		total := cpuOf(before)
+		processes, err := procfs.AllProcs()
+		if err != nil {
+			return 0, err
+		}
+		for _, process := range processes {
+			if child, err := process.Stat(); err == nil && child.PPID == pid { // others have ended
+				total += cpuOf(child)
+			}
+		}
+		after, err := statOf(pid)
 		if err != nil {
 			return 0, err
 		}
 		// If a child ended in between, it may have been counted twice or not at all.
-		if after.endedChildren == before.endedChildren {
-			return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+		if endedChildren(after) == endedChildren(before) {
+			return total, nil
 		}
 	}
 }
 
-func ticksOfChildren(pid int) int64 {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // fails only for an invalid pattern
-	var ticks int64
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // the process has ended
-		}
-		if child, err := parseStat(text); err == nil && child.parent == pid {
-			ticks += child.own + child.endedChildren
-		}
-	}
-	return ticks
-}
+func cpuOf(stat procfs.ProcStat) float64 { return stat.CPUTime() + endedChildren(stat) }
 
-// stat contains the fields in /proc/<pid>/stat that the benchmark uses.
-type stat struct {
-	parent             int
-	own, endedChildren int64 // ticks
-}
-
-func readStat(pid int) (stat, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return stat{}, fmt.Errorf("read CPU time: %w", err)
-	}
-	return parseStat(text)
-}
-
-// parseStat parses the fields after the command's name. The name is in parentheses and
-// may itself contain spaces and parentheses.
-func parseStat(text []byte) (stat, error) {
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(fields) < 15 {
-		return stat{}, fmt.Errorf("parse /proc/<pid>/stat: %q", text)
-	}
-	numbers := make([]int64, 5)
-	for i, at := range []int{1, 11, 12, 13, 14} { // ppid, utime, stime, cutime, cstime
-		n, err := strconv.ParseInt(fields[at], 10, 64)
-		if err != nil {
-			return stat{}, fmt.Errorf("parse /proc/<pid>/stat: %w", err)
-		}
-		numbers[i] = n
-	}
-	return stat{int(numbers[0]), numbers[1] + numbers[2], numbers[3] + numbers[4]}, nil
-}
-
-// cpuOfSelf returns the CPU time of this process, which is the load generator.
-func cpuOfSelf() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
+// endedChildren returns the CPU time of children that have ended, in seconds. Linux
+// counts in hundredths of a second on every system that Go supports.
+func endedChildren(stat procfs.ProcStat) float64 { return float64(stat.CUTime+stat.CSTime) / 100 }
 
 // resetPeakMemory resets the peak for peakMemory.
 func resetPeakMemory(pid int) error {
@@ -118,15 +86,11 @@ func resetPeakMemory(pid int) error {
 }
 
 // peakMemory returns a process's peak resident memory since the last reset, in bytes.
-func peakMemory(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func peakMemory(pid int) (uint64, error) {
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, err
 	}
-	_, peak, _ := strings.Cut(string(text), "VmHWM:")
-	var kib int64
-	if _, err := fmt.Sscanf(peak, "%d kB", &kib); err != nil {
-		return 0, fmt.Errorf("read peak memory: %w", err)
-	}
-	return kib << 10, nil
+	status, err := process.NewStatus()
+	return status.VmHWM, err
 }
