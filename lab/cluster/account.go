@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	devpostgres "example.com/orders/internal/dev/postgres"
 )
 
 // account is the nodes' user.
@@ -14,11 +12,6 @@ type account struct {
 	uid uint32
 	// switched reports that this process is root, and the nodes are not.
 	switched bool
-}
-
-func findAccount() (account, error) {
-	uid, switched, err := devpostgres.Account()
-	return account{uid, switched}, err
 }
 
 // Node groups begin at firstGroup, above those that systems and their administrators

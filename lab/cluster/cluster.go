@@ -58,7 +58,7 @@ type Cluster struct {
 	dir     string
 	subnet  subnet
 	account account
-	bin     programs
+	bin     map[string]string // programs; see findPrograms
 	nodes   []*Node
 
 	partitions sync.Mutex // held while iptables rules change
@@ -81,7 +81,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.bin, err = findPrograms(ctx, c.cfg); err != nil {
 		return err
 	}
-	if c.account, err = findAccount(); err != nil {
+	if c.account.uid, c.account.switched, err = devpostgres.Account(); err != nil {
 		return err
 	}
 	if c.subnet, err = reserveSubnet(ctx); err != nil {

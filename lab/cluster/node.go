@@ -120,7 +120,7 @@ func (v values) Pgbouncers() (all []values) {
 }
 
 // PostgresPrograms returns the folder with PostgreSQL's programs.
-func (v values) PostgresPrograms() string { return v.cluster.bin.postgres }
+func (v values) PostgresPrograms() string { return v.cluster.bin["postgres"] }
 
 // Synchronous reports whether COMMIT waits for a standby.
 func (v values) Synchronous() bool { return !v.cluster.cfg.Asynchronous }

@@ -13,9 +13,7 @@ import (
 // newCluster returns the nodes of a cluster that has not been started, with their files.
 func newCluster(t *testing.T, cfg Config) *Cluster {
 	t.Helper()
-	c := &Cluster{cfg: cfg, dir: t.TempDir(), bin: programs{
-		postgres: "/opt/postgres/bin", etcd: "etcd", patroni: "patroni", pgbouncer: "pgbouncer", haproxy: "haproxy", nats: "nats",
-	}}
+	c := &Cluster{cfg: cfg, dir: t.TempDir(), bin: map[string]string{"postgres": "/opt/postgres/bin"}}
 	if err := c.makeNodes(); err != nil {
 		t.Fatal(err)
 	}

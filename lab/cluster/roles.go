@@ -1,8 +1,14 @@
 package cluster
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net"
+	"os/exec"
 	"slices"
+
+	devpostgres "example.com/orders/internal/dev/postgres"
 )
 
 // role is a kind of node.
@@ -22,19 +28,19 @@ type role struct {
 // database at its start.
 var roles = []role{
 	{"etcd", 3, "etcd.yml.tmpl", func(n *Node) []string {
-		return []string{n.cluster.bin.etcd, "--config-file", n.configPath()}
+		return []string{n.cluster.bin["etcd"], "--config-file", n.configPath()}
 	}, noVariables},
 	{"postgres", 3, "patroni.yml.tmpl", func(n *Node) []string {
-		return []string{n.cluster.bin.patroni, n.configPath()}
+		return []string{n.cluster.bin["patroni"], n.configPath()}
 	}, noVariables},
 	{"pgbouncer", 3, "pgbouncer.ini.tmpl", func(n *Node) []string {
-		return []string{n.cluster.bin.pgbouncer, n.configPath()}
+		return []string{n.cluster.bin["pgbouncer"], n.configPath()}
 	}, noVariables},
 	{"nats", 3, "nats.conf.tmpl", func(n *Node) []string {
-		return []string{n.cluster.bin.nats, "--config", n.configPath()}
+		return []string{n.cluster.bin["nats"], "--config", n.configPath()}
 	}, noVariables},
 	{"haproxy", 1, "haproxy.cfg.tmpl", func(n *Node) []string {
-		return []string{n.cluster.bin.haproxy, "-db", "-f", n.configPath()}
+		return []string{n.cluster.bin["haproxy"], "-db", "-f", n.configPath()}
 	}, noVariables},
 	{"orders", 3, "", func(n *Node) []string { return []string{n.binary, "serve"} }, settings},
 }
@@ -59,4 +65,30 @@ func settings(n *Node) []string {
 		"ORDERS_NATS_URL=" + c.BrokerURL(),
 		"ORDERS_NATS_REPLICAS=3",
 	}, c.cfg.Settings)
+}
+
+// sbin is Debian's folder for servers. It is not in every PATH.
+const sbin = "/usr/sbin/"
+
+// findPrograms returns the paths to the nodes' programs by role, and to the folder with
+// PostgreSQL's programs.
+func findPrograms(ctx context.Context, cfg Config) (bin map[string]string, err error) {
+	folder, err := devpostgres.Programs(ctx, cfg.Notices)
+	if err != nil {
+		return nil, err
+	}
+	bin = map[string]string{"postgres": folder, "nats": cfg.Nats}
+	var missing []error
+	for _, name := range []string{"etcd", "patroni", "pgbouncer", "haproxy"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			path, err = exec.LookPath(sbin + name)
+		}
+		bin[name] = path
+		missing = append(missing, err)
+	}
+	if err := errors.Join(missing...); err != nil {
+		return nil, fmt.Errorf("%w\ninstall them: make need-cluster, or sudo apt-get install etcd-server patroni pgbouncer haproxy", err)
+	}
+	return bin, nil
 }

@@ -10,7 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
+	"text/tabwriter"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,7 +37,7 @@ func (c *Cluster) SyncStandby(ctx context.Context) (*Node, error) {
 // first returns the first node whose Patroni answers a health check with 200.
 func (c *Cluster) first(ctx context.Context, check string) (*Node, error) {
 	for _, n := range c.Role("postgres") {
-		if status, _ := get(ctx, n.patroniURL(check)); status == http.StatusOK {
+		if _, err := read(ctx, n.patroniURL(check)); err == nil {
 			return n, nil
 		}
 	}
@@ -62,16 +62,12 @@ func (c *Cluster) EtcdLeader(ctx context.Context) (*Node, error) {
 }
 
 func (n *Node) leadsEtcd(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	var status struct {
-		Header struct {
-			MemberID string `json:"member_id"`
-		} `json:"header"`
-		Leader string `json:"leader"`
-	}
-	body, err := post(ctx, "http://"+net.JoinHostPort(n.addr, "2379")+"/v3/maintenance/status", "{}")
-	return err == nil && json.Unmarshal(body, &status) == nil && status.Leader != "" && status.Leader == status.Header.MemberID
+	metrics, err := read(ctx, n.etcdURL("metrics"))
+	return err == nil && bytes.Contains(metrics, []byte("\netcd_server_is_leader 1\n"))
+}
+
+func (n *Node) etcdURL(path string) string {
+	return "http://" + net.JoinHostPort(n.addr, "2379") + "/" + path
 }
 
 // StreamLeader returns the server that leads the event stream, or ErrNobody.
@@ -97,6 +93,57 @@ func (c *Cluster) stream(ctx context.Context) (*nats.StreamInfo, error) {
 		return nil, err
 	}
 	return streams.StreamInfo(Stream)
+}
+
+// Describe writes a line for each node: its name and address, whether it runs, and its
+// current duty.
+func (c *Cluster) Describe(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	duties := c.duties(ctx)
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, n := range c.nodes {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", n.name, n.addr, n.condition(), duties[n.name]) // Flush returns the error
+	}
+	return table.Flush()
+}
+
+// condition reports the node's state in a word.
+func (n *Node) condition() string {
+	switch {
+	case !n.Running():
+		return "dead"
+	case n.isolated:
+		return "cut off"
+	case n.paused:
+		return "stopped"
+	}
+	return "running"
+}
+
+// duties returns current duties by node name. It leaves out unknown ones.
+func (c *Cluster) duties(ctx context.Context) map[string]string {
+	duties := map[string]string{}
+	if leader, err := c.EtcdLeader(ctx); err == nil {
+		duties[leader.name] = "leader"
+	}
+	if members, err := c.Members(ctx); err == nil {
+		for _, m := range members {
+			duties[m.Name] = fmt.Sprintf("%s, %s", m.Role, m.State)
+		}
+	}
+	if leader, err := c.StreamLeader(ctx); err == nil {
+		duties[leader.name] = "leader of the stream of events"
+	}
+	if statistics, err := read(ctx, c.statisticsURL()); err == nil {
+		for _, n := range c.Role("orders") {
+			duties[n.name] = "gets no requests"
+			if isUp(statistics, n.name) {
+				duties[n.name] = "gets requests"
+			}
+		}
+	}
+	return duties
 }
 
 // AwaitWhole waits until every node works: there is a primary, with a synchronous
@@ -132,8 +179,8 @@ func (c *Cluster) checkProcesses(context.Context) error {
 
 func (c *Cluster) checkEtcd(ctx context.Context) error {
 	for _, n := range c.Role("etcd") {
-		if status, err := get(ctx, "http://"+net.JoinHostPort(n.addr, "2379")+"/health"); status != http.StatusOK {
-			return fmt.Errorf("%s is not healthy: %d, %w", n.name, status, err)
+		if _, err := read(ctx, n.etcdURL("health")); err != nil {
+			return fmt.Errorf("%s is not healthy: %w", n.name, err)
 		}
 	}
 	return nil
@@ -236,45 +283,21 @@ func isUp(statistics []byte, replica string) bool {
 // answerLimit bounds one request to a node: others answer although one has stopped.
 const answerLimit = 2 * time.Second
 
-// get returns a response status.
-func get(ctx context.Context, url string) (status int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	status, _, err = send(ctx, http.MethodGet, url, nil)
-	return status, err
-}
-
 // read returns a successful response's body.
 func read(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	status, body, err := send(ctx, http.MethodGet, url, nil)
-	return body, wantOK(status, err)
-}
-
-// post sends JSON and returns the response body.
-func post(ctx context.Context, url, body string) ([]byte, error) {
-	status, answer, err := send(ctx, http.MethodPost, url, bytes.NewReader([]byte(body)))
-	return answer, wantOK(status, err)
-}
-
-func wantOK(status int, err error) error {
-	if err == nil && status != http.StatusOK {
-		return errors.New("status " + strconv.Itoa(status))
-	}
-	return err
-}
-
-func send(ctx context.Context, method, url string, body io.Reader) (status int, answer []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, answer, err
+	if resp.StatusCode != http.StatusOK {
+		return nil, errors.New(resp.Status)
+	}
+	return io.ReadAll(resp.Body)
 }
