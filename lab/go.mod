@@ -29,6 +29,7 @@ require (
 	github.com/prometheus/procfs v0.22.0
 	github.com/valyala/fasthttp v1.74.0
 	go.yaml.in/yaml/v3 v3.0.6
+	golang.org/x/mod v0.42.0
 	golang.org/x/sync v0.24.0
 )
 

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"example.com/orders/lab/overlay"
 )
 
@@ -100,16 +102,12 @@ func summarize(rows []*row) error {
 
 // each calls do for every item, in parallel.
 func each[T any](items []T, do func(T)) {
-	var wait sync.WaitGroup
-	places := make(chan struct{}, parallel)
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for _, item := range items {
-		places <- struct{}{}
-		wait.Go(func() {
-			do(item)
-			<-places
-		})
+		group.Go(func() error { do(item); return nil })
 	}
-	wait.Wait()
+	_ = group.Wait() // none returns an error
 }
 
 // passUnedited runs all tests without edits, once per package, and returns whether a row's

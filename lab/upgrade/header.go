@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // Lines in a migration that admit a finding:
@@ -38,7 +38,7 @@ func admit(migration, released string, found []Finding) (wrong []string) {
 		switch {
 		case header == contracts && version == nil:
 			wrong = append(wrong, fmt.Sprintf("the line %q must end with: since VERSION", line[0]))
-		case header == contracts && slices.Compare(numbers(version[1]), numbers(released)) > 0:
+		case header == contracts && semver.Compare("v"+version[1], "v"+released) > 0:
 			wrong = append(wrong, fmt.Sprintf("%s must wait until version %s is released", name, version[1]))
 		}
 	}
@@ -46,13 +46,4 @@ func admit(migration, released string, found []Finding) (wrong []string) {
 		wrong = append(wrong, f.Text)
 	}
 	return wrong
-}
-
-// numbers returns a version's parts, which compare as versions do.
-func numbers(version string) (parts []int) {
-	for part := range strings.SplitSeq(version, ".") {
-		n, _ := strconv.Atoi(part) // the pattern admits digits only
-		parts = append(parts, n)
-	}
-	return parts
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"example.com/orders/internal/observe/version"
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/lab/upgrade"
 	"example.com/orders/migrations"
 )
 
@@ -91,6 +93,30 @@ func released(t *testing.T) (env *e2e.Env, schema uint, responses []response) {
 	}
 	load(t, connect(t, env.DatabaseURL), rows)
 	return env, schema, responses
+}
+
+// The migrations after the last release find its schema and its rows.
+func TestMigrations_LetTheVersionBeforeWork(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(migrations.FS, "*.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, schema, _ := released(t)
+	conn := connect(t, env.DatabaseURL)
+	for _, file := range files[schema:] {
+		text, err := migrations.FS.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := upgrade.Check(t.Context(), conn, string(text), version.Number)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(found) > 0 {
+			t.Errorf("migrations/%s: CONTRIBUTING.md says how to write it: %q", file, found)
+		}
+	}
 }
 
 // upgraded returns an environment whose database the release has left and this version has

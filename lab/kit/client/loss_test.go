@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/orders/client"
 	"example.com/orders/internal/test/e2e"
@@ -22,24 +23,6 @@ const (
 	// attemptTimeout is how long a delayed response holds a worker.
 	attemptTimeout = 400 * time.Millisecond
 )
-
-// run has the customers do their operations, several at a time.
-func run(shopping tsclient.Shopping, story func(customer string)) {
-	var running sync.WaitGroup
-	next := make(chan string)
-	for range workers {
-		running.Go(func() {
-			for customer := range next {
-				story(customer)
-			}
-		})
-	}
-	for _, shopper := range shopping.Shoppers {
-		next <- shopper.Customer
-	}
-	close(next)
-	running.Wait()
-}
 
 // program is a shop that calls the service through a proxy, and dies now and then.
 type program struct {
@@ -120,7 +103,12 @@ func TestClient_HasOneEffectForEachOfAThousandOperations(t *testing.T) {
 	}
 	p := &program{Service: s, proxy: lossy.New(t, s.URL, 1), keys: keys}
 	shopping := tsclient.NewShopping(t, s, p.proxy.URL, customers)
-	run(shopping, func(customer string) { p.story(t, customer) })
+	var running errgroup.Group
+	running.SetLimit(workers)
+	for _, shopper := range shopping.Shoppers {
+		running.Go(func() error { p.story(t, shopper.Customer); return nil })
+	}
+	_ = running.Wait() // a story reports its errors
 
 	if offenders := shopping.NotOnce(t, s); len(offenders) > 0 {
 		t.Errorf("%d operations did not take effect once, such as %s", len(offenders), offenders[0])

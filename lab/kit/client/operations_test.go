@@ -1,3 +1,5 @@
+// Package client_test tests the Go client against the running service, through a proxy that
+// loses requests and responses.
 package client_test
 
 import (
@@ -14,7 +16,10 @@ import (
 	"example.com/orders/client"
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // checked checks each request and response against the contract, and notes the operation.
 type checked struct {

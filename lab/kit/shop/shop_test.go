@@ -2,7 +2,6 @@
 package shop_test
 
 import (
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -50,33 +49,32 @@ func startKiller(t *testing.T, service string) *killer {
 		t.Fatal(err)
 	}
 	k := &killer{shop: make(chan *os.Process, 1)}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			proxy.ServeHTTP(w, r)
-			return
-		}
-		k.commands++ // the program sends one after the other
-		if k.commands == k.at && k.before {
-			k.kill(t)
-		}
-		answer := httptest.NewRecorder()
-		proxy.ServeHTTP(answer, r)
-		if k.commands == k.at && !k.before {
-			k.kill(t)
-		}
-		maps.Copy(w.Header(), answer.Header())
-		w.WriteHeader(answer.Code)
-		_, _ = w.Write(answer.Body.Bytes()) // the program may be dead
-	}))
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			if r.In.Method == http.MethodPost {
+				k.commands++ // the program sends one after the other
+				k.strike(t, true)
+			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.Method == http.MethodPost {
+				k.strike(t, false)
+			}
+			return nil
+		},
+	})
 	t.Cleanup(server.Close)
 	k.URL = server.URL
 	return k
 }
 
-// kill ends the program with SIGKILL, and its request with it.
-func (k *killer) kill(t *testing.T) {
+// strike kills the program with SIGKILL, and its request with it, if it is time.
+func (k *killer) strike(t *testing.T, before bool) {
 	t.Helper()
+	if k.commands != k.at || k.before != before {
+		return
+	}
 	if err := (<-k.shop).Kill(); err != nil {
 		t.Error(err)
 	}
