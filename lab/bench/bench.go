@@ -8,7 +8,6 @@
 package bench
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"net/http/httptest"
@@ -43,7 +42,6 @@ type options struct {
 	connections []int
 	only        string
 	pool        int
-	dir         string
 	md          string
 	other       string // path to another build
 	scale       float64
@@ -65,7 +63,6 @@ func (o *options) define(flags *flag.FlagSet) {
 		"measure only the commands whose name contains this text")
 	flags.IntVar(&o.pool, "pool", 4*runtime.NumCPU(),
 		"size of the service's connection pool to PostgreSQL")
-	flags.StringVar(&o.dir, "dir", "", "directory for the data, on a disk (default /var/tmp)")
 	flags.StringVar(&o.md, "md", "", "write the report to this file")
 	flags.StringVar(&o.other, "compare", "",
 		"also compare with another build of the service: the absolute path of its binary")
@@ -104,7 +101,7 @@ type bench struct {
 // reach PostgreSQL by TCP, as production services do.
 func newBench(t testing.TB, o options) *bench {
 	t.Helper()
-	b := &bench{options: o, t: t, workDir: makeDir(t, o.dir), binary: e2e.BuildOrders(t)}
+	b := &bench{options: o, t: t, workDir: makeDir(t), binary: e2e.BuildOrders(t)}
 	b.cluster = pgtest.StartCluster(t, devpostgres.Config{
 		DataDir: filepath.Join(b.workDir, "postgres"), Settings: durableSettings, Port: testport.Free(t),
 	})
@@ -119,18 +116,15 @@ func newBench(t testing.TB, o options) *bench {
 	return b
 }
 
-// makeDir makes a directory below base, which must be on a disk: a file system in memory
+// makeDir makes a directory in /var/tmp, which is on a disk: a file system in memory
 // would make durability free.
-func makeDir(t testing.TB, base string) string {
+func makeDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(cmp.Or(base, "/var/tmp"), "orders-bench-") //nolint:usetesting // see above
+	dir, err := os.MkdirTemp("/var/tmp", "orders-bench-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		data, _ := filepath.EvalSymlinks(filepath.Join(dir, "postgres")) // a link where PostgreSQL cannot reach dir
-		_, _ = os.RemoveAll(data), os.RemoveAll(dir)
-	})
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server may run as another user
 		t.Fatal(err)
 	}

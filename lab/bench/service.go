@@ -48,6 +48,6 @@ func (b *bench) startService(t *target, binary, databaseURL string, pool int) *s
 			b.t.Logf("the end of the log of %s:\n%s", binary, text[max(0, len(text)-2000):])
 		}
 	})
-	(&e2e.Process{URL: "http://" + s.addr}).AwaitReady(b.t)
+	e2e.Eventually(b.t, "the service is ready", func() bool { return e2e.IsOK("http://" + s.addr + "/health/ready") })
 	return s
 }

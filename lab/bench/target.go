@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,13 +126,18 @@ func (t *target) fillOrders(from, to int64) {
 			SELECT i, (i %% %[1]d + 1)::text, '%[2]s', 'pending_payment', 2.00, 'RUB',
 				now() + interval '24 hours', 1, '%[2]s', i::text, now(), now()
 			FROM generate_series(%[3]d::bigint, %[4]d) i`, buyers, shop, from, to-1),
-		fmt.Sprintf(`INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
-			SELECT i, line, (i %% %[1]d + (line - 1) * %[1]d + 1)::text, 1, 1.00
-			FROM generate_series(%[2]d::bigint, %[3]d) i, generate_series(1, 2) line`,
-			products/2, from, to-1))
+		orderItemsSQL(from, to))
 	// Otherwise autovacuum does it a little later, and plans change during a
 	// measurement.
 	t.exec(`VACUUM ANALYZE orders, order_item`)
+}
+
+// orderItemsSQL inserts two items for each order with an id in [from, to).
+func orderItemsSQL(from, to int64) string {
+	return fmt.Sprintf(`INSERT INTO order_item (order_id, line, sku, quantity, unit_price)
+		SELECT i, line, (i %% %[1]d + (line - 1) * %[1]d + 1)::text, 1, 1.00
+		FROM generate_series(%[2]d::bigint, %[3]d) i, generate_series(1, 2) line`,
+		products/2, from, to-1)
 }
 
 // execUnchecked executes statements without foreign key checks: the rows refer to
@@ -171,3 +179,41 @@ func (t *target) fillUnseen(from, to int64) {
 
 // scopeOf returns the scope for keys from a token's subject.
 func scopeOf(subject string) string { return devissuer.Name + " " + subject }
+
+// supply is a numbered series of rows; each request uses up one. They are inserted
+// before a measurement.
+type supply struct {
+	first   int64        // number of the first row
+	perCore int64        // rows per second and core; more than one core can use
+	used    atomic.Int64 // rows that requests have taken
+	ready   int64        // rows that have been inserted
+	fill    func(from, to int64)
+}
+
+// take returns a unique number.
+func (s *supply) take() (int64, error) {
+	n := s.used.Add(1) - 1
+	if n >= s.ready {
+		return 0, errors.New("more requests than prepared rows")
+	}
+	return s.first + n, nil
+}
+
+// next returns the first number that has not been taken.
+func (s *supply) next() int64 { return s.first + s.used.Load() }
+
+// prepareFor inserts enough rows for a measurement with the given length.
+func (s *supply) prepareFor(length time.Duration) {
+	s.prepare(int64(length.Seconds()) * s.perCore * int64(runtime.NumCPU()))
+}
+
+// prepare makes sure that n rows are ready to be taken.
+func (s *supply) prepare(n int64) {
+	if need := s.used.Load() + n; need > s.ready {
+		s.fill(s.first+s.ready, s.first+need)
+		s.ready = need
+	}
+}
+
+// skipTo marks all rows before the given number as used.
+func (s *supply) skipTo(number int64) { s.used.Store(number - s.first) }

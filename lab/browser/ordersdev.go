@@ -5,7 +5,6 @@ package browser
 import (
 	"bufio"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -17,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/test/e2e"
-	testwait "example.com/orders/internal/test/wait"
 )
 
 // OrdersDev is orders-dev in a separate process, as `make run` starts it.
@@ -52,7 +50,7 @@ func StartOrdersDev(t testing.TB) *OrdersDev {
 	}
 	t.Cleanup(func() { _ = cmd.Wait() }) // t's context has ended then
 	d := &OrdersDev{URL: readURL(t, out), dir: dir}
-	testwait.Until(t, "the service is ready", func() bool { return d.isReady(t) })
+	e2e.Eventually(t, "the service is ready", func() bool { return e2e.IsOK(d.URL + "/health/ready") })
 	return d
 }
 
@@ -68,20 +66,6 @@ func readURL(t testing.TB, out io.Reader) string {
 	}
 	t.Fatalf("orders-dev ended: %v", lines.Err())
 	return ""
-}
-
-func (d *OrdersDev) isReady(t testing.TB) bool {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.URL+"/health/ready", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
 }
 
 // Query returns the single row that a query finds in an orders-dev database.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,24 +71,16 @@ func drain(t *testing.T) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return delay + mustReadSeconds(t, "cmd/orders/app/serve.go", "drainTimeout")
-}
-
-// mustReadSeconds returns a constant of a Go file.
-func mustReadSeconds(t *testing.T, file, name string) time.Duration {
-	t.Helper()
-	match := regexp.MustCompile(`(?m)^const ` + name + ` = (?:(\d+) \* )?time\.Second$`).FindStringSubmatch(mustReadFile(t, file))
+	const file = "cmd/orders/app/serve.go"
+	match := regexp.MustCompile(`(?m)^const drainTimeout = (\d+) \* time\.Second$`).FindStringSubmatch(mustReadFile(t, file))
 	if match == nil {
-		t.Fatalf("%s has no constant %s in seconds", file, name)
+		t.Fatalf("%s has no constant drainTimeout in seconds", file)
 	}
-	if match[1] == "" {
-		return time.Second
-	}
-	n, err := strconv.Atoi(match[1])
+	timeout, err := time.ParseDuration(match[1] + "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(n) * time.Second
+	return delay + timeout
 }
 
 // replaceOnce returns the text with old, which must occur once, replaced.

@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -21,6 +19,8 @@ import (
 	"example.com/orders/internal/dev/issuer"
 	"example.com/orders/internal/dev/postgres"
 	testcert "example.com/orders/internal/test/cert"
+	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 	testport "example.com/orders/internal/test/port"
 	testwait "example.com/orders/internal/test/wait"
 )
@@ -99,12 +99,12 @@ func checkRuns(t *testing.T, built image, authority *testcert.Authority) {
 	}
 	t.Cleanup(func() { _ = server.Process.Kill() })
 	testwait.Until(t, "the service is ready", func() bool {
-		return get(fmt.Sprintf("http://127.0.0.1:%d/health/ready", public)) != ""
+		return e2e.IsOK(fmt.Sprintf("http://127.0.0.1:%d/health/ready", public))
 	})
 
 	checkRestricted(t, server.Process.Pid)
 	built.mustRun(t, environ, built.Healthcheck.Test[2:]...)
-	if metrics := get(fmt.Sprintf("http://127.0.0.1:%d/metrics", admin)); !strings.Contains(metrics, "orders_database_excess_privileges 0\n") {
+	if _, metrics := e2e.Fetch(t, fmt.Sprintf("http://127.0.0.1:%d/metrics", admin)); !strings.Contains(metrics, "orders_database_excess_privileges 0\n") {
 		t.Error("the role of the service may do more than it needs")
 	}
 
@@ -156,15 +156,7 @@ func (i image) mustRun(t *testing.T, environ []string, args ...string) {
 // startPostgres starts a server with the roles and the database of deploy/postgres.
 func startPostgres(t *testing.T) *postgres.Server {
 	t.Helper()
-	pg, err := postgres.Start(t.Context(), postgres.Config{Port: testport.Free(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pg.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	pg := pgtest.StartCluster(t, postgres.Config{Port: testport.Free(t)})
 	roles, err := os.Open(root + "/deploy/postgres/roles.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -215,18 +207,4 @@ func startIssuer(t *testing.T, authority *testcert.Authority) string {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL + issuer.JWKSPath
-}
-
-// get returns the body of a response with status 200, and nothing of any other.
-func get(url string) string {
-	resp, err := http.Get(url)
-	if err != nil {
-		return ""
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		return ""
-	}
-	return string(body)
 }

@@ -71,7 +71,10 @@ func (p *Process) AwaitReady(t testing.TB) {
 }
 
 // IsOK reports whether the process answers a path with 200.
-func (p *Process) IsOK(path string) bool { return isOK(http.DefaultClient, p.URL+path) }
+func (p *Process) IsOK(path string) bool { return IsOK(p.URL + path) }
+
+// IsOK reports whether a URL answers with 200.
+func IsOK(url string) bool { return isOK(http.DefaultClient, url) }
 
 // Log returns the output so far.
 func (p *Process) Log() string { return p.log.String() }

@@ -67,14 +67,7 @@ func (i *issuer) start(t *testing.T, keys ...string) {
 	}
 	i.stop = func() { _, _ = cmd.Process.Kill(), cmd.Wait() }
 	t.Cleanup(i.stop)
-	testwait.Until(t, "oidc-provider serves its keys", func() bool {
-		resp, err := http.Get(i.url + "/jwks")
-		if err != nil {
-			return false
-		}
-		defer func() { _ = resp.Body.Close() }()
-		return resp.StatusCode == http.StatusOK
-	})
+	testwait.Until(t, "oidc-provider serves its keys", func() bool { return e2e.IsOK(i.url + "/jwks") })
 }
 
 // settings returns those of the row in docs/issuers.md.
