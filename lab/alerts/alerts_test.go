@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
 	"example.com/orders/internal/test/e2e"
 )
 
@@ -37,7 +40,7 @@ func TestAlerts_FireForRealFaults(t *testing.T) {
 	t.Run("the names in rules and dashboard", func(t *testing.T) { s.checkNames(t, d) })
 	t.Run("the panels of the dashboard", func(t *testing.T) { s.checkPanels(t, d, start) })
 	for _, r := range s.prometheus.rules(t) {
-		if r.Health != "ok" {
+		if r.Health != promapi.RuleHealthGood {
 			t.Errorf("%s is %s: %s", r.Name, r.Health, r.LastError)
 		}
 		if !raised[r.Name] {
@@ -51,17 +54,17 @@ func TestAlerts_FireForRealFaults(t *testing.T) {
 func (s *system) raise(t *testing.T, f fault) {
 	t.Helper()
 	for _, name := range f.alerts {
-		if _, active := s.prometheus.alerts(t)[name]; active && f.strike != nil {
+		if _, active := s.prometheus.active(t)[name]; active && f.strike != nil {
 			t.Fatalf("%s is active before the fault", name)
 		}
 	}
-	var repair func(testing.TB)
+	var repair func()
 	if f.strike != nil {
 		repair = f.strike(t, s)
 	}
-	var active map[string]alert
+	var active map[string]promapi.Alert
 	e2e.Eventually(t, strings.Join(f.alerts, ", ")+" is raised", func() bool {
-		active = s.prometheus.alerts(t)
+		active = s.prometheus.active(t)
 		return !slices.ContainsFunc(f.alerts, func(name string) bool { return active[name].State == "" })
 	})
 	for _, name := range f.alerts {
@@ -69,29 +72,29 @@ func (s *system) raise(t *testing.T, f fault) {
 	}
 	t.Logf("%s; active: %s", f.name, strings.Join(slices.Sorted(maps.Keys(active)), ", "))
 	if repair != nil {
-		repair(t)
+		repair()
 	}
 	if f.lasting {
 		return
 	}
 	e2e.Eventually(t, "the alerts end", func() bool {
-		active = s.prometheus.alerts(t)
+		active = s.prometheus.active(t)
 		return !slices.ContainsFunc(f.alerts, func(name string) bool { return active[name].State != "" })
 	})
 }
 
 // checkTexts checks what an operator reads of an alert.
-func checkTexts(t *testing.T, name string, a alert) {
+func checkTexts(t *testing.T, name string, a promapi.Alert) {
 	t.Helper()
 	if a.Labels["severity"] != "page" && a.Labels["severity"] != "ticket" {
 		t.Errorf("%s has the severity %q", name, a.Labels["severity"])
 	}
-	for _, text := range []string{"summary", "description", "look", "action", "runbook_url"} {
-		if v := a.Annotations[text]; v == "" || strings.Contains(v, "<error") || strings.Contains(v, "<no value>") {
+	for _, text := range []model.LabelName{"summary", "description", "look", "action", "runbook_url"} {
+		if v := string(a.Annotations[text]); v == "" || strings.Contains(v, "<error") || strings.Contains(v, "<no value>") {
 			t.Errorf("%s has the %s %q", name, text, v)
 		}
 	}
-	if want := "docs/runbook.md#" + strings.ToLower(name); !strings.HasSuffix(a.Annotations["runbook_url"], want) {
+	if want := "docs/runbook.md#" + strings.ToLower(name); !strings.HasSuffix(string(a.Annotations["runbook_url"]), want) {
 		t.Errorf("the runbook of %s is %s, want …/%s", name, a.Annotations["runbook_url"], want)
 	}
 }

@@ -5,7 +5,6 @@ package alerts
 import (
 	"bytes"
 	"encoding/json"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 
 	"example.com/orders/internal/test/e2e"
 )
@@ -138,8 +140,8 @@ func (s *system) checkFormat(t *testing.T) {
 // selector is what a query selects: see the tool.
 type selector struct {
 	Query, Metric string
-	Values        map[string]string
-	Labels        []string
+	Values        model.LabelSet
+	Labels        []model.LabelName
 }
 
 // checkNames checks that Prometheus has got from the service each metric, label and value that
@@ -158,18 +160,20 @@ func (s *system) checkNames(t *testing.T, d dashboard) {
 		t.Fatalf("%d queries have %d selectors", len(queries), len(selectors))
 	}
 	for _, sel := range selectors {
-		var exported []map[string]string
-		s.prometheus.ask(t, "series", url.Values{"match[]": {sel.Metric}}, &exported)
+		exported, _, _, err := s.prometheus.Series(t.Context(), []string{sel.Metric}, time.Time{}, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(exported) == 0 {
 			t.Errorf("%s is not exported, in %s", sel.Metric, sel.Query)
 		}
 		for _, label := range sel.Labels {
-			if slices.ContainsFunc(exported, func(labels map[string]string) bool { return labels[label] == "" }) {
+			if slices.ContainsFunc(exported, func(labels model.LabelSet) bool { return labels[label] == "" }) {
 				t.Errorf("%s has no label %s, in %s", sel.Metric, label, sel.Query)
 			}
 		}
 		for label, value := range sel.Values {
-			if !slices.ContainsFunc(exported, func(labels map[string]string) bool { return labels[label] == value }) {
+			if !slices.ContainsFunc(exported, func(labels model.LabelSet) bool { return labels[label] == value }) {
 				t.Errorf("%s never has %s=%q, in %s", sel.Metric, label, value, sel.Query)
 			}
 		}
@@ -183,13 +187,17 @@ func (s *system) checkPanels(t *testing.T, d dashboard, start time.Time) {
 	t.Helper()
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
-			shown := s.prometheus.queryRange(t, q.Expr, start, time.Now(), time.Second)
-			if len(shown) == 0 {
+			shown, _, _, err := s.prometheus.QueryRange(t.Context(), q.Expr, promapi.Range{Start: start, End: time.Now(), Step: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			series := shown.(model.Matrix)
+			if len(series) == 0 {
 				t.Errorf("%s shows nothing: %s", p.Title, q.Expr)
 			}
-			for _, one := range shown {
+			for _, one := range series {
 				for _, label := range labelInLegend.FindAllStringSubmatch(q.LegendFormat, -1) {
-					if one.Metric[label[1]] == "" {
+					if one.Metric[model.LabelName(label[1])] == "" {
 						t.Errorf("%s: a series has no label %s: %v", p.Title, label[1], one.Metric)
 					}
 				}

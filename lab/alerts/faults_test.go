@@ -25,7 +25,7 @@ type fault struct {
 	alerts []string
 	// strike breaks it and returns how to repair it, nil where nothing remains broken. It is
 	// nil for what is broken from the start.
-	strike func(testing.TB, *system) (repair func(testing.TB))
+	strike func(testing.TB, *system) (repair func())
 	// lasting alerts look back, so that they do not end with the repair.
 	lasting bool
 }
@@ -63,50 +63,45 @@ func plantMismatch(t testing.TB, env *e2e.Env) {
 	env.Exec(t, `INSERT INTO balance (customer_id, currency, amount) VALUES ('nobody', 'RUB', 4)`)
 }
 
-func grantPrivilege(t testing.TB, s *system) (repair func(testing.TB)) {
+func grantPrivilege(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.Exec(t, `GRANT DELETE ON ledger_entry TO orders_service`)
-	return func(t testing.TB) {
-		t.Helper()
-		s.Exec(t, `REVOKE DELETE ON ledger_entry FROM orders_service`)
-	}
+	return func() { s.Exec(t, `REVOKE DELETE ON ledger_entry FROM orders_service`) }
 }
 
 const raise = `RAISE EXCEPTION 'planted'`
 
-func stopReconciliation(t testing.TB, s *system) (repair func(testing.TB)) {
+func stopReconciliation(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.Exec(t, `UPDATE reconciliation SET finished_at = now() - interval '4 hours'`)
 	allow := s.plant(t, `TRIGGER BEFORE UPDATE ON reconciliation`, raise)
-	return func(t testing.TB) {
-		t.Helper()
-		allow(t)
+	return func() {
+		allow()
 		s.Exec(t, `UPDATE reconciliation SET finished_at = now()`)
 	}
 }
 
-func stopCleanUp(t testing.TB, s *system) (repair func(testing.TB)) {
+func stopCleanUp(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	allow := s.plant(t, `TRIGGER BEFORE DELETE ON idempotency_record`, raise)
 	s.Exec(t, `INSERT INTO idempotency_record (scope, key, fingerprint, operation, status,
 			content_type, location, body, created_at, expires_at)
 		SELECT 'nobody', 'old-' || n, '\x00', 'credit', 201, '', '', '', now() - interval '2 days', now() - interval '1 day'
 		FROM generate_series(1, 6000) n`)
-	return func(t testing.TB) {
-		t.Helper()
-		allow(t)
+	return func() {
+		allow()
 		s.Exec(t, `DELETE FROM idempotency_record WHERE scope = 'nobody'`)
 	}
 }
 
-func failJobs(t testing.TB, s *system) (repair func(testing.TB)) {
+func failJobs(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	o := s.MustCreateOrder(t, e2e.Alice, "tea", 1)
 	s.ExpireReservation(t, o.ID)
 	return s.plant(t, `TRIGGER BEFORE UPDATE ON orders`, raise)
 }
 
-func reuseKeys(t testing.TB, s *system) (repair func(testing.TB)) {
+func reuseKeys(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	first := s.CreditCall(t, e2e.Alice, "1.00")
 	s.MustSend(t, first)
@@ -117,20 +112,20 @@ func reuseKeys(t testing.TB, s *system) (repair func(testing.TB)) {
 	return nil
 }
 
-func exceedLimit(t testing.TB, s *system) (repair func(testing.TB)) {
+func exceedLimit(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	read := e2e.Get(s.Token(t, e2e.Mallory, "customer"), "/products/tea")
 	s.keepSending(t, func() e2e.Call { return read })
 	return nil
 }
 
-func sendUnreadableWebhook(t testing.TB, s *system) (repair func(testing.TB)) {
+func sendUnreadableWebhook(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.SendWebhook(t, `{"type": "payment_intent.succeeded"}`)
 	return nil
 }
 
-func sendUnreadableMessage(t testing.TB, s *system) (repair func(testing.TB)) {
+func sendUnreadableMessage(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	js := natstest.JetStream(t, s.broker)
 	e2e.Eventually(t, "the broker takes the message", func() bool {
@@ -140,16 +135,16 @@ func sendUnreadableMessage(t testing.TB, s *system) (repair func(testing.TB)) {
 	return nil
 }
 
-func breakCommit(t testing.TB, s *system) (repair func(testing.TB)) {
+func breakCommit(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	allow := s.plant(t, `CONSTRAINT TRIGGER AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED`,
 		`PERFORM pg_terminate_backend(pg_backend_pid())`)
 	s.WantProblem(t, http.StatusServiceUnavailable, "outcome_unknown", s.CreditCall(t, e2e.Alice, "1.00"))
-	allow(t)
+	allow()
 	return nil
 }
 
-func causeDeadlocks(t testing.TB, s *system) (repair func(testing.TB)) {
+func causeDeadlocks(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.Exec(t, `CREATE SEQUENCE planted_deadlocks`)
 	s.keepSending(t, func() e2e.Call { return s.CreditCall(t, e2e.Alice, "1.00") })
@@ -158,7 +153,7 @@ func causeDeadlocks(t testing.TB, s *system) (repair func(testing.TB)) {
 }
 
 // lockBalance locks a balance for longer than a command may take.
-func lockBalance(t testing.TB, s *system) (repair func(testing.TB)) {
+func lockBalance(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	lock := s.LockRows(t, `SELECT FROM balance WHERE customer_id = $1 FOR UPDATE`, e2e.Alice)
 	for range 8 {
@@ -175,7 +170,7 @@ func lockBalance(t testing.TB, s *system) (repair func(testing.TB)) {
 
 // lockTable locks a table as a careless migration does. So many customers read it meanwhile
 // that no connection is left.
-func lockTable(t testing.TB, s *system) (repair func(testing.TB)) {
+func lockTable(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	tx, err := s.DB.Begin(t.Context())
 	if err != nil {
@@ -188,28 +183,27 @@ func lockTable(t testing.TB, s *system) (repair func(testing.TB)) {
 		read := e2e.Get(s.Token(t, fmt.Sprint("reader-", n), "customer"), "/products/tea")
 		natstest.Run(t, func(ctx context.Context) { _, _ = s.Try(ctx, t, read) })
 	}
-	return func(t testing.TB) {
-		t.Helper()
+	return func() {
 		if err := tx.Rollback(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func failProvider(t testing.TB, s *system) (repair func(testing.TB)) {
+func failProvider(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.provider.SetHook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_visa")
 	s.Exec(t, `UPDATE river.river_job SET created_at = now() - interval '20 minutes' WHERE kind = 'settle_payment'`)
-	return func(testing.TB) { s.provider.SetHook(nil) }
+	return func() { s.provider.SetHook(nil) }
 }
 
-func silenceIssuer(t testing.TB, s *system) (repair func(testing.TB)) {
+func silenceIssuer(t testing.TB, s *system) (repair func()) {
 	t.Helper()
-	s.issuer.silent.Store(true)
-	return func(testing.TB) { s.issuer.silent.Store(false) }
+	s.silent.Store(true)
+	return func() { s.silent.Store(false) }
 }
 
 // refreshKeys lets both replicas fetch the keys of the issuer as often as they may: a token
@@ -235,35 +229,32 @@ func (s *system) refreshKeys(t testing.TB) {
 	}
 }
 
-func stopBroker(t testing.TB, s *system) (repair func(testing.TB)) {
+func stopBroker(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.broker.Halt()
 	s.MustCreateOrder(t, e2e.Alice, "tea", 1)
 	s.Exec(t, `UPDATE outbox SET created_at = now() - interval '20 minutes' WHERE published_at IS NULL`)
-	return func(t testing.TB) {
-		t.Helper()
+	return func() {
 		if err := s.broker.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func forbidWrites(t testing.TB, s *system) (repair func(testing.TB)) {
+func forbidWrites(t testing.TB, s *system) (repair func()) {
 	t.Helper()
-	set := func(t testing.TB, value string) {
-		t.Helper()
+	set := func(value string) {
 		s.Exec(t, `ALTER SYSTEM SET default_transaction_read_only = `+value)
 		s.Exec(t, `SELECT pg_reload_conf()`)
 	}
-	set(t, "on")
-	return func(t testing.TB) { t.Helper(); set(t, "off") }
+	set("on")
+	return func() { set("off") }
 }
 
-func stopDatabase(t testing.TB, s *system) (repair func(testing.TB)) {
+func stopDatabase(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.server.Kill()
-	return func(t testing.TB) {
-		t.Helper()
+	return func() {
 		if err := s.server.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -271,14 +262,14 @@ func stopDatabase(t testing.TB, s *system) (repair func(testing.TB)) {
 	}
 }
 
-func failCommands(t testing.TB, s *system) (repair func(testing.TB)) {
+func failCommands(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.keepSending(t, func() e2e.Call { return s.CreditCall(t, e2e.Alice, "1.00") })
 	return s.plant(t, `TRIGGER BEFORE INSERT ON ledger_entry`, raise)
 }
 
-func killReplica(number int) func(testing.TB, *system) (repair func(testing.TB)) {
-	return func(_ testing.TB, s *system) (repair func(testing.TB)) {
+func killReplica(number int) func(testing.TB, *system) (repair func()) {
+	return func(_ testing.TB, s *system) (repair func()) {
 		s.replicas[number].Kill()
 		return nil
 	}

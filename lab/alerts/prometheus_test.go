@@ -3,16 +3,15 @@
 package alerts
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/prometheus/client_golang/api"
+	promapi "github.com/prometheus/client_golang/api/prometheus/v1"
 
 	"example.com/orders/internal/test/e2e"
 	testlog "example.com/orders/internal/test/log"
@@ -30,7 +29,7 @@ const (
 const job = "orders"
 
 // prometheus is a running Prometheus.
-type prometheus struct{ url string }
+type prometheus struct{ promapi.API }
 
 // startPrometheus starts a Prometheus that scrapes the targets and evaluates the rules every
 // second, until the test ends.
@@ -59,16 +58,12 @@ scrape_configs:
 			t.Logf("the log of Prometheus:\n%s", log)
 		}
 	})
-	p := prometheus{"http://" + addr}
-	e2e.Eventually(t, "Prometheus is ready", func() bool {
-		resp, err := http.Get(p.url + "/-/ready")
-		if err != nil {
-			return false
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
-	})
-	return p
+	e2e.Eventually(t, "Prometheus is ready", func() bool { return e2e.IsOK("http://" + addr + "/-/ready") })
+	client, err := api.NewClient(api.Config{Address: "http://" + addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prometheus{promapi.NewAPI(client)}
 }
 
 func write(t testing.TB, file, text string) {
@@ -78,62 +73,31 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// ask reads an answer of the API into data.
-func (p prometheus) ask(t testing.TB, path string, query url.Values, data any) {
+// active returns the alerts that are pending or fire, by name. Several of one name become one.
+func (p prometheus) active(t testing.TB) map[string]promapi.Alert {
 	t.Helper()
-	status, body := e2e.Fetch(t, p.url+"/api/v1/"+path+"?"+query.Encode())
-	answer := struct{ Data any }{data}
-	if err := json.Unmarshal([]byte(body), &answer); status != http.StatusOK || err != nil {
-		t.Fatalf("%s %s: status %d: %s", path, query, status, body)
+	found, err := p.Alerts(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// series is a result of a query. A value is a pair of a time and a number in quotes.
-type series struct {
-	Metric map[string]string
-	Values [][2]any
-}
-
-// queryRange evaluates an expression once in each step.
-func (p prometheus) queryRange(t testing.TB, expr string, from, to time.Time, step time.Duration) []series {
-	t.Helper()
-	var data struct{ Result []series }
-	p.ask(t, "query_range", url.Values{
-		"query": {expr}, "start": {from.Format(time.RFC3339)}, "end": {to.Format(time.RFC3339)},
-		"step": {fmt.Sprint(step.Seconds())},
-	}, &data)
-	return data.Result
-}
-
-// alert is an alert that is pending or fires.
-type alert struct {
-	Labels, Annotations map[string]string
-	State               string
-}
-
-// alerts returns the alerts that are pending or fire, by name. Several of one name become one.
-func (p prometheus) alerts(t testing.TB) map[string]alert {
-	t.Helper()
-	var data struct{ Alerts []alert }
-	p.ask(t, "alerts", nil, &data)
-	active := map[string]alert{}
-	for _, a := range data.Alerts {
-		active[a.Labels["alertname"]] = a
+	active := map[string]promapi.Alert{}
+	for _, a := range found.Alerts {
+		active[string(a.Labels["alertname"])] = a
 	}
 	return active
 }
 
-// rule is a rule as Prometheus has read it.
-type rule struct{ Name, Query, Health, LastError string }
-
 // rules returns the rules that Prometheus evaluates.
-func (p prometheus) rules(t testing.TB) []rule {
+func (p prometheus) rules(t testing.TB) (all []promapi.AlertingRule) {
 	t.Helper()
-	var data struct{ Groups []struct{ Rules []rule } }
-	p.ask(t, "rules", nil, &data)
-	var all []rule
-	for _, g := range data.Groups {
-		all = append(all, g.Rules...)
+	found, err := p.Rules(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range found.Groups {
+		for _, r := range g.Rules {
+			all = append(all, r.(promapi.AlertingRule))
+		}
 	}
 	return all
 }

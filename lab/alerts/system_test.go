@@ -33,37 +33,28 @@ type system struct {
 	server     *devpostgres.Server
 	broker     *devbroker.Broker
 	provider   *e2e.CardProvider
-	issuer     *issuer
+	silent     atomic.Bool // the token issuer serves no keys
 	prometheus prometheus
 }
 
-// issuer serves the keys of the token issuer, or fails.
-type issuer struct {
-	handler http.Handler
-	silent  atomic.Bool
-}
-
-// ServeHTTP serves the keys.
-func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if i.silent.Load() {
+// serveKeys serves the keys of the token issuer.
+func (s *system) serveKeys(w http.ResponseWriter, r *http.Request) {
+	if s.silent.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	i.handler.ServeHTTP(w, r)
+	s.Issuer.Handler().ServeHTTP(w, r)
 }
 
-// startSystem starts a system. prepare changes the database before the service starts; nil
-// leaves it alone.
+// startSystem starts a system. prepare changes the database before the service starts.
 func startSystem(t testing.TB, rules string, prepare func(*e2e.Env), settings ...string) *system {
 	t.Helper()
 	env := e2e.NewEnv(t)
-	s := &system{server: pgtest.NewCluster(t, nil), broker: natstest.New(t), issuer: &issuer{handler: env.Issuer.Handler()}}
+	s := &system{Service: &e2e.Service{Env: env}, server: pgtest.NewCluster(t, nil), broker: natstest.New(t)}
 	env.DatabaseURL = pgtest.NewOn(t, s.server)
 	env.Connect(t)
-	if prepare != nil {
-		prepare(env)
-	}
-	keys := httptest.NewServer(s.issuer)
+	prepare(env)
+	keys := httptest.NewServer(http.HandlerFunc(s.serveKeys))
 	t.Cleanup(keys.Close)
 	env.JWKSURL = keys.URL + devissuer.JWKSPath
 	s.provider = e2e.StartCardProvider(t, pgtest.New(t))
@@ -75,7 +66,7 @@ func startSystem(t testing.TB, rules string, prepare func(*e2e.Env), settings ..
 		s.admin = append(s.admin, admin)
 		s.replicas = append(s.replicas, env.StartProcess(t, binary, append(settings, "ORDERS_ADMIN_ADDR="+admin)...))
 	}
-	s.Service = env.ServiceOf(s.replicas[0])
+	s.URL = s.replicas[0].URL
 	s.provider.SendTo(s.URL + "/webhooks/stripe")
 	natstest.Run(t, s.provider.SendWebhooks)
 	s.prometheus = startPrometheus(t, rules, s.admin)
@@ -84,17 +75,14 @@ func startSystem(t testing.TB, rules string, prepare func(*e2e.Env), settings ..
 
 // plant lets a trigger do something for each row, until repair is called. The trigger is
 // "TRIGGER BEFORE UPDATE ON orders", and what it does is PL/pgSQL.
-func (s *system) plant(t testing.TB, trigger, does string) (repair func(testing.TB)) {
+func (s *system) plant(t testing.TB, trigger, does string) (repair func()) {
 	t.Helper()
 	kind, when, _ := strings.Cut(trigger, "TRIGGER")
 	name := `"` + s.UniqueName("planted") + `"`
 	s.Exec(t, `CREATE FUNCTION `+name+`() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
 		$$ BEGIN `+does+`; RETURN coalesce(NEW, OLD); END $$`)
 	s.Exec(t, `CREATE `+kind+`TRIGGER `+name+when+` FOR EACH ROW EXECUTE FUNCTION `+name+`()`)
-	return func(t testing.TB) {
-		t.Helper()
-		s.Exec(t, `DROP FUNCTION `+name+` CASCADE`)
-	}
+	return func() { s.Exec(t, `DROP FUNCTION `+name+` CASCADE`) }
 }
 
 // keepSending sends calls of a client one after the other until the test ends. What becomes
