@@ -18,7 +18,6 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -71,9 +70,6 @@ func Up(ctx context.Context, databaseURL string) error {
 	if err != nil {
 		return err
 	}
-	if err := refuseOtherRoles(ctx, databaseURL); err != nil {
-		return err
-	}
 	cfg.ConnConfig.RuntimeParams["lock_timeout"] = lockTimeout
 	return exclusively(ctx, cfg, func(pool *pgxpool.Pool, conn *pgxpool.Conn) error {
 		if err := refuseUnsettledCards(ctx, conn); err != nil {
@@ -86,7 +82,7 @@ func Up(ctx context.Context, databaseURL string) error {
 	})
 }
 
-// exclusively runs fn while no other process migrates. It polls for the lock, because a
+// exclusively runs fn as the owner while no other process migrates. It polls for the lock, because a
 // waiting statement keeps a snapshot, which CREATE INDEX CONCURRENTLY in the process
 // with the lock would wait for.
 func exclusively(
@@ -102,6 +98,9 @@ func exclusively(
 		return fmt.Errorf("open the database for migration: %w", err)
 	}
 	defer conn.Release()
+	if err := refuseOtherRoles(ctx, conn); err != nil {
+		return err
+	}
 	for locked := false; !locked; {
 		if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", upLock).Scan(&locked); err != nil {
 			return fmt.Errorf("wait for other migrations: %w", err)
@@ -154,9 +153,6 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 func Down(ctx context.Context, databaseURL string) error {
 	cfg, err := parse(databaseURL)
 	if err != nil {
-		return err
-	}
-	if err := refuseOtherRoles(ctx, databaseURL); err != nil {
 		return err
 	}
 	return exclusively(ctx, cfg, func(*pgxpool.Pool, *pgxpool.Conn) error {
@@ -303,16 +299,7 @@ const ownersQuery = `SELECT current_user::text,
 
 // refuseOtherRoles returns an error that names the owner if the URL has another role,
 // such as the service's. PostgreSQL's own error would name a table or a column.
-func refuseOtherRoles(ctx context.Context, databaseURL string) error {
-	cfg, err := parse(databaseURL)
-	if err != nil {
-		return err
-	}
-	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
-	if err != nil {
-		return fmt.Errorf("open the database for migration: %w", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // nothing was written
+func refuseOtherRoles(ctx context.Context, conn *pgxpool.Conn) error {
 	var role string
 	var ofTables, ofDatabase *string
 	if err := conn.QueryRow(ctx, ownersQuery).Scan(&role, &ofTables, &ofDatabase); err != nil {
