@@ -53,7 +53,7 @@ type Config struct {
 	// nil where the role system needs none.
 	ClientCertificate func(conn *tls.ConnectionState) bool
 	Limits            *limits.Limits
-	// Observe receives request events; nil disables it.
+	// Observe receives request events.
 	Observe Observer
 	// Webhooks is nil where card payments are not enabled. ProviderEvents applies its events:
 	// commands that wait must not delay them.
@@ -88,9 +88,6 @@ func New(cfg Config) (http.Handler, error) {
 }
 
 func newHandler(cfg Config, spec *contract.Contract) (_ http.Handler, err error) {
-	if cfg.Observe == nil {
-		cfg.Observe = unobserved{}
-	}
 	a := &api{
 		Config: cfg, contract: spec, guard: newGuard(cfg.Keys, cfg.Guard),
 		webhookBodies: semaphore.NewWeighted(maxWebhookBodies),

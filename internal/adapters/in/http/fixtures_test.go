@@ -148,3 +148,12 @@ func codeOf(err error) wire.ProblemCode {
 	}
 	return problem.Of(err).Code
 }
+
+// unobserved ignores all events.
+type unobserved struct{}
+
+func (unobserved) RequestBegan()                                    {}
+func (unobserved) RequestEnded(_, _ string, _ int, _ time.Duration) {}
+func (unobserved) KeyEnded(string)                                  {}
+func (unobserved) DuplicateWaited(time.Duration)                    {}
+func (unobserved) RecordReplayed(time.Duration)                     {}

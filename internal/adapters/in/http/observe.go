@@ -31,15 +31,6 @@ type Observer interface {
 	RecordReplayed(age time.Duration)
 }
 
-// unobserved ignores all events.
-type unobserved struct{}
-
-func (unobserved) RequestBegan()                                    {}
-func (unobserved) RequestEnded(_, _ string, _ int, _ time.Duration) {}
-func (unobserved) KeyEnded(string)                                  {}
-func (unobserved) DuplicateWaited(time.Duration)                    {}
-func (unobserved) RecordReplayed(time.Duration)                     {}
-
 // The outcomes of requests with an Idempotency-Key besides those in Idempotency-Result.
 const (
 	// keyRefused: a final refusal was stored now.

@@ -21,7 +21,7 @@ func TestPanic_IsLoggedAndHiddenFromTheClient(t *testing.T) {
 	handler, err := New(Config{
 		CORSOrigins: []string{"https://shop.example.com"},
 		Ready:       func(context.Context) error { panic("no connection is left") },
-		Log:         zerolog.New(&log),
+		Log:         zerolog.New(&log), Observe: unobserved{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func (r bodyRule) validate(value any) error {
 func validate(schema *jsonschema.Schema, value any) error {
 	err := schema.Validate(value)
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return problem.Invalid(fieldErrors(invalid)...)
+		return problem.Invalid(tidy(collect(nil, invalid))...)
 	}
 	return err
 }

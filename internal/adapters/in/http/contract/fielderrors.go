@@ -19,13 +19,8 @@ import (
 // members.
 const maxFieldErrors = 100
 
-// fieldErrors returns one entry for each invalid member, sorted by pointer, so that
-// equal bodies get equal responses.
-func fieldErrors(invalid *jsonschema.ValidationError) []wire.FieldError {
-	return tidy(collect(nil, invalid))
-}
-
-// tidy sorts the entries, and bounds their number: one for each pointer.
+// tidy sorts the entries, so that equal bodies get equal responses, and bounds their
+// number: one for each pointer.
 func tidy(fields []wire.FieldError) []wire.FieldError {
 	slices.SortFunc(fields, func(a, b wire.FieldError) int {
 		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Detail, b.Detail))
