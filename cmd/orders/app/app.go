@@ -174,15 +174,11 @@ func (a *App) Close() {
 	if a.limits != nil {
 		a.limits.Close()
 	}
-	if a.db != nil {
-		a.db.Close()
-	}
 	a.broker.close()
-	if a.jobDB != nil {
-		a.jobDB.Close()
-	}
-	if a.readyDB != nil {
-		a.readyDB.Close()
+	for _, db := range []*postgres.DB{a.db, a.jobDB, a.readyDB} {
+		if db != nil {
+			db.Close()
+		}
 	}
 	a.closeTraces()
 }

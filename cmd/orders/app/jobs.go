@@ -29,8 +29,10 @@ const keepPublished = 24 * time.Hour
 func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Config, log zerolog.Logger) jobs.Config {
 	db := a.jobDB
 	reconciliation := &reconcile.Service{
-		Store: db, Progress: db, Every: reconcileEvery, Report: logMismatch(log),
-		Payments: run.payments, Gateway: gateway, Now: time.Now,
+		Store: db, Progress: db, Every: reconcileEvery, Payments: run.payments, Gateway: gateway, Now: time.Now,
+		Report: func(m payment.Mismatch) {
+			log.Error().Str("resource", m.Resource).Str("detail", m.Detail).Msg("reconciliation mismatch")
+		},
 	}
 	list := jobs.Config{
 		Pool: db.Pool(), Schema: migrations.RiverSchema, Log: log, PollOnly: cfg.Pooled(), Tracer: a.traces.Tracer(),
@@ -56,12 +58,6 @@ func Reconcile(ctx context.Context, db *postgres.DB, cfg config.Config, report f
 	gateway, _ := newGateway(cfg, metrics.New(zerolog.Nop()))
 	reconciliation := &reconcile.Service{Store: db, Report: report, Gateway: gateway, Now: time.Now}
 	return reconciliation.Run(ctx)
-}
-
-func logMismatch(log zerolog.Logger) func(payment.Mismatch) {
-	return func(m payment.Mismatch) {
-		log.Error().Str("resource", m.Resource).Str("detail", m.Detail).Msg("reconciliation mismatch")
-	}
 }
 
 // restoreIntents returns the job that restores missing settlement jobs. It logs each

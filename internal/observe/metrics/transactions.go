@@ -74,13 +74,7 @@ var (
 type poolCollector func() Pool
 
 // Describe implements [prometheus.Collector].
-func (poolCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- poolConnections
-	ch <- poolMax
-	ch <- poolAcquires
-	ch <- poolWaits
-	ch <- poolWaited
-}
+func (read poolCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(read, ch) }
 
 // Collect implements [prometheus.Collector].
 func (read poolCollector) Collect(ch chan<- prometheus.Metric) {
