@@ -74,7 +74,9 @@ var (
 type poolCollector func() Pool
 
 // Describe implements [prometheus.Collector].
-func (read poolCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(read, ch) }
+func (read poolCollector) Describe(ch chan<- *prometheus.Desc) {
+	prometheus.DescribeByCollect(read, ch)
+}
 
 // Collect implements [prometheus.Collector].
 func (read poolCollector) Collect(ch chan<- prometheus.Metric) {
