@@ -81,10 +81,13 @@ func operate(ctx context.Context, b backlog, args []string, out io.Writer) error
 	}
 	for _, text := range flags.Args() {
 		id, err := strconv.ParseInt(text, 10, 63)
-		if err == nil && changes {
+		switch {
+		case err != nil:
+			err = errors.New("an ID is an integer; list prints them")
+		case changes:
 			action := strings.ToUpper(verb[:1]) + verb[1:] + b.noun
 			err = b.change(ctx, verb, core.AuditEntry{Actor: *actor, Action: action, Resource: strings.ToLower(b.noun) + "/" + text}, id)
-		} else if err == nil {
+		default:
 			err = printTable(out)(b.show(ctx, id))
 		}
 		if err != nil {
