@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
+	"strings"
 
 	"example.com/orders/internal/test/e2e"
 )
@@ -59,6 +61,37 @@ func differences(done string, got, want map[string]int) []string {
 		}
 	}
 	return found
+}
+
+// reconcile returns what the operators' command prints.
+func (l *Load) reconcile() string {
+	l.t.Helper()
+	settings := []string{"ORDERS_DATABASE_URL=" + l.DatabaseURL}
+	if !l.world.lossy { // the provider remembers payments that the database has lost
+		settings = append(settings, e2e.CardSettings(l.Provider.URLs[0])...)
+	}
+	cmd := exec.CommandContext(l.t.Context(), e2e.BuildOrders(l.t), "reconcile")
+	cmd.Env = l.Environ(l.t, settings...)
+	out, err := cmd.Output()
+	if cmd.ProcessState.ExitCode() > 1 {
+		l.t.Errorf("orders reconcile: %v", err)
+	}
+	return strings.TrimPrefix(string(out), "everything agrees\n")
+}
+
+// otherMismatches compares what `orders reconcile` prints with the cancelled orders whose
+// card refused the refund. An operator has to pay these.
+func otherMismatches(ctx context.Context, f *facts) ([]string, error) {
+	refused, err := f.texts(ctx, `SELECT format('order/%s cancelled, and %s of %s given back', o.id, given.back, p.amount)
+		FROM orders o JOIN payment p ON p.order_id = o.id AND p.method = 'card' AND p.status = 'captured'
+		CROSS JOIN LATERAL (SELECT coalesce(sum(amount) FILTER (WHERE status <> 'failed'), 0) AS back, bool_or(status = 'failed') AS refused
+			FROM refund WHERE payment_id = p.id) given
+		WHERE o.status = 'cancelled' AND given.refused AND given.back < p.amount`)
+	var printed []string
+	for line := range strings.Lines(f.mismatches) {
+		printed = append(printed, strings.Join(strings.Fields(line), " "))
+	}
+	return differences("printed", counted(printed), counted(refused)), err
 }
 
 // differentCharges compares our captured payments and refunds with the provider's by

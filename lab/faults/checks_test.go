@@ -33,6 +33,7 @@ var damages = map[string]damage{
 	"a broken message disappeared":     {"each broken message is a dead letter once", "", breakMessage},
 	"a charge of nobody":               {"the provider charged what we captured", "", chargeAtProvider},
 	"a payment without a charge":       {"the provider charged what we captured", unknownCharge, nil},
+	"reconcile found something else":   {"orders reconcile finds the refunds that cards refused", "", func(f *facts) { f.mismatches = "order/1 paid" }},
 	"a payment lost its job":           {"no job was given up", "UPDATE payment SET status = 'processing' WHERE status = 'captured'", nil},
 	"a job was given up":               {"no job was given up", jobGivenUp, nil},
 	"a key is still locked":            {"no key is locked and no transaction left open", "SELECT pg_advisory_xact_lock(1)", nil},

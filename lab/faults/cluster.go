@@ -124,7 +124,7 @@ func (l *Load) workOnCluster() (conclude func()) {
 	l.awaitDecided(pause)
 	return func() {
 		stop()
-		l.conclude(stopWatch, before, nil)
+		l.conclude(stopWatch, before)
 		l.Counters.Require(l.t, looks, promisesChecked)
 	}
 }

@@ -24,8 +24,6 @@ type Fault struct {
 	// Verdicts are answers that only this fault may cause, such as "401
 	// unauthenticated".
 	Verdicts []string
-	// Admits names checks for promises that the documents do not make under this fault.
-	Admits []string
 	// Proof names counters that must be positive after a run.
 	Proof []string
 }

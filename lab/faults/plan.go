@@ -91,7 +91,7 @@ func ParsePlan(text string) (Plan, error) {
 	return p, nil
 }
 
-// union returns the combined needs, verdicts, admissions and proofs.
+// union returns the combined needs, verdicts and proofs.
 func (p Plan) union() (all Fault, err error) {
 	known := map[string]bool{}
 	for _, strike := range p.Strikes {
@@ -109,7 +109,6 @@ func (p Plan) union() (all Fault, err error) {
 		}
 		all.Needs = needs
 		all.Verdicts = append(all.Verdicts, f.Verdicts...)
-		all.Admits = append(all.Admits, f.Admits...)
 		all.Proof = append(all.Proof, f.Proof...)
 	}
 	if p.Grouped {

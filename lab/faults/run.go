@@ -28,20 +28,19 @@ func Run(t testing.TB, p Plan) {
 	}
 	l.awaitDecided(pause)
 	stop()
-	l.conclude(stopWatch, before, all.Admits)
+	l.conclude(stopWatch, before)
 	s.countShared(t)
 	s.Counters.Require(t, append(all.Proof, looks)...)
 }
 
-// conclude settles open work from the clients, and checks every promise that is not
-// admitted to be broken.
-func (l *Load) conclude(stopWatch func(), before footprint, admits []string) {
+// conclude settles open work from the clients, and checks every promise.
+func (l *Load) conclude(stopWatch func(), before footprint) {
 	l.t.Helper()
 	l.Counters.Add(unknownReplayed, replayedUnknowns(l.History.Attempts()))
 	l.settle()
 	stopWatch()
 	l.lookUpAgain()
-	l.check(admits)
+	l.check()
 	l.checkHistory()
 	l.awaitNoLeaks(before)
 }

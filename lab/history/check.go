@@ -22,8 +22,8 @@ type Options struct {
 // many unknown attempts per request as can take effect. And with the ledger, an account
 // operation is known to have happened, at its position, or never.
 //
-// Stock has no model: the database invariants cover it, because reservations expire and
-// warehouse messages arrive without a client's attempt.
+// The stock of most products has no model, because reservations expire and
+// warehouse messages arrive without a client's attempt. Database invariants cover it.
 func Check(attempts []Attempt, opt Options) []Violation {
 	if opt.Limit == 0 {
 		opt.Limit = 5 * time.Second
