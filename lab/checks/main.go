@@ -161,7 +161,17 @@ func (r *row) run(ctx context.Context) (verdict, output string) {
 	case !strings.Contains(output, r.prints):
 		return "FAILED WITH OTHER WORDS", output
 	}
-	return good, ""
+	return good, r.printed(output)
+}
+
+// printed returns the line with the text that a failure must print.
+func (r *row) printed(output string) string {
+	for line := range strings.Lines(output) {
+		if r.prints != "" && strings.Contains(line, r.prints) {
+			return line
+		}
+	}
+	return ""
 }
 
 // goTest runs the row's tests and returns their output.

@@ -43,7 +43,9 @@ func (r *run) send(a *attempt) {
 	if a.begun == 0 {
 		a.begun = len(r.taken)
 	}
-	r.noteSent(a.key)
+	r.mu.Lock()
+	r.sent[a.id()]++
+	r.mu.Unlock()
 	s, c := r.services[a.replica], *a.command
 	go func() {
 		outcome, err := c.perform(context.Background(), s, r.w.of)
@@ -91,5 +93,5 @@ func (a *attempt) end(r *run, outcome string, err error) {
 func (r *run) isDenied(a *attempt, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrOutcomeUnknown) && r.sent[a.key] == 1 && r.stored[a.id()]
+	return errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrOutcomeUnknown) && r.sent[a.id()] == 1 && r.stored[a.id()]
 }

@@ -129,7 +129,8 @@ func (o *outside) connect(startup message) (*backend, error) {
 	return b, nil
 }
 
-// cancelBy forwards a CancelRequest of the service.
+// cancelBy forwards a CancelRequest of the service, and waits until its session waits for no
+// lock: the server acknowledges the request before the session notices.
 func (o *outside) cancelBy(request message) error {
 	conn, err := net.Dial(o.network, o.address) //nolint:noctx // the server is on this machine
 	if err != nil {
@@ -139,8 +140,21 @@ func (o *outside) cancelBy(request message) error {
 	if _, err := conn.Write(request[1:]); err != nil {
 		return err
 	}
-	_, err = io.ReadAll(conn) // until the server has processed it
-	return err
+	_, err = io.ReadAll(conn) // until the server has signalled the session
+	return errors.Join(err, until("a cancelled statement does not end", func() (bool, error) {
+		blocked, err := o.blocked(binary.BigEndian.Uint32(request.body()[4:]))
+		return !blocked, err
+	}))
+}
+
+// until repeats a step until it is done.
+func until(otherwise string, step func() (done bool, err error)) error {
+	for began := time.Now(); time.Since(began) < patience; {
+		if done, err := step(); done || err != nil {
+			return err
+		}
+	}
+	return errors.New(otherwise)
 }
 
 // release keeps a session for later runs, or ends one that is not clean.
@@ -223,28 +237,25 @@ func (o *outside) await(b *backend, kinds string) (blocked bool, err error) {
 // finish waits for a reply of these kinds, or for the end of the session, that no lock can
 // delay.
 func (o *outside) finish(b *backend, kinds string) error {
-	for began := time.Now(); !b.ended && !b.hasReply(kinds); {
-		b.fill(time.Second)
-		if time.Since(began) > patience {
-			return errors.New("the server does not answer")
+	err := until("the server does not answer", func() (bool, error) {
+		if !b.ended && !b.hasReply(kinds) {
+			b.fill(time.Second)
 		}
-	}
-	return o.awaitAbort(b)
+		return b.ended || b.hasReply(kinds), nil
+	})
+	return errors.Join(err, o.awaitAbort(b))
 }
 
 // awaitAbort waits until a session has released the locks of what failed, if the last reply
 // is the error: the server sends that first, and reads on afterwards.
 func (o *outside) awaitAbort(b *backend) error {
-	for began := time.Now(); !b.ended && b.hasReply("E"); {
-		reads, err := column[bool](o, "SELECT coalesce(wait_event = 'ClientRead', false) FROM pg_stat_activity WHERE pid = $1", b.pid)
-		if err != nil || len(reads) == 0 || reads[0] {
-			return err
-		}
-		if time.Since(began) > patience {
-			return errors.New("the server does not read on after an error")
-		}
+	if b.ended || !b.hasReply("E") {
+		return nil
 	}
-	return nil
+	return until("the server does not read on after an error", func() (bool, error) {
+		reads, err := column[bool](o, "SELECT coalesce(wait_event = 'ClientRead', false) FROM pg_stat_activity WHERE pid = $1", b.pid)
+		return len(reads) == 0 || reads[0], err
+	})
 }
 
 func (o *outside) blocked(pid uint32) (bool, error) {
@@ -255,16 +266,10 @@ func (o *outside) blocked(pid uint32) (bool, error) {
 // settleLeaving waits until sessions without a client have ended, unless they wait for a
 // lock.
 func (o *outside) settleLeaving() error {
-	for began := time.Now(); len(o.leaving) > 0; {
+	return until("a session does not end", func() (bool, error) {
 		running, err := o.removeEnded()
-		if err != nil || !running {
-			return err
-		}
-		if time.Since(began) > patience {
-			return errors.New("a session does not end")
-		}
-	}
-	return nil
+		return !running, err
+	})
 }
 
 // removeEnded forgets sessions that have ended, and reports whether one is left that does

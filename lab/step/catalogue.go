@@ -3,9 +3,9 @@ package step
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 )
 
@@ -55,76 +55,49 @@ func (s *service) prepare(ctx context.Context, before func(name string)) (names,
 	return of, nil
 }
 
-// catalogue is everything that a run draws its commands from, by the row that they are
-// about.
-var catalogue = map[string][]func() *command{
+// catalogue is every command of a run, by the row that it is about.
+var catalogue = map[string][]*command{
 	"balance": {
-		func() *command { return credit(bank, "ann", 7, "") },
-		func() *command { return credit(bank, "ann", 5, "salary") },
-		func() *command { return charge(bank, "ann", 60) },
-		func() *command { return charge(bank, "bob", 15) },
-		func() *command { return undone("ann") },
-		func() *command { return confirm(ann, "unpaid") },
-		func() *command { return readBalance(ann) },
+		credit(bank, "ann", 7, ""), credit(bank, "ann", 5, "salary"), charge(bank, "ann", 60), charge(bank, "bob", 15), undone("ann"),
+		confirm(ann, "unpaid"), refund(ann, "paid", 20), readBalance(ann),
 	},
 	"stock": {
-		func() *command { return place(ann, "ann", order.Item{SKU: "tea", Quantity: 2}) },
-		func() *command { return place(bob, "bob", order.Item{SKU: "tea", Quantity: 2}) },
-		func() *command {
-			return place(bob, "bob", order.Item{SKU: "cup", Quantity: 1}, order.Item{SKU: "tea", Quantity: 1})
-		},
-		func() *command { return place(seller, "ann", order.Item{SKU: "cup", Quantity: 1}) },
-		func() *command { return adjust(seller, "tea", -3) },
-		func() *command { return adjust(stranger, "tea", -1) },
-		func() *command { return adjust(seller, "cup", 2) },
-		func() *command { return readStock("tea") },
+		place(ann, "ann", order.Item{SKU: "tea", Quantity: 2}), place(bob, "bob", order.Item{SKU: "tea", Quantity: 2}),
+		place(bob, "bob", order.Item{SKU: "cup", Quantity: 1}, order.Item{SKU: "tea", Quantity: 1}),
+		place(seller, "ann", order.Item{SKU: "cup", Quantity: 1}),
+		adjust(seller, "tea", -3), adjust(stranger, "tea", -1), adjust(seller, "cup", 2), cancel(seller, "paid"), readStock("tea"),
 	},
 	"product": {
-		func() *command { return put(seller, "new", 1, 3) },
-		func() *command { return place(bob, "bob", order.Item{SKU: "new", Quantity: 1}) },
-		func() *command { return place(seller, "bob", order.Item{SKU: "new", Quantity: 1}) },
-		func() *command { return readStock("new") },
+		put(seller, "new", 1, 3), put(stranger, "new", 1, 4), place(bob, "bob", order.Item{SKU: "new", Quantity: 1}),
+		place(seller, "bob", order.Item{SKU: "new", Quantity: 1}), adjust(seller, "new", 1), readStock("new"),
 	},
-	"unpaid order": {
-		func() *command { return confirm(ann, "unpaid") },
-		func() *command { return confirm(stranger, "unpaid") },
-		func() *command { return cancel(seller, "unpaid") },
-		func() *command { return extend(ann, "unpaid") },
-		func() *command { return readOrder(ann, "unpaid") },
+	"bounds": { // of unpaid orders and extensions
+		place(ann, "ann", order.Item{SKU: "tea", Quantity: 1}), place(ann, "ann", order.Item{SKU: "cup", Quantity: 1}),
+		extend(ann, "unpaid"), extend(ann, "expired"), cancel(ann, "unpaid"),
 	},
-	"card payment": {
-		func() *command { return settle(bob, "charging") },
-		func() *command { return webhook(bob, "charging") },
-		func() *command { return cancel(seller, "charging") },
-		func() *command { return confirm(bob, "charging") },
-		func() *command { return refund(bob, "charging", 0) },
-		func() *command { return confirmByCard(ann, "unpaid") },
-		func() *command { return settle(ann, "unpaid") },
-		func() *command { return readOrder(bob, "charging") },
-	},
-	"expired order": {
-		func() *command { return confirm(ann, "expired") },
-		func() *command { return extend(ann, "expired") },
-		func() *command { return cancel(seller, "expired") },
-		releaseExpired,
-	},
-	"paid order": {
-		func() *command { return cancel(seller, "paid") },
-		func() *command { return cancel(stranger, "paid") },
-		func() *command { return refund(ann, "paid", 0) },
-		func() *command { return refund(ann, "paid", 20) },
-		func() *command { return refund(admin, "shipped", 4) },
-		func() *command { return advance(seller, "paid", order.Fulfilling) },
-		func() *command { return readOrder(ann, "paid") },
-		publish,
-	},
+	"unpaid":   about("unpaid", ann, order.Fulfilling, settle(ann, "unpaid")),
+	"paid":     about("paid", ann, order.Fulfilling, cancel(stranger, "paid"), publish()),
+	"shipped":  about("shipped", bob, order.Delivered),
+	"expired":  about("expired", ann, order.Fulfilling, releaseExpired()),
+	"charging": about("charging", bob, order.Fulfilling, settle(bob, "charging"), webhook(bob, "charging"), settleRefund(bob, "charging")),
 }
 
-// draw returns a command, mostly about one of two topics.
-func draw(random *rand.Rand, topics []string) *command {
-	topic := topics[random.IntN(2)]
-	if random.IntN(5) == 0 {
-		topic = topics[random.IntN(len(topics))]
+// about returns the commands about an order, and some more.
+func about(of string, owner core.Actor, next order.Status, more ...*command) []*command {
+	return append(more,
+		confirm(owner, of), confirmByCard(owner, of), confirm(stranger, of), cancel(seller, of), extend(owner, of),
+		refund(owner, of, 0), refund(admin, of, 4), advance(seller, of, next), readOrder(owner, of))
+}
+
+// meetings returns the pairs and triples of n commands, by their numbers.
+func meetings(n int) (all [][]int) {
+	for i := range n {
+		for j := i; j < n; j++ {
+			all = append(all, []int{i, j})
+			for k := j; k < n; k++ {
+				all = append(all, []int{i, j, k})
+			}
+		}
 	}
-	return catalogue[topic][random.IntN(len(catalogue[topic]))]()
+	return all
 }

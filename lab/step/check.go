@@ -63,7 +63,14 @@ func (r *run) checkIdle(lanes int) {
 	}
 }
 
+// checkInvariants checks the database, unless nothing was committed since the last time.
 func (r *run) checkInvariants() {
+	snapshot, err := column[string](r.w.out, "SELECT pg_current_snapshot()::text")
+	r.fail(err)
+	if err != nil || snapshot[0] == r.checked {
+		return
+	}
+	r.checked = snapshot[0]
 	tx, err := r.w.out.observer.BeginTx(context.Background(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		r.fail(err)
@@ -88,13 +95,18 @@ const finalState = `
 type reference struct {
 	*service
 	of      names
-	created map[string]int64 // orders by key
+	created []createdOrder
+}
+
+type createdOrder struct {
+	key string
+	id  int64
 }
 
 func newReference() (*reference, error) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	store := memory.New(func() time.Time { return now })
-	s := &reference{service: newService(store.Orders(), store.Payments(), store.Keys()), created: map[string]int64{}}
+	s := &reference{service: newService(store.Orders(), store.Payments(), store.Keys())}
 	var err error
 	s.of, err = s.prepare(context.Background(), func(name string) {
 		now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -103,7 +115,7 @@ func newReference() (*reference, error) {
 		}
 	})
 	for i, name := range orderNames {
-		s.created[fmt.Sprintf("setup-%d", 4+i)] = s.of[name]
+		s.created = append(s.created, createdOrder{fmt.Sprintf("setup-%d", 4+i), s.of[name]})
 	}
 	return s, err
 }
@@ -127,12 +139,12 @@ func (s *reference) state() ([]string, error) {
 			all = append(all, fmt.Sprintf("balance of %s: %s", of.Subject, b.Amount.Decimal()))
 		}
 	}
-	for key, id := range s.created {
-		line, err := s.orderState(id)
+	for _, o := range s.created {
+		line, err := s.orderState(o.id)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, "order "+key+": "+line)
+		all = append(all, "order "+o.key+": "+line)
 	}
 	slices.Sort(all)
 	return all, nil
@@ -222,7 +234,7 @@ func (r *run) replay(taken []*attempt) (s *reference, same bool) {
 			return nil, false
 		}
 		if c.order != 0 {
-			s.created[c.key] = c.order
+			s.created = append(s.created, createdOrder{c.key, c.order})
 		}
 	}
 	return s, true

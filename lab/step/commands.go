@@ -80,6 +80,13 @@ func onOrder(name string, by core.Actor, of string,
 		}}
 }
 
+func statusOf(o *order.Order, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return string(o.Status), nil
+}
+
 func confirm(by core.Actor, of string) *command {
 	return pay("confirmPayment", by, of, payment.ConfirmPayment{Method: payment.FromBalance})
 }
@@ -118,40 +125,26 @@ func refund(by core.Actor, of string, amount int) *command {
 func cancel(by core.Actor, of string) *command {
 	return onOrder("cancelOrder", by, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
 		o, _, err := s.payments.CancelOrder(ctx, c.by, payment.CancelOrder{OrderID: id, Key: c.key})
-		if err != nil {
-			return "", err
-		}
-		return string(o.Status), nil
+		return statusOf(o, err)
 	})
 }
 
 func extend(by core.Actor, of string) *command {
 	return onOrder("reserveInventory", by, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
 		o, _, err := s.orders.ReserveInventory(ctx, c.by, order.ReserveInventory{OrderID: id, Key: c.key})
-		if err != nil {
-			return "", err
-		}
-		return string(o.Status), nil
+		return statusOf(o, err)
 	})
 }
 
 func advance(by core.Actor, of string, to order.Status) *command {
 	return onOrder("updateOrderStatus to "+string(to), by, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
-		o, err := s.orders.UpdateOrderStatus(ctx, c.by, order.UpdateOrderStatus{OrderID: id, Status: to})
-		if err != nil {
-			return "", err
-		}
-		return string(o.Status), nil
+		return statusOf(s.orders.UpdateOrderStatus(ctx, c.by, order.UpdateOrderStatus{OrderID: id, Status: to}))
 	})
 }
 
 func readOrder(by core.Actor, of string) *command {
 	return onOrder("getOrderById", by, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
-		o, err := s.orders.GetOrderByID(ctx, c.by, id)
-		if err != nil {
-			return "", err
-		}
-		return string(o.Status), nil
+		return statusOf(s.orders.GetOrderByID(ctx, c.by, id))
 	})
 }
 
@@ -191,19 +184,12 @@ func readBalance(of core.Actor) *command {
 	return &command{name: "getBalance of " + of.Subject, by: of,
 		run: func(ctx context.Context, s *service, _ names, c *command) (string, error) {
 			balances, err := s.payments.GetBalance(ctx, c.by, c.by.Subject)
-			if err != nil {
-				return "", err
+			var all []string
+			for _, b := range balances {
+				all = append(all, b.Amount.String())
 			}
-			return balancesOf(balances), nil
+			return strings.Join(all, " "), err
 		}}
-}
-
-func balancesOf(balances []*payment.Balance) string {
-	var all []string
-	for _, b := range balances {
-		all = append(all, b.Amount.String())
-	}
-	return strings.Join(all, " ")
 }
 
 // lookUp reads the outcome under a key that other commands use.

@@ -1,7 +1,6 @@
 package step
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -25,8 +24,8 @@ func scenarios() map[string][]*command {
 		"createOrder, paid and cancelled": {place(ann, "ann", tea), confirm(ann, "unpaid"), cancel(seller, "unpaid")},
 	}
 	for _, topic := range catalogue {
-		for _, draw := range topic {
-			all[draw().String()] = []*command{draw()}
+		for _, c := range topic {
+			all[c.String()] = []*command{c}
 		}
 	}
 	return all
@@ -36,13 +35,10 @@ func scenarios() map[string][]*command {
 // well, and then looks up its key.
 func planOf(commands []*command) plan {
 	p := plan{lanes: 1}
-	for i, c := range commands {
-		if c.guarded() {
-			c.key = fmt.Sprint("key-", i+1)
-		}
-		p.add(c, 0)
+	for _, c := range commands {
+		p.add(p.keyed(c), 0)
 	}
-	last := commands[len(commands)-1]
+	last := p.requests[len(commands)-1].command
 	p.add(last, 1)
 	if last.key != "" {
 		p.add(lookUp(last.by, last.key), 0)

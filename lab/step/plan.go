@@ -11,7 +11,7 @@ import (
 
 // plan is what a seed decides before a run.
 type plan struct {
-	seed     uint64
+	meeting  string
 	requests []request
 	lanes    int // of each replica
 	faults   int
@@ -23,22 +23,26 @@ type request struct {
 	number, replica int
 }
 
-// newPlan draws a plan: two to five commands, some of them sent twice.
+// newPlan draws a plan: a meeting of commands about one row, and up to two more commands,
+// some of them sent twice. Consecutive seeds enumerate the meetings of each topic.
 func newPlan(seed uint64) (plan, *rand.Rand) {
 	random := rand.New(rand.NewPCG(seed, 0))
-	p := plan{seed: seed, lanes: 1 + random.IntN(2), faults: random.IntN(3)}
+	p := plan{lanes: 1 + random.IntN(2), faults: random.IntN(3)}
 	replicas := 1 + random.IntN(2) // with one, more commands share transactions
 	topics := slices.Sorted(maps.Keys(catalogue))
-	random.Shuffle(len(topics), func(i, j int) { topics[i], topics[j] = topics[j], topics[i] })
-	for i := range 2 + random.IntN(4) {
-		c := draw(random, topics)
-		if c.guarded() {
-			c.key = fmt.Sprint("key-", i+1)
+	n := uint64(len(topics))
+	topic := catalogue[topics[seed%n]]
+	all := meetings(len(topic))
+	meeting := all[seed/n*scatter%uint64(len(all))]
+	p.meeting = fmt.Sprint(topics[seed%n], meeting)
+	for _, i := range meeting {
+		p.draw(random, topic[i], replicas)
+	}
+	for range random.IntN(3) {
+		if random.IntN(5) == 0 {
+			topic = catalogue[topics[random.IntN(len(topics))]]
 		}
-		p.add(c, random.IntN(replicas))
-		if c.key != "" && random.IntN(4) == 0 { // the same request at the other replica
-			p.add(c, 1-p.requests[len(p.requests)-1].replica)
-		}
+		p.draw(random, topic[random.IntN(len(topic))], replicas)
 	}
 	if c := p.requests[0]; c.key != "" && random.IntN(6) == 0 {
 		p.add(lookUp(c.by, c.key), random.IntN(2))
@@ -46,11 +50,39 @@ func newPlan(seed uint64) (plan, *rand.Rand) {
 	return p, random
 }
 
+// scatter is a prime number, so that a few seeds have different commands.
+const scatter = 7919
+
+// draw adds a command, and perhaps the same request at the other replica.
+func (p *plan) draw(random *rand.Rand, of *command, replicas int) {
+	c := p.keyed(of)
+	p.add(c, random.IntN(replicas))
+	if c.key != "" && random.IntN(4) == 0 {
+		p.add(c, 1-p.requests[len(p.requests)-1].replica)
+	}
+}
+
 // run executes the plan of a seed.
 func (w *world) run(t *testing.T, seed uint64) (plan, *run) {
 	t.Helper()
 	p, random := newPlan(seed)
+	w.met[p.meeting] = true
 	return p, w.execute(t, p, newChooser(p, random).choose)
+}
+
+// keyed returns a copy of a command, with a key if it needs one. Different people use equal
+// keys.
+func (p *plan) keyed(of *command) *command {
+	c, number := *of, 1
+	for _, r := range p.requests {
+		if r.by.Subject == c.by.Subject {
+			number++
+		}
+	}
+	if c.guarded() {
+		c.key = fmt.Sprint("key-", number)
+	}
+	return &c
 }
 
 func (p *plan) add(c *command, replica int) {
@@ -73,16 +105,16 @@ type chooser struct {
 }
 
 // horizon is about how many steps a run has.
-const horizon = 150
+const horizon = 100
 
-// newChooser draws a strategy. Every second seed uses priorities with depth three, as in
+// newChooser draws a strategy. Half of the runs use priorities with depth three, as in
 // "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs" (ASPLOS 2010).
 func newChooser(p plan, random *rand.Rand) *chooser {
 	c := &chooser{random: random}
 	for range p.faults {
 		c.faults = append(c.faults, random.IntN(horizon))
 	}
-	if p.seed%2 == 0 {
+	if random.IntN(2) == 0 {
 		c.priorities = map[string]int{}
 		c.changes = []int{random.IntN(horizon), random.IntN(horizon)}
 	}

@@ -50,21 +50,21 @@ type run struct {
 	choose    func(enabled []string) string
 	taken     []string // steps
 	events    []event
-	grouped   int // commands that shared a transaction
 
-	stored map[idempotency.ID]bool // keys with a committed record
-	found  []string                // violations
+	stored  map[idempotency.ID]bool // keys with a committed record
+	found   []string                // violations
+	checked string                  // the snapshot whose invariants were checked last
 
 	mu     sync.Mutex
 	links  []*link
 	dialed map[string]int
-	sent   map[string]int // requests by key
+	sent   map[idempotency.ID]int // requests by key
 }
 
 // execute runs the commands in an order that choose decides.
 func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) string) *run {
 	t.Helper()
-	r := &run{w: w, choose: choose, dialed: map[string]int{}, sent: map[string]int{}, stored: map[idempotency.ID]bool{}}
+	r := &run{w: w, choose: choose, dialed: map[string]int{}, sent: map[idempotency.ID]int{}, stored: map[idempotency.ID]bool{}}
 	for _, asked := range p.requests {
 		r.attempts = append(r.attempts, &attempt{request: asked})
 	}
@@ -96,7 +96,7 @@ func (r *run) start(t *testing.T, name string, lanes int) {
 	r.replicas, r.services = append(r.replicas, db), append(r.services, s)
 }
 
-// observer counts the commands in groups.
+// observer counts groups by their number of commands.
 type observer struct {
 	pgtx.Unobserved
 	r *run
@@ -106,7 +106,7 @@ type observer struct {
 func (o observer) GroupRan(commands int) {
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
-	o.r.grouped += commands
+	o.r.w.groups[commands]++
 }
 
 // isStored reports whether a key's response is committed.
@@ -130,12 +130,6 @@ func (r *run) publish(ctx context.Context, from *postgres.Outbox) error {
 		ids[i] = e.ID
 	}
 	return from.MarkPublished(ctx, ids)
-}
-
-func (r *run) noteSent(key string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sent[key]++
 }
 
 func (r *run) dial(replica string) net.Conn {

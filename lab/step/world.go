@@ -18,6 +18,8 @@ type world struct {
 	of         names
 	restoring  string // statements that restore the state of setUp
 	restored   int
+	groups     map[int]int
+	met        map[string]bool // meetings
 }
 
 // vacuumAfter is how many runs leave their dead rows behind.
@@ -26,7 +28,7 @@ const vacuumAfter = 200
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	url := pgtest.New(t)
-	w := &world{serviceURL: e2e.WithParameter(t, pgtest.AsService(t, url), "sslmode", "disable")}
+	w := &world{groups: map[int]int{}, met: map[string]bool{}, serviceURL: e2e.WithParameter(t, pgtest.AsService(t, url), "sslmode", "disable")}
 	out, err := newOutside(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
