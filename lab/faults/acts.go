@@ -108,7 +108,7 @@ func (c *client) updateOrderStatus() {
 		op.subject, op.role = e2e.Root, "admin"
 	}
 	if c.ask(op).Outcome == history.OK {
-		c.world.acknowledgeStatus(o.id, status)
+		remember(c.world, &c.world.statuses, orderStatus{o.id, status})
 	}
 }
 
@@ -139,10 +139,11 @@ func (c *client) putStock() {
 		return
 	}
 	op.id, op.subject, op.role, op.learn, op.call.Method = "putProduct", e2e.Root, "admin", nil, http.MethodPut
-	op.call.Body = fmt.Sprintf(`{"name": %q, "price": %s, "on_hand": %d}`, p.sku, roubles(kopecks(p.price)), seen.OnHand+c.random.IntN(9)-3)
+	change := c.random.IntN(9) - 3
 	if seen.OnHand < 4 {
-		op.call.Body = fmt.Sprintf(`{"name": %q, "price": %s, "on_hand": %d}`, p.sku, roubles(kopecks(p.price)), seen.OnHand+5)
+		change = 5
 	}
+	op.call.Body = fmt.Sprintf(`{"name": %q, "price": %s, "on_hand": %d}`, p.sku, roubles(kopecks(p.price)), seen.OnHand+change)
 	op.call.Header = http.Header{"If-Match": {tag}}
 	for range 2 { // the second one can never undo sales in between
 		c.ask(op)
@@ -215,7 +216,7 @@ func (c *client) takeFromOthers() {
 func (c *client) putNewProduct() {
 	c.keys++
 	p := product{fmt.Sprintf("new-%d-%d", c.number, c.keys), e2e.Shop, "10.00", 3 + c.random.IntN(8)}
-	c.world.addProduct(p)
+	remember(c.world, &c.world.created, p)
 	op := operation{id: "putProduct", subject: p.seller, role: "seller", call: e2e.Call{
 		Method: http.MethodPut, Path: "/products/" + p.sku, Header: http.Header{"If-None-Match": {"*"}},
 		Body: fmt.Sprintf(`{"name": %q, "price": %s, "on_hand": %d}`, p.sku, roubles(kopecks(p.price)), p.onHand),
@@ -223,13 +224,6 @@ func (c *client) putNewProduct() {
 	if c.ask(op).Outcome == history.OK {
 		c.Counters.Add("products created under load", 1)
 	}
-}
-
-// acknowledgeStatus remembers an acknowledged order status.
-func (w *world) acknowledgeStatus(orderID int, status string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.statuses = append(w.statuses, orderStatus{orderID, status})
 }
 
 // noteProfile remembers a profile that was sent, "" for a deletion.

@@ -60,7 +60,7 @@ func (c *client) createOrder() operation {
 // items draws order items.
 func (c *client) items(seller string) []any {
 	offered := slices.DeleteFunc(slices.Clone(products), func(p product) bool { return p.seller != seller })
-	if p, found := c.world.aNewProduct(c.random); found && p.seller == seller && c.random.IntN(3) == 0 {
+	if p, found := recall(c.world, c.random, &c.world.created); found && p.seller == seller && c.random.IntN(3) == 0 {
 		offered[c.random.IntN(len(offered))] = p
 	}
 	var items []any
@@ -77,12 +77,12 @@ func (c *client) items(seller string) []any {
 
 // reference draws a new reference or a used one.
 func (c *client) reference() string {
-	if taken, found := c.world.aReference(c.random); found && c.random.IntN(4) == 0 {
+	if taken, found := recall(c.world, c.random, &c.world.references); found && c.random.IntN(4) == 0 {
 		return taken
 	}
 	c.keys++
 	reference := fmt.Sprintf("intent-%d-%d", c.number, c.keys)
-	c.world.addReference(reference)
+	remember(c.world, &c.world.references, reference)
 	return reference
 }
 

@@ -3,7 +3,6 @@ package faults
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 
 	"example.com/orders/internal/test/e2e"
@@ -21,13 +20,6 @@ type kettleOrder struct {
 	id       int
 	visitor  string
 	quantity int
-}
-
-// aKettleOrder draws an order of kettles, preferring late ones.
-func (w *world) aKettleOrder(random *rand.Rand) (_ kettleOrder, found bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return lateOne(random, w.kettles)
 }
 
 // changeKettles orders, cancels or counts kettles. Each is a change of available stock.
@@ -52,20 +44,14 @@ func (c *client) orderKettles() operation {
 				Items []struct{ Quantity int }
 			}
 			if json.Unmarshal(r.Body, &o) == nil && len(o.Items) == 1 {
-				c.world.addKettleOrder(kettleOrder{o.ID, visitor, o.Items[0].Quantity})
+				remember(c.world, &c.world.kettles, kettleOrder{o.ID, visitor, o.Items[0].Quantity})
 			}
 		},
 	}
 }
 
-func (w *world) addKettleOrder(o kettleOrder) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.kettles = append(w.kettles, o)
-}
-
 func (c *client) cancelKettles() operation {
-	o, found := c.world.aKettleOrder(c.random)
+	o, found := recall(c.world, c.random, &c.world.kettles)
 	if !found {
 		return c.orderKettles()
 	}

@@ -105,12 +105,21 @@ func (w *world) notePaid(orderID int) {
 	w.paid[orderID] = true
 }
 
-// anOrder draws an order, preferring late ones.
-func (w *world) anOrder(random *rand.Rand) (_ knownOrder, found bool) {
+// remember adds one to those that the clients know.
+func remember[T any](w *world, known *[]T, one T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return lateOne(random, w.orders)
+	*known = append(*known, one)
 }
+
+// recall draws one of those that the clients know, preferring late ones.
+func recall[T any](w *world, random *rand.Rand, known *[]T) (_ T, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return lateOne(random, *known)
+}
+
+func (w *world) anOrder(random *rand.Rand) (knownOrder, bool) { return recall(w, random, &w.orders) }
 
 // aPaidOrder draws a paid order, preferring late payments.
 func (w *world) aPaidOrder(random *rand.Rand) (_ knownOrder, found bool) {
@@ -146,37 +155,6 @@ func (w *world) nextStatus(orderID int) string {
 		}
 	}
 	return next
-}
-
-// addProduct remembers a product that is about to be created.
-func (w *world) addProduct(p product) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.created = append(w.created, p)
-}
-
-// aNewProduct draws a product that was created under load, preferring late ones.
-func (w *world) aNewProduct(random *rand.Rand) (_ product, found bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return lateOne(random, w.created)
-}
-
-// addReference remembers a reference that was sent.
-func (w *world) addReference(reference string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.references = append(w.references, reference)
-}
-
-// aReference draws a reference that was sent before.
-func (w *world) aReference(random *rand.Rand) (_ string, found bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.references) == 0 {
-		return "", false
-	}
-	return oneOf(random, w.references), true
 }
 
 // stockUp puts the products and credits all customers before anything breaks.
