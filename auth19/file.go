@@ -1,0 +1,319 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// file is a description of a server under test.
+type file struct {
+	path       string
+	header     string // name of the key header
+	Servers    []string
+	Profile    string
+	Key        string
+	Principals map[string]http.Header
+	Before     []request
+	Do         request
+	Other      *request
+	Routes     []request
+	Empty      *request
+	Refused    *request
+	Remedy     []request
+	Fail       traps
+	Effects    effects
+	Hold       traps
+	Kill       string
+	Start      string
+	Expire     string
+	Down, Up   string
+	Known      []string
+	Timeout    time.Duration
+	Patience   time.Duration
+}
+
+// request is a template: its strings may contain ${names}.
+type request struct {
+	As, Method, Path string
+	Headers          map[string]string
+	Body             *yaml.Node
+	Capture          map[string]string // JSON pointers by name
+}
+
+// traps catch a command before and after its effect.
+type traps struct{ Before, After *trap }
+
+type trap struct {
+	Headers             map[string]string
+	Exec, Await, Undone string
+}
+
+// effects says how effects are counted.
+type effects struct{ Get, Pointer, As, Exec string }
+
+// parser reads a file and keeps all that is wrong with it.
+type parser struct {
+	name     string
+	problems []string
+	names    []string // that ${…} may name
+}
+
+// parse reads a description.
+func parse(path string) (*file, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p := &parser{name: path, names: []string{"unique", "canary", "key"}}
+	f := &file{path: path, Profile: "auth-19", Timeout: 30 * time.Second, Patience: 20 * time.Second}
+	if document.Kind == 0 {
+		return nil, fmt.Errorf("%s: the file is empty; `auth19 init` writes one", path)
+	}
+	p.file(document.Content[0], f)
+	p.check(document.Content[0], f)
+	if len(p.problems) > 0 {
+		return nil, fmt.Errorf("%s", strings.Join(p.problems, "\n"))
+	}
+	return f, nil
+}
+
+func (p *parser) problem(n *yaml.Node, format string, args ...any) {
+	p.problems = append(p.problems, fmt.Sprintf("%s:%d: %s", p.name, n.Line, fmt.Sprintf(format, args...)))
+}
+
+func (p *parser) file(n *yaml.Node, f *file) {
+	p.object(n, "the file", members{
+		"server":     func(n *yaml.Node) { f.Servers = p.servers(n) },
+		"profile":    func(n *yaml.Node) { f.Profile = p.oneOf(n, "a profile", profileNames()) },
+		"key":        func(n *yaml.Node) { f.Key = p.text(n) },
+		"principals": func(n *yaml.Node) { f.Principals = p.principals(n) },
+		"before":     func(n *yaml.Node) { f.Before = p.requests(n) },
+		"do":         func(n *yaml.Node) { f.Do = p.request(n) },
+		"other":      func(n *yaml.Node) { f.Other = new(p.request(n)) },
+		"routes":     func(n *yaml.Node) { f.Routes = p.requests(n) },
+		"empty":      func(n *yaml.Node) { f.Empty = new(p.request(n)) },
+		"refused":    func(n *yaml.Node) { f.Refused = new(p.request(n)) },
+		"remedy":     func(n *yaml.Node) { f.Remedy = p.requests(n) },
+		"fail":       func(n *yaml.Node) { f.Fail = p.traps(n, "undo") },
+		"effects":    func(n *yaml.Node) { f.Effects = p.effects(n) },
+		"hold":       func(n *yaml.Node) { f.Hold = p.traps(n, "release") },
+		"kill":       func(n *yaml.Node) { f.Kill = p.exec(n) },
+		"start":      func(n *yaml.Node) { f.Start = p.exec(n) },
+		"expire":     func(n *yaml.Node) { f.Expire = p.exec(n) },
+		"store":      func(n *yaml.Node) { f.Down, f.Up = p.store(n) },
+		"known":      func(n *yaml.Node) { f.Known = p.probes(n) },
+		"timeout":    func(n *yaml.Node) { f.Timeout = p.duration(n) },
+		"patience":   func(n *yaml.Node) { f.Patience = p.duration(n) },
+	})
+}
+
+// check finds what is missing, and ${names} that nothing sets.
+func (p *parser) check(n *yaml.Node, f *file) {
+	for name, there := range map[string]bool{
+		"server": len(f.Servers) > 0, "do": f.Do.Path != "", "effects": f.Effects != effects{},
+	} {
+		if !there && len(p.problems) == 0 {
+			p.problem(n, "%s is missing", name)
+		}
+	}
+	p.variables(n)
+}
+
+var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+func (p *parser) variables(n *yaml.Node) {
+	for _, found := range variable.FindAllStringSubmatch(n.Value, -1) {
+		if !slices.Contains(p.names, found[1]) {
+			p.problem(n, "%s: nothing sets it; here may stand: ${%s}", found[0], strings.Join(p.names, "}, ${"))
+		}
+	}
+	for _, child := range n.Content {
+		p.variables(child)
+	}
+}
+
+// members reads the members of an object by name.
+type members map[string]func(*yaml.Node)
+
+func (p *parser) object(n *yaml.Node, what string, known members) {
+	if n.Kind != yaml.MappingNode {
+		p.problem(n, "%s: here must stand members: %s", what, list(known))
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		name := n.Content[i]
+		switch read := known[name.Value]; {
+		case read == nil:
+			p.problem(name, "unknown member %q of %s; here may stand: %s", name.Value, what, list(known))
+		case seen[name.Value]:
+			p.problem(name, "a second member %q of %s", name.Value, what)
+		default:
+			seen[name.Value] = true
+			read(n.Content[i+1])
+		}
+	}
+}
+
+func list(known members) string { return strings.Join(slices.Sorted(maps.Keys(known)), ", ") }
+
+func (p *parser) text(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || n.Value == "" {
+		p.problem(n, "here must stand a text")
+	}
+	return n.Value
+}
+
+func (p *parser) oneOf(n *yaml.Node, what string, known []string) string {
+	if n.Kind != yaml.ScalarNode || !slices.Contains(known, n.Value) {
+		p.problem(n, "%q is not %s; here may stand: %s", n.Value, what, strings.Join(known, ", "))
+	}
+	return n.Value
+}
+
+// each reads the elements of a list, or one element without a list.
+func each[T any](n *yaml.Node, read func(*yaml.Node) T) []T {
+	elements := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		elements = n.Content
+	}
+	made := make([]T, len(elements))
+	for i, element := range elements {
+		made[i] = read(element)
+	}
+	return made
+}
+
+func (p *parser) servers(n *yaml.Node) []string {
+	servers := each(n, func(n *yaml.Node) string {
+		url := strings.TrimSuffix(p.text(n), "/")
+		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+			p.problem(n, "%q: here must stand a URL such as http://127.0.0.1:8080", n.Value)
+		}
+		return url
+	})
+	if len(servers) > 2 {
+		p.problem(n, "%d servers; here may stand one URL, or those of two processes", len(servers))
+	}
+	return servers
+}
+
+func (p *parser) probes(n *yaml.Node) []string {
+	return each(n, func(n *yaml.Node) string { return p.oneOf(n, "a probe", probeNames()) })
+}
+
+func (p *parser) duration(n *yaml.Node) time.Duration {
+	d, err := time.ParseDuration(n.Value)
+	if err != nil || d <= 0 {
+		p.problem(n, "%q: here must stand a duration such as 30s", n.Value)
+	}
+	return d
+}
+
+func (p *parser) principals(n *yaml.Node) map[string]http.Header {
+	all := map[string]http.Header{}
+	read := func(name string) func(*yaml.Node) {
+		return func(n *yaml.Node) {
+			all[name] = http.Header{}
+			for field, value := range p.texts(n, "the principal") {
+				all[name].Set(field, value)
+			}
+		}
+	}
+	p.object(n, "principals", members{"a": read("a"), "b": read("b")})
+	return all
+}
+
+// texts reads an object whose members are texts of any name.
+func (p *parser) texts(n *yaml.Node, what string) map[string]string {
+	texts := map[string]string{}
+	if n.Kind != yaml.MappingNode {
+		p.problem(n, "%s: here must stand names and values", what)
+		return texts
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		texts[n.Content[i].Value] = p.text(n.Content[i+1])
+	}
+	return texts
+}
+
+func (p *parser) requests(n *yaml.Node) []request { return each(n, p.request) }
+
+func (p *parser) request(n *yaml.Node) request {
+	var r request
+	p.object(n, "a request", members{
+		"as":     func(n *yaml.Node) { r.As = p.oneOf(n, "a principal", []string{"a", "b"}) },
+		"method": func(n *yaml.Node) { r.Method = strings.ToUpper(p.text(n)) },
+		"path": func(n *yaml.Node) {
+			if r.Path = p.text(n); !strings.HasPrefix(r.Path, "/") {
+				p.problem(n, "%q: here must stand a path that begins with /", n.Value)
+			}
+		},
+		"headers": func(n *yaml.Node) { r.Headers = p.texts(n, "headers") },
+		"body":    func(n *yaml.Node) { r.Body = n },
+		"capture": func(n *yaml.Node) {
+			r.Capture = p.texts(n, "capture")
+			p.names = append(p.names, slices.Sorted(maps.Keys(r.Capture))...)
+		},
+	})
+	return r
+}
+
+func (p *parser) exec(n *yaml.Node) (command string) {
+	p.object(n, "a command", members{"exec": func(n *yaml.Node) { command = p.text(n) }})
+	return command
+}
+
+func (p *parser) store(n *yaml.Node) (down, up string) {
+	p.object(n, "store", members{
+		"down": func(n *yaml.Node) { down = p.text(n) },
+		"up":   func(n *yaml.Node) { up = p.text(n) },
+	})
+	return down, up
+}
+
+func (p *parser) effects(n *yaml.Node) (e effects) {
+	p.object(n, "effects", members{
+		"get":     func(n *yaml.Node) { e.Get = p.text(n) },
+		"pointer": func(n *yaml.Node) { e.Pointer = n.Value },
+		"as":      func(n *yaml.Node) { e.As = p.oneOf(n, "a principal", []string{"a", "b"}) },
+		"exec":    func(n *yaml.Node) { e.Exec = p.text(n) },
+	})
+	if (e.Get == "") == (e.Exec == "") {
+		p.problem(n, "effects: here must stand either get, with a pointer to a number or a list, or exec")
+	}
+	return e
+}
+
+func (p *parser) traps(n *yaml.Node, undo string) (t traps) {
+	read := func(into **trap) func(*yaml.Node) {
+		return func(n *yaml.Node) { *into = new(p.trap(n, undo)) }
+	}
+	p.object(n, "hold and fail", members{"before": read(&t.Before), "after": read(&t.After)})
+	return t
+}
+
+func (p *parser) trap(n *yaml.Node, undo string) (t trap) {
+	p.object(n, "a hook", members{
+		"headers": func(n *yaml.Node) { t.Headers = p.texts(n, "headers") },
+		"exec":    func(n *yaml.Node) { t.Exec = p.text(n) },
+		"await":   func(n *yaml.Node) { t.Await = p.text(n) },
+		undo:      func(n *yaml.Node) { t.Undone = p.text(n) },
+	})
+	if (t.Headers == nil) == (t.Exec == "") {
+		p.problem(n, "here must stand either headers, or exec with %s", undo)
+	}
+	return t
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"example.com/orders/internal/idempotency/routetest/probe"
+)
+
+// junitSuite is the form that CI systems read: one case for each probe.
+type junitSuite struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string     `xml:"classname,attr"`
+	Name    string     `xml:"name,attr"`
+	Time    string     `xml:"time,attr"`
+	Failure *junitText `xml:"failure"`
+	Error   *junitText `xml:"error"`
+	Skipped *junitText `xml:"skipped"`
+	Output  string     `xml:"system-out,omitempty"`
+}
+
+type junitText struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (r *report) junit() ([]byte, error) {
+	suite := junitSuite{Name: "auth19 " + r.Profile, Tests: len(r.Results)}
+	for _, got := range r.Results {
+		c := junitCase{Class: "auth19." + got.Level, Name: got.Probe + " " + got.Title, Time: fmt.Sprintf("%.3f", got.Seconds)}
+		text := &junitText{Message: printable(got.row()), Text: printable(got.evidence())}
+		switch {
+		case got.broke():
+			c.Failure = text
+			suite.Failures++
+		case got.Verdict == string(probe.Unreachable):
+			c.Error = text
+			suite.Errors++
+		case got.Verdict == string(probe.NotApplicable), got.Known:
+			c.Skipped = text
+			suite.Skipped++
+		default:
+			c.Output = printable(got.row())
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	text, err := xml.MarshalIndent(suite, "", "  ")
+	return []byte(xml.Header + string(text) + "\n"), err
+}
+
+// printable escapes what XML cannot contain.
+func printable(text string) string {
+	var safe strings.Builder
+	for i, r := range text {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&safe, `\x%02x`, text[i])
+		case r < ' ' && r != '\n' && r != '\t', r == 0xFFFE, r == 0xFFFF:
+			fmt.Fprintf(&safe, `\x%02x`, r)
+		default:
+			safe.WriteRune(r)
+		}
+	}
+	return safe.String()
+}
+
+func (r *report) markdown() ([]byte, error) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# auth19: %s\n\n%s. Profile %s, seed %d, %s.\n\n", strings.Join(r.Servers, " and "), r.sum(), r.Profile, r.Seed, r.Started.Format("2006-01-02"))
+	text.WriteString("| | level | expected | verdict | |\n|---|---|---|---|---|\n")
+	for _, got := range r.Results {
+		note := got.Note
+		if worst := got.worst(); note == "" && worst.Verdict != string(probe.Pass) {
+			note = worst.Rule + ": " + worst.Got
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", got.Probe, got.Level, got.Title, got.Verdict, cell(note))
+	}
+	for _, got := range r.Results {
+		if got.Verdict == string(probe.Fail) {
+			fmt.Fprintf(&text, "\n## %s: %s\n\n~~~text\n%s\n~~~\n", got.Probe, got.Title, strings.ReplaceAll(printable(got.evidence()), "~~~", `\~~~`))
+		}
+	}
+	return []byte(text.String()), nil
+}
+
+// cell returns a text that fits into a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(printable(text))
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"example.com/orders/internal/idempotency/routetest/probe"
+)
+
+// report is a run. Its JSON is the source of the other forms.
+type report struct {
+	Profile string         `json:"profile"`
+	Servers []string       `json:"servers"`
+	Seed    uint64         `json:"seed"`
+	Started time.Time      `json:"started"`
+	Totals  map[string]int `json:"totals"`
+	Results []result       `json:"results"`
+
+	known   []string
+	secrets []string
+	profile probe.Profile
+}
+
+// result is the verdict of one probe.
+type result struct {
+	Probe   string `json:"probe"`
+	Level   string `json:"level"`
+	Title   string `json:"title"`
+	Verdict string `json:"verdict"`
+	Note    string `json:"note,omitempty"`
+	// Known: the owner accepts that this probe fails. A known probe that passes breaks the run.
+	Known    bool      `json:"known,omitempty"`
+	Findings []finding `json:"findings"`
+	Seconds  float64   `json:"seconds"`
+}
+
+// finding is the outcome of a probe by one rule. Exchanges are kept where it did not pass.
+type finding struct {
+	Rule      string     `json:"rule"`
+	Got       string     `json:"got"`
+	Want      string     `json:"want"`
+	Verdict   string     `json:"verdict"`
+	Says      string     `json:"says"`
+	Source    string     `json:"source"`
+	Before    int        `json:"effects_before"`
+	After     int        `json:"effects_after"`
+	Exchanges []exchange `json:"exchanges,omitempty"`
+}
+
+// exchange is a request as curl would send it, and the response.
+type exchange struct {
+	Curl     string `json:"curl"`
+	Response string `json:"response"`
+}
+
+func newReport(f *file, t *probe.Target) *report {
+	totals := map[string]int{}
+	for _, v := range probe.Verdicts {
+		totals[string(v)] = 0
+	}
+	return &report{
+		Profile: f.Profile, Servers: f.Servers, Seed: t.Seed, Started: time.Now().UTC().Truncate(time.Second), Totals: totals,
+		known: f.Known, secrets: t.Secrets, profile: t.Profile,
+	}
+}
+
+func (r *report) add(got probe.Result) {
+	made := result{
+		Probe: got.Probe.Name, Level: fmt.Sprintf("L%d", got.Probe.Level), Title: got.Probe.Title, Verdict: string(got.Verdict),
+		Note: r.masked(got.Note), Known: slices.Contains(r.known, got.Probe.Name), Seconds: got.Took.Seconds(),
+	}
+	for _, f := range got.Findings {
+		rule := r.profile.Rules[f.Rule]
+		shown := finding{
+			Rule: f.Rule, Got: r.masked(f.Got), Want: strings.Join(rule.Want, ", or "), Verdict: string(f.Verdict),
+			Says: rule.Says, Source: rule.Where, Before: f.Before, After: f.After,
+		}
+		if f.Verdict != probe.Pass {
+			for _, e := range f.Exchanges {
+				shown.Exchanges = append(shown.Exchanges, exchange{r.masked(curl(e)), r.masked(response(e))})
+			}
+		}
+		made.Findings = append(made.Findings, shown)
+	}
+	r.Totals[made.Verdict]++
+	r.Results = append(r.Results, made)
+}
+
+// masked returns a text without tokens.
+func (r *report) masked(text string) string {
+	for _, secret := range r.secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	return text
+}
+
+func curl(e probe.Exchange) string {
+	parts := []string{"curl -i -X", e.Request.Method, shellQuote(e.Server + e.Request.Path)}
+	for _, name := range slices.Sorted(maps.Keys(e.Request.Header)) {
+		for _, value := range e.Request.Header[name] {
+			parts = append(parts, "-H", shellQuote(name+": "+value))
+		}
+	}
+	if e.Request.Body != "" {
+		parts = append(parts, "-d", shellQuote(e.Request.Body))
+	}
+	return strings.Join(parts, " ")
+}
+
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+func response(e probe.Exchange) string {
+	if e.Status == 0 {
+		return fmt.Sprintf("no answer: %v", e.Err)
+	}
+	lines := []string{fmt.Sprint("HTTP/1.1 ", e.Status)}
+	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
+		lines = append(lines, name+": "+strings.Join(e.Header[name], ", "))
+	}
+	body := string(e.Body[:min(len(e.Body), 2000)])
+	if !utf8.ValidString(body) {
+		body = fmt.Sprintf("%q", body)
+	}
+	return strings.Join(append(lines, "", body), "\n")
+}
+
+// broke reports whether a result breaks the run: a failure that nobody accepts, or an
+// accepted one that is gone.
+func (r result) broke() bool {
+	return r.Verdict == string(probe.Fail) && !r.Known || r.Verdict == string(probe.Pass) && r.Known
+}
+
+func (r *report) status() int {
+	switch {
+	case slices.ContainsFunc(r.Results, result.broke):
+		return broken
+	case r.Totals[string(probe.Unreachable)] > 0:
+		return unusable
+	}
+	return kept
+}
+
+// row returns a result as a line of the table.
+func (r result) row() string {
+	verdict := r.Verdict
+	switch {
+	case r.Known && r.broke():
+		verdict = "passes, but is known to fail: take it out of known"
+	case r.Known:
+		verdict += " (known)"
+	}
+	note := r.Note
+	if worst := r.worst(); note == "" && worst.Verdict != string(probe.Pass) {
+		note = worst.Rule + ": " + worst.Got
+	}
+	return strings.TrimRight(fmt.Sprintf("%s  %s  %-52s %-15s %s", r.Probe, r.Level, r.Title, verdict, note), " ")
+}
+
+// worst returns the finding that decides.
+func (r result) worst() finding {
+	for _, f := range r.Findings {
+		if f.Verdict == r.Verdict {
+			return f
+		}
+	}
+	return finding{Verdict: string(probe.Pass)}
+}
+
+// sum returns the totals in words.
+func (r *report) sum() string {
+	var parts []string
+	for _, v := range probe.Verdicts {
+		if n := r.Totals[string(v)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	return fmt.Sprintf("%d probes: %s", len(r.Results), strings.Join(parts, ", "))
+}
+
+// printEnd prints each failure with its evidence, and the totals.
+func (r *report) printEnd(out io.Writer) {
+	for _, got := range r.Results {
+		if got.Verdict == string(probe.Fail) {
+			fmt.Fprintf(out, "\n%s  %s\n", got.Probe, got.Title)
+			fmt.Fprintln(out, indented(got.evidence()))
+		}
+	}
+	fmt.Fprintf(out, "\n%s (seed %d)\nPassing every probe proves nothing; failing one proves something.\n", r.sum(), r.Seed)
+}
+
+func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
+
+// evidence returns what was sent, what came back, and which sentence asks for something else:
+// once for each rule.
+func (r result) evidence() string {
+	var parts []string
+	seen := map[string]bool{}
+	for _, f := range r.Findings {
+		if f.Verdict != string(probe.Fail) || seen[f.Rule] {
+			continue
+		}
+		seen[f.Rule] = true
+		parts = append(parts, fmt.Sprintf("%s: %s; wanted: %s. Effects before: %d, after: %d.\n%s (%s)", f.Rule, f.Got, f.Want, f.Before, f.After, f.Says, f.Source))
+		for _, e := range f.Exchanges {
+			parts = append(parts, "$ "+e.Curl+"\n"+e.Response)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// save writes the forms that are asked for.
+func (r *report) save(files map[string]*string) error {
+	var failed error
+	for form, render := range map[string]func(*report) ([]byte, error){"json": (*report).json, "junit": (*report).junit, "markdown": (*report).markdown} {
+		if path := *files[form]; path != "" {
+			text, err := render(r)
+			failed = errors.Join(failed, err, os.WriteFile(path, text, 0o644))
+		}
+	}
+	return failed
+}
+
+func (r *report) json() ([]byte, error) {
+	text, err := json.MarshalIndent(r, "", "  ")
+	return append(text, '\n'), err
+}

@@ -1,0 +1,228 @@
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Request is a request without a key and without a principal.
+type Request struct {
+	Method, Path, Body string
+	Header             http.Header
+}
+
+// call is a request as it is sent: to which process, by whom, under which keys.
+type call struct {
+	Request
+	server string
+	who    http.Header
+	header string // name of the key header
+	keys   []string
+}
+
+// Exchange is a request and its response, if there was one.
+type Exchange struct {
+	Request  Request // with all headers
+	Server   string
+	Status   int // 0 without a response
+	Header   http.Header
+	Body     []byte
+	Err      error     // why there was no response
+	From, To time.Time // from the request's last byte to the response
+}
+
+// conn is an open connection on which one request is sent. No HTTP client stands between
+// the probes and the server: it would add headers, fold them, or retry.
+type conn struct {
+	net.Conn
+
+	call call
+	rest []byte // unsent bytes of the request
+}
+
+const maxResponse = 16 << 20
+
+// dial opens the connection of a call.
+func dial(ctx context.Context, c call) (*conn, error) {
+	u, err := url.Parse(c.server)
+	if err != nil {
+		return nil, err
+	}
+	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
+	var plain net.Dialer
+	dialer := map[bool]func(context.Context, string, string) (net.Conn, error){
+		false: plain.DialContext,
+		true:  (&tls.Dialer{Config: &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}}).DialContext,
+	}[u.Scheme == "https"]
+	stream, err := dialer(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	c.Path = strings.TrimSuffix(u.Path, "/") + c.Path
+	return &conn{Conn: stream, call: c, rest: c.bytes(u.Host)}, nil
+}
+
+// headers returns the headers of a call in the order in which they are sent.
+func (c call) headers() [][2]string {
+	var fields [][2]string
+	for _, header := range []http.Header{c.who, c.Header} {
+		for _, name := range slices.Sorted(maps.Keys(header)) {
+			for _, value := range header[name] {
+				fields = append(fields, [2]string{name, value})
+			}
+		}
+	}
+	if c.Body != "" && c.Header.Get("Content-Type") == "" {
+		fields = append(fields, [2]string{"Content-Type", "application/json"})
+	}
+	for _, key := range c.keys {
+		fields = append(fields, [2]string{c.header, key})
+	}
+	return fields
+}
+
+func (c call) bytes(host string) []byte {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: auth19\r\nConnection: close\r\n", c.Method, c.Path, host)
+	for _, field := range c.headers() {
+		fmt.Fprintf(&text, "%s: %s\r\n", field[0], field[1])
+	}
+	if c.Body != "" || c.Method != http.MethodGet {
+		fmt.Fprintf(&text, "Content-Length: %d\r\n", len(c.Body))
+	}
+	text.WriteString("\r\n" + c.Body)
+	return text.Bytes()
+}
+
+// write sends all of the request but its last bytes.
+func (c *conn) write(keep int) error {
+	cut := len(c.rest) - keep
+	_, err := c.Write(c.rest[:cut])
+	c.rest = c.rest[cut:]
+	return err
+}
+
+// finish sends what is left of the request, reads the response, and closes the connection.
+func (c *conn) finish(ctx context.Context) Exchange {
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	sent := Exchange{Request: c.call.Request, Server: c.call.server, From: time.Now()}
+	sent.Request.Header = http.Header{}
+	for _, field := range c.call.headers() {
+		sent.Request.Header[field[0]] = append(sent.Request.Header[field[0]], field[1])
+	}
+	// A server may answer and close before it has read everything.
+	writing := c.write(0)
+	sent.Err = sent.read(bufio.NewReader(c), c.call.Method)
+	sent.To = time.Now()
+	if sent.Err != nil {
+		sent.Status, sent.Err = 0, cmp.Or(ctx.Err(), writing, sent.Err)
+	}
+	return sent
+}
+
+func (e *Exchange) read(from *bufio.Reader, method string) error {
+	for {
+		response, err := http.ReadResponse(from, &http.Request{Method: method})
+		if err != nil {
+			return err
+		}
+		e.Status, e.Header = response.StatusCode, response.Header
+		if e.Status/100 == 1 {
+			continue
+		}
+		e.Body, err = io.ReadAll(io.LimitReader(response.Body, maxResponse))
+		_ = response.Body.Close()
+		return err
+	}
+}
+
+// exchange sends a call on its own connection.
+func exchange(ctx context.Context, c call) Exchange {
+	connection, err := dial(ctx, c)
+	if err != nil {
+		return Exchange{Request: c.Request, Server: c.server, Err: err}
+	}
+	return connection.finish(ctx)
+}
+
+// together sends calls at the same moment: all connections are open, and the server has read
+// every request but its last byte.
+func together(ctx context.Context, calls []call) ([]Exchange, error) {
+	connections := make([]*conn, 0, len(calls))
+	for _, c := range calls {
+		connection, err := dial(ctx, c)
+		if err == nil {
+			connections = append(connections, connection)
+			err = connection.write(1)
+		}
+		if err != nil {
+			for _, open := range connections {
+				_ = open.Close()
+			}
+			return nil, err
+		}
+	}
+	exchanges := make([]Exchange, len(calls))
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i, connection := range connections {
+		all.Go(func() {
+			<-start
+			exchanges[i] = connection.finish(ctx)
+		})
+	}
+	close(start)
+	all.Wait()
+	return exchanges, nil
+}
+
+// met reports whether two of the requests were under way at the same time.
+func met(exchanges []Exchange) bool {
+	byStart := slices.SortedFunc(slices.Values(exchanges), func(a, b Exchange) int { return a.From.Compare(b.From) })
+	for i := 1; i < len(byStart); i++ {
+		if byStart[i].From.Before(byStart[i-1].To) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e Exchange) succeeded() bool { return e.Status/100 == 2 }
+
+// same reports whether two responses have the same status and body.
+func (e Exchange) same(as Exchange) bool {
+	return e.Status == as.Status && bytes.Equal(e.Body, as.Body)
+}
+
+// later reports whether the client was told to come back.
+func (e Exchange) later() bool {
+	return slices.Contains([]int{409, 425, 429, 503}, e.Status)
+}
+
+// outcome returns the name of a response that is no success.
+func (e Exchange) outcome() string {
+	switch {
+	case e.Status == 0:
+		return "no answer"
+	case e.succeeded():
+		return "accepted"
+	case e.Header.Get("Retry-After") != "":
+		return fmt.Sprintf("refused %d with Retry-After", e.Status)
+	}
+	return fmt.Sprintf("refused %d", e.Status)
+}

@@ -1,0 +1,287 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+func crowd(r *run) {
+	meetings, doubled := 0, 0
+	for i := range r.Keys {
+		r.progressf("%d of %d keys", i, r.Keys)
+		op := r.prepare()
+		replies := r.crowd(op, i == 0)
+		if !met(replies) {
+			continue
+		}
+		meetings++
+		if r.effects(op) > 1 {
+			doubled++
+		}
+		r.judgeCrowd(op, replies)
+	}
+	switch {
+	case meetings == 0:
+		r.stop(NotApplicable, "no two requests met")
+	case len(r.Servers) == 1 && doubled == 0:
+		r.stop(NotApplicable, "one process only; there, %d keys of %d requests had one effect each", meetings, r.Crowd)
+	}
+	r.notef("%d of %d keys had more than one effect", doubled, meetings)
+}
+
+// crowd sends one request many times at once. If commands can be held, none ends before all
+// have begun.
+func (r *run) crowd(op *operation, hold bool) []Exchange {
+	var trap Trap
+	if hold && op.HoldBefore != nil {
+		trap = r.set(op.HoldBefore)
+	}
+	calls := make([]call, r.Crowd)
+	for i := range calls {
+		calls[i] = r.by(op, caught(op.Do, trap))
+		if i%2 == 1 {
+			calls[i] = r.elsewhere(calls[i])
+		}
+	}
+	ctx, cancel := context.WithTimeout(r, r.Timeout)
+	defer cancel()
+	var replies []Exchange
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		replies, failed = together(ctx, calls)
+	}()
+	if trap.Await != nil {
+		r.command("hold", trap.Await)
+		r.pause(r.Settle)
+	}
+	r.command("release", trap.Undo)
+	<-done
+	if failed != nil {
+		r.stop(Unreachable, "%v", failed)
+	}
+	return replies
+}
+
+// judgeCrowd judges one race: one effect, and each answer is the first response, or tells to
+// come back.
+func (r *run) judgeCrowd(op *operation, replies []Exchange) {
+	final, _ := r.retry(r.by(op, op.Do))
+	odd := -1
+	for i, got := range replies {
+		if !got.same(final) && !got.later() {
+			odd = i
+		}
+	}
+	if odd >= 0 {
+		r.judge(op, "crowd", "a response that differs from that of a retry", replies[odd], final)
+	} else {
+		r.judge(op, "crowd", compared(final, final), final)
+	}
+	r.once(op, replies[0], final)
+}
+
+func hangUp(r *run) {
+	op := r.prepare()
+	r.need(op.HoldBefore != nil, "hold.before")
+	h := r.hold(op.HoldBefore, r.by(op, op.Do))
+	defer h.release()
+	h.hangUp()
+	first := <-h.reply
+	if first.Status != 0 {
+		r.stop(NotApplicable, "the response came before the client hung up")
+	}
+	r.pause(r.Settle) // for a service that would stop its command now
+	h.release()
+	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
+	r.judge(op, "hang-up", r.found(got, waited), first, got)
+	r.once(op, first, got)
+}
+
+// found returns the outcome of a retry whose first response was lost. Where replays carry no
+// mark, nobody can see whether the command ran once more after it had been stopped.
+func (r *run) found(got Exchange, waited time.Duration) string {
+	switch {
+	case got.later():
+		return fmt.Sprintf("locked for %v", waited.Round(time.Second))
+	case !got.succeeded():
+		return got.outcome()
+	case r.Profile.Marker[0] != "" && !r.marked(got):
+		return "ran as new"
+	}
+	return "answered"
+}
+
+func killedAfter(r *run) {
+	op := r.prepare()
+	r.need(op.HoldAfter != nil && op.Kill != nil, "hold.after or kill")
+	h := r.hold(op.HoldAfter, r.by(op, op.Do))
+	defer h.release()
+	first := r.kill(op, h, true)
+	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
+	r.judge(op, "killed after", r.found(got, waited), first, got)
+	r.once(op, first, got)
+}
+
+func killedBefore(r *run) {
+	op := r.prepare()
+	r.need(op.HoldBefore != nil && op.Kill != nil, "hold.before or kill")
+	h := r.hold(op.HoldBefore, r.by(op, op.Do))
+	defer h.release()
+	first := r.kill(op, h, false)
+	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
+	outcome := r.found(got, waited)
+	if got.succeeded() {
+		outcome = "ran as new"
+		r.notef("the key was locked for %v", waited.Round(100*time.Millisecond))
+	}
+	r.judge(op, "killed before", outcome, first, got)
+	r.pause(r.Settle) // for a command that would go on without its client
+	r.once(op, first, got)
+}
+
+// kill kills the process of a held command, lets everything else go on, and starts the
+// process again.
+func (r *run) kill(op *operation, h held, after bool) Exchange {
+	if after {
+		r.await("the effect", func() bool { return r.effects(op) > 0 })
+	}
+	r.command("kill", op.Kill)
+	first := <-h.reply
+	h.release()
+	r.command("start", op.Start)
+	r.await("an answer of the process that was started", func() bool {
+		return r.try(call{Request: Request{Method: "GET", Path: "/"}, server: r.Servers[0], who: r.A}).Status != 0
+	})
+	if first.succeeded() {
+		r.stop(NotApplicable, "the response came before the process was killed")
+	}
+	if !after && r.effects(op) > 0 {
+		r.stop(NotApplicable, "the effect came before the process was killed")
+	}
+	return first
+}
+
+func storeDown(r *run) {
+	op := r.prepare()
+	r.need(op.StoreDown != nil && op.StoreUp != nil, "store.down or store.up")
+	r.command("store.down", op.StoreDown)
+	got := r.try(r.by(op, op.Do))
+	r.command("store.up", op.StoreUp)
+	outcome := got.outcome()
+	if r.effects(op) > 0 {
+		outcome = "ran"
+	}
+	r.judge(op, "store", outcome, got)
+	again, _ := r.retry(r.by(op, op.Do))
+	r.once(op, got, again)
+}
+
+func expiry(r *run) {
+	op := r.prepare()
+	r.need(op.Expire != nil, "expire")
+	first := r.first(r.by(op, op.Do))
+	for range 2 { // what answered the first time must not wear off
+		r.effects(op)
+		r.command("expire", op.Expire)
+		got := r.send(r.by(op, op.Do))
+		r.judgeExpired(op, "expired", first, got)
+		if !r.states("expired other") || len(op.Others) == 0 {
+			return
+		}
+		r.command("expire", op.Expire)
+		r.judgeExpired(op, "expired other", first, r.send(r.by(op, op.Others[0])))
+	}
+}
+
+func (r *run) judgeExpired(op *operation, rule string, first, got Exchange) {
+	before := op.after - op.before
+	outcome := got.outcome()
+	switch {
+	case r.effects(op) > before:
+		outcome = "ran"
+	case got.Status == first.Status:
+		outcome = "remembered"
+	}
+	r.judge(op, rule, outcome, first, got)
+}
+
+func otherPrincipal(r *run) {
+	op := r.prepare()
+	r.need(r.B != nil, "second principal")
+	first := r.first(r.by(op, op.Do))
+	one := r.effects(op)
+	theirs := r.by(op, op.Do)
+	theirs.who = r.B
+	got := r.send(theirs)
+	outcome := got.outcome()
+	switch ran := r.effects(op) > one; {
+	case ran:
+		outcome = "separate"
+	case got.succeeded():
+		outcome = "replayed"
+	case !r.mayRun(theirs):
+		r.judgeHidden(op, first, got)
+		r.stop(NotApplicable, "the second principal may not send the request, under any key")
+	default:
+		r.judgeHidden(op, first, got)
+	}
+	r.judge(op, "scope", outcome, first, got)
+	if outcome == "separate" {
+		r.replays(op, "replay", theirs, got)
+		r.replays(op, "replay", r.by(op, op.Do), first)
+	}
+}
+
+// mayRun reports whether a call succeeds under a new key.
+func (r *run) mayRun(c call) bool {
+	op := r.prepare()
+	own := r.by(op, op.Do)
+	own.who = c.who
+	return r.send(own).succeeded()
+}
+
+func secrets(r *run) {
+	op := r.prepare()
+	first := r.first(r.by(op, op.Do))
+	r.effects(op)
+	var calls []call
+	for _, req := range append(op.Others, op.Routes...) {
+		mine, theirs := r.by(op, req), r.by(op, req)
+		theirs.who = r.B
+		calls = append(calls, mine)
+		if r.B != nil {
+			calls = append(calls, theirs)
+		}
+	}
+	for _, c := range calls {
+		r.keepsSecret(op, first, r.send(c))
+	}
+	if r.A != nil {
+		stranger := r.by(op, op.Do)
+		stranger.who = nil
+		got := r.send(stranger)
+		r.judge(op, "stranger", got.outcome(), first, got)
+		r.judgeHidden(op, first, got)
+		r.keepsSecret(op, first, got)
+	}
+	if len(calls) == 0 && r.A == nil {
+		r.stop(NotApplicable, "there is no other request and no principal")
+	}
+}
+
+// keepsSecret judges that an answer shows no token, nor what only the first request said.
+func (r *run) keepsSecret(op *operation, first, got Exchange) {
+	outcome := "hidden"
+	if contains(got, op.Canary) {
+		outcome = "the text of the first request"
+	}
+	for _, secret := range r.Secrets {
+		if contains(got, secret) {
+			outcome = "a token"
+		}
+	}
+	r.judge(op, "secrets", outcome, first, got)
+}

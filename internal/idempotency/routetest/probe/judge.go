@@ -1,0 +1,251 @@
+// Package probe asks a server, over HTTP and as a black box, whether it keeps its idempotency
+// promise. Each probe sends requests as a client, a race, a lost connection or a crash would,
+// counts effects by reading them back, and compares the outcome with the rules of a profile.
+//
+// Passing every probe proves nothing; failing one proves something.
+package probe
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Verdict is the result of a probe.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass Verdict = "pass"
+	// Fail breaks a rule of the profile.
+	Fail Verdict = "fail"
+	// Differs breaks a rule in a way that another profile chose.
+	Differs Verdict = "differs"
+	// NotApplicable is never a pass: something was missing.
+	NotApplicable Verdict = "not applicable"
+	// Unreachable: a request that had to be answered, or a command that had to succeed, did not.
+	Unreachable Verdict = "unreachable"
+)
+
+// Verdicts lists all verdicts, the best first.
+var Verdicts = []Verdict{Pass, NotApplicable, Differs, Unreachable, Fail}
+
+// Rule is what a profile asks for in one respect.
+type Rule struct {
+	// Want lists outcomes. Each stands for all that begin with it.
+	Want []string
+	// Must: no choice of another profile excuses another outcome.
+	Must bool
+	// Says is the demand of the source, in our words, and Where its place.
+	Says, Where string
+}
+
+// Profile is a table of rules.
+type Profile struct {
+	Name, Title string
+	// Header is the name of the key header. Keys are sent in quotes if Quoted.
+	Header string
+	Quoted bool
+	// Marker is the header, and its value, that marks a replay.
+	Marker [2]string
+	// Rules by name. What a profile does not mention has no rule.
+	Rules map[string]Rule
+	// Elsewhere reports whether another profile wants an outcome. It may be nil.
+	Elsewhere func(rule, outcome string) bool
+}
+
+// wants reports whether an outcome is one of those that a rule wants.
+func (r Rule) wants(outcome string) bool {
+	return slices.ContainsFunc(r.Want, func(want string) bool { return strings.HasPrefix(outcome, want) })
+}
+
+// Wants reports whether a profile has a rule that wants an outcome.
+func (p Profile) Wants(rule, outcome string) bool { return p.Rules[rule].wants(outcome) }
+
+func (p Profile) judge(rule, outcome string) Verdict {
+	r := p.Rules[rule]
+	switch {
+	case r.wants(outcome):
+		return Pass
+	case !r.Must && p.Elsewhere != nil && p.Elsewhere(rule, outcome):
+		return Differs
+	}
+	return Fail
+}
+
+// Finding is the outcome of a probe in one respect.
+type Finding struct {
+	Rule      string
+	Got       string
+	Verdict   Verdict
+	Before    int // effects before the first request
+	After     int
+	Exchanges []Exchange
+}
+
+// Result is the verdict of a probe, and why.
+type Result struct {
+	Probe    Probe
+	Verdict  Verdict
+	Note     string
+	Findings []Finding
+	Took     time.Duration
+}
+
+// Probe is one question.
+type Probe struct {
+	Name  string // a letter
+	Level int
+	// Title names the behaviour that the probe expects. Sends is what it does.
+	Title, Sends string
+	// Rules are the rules that it judges by.
+	Rules []string
+
+	ask func(*run)
+}
+
+// run is a probe in progress.
+type run struct {
+	context.Context //nolint:containedctx // a run lives as long as its context
+
+	*Target
+
+	probe    Probe
+	keys     int
+	findings []Finding
+	note     string
+}
+
+// stop ends a probe early, as t.Fatal ends a test.
+type stop struct {
+	verdict Verdict
+	why     string
+}
+
+func (*run) stop(verdict Verdict, format string, args ...any) {
+	panic(stop{verdict, fmt.Sprintf(format, args...)})
+}
+
+// Ask asks a server one question.
+func (p Probe) Ask(ctx context.Context, t *Target) (result Result) {
+	r := &run{Context: ctx, Target: t, probe: p}
+	began := time.Now()
+	defer func() {
+		stopped := recover()
+		end, ours := stopped.(stop)
+		if stopped != nil && !ours {
+			panic(stopped)
+		}
+		result = Result{Probe: p, Verdict: r.worst(end.verdict), Note: strings.TrimSpace(r.note + " " + end.why), Findings: r.findings, Took: time.Since(began)}
+	}()
+	p.ask(r)
+	return result
+}
+
+// worst returns the worst verdict of the findings and of the end.
+func (r *run) worst(end Verdict) Verdict {
+	if end == "" && len(r.findings) == 0 {
+		end = NotApplicable
+	}
+	worst := slices.Index(Verdicts, end)
+	for _, f := range r.findings {
+		worst = max(worst, slices.Index(Verdicts, f.Verdict))
+	}
+	return Verdicts[max(worst, 0)]
+}
+
+// judge adds a finding, if the profile has the rule.
+func (r *run) judge(op *operation, rule, outcome string, exchanges ...Exchange) {
+	if _, stated := r.Profile.Rules[rule]; stated {
+		f := Finding{Rule: rule, Got: outcome, Verdict: r.Profile.judge(rule, outcome), Before: op.before, After: op.after, Exchanges: exchanges}
+		r.findings = append(r.findings, f)
+	}
+}
+
+func (r *run) states(rule string) bool {
+	_, stated := r.Profile.Rules[rule]
+	return stated
+}
+
+func (r *run) notef(format string, args ...any) { r.note = fmt.Sprintf(format, args...) }
+
+func (r *run) progressf(format string, args ...any) {
+	if r.Progress != nil {
+		r.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// NewKey returns a key in the form of a UUID, the same for the same words.
+func NewKey(seed uint64, words ...any) string {
+	sum := sha256.Sum256(fmt.Append(nil, seed, words))
+	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// operation is an operation with its key and its effects.
+type operation struct {
+	*Operation
+
+	key           string
+	before, after int
+}
+
+// prepare returns a new operation.
+func (r *run) prepare() *operation {
+	r.keys++
+	key := NewKey(r.Seed, r.probe.Name, r.keys)
+	made, err := r.Prepare(r, key)
+	if err != nil {
+		r.stop(Unreachable, "%v", err)
+	}
+	op := &operation{Operation: made, key: key}
+	op.before = r.count(op)
+	op.after = op.before
+	return op
+}
+
+func (r *run) count(op *operation) int {
+	n, err := op.Effects(r)
+	if err != nil {
+		r.stop(Unreachable, "effects: %v", err)
+	}
+	return n
+}
+
+// effects returns how many effects the operation has had.
+func (r *run) effects(op *operation) int {
+	op.after = r.count(op)
+	return op.after - op.before
+}
+
+// once judges that an operation has had one effect.
+func (r *run) once(op *operation, exchanges ...Exchange) { r.had(op, 1, exchanges...) }
+
+// had judges that an operation has had a number of effects.
+func (r *run) had(op *operation, want int, exchanges ...Exchange) {
+	outcome := "as many effects as it may have"
+	if n := r.effects(op); n != want {
+		outcome = fmt.Sprintf("%d effects, not %d", n, want)
+	}
+	r.judge(op, "once", outcome, exchanges...)
+}
+
+// Check reports why a target cannot be tested: the request that has to succeed does not, or
+// its effect cannot be counted.
+func (t *Target) Check(ctx context.Context) error {
+	check := Probe{Name: "check", ask: func(r *run) {
+		op := r.prepare()
+		r.first(r.by(op, op.Do))
+		if n := r.effects(op); n != 1 {
+			r.stop(Unreachable, "one request had %d effects: effects must count what do does", n)
+		}
+	}}
+	if result := check.Ask(ctx, t); result.Verdict == Unreachable {
+		return errors.New(result.Note)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package probe
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Probes are all questions in the order in which they are asked.
+var Probes = []Probe{
+	{"A", 1, "a retry gets the first response", "Sends a request, and sends it again to each process.", []string{"once", "replay", "headers", "marker"}, retry},
+	{"D", 1, "another request with the key is refused", "Sends another body under the key of a request that succeeded.", []string{"once", "mismatch", "hidden"}, otherBody},
+	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query.", []string{"once", "route", "variant", "hidden"}, otherRoute},
+	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
+	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order.", []string{"once", "spelling", "quoted"}, spelling},
+	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two, one that is too long, one in the query, and malformed ones.", []string{"missing", "blank", "twice", "long", "query", "malformed"}, unusableKeys},
+	{"K", 1, "a failed command keeps nothing", "Makes the command fail with 5xx, before its effect and after it, and retries without the failure.", []string{"once", "failure", "rollback"}, failure},
+	{"R", 1, "a refusal is kept", "Repeats a request that the business refused, after the reason is gone.", []string{"once", "refusal", "mismatch", "hidden"}, refusal},
+	{"B", 2, "a duplicate waits or has to come back", "Sends a request again while the first one runs.", []string{"once", "concurrent", "replay"}, duplicate},
+	{"E", 2, "another request is refused while the first one runs", "Sends another body under the key while the first request runs.", []string{"once", "concurrent other", "hidden"}, otherWhileRunning},
+	{"O", 2, "a retry right after the response gets it", "Repeats a request within a millisecond of the response, with 20 keys.", []string{"once", "immediate"}, immediately},
+	{"C", 3, "many requests at once have one effect", "Sends 50 equal requests at the same moment to both processes, with each of 20 keys.", []string{"once", "crowd"}, crowd},
+	{"H", 3, "a client that hangs up does not stop a command", "Closes the connection while the command runs, and retries at the other process.", []string{"once", "hang-up"}, hangUp},
+	{"I", 4, "a response lost in a crash is found", "Kills the process after the effect and before the response, and retries.", []string{"once", "killed after"}, killedAfter},
+	{"J", 4, "a crash keeps nothing", "Kills the process before the effect, and retries until the key is free.", []string{"once", "killed before"}, killedBefore},
+	{"M", 4, "nothing runs without the store of keys", "Takes the store of keys away, sends a request, brings it back, and retries.", []string{"once", "store"}, storeDown},
+	{"T", 4, "after expiry the second line of defence answers", "Expires all keys, and retries.", []string{"expired", "expired other"}, expiry},
+	{"F", 5, "a key belongs to its principal", "Sends the same request under the same key as another principal.", []string{"scope", "hidden"}, otherPrincipal},
+	{"S", 5, "a stranger gets no stored response", "Plants a text in a request, and looks for it, and for tokens, in the answers to everybody else.", []string{"stranger", "hidden", "secrets"}, secrets},
+}
+
+func retry(r *run) {
+	op := r.prepare()
+	c := r.by(op, op.Do)
+	first := r.first(c)
+	for range r.Servers {
+		got := r.send(c)
+		outcome := compared(got, first)
+		r.judge(op, "replay", outcome, first, got)
+		if got.succeeded() {
+			r.judge(op, "headers", sameHeaders(first, got), first, got)
+			r.judge(op, "marker", map[bool]string{true: "marked", false: "not marked"}[r.marked(got) && !r.marked(first)], first, got)
+		}
+		r.once(op, first, got)
+		c = r.elsewhere(c)
+	}
+}
+
+func otherBody(r *run) {
+	op := r.prepare()
+	r.need(len(op.Others) > 0, "other request")
+	first := r.first(r.by(op, op.Do))
+	r.effects(op)
+	for _, other := range op.Others {
+		r.judgeOther(op, "mismatch", first, r.send(r.by(op, other)))
+	}
+	r.unlessRan(op, first)
+}
+
+// unlessRan judges that the first response is still there and that there was no second effect,
+// unless the profile lets other requests run under the key.
+func (r *run) unlessRan(op *operation, first Exchange) {
+	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Got == "ran" }) {
+		return
+	}
+	r.replays(op, "replay", r.by(op, op.Do), first)
+	r.once(op, first)
+}
+
+func otherRoute(r *run) {
+	op := r.prepare()
+	if !r.states("variant") {
+		r.need(len(op.Routes) > 0, "other route")
+	}
+	first := r.first(r.by(op, op.Do))
+	r.effects(op)
+	for _, route := range op.Routes {
+		r.judgeOther(op, "route", first, r.send(r.by(op, route)))
+	}
+	if r.states("variant") {
+		query, method := op.Do, op.Do
+		query.Path += map[bool]string{true: "&", false: "?"}[strings.Contains(query.Path, "?")] + "auth19=1"
+		method.Method = http.MethodTrace // no service has it
+		r.judgeOther(op, "variant", first, r.send(r.by(op, query)))
+		r.judgeOther(op, "variant", first, r.send(r.by(op, method)))
+	}
+	r.unlessRan(op, first)
+}
+
+func emptyResponse(r *run) {
+	op := r.prepare()
+	req := op.Do
+	if op.Empty != nil {
+		req = *op.Empty
+	}
+	first := r.first(r.by(op, req))
+	if len(first.Body) > 0 {
+		r.stop(NotApplicable, "no request has an empty response")
+	}
+	r.replays(op, "replay", r.by(op, req), first)
+	r.once(op, first)
+}
+
+func spelling(r *run) {
+	op := r.prepare()
+	again := op.Do
+	again.Body = respelled(op.Do.Body)
+	r.need(again.Body != "", "JSON in the body")
+	first := r.first(r.by(op, op.Do))
+	got := r.send(r.by(op, again))
+	r.judge(op, "spelling", compared(got, first), first, got)
+	if r.states("quoted") { // a structured field
+		c := r.by(op, op.Do)
+		c.keys = []string{`"` + op.key + `"`}
+		r.replays(op, "quoted", c, first)
+	}
+	r.once(op, first, got)
+}
+
+func unusableKeys(r *run) {
+	op := r.prepare()
+	key := op.key
+	for _, bad := range []struct {
+		rule string
+		keys []string
+	}{
+		{"missing", nil}, {"blank", []string{"  "}}, {"twice", []string{key, key}}, {"long", []string{key + strings.Repeat("k", 256)}},
+		{"malformed", []string{`""`}}, {"malformed", []string{key + ", " + key}}, {"malformed", []string{key + ";a=b"}},
+		{"malformed", []string{key + " 1"}}, {"malformed", []string{key + "-ü"}}, {"malformed", []string{`"` + key}},
+	} {
+		c := r.by(op, op.Do)
+		c.keys = bad.keys
+		r.unusable(op, bad.rule, c)
+	}
+	c := r.by(op, op.Do)
+	c.keys = nil
+	c.Path += map[bool]string{true: "&", false: "?"}[strings.Contains(c.Path, "?")] + r.Header + "=" + key
+	r.unusable(op, "query", c)
+}
+
+func (r *run) unusable(op *operation, rule string, c call) {
+	if !r.states(rule) {
+		return
+	}
+	before := r.effects(op)
+	got := r.send(c)
+	outcome := got.outcome()
+	if r.effects(op) > before {
+		outcome = "ran"
+	}
+	r.judge(op, rule, outcome, got)
+}
+
+func failure(r *run) {
+	op := r.prepare()
+	r.need(op.FailBefore != nil || op.FailAfter != nil, "fail")
+	if op.FailBefore != nil {
+		r.fails(op, r.set(op.FailBefore))
+		op = r.prepare()
+	}
+	if op.FailAfter != nil {
+		r.fails(op, r.set(op.FailAfter))
+	}
+}
+
+func (r *run) fails(op *operation, trap Trap) {
+	failed := r.send(r.by(op, caught(op.Do, trap)))
+	r.command("undo", trap.Undo)
+	if failed.Status < 500 {
+		r.stop(Unreachable, "the request that had to fail with 5xx got %d: %.200s", failed.Status, failed.Body)
+	}
+	left := r.effects(op)
+	r.judge(op, "rollback", fmt.Sprintf("%d effects remain", left), failed)
+	got, _ := r.retry(r.by(op, op.Do))
+	switch {
+	case got.succeeded():
+		r.judge(op, "failure", "ran as new", failed, got)
+		r.once(op, failed, got)
+	case got.same(failed):
+		r.judge(op, "failure", "replayed", failed, got)
+	default:
+		r.judge(op, "failure", got.outcome(), failed, got)
+	}
+}
+
+func refusal(r *run) {
+	op := r.prepare()
+	r.need(op.Refused != nil, "refused request")
+	c := r.by(op, *op.Refused)
+	first := r.send(c)
+	if first.Status/100 != 4 {
+		r.stop(Unreachable, "the request that had to be refused got %d: %.200s", first.Status, first.Body)
+	}
+	r.command("remedy", op.Remedy)
+	got := r.send(c)
+	if op.Remedy == nil && !r.marked(got) && r.Profile.Marker[0] == "" {
+		r.stop(NotApplicable, "without a remedy, a replay looks like a second refusal")
+	}
+	switch {
+	case got.succeeded(), got.same(first) && op.Remedy == nil && !r.marked(got):
+		r.judge(op, "refusal", "ran again", first, got)
+	default:
+		r.judge(op, "refusal", compared(got, first), first, got)
+		r.had(op, 0, first, got)
+		if r.marked(got) {
+			r.judgeOther(op, "mismatch", first, r.send(r.by(op, op.Do)))
+		}
+	}
+}
+
+func duplicate(r *run) {
+	op, first, other := r.meet(func(op *operation) call { return r.by(op, op.Do) })
+	if !first.succeeded() {
+		r.judge(op, "concurrent", "the first request was "+first.outcome(), first, other)
+	}
+	outcome := compared(other, first)
+	if outcome == "replayed" {
+		outcome = "waited"
+	}
+	r.notef("the second request %s", outcome)
+	r.judge(op, "concurrent", outcome, first, other)
+	r.once(op, first, other)
+	r.replays(op, "replay", r.by(op, op.Do), first)
+}
+
+func otherWhileRunning(r *run) {
+	op := r.prepare()
+	r.need(len(op.Others) > 0, "other request")
+	op, first, other := r.meet(func(op *operation) call { return r.by(op, op.Others[0]) })
+	outcome := other.outcome()
+	switch n := r.effects(op); {
+	case n > 1:
+		outcome = "ran"
+	case other.succeeded():
+		outcome = "replayed"
+	}
+	r.judge(op, "concurrent other", outcome, first, other)
+	if outcome != "ran" {
+		r.once(op, first, other)
+		r.judgeHidden(op, first, other)
+	}
+}
+
+func immediately(r *run) {
+	soon := 0
+	for range r.Keys {
+		op := r.prepare()
+		c := r.by(op, op.Do)
+		connection, err := dial(r, c)
+		if err != nil {
+			r.stop(Unreachable, "%v", err)
+		}
+		first := r.try(c)
+		got := connection.finish(r)
+		if !first.succeeded() {
+			r.stop(Unreachable, "the first request was %s: %.200s", first.outcome(), first.Body)
+		}
+		if got.From.Sub(first.To) > time.Millisecond {
+			continue
+		}
+		soon++
+		r.judge(op, "immediate", compared(got, first), first, got)
+		r.once(op, first, got)
+	}
+	if soon == 0 {
+		r.stop(NotApplicable, "no retry was sent within a millisecond")
+	}
+	r.notef("%d retries within a millisecond", soon)
+}

@@ -1,0 +1,288 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// by returns the call of principal A to the first process, with the key of the operation.
+func (r *run) by(op *operation, req Request) call {
+	key := op.key
+	if r.Profile.Quoted {
+		key = `"` + key + `"`
+	}
+	return call{Request: req, server: r.Servers[0], who: r.A, header: r.Header, keys: []string{key}}
+}
+
+// elsewhere returns the same call to the other process, if there is one.
+func (r *run) elsewhere(c call) call {
+	c.server = r.Servers[len(r.Servers)-1]
+	return c
+}
+
+// caught returns a request that a trap catches.
+func caught(req Request, trap Trap) Request {
+	headers := http.Header{}
+	maps.Copy(headers, req.Header)
+	maps.Copy(headers, trap.Header)
+	req.Header = headers
+	return req
+}
+
+// try sends a call, which may remain without an answer.
+func (r *run) try(c call) Exchange {
+	ctx, cancel := context.WithTimeout(r, r.Timeout)
+	defer cancel()
+	return exchange(ctx, c)
+}
+
+// send sends a call that must be answered.
+func (r *run) send(c call) Exchange {
+	got := r.try(c)
+	if got.Status == 0 {
+		r.stop(Unreachable, "%s %s: no answer: %v", c.Method, c.Path, got.Err)
+	}
+	return got
+}
+
+// first sends a call that must succeed as the first one with its key.
+func (r *run) first(c call) Exchange {
+	got := r.send(c)
+	if !got.succeeded() {
+		r.stop(Unreachable, "the first request, %s %s, was %s: %.200s", c.Method, c.Path, got.outcome(), got.Body)
+	}
+	return got
+}
+
+// retry repeats a call that is told to come back, for as long as a key may stay locked. It
+// returns the last answer, and for how long it was refused.
+func (r *run) retry(c call) (Exchange, time.Duration) {
+	began := time.Now()
+	for {
+		got := r.try(c)
+		waited := time.Since(began)
+		if got.Status != 0 && !got.later() || waited > r.Patience || r.Err() != nil {
+			return got, waited
+		}
+		r.pause(min(r.Patience/20, 100*time.Millisecond))
+	}
+}
+
+func (r *run) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Done():
+	}
+}
+
+// await repeats a check until it holds.
+func (r *run) await(what string, holds func() bool) {
+	for began := time.Now(); !holds(); r.pause(10 * time.Millisecond) {
+		if time.Since(began) > r.Timeout || r.Err() != nil {
+			r.stop(Unreachable, "%s did not happen within %v", what, r.Timeout)
+		}
+	}
+}
+
+// need stops a probe whose hook is missing.
+func (r *run) need(there bool, hook string) {
+	if !there {
+		r.stop(NotApplicable, "there is no %s", hook)
+	}
+}
+
+// command runs a hook of the target.
+func (r *run) command(name string, hook func(context.Context) error) {
+	if hook == nil {
+		return
+	}
+	if err := hook(r); err != nil {
+		r.stop(Unreachable, "%s: %v", name, err)
+	}
+}
+
+// held is a command that a trap keeps in its handler.
+type held struct {
+	reply   <-chan Exchange
+	hangUp  func()
+	release func()
+}
+
+// hold sends a call, and returns when the trap has caught it.
+func (r *run) hold(set func(context.Context) (Trap, error), c call) held {
+	trap := r.set(set)
+	c.Request = caught(c.Request, trap)
+	ctx, hangUp := context.WithCancel(r)
+	h := held{reply: inBackground(ctx, c), hangUp: hangUp, release: sync.OnceFunc(func() { r.command("release", trap.Undo) })}
+	if trap.Await == nil {
+		r.pause(r.Settle)
+	} else if err := trap.Await(r); err != nil {
+		h.release()
+		r.stop(Unreachable, "the command was not held: %v", err)
+	}
+	return h
+}
+
+func (r *run) set(set func(context.Context) (Trap, error)) Trap {
+	trap, err := set(r)
+	if err != nil {
+		r.stop(Unreachable, "hold or fail: %v", err)
+	}
+	return trap
+}
+
+func inBackground(ctx context.Context, c call) <-chan Exchange {
+	reply := make(chan Exchange, 1)
+	go func() { reply <- exchange(ctx, c) }()
+	return reply
+}
+
+// meet sends a second call while the first one runs, and returns both. Without a trap it
+// races them, with new keys, until they have met.
+func (r *run) meet(second func(*operation) call) (op *operation, first, other Exchange) {
+	op = r.prepare()
+	if op.HoldBefore == nil {
+		return r.race(op, second)
+	}
+	h := r.hold(op.HoldBefore, r.by(op, op.Do))
+	defer h.release()
+	replies := inBackground(r, second(op))
+	select {
+	case other = <-replies: // it was told to come back
+		h.release()
+	case <-time.After(r.Settle): // it waits
+		h.release()
+		other = <-replies
+	}
+	first = <-h.reply
+	if !met([]Exchange{first, other}) {
+		r.stop(NotApplicable, "no two requests met: the first one was answered before")
+	}
+	return op, first, other
+}
+
+func (r *run) race(op *operation, second func(*operation) call) (*operation, Exchange, Exchange) {
+	for range 20 {
+		both, err := together(r, []call{r.by(op, op.Do), second(op)})
+		if err != nil {
+			r.stop(Unreachable, "%v", err)
+		}
+		if met(both) {
+			if both[1].succeeded() && !both[0].succeeded() {
+				slices.Reverse(both)
+			}
+			return op, both[0], both[1]
+		}
+		op = r.prepare()
+	}
+	r.stop(NotApplicable, "no two requests met")
+	return nil, Exchange{}, Exchange{}
+}
+
+// isReplay reports whether an answer that succeeded carries the marker of the profile.
+func (r *run) marked(e Exchange) bool {
+	name, value := r.Profile.Marker[0], r.Profile.Marker[1]
+	return name != "" && strings.EqualFold(e.Header.Get(name), value)
+}
+
+// compared returns how an answer relates to the first one: replayed, or what else.
+func compared(got, first Exchange) string {
+	switch {
+	case got.same(first):
+		return "replayed"
+	case got.Status == first.Status:
+		return "another body"
+	case got.succeeded():
+		return fmt.Sprintf("status %d", got.Status)
+	}
+	return got.outcome()
+}
+
+// replays judges a retry at each process.
+func (r *run) replays(op *operation, rule string, c call, first Exchange) {
+	for range r.Servers {
+		got := r.send(c)
+		r.judge(op, rule, compared(got, first), first, got)
+		c = r.elsewhere(c)
+	}
+}
+
+// judgeOther judges the answer to another request under the key of an operation.
+func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
+	before := op.after
+	ran := r.effects(op) > before-op.before
+	outcome := got.outcome()
+	switch {
+	case ran:
+		outcome = "ran"
+	case got.succeeded():
+		outcome = "replayed"
+	}
+	r.judge(op, rule, outcome, first, got)
+	if !got.succeeded() {
+		r.judgeHidden(op, first, got)
+	}
+}
+
+// judgeHidden judges that a refusal shows nothing of the first response.
+func (r *run) judgeHidden(op *operation, first, got Exchange) {
+	location := first.Header.Get("Location")
+	shown := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body)) ||
+		location != "" && got.Header.Get("Location") == location || contains(got, op.Canary)
+	r.judge(op, "hidden", map[bool]string{true: "shown", false: "hidden"}[shown], first, got)
+}
+
+// contains reports whether a text is in the body or the headers of a response.
+func contains(e Exchange, text string) bool {
+	return text != "" && (bytes.Contains(e.Body, []byte(text)) || strings.Contains(fmt.Sprint(e.Header), text))
+}
+
+// ownHeaders belong to each response, and not to the stored one: names, and parts of names.
+var ownHeaders = []string{
+	"Date", "Age", "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding", "Server-Timing", "Traceparent",
+	"Request-Id", "Idempot", "Ratelimit", "Rate-Limit", "Response-Time", "Runtime",
+}
+
+// sameHeaders compares the headers that two responses should have in common.
+func sameHeaders(a, b Exchange) string {
+	for _, name := range slices.Sorted(maps.Keys(http.Header(union(a.Header, b.Header)))) {
+		own := slices.ContainsFunc(ownHeaders, func(part string) bool { return strings.Contains(name, part) })
+		if !own && !slices.Equal(a.Header[name], b.Header[name]) {
+			return fmt.Sprintf("another %s: %q, not %q", name, b.Header[name], a.Header[name])
+		}
+	}
+	return "the same"
+}
+
+func union(a, b http.Header) http.Header {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// respelled returns the same JSON with white space, and the members of the object in reverse
+// order. It returns "" for what is no JSON.
+func respelled(body string) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(body), &members) != nil {
+		var text bytes.Buffer
+		if json.Indent(&text, []byte(body), " ", "\t") != nil {
+			return ""
+		}
+		return text.String()
+	}
+	var parts []string
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(members))) {
+		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string
+		parts = append(parts, fmt.Sprintf("\n %s : %s", quoted, members[name]))
+	}
+	return "{" + strings.Join(parts, " ,") + "\n}"
+}
