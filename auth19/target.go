@@ -184,7 +184,7 @@ func (f *file) prepare(ctx context.Context, key string) (*probe.Operation, error
 		op.Others = []probe.Request{others.request(*f.Other, f.Do)}
 	}
 	for _, route := range f.Routes {
-		op.Routes = append(op.Routes, others.request(route, f.Do))
+		op.Routes = append(op.Routes, v.request(route, f.Do))
 	}
 	if f.Empty != nil {
 		op.Empty = new(v.request(*f.Empty, f.Do))

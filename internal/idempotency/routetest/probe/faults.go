@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -93,22 +94,32 @@ func hangUp(r *run) {
 	if first.Status != 0 {
 		r.stop(NotApplicable, "the response came before the client hung up")
 	}
-	r.pause(r.Settle) // for a service that would stop its command now
+	answers := make(chan func() (Exchange, time.Duration), 1)
+	go func() {
+		got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
+		answers <- func() (Exchange, time.Duration) { return got, waited }
+	}()
+	r.pause(r.Settle) // for a service that would stop its command now, or run it once more
 	h.release()
-	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
-	r.judge(op, "hang-up", r.found(got, waited), first, got)
+	got, waited := (<-answers)()
+	r.pause(r.Settle) // for the first command to end
+	r.judge(op, "hang-up", r.found(op, got, waited), first, got)
 	r.once(op, first, got)
 }
 
-// found returns the outcome of a retry whose first response was lost. Where replays carry no
-// mark, nobody can see whether the command ran once more after it had been stopped.
-func (r *run) found(got Exchange, waited time.Duration) string {
+// found returns the outcome of a retry whose first response was lost. Only where replays are
+// marked does a retry show that the command ran once more after it had been stopped.
+func (r *run) found(op *operation, got Exchange, waited time.Duration) string {
 	switch {
 	case got.later():
 		return fmt.Sprintf("locked for %v", waited.Round(time.Second))
 	case !got.succeeded():
 		return got.outcome()
-	case r.Profile.Marker[0] != "" && !r.marked(got):
+	case r.marked(got):
+		return "answered"
+	}
+	r.pause(r.Settle)
+	if r.marked(r.send(r.elsewhere(r.by(op, op.Do)))) {
 		return "ran as new"
 	}
 	return "answered"
@@ -121,7 +132,7 @@ func killedAfter(r *run) {
 	defer h.release()
 	first := r.kill(op, h, true)
 	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
-	r.judge(op, "killed after", r.found(got, waited), first, got)
+	r.judge(op, "killed after", r.found(op, got, waited), first, got)
 	r.once(op, first, got)
 }
 
@@ -132,7 +143,7 @@ func killedBefore(r *run) {
 	defer h.release()
 	first := r.kill(op, h, false)
 	got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
-	outcome := r.found(got, waited)
+	outcome := r.found(op, got, waited)
 	if got.succeeded() {
 		outcome = "ran as new"
 		r.notef("the key was locked for %v", waited.Round(100*time.Millisecond))
@@ -230,6 +241,7 @@ func otherPrincipal(r *run) {
 	}
 	r.judge(op, "scope", outcome, first, got)
 	if outcome == "separate" {
+		r.pause(r.Settle)
 		r.replays(op, "replay", theirs, got)
 		r.replays(op, "replay", r.by(op, op.Do), first)
 	}
@@ -249,6 +261,9 @@ func secrets(r *run) {
 	r.effects(op)
 	var calls []call
 	for _, req := range append(op.Others, op.Routes...) {
+		if op.Canary != "" && strings.Contains(req.Body, op.Canary) {
+			continue // it may show what it was told
+		}
 		mine, theirs := r.by(op, req), r.by(op, req)
 		theirs.who = r.B
 		calls = append(calls, mine)

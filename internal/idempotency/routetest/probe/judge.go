@@ -227,7 +227,7 @@ func (r *run) once(op *operation, exchanges ...Exchange) { r.had(op, 1, exchange
 
 // had judges that an operation has had a number of effects.
 func (r *run) had(op *operation, want int, exchanges ...Exchange) {
-	outcome := "as many effects as it may have"
+	outcome := "the right number of effects"
 	if n := r.effects(op); n != want {
 		outcome = fmt.Sprintf("%d effects, not %d", n, want)
 	}

@@ -53,12 +53,14 @@ func (r *run) send(c call) Exchange {
 	return got
 }
 
-// first sends a call that must succeed as the first one with its key.
+// first sends a call that must succeed as the first one with its key, and gives the server time
+// to store the response. Probe O gives it none.
 func (r *run) first(c call) Exchange {
 	got := r.send(c)
 	if !got.succeeded() {
 		r.stop(Unreachable, "the first request, %s %s, was %s: %.200s", c.Method, c.Path, got.outcome(), got.Body)
 	}
+	r.pause(r.Settle)
 	return got
 }
 
