@@ -63,7 +63,8 @@ type effects struct{ Get, Pointer, As, Exec string }
 type parser struct {
 	name     string
 	problems []string
-	names    []string // that ${…} may name
+	names    []string     // that ${…} may name
+	named    []*yaml.Node // principals
 }
 
 // parse reads a description.
@@ -127,6 +128,10 @@ func (p *parser) check(n *yaml.Node, f *file) {
 		if !there && len(p.problems) == 0 {
 			p.problem(n, "%s is missing", name)
 		}
+	}
+	known := slices.Sorted(maps.Keys(f.Principals))
+	for _, n := range p.named {
+		p.oneOf(n, "a principal", known)
 	}
 	p.variables(n)
 }
@@ -224,16 +229,24 @@ func (p *parser) duration(n *yaml.Node) time.Duration {
 
 func (p *parser) principals(n *yaml.Node) map[string]http.Header {
 	all := map[string]http.Header{}
-	read := func(name string) func(*yaml.Node) {
-		return func(n *yaml.Node) {
-			all[name] = http.Header{}
-			for field, value := range p.texts(n, "the principal") {
-				all[name].Set(field, value)
-			}
-		}
+	if n.Kind != yaml.MappingNode {
+		p.problem(n, "principals: here must stand names, such as a and b, with headers")
+		return all
 	}
-	p.object(n, "principals", members{"a": read("a"), "b": read("b")})
+	for i := 0; i < len(n.Content); i += 2 {
+		headers := http.Header{}
+		for field, value := range p.texts(n.Content[i+1], "the principal") {
+			headers.Set(field, value)
+		}
+		all[n.Content[i].Value] = headers
+	}
 	return all
+}
+
+// as reads the name of a principal, which check looks up.
+func (p *parser) as(n *yaml.Node) string {
+	p.named = append(p.named, n)
+	return p.text(n)
 }
 
 // texts reads an object whose members are texts of any name.
@@ -254,7 +267,7 @@ func (p *parser) requests(n *yaml.Node) []request { return each(n, p.request) }
 func (p *parser) request(n *yaml.Node) request {
 	var r request
 	p.object(n, "a request", members{
-		"as":     func(n *yaml.Node) { r.As = p.oneOf(n, "a principal", []string{"a", "b"}) },
+		"as":     func(n *yaml.Node) { r.As = p.as(n) },
 		"method": func(n *yaml.Node) { r.Method = strings.ToUpper(p.text(n)) },
 		"path": func(n *yaml.Node) {
 			if r.Path = p.text(n); !strings.HasPrefix(r.Path, "/") {
@@ -288,7 +301,7 @@ func (p *parser) effects(n *yaml.Node) (e effects) {
 	p.object(n, "effects", members{
 		"get":     func(n *yaml.Node) { e.Get = p.text(n) },
 		"pointer": func(n *yaml.Node) { e.Pointer = n.Value },
-		"as":      func(n *yaml.Node) { e.As = p.oneOf(n, "a principal", []string{"a", "b"}) },
+		"as":      func(n *yaml.Node) { e.As = p.as(n) },
 		"exec":    func(n *yaml.Node) { e.Exec = p.text(n) },
 	})
 	if (e.Get == "") == (e.Exec == "") {

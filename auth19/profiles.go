@@ -21,10 +21,10 @@ var common = map[string]probe.Rule{
 	"hidden":           {Want: []string{"hidden"}, Must: true, Says: "What is refused shows nothing of the stored response.", Where: silent},
 	"failure":          {Want: []string{"ran as new", "replayed"}, Must: true, Says: "After a 5xx, the key either runs again or keeps the failure; it is not stuck.", Where: silent},
 	"refusal":          {Want: []string{"replayed", "ran again"}, Says: "A refusal may be kept or not.", Where: silent},
-	"concurrent":       {Want: []string{"waited", "refused 409", "refused 425", "refused 429"}, Says: "A duplicate waits, or is told to come back.", Where: silent},
+	"concurrent":       {Want: []string{"waited", "refused 409", "refused 425", "refused 429"}, Says: "A duplicate waits, or has to come back.", Where: silent},
 	"concurrent other": {Want: []string{"refused 4"}, Must: true, Says: "Another request under the key of a running one is refused.", Where: silent},
 	"immediate":        {Want: []string{"replayed", "refused 409"}, Says: "Once the response is there, so is what a retry needs.", Where: silent},
-	"crowd":            {Want: []string{"replayed"}, Must: true, Says: "Every duplicate gets the first response, or is told to come back.", Where: silent},
+	"crowd":            {Want: []string{"replayed"}, Must: true, Says: "Every duplicate gets the first response, or has to come back.", Where: silent},
 	"hang-up":          {Want: []string{"answered", "ran as new"}, Must: true, Says: "After a lost connection, a retry is answered.", Where: silent},
 	"killed after":     {Want: []string{"answered", "ran as new"}, Must: true, Says: "After a crash, a retry is answered.", Where: silent},
 	"killed before":    {Want: []string{"ran as new"}, Must: true, Says: "A process that is dead holds no key.", Where: silent},
@@ -48,7 +48,7 @@ const (
 	stripeE  = "Stripe, advanced error handling (v1)"
 	stripeV2 = "Stripe API reference, idempotent requests (v2)"
 	payPal   = "PayPal REST reference, idempotency"
-	acp      = "Agentic Commerce Protocol 2026-04-17, RFC agentic checkout "
+	acp      = "Agentic Commerce Protocol 2026-04-17, agentic checkout RFC "
 	ucp      = "Universal Commerce Protocol, message signatures, replay protection"
 )
 

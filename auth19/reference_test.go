@@ -144,7 +144,6 @@ func (c *cluster) target(seed uint64) *probe.Target {
 	profile := profiles[c.profile]
 	return &probe.Target{
 		Servers: []string{c.processes[0].url, c.processes[1].url}, Profile: profile, Header: profile.Header, Seed: seed,
-		A: http.Header{"Authorization": {"Bearer token-of-a"}}, B: http.Header{"Authorization": {"Bearer token-of-b"}},
 		Secrets: []string{"token-of-a", "token-of-b"}, Prepare: c.prepare, Keys: 3, Crowd: 20,
 		Timeout: 30 * time.Second, Patience: 2 * time.Second, Settle: 100 * time.Millisecond,
 	}
@@ -155,6 +154,7 @@ func (c *cluster) prepare(_ context.Context, key string) (*probe.Operation, erro
 	const other = `{"amount": 200, "note": "other"}`
 	body := fmt.Sprintf(`{"amount": 100, "note": "canary-%s"}`, key)
 	return &probe.Operation{
+		A: http.Header{"Authorization": {"Bearer token-of-a"}}, B: http.Header{"Authorization": {"Bearer token-of-b"}},
 		Do: post("/charges", body), Others: []probe.Request{post("/charges", other)}, Routes: []probe.Request{post("/refunds", body)},
 		Empty: new(post("/quiet", body)), Refused: new(post("/charges", `{"amount": 2000}`)), Remedy: c.raise, Effects: c.effects,
 		HoldBefore: c.hold("hold-before"), HoldAfter: c.hold("hold-after"), FailBefore: c.fail("fail-before"), FailAfter: c.fail("fail-after"),

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"example.com/orders/internal/idempotency/routetest/probe"
 )
@@ -85,7 +83,7 @@ func (r *report) add(got probe.Result) {
 		}
 		if f.Verdict != probe.Pass {
 			for _, e := range f.Exchanges {
-				shown.Exchanges = append(shown.Exchanges, exchange{r.masked(curl(e)), r.masked(response(e))})
+				shown.Exchanges = append(shown.Exchanges, exchange{r.masked(e.Curl()), r.masked(e.Response())})
 			}
 		}
 		made.Findings = append(made.Findings, shown)
@@ -102,36 +100,6 @@ func (r *report) masked(text string) string {
 		}
 	}
 	return text
-}
-
-func curl(e probe.Exchange) string {
-	parts := []string{"curl -i -X", e.Request.Method, shellQuote(e.Server + e.Request.Path)}
-	for _, name := range slices.Sorted(maps.Keys(e.Request.Header)) {
-		for _, value := range e.Request.Header[name] {
-			parts = append(parts, "-H", shellQuote(name+": "+value))
-		}
-	}
-	if e.Request.Body != "" {
-		parts = append(parts, "-d", shellQuote(e.Request.Body))
-	}
-	return strings.Join(parts, " ")
-}
-
-func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-func response(e probe.Exchange) string {
-	if e.Status == 0 {
-		return fmt.Sprintf("no answer: %v", e.Err)
-	}
-	lines := []string{fmt.Sprint("HTTP/1.1 ", e.Status)}
-	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
-		lines = append(lines, name+": "+strings.Join(e.Header[name], ", "))
-	}
-	body := string(e.Body[:min(len(e.Body), 2000)])
-	if !utf8.ValidString(body) {
-		body = fmt.Sprintf("%q", body)
-	}
-	return strings.Join(append(lines, "", body), "\n")
 }
 
 // broke reports whether a result breaks the run: a failure that nobody accepts, or an

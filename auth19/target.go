@@ -42,7 +42,6 @@ func (f *file) target(ctx context.Context, seed uint64) (*probe.Target, error) {
 			t.Secrets = append(t.Secrets, secret(value))
 		}
 	}
-	t.A, t.B = f.Principals["a"], f.Principals["b"]
 	f.header = t.Header
 	return t, nil
 }
@@ -176,7 +175,7 @@ func (f *file) prepare(ctx context.Context, key string) (*probe.Operation, error
 	}
 	others := maps.Clone(v)
 	others["canary"] = json.RawMessage(`"other"`)
-	op := &probe.Operation{Do: v.request(f.Do, request{})}
+	op := &probe.Operation{A: f.Principals["a"], B: f.Principals["b"], Do: v.request(f.Do, request{})}
 	if text, err := strconv.Unquote(string(v["canary"])); err == nil && strings.Contains(op.Do.Body, text) {
 		op.Canary = text
 	}

@@ -100,7 +100,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer does everything that comes before a key.
 func (s *server) answer(r *http.Request) reply {
 	token := r.Header.Get("Authorization")
-	body, err := io.ReadAll(r.Body)
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 64<<10))
 	var c command
 	switch {
 	case token == "" && s.Fault != "replays to strangers":

@@ -9,16 +9,14 @@
 package routetest
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"io"
-	"maps"
+	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/orders/internal/idempotency/routetest/probe"
 )
 
 // Route is a guarded route under test, on an empty database.
@@ -67,147 +65,98 @@ type Hold struct {
 	Release func()
 }
 
-// Run runs the suite. open returns a new fixture for each test.
+// Run asks the questions of package probe, except those that need a process to kill or a store
+// to stop. open returns a new fixture for each of them.
 func Run(t *testing.T, open func(t *testing.T) Route) {
 	t.Helper()
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, p := range probe.Probes {
+		if p.Name == "I" || p.Name == "M" {
+			continue
+		}
+		t.Run(p.Title, func(t *testing.T) {
 			t.Parallel()
-			r := open(t)
-			r.Replica = cmp.Or(r.Replica, r.URL)
-			test(t, r)
+			report(t, p.Ask(t.Context(), open(t).target(t)))
 		})
 	}
 }
 
-var cases = map[string]func(*testing.T, Route){
-	"a request without a usable key is refused":       refusesUnusableKeys,
-	"a retry gets the first response":                 replaysTheFirstResponse,
-	"a retry may be spelled differently":              ignoresSpelling,
-	"case counts in keys":                             separatesCase,
-	"another request with the key is refused":         refusesOtherRequests,
-	"a key belongs to its principal":                  separatesPrincipals,
-	"a stranger gets no stored response":              authenticatesBeforeAReplay,
-	"a request that cannot be read leaves its key":    leavesKeysOfUnreadableRequests,
-	"a refusal is kept":                               keepsRefusals,
-	"a failed command keeps nothing":                  keepsNothingOfAFailedCommand,
-	"a failed record keeps nothing":                   keepsNothingOfAFailedRecord,
-	"many requests at once have one effect":           runsOnceAmongMany,
-	"a duplicate waits or has to come back":           answersDuplicatesOfARunningCommand,
-	"a client that hangs up does not stop a command":  finishesTheCommandOfAClientThatHungUp,
-	"a crash keeps nothing":                           keepsNothingOfACrash,
-	"after expiry the second line of defence answers": answersAfterExpiry,
-}
-
-// call is a request as it is sent.
-type call struct {
-	Request
-	url  string
-	who  http.Header
-	keys []string
-}
-
-// by returns the call of the principal with a key.
-func (r Route) by(req Request, keys ...string) call { return call{req, r.URL, r.Principal, keys} }
-
-// reply is a response whose body has been read.
-type reply struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// try sends a call. The error is that of a request without a response.
-func try(ctx context.Context, c call) (reply, error) {
-	req, err := http.NewRequestWithContext(ctx, c.Method, c.url+c.Path, strings.NewReader(c.Body))
-	if err != nil {
-		return reply{}, err
-	}
-	maps.Copy(req.Header, c.who)
-	req.Header.Set("Content-Type", "application/json")
-	if len(c.keys) > 0 {
-		req.Header["Idempotency-Key"] = c.keys
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return reply{}, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, resp.Header, body}, err
-}
-
-// send sends a call that must get a response.
-func send(t *testing.T, c call) reply {
+// report fails the test unless the probe passed, and skips it if a hook is missing.
+func report(t *testing.T, got probe.Result) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	got, err := try(ctx, c)
-	if err != nil {
-		t.Fatalf("%s %s: %v", c.Method, c.Path, err)
-	}
-	return got
-}
-
-func (r reply) succeeded() bool { return r.status/100 == 2 }
-func (r reply) replayed() bool  { return r.header.Get("Idempotent-Replayed") == "true" }
-
-// mustRun sends a call that must run as new and succeed.
-func mustRun(t *testing.T, c call) reply {
-	t.Helper()
-	got := send(t, c)
-	if !got.succeeded() || got.replayed() {
-		t.Fatalf("%s %s: %d %s, replayed = %v; want a first response", c.Method, c.Path, got.status, got.body, got.replayed())
-	}
-	return got
-}
-
-// ownHeaders belong to each response, and not to the stored one.
-var ownHeaders = []string{"Date", "Idempotency-Result", "Idempotent-Replayed", "X-Request-Id", "Request-Id", "Traceparent"}
-
-// wantReplay sends a call twice, to both processes. It must get the first response, with
-// every header: a header that is not stored would be missing.
-func (r Route) wantReplay(t *testing.T, first reply, c call) {
-	t.Helper()
-	for _, url := range []string{r.URL, r.Replica} {
-		c.url = url
-		got := send(t, c)
-		if got.status != first.status || !bytes.Equal(got.body, first.body) || !got.replayed() {
-			t.Errorf("got %d %s, replayed = %v; want the replay of %d %s", got.status, got.body, got.replayed(), first.status, first.body)
+	for _, f := range got.Findings {
+		if f.Verdict == probe.Pass {
+			continue
 		}
-		for _, name := range slices.Concat(slices.Collect(maps.Keys(first.header)), slices.Collect(maps.Keys(got.header))) {
-			if !slices.Contains(ownHeaders, name) && !slices.Equal(first.header[name], got.header[name]) {
-				t.Errorf("the replay has %s: %q, the first response had %q", name, got.header[name], first.header[name])
-			}
+		rule := probe.AUTH19.Rules[f.Rule]
+		t.Errorf("%s: %s; want %s: %s", f.Rule, f.Got, strings.Join(rule.Want, ", or "), rule.Says)
+		for _, e := range f.Exchanges {
+			t.Logf("%s\n%s", e.Curl(), e.Response())
 		}
 	}
-}
-
-// wantRefusal checks a response that must be 4xx, or the given status, and must show nothing
-// of a stored response.
-func wantRefusal(t *testing.T, what string, got reply, status int, stored reply) {
-	t.Helper()
-	if got.status != status && (status != 0 || got.status/100 != 4) {
-		t.Errorf("%s: %d %s, want %d (0 is any 4xx)", what, got.status, got.body, status)
-	}
-	location := stored.header.Get("Location")
-	leaks := len(stored.body) > 2 && bytes.Contains(got.body, stored.body) || location != "" && got.header.Get("Location") == location
-	if leaks || got.replayed() {
-		t.Errorf("%s: the response shows the stored one: %v %s", what, got.header, got.body)
+	switch {
+	case got.Verdict == probe.NotApplicable:
+		t.Skip("NOT TESTED: " + got.Note)
+	case got.Verdict != probe.Pass:
+		t.Errorf("%s: %s", got.Verdict, got.Note)
 	}
 }
 
-func (r Route) wantEffects(t *testing.T, want int) {
+// target describes the route to the probes.
+func (r Route) target(t *testing.T) *probe.Target {
 	t.Helper()
-	if got := r.Effects(t); got != want {
-		t.Errorf("%d effects, want %d", got, want)
+	servers := []string{r.URL}
+	if r.Replica != "" {
+		servers = append(servers, r.Replica)
+	}
+	return &probe.Target{
+		Servers: servers, Profile: probe.AUTH19, Header: probe.AUTH19.Header, Seed: rand.Uint64(),
+		Keys: 2, Crowd: 24, Timeout: time.Minute, Patience: 10 * time.Second, Settle: 250 * time.Millisecond,
+		Prepare: func(context.Context, string) (*probe.Operation, error) { return r.operation(t), nil },
 	}
 }
 
-// need skips a case whose hook is missing.
-func need(t *testing.T, there bool, hook string) {
+func (r Route) operation(t *testing.T) *probe.Operation {
 	t.Helper()
-	if !there {
-		t.Skip("NOT TESTED: the fixture has no " + hook)
+	op := &probe.Operation{
+		A: r.Principal, B: r.Peer, Do: r.Request.sent(), Effects: func(context.Context) (int, error) { return r.Effects(t), nil },
+		FailBefore: fails(t, r.Fail), FailAfter: fails(t, r.FailRecord),
 	}
+	if r.Refused != (Request{}) {
+		op.Refused = new(r.Refused.sent())
+	}
+	for _, other := range r.Others {
+		if other.Method == r.Request.Method && other.Path == r.Request.Path {
+			op.Others = append(op.Others, other.sent())
+		} else {
+			op.Routes = append(op.Routes, other.sent())
+		}
+	}
+	if r.Expire != nil {
+		op.Expire = func(context.Context) error { r.Expire(t); return nil }
+	}
+	if r.Hold != nil {
+		var hold Hold
+		op.HoldBefore = func(context.Context) (probe.Trap, error) {
+			hold = r.Hold(t)
+			return probe.Trap{Await: run(hold.Await), Undo: run(hold.Release)}, nil
+		}
+		op.Kill = func(context.Context) error { hold.Crash(); return nil }
+	}
+	return op
+}
+
+func (r Request) sent() probe.Request {
+	return probe.Request{Method: r.Method, Path: r.Path, Body: r.Body}
+}
+
+func run(hook func()) func(context.Context) error {
+	return func(context.Context) error { hook(); return nil }
+}
+
+func fails(t *testing.T, hook func(*testing.T) (repair func())) func(context.Context) (probe.Trap, error) {
+	t.Helper()
+	if hook == nil {
+		return nil
+	}
+	return func(context.Context) (probe.Trap, error) { return probe.Trap{Undo: run(hook(t))}, nil }
 }

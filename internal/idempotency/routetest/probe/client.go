@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Request is a request without a key and without a principal.
@@ -225,4 +226,38 @@ func (e Exchange) outcome() string {
 		return fmt.Sprintf("refused %d with Retry-After", e.Status)
 	}
 	return fmt.Sprintf("refused %d", e.Status)
+}
+
+// Curl returns the request as a command line.
+func (e Exchange) Curl() string {
+	parts := []string{"curl -i -X", e.Request.Method, quoted(e.Server + e.Request.Path)}
+	for _, name := range slices.Sorted(maps.Keys(e.Request.Header)) {
+		for _, value := range e.Request.Header[name] {
+			parts = append(parts, "-H", quoted(name+": "+value))
+		}
+	}
+	if e.Request.Body != "" {
+		parts = append(parts, "-d", quoted(e.Request.Body[:min(len(e.Request.Body), maxShown)]))
+	}
+	return strings.Join(parts, " ")
+}
+
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+const maxShown = 2000
+
+// Response returns the response as text.
+func (e Exchange) Response() string {
+	if e.Status == 0 {
+		return fmt.Sprintf("no answer: %v", e.Err)
+	}
+	lines := []string{fmt.Sprint("HTTP/1.1 ", e.Status)}
+	for _, name := range slices.Sorted(maps.Keys(e.Header)) {
+		lines = append(lines, name+": "+strings.Join(e.Header[name], ", "))
+	}
+	body := string(e.Body[:min(len(e.Body), maxShown)])
+	if !utf8.ValidString(body) {
+		body = fmt.Sprintf("%q", body)
+	}
+	return strings.Join(append(lines, "", body), "\n")
 }

@@ -164,7 +164,7 @@ func (r *run) kill(op *operation, h held, after bool) Exchange {
 	h.release()
 	r.command("start", op.Start)
 	r.await("an answer of the process that was started", func() bool {
-		return r.try(call{Request: Request{Method: "GET", Path: "/"}, server: r.Servers[0], who: r.A}).Status != 0
+		return r.try(call{Request: Request{Method: "GET", Path: "/"}, server: r.Servers[0]}).Status != 0
 	})
 	if first.succeeded() {
 		r.stop(NotApplicable, "the response came before the process was killed")
@@ -221,11 +221,11 @@ func (r *run) judgeExpired(op *operation, rule string, first, got Exchange) {
 
 func otherPrincipal(r *run) {
 	op := r.prepare()
-	r.need(r.B != nil, "second principal")
+	r.need(op.B != nil, "second principal")
 	first := r.first(r.by(op, op.Do))
 	one := r.effects(op)
 	theirs := r.by(op, op.Do)
-	theirs.who = r.B
+	theirs.who = op.B
 	got := r.send(theirs)
 	outcome := got.outcome()
 	switch ran := r.effects(op) > one; {
@@ -233,7 +233,7 @@ func otherPrincipal(r *run) {
 		outcome = "separate"
 	case got.succeeded():
 		outcome = "replayed"
-	case !r.mayRun(theirs):
+	case !r.mayRun():
 		r.judgeHidden(op, first, got)
 		r.stop(NotApplicable, "the second principal may not send the request, under any key")
 	default:
@@ -247,12 +247,12 @@ func otherPrincipal(r *run) {
 	}
 }
 
-// mayRun reports whether a call succeeds under a new key.
-func (r *run) mayRun(c call) bool {
+// mayRun reports whether the second principal's request succeeds under a new key.
+func (r *run) mayRun() bool {
 	op := r.prepare()
-	own := r.by(op, op.Do)
-	own.who = c.who
-	return r.send(own).succeeded()
+	theirs := r.by(op, op.Do)
+	theirs.who = op.B
+	return r.send(theirs).succeeded()
 }
 
 func secrets(r *run) {
@@ -265,16 +265,16 @@ func secrets(r *run) {
 			continue // it may show what it was told
 		}
 		mine, theirs := r.by(op, req), r.by(op, req)
-		theirs.who = r.B
+		theirs.who = op.B
 		calls = append(calls, mine)
-		if r.B != nil {
+		if op.B != nil {
 			calls = append(calls, theirs)
 		}
 	}
 	for _, c := range calls {
 		r.keepsSecret(op, first, r.send(c))
 	}
-	if r.A != nil {
+	if op.A != nil {
 		stranger := r.by(op, op.Do)
 		stranger.who = nil
 		got := r.send(stranger)
@@ -282,7 +282,7 @@ func secrets(r *run) {
 		r.judgeHidden(op, first, got)
 		r.keepsSecret(op, first, got)
 	}
-	if len(calls) == 0 && r.A == nil {
+	if len(calls) == 0 && op.A == nil {
 		r.stop(NotApplicable, "there is no other request and no principal")
 	}
 }

@@ -14,8 +14,8 @@ var Probes = []Probe{
 	{"D", 1, "another request with the key is refused", "Sends another body under the key of a request that succeeded.", []string{"once", "mismatch", "hidden"}, otherBody},
 	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query.", []string{"once", "route", "variant", "hidden"}, otherRoute},
 	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
-	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order.", []string{"once", "spelling", "quoted"}, spelling},
-	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two, one that is too long, one in the query, and malformed ones.", []string{"missing", "blank", "twice", "long", "query", "malformed"}, unusableKeys},
+	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals.", []string{"once", "spelling", "quoted", "case"}, spelling},
+	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two, one that is too long, one in the query, and malformed ones; then bodies that cannot be read, and the request with their key.", []string{"missing", "blank", "twice", "long", "query", "malformed", "unreadable"}, unusableKeys},
 	{"K", 1, "a failed command keeps nothing", "Makes the command fail with 5xx, before its effect and after it, and retries without the failure.", []string{"once", "failure", "rollback"}, failure},
 	{"R", 1, "a refusal is kept", "Repeats a request that the business refused, after the reason is gone.", []string{"once", "refusal", "mismatch", "hidden"}, refusal},
 	{"B", 2, "a duplicate waits or has to come back", "Sends a request again while the first one runs.", []string{"once", "concurrent", "replay"}, duplicate},
@@ -112,21 +112,24 @@ func spelling(r *run) {
 	got := r.send(r.by(op, again))
 	r.judge(op, "spelling", compared(got, first), first, got)
 	r.once(op, first, got)
-	if r.states("quoted") { // a structured field
-		r.quoted(op, first)
-	}
+	r.likeKey(op, "quoted", `"`+op.key+`"`, first) // a structured field
+	r.likeKey(op, "case", strings.ToUpper(op.key), first)
 }
 
-func (r *run) quoted(op *operation, first Exchange) {
-	one := r.effects(op)
+// likeKey judges whether another spelling is the same key.
+func (r *run) likeKey(op *operation, rule, key string, first Exchange) {
+	if !r.states(rule) {
+		return
+	}
+	before := r.effects(op)
 	c := r.by(op, op.Do)
-	c.keys = []string{`"` + op.key + `"`}
+	c.keys = []string{key}
 	got := r.send(c)
 	outcome := compared(got, first)
-	if r.effects(op) > one {
+	if r.effects(op) > before {
 		outcome = "another key"
 	}
-	r.judge(op, "quoted", outcome, first, got)
+	r.judge(op, rule, outcome, first, got)
 }
 
 func unusableKeys(r *run) {
@@ -148,6 +151,29 @@ func unusableKeys(r *run) {
 	c.keys = nil
 	c.Path += map[bool]string{true: "&", false: "?"}[strings.Contains(c.Path, "?")] + r.Header + "=" + key
 	r.unusable(op, "query", c)
+	if r.states("unreadable") {
+		r.unreadable(op.Do.Body[:len(op.Do.Body)/2])
+		r.unreadable(op.Do.Body + strings.Repeat(" ", 2<<20))
+	}
+}
+
+// unreadable judges that a body that cannot be read leaves the key to the request that is
+// sent next. A server may close the connection before it has read a long one.
+func (r *run) unreadable(body string) {
+	op := r.prepare()
+	c := r.by(op, op.Do)
+	c.Body = body
+	got := r.try(c)
+	next := r.send(r.by(op, op.Do))
+	outcome := "the key is left"
+	switch {
+	case got.succeeded():
+		outcome = "accepted"
+	case !next.succeeded() || r.marked(next):
+		outcome = "then " + next.outcome()
+	}
+	r.judge(op, "unreadable", outcome, got, next)
+	r.once(op, got, next)
 }
 
 func (r *run) unusable(op *operation, rule string, c call) {

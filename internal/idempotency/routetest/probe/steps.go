@@ -19,7 +19,7 @@ func (r *run) by(op *operation, req Request) call {
 	if r.Profile.Quoted {
 		key = `"` + key + `"`
 	}
-	return call{Request: req, server: r.Servers[0], who: r.A, header: r.Header, keys: []string{key}}
+	return call{Request: req, server: r.Servers[0], who: op.A, header: r.Header, keys: []string{key}}
 }
 
 // elsewhere returns the same call to the other process, if there is one.
@@ -64,7 +64,7 @@ func (r *run) first(c call) Exchange {
 	return got
 }
 
-// retry repeats a call that is told to come back, for as long as a key may stay locked. It
+// retry repeats a call while the answer is to come back, as long as a key may stay locked. It
 // returns the last answer, and for how long it was refused.
 func (r *run) retry(c call) (Exchange, time.Duration) {
 	began := time.Now()

@@ -13,9 +13,7 @@ type Target struct {
 	Profile Profile
 	// Header is the name of the key header.
 	Header string
-	// A and B are the headers of two principals. B may be nil.
-	A, B http.Header
-	// Secrets are the credentials in these headers. Reports mask them.
+	// Secrets are the credentials of all principals. Reports mask them.
 	Secrets []string
 	// Prepare returns a new operation, which will be sent with the key.
 	Prepare func(ctx context.Context, key string) (*Operation, error)
@@ -34,6 +32,9 @@ type Target struct {
 // Operation is an intent, which takes effect once. All that is nil is missing: probes that need
 // it are not applicable.
 type Operation struct {
+	// A and B are the headers of two principals. A sends the requests that follow. Either may be
+	// nil.
+	A, B http.Header
 	// Do is a request that succeeds.
 	Do Request
 	// Others ask for something else on the same route, and Routes use another route or method.

@@ -11,17 +11,31 @@ import (
 )
 
 // The suite that goes along with a copy of the guard also holds for this service. It is
-// the test of AUTH-19 for one route; the other tests here are about what routes differ in.
+// the test of AUTH-19 for two routes; the other tests here are about what routes differ in.
 func TestGuard_PassesTheSuiteForCopies(t *testing.T) {
 	t.Parallel()
-	routetest.Run(t, openRoute)
+	for route, refused := range map[string]string{
+		"chargeBalance": `{"amount": {"amount": "1000.00", "currency": "RUB"}}`,
+		"createOrder":   `{"items": [{"sku": "unknown", "quantity": 1}]}`,
+	} {
+		t.Run(route, func(t *testing.T) {
+			t.Parallel()
+			routetest.Run(t, func(t *testing.T) routetest.Route {
+				t.Helper()
+				return openRoute(t, route, refused)
+			})
+		})
+	}
 }
 
-func openRoute(t *testing.T) routetest.Route {
+// effectTables are where the commands write.
+var effectTables = map[string]string{"chargeBalance": "ledger_entry", "createOrder": "orders"}
+
+func openRoute(t *testing.T, route, refused string) routetest.Route {
 	t.Helper()
 	env := e2e.NewEnv(t)
 	here, there := newRestartable(t, env), newRestartable(t, env)
-	c := here.service.Load().Prepare(t, "chargeBalance")
+	c := here.service.Load().Prepare(t, route)
 	request := func(path, body string) routetest.Request {
 		return routetest.Request{Method: c.Call.Method, Path: path, Body: body}
 	}
@@ -30,11 +44,15 @@ func openRoute(t *testing.T) routetest.Route {
 		return env.Count(t, c.Effects.SQL, c.Effects.Args...)
 	}
 	before := count(t)
+	others := []routetest.Request{request(c.Call.Path, c.OtherBody)}
+	if c.OtherPath != "" {
+		others = append(others, request(c.OtherPath, c.Call.Body))
+	}
 	return routetest.Route{
 		URL: here.url, Replica: there.url,
 		Request:   request(c.Call.Path, c.Call.Body),
-		Others:    []routetest.Request{request(c.Call.Path, c.OtherBody), request(c.OtherPath, c.Call.Body)},
-		Refused:   request(c.Call.Path, `{"amount": {"amount": "1000.00", "currency": "RUB"}}`),
+		Others:    others,
+		Refused:   request(c.Call.Path, refused),
 		Principal: http.Header{"Authorization": {"Bearer " + c.Call.Token}},
 		Peer:      http.Header{"Authorization": {"Bearer " + c.Peer}},
 		Effects: func(t *testing.T) int {
@@ -46,7 +64,7 @@ func openRoute(t *testing.T) routetest.Route {
 			lock := env.LockRows(t, c.Locks.SQL, c.Locks.Args...)
 			return routetest.Hold{Await: func() { lock.AwaitWaiter(t) }, Crash: func() { lock.KillWaiters(t) }, Release: lock.Release}
 		},
-		Fail:       breakTable(env, "ledger_entry"),
+		Fail:       breakTable(env, effectTables[route]),
 		FailRecord: breakTable(env, "idempotency_record"),
 		Expire: func(t *testing.T) {
 			t.Helper()
