@@ -241,7 +241,7 @@ func (t *Target) Check(ctx context.Context) error {
 		op := r.prepare()
 		r.first(r.by(op, op.Do))
 		if n := r.effects(op); n != 1 {
-			r.stop(Unreachable, "one request had %d effects: effects must count what do does", n)
+			r.stop(Unreachable, "a request had %d effects, not 1: something else is counted, or a run with seed %d has used the keys", n, r.Seed)
 		}
 	}}
 	if result := check.Ask(ctx, t); result.Verdict == Unreachable {
