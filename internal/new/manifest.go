@@ -9,7 +9,7 @@ import "strings"
 // dropped are patterns of the business and of other ways to use the repository. A trailing slash
 // means a folder. What cannot live without them follows by rule.
 var dropped = []string{
-	"*.md", "docs/", "lab/", "client*/", "examples/", "deploy/", ".dockerignore",
+	"*.md", "d[eo]*/", "lab/", "client*/", "examples/", "auth19/", ".dockerignore",
 	"api/released/", "internal/new/", "internal/test/docs/",
 	"cmd/orders-dev/[dfps]*", "internal/core/order/", "internal/core/payment/", "internal/core/customer/", "migrations/000[234]_*",
 }

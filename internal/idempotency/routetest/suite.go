@@ -75,13 +75,13 @@ func Run(t *testing.T, open func(t *testing.T) Route) {
 		}
 		t.Run(p.Title, func(t *testing.T) {
 			t.Parallel()
-			report(t, p.Ask(t.Context(), open(t).target(t)))
+			Report(t, p.Ask(t.Context(), open(t).target(t)))
 		})
 	}
 }
 
-// report fails the test unless the probe passed, and skips it if a hook is missing.
-func report(t *testing.T, got probe.Result) {
+// Report fails the test unless the probe passed, and skips it if a hook is missing.
+func Report(t *testing.T, got probe.Result) {
 	t.Helper()
 	for _, f := range got.Findings {
 		if f.Verdict == probe.Pass {

@@ -24,6 +24,8 @@ const (
 	maxDocsWords     = 25_000
 	maxReadmeWords   = 900
 	maxRequirements  = 38
+
+	maxProgramRequirements = 11 // of auth19
 )
 
 // numbers are measures of the repository by name, and the place of the largest of a kind.
@@ -39,7 +41,7 @@ type numbers struct {
 // parts maps the beginnings of paths to parts of the repository. The first that matches counts.
 var parts = []struct{ part, prefix string }{
 	{"lab", "lab/"},
-	{"kit", "client/"}, {"kit", "examples/"},
+	{"kit", "client/"}, {"kit", "examples/"}, {"kit", "auth19/"},
 	{"tests", "internal/test/"}, {"tests", "internal/idempotency/idempotencytest/"}, {"tests", "internal/idempotency/routetest/"},
 	{"development", "internal/dev/"}, {"development", "internal/new/"}, {"development", "cmd/orders-dev/"},
 	{"service", "cmd/orders/"}, {"service", "internal/"}, {"service", "migrations/"}, {"service", "api/"},
@@ -132,6 +134,7 @@ func TestNumbers_HoldWhatAReaderMeetsFirst(t *testing.T) {
 	atMost(t, "targets of make", len(targets), maxMakeTargets)
 	atMost(t, "direct requirements", directRequirements(mustRead(t, "go.mod")), maxRequirements)
 	atMost(t, "patterns of make new", dropPatterns(mustRead(t, "internal/new/manifest.go")), maxDropPatterns)
+	atMost(t, "direct requirements of auth19", directRequirements(mustRead(t, "auth19/go.mod")), maxProgramRequirements)
 	if found := directRequirements(mustRead(t, "client/go.mod")); found > 0 {
 		t.Errorf("the client has %d requirements, want none", found)
 	}

@@ -17,7 +17,7 @@ var AUTH19 = Profile{
 		"hidden":           {[]string{"hidden"}, true, "What is refused shows nothing of the stored response.", contract + "same key, other request"},
 		"spelling":         {[]string{"replayed"}, false, "White space and the order of members do not make another request.", contract + "fingerprint"},
 		"quoted":           {[]string{"replayed"}, false, "A key in quotes, as the draft of the IETF writes it, is the same key.", contract + "scope"},
-		"case":             {[]string{"another key"}, false, "Upper and lower case make different keys.", contract + "scope"},
+		"case":             {[]string{"another key", "refused"}, false, "Upper and lower case make different keys.", contract + "scope"},
 		"unreadable":       {[]string{"the key is left"}, true, "A body that cannot be read touches no key.", contract + "validation comes first"},
 		"missing":          {[]string{"refused 400"}, true, "A command without a key is refused with 400.", contract + "no key"},
 		"blank":            {[]string{"refused 400"}, true, "A blank key is no key: 400.", contract + "no key"},

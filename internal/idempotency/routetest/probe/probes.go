@@ -241,7 +241,7 @@ func refusal(r *run) {
 	default:
 		r.judge(op, "refusal", compared(got, first), first, got)
 		r.had(op, 0, first, got)
-		if r.marked(got) {
+		if other := op.Do; r.marked(got) && (other.Path != c.Path || other.Body != c.Body) {
 			r.judgeOther(op, "mismatch", first, r.send(r.by(op, op.Do)))
 		}
 	}
