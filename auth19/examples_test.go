@@ -22,7 +22,7 @@ var exampleVerdicts = map[string]probe.Verdict{
 	"H": probe.Fail, "S": probe.Fail,
 }
 
-// Each example of README.md runs in an empty folder, and auth19 says what is wrong with it.
+// Each example of README.md runs in an empty folder, and auth19 finds its faults.
 func TestExamples_GetTheirVerdicts(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{
@@ -60,7 +60,7 @@ func verdictOf(name string) probe.Verdict {
 
 func startExample(t *testing.T, dir string, command []string) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func startExample(t *testing.T, dir string, command []string) (url string) {
 	}
 	t.Cleanup(func() { stopGroup(cmd) })
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", addr); err == nil { //nolint:noctx // the loop ends
+		if conn, err := net.Dial("tcp", addr); err == nil {
 			_ = conn.Close()
 			return "http://" + addr
 		}

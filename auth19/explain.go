@@ -13,7 +13,7 @@ import (
 
 func listProbes(_ context.Context, _ []string, out, _ io.Writer) (int, error) {
 	for _, p := range probe.Probes {
-		fmt.Fprintf(out, "%s  L%d  %s\n", p.Name, p.Level, p.Title)
+		say(out, "%s  L%d  %s\n", p.Name, p.Level, p.Title)
 	}
 	return kept, nil
 }
@@ -37,23 +37,23 @@ func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
 		shown = []string{*only}
 	}
 	for _, p := range chosen {
-		fmt.Fprintf(out, "%s (L%d): %s\n%s\n", p.Name, p.Level, p.Title, p.Sends)
+		say(out, "%s (L%d): %s\n%s\n", p.Name, p.Level, p.Title, p.Sends)
 		for _, name := range shown {
 			explainIn(out, p, profiles[name])
 		}
-		fmt.Fprintln(out)
+		say(out, "\n")
 	}
 	return kept, nil
 }
 
 // explainIn prints the rules of a profile that a probe judges by.
 func explainIn(out io.Writer, p probe.Probe, profile probe.Profile) {
-	fmt.Fprintf(out, "\n  %s: %s\n", profile.Name, profile.Title)
+	say(out, "\n  %s: %s\n", profile.Name, profile.Title)
 	for _, name := range p.Rules {
 		rule, stated := profile.Rules[name]
 		if !stated {
 			continue
 		}
-		fmt.Fprintf(out, "    %s: %s\n      %s (%s)\n", name, strings.Join(rule.Want, ", or "), rule.Says, rule.Where)
+		say(out, "    %s: %s\n      %s (%s)\n", name, strings.Join(rule.Want, ", or "), rule.Says, rule.Where)
 	}
 }

@@ -120,7 +120,7 @@ func (p *parser) file(n *yaml.Node, f *file) {
 	})
 }
 
-// check finds what is missing, and ${names} that nothing sets.
+// check finds missing members, and ${names} that nothing sets.
 func (p *parser) check(n *yaml.Node, f *file) {
 	for name, there := range map[string]bool{
 		"server": len(f.Servers) > 0, "do": f.Do.Path != "", "effects": f.Effects != effects{},

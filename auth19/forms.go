@@ -59,7 +59,7 @@ func (r *report) junit() ([]byte, error) {
 	return []byte(xml.Header + string(text) + "\n"), err
 }
 
-// printable escapes what XML cannot contain.
+// printable escapes bytes that XML cannot contain.
 func printable(text string) string {
 	var safe strings.Builder
 	for i, r := range text {

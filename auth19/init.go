@@ -80,7 +80,7 @@ func (d document) keyHeader(lists ...any) string {
 	return ""
 }
 
-// object returns an object, or what its $ref leads to.
+// object returns an object, or the target of its $ref.
 func (d document) object(value any) map[string]any {
 	object, _ := value.(map[string]any)
 	ref, isRef := object["$ref"].(string)
@@ -88,7 +88,7 @@ func (d document) object(value any) map[string]any {
 		return object
 	}
 	var at any = map[string]any(d)
-	for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		inner, _ := at.(map[string]any)
 		at = inner[strings.NewReplacer("~1", "/", "~0", "~").Replace(name)]
 	}
@@ -166,7 +166,7 @@ func (d document) write(out io.Writer, operations []operation) error {
 	}
 	first := operations[0]
 	body, err := json.Marshal(first.body)
-	fmt.Fprintf(out, `server: %s             # or [%[1]s, and the URL of a second process]
+	say(out, `server: %s             # or [%[1]s, and the URL of a second process]
 profile: auth-19
 key: %s
 principals:
@@ -176,9 +176,9 @@ do: {method: %s, path: %q, body: %s}
 	for _, other := range operations[1:] {
 		body, failed := json.Marshal(other.body)
 		err = errors.Join(err, failed)
-		fmt.Fprintf(out, "# or: {method: %s, path: %q, body: %s}\n", other.method, other.path, body)
+		say(out, "# or: {method: %s, path: %q, body: %s}\n", other.method, other.path, body)
 	}
-	fmt.Fprintf(out, `# other: {body: {…}}        a body that asks for something else
+	say(out, `# other: {body: {…}}        a body that asks for something else
 effects: {get: %q, pointer: /data}  # what counts the effects: a number, or a list
 `, first.path)
 	return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What init writes is a description that run accepts.
+// run accepts a description that init has written.
 func TestInit_WritesADescription(t *testing.T) {
 	t.Parallel()
 	status, out := command19(t, "init", "--openapi", "../api/openapi.yaml")

@@ -42,15 +42,19 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
 }
 
-// step shows what a probe is doing, on a terminal only.
+// say prints to a terminal, where a failure has no remedy.
+func say(out io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
+
+// step shows the progress of a probe, on a terminal only.
 func step(progress io.Writer, text string) {
 	if f, ok := progress.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			fmt.Fprint(progress, "\r\033[K"+text)
+			say(progress, "\r\033[K%s", text)
 		}
 	}
 }
@@ -61,7 +65,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 		"run": runProbes, "init": initialize, "list": listProbes, "explain": explain,
 	}
 	if len(args) == 0 || commands[args[0]] == nil {
-		fmt.Fprint(progress, usage)
+		say(progress, "%s", usage)
 		if len(args) > 0 && slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
 			return kept
 		}
@@ -69,7 +73,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	}
 	status, err := commands[args[0]](ctx, args[1:], out, progress)
 	if err != nil {
-		fmt.Fprintln(progress, err)
+		say(progress, "%s\n", err)
 		return unusable
 	}
 	return status
@@ -127,7 +131,8 @@ func runProbes(ctx context.Context, args []string, out, progress io.Writer) (int
 		return unusable, err
 	}
 	if len(rest) == 0 {
-		return unusable, errors.New("run needs a file\n\n" + usage)
+		say(progress, "%s\n", usage)
+		return unusable, errors.New("run needs a file")
 	}
 	chosen, err := selected(rest[1:], *level)
 	if err != nil {
@@ -162,7 +167,7 @@ func (f *file) ask19(ctx context.Context, chosen []probe.Probe, seed uint64, out
 	if err := t.Check(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	fmt.Fprintf(out, "%s against %s, seed %d\n\n", f.Profile, strings.Join(f.Servers, " and "), seed)
+	say(out, "%s against %s, seed %d\n\n", f.Profile, strings.Join(f.Servers, " and "), seed)
 	r := newReport(f, t)
 	for _, p := range chosen {
 		step(progress, p.Name+"  "+p.Title)
@@ -170,7 +175,7 @@ func (f *file) ask19(ctx context.Context, chosen []probe.Probe, seed uint64, out
 		result := p.Ask(ctx, t)
 		step(progress, "")
 		r.add(result)
-		fmt.Fprintln(out, r.Results[len(r.Results)-1].row())
+		say(out, "%s\n", r.Results[len(r.Results)-1].row())
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

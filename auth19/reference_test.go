@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func serveReference(dir string) {
-	listener, err := net.Listen("tcp", os.Getenv("REFERENCE_ADDR")) //nolint:noctx // a process that is killed
+	listener, err := net.Listen("tcp", os.Getenv("REFERENCE_ADDR"))
 	if err != nil {
 		panic(err)
 	}
@@ -72,7 +72,7 @@ func newCluster(t *testing.T, profile, fault string) *cluster {
 }
 
 func (c *cluster) start(i int, addr string) error {
-	cmd := exec.Command(os.Args[0]) //nolint:noctx // it outlives the probe that starts it
+	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "REFERENCE_DIR="+c.dir, "REFERENCE_ADDR="+addr, "REFERENCE_PROFILE="+c.profile, "REFERENCE_FAULT="+c.fault)
 	cmd.Stderr = os.Stderr
 	_, err1 := cmd.StdinPipe() // its end tells the process to stop

@@ -159,16 +159,16 @@ func (r *report) sum() string {
 func (r *report) printEnd(out io.Writer) {
 	for _, got := range r.Results {
 		if got.Verdict == string(probe.Fail) {
-			fmt.Fprintf(out, "\n%s  %s\n", got.Probe, got.Title)
-			fmt.Fprintln(out, indented(got.evidence()))
+			say(out, "\n%s  %s\n", got.Probe, got.Title)
+			say(out, "%s\n", indented(got.evidence()))
 		}
 	}
-	fmt.Fprintf(out, "\n%s (seed %d)\nPassing every probe proves nothing; failing one proves something.\n", r.sum(), r.Seed)
+	say(out, "\n%s (seed %d)\nPassing every probe proves nothing; failing one proves something.\n", r.sum(), r.Seed)
 }
 
 func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
 
-// evidence returns what was sent, what came back, and which sentence asks for something else:
+// evidence returns requests, responses, and the sentence that asks for something else:
 // once for each rule.
 func (r result) evidence() string {
 	var parts []string

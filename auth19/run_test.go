@@ -63,7 +63,7 @@ func TestRun_PassesTheReference(t *testing.T) {
 	}
 }
 
-// A failure prints what nobody can dispute: both requests, both responses, the effects, the
+// A failure prints evidence that nobody can dispute: both requests, both responses, the effects, the
 // sentence. Tokens are masked.
 func TestRun_PrintsTheEvidence(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestRun_PrintsTheSeedAndRepeatsItsKeys(t *testing.T) {
 	}
 }
 
-// Lesson 3: what was not asked is no pass, and the summary counts it.
+// Lesson 3: a question that was not asked is no pass, and the summary counts it.
 func TestRun_NotApplicableIsNoPass(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "auth-19", "")
@@ -143,11 +143,11 @@ func TestRun_NotApplicableIsNoPass(t *testing.T) {
 // Lesson 4: a lost connection is no reason to send a request again, and nothing is folded.
 func TestProbe_SendsRequestsRaw(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed below
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	received := make(chan string, 9)
 	go func() {
 		for {
@@ -187,7 +187,7 @@ func TestProbe_BelievesEffectsOnly(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Method == http.MethodGet {
-			fmt.Fprintf(w, `{"data": %d}`, effects)
+			_, _ = fmt.Fprintf(w, `{"data": %d}`, effects)
 			return
 		}
 		effects++

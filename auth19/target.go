@@ -22,7 +22,7 @@ import (
 	"example.com/orders/internal/idempotency/routetest/probe"
 )
 
-// target returns what the probes need to know of a file.
+// target describes the server of a file to the probes.
 func (f *file) target(ctx context.Context, seed uint64) (*probe.Target, error) {
 	profile := profiles[f.Profile]
 	t := &probe.Target{
@@ -62,11 +62,11 @@ func (f *file) substituted(ctx context.Context, value string) (string, error) {
 	return value, failed
 }
 
-// secret returns what is secret of a header value: not the scheme.
+// secret returns a header value without its scheme.
 func secret(value string) string { return scheme.ReplaceAllString(value, "") }
 
-// shell runs a command in the folder of the file and returns its output. What the command
-// leaves running does not keep it waiting.
+// shell runs a command in the folder of the file and returns its output. A process
+// that the command leaves running does not keep it waiting.
 func (f *file) shell(ctx context.Context, text string) (string, error) {
 	output, err := os.CreateTemp("", "auth19")
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *file) shell(ctx context.Context, text string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// values are what ${names} stand for: JSON by name.
+// values are the JSON that replaces ${names}.
 type values map[string]json.RawMessage
 
 // expand returns a text in which values stand for their ${names}.
@@ -124,7 +124,12 @@ func (v values) json(n *yaml.Node) string {
 		return "[" + strings.Join(parts, ",") + "]"
 	case yaml.AliasNode:
 		return v.json(n.Alias)
+	default:
+		return v.scalar(n)
 	}
+}
+
+func (v values) scalar(n *yaml.Node) string {
 	if whole := variable.FindString(n.Value); n.Tag == "!!str" && whole == n.Value && whole != "" {
 		return string(v[variable.FindStringSubmatch(whole)[1]])
 	}
@@ -139,7 +144,7 @@ func quote(text string) string {
 	return string(quoted)
 }
 
-// request returns a request of the file; what it lacks is that of base.
+// request returns a request of the file, with the members of base that it lacks.
 func (v values) request(r, base request) probe.Request {
 	made := probe.Request{Method: firstOf(r.Method, base.Method, http.MethodPost), Path: v.expand(firstOf(r.Path, base.Path)), Header: http.Header{}}
 	for _, headers := range []map[string]string{base.Headers, r.Headers} {
@@ -162,7 +167,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// prepare sends what has to be sent before an operation, and returns the operation.
+// prepare sends the requests before an operation, and returns the operation.
 func (f *file) prepare(ctx context.Context, key string) (*probe.Operation, error) {
 	v := values{
 		"key": json.RawMessage(quote(key)), "unique": json.RawMessage(quote("u" + key[:8] + key[24:])),

@@ -47,7 +47,7 @@ func create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	delay, _ := strconv.Atoi(cmp.Or(r.Header.Get("X-Delay"), "5"))
-	time.Sleep(time.Duration(delay) * time.Millisecond) // what a database takes
+	time.Sleep(time.Duration(delay) * time.Millisecond) // a database is as slow
 	mu.Lock()
 	defer mu.Unlock()
 	made["id"] = len(charges) + 1

@@ -24,13 +24,13 @@ type Config struct {
 	Fault   string // the name of a fault, or ""
 }
 
-// behaviour is what profiles differ in.
+// behaviour is a choice that profiles make.
 type behaviour struct {
 	header, marker   string
 	mismatch         int
 	keyless          bool // runs without a key
 	quoted           bool // a key may stand in quotes
-	strict           bool // refuses what is no key
+	strict           bool // refuses malformed keys
 	waits            bool // lets duplicates wait
 	byRoute          bool // a key belongs to its route
 	bytes            bool // compares bytes
@@ -84,7 +84,7 @@ func refuse(status int, text string) reply {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	got := s.answer(r)
 	w.Header().Set("Content-Type", "application/json")
-	if got.Location != "" && !(got.again && s.Fault == "replays without Location") {
+	if forgets := got.again && s.Fault == "replays without Location"; got.Location != "" && !forgets {
 		w.Header().Set("Location", got.Location)
 	}
 	if got.again && s.marker != "" && s.Fault != "marks no replay" {
@@ -142,7 +142,7 @@ func (s *server) key(values []string) (key string, usable bool) {
 	case s.Fault == "takes any key":
 		return key, true
 	}
-	return key, len(key) <= 255 && !(odd && s.strict)
+	return key, len(key) <= 255 && (!odd || !s.strict)
 }
 
 // guard makes a command take effect once.
@@ -191,7 +191,7 @@ func (s *server) replay(r *http.Request, c command, rec *record, stored record, 
 	return mismatch
 }
 
-// fingerprint returns what the bodies of requests with one key have in common.
+// fingerprint returns the part of a body that requests with one key share.
 func (s *server) fingerprint(body []byte, c command) string {
 	canonical, _ := json.Marshal(c)
 	if s.bytes || s.Fault == "compares bytes" {

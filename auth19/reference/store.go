@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// store is what all processes share: a log in which each line is a transaction, so that an
+// store is shared by all processes: a log in which each line is a transaction, so that an
 // effect and its response are there together or not at all.
 type store struct {
 	dir string
@@ -55,7 +55,7 @@ func openStore(dir string) *store {
 // commit adds a line to the log.
 func (s *store) commit(l line) { s.change(func() *line { return &l }) }
 
-// change reads what other processes have written, and appends a line if there is one.
+// change reads the lines of other processes, and appends a line if there is one.
 func (s *store) change(decide func() *line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *store) change(decide func() *line) {
 	if err != nil {
 		panic(err)
 	}
-	defer log.Close() // which unlocks it
+	defer func() { _ = log.Close() }() // which unlocks it
 	if err := syscall.Flock(int(log.Fd()), syscall.LOCK_EX); err != nil {
 		panic(err)
 	}

@@ -116,9 +116,9 @@ func (c *conn) write(keep int) error {
 	return err
 }
 
-// finish sends what is left of the request, reads the response, and closes the connection.
+// finish sends the rest of the request, reads the response, and closes the connection.
 func (c *conn) finish(ctx context.Context) Exchange {
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	sent := Exchange{Request: c.call.Request, Server: c.call.server, From: time.Now()}

@@ -87,6 +87,8 @@ func (r *run) judgeCrowd(op *operation, replies []Exchange) {
 func hangUp(r *run) {
 	op := r.prepare()
 	r.need(op.HoldBefore != nil, "hold.before")
+	slow := r.slowness(op)
+	op = r.prepare()
 	h := r.hold(op.HoldBefore, r.by(op, op.Do))
 	defer h.release()
 	h.hangUp()
@@ -102,9 +104,21 @@ func hangUp(r *run) {
 	r.pause(r.Settle) // for a service that would stop its command now, or run it once more
 	h.release()
 	got, waited := (<-answers)()
-	r.pause(r.Settle) // for the first command to end
+	r.pause(slow + r.Settle) // for the first command to end
 	r.judge(op, "hang-up", r.found(op, got, waited), first, got)
 	r.once(op, first, got)
+}
+
+// slowness returns how long a command takes that is held by a header, which nobody can release.
+func (r *run) slowness(op *operation) time.Duration {
+	trap := r.set(op.HoldBefore)
+	defer r.command("release", trap.Undo)
+	if trap.Undo != nil {
+		return 0
+	}
+	began := time.Now()
+	r.send(r.by(op, caught(op.Do, trap)))
+	return time.Since(began)
 }
 
 // found returns the outcome of a retry whose first response was lost. Only where replays are
@@ -194,7 +208,7 @@ func expiry(r *run) {
 	op := r.prepare()
 	r.need(op.Expire != nil, "expire")
 	first := r.first(r.by(op, op.Do))
-	for range 2 { // what answered the first time must not wear off
+	for range 2 { // the second line must not wear off
 		r.effects(op)
 		r.command("expire", op.Expire)
 		got := r.send(r.by(op, op.Do))
@@ -243,8 +257,8 @@ func otherPrincipal(r *run) {
 	r.judge(op, "scope", outcome, first, got)
 	if outcome == "separate" {
 		r.pause(r.Settle)
-		r.replays(op, "replay", theirs, got)
-		r.replays(op, "replay", r.by(op, op.Do), first)
+		r.replays(op, theirs, got)
+		r.replays(op, r.by(op, op.Do), first)
 	}
 }
 
@@ -255,7 +269,7 @@ func secrets(r *run) {
 	var calls []call
 	for _, req := range append(op.Others, op.Routes...) {
 		if op.Canary != "" && strings.Contains(req.Body, op.Canary) {
-			continue // it may show what it was told
+			continue // it may echo its request
 		}
 		mine, theirs := r.by(op, req), r.by(op, req)
 		theirs.who = op.B
@@ -280,7 +294,7 @@ func secrets(r *run) {
 	}
 }
 
-// keepsSecret judges that an answer shows no token, nor what only the first request said.
+// keepsSecret judges that an answer shows neither a token nor the text of the first request.
 func (r *run) keepsSecret(op *operation, first, got Exchange) {
 	outcome := "hidden"
 	if contains(got, op.Canary) {

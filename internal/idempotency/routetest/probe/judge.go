@@ -34,7 +34,7 @@ const (
 // Verdicts lists all verdicts, the best first.
 var Verdicts = []Verdict{Pass, NotApplicable, Differs, Unreachable, Fail}
 
-// Rule is what a profile asks for in one respect.
+// Rule is the demand of a profile in one respect.
 type Rule struct {
 	// Want lists outcomes. Each stands for all that begin with it.
 	Want []string
@@ -52,7 +52,7 @@ type Profile struct {
 	Quoted bool
 	// Marker is the header, and its value, that marks a replay.
 	Marker [2]string
-	// Rules by name. What a profile does not mention has no rule.
+	// Rules by name. A profile may have no rule about something.
 	Rules map[string]Rule
 	// Elsewhere reports whether another profile wants an outcome. It may be nil.
 	Elsewhere func(rule, outcome string) bool
@@ -100,7 +100,7 @@ type Result struct {
 type Probe struct {
 	Name  string // a letter
 	Level int
-	// Title names the behaviour that the probe expects. Sends is what it does.
+	// Title names the behaviour that the probe expects. Sends describes its requests.
 	Title, Sends string
 	// Rules are the rules that it judges by.
 	Rules []string

@@ -65,7 +65,7 @@ func (r *run) unlessRan(op *operation, first Exchange) {
 	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Got == "ran" }) {
 		return
 	}
-	r.replays(op, "replay", r.by(op, op.Do), first)
+	r.replays(op, r.by(op, op.Do), first)
 	r.once(op, first)
 }
 
@@ -99,7 +99,7 @@ func emptyResponse(r *run) {
 	if len(first.Body) > 0 {
 		r.stop(NotApplicable, "no request has an empty response")
 	}
-	r.replays(op, "replay", r.by(op, req), first)
+	r.replays(op, r.by(op, req), first)
 	r.once(op, first)
 }
 
@@ -259,7 +259,7 @@ func duplicate(r *run) {
 	r.notef("the second request %s", outcome)
 	r.judge(op, "concurrent", outcome, first, other)
 	r.once(op, first, other)
-	r.replays(op, "replay", r.by(op, op.Do), first)
+	r.replays(op, r.by(op, op.Do), first)
 }
 
 func otherWhileRunning(r *run) {

@@ -195,7 +195,7 @@ func (r *run) marked(e Exchange) bool {
 	return name != "" && strings.EqualFold(e.Header.Get(name), value)
 }
 
-// compared returns how an answer relates to the first one: replayed, or what else.
+// compared returns how an answer relates to the first one.
 func compared(got, first Exchange) string {
 	switch {
 	case got.same(first):
@@ -209,10 +209,10 @@ func compared(got, first Exchange) string {
 }
 
 // replays judges a retry at each process.
-func (r *run) replays(op *operation, rule string, c call, first Exchange) {
+func (r *run) replays(op *operation, c call, first Exchange) {
 	for range r.Servers {
 		got := r.send(c)
-		r.judge(op, rule, compared(got, first), first, got)
+		r.judge(op, "replay", compared(got, first), first, got)
 		c = r.elsewhere(c)
 	}
 }
@@ -255,7 +255,7 @@ var ownHeaders = []string{
 
 // sameHeaders compares the headers that two responses should have in common.
 func sameHeaders(a, b Exchange) string {
-	for _, name := range slices.Sorted(maps.Keys(http.Header(union(a.Header, b.Header)))) {
+	for _, name := range slices.Sorted(maps.Keys(union(a.Header, b.Header))) {
 		own := slices.ContainsFunc(ownHeaders, func(part string) bool { return strings.Contains(name, part) })
 		if !own && !slices.Equal(a.Header[name], b.Header[name]) {
 			return fmt.Sprintf("another %s: %q, not %q", name, b.Header[name], a.Header[name])
@@ -271,7 +271,7 @@ func union(a, b http.Header) http.Header {
 }
 
 // respelled returns the same JSON with white space, and the members of the object in reverse
-// order. It returns "" for what is no JSON.
+// order. It returns "" unless the text is JSON.
 func respelled(body string) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(body), &members) != nil {

@@ -25,7 +25,7 @@ type Target struct {
 	// a probe lets something happen that must not happen: a slow machine may hide a fault, but
 	// never invent one.
 	Timeout, Patience, Settle time.Duration
-	// Progress receives what a long probe is doing. It may be nil.
+	// Progress receives the steps of a long probe. It may be nil.
 	Progress func(string)
 }
 
