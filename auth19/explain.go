@@ -43,17 +43,38 @@ func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
 		}
 		say(out, "\n")
 	}
+	say(out, "%s", legend)
 	return kept, nil
 }
 
+const legend = `Outcomes:
+  refused 409     an answer with this status, and no effect; 4xx is any of its class
+  replayed        the status and the body of the first response
+  marked          a replay carries the header of the profile
+  ran, ran as new, ran again, separate, another key
+                  the command had another effect, or its first one only now
+  waited          the duplicate got the first response when it was there
+  answered        a retry found the response that was lost
+  remembered      after expiry, the first result and no effect
+  hidden          neither the first response nor its request nor a token is shown
+Each request has its connection, and its key is a UUID.
+`
+
 // explainIn prints the rules of a profile that a probe judges by.
 func explainIn(out io.Writer, p probe.Probe, profile probe.Profile) {
-	say(out, "\n  %s: %s\n", profile.Name, profile.Title)
+	header, marker := profile.Header, ""
+	if profile.Quoted {
+		header += ", in quotes"
+	}
+	if profile.Marker[0] != "" {
+		marker = "; a replay carries " + profile.Marker[0] + ": " + profile.Marker[1]
+	}
+	say(out, "\n  %s: %s (%s%s)\n", profile.Name, profile.Title, header, marker)
 	for _, name := range p.Rules {
 		rule, stated := profile.Rules[name]
 		if !stated {
 			continue
 		}
-		say(out, "    %s: %s\n      %s (%s)\n", name, strings.Join(rule.Want, ", or "), rule.Says, rule.Where)
+		say(out, "    %s: %s\n      %s (%s)\n", name, rule.Wanted(), rule.Says, rule.Where)
 	}
 }

@@ -13,7 +13,7 @@ const silent = "the source says nothing; auth19 asks it of every profile"
 // common are the rules of profiles whose source says nothing else. They excuse every choice
 // that costs nobody money and shows nobody a secret.
 var common = map[string]probe.Rule{
-	"once":             {Want: []string{"the right number"}, Must: true, Says: "A request under one key takes effect at most once.", Where: silent},
+	"once":             {Want: []string{"the right number of effects"}, Must: true, Says: "A request under one key takes effect at most once.", Where: silent},
 	"replay":           {Want: []string{"replayed"}, Says: "A retry gets the first response.", Where: silent},
 	"marker":           {Want: []string{"marked", "not marked"}, Says: "A replay need not say that it is one.", Where: silent},
 	"mismatch":         {Want: []string{"refused 4"}, Must: true, Says: "A key that belongs to another request is refused.", Where: silent},
@@ -72,7 +72,7 @@ var profiles = func() map[string]probe.Profile {
 var draft07 = probe.Profile{
 	Name: "draft-07", Title: "IETF draft, The Idempotency-Key HTTP Header Field, revision 07", Header: "Idempotency-Key", Quoted: true,
 	Rules: with(map[string]probe.Rule{
-		"once":             {Want: []string{"the right number"}, Must: true, Says: "A key enforces idempotency: a duplicate is no second operation.", Where: draft + "§2.6"},
+		"once":             {Want: []string{"the right number of effects"}, Must: true, Says: "A key enforces idempotency: a duplicate is no second operation.", Where: draft + "§2.6"},
 		"replay":           {Want: []string{"replayed"}, Says: "A retry after the first request has completed should get its result.", Where: draft + "§2.6"},
 		"mismatch":         {Want: []string{"refused 422"}, Says: "A key that is used again with another payload should get 422.", Where: draft + "§2.7"},
 		"missing":          {Want: []string{"refused 400"}, Says: "Where a key is required, a request without one should get 400.", Where: draft + "§2.7"},
@@ -89,7 +89,7 @@ var draft07 = probe.Profile{
 var stripe1 = probe.Profile{
 	Name: "stripe-v1", Title: "Stripe API v1", Header: "Idempotency-Key", Marker: [2]string{"Idempotent-Replayed", "true"},
 	Rules: with(map[string]probe.Rule{
-		"once":       {Want: []string{"the right number"}, Must: true, Says: "A repeated request creates no second object and makes no second update.", Where: stripeV1},
+		"once":       {Want: []string{"the right number of effects"}, Must: true, Says: "A repeated request creates no second object and makes no second update.", Where: stripeV1},
 		"replay":     {Want: []string{"replayed"}, Says: "Retries get the stored status and body.", Where: stripeV1},
 		"marker":     {Want: []string{"marked"}, Says: "A replay carries Idempotent-Replayed: true.", Where: stripeE},
 		"mismatch":   {Want: []string{"refused 4"}, Must: true, Says: "Parameters that differ from those of the first request are an error.", Where: stripeV1},
@@ -106,7 +106,7 @@ var stripe1 = probe.Profile{
 var stripe2 = probe.Profile{
 	Name: "stripe-v2", Title: "Stripe API v2", Header: "Idempotency-Key",
 	Rules: with(map[string]probe.Rule{
-		"once":    {Want: []string{"the right number"}, Must: true, Says: "Retries do not repeat an operation that succeeded.", Where: stripeV2},
+		"once":    {Want: []string{"the right number of effects"}, Must: true, Says: "Retries do not repeat an operation that succeeded.", Where: stripeV2},
 		"route":   {Want: []string{"ran", "refused 4"}, Must: true, Says: "A key belongs to one API.", Where: "Stripe, API v2 overview, idempotency"},
 		"missing": {Want: []string{"ran"}, Says: "A key is optional.", Where: stripeV2},
 		"failure": {Want: []string{"ran as new"}, Says: "A retry of failed work tries to complete it and gets the updated response.", Where: stripeV2},
@@ -118,7 +118,7 @@ var stripe2 = probe.Profile{
 var paypal = probe.Profile{
 	Name: "paypal", Title: "PayPal-Request-Id", Header: "PayPal-Request-Id",
 	Rules: with(map[string]probe.Rule{
-		"once":       {Want: []string{"the right number"}, Must: true, Says: "A repeated call does not create or complete an action once more.", Where: payPal},
+		"once":       {Want: []string{"the right number of effects"}, Must: true, Says: "A repeated call does not create or complete an action once more.", Where: payPal},
 		"replay":     {Want: []string{"replayed", "another body", "status 2"}, Says: "A retry gets the latest status of the first request, which may have changed.", Where: payPal},
 		"mismatch":   {Want: []string{"refused 4"}, Must: true, Says: "An ID that another request has used is an error.", Where: "PayPal payment tokens v3, PAYPAL_REQUEST_ID_PREVIOUSLY_USED"},
 		"missing":    {Want: []string{"ran"}, Says: "Without the header, the request is executed again.", Where: payPal},
@@ -131,7 +131,7 @@ var paypal = probe.Profile{
 var agentic = probe.Profile{
 	Name: "acp", Title: "Agentic Commerce Protocol", Header: "Idempotency-Key", Marker: [2]string{"Idempotent-Replayed", "true"},
 	Rules: with(map[string]probe.Rule{
-		"once":             {Want: []string{"the right number"}, Must: true, Says: "A replay must not repeat side effects.", Where: acp + "§6.3"},
+		"once":             {Want: []string{"the right number of effects"}, Must: true, Says: "A replay must not repeat side effects.", Where: acp + "§6.3"},
 		"replay":           {Want: []string{"replayed"}, Must: true, Says: "The same key and body must get the original response and status.", Where: acp + "§6.3"},
 		"marker":           {Want: []string{"marked"}, Says: "A replay should carry Idempotent-Replayed: true.", Where: acp + "§6.3"},
 		"mismatch":         {Want: []string{"refused 422"}, Says: "The same key with another body gets 422.", Where: acp + "§6.4"},
@@ -152,7 +152,7 @@ var agentic = probe.Profile{
 var universal = probe.Profile{
 	Name: "ucp", Title: "Universal Commerce Protocol", Header: "Idempotency-Key",
 	Rules: with(map[string]probe.Rule{
-		"once":     {Want: []string{"the right number"}, Must: true, Says: "A duplicate is not executed again.", Where: ucp},
+		"once":     {Want: []string{"the right number of effects"}, Must: true, Says: "A duplicate is not executed again.", Where: ucp},
 		"replay":   {Want: []string{"replayed"}, Must: true, Says: "A duplicate with the same payload gets the cached response.", Where: ucp},
 		"mismatch": {Want: []string{"refused 409"}, Must: true, Says: "A duplicate with another payload is refused with 409 and not executed.", Where: ucp},
 		"route":    {Want: []string{"ran"}, Says: "A key is unique for one type of operation.", Where: ucp},

@@ -78,7 +78,7 @@ func (r *report) add(got probe.Result) {
 	for _, f := range got.Findings {
 		rule := r.profile.Rules[f.Rule]
 		shown := finding{
-			Rule: f.Rule, Got: r.masked(f.Got), Want: strings.Join(rule.Want, ", or "), Verdict: string(f.Verdict),
+			Rule: f.Rule, Got: r.masked(f.Got), Want: rule.Wanted(), Verdict: string(f.Verdict),
 			Says: rule.Says, Source: rule.Where, Before: f.Before, After: f.After,
 		}
 		if f.Verdict != probe.Pass {

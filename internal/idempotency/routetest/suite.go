@@ -12,7 +12,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,7 +87,7 @@ func Report(t *testing.T, got probe.Result) {
 			continue
 		}
 		rule := probe.AUTH19.Rules[f.Rule]
-		t.Errorf("%s: %s; want %s: %s", f.Rule, f.Got, strings.Join(rule.Want, ", or "), rule.Says)
+		t.Errorf("%s: %s; want %s: %s", f.Rule, f.Got, rule.Wanted(), rule.Says)
 		for _, e := range f.Exchanges {
 			t.Logf("%s\n%s", e.Curl(), e.Response())
 		}

@@ -7,7 +7,7 @@ var AUTH19 = Profile{
 	Name: "auth-19", Title: "AUTH-19: effect and response commit together",
 	Header: "Idempotency-Key", Marker: [2]string{"Idempotent-Replayed", "true"},
 	Rules: map[string]Rule{
-		"once":             {[]string{"the right number"}, true, "A request under one key takes effect at most once, and a failed one not at all.", contract + "transactions"},
+		"once":             {[]string{"the right number of effects"}, true, "A request under one key takes effect at most once, and a failed one not at all.", contract + "transactions"},
 		"replay":           {[]string{"replayed"}, false, "A retry gets the stored status and the stored body, byte for byte.", contract + "same key, same request"},
 		"headers":          {[]string{"the same"}, false, "A retry gets the stored headers.", contract + "same key, same request"},
 		"marker":           {[]string{"marked"}, false, "A replay says so: Idempotent-Replayed: true.", contract + "same key, same request"},

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,12 @@ type Profile struct {
 	Rules map[string]Rule
 	// Elsewhere reports whether another profile wants an outcome. It may be nil.
 	Elsewhere func(rule, outcome string) bool
+}
+
+// Wanted returns the outcomes that a rule wants, in words.
+func (r Rule) Wanted() string {
+	class := regexp.MustCompile(`\b([245])(,|$)`)
+	return class.ReplaceAllString(strings.Join(r.Want, ", or "), "${1}xx$2")
 }
 
 // wants reports whether an outcome is one of those that a rule wants.

@@ -22,7 +22,7 @@ var Probes = []Probe{
 	{"E", 2, "another request is refused while the first one runs", "Sends another body under the key while the first request runs.", []string{"once", "concurrent other", "hidden"}, otherWhileRunning},
 	{"O", 2, "a retry right after the response gets it", "Repeats a request within a millisecond of the response, with 20 keys.", []string{"once", "immediate"}, immediately},
 	{"C", 3, "many requests at once have one effect", "Sends 50 equal requests at the same moment to both processes, with each of 20 keys.", []string{"once", "crowd"}, crowd},
-	{"H", 3, "a client that hangs up does not stop a command", "Closes the connection while the command runs, and and retries at the other process before the command ends.", []string{"once", "hang-up"}, hangUp},
+	{"H", 3, "a client that hangs up does not stop a command", "Closes the connection while the command runs, and retries at the other process before the command ends.", []string{"once", "hang-up"}, hangUp},
 	{"I", 4, "a response lost in a crash is found", "Kills the process after the effect and before the response, and retries.", []string{"once", "killed after"}, killedAfter},
 	{"J", 4, "a crash keeps nothing", "Kills the process before the effect, and retries until the key is free.", []string{"once", "killed before"}, killedBefore},
 	{"M", 4, "nothing runs without the store of keys", "Takes the store of keys away, sends a request, brings it back, and retries.", []string{"once", "store"}, storeDown},
