@@ -145,7 +145,7 @@ func (c *cluster) target(seed uint64) *probe.Target {
 	return &probe.Target{
 		Servers: []string{c.processes[0].url, c.processes[1].url}, Profile: profile, Header: profile.Header, Seed: seed,
 		Secrets: []string{"token-of-a", "token-of-b"}, Prepare: c.prepare, Keys: 3, Crowd: 20,
-		Timeout: 30 * time.Second, Patience: 2 * time.Second, Settle: 100 * time.Millisecond,
+		Timeout: 30 * time.Second, Patience: 2 * time.Second, Settle: 250 * time.Millisecond,
 	}
 }
 

@@ -230,7 +230,7 @@ func (s *server) run(r *http.Request, c command, rec *record) reply {
 	}
 	if s.Fault == "saves after the response" {
 		s.hold("hold-after")
-		time.AfterFunc(10*time.Millisecond, func() { s.commit(line{Record: rec}) })
+		time.AfterFunc(100*time.Millisecond, func() { s.commit(line{Record: rec}) })
 		return got
 	}
 	if s.Fault == "saves in a second transaction" {
