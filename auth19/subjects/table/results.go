@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const legend = `Each row is an implementation in a server of about forty lines ([subjects](subjects)) that uses it as its
+documentation says: ` + "`POST /charges`" + ` inserts a row into PostgreSQL, and the number of rows is the number of
+effects. Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation
+names, otherwise draft-07.
+
+✓ pass · ✗ fail, with its reproduction below · ≠ differs: a choice that another profile makes · – not applicable ·
+! the server did not answer. "As above" means the same words.
+
+Passing every probe proves nothing; failing one proves something. A row says how this version, in this
+configuration, answered on this day. Two processes on one machine are no cluster, and PostgreSQL ran without fsync.
+A subject that could not be installed has no row: fco-gt/gopotency v1.0.0 and inngest-cli, whose npm package
+downloads its program.
+`
+
+// results returns RESULTS.md.
+func results(subjects []*subject, now time.Time, runs int) string {
+	var page strings.Builder
+	fmt.Fprintf(&page, "# Results\n\n%s, by `make -C auth19 table%s`.\n\n%s\n", now.Format("2 January 2006"),
+		map[bool]string{true: fmt.Sprintf(" RUNS=%d", runs)}[runs > 1], legend)
+	probes := probesOf(subjects)
+	fmt.Fprintf(&page, "| subject | version | profile | %s | its documentation promises |\n|---|---|---|%s---|\n",
+		strings.Join(probes, " | "), strings.Repeat(":-:|", len(probes)))
+	for _, s := range subjects {
+		page.WriteString(s.row(probes))
+	}
+	page.WriteString("\n## Subjects and reproductions\n\n" +
+		"Each reproduction is one run of the harness, and the requests that decided. Before these requests, " +
+		"the harness starts the servers at their ports.\n")
+	for _, s := range subjects {
+		page.WriteString(s.section())
+	}
+	return page.String()
+}
+
+func probesOf(subjects []*subject) []string {
+	var probes []string
+	for _, s := range subjects {
+		for _, r := range s.results {
+			if !slices.Contains(probes, r.Probe) {
+				probes = append(probes, r.Probe)
+			}
+		}
+	}
+	return probes
+}
+
+// row returns the line of the table.
+func (s *subject) row(probes []string) string {
+	cells := []string{"[" + s.Name + "](#" + s.folder + ")", or(s.Version, "–"), s.profile}
+	for _, p := range probes {
+		cell := ""
+		if i := slices.IndexFunc(s.results, func(r result) bool { return r.Probe == p }); i >= 0 {
+			cell = signs[s.results[i].Verdict]
+		}
+		cells = append(cells, cell)
+	}
+	return "| " + strings.Join(append(cells, s.Promise+" ("+s.Place+")"), " | ") + " |\n"
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// section describes a subject and reproduces its red cells.
+func (s *subject) section() string {
+	text := "\n### " + s.folder + "\n\n" + s.Name + ". " + s.Setup + "\n"
+	for _, r := range s.results {
+		switch r.Verdict {
+		case "fail":
+			text += s.reproduction(r)
+		case "not applicable", "unreachable":
+			text += fmt.Sprintf("\n- %s, %s: %s.\n", r.Probe, r.Verdict, strings.TrimSuffix(r.Note, "."))
+		case "differs":
+			f := r.worst()
+			text += fmt.Sprintf("\n- %s, differs: %s: %s; wanted: %s.\n", r.Probe, f.Rule, f.Got, f.Want)
+		}
+	}
+	return text
+}
+
+// worst returns the finding that decided.
+func (r result) worst() finding {
+	for _, f := range r.Findings {
+		if f.Verdict == r.Verdict {
+			return f
+		}
+	}
+	return finding{}
+}
+
+// reproduction returns the evidence of a red cell.
+func (s *subject) reproduction(r result) string {
+	f := r.worst()
+	text := fmt.Sprintf("\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n"+
+		"      make -C auth19 table ONLY=%s PROBES=%s\n",
+		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After,
+		s.failed[r.Probe], s.asked[r.Probe], s.folder, r.Probe)
+	for i, e := range f.Exchanges {
+		text += "\n      " + unmasked(e.Curl, r.Probe == "F" && i == 1) + "\n      # " + short(e.Response) + "\n"
+	}
+	return text
+}
+
+// unmasked returns a command with the token of the subject in place of the mask.
+func unmasked(curl string, second bool) string {
+	token := map[bool]string{false: "alice", true: "bob"}[second]
+	return strings.ReplaceAll(curl, "Bearer ***", "Bearer "+token)
+}
+
+var blank = regexp.MustCompile(`\s+`)
+
+// short returns the status and the body of a response in one line.
+func short(response string) string {
+	head, body, _ := strings.Cut(response, "\n\n")
+	status, _, _ := strings.Cut(head, "\n")
+	line := []rune(blank.ReplaceAllString(strings.TrimPrefix(status, "HTTP/1.1 ")+" "+body, " "))
+	return strings.TrimSpace(string(line[:min(len(line), 300)]))
+}

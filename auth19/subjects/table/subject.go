@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// subject is an implementation under test: a folder with a server that uses it.
+type subject struct {
+	folder, profile string
+
+	Name, Package, Version, Group, Setup, Promise, Place string
+
+	results []result       // of the first run
+	asked   map[string]int // how often, by probe
+	failed  map[string]int
+}
+
+// groups are the kinds of subjects, in the order of the table.
+var groups = []string{"published", "design", "repository"}
+
+// readSubjects returns the subjects in a folder.
+func readSubjects(dir string) ([]*subject, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "auth19.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var subjects []*subject
+	for _, file := range files {
+		s, err := readSubject(filepath.Dir(file))
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, s)
+	}
+	slices.SortStableFunc(subjects, func(a, b *subject) int {
+		return cmp.Compare(slices.Index(groups, a.Group), slices.Index(groups, b.Group))
+	})
+	return subjects, nil
+}
+
+func readSubject(dir string) (*subject, error) {
+	var file struct{ Profile string }
+	s := &subject{folder: filepath.Base(dir), asked: map[string]int{}, failed: map[string]int{}}
+	for name, into := range map[string]any{"auth19.yaml": &file, "subject.yaml": s} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", s.folder, name, err)
+		}
+	}
+	s.profile = file.Profile
+	return s, nil
+}
+
+// result is the answer of auth19 to one probe.
+type result struct {
+	Probe, Title, Verdict, Note string
+	Findings                    []finding
+}
+
+type finding struct {
+	Rule, Got, Want, Verdict, Says, Source string
+	Before                                 int `json:"effects_before"`
+	After                                  int `json:"effects_after"`
+	Exchanges                              []struct{ Curl, Response string }
+}
+
+// add adds a report of auth19. The first one fills the row.
+func (s *subject) add(report []byte) error {
+	var got struct{ Results []result }
+	if err := json.Unmarshal(report, &got); err != nil {
+		return err
+	}
+	if s.results == nil {
+		s.results = got.Results
+	}
+	for _, r := range got.Results {
+		s.asked[r.Probe]++
+		if r.Verdict == "fail" {
+			s.failed[r.Probe]++
+		}
+	}
+	return nil
+}
+
+// red returns the probes that failed in the first run.
+func (s *subject) red() []string {
+	var red []string
+	for _, r := range s.results {
+		if r.Verdict == "fail" {
+			red = append(red, r.Probe)
+		}
+	}
+	return red
+}
+
+// signs are the verdicts as they stand in the table.
+var signs = map[string]string{"pass": "✓", "fail": "✗", "differs": "≠", "not applicable": "–", "unreachable": "!"}
+
+// verdicts returns the row as one text.
+func (s *subject) verdicts() string {
+	var row strings.Builder
+	for _, r := range s.results {
+		row.WriteString(signs[r.Verdict])
+	}
+	return row.String()
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSubjects_ArePinnedAndHaveARow(t *testing.T) {
+	t.Parallel()
+	pins := mustRead(t, "../package.json") + mustRead(t, "../go.mod")
+	page := mustRead(t, "../../RESULTS.md")
+	subjects, err := readSubjects("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(subjects) < 15 {
+		t.Errorf("%d subjects, want at least 15", len(subjects))
+	}
+	for _, s := range subjects {
+		if !slices.Contains(groups, s.Group) || s.Name == "" || s.profile == "" || s.Setup == "" || s.Promise == "" || s.Place == "" {
+			t.Errorf("%s: subject.yaml or auth19.yaml lacks something: %+v", s.folder, s)
+		}
+		if s.Package != "" && !strings.Contains(pins, `"`+s.Package+`": "`+s.Version+`"`) && !strings.Contains(pins, s.Package+" "+s.Version+"\n") {
+			t.Errorf("%s: neither package.json nor go.mod pins %s %s", s.folder, s.Package, s.Version)
+		}
+		if row := "| [" + s.Name + "](#" + s.folder + ") | " + or(s.Version, "–") + " | " + s.profile + " |"; !strings.Contains(page, row) {
+			t.Errorf("RESULTS.md has no row %q: run make -C auth19 table", row)
+		}
+	}
+}
+
+func TestSubjects_AreCompleteFolders(t *testing.T) {
+	t.Parallel()
+	runs, err := filepath.Glob("../*/run")
+	if err != nil || len(runs) == 0 {
+		t.Fatalf("%d subjects can be started, err = %v", len(runs), err)
+	}
+	for _, run := range runs {
+		if _, err := readSubject(filepath.Dir(run)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestReport_CountsFailures(t *testing.T) {
+	t.Parallel()
+	s := &subject{asked: map[string]int{}, failed: map[string]int{}}
+	for _, report := range []string{
+		`{"results": [{"probe": "A", "verdict": "pass"}, {"probe": "B", "verdict": "fail"}]}`,
+		`{"results": [{"probe": "B", "verdict": "pass"}]}`,
+	} {
+		if err := s.add([]byte(report)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if s.verdicts() != "✓✗" || s.failed["B"] != 1 || s.asked["B"] != 2 || !slices.Equal(s.red(), []string{"B"}) {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func mustRead(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
