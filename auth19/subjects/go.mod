@@ -1,6 +1,10 @@
 module example.com/orders/auth19/subjects
 
-go 1.26
+go 1.26.0
+
+toolchain go1.26.11
+
+ignore node_modules
 
 require (
 	github.com/dbos-inc/dbos-transact-golang v1.8.0

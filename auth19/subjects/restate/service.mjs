@@ -2,6 +2,13 @@
 import * as restate from '@restatedev/restate-sdk';
 import { charge, customerOf, pool, run } from '../charges.mjs';
 
+// Node.js 20 lacks what the SDK calls.
+Promise.withResolvers ??= () => {
+  const parts = {};
+  parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
+  return parts;
+};
+
 const handler = (kind) => async (ctx, body) => {
   const headers = Object.fromEntries(ctx.request().headers);
   const customer = customerOf(headers);
