@@ -1,5 +1,10 @@
 // Command table tests every subject with auth19 and writes RESULTS.md. It needs a PostgreSQL
 // server, and takes its URL from ORDERS_TEST_POSTGRES_URL; `make -C auth19 table` has one.
+//
+// A subject is a folder with a description for auth19 (auth19.yaml), one for the page
+// (subject.yaml), and the script run, which becomes one process of the server: PORT and REPLICA
+// tell which. It may have the scripts build, prepare (before the start, in place of schema.sql)
+// and ready (after it), and the file single, if there is one process only.
 package main
 
 import (
@@ -59,10 +64,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		_, err = io.WriteString(out, text)
 		return err
 	}
-	return os.WriteFile("../RESULTS.md", []byte(text), 0o644) //nolint:gosec // a page for everybody
+	return os.WriteFile("../RESULTS.md", []byte(text), 0o644)
 }
 
-func fields(list string) []string { return strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) }
+func fields(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+}
 
 // bench is where subjects run: a folder, and the servers around them.
 type bench struct {

@@ -9,7 +9,7 @@ import (
 )
 
 const legend = `Each row is an implementation in a server of about forty lines ([subjects](subjects)) that uses it as its
-documentation says: ` + "`POST /charges`" + ` inserts a row into PostgreSQL, and the number of rows is the number of
+documentation says: a POST to /charges inserts a row into PostgreSQL, and the number of rows is the number of
 effects. Each column is a probe; ` + "`auth19 explain B`" + ` says what it sends. The profile is the one that the documentation
 names, otherwise draft-07.
 
@@ -76,19 +76,19 @@ func or(text, otherwise string) string {
 
 // section describes a subject and reproduces its red cells.
 func (s *subject) section() string {
-	text := "\n### " + s.folder + "\n\n" + s.Name + ". " + s.Setup + "\n"
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n### %s\n\n%s. %s\n", s.folder, s.Name, s.Setup)
 	for _, r := range s.results {
-		switch r.Verdict {
+		switch f := r.worst(); r.Verdict {
 		case "fail":
-			text += s.reproduction(r)
+			text.WriteString(s.reproduction(r, f))
 		case "not applicable", "unreachable":
-			text += fmt.Sprintf("\n- %s, %s: %s.\n", r.Probe, r.Verdict, strings.TrimSuffix(r.Note, "."))
+			fmt.Fprintf(&text, "\n- %s, %s: %s.\n", r.Probe, r.Verdict, strings.TrimSuffix(r.Note, "."))
 		case "differs":
-			f := r.worst()
-			text += fmt.Sprintf("\n- %s, differs: %s: %s; wanted: %s.\n", r.Probe, f.Rule, f.Got, f.Want)
+			fmt.Fprintf(&text, "\n- %s, differs: %s: %s; wanted: %s.\n", r.Probe, f.Rule, f.Got, f.Want)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // worst returns the finding that decided.
@@ -102,16 +102,15 @@ func (r result) worst() finding {
 }
 
 // reproduction returns the evidence of a red cell.
-func (s *subject) reproduction(r result) string {
-	f := r.worst()
-	text := fmt.Sprintf("\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n"+
-		"      make -C auth19 table ONLY=%s PROBES=%s\n",
-		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After,
-		s.failed[r.Probe], s.asked[r.Probe], s.folder, r.Probe)
+func (s *subject) reproduction(r result, f finding) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n",
+		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After, s.failed[r.Probe], s.asked[r.Probe])
+	fmt.Fprintf(&text, "      make -C auth19 table ONLY=%s PROBES=%s\n", s.folder, r.Probe)
 	for i, e := range f.Exchanges {
-		text += "\n      " + unmasked(e.Curl, r.Probe == "F" && i == 1) + "\n      # " + short(e.Response) + "\n"
+		fmt.Fprintf(&text, "\n      %s\n      # %s\n", unmasked(e.Curl, r.Probe == "F" && i == 1), short(e.Response))
 	}
-	return text
+	return text.String()
 }
 
 // unmasked returns a command with the token of the subject in place of the mask.
