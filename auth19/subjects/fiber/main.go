@@ -27,6 +27,13 @@ func main() {
 		}
 		return c.Next()
 	})
+	app.Put("/payers/:id", func(c fiber.Ctx) error {
+		var limit struct{ Max int64 }
+		if err := c.Bind().JSON(&limit); err != nil {
+			return err
+		}
+		return charges.SetLimit(c.Context(), pool, c.Params("id"), limit.Max)
+	})
 	app.Use(idempotency.New(idempotency.Config{
 		Storage: redis.New(redis.Config{URL: os.Getenv("REDIS_URL")}), // two processes share it
 	}))
@@ -39,13 +46,6 @@ func main() {
 			return err
 		}
 		return c.JSON(fiber.Map{"data": rows})
-	})
-	app.Put("/payers/:id", func(c fiber.Ctx) error {
-		var limit struct{ Max int64 }
-		if err := c.Bind().JSON(&limit); err != nil {
-			return err
-		}
-		return charges.SetLimit(c.Context(), pool, c.Params("id"), limit.Max)
 	})
 	log.Fatal(app.Listen("127.0.0.1:"+os.Getenv("PORT"), fiber.ListenConfig{DisableStartupMessage: true}))
 }
