@@ -24,7 +24,7 @@ var common = map[string]probe.Rule{
 	"concurrent":       {Want: []string{"waited", "refused 409", "refused 425", "refused 429"}, Says: "A duplicate waits, or has to come back.", Where: silent},
 	"concurrent other": {Want: []string{"refused 4"}, Must: true, Says: "Another request under the key of a running one is refused.", Where: silent},
 	"immediate":        {Want: []string{"replayed", "refused 409"}, Says: "Once the response is there, so is what a retry needs.", Where: silent},
-	"crowd":            {Want: []string{"replayed"}, Must: true, Says: "Every duplicate gets the first response, or has to come back.", Where: silent},
+	"crowd":            {Want: []string{"replayed"}, Says: "Every duplicate gets the first response, or has to come back.", Where: silent},
 	"hang-up":          {Want: []string{"answered", "ran as new"}, Must: true, Says: "After a lost connection, a retry is answered.", Where: silent},
 	"killed after":     {Want: []string{"answered", "ran as new"}, Must: true, Says: "After a crash, a retry is answered.", Where: silent},
 	"killed before":    {Want: []string{"ran as new"}, Must: true, Says: "A process that is dead holds no key.", Where: silent},
@@ -48,6 +48,7 @@ const (
 	stripeE  = "Stripe, advanced error handling (v1)"
 	stripeV2 = "Stripe API reference, idempotent requests (v2)"
 	payPal   = "PayPal REST reference, idempotency"
+	latest   = "A retry gets the latest status of the first request, which may have changed."
 	acp      = "Agentic Commerce Protocol 2026-04-17, agentic checkout RFC "
 	ucp      = "Universal Commerce Protocol, message signatures, replay protection"
 )
@@ -119,11 +120,13 @@ var paypal = probe.Profile{
 	Name: "paypal", Title: "PayPal-Request-Id", Header: "PayPal-Request-Id",
 	Rules: with(map[string]probe.Rule{
 		"once":       {Want: []string{"the right number of effects"}, Must: true, Says: "A repeated call does not create or complete an action once more.", Where: payPal},
-		"replay":     {Want: []string{"replayed", "another body", "status 2"}, Says: "A retry gets the latest status of the first request, which may have changed.", Where: payPal},
+		"replay":     {Want: []string{"replayed", "another body", "status 2"}, Says: latest, Where: payPal},
 		"mismatch":   {Want: []string{"refused 4"}, Must: true, Says: "An ID that another request has used is an error.", Where: "PayPal payment tokens v3, PAYPAL_REQUEST_ID_PREVIOUSLY_USED"},
 		"missing":    {Want: []string{"ran"}, Says: "Without the header, the request is executed again.", Where: payPal},
 		"failure":    {Want: []string{"ran as new"}, Says: "Calls that failed with 5xx can be retried.", Where: payPal},
-		"concurrent": {Want: []string{"waited", "refused 4"}, Says: "Of two requests at the same time the first is processed, and the second may fail.", Where: payPal},
+		"concurrent": {Want: []string{"waited", "another body", "refused 4"}, Says: "Of two requests at the same time the first is processed, and the second may fail.", Where: payPal},
+		"immediate":  {Want: []string{"replayed", "another body", "refused 409"}, Says: latest, Where: payPal},
+		"crowd":      {Want: []string{"replayed", "another body"}, Says: latest, Where: payPal},
 		"expired":    {Want: []string{"ran"}, Says: "An ID is known for as long as the server stores it.", Where: payPal},
 	}),
 }
@@ -133,6 +136,7 @@ var agentic = probe.Profile{
 	Rules: with(map[string]probe.Rule{
 		"once":             {Want: []string{"the right number of effects"}, Must: true, Says: "A replay must not repeat side effects.", Where: acp + "§6.3"},
 		"replay":           {Want: []string{"replayed"}, Must: true, Says: "The same key and body must get the original response and status.", Where: acp + "§6.3"},
+		"crowd":            {Want: []string{"replayed"}, Must: true, Says: "The same key and body must get the original response and status.", Where: acp + "§6.3"},
 		"marker":           {Want: []string{"marked"}, Says: "A replay should carry Idempotent-Replayed: true.", Where: acp + "§6.3"},
 		"mismatch":         {Want: []string{"refused 422"}, Says: "The same key with another body gets 422.", Where: acp + "§6.4"},
 		"route":            {Want: []string{"ran"}, Says: "Keys must be scoped to the endpoint's path: on another one, the key is another.", Where: acp + "§6.1"},
@@ -154,6 +158,7 @@ var universal = probe.Profile{
 	Rules: with(map[string]probe.Rule{
 		"once":     {Want: []string{"the right number of effects"}, Must: true, Says: "A duplicate is not executed again.", Where: ucp},
 		"replay":   {Want: []string{"replayed"}, Must: true, Says: "A duplicate with the same payload gets the cached response.", Where: ucp},
+		"crowd":    {Want: []string{"replayed"}, Must: true, Says: "A duplicate with the same payload gets the cached response.", Where: ucp},
 		"mismatch": {Want: []string{"refused 409"}, Must: true, Says: "A duplicate with another payload is refused with 409 and not executed.", Where: ucp},
 		"route":    {Want: []string{"ran"}, Says: "A key is unique for one type of operation.", Where: ucp},
 		"spelling": {Want: []string{"refused 409"}, Must: true, Says: "Payloads are compared by the digest of their bytes: other white space is another payload.", Where: ucp},

@@ -77,7 +77,7 @@ func (r *run) judgeCrowd(op *operation, replies []Exchange) {
 		}
 	}
 	if odd >= 0 {
-		r.judge(op, "crowd", "a response that differs from that of a retry", replies[odd], final)
+		r.judge(op, "crowd", compared(replies[odd], final), replies[odd], final)
 	} else {
 		r.judge(op, "crowd", compared(final, final), final)
 	}
