@@ -5,14 +5,13 @@
 include .ci/go.mk
 .PHONY: run new test test-race fuzz bench lint format generate generated compatible security check
 
-# Without cgo, building the tools needs no C compiler.
-TOOL := CGO_ENABLED=0 go tool -modfile=tools.mod
+TOOL := go tool -modfile=tools.mod
 REDOCLY := @redocly/cli@2.77.0
 
 # Pinned by their own modules: next to golangci-lint in tools.mod they do not build.
-GITLEAKS := CGO_ENABLED=0 go run github.com/zricethezav/gitleaks/v8@v8.30.1
-ACTIONLINT := CGO_ENABLED=0 go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-OASDIFF := CGO_ENABLED=0 go run github.com/oasdiff/oasdiff@v1.35.0
+GITLEAKS := go run github.com/zricethezav/gitleaks/v8@v8.30.1
+ACTIONLINT := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
@@ -43,7 +42,7 @@ RACE_PACKAGES = ./cmd/... ./internal/adapters/... ./internal/idempotency/... ./i
 # Without go vet: make lint and make test have checked the same files.
 test-race: need-go ## run the tests of concurrent code with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
-	$(CLUSTER) go test $(RACE) -vet=off $(TESTFLAGS) $(RACE_PACKAGES)
+	$(CLUSTER) env $(if $(RACE),CGO_ENABLED=1) go test $(RACE) -vet=off $(TESTFLAGS) $(RACE_PACKAGES)
 
 # Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
 FUZZTIME = 10s
@@ -72,8 +71,8 @@ format: need-go ## format the code
 
 generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
-	CGO_ENABLED=0 go generate ./...
-	CGO_ENABLED=0 go -C client generate ./...
+	go generate ./...
+	go -C client generate ./...
 	go run ./internal/new -generate
 	@if command -v npm >/dev/null; then \
 		$(MAKE) --no-print-directory clients/ts/node_modules && npm run --prefix clients/ts --silent generate; \

@@ -1,7 +1,9 @@
 # What the Makefiles of the product and of the lab share.
 
-# The race detector needs cgo, which Go enables where it finds a C compiler.
-RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# The race detector needs cgo, which Go enables where it finds a C compiler. Everything else is
+# built without it, so that tests, tools and copies share what is compiled.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED 2>/dev/null)),-race)
+export CGO_ENABLED := 0
 # Run 4 tests of a package in parallel even on fewer CPUs: they are I/O-bound.
 TESTFLAGS = -shuffle=on -parallel=4 -timeout=10m
 
