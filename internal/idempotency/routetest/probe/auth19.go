@@ -14,7 +14,7 @@ var AUTH19 = Profile{
 		"mismatch":         {[]string{"refused 409"}, false, "A key that belongs to another request is refused with 409.", contract + "same key, other request"},
 		"route":            {[]string{"refused 409"}, false, "Method and path belong to the request: with others, the key is refused with 409.", contract + "fingerprint"},
 		"variant":          {[]string{"refused"}, true, "A query or a method that the first request did not have gets no stored response.", contract + "fingerprint"},
-		"hidden":           {[]string{"hidden"}, true, "What is refused shows nothing of the stored response.", contract + "same key, other request"},
+		"hidden":           {[]string{"hidden"}, true, "A refusal shows nothing of the stored response.", contract + "same key, other request"},
 		"spelling":         {[]string{"replayed"}, false, "White space and the order of members do not make another request.", contract + "fingerprint"},
 		"quoted":           {[]string{"replayed"}, false, "A key in quotes, as the draft of the IETF writes it, is the same key.", contract + "scope"},
 		"case":             {[]string{"another key", "refused"}, false, "Upper and lower case make different keys.", contract + "scope"},
@@ -40,6 +40,6 @@ var AUTH19 = Profile{
 		"expired other":    {[]string{"refused"}, true, "Another request under an expired key is refused by the second line of defence.", contract + "second line of defence"},
 		"scope":            {[]string{"separate"}, true, "Another principal's equal key is another key.", contract + "scope"},
 		"stranger":         {[]string{"refused 401"}, true, "Without credentials there is no replay: 401.", contract + "authentication comes first"},
-		"secrets":          {[]string{"hidden"}, true, "No answer contains a token, or what somebody else sent.", contract + "errors"},
+		"secrets":          {[]string{"hidden"}, true, "No answer contains a token, or another caller's text.", contract + "errors"},
 	},
 }
