@@ -49,7 +49,8 @@ func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
 
 const legend = `Outcomes:
   refused 409     an answer with this status, and no effect; 4xx is any of its class
-  replayed        the status and the body of the first response
+  replayed        the status and the body of the first response; to another principal, also
+                  a marked answer, or that of a retry
   marked          a replay carries the header of the profile
   ran, ran as new, ran again, separate, another key
                   the command had another effect, or its first one only now

@@ -206,6 +206,62 @@ func TestProbe_BelievesEffectsOnly(t *testing.T) {
 	}
 }
 
+// A server may list the rows of their owner only. Then the answer says whether the key was
+// shared, even if a replay has another status.
+func TestProbe_JudgesAnInvisibleEffectByTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shared bool
+		replay int
+		want   string
+	}{
+		"own keys":               {false, http.StatusCreated, "pass            the effect of b is not visible to a\n"},
+		"shared keys":            {true, http.StatusCreated, "fail            scope: replayed\n"},
+		"shared keys, other 200": {true, http.StatusOK, "fail            scope: replayed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(&owned{shared: c.shared, replay: c.replay, rows: map[string][]string{}})
+			t.Cleanup(server.Close)
+			text := strings.Replace(small, "http://127.0.0.1:1", server.URL, 1) + "profile: draft-07\nprincipals: {a: {Authorization: a-token}, b: {Authorization: b-token}}"
+			if _, out := command19(t, "run", write(t, text), "F"); !strings.Contains(out, c.want) {
+				t.Errorf("%q is missing: %s", c.want, out)
+			}
+		})
+	}
+}
+
+// owned shows each caller its rows.
+type owned struct {
+	shared bool // keys belong to everybody
+	replay int  // the status of a replay
+
+	mu   sync.Mutex
+	rows map[string][]string // by owner: key and row
+}
+
+func (o *owned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	who, key := r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key")
+	if r.Method == http.MethodGet {
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": append([]string{}, o.rows[who]...)})
+		return
+	}
+	for owner, rows := range o.rows {
+		for i, row := range rows {
+			if row == key && (o.shared || owner == who) {
+				w.WriteHeader(o.replay)
+				_, _ = fmt.Fprintf(w, `{"owner": %q, "row": %d}`, owner[:1], i)
+				return
+			}
+		}
+	}
+	o.rows[who] = append(o.rows[who], key)
+	w.WriteHeader(http.StatusCreated)
+	_, _ = fmt.Fprintf(w, `{"owner": %q, "row": %d}`, who[:1], len(o.rows[who])-1)
+}
+
 // A probe that saw no overlap does not pass: this hold holds nothing.
 func TestProbe_SaysThatNoTwoRequestsMet(t *testing.T) {
 	t.Parallel()

@@ -241,18 +241,22 @@ func otherPrincipal(r *run) {
 	theirs := r.by(op, op.Do)
 	theirs.who = op.B
 	got := r.send(theirs)
+	ran := r.effects(op) > one
 	outcome := got.outcome()
-	switch ran := r.effects(op) > one; {
+	switch {
 	case ran:
 		outcome = "separate"
-	case got.succeeded():
-		outcome = "replayed"
-	default:
+	case !got.succeeded():
 		r.judgeHidden(op, first, got)
 		theirs.keys = []string{NewKey(r.Seed, op.key)}
 		if again := r.send(theirs); again.Status == got.Status {
 			r.stop(NotApplicable, "the second principal's request was %s, under another key as well", got.outcome())
 		}
+	case got.same(first), r.marked(got), got.same(r.send(r.by(op, op.Do))):
+		outcome = "replayed"
+	default:
+		outcome = "separate"
+		r.notef("the effect of b is not visible to a")
 	}
 	r.judge(op, "scope", outcome, first, got)
 	if outcome == "separate" {

@@ -124,7 +124,7 @@ type run struct {
 	probe    Probe
 	keys     int
 	findings []Finding
-	note     string
+	notes    []string
 }
 
 // stop ends a probe early, as t.Fatal ends a test.
@@ -147,7 +147,10 @@ func (p Probe) Ask(ctx context.Context, t *Target) (result Result) {
 		if stopped != nil && !ours {
 			panic(stopped)
 		}
-		result = Result{Probe: p, Verdict: r.worst(end.verdict), Note: strings.TrimSpace(r.note + " " + end.why), Findings: r.findings, Took: time.Since(began)}
+		if ours {
+			r.notef("%s", end.why)
+		}
+		result = Result{Probe: p, Verdict: r.worst(end.verdict), Note: strings.Join(r.notes, "; "), Findings: r.findings, Took: time.Since(began)}
 	}()
 	p.ask(r)
 	return result
@@ -178,7 +181,9 @@ func (r *run) states(rule string) bool {
 	return stated
 }
 
-func (r *run) notef(format string, args ...any) { r.note = fmt.Sprintf(format, args...) }
+func (r *run) notef(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
 
 func (r *run) progressf(format string, args ...any) {
 	if r.Progress != nil {
