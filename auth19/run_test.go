@@ -231,6 +231,19 @@ func TestProbe_JudgesAnInvisibleEffectByTheAnswer(t *testing.T) {
 	}
 }
 
+// White space behind a body is no fault, and a server may read all of it.
+func TestProbe_LetsAServerReadALongBody(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "auth-19", "")
+	path := describe(t, c, "")
+	if err := c.turn(true, "long-bodies")(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status, out := command19(t, "run", path, "P"); status != kept || !strings.Contains(out, "1 probes: 1 pass") {
+		t.Errorf("status %d: %s", status, out)
+	}
+}
+
 // owned shows each caller its rows.
 type owned struct {
 	shared bool // keys belong to everybody

@@ -100,7 +100,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer does everything that comes before a key.
 func (s *server) answer(r *http.Request) reply {
 	token := r.Header.Get("Authorization")
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 64<<10))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, map[bool]int64{false: 64 << 10, true: 4 << 20}[s.on("long-bodies")]))
 	var c command
 	switch {
 	case token == "" && s.Fault != "replays to strangers":
@@ -113,7 +113,11 @@ func (s *server) answer(r *http.Request) reply {
 	case r.Method != http.MethodPost || !slices.Contains([]string{"/charges", "/refunds", "/quiet", "/limit"}, r.URL.Path):
 		return refuse(404, "no such route")
 	case err != nil || json.Unmarshal(body, &c) != nil:
-		return refuse(400, "no JSON object")
+		got := refuse(400, "no JSON object")
+		if key, usable := s.key(r.Header.Values(s.header)); usable && s.Fault == "keeps the key of an unreadable body" {
+			s.commit(line{Record: &record{ID: token + " " + key, Reply: got}})
+		}
+		return got
 	}
 	key, usable := s.key(r.Header.Values(s.header))
 	switch {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -15,7 +16,7 @@ var Probes = []Probe{
 	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query.", []string{"once", "route", "variant", "hidden"}, otherRoute},
 	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
 	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals.", []string{"once", "spelling", "quoted", "case"}, spelling},
-	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two, one that is too long, one in the query, and malformed ones; then bodies that cannot be read, and the request with their key.", []string{"missing", "blank", "twice", "long", "query", "malformed", "unreadable"}, unusableKeys},
+	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two key headers, one of 292 characters, one in the query, and malformed ones: \"\"; k, k; k;a=b; k 1; k-ü; \"k. Then half of the body, and the body with 2 MiB of spaces behind it, which a server may accept. The key of each must be left to the request that follows.", []string{"missing", "blank", "twice", "long", "query", "malformed", "unreadable"}, unusableKeys},
 	{"K", 1, "a failed command keeps nothing", "Makes the command fail with 5xx, before its effect and after it, and retries without the failure.", []string{"once", "failure", "rollback"}, failure},
 	{"R", 1, "a refusal is kept", "Repeats a request that the business refused, after the reason is gone.", []string{"once", "refusal", "mismatch", "hidden"}, refusal},
 	{"B", 2, "a duplicate waits or has to come back", "Sends a request again while the first one runs.", []string{"once", "concurrent", "replay"}, duplicate},
@@ -158,12 +159,15 @@ func unusableKeys(r *run) {
 }
 
 // unreadable judges that a body that cannot be read leaves the key to the request that is
-// sent next. A server may close the connection before it has read a long one.
+// sent next. A server may close the connection before it has read a long one, or accept it.
 func (r *run) unreadable(body string) {
 	op := r.prepare()
 	c := r.by(op, op.Do)
 	c.Body = body
 	got := r.try(c)
+	if readable := json.Valid([]byte(body)) || !json.Valid([]byte(op.Do.Body)); readable && got.succeeded() {
+		return
+	}
 	next := r.send(r.by(op, op.Do))
 	outcome := "the key is left"
 	switch {
