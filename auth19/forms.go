@@ -81,11 +81,7 @@ func (r *report) markdown() ([]byte, error) {
 	fmt.Fprintf(&text, "# auth19: %s\n\n%s. Profile %s, seed %d, %s.\n\n", strings.Join(r.Servers, " and "), r.sum(), r.Profile, r.Seed, r.Started.Format("2006-01-02"))
 	text.WriteString("| | level | expected | verdict | |\n|---|---|---|---|---|\n")
 	for _, got := range r.Results {
-		note := got.Note
-		if worst := got.worst(); note == "" && worst.Verdict != string(probe.Pass) {
-			note = worst.Rule + ": " + worst.Got
-		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", got.Probe, got.Level, got.Title, got.Verdict, cell(note))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", got.Probe, got.Level, got.Title, got.Verdict, cell(got.reason()))
 	}
 	for _, got := range r.Results {
 		if got.Verdict == string(probe.Fail) {

@@ -127,11 +127,19 @@ func (r result) row() string {
 	case r.Known:
 		verdict += " (known)"
 	}
-	note := r.Note
-	if worst := r.worst(); note == "" && worst.Verdict != string(probe.Pass) {
-		note = worst.Rule + ": " + worst.Got
+	return strings.TrimRight(fmt.Sprintf("%s  %s  %-52s %-15s %s", r.Probe, r.Level, r.Title, verdict, r.reason()), " ")
+}
+
+// reason returns what decided, and the note.
+func (r result) reason() string {
+	worst := r.worst()
+	switch {
+	case worst.Verdict == string(probe.Pass):
+		return r.Note
+	case r.Note == "":
+		return worst.Rule + ": " + worst.Got
 	}
-	return strings.TrimRight(fmt.Sprintf("%s  %s  %-52s %-15s %s", r.Probe, r.Level, r.Title, verdict, note), " ")
+	return worst.Rule + ": " + worst.Got + "; " + r.Note
 }
 
 // worst returns the finding that decides.

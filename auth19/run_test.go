@@ -140,6 +140,25 @@ func TestRun_NotApplicableIsNoPass(t *testing.T) {
 	}
 }
 
+// A part of a question that was not asked is named.
+func TestRun_NamesThePartThatIsNotAsked(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "auth-19", "")
+	path := write(t, strings.Replace(small, "http://127.0.0.1:1", c.processes[0].url, 1)+fmt.Sprintf(`
+principals: {a: {Authorization: Bearer token-of-a}}
+fail: {after: {exec: touch %[1]s/fail-after, undo: rm %[1]s/fail-after}}
+`, c.dir))
+	status, out := command19(t, "run", path, "G", "K", "S")
+	for name, want := range map[string]string{
+		"G": "not asked: there is no other route", "K": "not asked: there is no fail.before",
+		"S": "not asked: there is no ${canary} in do; not asked: there is no second principal",
+	} {
+		if !regexp.MustCompile(name + `  L\d .* pass +` + regexp.QuoteMeta(want) + "\n").MatchString(out) {
+			t.Errorf("status %d: %s lacks %q: %s", status, name, want, out)
+		}
+	}
+}
+
 // Lesson 4: a lost connection is no reason to send a request again, and nothing is folded.
 func TestProbe_SendsRequestsRaw(t *testing.T) {
 	t.Parallel()

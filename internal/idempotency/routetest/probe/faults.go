@@ -213,7 +213,7 @@ func expiry(r *run) {
 		r.command("expire", op.Expire)
 		got := r.send(r.by(op, op.Do))
 		r.judgeExpired(op, "expired", first, got)
-		if !r.states("expired other") || len(op.Others) == 0 {
+		if !r.states("expired other") || !r.has(len(op.Others) > 0, "other request") {
 			return
 		}
 		r.command("expire", op.Expire)
@@ -285,16 +285,16 @@ func secrets(r *run) {
 	for _, c := range calls {
 		r.keepsSecret(op, first, r.send(c))
 	}
-	if op.A != nil {
+	r.need(len(calls) > 0 || op.A != nil, "other request and no principal")
+	r.has(op.Canary != "", "${canary} in do")
+	r.has(op.B != nil, "second principal")
+	if r.has(op.A != nil, "principal") {
 		stranger := r.by(op, op.Do)
 		stranger.who = nil
 		got := r.send(stranger)
 		r.judge(op, "stranger", got.outcome(), first, got)
 		r.judgeHidden(op, first, got)
 		r.keepsSecret(op, first, got)
-	}
-	if len(calls) == 0 && op.A == nil {
-		r.stop(NotApplicable, "there is no other request and no principal")
 	}
 }
 

@@ -77,6 +77,7 @@ func otherRoute(r *run) {
 	}
 	first := r.first(r.by(op, op.Do))
 	r.effects(op)
+	r.has(len(op.Routes) > 0, "other route")
 	for _, route := range op.Routes {
 		r.judgeOther(op, "route", first, r.send(r.by(op, route)))
 	}
@@ -196,11 +197,11 @@ func (r *run) unusable(op *operation, rule string, c call) {
 func failure(r *run) {
 	op := r.prepare()
 	r.need(op.FailBefore != nil || op.FailAfter != nil, "fail")
-	if op.FailBefore != nil {
+	if r.has(op.FailBefore != nil, "fail.before") {
 		r.fails(op, r.set(op.FailBefore))
 		op = r.prepare()
 	}
-	if op.FailAfter != nil {
+	if r.has(op.FailAfter != nil, "fail.after") {
 		r.fails(op, r.set(op.FailAfter))
 	}
 }

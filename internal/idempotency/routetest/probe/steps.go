@@ -101,6 +101,14 @@ func (r *run) need(there bool, hook string) {
 	}
 }
 
+// has reports whether a hook is there, and notes the part of the probe that is not asked without it.
+func (r *run) has(there bool, hook string) bool {
+	if !there {
+		r.notef("not asked: there is no %s", hook)
+	}
+	return there
+}
+
 // command runs a hook of the target.
 func (r *run) command(name string, hook func(context.Context) error) {
 	if hook == nil {
