@@ -159,6 +159,16 @@ fail: {after: {exec: touch %[1]s/fail-after, undo: rm %[1]s/fail-after}}
 	}
 }
 
+// A hook that expires nothing proves nothing.
+func TestProbe_NoticesThatNothingExpired(t *testing.T) {
+	t.Parallel()
+	path := describe(t, newCluster(t, "auth-19", ""), `expire: {exec: "true"}`)
+	status, out := command19(t, "run", path, "T")
+	if want := "not applicable  expire left the record: the answer is still a replay\n"; status != kept || !strings.Contains(out, want) {
+		t.Errorf("status %d, want %q: %s", status, want, out)
+	}
+}
+
 // Lesson 4: a lost connection is no reason to send a request again, and nothing is folded.
 func TestProbe_SendsRequestsRaw(t *testing.T) {
 	t.Parallel()

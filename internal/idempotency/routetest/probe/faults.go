@@ -227,6 +227,8 @@ func (r *run) judgeExpired(op *operation, rule string, first, got Exchange) {
 	switch {
 	case r.effects(op) > before:
 		outcome = "ran"
+	case r.marked(got):
+		r.stop(NotApplicable, "expire left the record: the answer is still a replay")
 	case got.Status == first.Status:
 		outcome = "remembered"
 	}

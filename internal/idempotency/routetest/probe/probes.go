@@ -27,7 +27,7 @@ var Probes = []Probe{
 	{"I", 4, "a response lost in a crash is found", "Kills the process after the effect and before the response, and retries.", []string{"once", "killed after"}, killedAfter},
 	{"J", 4, "a crash keeps nothing", "Kills the process before the effect, and retries until the key is free.", []string{"once", "killed before"}, killedBefore},
 	{"M", 4, "nothing runs without the store of keys", "Takes the store of keys away, sends a request, brings it back, and retries.", []string{"once", "store"}, storeDown},
-	{"T", 4, "after expiry the second line of defence answers", "Expires all keys, and retries.", []string{"expired", "expired other"}, expiry},
+	{"T", 4, "after expiry the second line of defence answers", "Expires all keys, and retries. An answer that is still marked as a replay is not judged.", []string{"expired", "expired other"}, expiry},
 	{"F", 5, "a key belongs to its principal", "Sends the same request under the same key as another principal, b. Its answer is a replay if it is the first response, marked, or what a retry gets. Another answer is separate, also where the effect of b is not visible to a.", []string{"scope", "hidden"}, otherPrincipal},
 	{"S", 5, "a stranger gets no stored response", "Plants a text in a request, and looks for it, and for tokens, in the answers to everybody else.", []string{"stranger", "hidden", "secrets"}, secrets},
 }
