@@ -129,6 +129,9 @@ func (p *parser) check(n *yaml.Node, f *file) {
 			p.problem(n, "%s is missing", name)
 		}
 	}
+	if f.Kill != "" && f.Start == "" {
+		p.problem(n, "start is missing: after kill, a command such as start: {exec: ./start} must bring the process back")
+	}
 	known := slices.Sorted(maps.Keys(f.Principals))
 	for _, n := range p.named {
 		p.oneOf(n, "a principal", known)
@@ -240,6 +243,9 @@ func (p *parser) principals(n *yaml.Node) map[string]http.Header {
 		}
 		all[n.Content[i].Value] = headers
 	}
+	if b, found := all["b"]; found && maps.EqualFunc(all["a"], b, slices.Equal) {
+		p.problem(n, "principals: a and b have the same headers; here must stand two callers")
+	}
 	return all
 }
 
@@ -290,10 +296,17 @@ func (p *parser) exec(n *yaml.Node) (command string) {
 }
 
 func (p *parser) store(n *yaml.Node) (down, up string) {
-	p.object(n, "store", members{
-		"down": func(n *yaml.Node) { down = p.text(n) },
-		"up":   func(n *yaml.Node) { up = p.text(n) },
-	})
+	texts := true
+	read := func(into *string) func(*yaml.Node) {
+		return func(n *yaml.Node) {
+			*into = n.Value
+			texts = texts && n.Kind == yaml.ScalarNode && n.Value != ""
+		}
+	}
+	p.object(n, "store", members{"down": read(&down), "up": read(&up)})
+	if !texts {
+		p.problem(n, `store: here must stand commands as text: {down: "…", up: "…"}`)
+	}
 	return down, up
 }
 
@@ -325,7 +338,7 @@ func (p *parser) trap(n *yaml.Node, undo string) (t trap) {
 		"await":   func(n *yaml.Node) { t.Await = p.text(n) },
 		undo:      func(n *yaml.Node) { t.Undone = p.text(n) },
 	})
-	if (t.Headers == nil) == (t.Exec == "") {
+	if (t.Headers == nil) == (t.Exec == "") || t.Exec != "" && t.Undone == "" {
 		p.problem(n, "here must stand either headers, or exec with %s", undo)
 	}
 	return t
