@@ -69,7 +69,7 @@ before: {path: /carts, capture: {n: /id}}
 		t.Fatal(err)
 	}
 	target, err := f.target(t.Context(), 7)
-	if err != nil || f.Principals["a"].Get("Authorization") != "Bearer secret-a" || target.Secrets[0] != "secret-a" {
+	if err != nil || f.Principals["a"].Get("Authorization") != "Bearer secret-a" || target.Secrets["secret-a"] != "a" {
 		t.Errorf("principals = %v, secrets = %q, err = %v", f.Principals, target.Secrets, err)
 	}
 	v := values{"n": []byte("12"), "unique": []byte(`"u1"`)}

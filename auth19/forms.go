@@ -93,5 +93,5 @@ func (r *report) markdown() ([]byte, error) {
 
 // cell returns a text that fits into a table.
 func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(printable(text))
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(printable(text))
 }

@@ -144,7 +144,7 @@ func (c *cluster) target(seed uint64) *probe.Target {
 	profile := profiles[c.profile]
 	return &probe.Target{
 		Servers: []string{c.processes[0].url, c.processes[1].url}, Profile: profile, Header: profile.Header, Seed: seed,
-		Secrets: []string{"token-of-a", "token-of-b"}, Prepare: c.prepare, Keys: 3, Crowd: 20,
+		Secrets: map[string]string{"token-of-a": "a", "token-of-b": "b"}, Prepare: c.prepare, Keys: 3, Crowd: 20,
 		Timeout: 30 * time.Second, Patience: 2 * time.Second, Settle: 250 * time.Millisecond,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type report struct {
 	Results []result       `json:"results"`
 
 	known   []string
-	secrets []string
+	masks   *strings.Replacer
 	profile probe.Profile
 }
 
@@ -66,7 +67,7 @@ func newReport(f *file, t *probe.Target) *report {
 	}
 	return &report{
 		Profile: f.Profile, Servers: f.Servers, Seed: t.Seed, Started: time.Now().UTC().Truncate(time.Second), Totals: totals,
-		known: f.Known, secrets: t.Secrets, profile: t.Profile,
+		known: f.Known, masks: masks(t.Secrets), profile: t.Profile,
 	}
 }
 
@@ -93,13 +94,16 @@ func (r *report) add(got probe.Result) {
 }
 
 // masked returns a text without tokens.
-func (r *report) masked(text string) string {
-	for _, secret := range r.secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
+func (r *report) masked(text string) string { return r.masks.Replace(text) }
+
+// masks puts the name of its principal in place of each token. Of two tokens of which one
+// begins with the other, it finds the longer one.
+func masks(secrets map[string]string) *strings.Replacer {
+	var pairs []string
+	for _, secret := range slices.SortedFunc(maps.Keys(secrets), func(a, b string) int { return len(b) - len(a) }) {
+		pairs = append(pairs, secret, "<token of "+secrets[secret]+">")
 	}
-	return text
+	return strings.NewReplacer(pairs...)
 }
 
 // broke reports whether a result breaks the run: a failure that nobody accepts, or an

@@ -71,7 +71,7 @@ func TestRun_PrintsTheEvidence(t *testing.T) {
 	status, out := command19(t, "run", path, "D")
 	for _, want := range []string{
 		"D  L1  another request with the key is refused", "mismatch: ran; wanted: refused 409. Effects before: 1, after: 3.",
-		"A key that belongs to another request is refused with 409.", `-d '{"amount":200}'`, "HTTP/1.1 201", "Bearer ***",
+		"A key that belongs to another request is refused with 409.", `-d '{"amount":200}'`, "HTTP/1.1 201", "Bearer <token of a>",
 		"Passing every probe proves nothing; failing one proves something.",
 	} {
 		if !strings.Contains(out, want) {
@@ -363,6 +363,15 @@ func TestReport_FormsAgree(t *testing.T) {
 		if bytes.Contains(content, []byte("token-of")) {
 			t.Errorf("%s contains a token", form)
 		}
+	}
+}
+
+// Whose token a request has can be seen, and the token cannot.
+func TestMasks_NameThePrincipal(t *testing.T) {
+	t.Parallel()
+	got := masks(map[string]string{"key": "b", "key-2": "a"}).Replace("key-2 key")
+	if want := "<token of a> <token of b>"; got != want || cell(got) != "&lt;token of a> &lt;token of b>" {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

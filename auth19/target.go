@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,21 +28,23 @@ func (f *file) target(ctx context.Context, seed uint64) (*probe.Target, error) {
 	profile := profiles[f.Profile]
 	t := &probe.Target{
 		Servers: f.Servers, Profile: profile, Header: profile.Header, Seed: seed, Prepare: f.prepare,
-		Keys: 20, Crowd: 50, Timeout: f.Timeout, Patience: f.Patience, Settle: 250 * time.Millisecond,
+		Secrets: map[string]string{}, Keys: 20, Crowd: 50, Timeout: f.Timeout, Patience: f.Patience, Settle: 250 * time.Millisecond,
 	}
 	if f.Key != "" {
 		t.Header = f.Key
 	}
-	for name, headers := range f.Principals {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(f.Principals))) { // what all of them send is a's
+		headers := f.Principals[name]
 		for field := range headers {
 			value, err := f.substituted(ctx, headers.Get(field))
 			if err != nil {
 				return nil, fmt.Errorf("principal %s: %w", name, err)
 			}
 			headers.Set(field, value)
-			t.Secrets = append(t.Secrets, secret(value))
+			t.Secrets[secret(value)] = name
 		}
 	}
+	delete(t.Secrets, "")
 	f.header = t.Header
 	return t, nil
 }

@@ -107,17 +107,14 @@ func (s *subject) reproduction(r result, f finding) string {
 	fmt.Fprintf(&text, "\n- **%s, %s**: %s: %s; wanted: %s. %s (%s) Effects: %d before, %d after. Failed in %d of %d runs.\n\n",
 		r.Probe, r.Title, f.Rule, f.Got, f.Want, f.Says, f.Source, f.Before, f.After, s.failed[r.Probe], s.asked[r.Probe])
 	fmt.Fprintf(&text, "      make -C auth19 table ONLY=%s PROBES=%s\n", s.folder, r.Probe)
-	for i, e := range f.Exchanges {
-		fmt.Fprintf(&text, "\n      %s\n      # %s\n", unmasked(e.Curl, r.Probe == "F" && i == 1), short(e.Response))
+	for _, e := range f.Exchanges {
+		fmt.Fprintf(&text, "\n      %s\n      # %s\n", unmasked.Replace(e.Curl), short(e.Response))
 	}
 	return text.String()
 }
 
-// unmasked returns a command with the token of the subject in place of the mask.
-func unmasked(curl string, second bool) string {
-	token := map[bool]string{false: "alice", true: "bob"}[second]
-	return strings.ReplaceAll(curl, "Bearer ***", "Bearer "+token)
-}
+// unmasked puts the tokens of the subjects in place of the masks.
+var unmasked = strings.NewReplacer("<token of a>", "alice", "<token of b>", "bob")
 
 var blank = regexp.MustCompile(`\s+`)
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,20 @@ func TestReport_CountsFailures(t *testing.T) {
 
 	if s.verdicts() != "✓✗" || s.failed["B"] != 1 || s.asked["B"] != 2 || !slices.Equal(s.red(), []string{"B"}) {
 		t.Errorf("got %+v", s)
+	}
+}
+
+func TestReproduction_HasTheTokens(t *testing.T) {
+	t.Parallel()
+	var r result
+	if err := json.Unmarshal([]byte(`{"findings": [{"exchanges": [
+		{"curl": "curl -H 'Authorization: Bearer <token of a>'"}, {"curl": "curl -H 'Authorization: Bearer <token of b>'"}
+	]}]}`), &r); err != nil {
+		t.Fatal(err)
+	}
+	got := (&subject{}).reproduction(r, r.Findings[0])
+	if !strings.Contains(got, "Bearer alice") || !strings.Contains(got, "Bearer bob") {
+		t.Errorf("the commands cannot be copied: %s", got)
 	}
 }
 

@@ -306,7 +306,7 @@ func (r *run) keepsSecret(op *operation, first, got Exchange) {
 	if contains(got, op.Canary) {
 		outcome = "the text of the first request"
 	}
-	for _, secret := range r.Secrets {
+	for secret := range r.Secrets {
 		if contains(got, secret) {
 			outcome = "a token"
 		}

@@ -13,8 +13,8 @@ type Target struct {
 	Profile Profile
 	// Header is the name of the key header.
 	Header string
-	// Secrets are the credentials of all principals. Reports mask them.
-	Secrets []string
+	// Secrets names the principal of each credential. Reports mask them.
+	Secrets map[string]string
 	// Prepare returns a new operation, which will be sent with the key.
 	Prepare func(ctx context.Context, key string) (*Operation, error)
 	// Seed determines all keys.
