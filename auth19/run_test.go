@@ -169,6 +169,17 @@ func TestProbe_NoticesThatNothingExpired(t *testing.T) {
 	}
 }
 
+// A route that does not exist is no refusal of the key.
+func TestProbe_NoticesAWrongRoute(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "auth-19", "")
+	text := strings.Replace(mustRead(t, describe(t, c, "")), "/refunds", "/nowhere", 1)
+	status, out := command19(t, "run", write(t, text), "G")
+	if want := "unreachable     POST /nowhere: 404 under a new key as well\n"; status != unusable || !strings.Contains(out, want) {
+		t.Errorf("status %d, want %q: %s", status, want, out)
+	}
+}
+
 // Lesson 4: a lost connection is no reason to send a request again, and nothing is folded.
 func TestProbe_SendsRequestsRaw(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 var Probes = []Probe{
 	{"A", 1, "a retry gets the first response", "Sends a request, and sends it again to each process.", []string{"once", "replay", "headers", "marker"}, retry},
 	{"D", 1, "another request with the key is refused", "Sends another body under the key of a request that succeeded.", []string{"once", "mismatch", "hidden"}, otherBody},
-	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query.", []string{"once", "route", "variant", "hidden"}, otherRoute},
+	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query. A route that is not found is asked once more under a new key.", []string{"once", "route", "variant", "hidden"}, otherRoute},
 	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
 	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals.", []string{"once", "spelling", "quoted", "case"}, spelling},
 	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two key headers, one of 292 characters, one in the query, and malformed ones: \"\"; k, k; k;a=b; k 1; k-ü; \"k. Then half of the body, and the body with 2 MiB of spaces behind it, which a server may accept. The key of each must be left to the request that follows.", []string{"missing", "blank", "twice", "long", "query", "malformed", "unreadable"}, unusableKeys},
@@ -78,8 +78,13 @@ func otherRoute(r *run) {
 	first := r.first(r.by(op, op.Do))
 	r.effects(op)
 	r.has(len(op.Routes) > 0, "other route")
-	for _, route := range op.Routes {
-		r.judgeOther(op, "route", first, r.send(r.by(op, route)))
+	var missing []int
+	for i, route := range op.Routes {
+		got := r.send(r.by(op, route))
+		r.judgeOther(op, "route", first, got)
+		if got.Status == http.StatusNotFound {
+			missing = append(missing, i)
+		}
 	}
 	if r.states("variant") {
 		query, method := op.Do, op.Do
@@ -89,6 +94,18 @@ func otherRoute(r *run) {
 		r.judgeOther(op, "variant", first, r.send(r.by(op, method)))
 	}
 	r.unlessRan(op, first)
+	for _, i := range missing {
+		r.exists(i)
+	}
+}
+
+// exists judges nothing, and stops a probe if another route is not found under a new key either.
+func (r *run) exists(route int) {
+	op := r.prepare()
+	c := r.by(op, op.Routes[route])
+	if got := r.send(c); got.Status == http.StatusNotFound {
+		r.stop(Unreachable, "%s %s: 404 under a new key as well", c.Method, c.Path)
+	}
 }
 
 func emptyResponse(r *run) {
