@@ -25,6 +25,11 @@ func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
 	if err != nil {
 		return unusable, err
 	}
+	for _, name := range names {
+		if slices.Contains(profileNames(), name) {
+			return unusable, fmt.Errorf("%s is a profile: auth19 explain --profile %[1]s", name)
+		}
+	}
 	chosen, err := selected(names, "L5")
 	if err != nil {
 		return unusable, err

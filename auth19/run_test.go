@@ -99,6 +99,7 @@ func TestRun_SaysWhyItIsImpossible(t *testing.T) {
 		"connection refused":       {"run", write(t, small)},
 		"was refused 404":          {"run", broke},
 		"no profile is called xyz": {"explain", "--profile", "xyz"},
+		"auth-19 is a profile: auth19 explain --profile auth-19": {"explain", "auth-19"},
 	} {
 		status, out := command19(t, args...)
 		if status != unusable || !strings.Contains(out, strings.Replace(want, "Usage", "auth19 run FILE", 1)) {
