@@ -63,7 +63,8 @@ const legend = `Outcomes:
   answered        a retry found the response that was lost
   remembered      after expiry, the first result and no effect
   hidden          neither the first response nor its request nor a token is shown
-Each request has its connection, and its key is a UUID.
+Each request has its connection, and its key is a UUID. Effects are read with the token of a;
+the member "as" of effects changes it.
 `
 
 // explainIn prints the rules of a profile that a probe judges by.

@@ -179,7 +179,7 @@ do: {method: %s, path: %q, body: %s}
 		say(out, "# or: {method: %s, path: %q, body: %s}\n", other.method, other.path, body)
 	}
 	say(out, `# other: {body: {…}}        a body that asks for something else
-effects: {get: %q, pointer: /data}  # what counts the effects: a number, or a list
+effects: {get: %q, pointer: /data}  # what counts the effects: a number, or a list, shown to a
 `, first.path)
 	return err
 }
