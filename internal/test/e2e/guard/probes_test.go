@@ -181,7 +181,8 @@ func (c *replicas) holdCommitted(t testing.TB) func(context.Context) (probe.Trap
 		_, err2 := conn.Exec(ctx, "LOCK TABLE idempotency_record IN SHARE MODE")
 		await := func(ctx context.Context) error {
 			e2e.Eventually(t, "a command waits to store its record", func() bool {
-				return c.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid))", conn.PgConn().PID()) > 0
+				return c.Count(t, "SELECT count(*) FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid)) AND query LIKE '%InsertRecord%'",
+					conn.PgConn().PID()) > 0 // and not the clean-up
 			})
 			c.processes[0].Pause(t)
 			return conn.Close(ctx)
