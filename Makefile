@@ -39,11 +39,10 @@ RACE_PACKAGES = ./cmd/... ./internal/adapters/... ./internal/idempotency/... ./i
 	./internal/test/e2e/transport ./internal/test/e2e/webhooks \
 	./internal/test/store
 
-# Without go vet: make lint and make test have checked the same files. The skipped test kills
-# processes of its own build.
+# The skipped test kills processes of its own build.
 test-race: need-go ## run the tests of concurrent code with the race detector
 	@$(if $(RACE),,echo "No C compiler: the tests run without the race detector.")
-	$(CLUSTER) env $(if $(RACE),CGO_ENABLED=1) go test $(RACE) -vet=off -skip=TestCommands_PassEveryProbe $(TESTFLAGS) $(RACE_PACKAGES)
+	$(CLUSTER) env $(if $(RACE),CGO_ENABLED=1) go test $(RACE) -skip=TestCommands_PassEveryProbe $(TESTFLAGS) $(RACE_PACKAGES)
 
 # Inputs are hardly minimized: with a coverage to keep, that takes most of the time.
 FUZZTIME = 10s

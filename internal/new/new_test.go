@@ -54,7 +54,7 @@ func runIn(t *testing.T, dir, name string, args ...string) {
 
 var (
 	// buildCopies compiles the copies with their tests, which takes more than a minute.
-	buildCopies = flag.Bool("build", false, "vet the copy without the business")
+	buildCopies = flag.Bool("build", false, "compile the copy without the business")
 	// full runs the tests of the copies: all of the one without the business, and a telling
 	// part of the other.
 	full = flag.Bool("full", false, "run the tests of the copies")
@@ -74,7 +74,7 @@ func TestCopies_HaveTheirNames(t *testing.T) {
 			runIn(t, dir, "go", "list", "-deps", "-test", "./...") // finds every import
 			// The other copy is this code under another name.
 			if *buildCopies && bare {
-				runIn(t, dir, "go", "vet", "./...")
+				runIn(t, dir, "go", "list", "-deps", "-test", "-export", "./...") // compiles
 			}
 		})
 	}
