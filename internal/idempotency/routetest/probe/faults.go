@@ -196,7 +196,8 @@ func storeDown(r *run) {
 	got := r.try(r.by(op, op.Do))
 	r.command("store.up", op.StoreUp)
 	outcome := got.outcome()
-	if r.effects(op) > 0 {
+	// A request without an answer may have waited for the store, and run under its protection.
+	if got.Status != 0 && r.effects(op) > 0 {
 		outcome = "ran"
 	}
 	r.judge(op, "store", outcome, got)
