@@ -197,7 +197,7 @@ func storeDown(r *run) {
 	r.command("store.up", op.StoreUp)
 	outcome := got.outcome()
 	// A request without an answer may have waited for the store, and run under its protection.
-	if got.Status != 0 && r.effects(op) > 0 {
+	if r.effects(op) > 0 && got.Status != 0 {
 		outcome = "ran"
 	}
 	r.judge(op, "store", outcome, got)
