@@ -71,11 +71,9 @@ func TestCopies_HaveTheirNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := makeCopy(t, "acme.example/gift-cards", bare)
 			wantRenamed(t, dir)
-			runIn(t, dir, "go", "list", "-deps", "-test", "./...") // finds every import
-			// The other copy is this code under another name.
-			if *buildCopies && bare {
-				runIn(t, dir, "go", "list", "-deps", "-test", "-export", "./...") // compiles
-			}
+			// Finds every import, and compiles if asked. The other copy is this code under another name.
+			compile := fmt.Sprintf("-export=%t", *buildCopies && bare)
+			runIn(t, dir, "go", "list", "-deps", "-test", compile, "./...")
 		})
 	}
 }
