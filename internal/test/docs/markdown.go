@@ -49,7 +49,7 @@ func pageAt(name string) Page {
 	return Page{Path: name, Text: string(text)}
 }
 
-// unread are folders that are not of the repository.
+// unread are folders that are not of the repository, whether they exist or not.
 var unread = []string{".git", ".orders", "bin", "node_modules"}
 
 // walk calls visit with each file and folder of the repository.
@@ -58,13 +58,10 @@ func walk(visit func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		if err := visit(name); err != nil {
-			return err
-		}
 		if entry.IsDir() && slices.Contains(unread, entry.Name()) {
 			return fs.SkipDir
 		}
-		return nil
+		return visit(name)
 	})
 }
 
