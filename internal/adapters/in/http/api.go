@@ -139,7 +139,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (_ *response
 		return nil, err
 	}
 	if rt.guarded() {
-		return a.guard.protect(rt, req, call)
+		return a.guard.protect(rt, w, req, call)
 	}
 	return answerUnguarded(rt, req, call)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -85,16 +84,15 @@ func checkedKey(values []string) (string, error) {
 
 // protect answers a guarded request: it calls the use case, or replays the first
 // response for the key.
-func (g guard) protect(rt route, req *request, call useCase) (resp *response, err error) {
+func (g guard) protect(rt route, w http.ResponseWriter, req *request, call useCase) (resp *response, err error) {
 	ctx, span := tracing.Start(req.http.Context(), "idempotency guard", trace.SpanKindInternal)
 	entry := entryOf(ctx)
 	defer func() { endGuard(span, entry, err) }()
 	entry.key = req.key
 	var done *success // nil unless the use case succeeds
-	newKey := sync.OnceValue(req.admission.TakeKey)
 	record, replayed, err := g.Do(ctx, keyedRequest(rt, req), func(ctx context.Context) (idempotency.Result, error) {
 		done, entry.code = nil, "" // of an earlier run that was rolled back
-		if err := newKey(); err != nil {
+		if err := req.admission.TakeKey(); err != nil {
 			return idempotency.Result{}, err
 		}
 		result, err := call(ctx)
@@ -108,7 +106,13 @@ func (g guard) protect(rt route, req *request, call useCase) (resp *response, er
 		return nil, err
 	}
 	entry.completed(record, replayed, done)
-	return responseOf(record, replayed, entry.outcome), nil
+	header := w.Header()
+	header.Set("Idempotency-Result", entry.outcome)
+	header.Set("Idempotency-Expires", record.ReplayedUntil.Format(time.RFC3339))
+	if replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+	return &response{status: record.Status, contentType: record.ContentType, location: record.Location, body: record.Body}, nil
 }
 
 // keyedRequest returns the request as the engine compares it with later ones.
@@ -142,21 +146,6 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 	return idempotency.Result{
 		Response: resp.stored(), Refused: true, TTL: max(g.ttl, g.refusalTTL), ReplayTTL: g.refusalTTL,
 	}, nil
-}
-
-// responseOf returns the response that a record holds.
-func responseOf(record idempotency.Record, replayed bool, outcome string) *response {
-	header := http.Header{
-		"Idempotency-Result":  {outcome},
-		"Idempotency-Expires": {record.ReplayedUntil.Format(time.RFC3339)},
-	}
-	if replayed {
-		header.Set("Idempotent-Replayed", "true")
-	}
-	return &response{
-		status: record.Status, contentType: record.ContentType, location: record.Location, body: record.Body,
-		header: header,
-	}
 }
 
 // outcomeOf returns the Idempotency-Result: whether this request took effect, or an

@@ -92,6 +92,7 @@ type Admission struct {
 	scope     idempotency.Scope
 	buckets   *buckets // nil for a principal without limits
 	principal *principal
+	tookKey   bool
 }
 
 // Admit counts a request, or refuses it. The caller ends the admission when the request
@@ -180,12 +181,14 @@ func (a *Admission) End() {
 	}
 }
 
-// TakeKey counts a new idempotency key, or refuses it.
+// TakeKey counts a new idempotency key, or refuses it. A command that runs again counts once.
 func (a *Admission) TakeKey() error {
-	if a.buckets == nil {
+	if a.buckets == nil || a.tookKey {
 		return nil
 	}
-	return a.limits.take(a.buckets.keys, keyLimit, "new idempotency keys")
+	err := a.limits.take(a.buckets.keys, keyLimit, "new idempotency keys")
+	a.tookKey = err == nil
+	return err
 }
 
 // Share waits until the principal uses less than its share of the database, and returns
