@@ -2,13 +2,9 @@ package contract
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/adapters/in/http/problem"
@@ -29,33 +25,6 @@ func tidy(fields []wire.FieldError) []wire.FieldError {
 	return fields[:min(len(fields), maxFieldErrors)]
 }
 
-// collect adds the leaves in the validator's tree, which are the violated rules.
-func collect(fields []wire.FieldError, e *jsonschema.ValidationError) []wire.FieldError {
-	for _, cause := range e.Causes {
-		fields = collect(fields, cause)
-	}
-	if len(e.Causes) > 0 {
-		return fields
-	}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		return eachMember(fields, e, k.Missing, "is required")
-	case *kind.AdditionalProperties:
-		return unknownMembers(fields, e, k.Properties)
-	}
-	return append(fields, wire.FieldError{Pointer: problem.Pointer(e.InstanceLocation...), Detail: ruleText(e.ErrorKind)})
-}
-
-// eachMember adds an entry for each member where the validator reports the whole
-// object.
-func eachMember(fields []wire.FieldError, e *jsonschema.ValidationError, names []string, detail string) []wire.FieldError {
-	for _, name := range names {
-		location := append(slices.Clone(e.InstanceLocation), name)
-		fields = append(fields, wire.FieldError{Pointer: problem.Pointer(location...), Detail: detail})
-	}
-	return fields
-}
-
 // maxName is the longest name that a response repeats, far longer than any in the
 // contract.
 const maxName = 64
@@ -68,40 +37,20 @@ func isPrivate(name string) bool {
 	return len(name) > maxName || strings.Contains(name, "@") || cardnumber.In(name)
 }
 
-// unknownMembers adds an entry for each unknown member. It leaves out private names: the
-// entry is about the object then.
-func unknownMembers(fields []wire.FieldError, e *jsonschema.ValidationError, names []string) []wire.FieldError {
-	plain := slices.DeleteFunc(slices.Clone(names), isPrivate)
-	if len(plain) < len(names) {
-		fields = append(fields, wire.FieldError{Pointer: problem.Pointer(e.InstanceLocation...), Detail: "has a member that is not known"})
-	}
-	return eachMember(fields, e, plain, unknownMember)
+// refuse notes a rule that the value violates, or its member with a name.
+func (r *reader) refuse(detail string, member ...string) {
+	pointer := problem.Pointer(slices.Concat(r.path, member)...)
+	r.refused = append(r.refused, wire.FieldError{Pointer: pointer, Detail: detail})
 }
 
-// ruleText returns the contract's requirement. The validator's messages would quote the
-// value (AUTH-16).
-func ruleText(rule jsonschema.ErrorKind) string {
-	switch k := rule.(type) {
-	case *kind.Type:
-		return "must be of type " + strings.Join(k.Want, " or ")
-	case *kind.Enum:
-		return "must be one of " + enumText(k.Want)
-	case *kind.Pattern:
-		return cmp.Or(patternTexts[k.Want], "has a wrong format")
-	case *kind.MinLength:
-		return "must have at least " + count(k.Want, "character")
-	case *kind.MaxLength:
-		return "must have at most " + count(k.Want, "character")
-	case *kind.MinItems:
-		return "must have at least " + count(k.Want, "item")
-	case *kind.MaxItems:
-		return "must have at most " + count(k.Want, "item")
-	case *kind.Minimum:
-		return "must be at least " + k.Want.RatString()
-	case *kind.Maximum:
-		return "must be at most " + k.Want.RatString()
+// bounded notes a number of items or characters beyond a bound, if there is one.
+func (r *reader) bounded(least, most *int, n int, unit string) {
+	if least != nil && n < *least {
+		r.refuse("must have at least " + count(*least, unit))
 	}
-	return "is invalid"
+	if most != nil && n > *most {
+		r.refuse("must have at most " + count(*most, unit))
+	}
 }
 
 // patternTexts says in words what the contract's patterns require of a member.
@@ -116,38 +65,10 @@ var patternTexts = map[string]string{
 	`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+$`: "must be an e-mail address, such as anna@example.com",
 }
 
-func enumText(values []any) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = fmt.Sprint(v)
-	}
-	return strings.Join(texts, ", ")
-}
-
 // count returns "1 item" or "2 items".
 func count(n int, unit string) string {
 	if n != 1 {
 		unit += "s"
 	}
 	return strconv.Itoa(n) + " " + unit
-}
-
-// cardNumbersIn returns an entry for each text with a card number below a location in a
-// valid body.
-func cardNumbersIn(location []string, value any) (found []wire.FieldError) {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, member := range value {
-			found = append(found, cardNumbersIn(append(slices.Clip(location), name), member)...)
-		}
-	case []any:
-		for i, element := range value {
-			found = append(found, cardNumbersIn(append(slices.Clip(location), strconv.Itoa(i)), element)...)
-		}
-	case string:
-		if len(location) > 0 && cardnumber.InMember(location[len(location)-1], value) {
-			found = append(found, wire.FieldError{Pointer: problem.Pointer(location...), Detail: cardnumber.Refused})
-		}
-	}
-	return found
 }

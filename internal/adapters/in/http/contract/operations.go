@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"example.com/orders/internal/core"
 )
 
@@ -71,7 +73,7 @@ type (
 		Paths      map[string]pathItem
 		Components struct {
 			Parameters map[string]parameter
-			Schemas    map[string]struct{ Discriminator discriminator }
+			Schemas    map[string]yaml.Node
 		}
 	}
 

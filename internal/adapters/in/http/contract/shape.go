@@ -1,0 +1,136 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/strictjson"
+)
+
+// shape is the schema of a value in a body: the part of JSON Schema that the contract uses
+// there. Each occurrence of a schema in the contract is a shape of its own.
+type shape struct {
+	Ref                  string `yaml:"$ref"`
+	Type                 string // object, array, string or integer
+	Properties           map[string]*shape
+	Required             []string
+	AdditionalProperties *bool `yaml:"additionalProperties"`
+	Items                *shape
+	MinItems             *int `yaml:"minItems"`
+	MaxItems             *int `yaml:"maxItems"`
+	Enum                 []string
+	Pattern              string
+	MinLength            *int `yaml:"minLength"`
+	MaxLength            *int `yaml:"maxLength"`
+	Minimum, Maximum     *int64
+	// OneOf has no type: a member's value, the discriminator, selects one of the shapes.
+	OneOf               []any `yaml:"oneOf"`
+	Discriminator       discriminator
+	Description, Format string
+	Unknown             map[string]any `yaml:",inline"`
+
+	name    string // of the member
+	pattern *regexp.Regexp
+	choices map[string]*shape // by the value of the discriminator
+	// selector is the shape of a body as far as its discriminator: it allows other members.
+	selector *shape
+}
+
+// types are the types that a reader checks.
+var types = []string{"object", "array", "string", "integer"}
+
+// shapeOf returns the shape of the schema that a reference names.
+func (doc *openAPI) shapeOf(ref string) (*shape, error) {
+	node, ok := doc.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+	if !ok {
+		return nil, fmt.Errorf("there is no schema %s", ref)
+	}
+	s := new(shape)
+	if err := node.Decode(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", ref, err)
+	}
+	if err := doc.complete(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", ref, err)
+	}
+	return s, nil
+}
+
+// complete replaces the references in a shape. It returns an error for a keyword that no
+// check knows, so that none is ignored.
+func (doc *openAPI) complete(s *shape) (err error) {
+	isChoice, isOpen := len(s.Discriminator.Mapping) > 0, s.AdditionalProperties == nil || *s.AdditionalProperties
+	switch {
+	case s.Ref != "":
+		named, err := doc.shapeOf(s.Ref)
+		if err == nil {
+			*s = *named
+		}
+		return err
+	case len(s.Unknown) > 0 || !isChoice && !slices.Contains(types, s.Type) ||
+		s.Type == "object" && isOpen || s.Type == "array" && s.Items == nil:
+		return fmt.Errorf("bodies are checked for %v with known members and items only, and not for %v", types, s.Unknown)
+	case isChoice:
+		return doc.completeChoice(s)
+	case s.Type == "array":
+		return doc.complete(s.Items)
+	case s.Pattern != "":
+		s.pattern, err = regexp.Compile(s.Pattern)
+		return err
+	}
+	for name, member := range s.Properties {
+		if err := doc.complete(member); err != nil {
+			return err
+		}
+		member.name = name
+	}
+	return nil
+}
+
+func (doc *openAPI) completeChoice(s *shape) (err error) {
+	s.choices = map[string]*shape{}
+	for value, ref := range s.Discriminator.Mapping {
+		if s.choices[value], err = doc.shapeOf(ref); err != nil {
+			return err
+		}
+	}
+	name := s.Discriminator.PropertyName
+	member := &shape{Type: "string", Enum: slices.Sorted(maps.Keys(s.choices)), name: name}
+	s.selector = &shape{Type: "object", Required: []string{name}, Properties: map[string]*shape{name: member}}
+	return nil
+}
+
+// check returns a body in canonical form, or a refusal.
+func (s *shape) check(body []byte) ([]byte, error) {
+	if s.selector == nil {
+		return read(s, body)
+	}
+	if _, err := read(s.selector, body); err != nil {
+		return nil, err
+	}
+	object, err := strictjson.Decode[map[string]any](body)
+	if err != nil {
+		return nil, err
+	}
+	chosen, _ := object[s.Discriminator.PropertyName].(string)
+	canonical, err := read(s.choices[chosen], body)
+	return canonical, s.explain(err, chosen)
+}
+
+// explain says that another choice may know the unknown members.
+func (s *shape) explain(err error, chosen string) error {
+	p, ok := errors.AsType[*problem.Problem](err)
+	if !ok {
+		return err
+	}
+	for i := range p.Errors {
+		if p.Errors[i].Detail == unknownMember {
+			p.Errors[i].Detail = fmt.Sprintf("%s where %s is %s", unknownMember, s.Discriminator.PropertyName, chosen)
+		}
+	}
+	return p
+}
