@@ -1,5 +1,6 @@
-// Package bench compares the service with a baseline on the same machine. The baseline
-// is pgbench, which does the same database work without the service.
+// Package bench compares the service with a baseline on the same machine. For a command,
+// it is pgbench, which does the same database work without the service. For a replay, it
+// is a bare HTTP server, which sends the same response without the work.
 //
 // Service and baseline alternate within one run, on one durable PostgreSQL cluster.
 // Ratios within a run are meaningful; absolute figures from different runs are not

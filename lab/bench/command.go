@@ -12,11 +12,12 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-// command is one report section: the requests to the service, and the pgbench script
-// that does the same database work.
+// command is one report section: the requests to the service, and its baseline.
 type command struct {
 	name        string
 	description string // one line in the report
+	// script is the pgbench script that does the same database work. A replay has none,
+	// and is compared with the bare server.
 	script      string
 	connections []int // nil means the -connections flag
 	// next returns a new request.
@@ -59,17 +60,14 @@ func commands() []command {
 			supply: func(t *target) *supply { return t.orders }, skip: skipPaid,
 		},
 		{
-			name: "Replay", description: "Retries of 1 000 requests", script: "replay",
+			name: "Replay", description: "Retries of 1 000 requests",
 			next: retryOfStorm, status: http.StatusCreated, replayed: true,
-			variables: keyRange(firstStormKey, stormKeys),
 		},
 		{
 			name: "Replay, unseen", description: "Each key is new to this service process",
-			script: "replay", connections: []int{someConnections},
-			next: retryOfUnseen, status: http.StatusCreated, replayed: true,
-			variables: keyRange(firstUnseenKey, 100_000),
-			supply:    func(t *target) *supply { return t.unseen },
-			skip:      func(*target) {},
+			connections: []int{someConnections},
+			next:        retryOfUnseen, status: http.StatusCreated, replayed: true,
+			supply: func(t *target) *supply { return t.unseen },
 		},
 		{
 			name: "Hot customer", description: "All credits go to one balance", script: "credit",
@@ -94,10 +92,6 @@ func productRange(first, middle int64) map[string]string {
 	return map[string]string{
 		"first_sku": number(first), "middle_sku": number(middle), "last_sku": number(products),
 	}
-}
-
-func keyRange(first, n int64) map[string]string {
-	return map[string]string{"first_key": number(first), "last_key": number(first + n - 1)}
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }

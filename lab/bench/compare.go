@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ func (b *bench) compare() {
 	commands := b.selectCommands()
 	probes := b.probeAll(t, commands)
 	b.serve(t, t.ServiceURL(b.t), b.pool)
+	b.startBare(t)
 	b.startRival(t)
 	all := b.plan(commands, probes)
 	b.warmUpAll(t, all)
@@ -90,6 +90,7 @@ func (t *target) answerStormOnce() {
 			if res.StatusCode()/100 != 2 {
 				return fmt.Errorf("status %d: %s", res.StatusCode(), res.Body())
 			}
+			t.replay = res.String()
 			return nil
 		},
 	}
@@ -128,10 +129,8 @@ func rivalSection(all []*series) string {
 		if len(s.rival) == 0 {
 			continue
 		}
-		ratio := func(figure func(sample) float64) string {
-			return ratioText(medianRatio(s.service, s.rival, figure))
-		}
-		fmt.Fprintf(rows, "| %s | %d | %.0f | %.0f | **%s** | %s | %s | %s | %s |\n",
+		ratio := func(figure func(sample) float64) float64 { return medianRatio(s.service, s.rival, figure) }
+		fmt.Fprintf(rows, "| %s | %d | %.0f | %.0f | **%.2f** | %.2f | %.2f | %.2f | %.2f |\n",
 			s.command.name, s.connections, medianOf(s.rival, rateOf), medianOf(s.service, rateOf),
 			ratio(rateOf), ratio(p50Of), ratio(p99Of), ratio(cpuServiceOf), ratio(cpuPostgresOf))
 	}
@@ -139,13 +138,4 @@ func rivalSection(all []*series) string {
 		return ""
 	}
 	return rivalText + rows.String()
-}
-
-// ratioText returns a dash if there is no ratio: replays from memory may use no
-// measurable PostgreSQL CPU time.
-func ratioText(ratio float64) string {
-	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
-		return "–"
-	}
-	return fmt.Sprintf("%.2f", ratio)
 }

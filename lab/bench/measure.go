@@ -118,10 +118,15 @@ func (s *series) sides(t, rival *target, times timing) []func() {
 	return sides
 }
 
-// measureBaseline takes one sample with pgbench.
+// measureBaseline takes one sample with pgbench, or with load on the bare server.
 func (c command) measureBaseline(
 	t *target, connections int, payloads map[string]string, times timing,
 ) (measured sample) {
+	if c.script == "" {
+		bare := *t
+		bare.service = t.bare
+		return c.measureService(&bare, connections, times)
+	}
 	c.prepareRows(t, times)
 	from, err := t.usage(t.t.Context()) // without a warm-up, the measurement begins here
 	if err != nil {

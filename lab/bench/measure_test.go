@@ -19,17 +19,3 @@ func TestRatio_IgnoresMachineSpeedOfRound(t *testing.T) {
 		t.Errorf("ratio = %v, want 0.9", got)
 	}
 }
-
-func TestMedian(t *testing.T) {
-	t.Parallel()
-	for want, values := range map[float64][]float64{
-		0:   nil,
-		1:   {1},
-		2:   {3, 1, 2},
-		2.5: {4, 1, 2, 3},
-	} {
-		if got := median(values); got != want {
-			t.Errorf("median of %v = %v, want %v", values, got, want)
-		}
-	}
-}

@@ -23,13 +23,8 @@ func queryNames(text string) []string {
 }
 
 // sameQueries returns an error unless most requests ran exactly the script's queries,
-// in any order. The others may include queries from background jobs. Replays are
-// excluded: the service answers them from memory, and the script is the minimum for a
-// replay from the database.
+// in any order. The others may include queries from background jobs.
 func (c command) sameQueries(requests [][]roundtrips.Trip) error {
-	if c.replayed {
-		return nil
-	}
 	script, err := readScript(c.script)
 	if err != nil {
 		return err

@@ -68,6 +68,8 @@ type target struct {
 	t       testing.TB
 	cluster *devpostgres.Server
 	service *service // nil while it is not running
+	bare    *service // the bare server
+	replay  string   // a response to the retry storm
 	tokens  tokens
 	orders  *supply // orders that wait for payment
 	unseen  *supply // keys with stored responses that no process has read
