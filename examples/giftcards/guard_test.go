@@ -29,8 +29,8 @@ func TestKeyLimit_CountsEachCustomerPerMinute(t *testing.T) {
 	}
 }
 
-// Only a new key counts: retries are answered, and observed as such.
-func TestGuarded_LimitsNewKeysAndObservesOutcomes(t *testing.T) {
+// Only a new key counts: retries are answered, and observed as such. A long body reaches no key.
+func TestGuarded_LimitsKeysAndBodiesAndObservesOutcomes(t *testing.T) {
 	t.Parallel()
 	var observed []string
 	handler := guarded(guard{
@@ -42,9 +42,11 @@ func TestGuarded_LimitsNewKeysAndObservesOutcomes(t *testing.T) {
 	})
 	for _, step := range []struct {
 		key    string
+		spaces int
 		status int
-	}{{"key-1", 204}, {"key-1", 204}, {"key-2", 429}} {
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "/giftcards/WELCOME-50/top-ups", strings.NewReader(`{"amount_cents": 1}`))
+	}{{"key-1", maxBody, 413}, {"key-1", 0, 204}, {"key-1", 9, 204}, {"key-2", 0, 429}} {
+		body := `{"amount_cents": 1}` + strings.Repeat(" ", step.spaces)
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/giftcards/WELCOME-50/top-ups", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer alice-token")
 		r.Header.Set("Idempotency-Key", step.key)
 		w := httptest.NewRecorder()
