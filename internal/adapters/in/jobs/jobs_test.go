@@ -237,11 +237,13 @@ func TestStop_CancelsAJobWhenItsOwnTimeIsOver(t *testing.T) {
 		cancelled.Store(true)
 		return 0, ctx.Err()
 	}}
-	runner, _ := newRunner(t, newPool(t), release, &batches{}, onlyAtStart)
+	pool := newPool(t)
+	runner, _ := newRunner(t, pool, release, &batches{}, onlyAtStart)
 	if err := runner.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	<-running
+	testwait.Until(t, "the other job has ended", func() bool { return countJobs(t, pool, records, "completed") == 1 })
 	if n := runner.Running(); n != 1 {
 		t.Errorf("%d jobs run, want 1", n)
 	}
