@@ -179,6 +179,7 @@ func TestCheck_NamesInvalidMembers(t *testing.T) {
 		{"method", "confirmPayment", `{"method":"cash"}`, fields("#/method", "must be one of balance, card")},
 		{"card without token", "confirmPayment", `{"method":"card"}`, fields("#/payment_method", "is required")},
 		{"balance with token", "confirmPayment", `{"method":"balance","payment_method":"pm_1"}`, fields("#/payment_method", "is not a known member where method is balance")},
+		{"unknown number before the method", "confirmPayment", `{"x":1.5,"method":"balance"}`, fields("#/x", "is not a known member where method is balance")},
 		{"no method", "confirmPayment", `{"payment_method":"pm_1"}`, fields("#/method", "is required")},
 		{"method as a number", "confirmPayment", `{"method":1,"x":1}`, fields("#/method", "must be of type string")},
 		{"no object to choose by", "confirmPayment", `["card"]`, fields("#", "must be of type object")},
