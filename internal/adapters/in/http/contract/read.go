@@ -48,7 +48,7 @@ type reader struct {
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // read returns a body in canonical form. It refuses a body about which JSON parsers disagree:
-// two readings would be two requests with one fingerprint. What has no shape can be any value. Card
+// two readings would be two requests with one fingerprint. A nil shape allows any value. Card
 // numbers must be neither hashed nor stored. They are looked for in valid texts only, because
 // that is slow in a long text.
 func read(s *shape, body []byte) ([]byte, error) {
@@ -263,8 +263,8 @@ func (e syntaxError) Error() string { return string(e) }
 // offset, and a message that would quote the body (AUTH-16).
 func malformed(body []byte, offset int64, err error) *problem.Problem {
 	mistake, ok := errors.AsType[syntaxError](err)
-	if malformed, found := errors.AsType[*jsontext.SyntacticError](err); found {
-		offset = malformed.ByteOffset
+	if syntactic, found := errors.AsType[*jsontext.SyntacticError](err); found {
+		offset = syntactic.ByteOffset
 	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
