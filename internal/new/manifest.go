@@ -96,7 +96,6 @@ var edits = []edit{
 	{"migrations/grants.go", `(\t\{table: "idempotency_record")`, "\t{table: \"entry\", insert: true},\n$1"},
 	{"migrations/grants.go", `(?s)var sequences = \[\]string\{.*?\n}`, "var sequences = []string{\"entry_id_seq\"}"},
 	{"migrations/migrations.go", `(?s)\tif err := refuse[A-Za-z]+\(ctx, conn\); err != nil \{.*?\t}\n`, ""},
-	{"sqlc.yaml", `(?s)          - column: payment\.uuid.*?(          - db_type: timestamptz)`, "$1"},
 	{"internal/adapters/in/http/params.go", `var skuPattern .*\n`, ""},
 	{"internal/adapters/in/http/problem/instance.go", `"\{order_id\}": `, `"{entry_id}":`},
 	{"internal/adapters/in/http/subjects.go", `"/orders/", "order_id"`, `"/entries/", "entry_id"`},

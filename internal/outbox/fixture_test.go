@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
@@ -74,10 +72,10 @@ type streamed map[string][]int
 // stream twice, or if the numbers of an aggregate are not 0, 1, 2 … in this order.
 func readStream(t *testing.T, broker natstest.Address) streamed {
 	t.Helper()
-	got, ids := streamed{}, map[uuid.UUID]bool{}
+	got, ids := streamed{}, map[string]bool{}
 	for _, body := range natstest.Messages(t, broker, nats.Stream) {
 		var e struct {
-			ID      uuid.UUID
+			ID      string
 			Subject string
 			Data    struct{ Number int }
 		}
@@ -130,7 +128,7 @@ func (s *faultyStore) Unpublished(ctx context.Context, limit int) ([]outbox.Even
 	return events, err
 }
 
-func (s *faultyStore) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
+func (s *faultyStore) MarkPublished(ctx context.Context, ids []string) error {
 	if s.failingMarks.Add(-1) >= 0 {
 		return errors.New("killed before the mark")
 	}
@@ -152,7 +150,7 @@ func stalling(t *testing.T, publisher outbox.Publisher) *stallingPublisher {
 	return &stallingPublisher{publisher, make(chan struct{}), make(chan struct{}), t.Context().Done()}
 }
 
-func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]uuid.UUID, error) {
+func (p *stallingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]string, error) {
 	select {
 	case p.entered <- struct{}{}:
 	case <-p.resume:
@@ -171,7 +169,7 @@ type panickingPublisher struct {
 	panicked bool
 }
 
-func (p *panickingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]uuid.UUID, error) {
+func (p *panickingPublisher) Publish(ctx context.Context, events []outbox.Event) ([]string, error) {
 	if !p.panicked {
 		p.panicked = true
 		panic("no such event")
@@ -181,10 +179,10 @@ func (p *panickingPublisher) Publish(ctx context.Context, events []outbox.Event)
 
 // halfPublisher acknowledges the first half of each batch, rounded up, and fails for
 // the other. It records the ids of each batch.
-type halfPublisher struct{ batches *[][]uuid.UUID }
+type halfPublisher struct{ batches *[][]string }
 
-func (p halfPublisher) Publish(_ context.Context, events []outbox.Event) ([]uuid.UUID, error) {
-	var ids []uuid.UUID
+func (p halfPublisher) Publish(_ context.Context, events []outbox.Event) ([]string, error) {
+	var ids []string
 	for _, e := range events {
 		ids = append(ids, e.ID)
 	}

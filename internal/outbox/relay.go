@@ -14,7 +14,6 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/observe/panics"
@@ -47,7 +46,7 @@ type Store interface {
 	// replication promises.
 	Unpublished(ctx context.Context, limit int) ([]Event, error)
 	// MarkPublished marks events acknowledged by the broker.
-	MarkPublished(ctx context.Context, ids []uuid.UUID) error
+	MarkPublished(ctx context.Context, ids []string) error
 }
 
 // Publisher sends events to the broker.
@@ -55,7 +54,7 @@ type Publisher interface {
 	// Publish sends events, those of one aggregate in order, and returns the ids
 	// acknowledged by the broker. It may return ids and an error; the other events may
 	// have arrived or not.
-	Publish(ctx context.Context, events []Event) (acked []uuid.UUID, err error)
+	Publish(ctx context.Context, events []Event) (acked []string, err error)
 }
 
 // Relay is the background worker that publishes the outbox. Every replica runs one.
@@ -149,7 +148,7 @@ func (r *Relay) lease(ctx context.Context) (bool, error) {
 
 // mark marks acknowledged events, even after ctx ended, because every lost mark means a
 // duplicate.
-func (r *Relay) mark(ctx context.Context, ids []uuid.UUID) error {
+func (r *Relay) mark(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -197,7 +196,7 @@ func backoff(failures int) time.Duration {
 type External struct{}
 
 // Publish implements [Publisher].
-func (External) Publish(_ context.Context, events []Event) (acked []uuid.UUID, err error) {
+func (External) Publish(_ context.Context, events []Event) (acked []string, err error) {
 	for _, e := range events {
 		acked = append(acked, e.ID)
 	}
@@ -206,9 +205,9 @@ func (External) Publish(_ context.Context, events []Event) (acked []uuid.UUID, e
 
 // Event is an outbox event.
 type Event struct {
-	// ID identifies the event to every consumer. No other database repeats it, not even
-	// one restored to a moment before the event.
-	ID uuid.UUID
+	// ID is a UUID. It identifies the event to every consumer: no other database repeats
+	// it, not even one restored to a moment before the event.
+	ID string
 	// Source names the database incarnation that wrote the event. A republished event
 	// keeps it.
 	Source string

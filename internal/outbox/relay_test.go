@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
@@ -98,12 +97,12 @@ func TestRelay_MarksWhatWasAcknowledgedBeforeAFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var batches [][]uuid.UUID
+	var batches [][]string
 	stop := start(t, &outbox.Relay{Store: db.Outbox(), Publisher: halfPublisher{&batches}})
 	natstest.AwaitPublished(t, db.Outbox())
 	stop()
-	id := func(i int) uuid.UUID { return written[i].ID }
-	want := [][]uuid.UUID{{id(0), id(1), id(2), id(3)}, {id(2), id(3)}, {id(3)}}
+	id := func(i int) string { return written[i].ID }
+	want := [][]string{{id(0), id(1), id(2), id(3)}, {id(2), id(3)}, {id(3)}}
 	if diff := cmp.Diff(want, batches[:min(3, len(batches))]); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
 	}

@@ -21,8 +21,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
-
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/idempotency"
@@ -125,7 +123,7 @@ func (r *run) publish(ctx context.Context, from *postgres.Outbox) error {
 	r.mu.Lock()
 	r.published = append(r.published, events...)
 	r.mu.Unlock()
-	ids := make([]uuid.UUID, len(events))
+	ids := make([]string, len(events))
 	for i, e := range events {
 		ids[i] = e.ID
 	}

@@ -86,7 +86,7 @@ func publish(t *testing.T, conn *nats.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	event := outbox.Event{ID: uuid.New(), Type: "order.paid", Aggregate: "order/1", Data: []byte("{}")}
+	event := outbox.Event{ID: uuid.NewString(), Type: "order.paid", Aggregate: "order/1", Data: []byte("{}")}
 	if _, err := publisher.Publish(t.Context(), []outbox.Event{event}); err != nil {
 		t.Errorf("publish an event: %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/attribute"
@@ -65,7 +64,7 @@ func NewPublisher(conn *client.Conn) (*Publisher, error) {
 // An acknowledgement can get lost while a later one arrives. So Publish sends an
 // aggregate's next event only after the previous one is acknowledged. Events of
 // different aggregates are sent together.
-func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
+func (p *Publisher) Publish(ctx context.Context, events []outbox.Event) (acked []string, err error) {
 	if err := streams.CheckConnection(p.js.Conn()); err != nil {
 		return nil, err
 	}
@@ -115,7 +114,7 @@ func rounds(events []outbox.Event) [][]outbox.Event {
 }
 
 // publishRound sends all events, then waits for all acknowledgements.
-func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []uuid.UUID, err error) {
+func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (acked []string, err error) {
 	acks := make([]sent, len(events))
 	for i, e := range events {
 		ack, sendErr := p.send(e)
@@ -158,7 +157,7 @@ func (p *Publisher) send(e outbox.Event) (sent, error) {
 		msg.Header.Set(tracing.Header, parent)
 	}
 	ack, err := p.js.PublishMsgAsync(msg,
-		jetstream.WithMsgID(e.ID.String()), jetstream.WithExpectStream(Stream))
+		jetstream.WithMsgID(e.ID), jetstream.WithExpectStream(Stream))
 	if err != nil {
 		tracing.End(span, err)
 		return sent{}, fmt.Errorf("publish event %s: %w", e.ID, err)
@@ -175,7 +174,7 @@ func (p *Publisher) startSpan(e outbox.Event) (context.Context, trace.Span) {
 	ctx, span := tracing.Continue(ctx, p.Tracer, e.Traceparent, "publish "+e.Type, trace.SpanKindProducer)
 	span.SetAttributes(
 		attribute.String("messaging.system", "nats"), attribute.String("messaging.operation.type", "send"),
-		attribute.String("messaging.destination.name", SubjectPrefix+e.Type), attribute.String("messaging.message.id", e.ID.String()))
+		attribute.String("messaging.destination.name", SubjectPrefix+e.Type), attribute.String("messaging.message.id", e.ID))
 	return ctx, span
 }
 
@@ -195,7 +194,7 @@ func await(ctx context.Context, ack sent) error {
 // api/asyncapi.yaml.
 type cloudEvent struct {
 	SpecVersion     string          `json:"specversion"`
-	ID              uuid.UUID       `json:"id"`
+	ID              string          `json:"id"`
 	Source          string          `json:"source"`
 	Type            string          `json:"type"`
 	Subject         string          `json:"subject"`

@@ -35,10 +35,10 @@ func eventsOf(aggregates ...string) []outbox.Event {
 }
 
 // eventID returns the id of an event of a test.
-func eventID(n int) uuid.UUID { return uuid.UUID{15: byte(n)} }
+func eventID(n int) string { return uuid.UUID{15: byte(n)}.String() }
 
-func eventIDs(numbers ...int) []uuid.UUID {
-	var ids []uuid.UUID
+func eventIDs(numbers ...int) []string {
+	var ids []string
 	for _, n := range numbers {
 		ids = append(ids, eventID(n))
 	}
@@ -46,11 +46,11 @@ func eventIDs(numbers ...int) []uuid.UUID {
 }
 
 // publishedIDs returns the ids of all events in the stream, in its order.
-func publishedIDs(t *testing.T, broker *devbroker.Broker) []uuid.UUID {
+func publishedIDs(t *testing.T, broker *devbroker.Broker) []string {
 	t.Helper()
-	var ids []uuid.UUID
+	var ids []string
 	for _, body := range natstest.Messages(t, broker, nats.Stream) {
-		var e struct{ ID uuid.UUID }
+		var e struct{ ID string }
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestPublish_NamesTheMessageLikeTheEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"Nats-Msg-Id": eventID(1).String(), "content-type": "application/cloudevents+json"}
+	want := map[string]string{"Nats-Msg-Id": eventID(1), "content-type": "application/cloudevents+json"}
 	for name, value := range want {
 		if got := msg.Header.Get(name); got != value {
 			t.Errorf("header %s = %q, want %q", name, got, value)

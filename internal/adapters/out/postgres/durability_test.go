@@ -65,7 +65,7 @@ var kindsOfWrites = map[string]func(ctx context.Context, db *postgres.DB) error{
 	},
 	"its end": func(ctx context.Context, db *postgres.DB) error { return db.Outbox().Release(ctx, "relay") },
 	"marks": func(ctx context.Context, db *postgres.DB) error {
-		return db.Outbox().MarkPublished(ctx, []uuid.UUID{{}})
+		return db.Outbox().MarkPublished(ctx, []string{uuid.Nil.String()})
 	},
 	"clean-up of events": func(ctx context.Context, db *postgres.DB) error {
 		_, err := db.Outbox().DeletePublished(ctx, time.Hour, 1)

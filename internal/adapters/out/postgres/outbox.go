@@ -27,7 +27,7 @@ func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
 		return fmt.Errorf("make the id of event %s: %w", e.Type, err)
 	}
 	return s.tx.write(addedEvent{
-		EventID: id, Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.tx.now,
+		EventID: id.String(), Type: string(e.Type), Aggregate: e.Aggregate, Data: data, CreatedAt: s.tx.now,
 		Traceparent: tracing.Parent(ctx),
 	})
 }

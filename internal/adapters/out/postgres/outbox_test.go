@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -95,7 +93,7 @@ func (d *database) publish(t *testing.T, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []uuid.UUID
+	var ids []string
 	for _, e := range events {
 		ids = append(ids, e.ID)
 	}

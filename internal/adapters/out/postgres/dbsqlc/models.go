@@ -7,7 +7,6 @@ package dbsqlc
 import (
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/govalues/decimal"
 )
 
@@ -53,7 +52,7 @@ type IdempotencyRecord struct {
 
 type Incarnation struct {
 	Singleton bool
-	ID        uuid.UUID
+	ID        string
 	Database  string
 }
 
@@ -111,8 +110,8 @@ type Outbox struct {
 	SchemaVersion int16
 	CreatedAt     time.Time
 	PublishedAt   *time.Time
-	EventID       uuid.UUID
-	Incarnation   uuid.UUID
+	EventID       string
+	Incarnation   string
 	Traceparent   *string
 }
 

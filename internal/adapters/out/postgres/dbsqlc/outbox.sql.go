@@ -8,8 +8,6 @@ package dbsqlc
 import (
 	"context"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 const deletePublishedEvents = `-- name: DeletePublishedEvents :execrows
@@ -44,7 +42,7 @@ VALUES ($1, (SELECT i.id FROM incarnation i WHERE i.singleton), $2, $3, $4, $5,
 `
 
 type InsertEventParams struct {
-	EventID     uuid.UUID
+	EventID     string
 	Type        string
 	Aggregate   string
 	Data        []byte
@@ -70,13 +68,13 @@ const insertEvents = `-- name: InsertEvents :exec
 INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
 SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, $1,
        NULLIF(w.traceparent, '')
-FROM (SELECT unnest($2::uuid[]) AS event_id, unnest($3::text[]) AS type, unnest($4::text[]) AS aggregate,
+FROM (SELECT unnest(($2::text[])::uuid[]) AS event_id, unnest($3::text[]) AS type, unnest($4::text[]) AS aggregate,
              unnest($5::text[]) AS data, unnest($6::text[]) AS traceparent) w
 `
 
 type InsertEventsParams struct {
 	CreatedAt    time.Time
-	EventIds     []uuid.UUID
+	EventIds     []string
 	Types        []string
 	Aggregates   []string
 	Data         []string
@@ -98,11 +96,11 @@ func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) erro
 }
 
 const markPublished = `-- name: MarkPublished :exec
-UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY($1::uuid[])
+UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY(($1::text[])::uuid[])
 `
 
 // Without AND published_at IS NULL: that could be planned as a scan of all that waits.
-func (q *Queries) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
+func (q *Queries) MarkPublished(ctx context.Context, ids []string) error {
 	_, err := q.db.Exec(ctx, markPublished, ids)
 	return err
 }
@@ -182,8 +180,8 @@ LIMIT $1
 `
 
 type UnpublishedEventsRow struct {
-	EventID       uuid.UUID
-	Incarnation   uuid.UUID
+	EventID       string
+	Incarnation   string
 	Type          string
 	Aggregate     string
 	SchemaVersion int16

@@ -27,7 +27,7 @@ LIMIT @max_events;
 
 -- name: MarkPublished :exec
 -- Without AND published_at IS NULL: that could be planned as a scan of all that waits.
-UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY(@ids::uuid[]);
+UPDATE outbox SET published_at = clock_timestamp() WHERE event_id = ANY((@ids::text[])::uuid[]);
 
 -- name: DeletePublishedEvents :execrows
 -- Only the lowest ids are looked at: events leave in about that order, so those that
@@ -53,7 +53,7 @@ SELECT (SELECT count(*) FROM (
 INSERT INTO outbox (event_id, incarnation, type, aggregate, data, created_at, traceparent)
 SELECT w.event_id, (SELECT i.id FROM incarnation i WHERE i.singleton), w.type, w.aggregate, w.data::jsonb, @created_at,
        NULLIF(w.traceparent, '')
-FROM (SELECT unnest(@event_ids::uuid[]) AS event_id, unnest(@types::text[]) AS type, unnest(@aggregates::text[]) AS aggregate,
+FROM (SELECT unnest((@event_ids::text[])::uuid[]) AS event_id, unnest(@types::text[]) AS type, unnest(@aggregates::text[]) AS aggregate,
              unnest(@data::text[]) AS data, unnest(@traceparents::text[]) AS traceparent) w;
 
 -- name: InsertEvent :exec

@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/outbox"
@@ -61,7 +59,7 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 	events := make([]outbox.Event, len(rows))
 	for i, row := range rows {
 		events[i] = outbox.Event{
-			ID: row.EventID, Source: sourcePrefix + row.Incarnation.String(),
+			ID: row.EventID, Source: sourcePrefix + row.Incarnation,
 			Type: row.Type, Aggregate: row.Aggregate,
 			Version: int(row.SchemaVersion), At: row.CreatedAt.UTC(), Data: row.Data,
 			Traceparent: row.Traceparent,
@@ -71,7 +69,7 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 }
 
 // MarkPublished records that the broker has accepted the events.
-func (o *Outbox) MarkPublished(ctx context.Context, ids []uuid.UUID) error {
+func (o *Outbox) MarkPublished(ctx context.Context, ids []string) error {
 	err := o.db.WriteOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.MarkPublished(ctx, ids) })
 	return pgtx.Failed("mark events as published", err)
 }
