@@ -107,8 +107,7 @@ func operate(ctx context.Context, c *cluster.Cluster, issuer *devissuer.Issuer, 
 		return err
 	}
 	server := &http.Server{Handler: handler(c), ReadHeaderTimeout: 5 * time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // no client waits any more
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // no client waits any more
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
