@@ -13,8 +13,7 @@ import (
 
 func TestGroup_PanicIsOfOneCommand(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	fails := true
 	broken := credit("ann", "4.00").then(func() error {
 		if fails {
@@ -35,8 +34,7 @@ func TestGroup_PanicIsOfOneCommand(t *testing.T) {
 // A client may go away after its group has begun, while an earlier command runs.
 func TestGroup_CommandThatIsGoneInItsGroupDoesNotRun(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	slow := credit("ann", "1.00").then(func() error { close(begun); <-goOn; return nil })
 	var ran atomic.Int32
@@ -139,8 +137,7 @@ func TestGroup_KeysThatAreTaken(t *testing.T) {
 // Two requests with one key are one command, and a group has it once.
 func TestGroup_HasAKeyOnce(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	release := g.gather(t)
 	defer release()
 	twice := credit("ann", "1.00")
@@ -158,9 +155,7 @@ func TestGroup_HasAKeyOnce(t *testing.T) {
 // A row that nobody can read fails the command that wants it, and no other of its group.
 func TestGroup_UnreadableRowFailsWhoWantsIt(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	d, g := newGroup(t)
 	g.stock(t, "cup", 10)
 	d.execute(t, "UPDATE product SET currency = 'ZZZ' WHERE sku = 'tea'")
 

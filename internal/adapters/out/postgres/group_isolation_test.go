@@ -88,9 +88,7 @@ func TestGroup_CommandThatWaitsAloneGetsItsKeyBack(t *testing.T) {
 // A group locks what its commands are about to change, each as it would alone.
 func TestGroup_LocksWhatItsCommandsChange(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	d, g := newGroup(t)
 	var members []command
 	for _, customer := range []string{"ann", "bob"} {
 		g.alone(t, credit(customer, "5.00"))
@@ -112,8 +110,7 @@ func TestGroup_LocksWhatItsCommandsChange(t *testing.T) {
 // The audit log has the commands that took effect.
 func TestGroup_AuditsItsCommands(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	root := core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
 	audited := func() command {
 		return newCommand("creditBalance", func(ctx context.Context, u useCases, key string) (string, error) {
@@ -133,9 +130,7 @@ func TestGroup_AuditsItsCommands(t *testing.T) {
 // a group.
 func TestGroup_LeavesOutWhatItCannotJoin(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	d, g := newGroup(t)
 	first, second := g.alone(t, buy("ann", "tea", 1)), g.alone(t, buy("ann", "tea", 1))
 	expect(t, g.together(t, reserve("ann", first), credit("ann", "1.00")), done, done)
 	defer g.gather(t)()
@@ -163,9 +158,7 @@ func TestKeys_DuplicatesNeedNoPlace(t *testing.T) {
 // The store applies the grant of each member by itself, as it does where a command is alone.
 func TestGroup_GrantsAnOrderToItsOwnersOnly(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	d, g := newGroup(t)
 	orderID, another := g.alone(t, buy("ann", "tea", 2)), g.alone(t, buy("bob", "tea", 2))
 	lock := func(orderID int64, grant core.Grant, want error) command {
 		return newCommand("cancelOrder", func(ctx context.Context, _ useCases, _ string) (string, error) {
@@ -277,8 +270,7 @@ func (g *grouping) expectLeft(t *testing.T, want int) {
 // group do not notice.
 func TestGroup_WritesNothingThatItHasNotLoaded(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	unloaded := g.inPayments(func(ctx context.Context, tx payment.Tx) (string, error) {
 		return "", tx.Balances.Save(ctx, &payment.Balance{CustomerID: "zoe", Amount: roubles("5.00"), Position: 1, New: true})
 	})
@@ -294,9 +286,7 @@ func TestGroup_WritesNothingThatItHasNotLoaded(t *testing.T) {
 // about the order that its command has loaded, they could not be kept from it.
 func TestGroup_LeavesOutPlainWritesOfOtherRows(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	_, g := newGroup(t)
 	g.alone(t, credit("ann", "2.00"))
 	orderID := g.alone(t, buy("ann", "tea", 2))
 	paymentID := g.alone(t, pay("ann", orderID))

@@ -42,8 +42,7 @@ func TestGroup_RefusedCommandLeavesNothing(t *testing.T) {
 
 	t.Run("balance", func(t *testing.T) {
 		t.Parallel()
-		d := newDatabase(t)
-		g := grouped(t, d.url, 1)
+		d, g := newGroup(t)
 		refusedCredit := credit("ann", "10.00").then(refused)
 		expect(t, g.together(t, refusedCredit, charge("ann", "10.00"), credit("ann", "2.00"), charge("ann", "2.00")),
 			invalid, "insufficient_funds", done, done)
@@ -55,9 +54,7 @@ func TestGroup_RefusedCommandLeavesNothing(t *testing.T) {
 	})
 	t.Run("stock", func(t *testing.T) {
 		t.Parallel()
-		d := newDatabase(t)
-		g := grouped(t, d.url, 1)
-		g.stock(t, "tea", 10)
+		d, g := newGroup(t)
 		refusedOrder := buy("ann", "tea", 10).then(refused)
 		expect(t, g.together(t, refusedOrder, buy("bob", "tea", 10), buy("eve", "tea", 1)), invalid, done, "out_of_stock")
 		expect(t, []answer{g.execute(t.Context(), refusedOrder)}, "replayed: "+invalid)
@@ -67,9 +64,7 @@ func TestGroup_RefusedCommandLeavesNothing(t *testing.T) {
 	})
 	t.Run("order", func(t *testing.T) {
 		t.Parallel()
-		d := newDatabase(t)
-		g := grouped(t, d.url, 1)
-		g.stock(t, "tea", 10)
+		d, g := newGroup(t)
 		g.alone(t, credit("ann", "2.00"))
 		orderID := g.alone(t, buy("ann", "tea", 2))
 		refusedPayment := pay("ann", orderID).then(refused)
@@ -85,9 +80,7 @@ func TestGroup_RefusedCommandLeavesNothing(t *testing.T) {
 // transaction of its own.
 func TestGroup_OrderIsNotRefundedBeyondItsPayment(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	d, g := newGroup(t)
 	g.alone(t, credit("ann", "2.00"))
 	orderID := g.alone(t, buy("ann", "tea", 2))
 	g.alone(t, pay("ann", orderID))
@@ -103,10 +96,8 @@ func TestGroup_OrderIsNotRefundedBeyondItsPayment(t *testing.T) {
 
 func TestGroup_CountsTheUnpaidOrdersOfItsCommands(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	g.orders.MaxUnpaidOrders = 2
-	g.stock(t, "tea", 10)
 	g.alone(t, credit("ann", "5.00"))
 	orderID := g.alone(t, buy("ann", "tea", 1))
 	limit := "unpaid_orders_limit"
@@ -120,9 +111,7 @@ func TestGroup_CountsTheUnpaidOrdersOfItsCommands(t *testing.T) {
 // if it has two idempotency records.
 func TestGroup_OperationUnderTwoScopesTakesEffectOnce(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
-	g.stock(t, "tea", 10)
+	d, g := newGroup(t)
 	g.alone(t, credit("bob", "5.00"))
 	orderID := g.alone(t, buy("bob", "tea", 1))
 	credited, bought, paid := credit("ann", "1.00"), buy("ann", "tea", 1), pay("bob", orderID)
@@ -143,8 +132,7 @@ func TestGroup_OperationUnderTwoScopesTakesEffectOnce(t *testing.T) {
 // the order of its changes.
 func TestGroup_WritesEventsInTheOrderOfItsCommands(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url, 1)
+	d, g := newGroup(t)
 	expect(t, g.together(t, credit("ann", "5.00"), credit("bob", "1.00"), charge("ann", "3.00"), credit("ann", "1.00")),
 		done, done, done, done)
 	var found []string
@@ -251,9 +239,7 @@ func TestGroup_WritesOverNothingThatItHasNotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDatabase(t)
-			g := grouped(t, d.url, 1)
-			g.stock(t, "tea", 10)
+			d, g := newGroup(t)
 			g.alone(t, credit("ann", "5.00"))
 			g.alone(t, credit("bob", "5.00"))
 			orderIDs := []int64{g.alone(t, buy("ann", "tea", 1)), g.alone(t, buy("ann", "tea", 1))}

@@ -38,6 +38,15 @@ func grouped(t *testing.T, url string, lanes int) *grouping {
 	return g
 }
 
+// newGroup opens a store with one lane, on a database of its own with ten packs of tea.
+func newGroup(t *testing.T) (*database, *grouping) {
+	t.Helper()
+	d := newDatabase(t)
+	g := grouped(t, d.url, 1)
+	g.stock(t, "tea", 10)
+	return d, g
+}
+
 // gather makes commands wait until release is called. A lane that was left a moment ago may
 // not be free yet.
 func (g *grouping) gather(t *testing.T) (release func()) {
