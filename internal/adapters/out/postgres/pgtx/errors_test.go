@@ -1,9 +1,13 @@
 package pgtx
 
 import (
+	"context"
+	"errors"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -64,5 +68,28 @@ func TestNamesOf_NamesStatementsAndNoParameters(t *testing.T) {
 	}
 	if got := namesOf([]string{strings.Repeat("x", 300)}); len(got) != maxSummary {
 		t.Errorf("a long name has %d bytes, want %d", len(got), maxSummary)
+	}
+}
+
+// The driver dials the server again to cancel what it runs.
+func TestKeepCommits_RefusesToDialDuringACommit(t *testing.T) {
+	t.Parallel()
+	cfg, err := pgx.ParseConfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	errDialed := errors.New("dialed")
+	cfg.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, errDialed }
+	keepCommits(cfg)
+	link, _ := net.Pipe()
+	conn, err := pgconn.Construct(&pgconn.HijackedConn{Conn: link, Config: &cfg.Config, CustomData: map[string]any{}})
+	if err := errors.Join(err, cfg.ValidateConnect(t.Context(), conn)); err != nil {
+		t.Fatal(err)
+	}
+	for during, want := range map[bool]error{false: errDialed, true: errCommitting} {
+		committingOf(conn).Store(during)
+		if err := conn.CancelRequest(t.Context()); !errors.Is(err, want) {
+			t.Errorf("during a COMMIT: %v; cancelling: %v, want %v", during, err, want)
+		}
 	}
 }
