@@ -73,13 +73,13 @@ func (c *Counters) awaitMore(t testing.TB, name string, n int) {
 	e2e.Eventually(t, fmt.Sprintf("%d more %s", n, name), func() bool { return c.Get(name) >= target })
 }
 
-// untilMore strikes until a counter has grown.
-func (c *Counters) untilMore(t testing.TB, name string, strike func()) {
+// untilMore strikes until a counter has grown by n.
+func (c *Counters) untilMore(t testing.TB, name string, n int, strike func()) {
 	t.Helper()
-	before := c.Get(name)
+	target := c.Get(name) + n
 	e2e.Eventually(t, "more "+name, func() bool {
 		strike()
-		return c.Get(name) > before
+		return c.Get(name) >= target
 	})
 }
 

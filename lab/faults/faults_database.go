@@ -48,8 +48,8 @@ func killBackends(t testing.TB, s *System, _ *rand.Rand) {
 // until it has met one and clients notice. They may also notice an earlier strike.
 func (s *System) signalWriters(t testing.TB, signal, counter, noticed string) {
 	t.Helper()
-	s.Counters.untilMore(t, noticed, func() {
-		s.Counters.untilMore(t, counter, func() {
+	s.Counters.untilMore(t, noticed, 1, func() {
+		s.Counters.untilMore(t, counter, 1, func() {
 			s.Counters.Add(counter, s.Count(t, `SELECT count(*) FILTER (WHERE `+signal+`(pid)) FROM pg_stat_activity
 				WHERE datname = current_database() AND application_name = 'orders' AND backend_xid IS NOT NULL`))
 		})
@@ -59,7 +59,7 @@ func (s *System) signalWriters(t testing.TB, signal, counter, noticed string) {
 // killServer kills and restarts the server until a client has lost a command's outcome.
 func killServer(t testing.TB, s *System, random *rand.Rand) {
 	t.Helper()
-	s.Counters.untilMore(t, unknownOutcomes, func() {
+	s.Counters.untilMore(t, unknownOutcomes, 1, func() {
 		s.load.awaitDecided(1 + random.Int64N(10))
 		s.Server.Kill()
 		s.Counters.Add("servers killed", 1)

@@ -122,7 +122,7 @@ func stopStandby(t testing.TB, s *System, _ *rand.Rand) {
 	s.Servers.StopStandby()
 	s.Counters.Add("standbys stopped", 1)
 	s.Servers.AwaitCommit(t)
-	s.Counters.untilMore(t, unknownOutcomes, func() {
+	s.Counters.untilMore(t, unknownOutcomes, 1, func() {
 		for _, r := range s.Replicas {
 			s.wantRead(t, r, "reads without the standby")
 		}

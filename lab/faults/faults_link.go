@@ -62,7 +62,7 @@ func resetLink(t testing.TB, s *System, random *rand.Rand) {
 // one's client may have hung up before.
 func stallLink(t testing.TB, s *System, random *rand.Rand) {
 	t.Helper()
-	s.Counters.untilMore(t, unknownOutcomes, func() { s.stallOnce(t, random) })
+	s.Counters.untilMore(t, unknownOutcomes, 1, func() { s.stallOnce(t, random) })
 }
 
 // stallOnce stalls a replica's connections to PostgreSQL until commands have given up.

@@ -23,13 +23,13 @@ func promoteStandbyThatWasGone(t testing.TB, s *System, _ *rand.Rand) {
 	s.Counters.Add("standbys stopped", 1)
 	s.writeEventThatTheStandbyLacks(t)
 	seen := map[int64]bool{}
-	for range 2 { // new data becomes visible after the first one
-		s.Counters.untilMore(t, unknownOutcomes, func() {
-			for _, r := range s.Replicas {
-				s.readOrders(t, r, seen)
-			}
-		})
+	read := func() {
+		for _, r := range s.Replicas {
+			s.readOrders(t, r, seen)
+		}
 	}
+	s.Counters.untilMore(t, unknownOutcomes, 1, read)
+	s.Counters.untilMore(t, "attempts", mostClients, read) // new data becomes visible now
 	s.promote(t)
 	for id := range seen {
 		if s.Count(t, "SELECT count(*) FROM orders WHERE id = $1", id) != 1 {
