@@ -393,9 +393,7 @@ func staleReadWrites(t *testing.T, servers *pgtest.Replicated) {
 		return tx.AuditLog.Add(ctx, core.AuditEntry{Actor: "root", Action: "ListOrders", Resource: "orders"})
 	})
 	var entries int
-	if err == nil {
-		err = s.Pool().QueryRow(t.Context(), "SELECT count(*) FROM audit_log").Scan(&entries)
-	}
+	err = errors.Join(err, s.Pool().QueryRow(t.Context(), "SELECT count(*) FROM audit_log").Scan(&entries))
 	if entries != 1 || err != nil {
 		t.Errorf("%d audit entries, %v", entries, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -80,10 +81,6 @@ func newSigners(t testing.TB) map[string]signer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pssKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +88,7 @@ func newSigners(t testing.TB) map[string]signer {
 	signers := map[string]signer{}
 	for method, key := range map[jwt.SigningMethod]crypto.Signer{
 		jwt.SigningMethodES256: signingKey(t), jwt.SigningMethodRS256: rsaKey,
-		jwt.SigningMethodPS256: pssKey, jwt.SigningMethodEdDSA: edKey,
+		jwt.SigningMethodPS256: rsaKey, jwt.SigningMethodEdDSA: edKey,
 	} {
 		signers[method.Alg()] = signer{method.Alg(), method, key}
 	}
@@ -202,10 +199,7 @@ func gzipBomb(t testing.TB, good http.Handler) http.HandlerFunc {
 	var bomb bytes.Buffer
 	packed := gzip.NewWriter(&bomb)
 	_, err := packed.Write(append(bytes.Repeat([]byte(" "), 64<<20), response.Body.Bytes()...))
-	if err == nil {
-		err = packed.Close()
-	}
-	if err != nil {
+	if err := errors.Join(err, packed.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -269,23 +263,19 @@ func TestKeys_SurviveOutageOfIssuer(t *testing.T) {
 	}
 }
 
-// startThief starts a server that publishes the key of a thief, and counts who asks.
-func startThief(t testing.TB) (thiefURL string, key signer, asked *atomic.Int64) {
+// startThief starts a server that publishes the key of a thief.
+func startThief(t testing.TB) (thiefURL string, key signer, keys *keyServer) {
 	t.Helper()
-	key, asked = signer{"thief", jwt.SigningMethodES256, signingKey(t)}, &atomic.Int64{}
-	keys := keySet(t, key.jwk(t))
-	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		keys(w, r)
-	}))
-	t.Cleanup(thief.Close)
-	return thief.URL, key, asked
+	var env e2e.Env
+	key = signer{"thief", jwt.SigningMethodES256, signingKey(t)}
+	keys = newKeyServer(t, &env, keySet(t, key.jwk(t)))
+	return strings.TrimSuffix(env.JWKSURL, devissuer.JWKSPath), key, keys
 }
 
 // An open redirect at the issuer must not be enough to sign tokens of administrators.
 func TestKeys_AreNotFetchedFromWhereTheIssuerRedirects(t *testing.T) {
 	t.Parallel()
-	thief, key, asked := startThief(t)
+	thief, key, thiefKeys := startThief(t)
 	env := e2e.NewEnv(t)
 	keys := newKeyServer(t, env, env.Issuer.Handler().ServeHTTP)
 	audit := func(f forge) e2e.Call {
@@ -313,7 +303,7 @@ func TestKeys_AreNotFetchedFromWhereTheIssuerRedirects(t *testing.T) {
 			})
 		}
 	}
-	if n := asked.Load(); n != 0 {
+	if n := thiefKeys.requests.Load(); n != 0 {
 		t.Errorf("the thief was asked %d times", n)
 	}
 }

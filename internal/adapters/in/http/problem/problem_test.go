@@ -232,13 +232,7 @@ func (c problemCatalogue) example(t *testing.T, code wire.ProblemCode) string {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	value, err := json.Marshal(c.Components.Examples[string(code)].Value)
-	if err == nil {
-		err = json.Unmarshal(value, &document)
-	}
-	if err == nil {
-		err = encoder.Encode(document)
-	}
-	if err != nil {
+	if err := errors.Join(err, json.Unmarshal(value, &document), encoder.Encode(&document)); err != nil {
 		t.Fatalf("the example of %s: %v", code, err)
 	}
 	return text.String()
