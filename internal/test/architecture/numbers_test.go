@@ -12,7 +12,7 @@ import (
 // The bounds hold the size of the repository. Hand-written lines count, comments and blank lines
 // included.
 const (
-	maxServiceLines  = 23_300
+	maxServiceLines  = 23_280
 	maxTestRatio     = 1.9 // test lines for each line of the service
 	maxLabLines      = 22_000
 	maxPackageFiles  = 26

@@ -90,12 +90,6 @@ func (s *keySet) known(ctx context.Context, kid string) (jwkset.JWK, error) {
 	return s.MemoryJWKSet.KeyRead(ctx, kid)
 }
 
-// has reports whether the set still has this key under this kid for this algorithm.
-func (s *keySet) has(ctx context.Context, kid, alg string, key publicKey) bool {
-	found, err := s.known(ctx, kid)
-	return err == nil && key.Equal(found.Key()) && found.Marshal().ALG.String() == alg
-}
-
 // distrust returns why no key can be trusted, or nil.
 func (s *keySet) distrust() error {
 	fetched := s.fetched.Load()

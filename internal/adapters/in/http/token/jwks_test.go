@@ -148,32 +148,19 @@ func TestVerifier_TrustsKeysForALimitedTime(t *testing.T) {
 }
 
 // A token that was verified is refused as soon as its key would not verify it any more.
-func TestVerifier_ForgetsTokensWhoseKeyChanges(t *testing.T) {
+func TestVerifier_ForgetsTokensWhoseKeyIsGone(t *testing.T) {
 	t.Parallel()
-	key := newRSA(t, 2048)
-	published := keyOf(t, key.Public())
-	for name, changed := range map[string]jwk{
-		"for another algorithm": published.with("alg", "PS256"),
-		"for encryption":        published.with("use", "enc"),
-		"under another kid":     published.with("kid", "next"),
-		"of another key":        keyOf(t, newRSA(t, 2048).Public()),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			clock := &testClock{}
-			issuer := newTestIssuer(t, published)
-			v, _ := newTestVerifier(t, issuer, clock)
-			token := sign(t, clock, "main", jwt.SigningMethodRS256, key)
-			if err := send(v, token); err != nil {
-				t.Fatal(err)
-			}
-			other := keyOf(t, newEC(t, elliptic.P256()).Public()).with("kid", "other")
-			issuer.publish(t, changed, other)
-			_ = send(v, sign(t, clock, "unknown", jwt.SigningMethodRS256, key)) // makes us ask the issuer
-			if refusal, refused := errors.AsType[*Refusal](send(v, token)); !refused {
-				t.Errorf("%v, want it refused", refusal)
-			}
-		})
+	clock, key := &testClock{}, newEC(t, elliptic.P256())
+	issuer := newTestIssuer(t, keyOf(t, key.Public()))
+	v, _ := newTestVerifier(t, issuer, clock)
+	token := sign(t, clock, "main", jwt.SigningMethodES256, key)
+	if err := send(v, token); err != nil {
+		t.Fatal(err)
+	}
+	issuer.publish(t, keyOf(t, newEC(t, elliptic.P256()).Public()))
+	_ = send(v, sign(t, clock, "unknown", jwt.SigningMethodES256, key)) // makes us ask the issuer
+	if err := send(v, token); !errors.As(err, new(*Refusal)) {
+		t.Errorf("a token of a key that is gone: %v, want it refused", err)
 	}
 }
 
@@ -282,12 +269,8 @@ func keyOf(t testing.TB, key any) jwk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(made.Marshal())
 	var k jwk
-	if err == nil {
-		err = json.Unmarshal(text, &k)
-	}
-	if err != nil {
+	if err := json.Unmarshal([]byte(jsonOf(t, made.Marshal())), &k); err != nil {
 		t.Fatal(err)
 	}
 	return k.with("alg", nil)

@@ -4,7 +4,6 @@ package token
 
 import (
 	"context"
-	"crypto"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -158,7 +157,7 @@ func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
 		return Identity{}, refusal
 	}
 	hash := sha256.Sum256([]byte(token))
-	if known, ok := v.verified.GetIfPresent(hash); ok && v.stillValid(r.Context(), known) {
+	if known, ok := v.verified.GetIfPresent(hash); ok && v.stillValid(known) {
 		return known.identity, nil
 	}
 	fresh, refusal := v.verify(r.Context(), token)
@@ -177,19 +176,16 @@ func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
 type verified struct {
 	identity Identity
 	expires  time.Time
-	kid, alg string
-	key      publicKey
-}
-
-// publicKey is implemented by all public keys in the standard library.
-type publicKey interface {
-	Equal(other crypto.PublicKey) bool
+	// fetched is the fetch of the keys that it was verified with.
+	fetched *time.Time
 }
 
 // stillValid checks the facts that can change after verification: the token expires,
-// and its key may be removed from the issuer's set, replaced, or grow too old.
-func (v *Verifier) stillValid(ctx context.Context, known verified) bool {
-	return v.cfg.Now().Before(known.expires.Add(leeway)) && v.keys.has(ctx, known.kid, known.alg, known.key)
+// and the next keys may lack its key. Keys are fetched so seldom that each token can be
+// verified again then.
+func (v *Verifier) stillValid(known verified) bool {
+	return known.fetched == v.keys.fetched.Load() && v.keys.distrust() == nil &&
+		v.cfg.Now().Before(known.expires.Add(leeway))
 }
 
 // verify checks a token's form, signature and claims.
@@ -197,20 +193,14 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, *Refusal
 	if len(token) > maxToken || !isStrictToken(token) {
 		return verified{}, refuse("malformed")
 	}
-	claims := jwt.MapClaims{}
-	var found verified
-	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (_ any, err error) {
-		found, err = v.findKey(ctx, t)
-		return found.key, err
-	})
+	claims, fetched := jwt.MapClaims{}, v.keys.fetched.Load()
+	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.findKey(ctx, t) })
 	if err != nil {
 		return verified{}, refusalOf(err, claims)
 	}
 	expires, _ := claims.GetExpirationTime() // the library has required it
-	found.expires = expires.Time
 	id, refusal := v.identify(claims)
-	found.identity = id
-	return found, refusal
+	return verified{id, expires.Time, fetched}, refusal
 }
 
 // bearer returns the token in the Authorization header (RFC 6750, section 2.1). It
@@ -246,25 +236,24 @@ func isStrictToken(token string) bool {
 // findKey finds a token's key by its kid and algorithm. Without a kid the library would
 // try every key, and it would ignore an unknown critical extension (crit; RFC 7515,
 // section 4.1.11).
-func (v *Verifier) findKey(ctx context.Context, t *jwt.Token) (verified, error) {
+func (v *Verifier) findKey(ctx context.Context, t *jwt.Token) (any, error) {
 	kid, _ := t.Header["kid"].(string)
 	_, critical := t.Header["crit"]
 	alg := t.Method.Alg()
 	switch {
 	case !slices.Contains(acceptedMethods, alg):
-		return verified{}, refuse("algorithm")
+		return nil, refuse("algorithm")
 	case critical || !v.acceptsType(t.Header):
-		return verified{}, refuse("type")
+		return nil, refuse("type")
 	case kid == "":
-		return verified{}, refuse("unknown_key")
+		return nil, refuse("unknown_key")
 	}
 	t.Header["alg"] = alg // the library compares the names, and knows the older one only
-	found, err := v.keyfunc.KeyfuncCtx(ctx)(t)
-	key, usable := found.(publicKey)
-	if err != nil || !usable {
-		return verified{}, refuse("unknown_key")
+	key, err := v.keyfunc.KeyfuncCtx(ctx)(t)
+	if err != nil {
+		return nil, refuse("unknown_key")
 	}
-	return verified{kid: kid, alg: alg, key: key}, nil
+	return key, nil
 }
 
 // identify returns subject and roles from verified claims.
