@@ -19,6 +19,7 @@ const (
 	keysInProgress       = "responses idempotency_in_progress"
 	unknownReplayed      = "unknown outcomes that were replayed later"
 	promisesChecked      = "promises checked"
+	readsAlone           = "reads without the standby"
 	sharedTransactions   = "commands that shared the transaction of another"
 )
 
