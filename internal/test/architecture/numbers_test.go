@@ -9,12 +9,10 @@ import (
 	"testing"
 )
 
-// The bounds hold the size of the repository. Hand-written lines count, comments and blank lines
-// included.
+// The bounds hold what a reader meets at once: a package, a function, a page. Totals have none,
+// because a bound that moves with the code teaches nobody. Hand-written lines count, comments and
+// blank lines included.
 const (
-	maxServiceLines  = 23_280
-	maxTestRatio     = 1.9 // test lines for each line of the service
-	maxLabLines      = 22_000
 	maxPackageFiles  = 26
 	maxPackageLines  = 2_300
 	maxFunctionLines = 45
@@ -107,9 +105,6 @@ func (n *numbers) addCode(t *testing.T, name, text string) {
 func TestNumbers_HoldTheSizeOfTheCode(t *testing.T) {
 	t.Parallel()
 	n := measure(t)
-	atMost(t, "lines of the service", n.lines["service"], maxServiceLines)
-	atMost(t, "lines of tests", n.lines["tests"], int(maxTestRatio*float64(n.lines["service"])))
-	atMost(t, "lines of the lab", n.lines["lab"], maxLabLines)
 	atMost(t, "lines of "+n.longest, n.function, maxFunctionLines)
 	for name, files := range n.packages {
 		sum := 0
