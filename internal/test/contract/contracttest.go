@@ -148,6 +148,13 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 	if documented == nil {
 		return errors.New("the status is not documented")
 	}
+	if req.Method == http.MethodHead {
+		return errors.Join(
+			v.checkHeaderValues(documented.Value, resp.Header),
+			checkHeaders(sent.operation, documented.Value, resp.Header),
+			unless(len(respBody) == 0, "HEAD has a body"),
+		)
+	}
 	return errors.Join(
 		v.checkAccepted(sent, reqBody, resp.StatusCode),
 		v.checkHeaderValues(documented.Value, resp.Header),

@@ -146,10 +146,14 @@ func (v *Validator) resolve(req *http.Request) request {
 }
 
 // findRoute matches the escaped path: an escaped slash does not separate segments, and
-// no segment is empty. By itself the library would match the decoded path.
+// no segment is empty. By itself the library would match the decoded path. HEAD has the
+// operation of GET.
 func (v *Validator) findRoute(req *http.Request) (*routers.Route, map[string]string, error) {
 	sent := req.Clone(req.Context())
 	sent.URL.Path = req.URL.EscapedPath()
+	if req.Method == http.MethodHead {
+		sent.Method = http.MethodGet
+	}
 	route, params, err := v.router.FindRoute(sent)
 	if err != nil {
 		return nil, nil, err

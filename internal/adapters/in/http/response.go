@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"strconv"
 
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/idempotency"
@@ -60,7 +61,7 @@ func (resp *response) stored() idempotency.Response {
 	}
 }
 
-// write sends the response.
+// write sends the response. Its length is set for HEAD, which sends the headers only.
 func (resp *response) write(w http.ResponseWriter) {
 	h := w.Header()
 	maps.Copy(h, resp.header)
@@ -69,6 +70,9 @@ func (resp *response) write(w http.ResponseWriter) {
 	}
 	if resp.location != "" {
 		h.Set("Location", resp.location)
+	}
+	if resp.status != http.StatusNoContent {
+		h.Set("Content-Length", strconv.Itoa(len(resp.body)))
 	}
 	w.WriteHeader(resp.status)
 	_, _ = w.Write(resp.body) // a client that hung up retries

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/rs/cors"
 
 	"example.com/orders/internal/adapters/in/http/contract"
 	"example.com/orders/internal/adapters/in/http/problem"
@@ -77,12 +74,21 @@ func (a *api) router(routes []route, public []publicRoute) http.Handler {
 	r.NotFound(a.notFound)
 	r.MethodNotAllowed(a.methodNotAllowed(r))
 	for _, rt := range routes {
-		r.Method(rt.method, rt.pattern, a.secured(rt))
+		serve(r, rt.method, rt.pattern, a.secured(rt))
 	}
 	for _, rt := range public {
-		r.Method(rt.method, rt.pattern, a.public(rt))
+		serve(r, rt.method, rt.pattern, a.public(rt))
 	}
 	return r
+}
+
+// serve registers a handler. One for GET also serves HEAD (RFC 9110, section 9.1): the
+// server omits the body.
+func serve(r chi.Router, method, pattern string, handler http.Handler) {
+	r.Method(method, pattern, handler)
+	if method == http.MethodGet {
+		r.Method(http.MethodHead, pattern, handler)
+	}
 }
 
 // public returns the handler of a route without a token.
@@ -114,7 +120,7 @@ func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
 func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var pattern string
-		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 			if match := chi.NewRouteContext(); routes.Match(match, method, r.URL.Path) {
 				w.Header().Add("Allow", method)
 				pattern = match.RoutePattern()
@@ -127,51 +133,4 @@ func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 // allows reports whether one of the actor's roles may call the route.
 func (rt route) allows(actor core.Actor) bool {
 	return slices.ContainsFunc(rt.roles, func(role core.Role) bool { return actor.Has(role) })
-}
-
-// preflightAge is how long a browser may cache a preflight response.
-const preflightAge = 10 * time.Minute
-
-// webhooks is the path prefix that no page calls.
-const webhooks = "/webhooks/"
-
-// allowOrigins returns the middleware that lets pages with these origins call the API
-// and read every response (CORS). Without origins it does nothing, and browsers refuse
-// all other pages.
-func allowOrigins(origins []string, routes []route) func(http.Handler) http.Handler {
-	if len(origins) == 0 { // the library would take this for every origin
-		return func(next http.Handler) http.Handler { return next }
-	}
-	handler := cors.New(cors.Options{
-		AllowedOrigins: origins,
-		AllowedMethods: methodsOf(routes),
-		AllowedHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match"},
-		ExposedHeaders: []string{
-			"ETag", "Idempotency-Expires", "Idempotency-Key", "Idempotency-Result", "Idempotent-Replayed",
-			"Location", "Retry-After", "WWW-Authenticate", "X-Request-Id",
-		},
-		MaxAge: int(preflightAge.Seconds()),
-		// Tokens come in a header. A browser must not add cookies or client certificates.
-		AllowCredentials: false,
-	})
-	return func(next http.Handler) http.Handler {
-		shared := handler.Handler(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.URL.Path, webhooks) {
-				next.ServeHTTP(w, r)
-				return
-			}
-			shared.ServeHTTP(w, r)
-		})
-	}
-}
-
-func methodsOf(routes []route) []string {
-	var methods []string
-	for _, rt := range routes {
-		if !slices.Contains(methods, rt.method) {
-			methods = append(methods, rt.method)
-		}
-	}
-	return methods
 }

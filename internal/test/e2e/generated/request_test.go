@@ -35,6 +35,16 @@ type operation struct {
 	tokens   map[string]string
 }
 
+// methodsOf returns the methods that a path supports, sorted: HEAD wherever GET is.
+func methodsOf(item *openapi3.PathItem) []string {
+	methods := slices.Collect(maps.Keys(item.Operations()))
+	if item.Get != nil {
+		methods = append(methods, http.MethodHead)
+	}
+	slices.Sort(methods)
+	return methods
+}
+
 // prepare prepares every operation of the contract.
 func prepare(t testing.TB, s *e2e.Service) []operation {
 	t.Helper()
@@ -43,7 +53,7 @@ func prepare(t testing.TB, s *e2e.Service) []operation {
 	for _, declared := range s.Contract.Operations() {
 		item := paths.Value(declared.Path)
 		op := operation{
-			Operation: declared, service: s, methods: slices.Sorted(maps.Keys(item.Operations())),
+			Operation: declared, service: s, methods: methodsOf(item),
 			parameters: append(slices.Clone(item.Parameters), item.GetOperation(declared.Method).Parameters...),
 			prepared:   s.Prepare(t, declared.ID),
 		}

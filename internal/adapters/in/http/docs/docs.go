@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/swaggest/swgui"
@@ -104,7 +105,13 @@ func (d *Docs) servePage(w http.ResponseWriter) {
 	h.Set("Cache-Control", revalidated)
 	h.Set("Content-Security-Policy", d.policy)
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(d.page) // a client that hung up retries
+	send(w, d.page)
+}
+
+// send writes content with its length, which HEAD sends without the content.
+func send(w http.ResponseWriter, content []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	_, _ = w.Write(content) // a client that hung up retries
 }
 
 // How long browsers and proxies may cache public content: the page and the contract
@@ -121,7 +128,7 @@ func (d *Docs) serveAsset(w http.ResponseWriter, r *http.Request, asset string) 
 	if content, err := own.ReadFile(asset); err == nil {
 		w.Header().Set("Cache-Control", revalidated)
 		w.Header().Set("Content-Type", contentTypes[path.Ext(asset)])
-		_, _ = w.Write(content)
+		send(w, content)
 		return
 	}
 	if !d.assets[asset] {
@@ -130,7 +137,9 @@ func (d *Docs) serveAsset(w http.ResponseWriter, r *http.Request, asset string) 
 	}
 	w.Header().Set("Cache-Control", anHour)
 	// The library answers conditions and ranges with statuses that the contract does not have.
+	// Asked for HEAD, it would leave headers out.
 	plain := r.Clone(r.Context())
+	plain.Method = http.MethodGet
 	plain.Header = http.Header{"Accept-Encoding": r.Header.Values("Accept-Encoding")}
 	d.files.ServeHTTP(w, plain)
 }
@@ -150,5 +159,5 @@ func serveContract(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(openapi.OpenAPI) // a client that hung up retries
+	send(w, openapi.OpenAPI)
 }
