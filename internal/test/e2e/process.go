@@ -195,17 +195,6 @@ func (f Figure) Read(t testing.TB, adminAddr string) int {
 	return n
 }
 
-// binaries are built once for all tests that run at the same time.
-var binaries = struct {
-	sync.Mutex
-	byName map[string]*binary
-}{byName: map[string]*binary{}}
-
-type binary struct {
-	path  string
-	users int
-}
-
 // BuildOrders builds cmd/orders and returns the path of the binary.
 func BuildOrders(t testing.TB) (path string) {
 	t.Helper()
@@ -218,23 +207,35 @@ func BuildOrdersDev(t testing.TB) (path string) {
 	return build(t, "orders-dev")
 }
 
+// build builds a command into bin/. The packages of a test run share the binary: while it
+// is up to date, go build does not link it again. The lock lets one package build at a time.
 func build(t testing.TB, name string) (path string) {
 	t.Helper()
-	binaries.Lock()
-	defer binaries.Unlock()
-	b := binaries.byName[name]
-	if b == nil {
-		b = &binary{path: filepath.Join(makeTempDir(t), name)}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", b.path, "./cmd/"+name)
-		cmd.Dir = productDir(t)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", cmd, err, out)
-		}
-		binaries.byName[name] = b
+	dir := productDir(t)
+	path = filepath.Join(dir, "bin", "test", name)
+	defer lock(t, path+".lock")()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/"+name)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
-	b.users++
-	t.Cleanup(func() { release(name) })
-	return b.path
+	return path
+}
+
+// lock waits for a file that one process at a time holds.
+func lock(t testing.TB, path string) (unlock func()) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err == nil {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = file.Close() } // unlocks
 }
 
 // productDir returns the product's folder, also for tests in other modules.
@@ -245,25 +246,4 @@ func productDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(dir))
-}
-
-func release(name string) {
-	binaries.Lock()
-	defer binaries.Unlock()
-	b := binaries.byName[name]
-	b.users--
-	if b.users == 0 {
-		_ = os.RemoveAll(filepath.Dir(b.path)) // a file left in the temporary directory does no harm
-		delete(binaries.byName, name)
-	}
-}
-
-// makeTempDir makes a directory that may outlive the test.
-func makeTempDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "orders-e2e-") //nolint:usetesting // other tests also use the binary
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
