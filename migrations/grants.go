@@ -86,6 +86,7 @@ func grantTo(ctx context.Context, databaseURL, role string, statements func(t ta
 	if err != nil {
 		return err
 	}
+	abandon(cfg.ConnConfig)
 	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return fmt.Errorf("open the database for grants: %w", err)

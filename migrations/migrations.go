@@ -2,15 +2,12 @@
 package migrations
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +15,6 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -43,25 +39,6 @@ const upLockPoll = 100 * time.Millisecond
 // twice.
 var ErrUnsettledCards = errors.New("card payments are processing or refunds are pending, and this migration changes " +
 	"their names at the card provider: let the version that is installed settle them, stop it, and migrate then")
-
-// poolConns is the pool size for Up: one connection keeps the lock.
-const poolConns = 4
-
-// parse reads a database URL as the service does, so that one URL serves both. Pool
-// parameters are not passed to the server.
-func parse(databaseURL string) (*pgxpool.Config, error) {
-	cfg, err := pgxpool.ParseConfig(databaseURL)
-	if err != nil {
-		return nil, errors.New("the database URL cannot be read") // err may contain the password
-	}
-	if strings.Contains(cfg.ConnConfig.Host+cfg.ConnConfig.Database, "@") {
-		// A connection error would name host and database.
-		return nil, errors.New("the database URL cannot be read: its password has a character that must be percent-encoded")
-	}
-	chooseServer(&cfg.ConnConfig.Config)
-	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = poolConns, 0, 0
-	return cfg, nil
-}
 
 // Up migrates our schema and River's to their newest versions. Several processes may
 // call it at once.
@@ -257,7 +234,7 @@ func open(stop <-chan struct{}, files fs.FS, databaseURL string) (*migrate.Migra
 	if err != nil {
 		return nil, err
 	}
-	db := stdlib.OpenDB(*cfg.ConnConfig)
+	db := stdlib.OpenDB(*cfg.ConnConfig, stdlib.OptionBeforeConnect(cfg.BeforeConnect))
 	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{})
 	if err != nil {
 		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, db.Close()))
@@ -266,25 +243,6 @@ func open(stop <-chan struct{}, files fs.FS, databaseURL string) (*migrate.Migra
 		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, driver.Close()))
 	}
 	return migrate.NewWithInstance("iofs", source, "pgx5", patient{driver, stop})
-}
-
-// connectTimeout bounds an attempt to connect to one of several servers.
-const connectTimeout = 5 * time.Second
-
-// chooseServer directs connections to the writable server, as the service does, if a
-// URL names several servers without a preference. A single server also has fallbacks if
-// TLS is optional.
-func chooseServer(cfg *pgconn.Config) {
-	several := slices.ContainsFunc(cfg.Fallbacks, func(f *pgconn.FallbackConfig) bool {
-		return f.Host != cfg.Host || f.Port != cfg.Port
-	})
-	if !several {
-		return
-	}
-	if cfg.ValidateConnect == nil {
-		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
-	}
-	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, connectTimeout)
 }
 
 // ownersQuery returns the session role and the owners it would have to be: the tables'

@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
@@ -84,7 +83,7 @@ func (l letters) show(ctx context.Context, id int64) ([][]string, error) {
 func (l letters) change(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
 	msg, err := l.GetMsg(ctx, uint64(id))
 	if err == nil {
-		err = l.db.Operate(ctx, e, func(pgx.Tx) error { return nil })
+		err = l.db.AuditOperation(ctx, e)
 	}
 	switch {
 	case err != nil:

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +31,11 @@ type shift struct {
 
 func newShift(t *testing.T, statements ...string) shift {
 	t.Helper()
-	url := pgtest.New(t)
+	return newShiftOn(t, pgtest.New(t), statements...)
+}
+
+func newShiftOn(t *testing.T, url string, statements ...string) shift {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +118,38 @@ func TestJobs_ListsShowsAndChangesThem(t *testing.T) {
 		t.Errorf("jobs (-want +got):\n%s", diff)
 	}
 	s.wantAudited(t, "ann RetryJob job/2 orders_oncall", "ann RetryJob job/3 orders_oncall", "ann DiscardJob job/3 orders_oncall")
+}
+
+// Ctrl-C ends the command, and neither cancels its COMMIT nor shows it to others before
+// the standby has it.
+func TestJobs_InterruptedCommitIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	servers := pgtest.NewReplicated(t)
+	s := newShiftOn(t, servers.PrimaryURL(), `INSERT INTO river.river_job (id, kind, args, state, max_attempts) VALUES (1, 'reconcile', '{}', 'available', 2)`)
+	servers.SetSynchronous(t, true)
+	servers.StopStandby()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, strings.Fields("jobs discard -actor ann 1"), s.environ, io.Discard) }()
+	waiting := servers.AwaitCommit(t)
+
+	interrupt()
+
+	if err := <-ended; !errors.Is(err, core.ErrOutcomeUnknown) {
+		t.Errorf("err = %v, want that the outcome is unknown", err)
+	}
+	const states = "SELECT state::text FROM river.river_job"
+	if diff := cmp.Diff([]string{"available"}, s.read(t, states)); diff != "" {
+		t.Errorf("the job (-want +got):\n%s", diff)
+	}
+	s.wantAudited(t)
+	if pid := servers.AwaitCommit(t); pid != waiting {
+		t.Errorf("process %d waits for the standby, want %d", pid, waiting)
+	}
+	servers.StartStandby(t)
+	testwait.Until(t, "the job is discarded", func() bool { return slices.Equal(s.read(t, states), []string{"cancelled"}) })
+	s.wantAudited(t, "ann DiscardJob job/1 orders_oncall")
 }
 
 // words returns the lines of a table without the spaces that align it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 )
 
@@ -40,24 +41,30 @@ func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
 
 // ChangeJob lets a job "retry" at once or "discard"s it, and adds the audit entry.
 func (s Store) ChangeJob(ctx context.Context, verb string, e core.AuditEntry, id int64) error {
-	return s.Operate(ctx, e, func(tx pgx.Tx) error {
-		done, err := tx.Exec(ctx, changeJob[verb], id)
+	return s.operate(ctx, e, func(ctx context.Context, t *pgtx.Tx) error {
+		done, err := t.Conn().Exec(ctx, changeJob[verb], id)
 		if err == nil && done.RowsAffected() == 0 {
 			return errors.New("there is no such job, or it runs, or has ended, or another does the same")
 		}
-		return err
+		return pgtx.Unavailable(err)
 	})
 }
 
-// Operate makes an operator's change and adds its audit entry, which also names the
+// AuditOperation adds the audit entry for an operator's change outside the database.
+func (s Store) AuditOperation(ctx context.Context, e core.AuditEntry) error {
+	return s.operate(ctx, e, func(context.Context, *pgtx.Tx) error { return nil })
+}
+
+const insertOperation = `INSERT INTO audit_log (actor, at, action, resource, metadata)
+VALUES ($1, now(), $2, $3, jsonb_build_object('database_role', session_user))`
+
+// operate makes an operator's change and adds its audit entry, which also names the
 // database login, in one transaction.
-func (s Store) Operate(ctx context.Context, e core.AuditEntry, change func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.db.Pool(), func(tx pgx.Tx) error {
-		if err := change(tx); err != nil {
+func (s Store) operate(ctx context.Context, e core.AuditEntry, change pgtx.Work) error {
+	return s.db.Transact(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+		if err := change(ctx, t); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO audit_log (actor, at, action, resource, metadata)
-			VALUES ($1, now(), $2, $3, jsonb_build_object('database_role', session_user))`, e.Actor, e.Action, e.Resource)
-		return err
+		return t.Queue(insertOperation, []any{e.Actor, e.Action, e.Resource})
 	})
 }

@@ -75,14 +75,16 @@ ORDER BY 1`
 // for it.
 func (s Store) Tables(ctx context.Context) ([]Table, error) {
 	var tables []Table
-	err := pgx.BeginFunc(ctx, s.db.Pool(), func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '200ms'")
-		if err != nil {
+	err := s.db.Look(ctx, func(ctx context.Context, t *pgtx.Tx) (err error) {
+		t.LockTimeout = "200ms"
+		if _, err := t.LoadFirst(ctx); err != nil {
 			return err
 		}
-		rows, _ := tx.Query(ctx, measureTables) // CollectRows returns the error
-		tables, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Table])
-		return err
+		rows, _ := t.Conn().Query(ctx, measureTables) // CollectRows returns the error
+		if tables, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Table]); err != nil {
+			return pgtx.Unavailable(err)
+		}
+		return pgtx.ErrNothingToCommit
 	})
 	if pgtx.LockTimedOut(err) {
 		return nil, nil
