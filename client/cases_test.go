@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,12 +16,16 @@ import (
 
 // cases are the cases that the tests of all clients read.
 type cases struct {
-	Answers map[string]struct {
-		Status      int
-		Body        json.RawMessage
-		HoursAsleep int `json:"hours_asleep"`
-	}
-	Cases []behaviour
+	Answers, Successes map[string]described
+	Cases              []behaviour
+}
+
+// described is an answer.
+type described struct {
+	Status           int
+	Body             json.RawMessage
+	Text, Type, Echo string
+	HoursAsleep      int `json:"hours_asleep"`
 }
 
 // behaviour is how a client behaves when a call gets some answers.
@@ -42,21 +47,29 @@ func readCases(t *testing.T) cases {
 	return read
 }
 
-// answer returns the answer with a name. While it is lost, the wall clock may go on alone.
-func (c cases) answer(name string, sleep func(time.Duration)) answer {
-	described := c.Answers[name]
+// answer returns the answer. While it is lost, the wall clock may go on alone.
+func (d described) answer(sleep func(time.Duration)) answer {
 	switch {
-	case described.Status == 0:
+	case d.Status == 0:
 		return func(r *http.Request) (*http.Response, error) {
-			sleep(time.Duration(described.HoursAsleep) * time.Hour)
+			sleep(time.Duration(d.HoursAsleep) * time.Hour)
 			return loses(r)
 		}
-	case described.Body == nil:
-		return responds(described.Status, "<html>", "Content-Type", "text/html")
-	case described.Status >= http.StatusBadRequest:
-		return responds(described.Status, string(described.Body), "Content-Type", "application/problem+json")
+	case d.Body == nil && d.Text == "":
+		return pageOf(d.Status)
 	}
-	return responds(described.Status, string(described.Body))
+	headers := []string{"Content-Type", d.contentType()}
+	if d.Echo != "" {
+		headers = append(headers, "Idempotency-Key", map[string]string{"none": "", "other": newKey()}[d.Echo])
+	}
+	return responds(d.Status, string(d.Body)+d.Text, headers...)
+}
+
+func (d described) contentType() string {
+	if d.Status >= http.StatusBadRequest {
+		return cmp.Or(d.Type, "application/problem+json")
+	}
+	return "application/json"
 }
 
 // calls are the operations of the cases. Commands have the same name each time.
@@ -79,6 +92,12 @@ var calls = map[string]func(context.Context, *Client) error{
 	},
 	"deleteCustomerProfile": func(ctx context.Context, c *Client) error {
 		return c.DeleteCustomerProfile(ctx, "sber-42")
+	},
+	"listProducts": func(ctx context.Context, c *Client) error {
+		for _, err := range c.ListProducts(ctx) {
+			return err
+		}
+		return nil
 	},
 	"getOrderById": func(ctx context.Context, c *Client) error {
 		_, err := c.GetOrder(ctx, 1041)
@@ -109,9 +128,9 @@ func TestClient_BehavesAsAllClientsDo(t *testing.T) {
 				c, s := newClient(t)
 				sleep := suspend(c)
 				for _, name := range want.Answers {
-					s.answers = append(s.answers, table.answer(name, sleep))
+					s.answers = append(s.answers, table.Answers[name].answer(sleep))
 				}
-				s.answers = append(s.answers, created)
+				s.answers = append(s.answers, table.Successes[want.Call].answer(sleep))
 
 				err := calls[want.Call](t.Context(), c)
 				got := behaviour{Call: want.Call, Answers: want.Answers, Outcome: outcomeOfCall(err), Sends: s.methods()}

@@ -164,19 +164,19 @@ func (r request) build(ctx context.Context, baseURL string) (*http.Request, erro
 }
 
 // attempt sends a request, and once more with a fresh token if the token is refused. It
-// decodes a success into result. Its error is a [Problem], an [unansweredError], or nothing
-// that another attempt could help.
-func (c *Client) attempt(ctx context.Context, r request, result any) (http.Header, error) {
+// passes a success to read. Its error is a [Problem], an [unansweredError], or one that
+// another attempt cannot help.
+func (c *Client) attempt(ctx context.Context, r request, read reader) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout)
 	defer cancel()
-	header, err := c.send(ctx, r, false, result)
+	header, err := c.send(ctx, r, false, read)
 	if errors.Is(err, Unauthenticated) {
-		return c.send(ctx, r, true, result)
+		return c.send(ctx, r, true, read)
 	}
 	return header, err
 }
 
-func (c *Client) send(ctx context.Context, r request, fresh bool, result any) (http.Header, error) {
+func (c *Client) send(ctx context.Context, r request, fresh bool, read reader) (http.Header, error) {
 	token, err := c.config.Token(ctx, fresh)
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
@@ -203,19 +203,5 @@ func (c *Client) send(ctx context.Context, r request, fresh bool, result any) (h
 	if err != nil {
 		return resp.Header, unanswered(err)
 	}
-	return resp.Header, decode(resp, body, result)
-}
-
-// decode reads the body of a response into result, or into the error that it is.
-func decode(resp *http.Response, body []byte, result any) error {
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return errorOf(resp, body)
-	}
-	if resp.StatusCode == http.StatusNoContent {
-		return nil
-	}
-	if err := json.Unmarshal(body, result); err != nil {
-		return unanswered(fmt.Errorf("unreadable response: %w", err))
-	}
-	return nil
+	return resp.Header, r.decode(resp, body, read)
 }

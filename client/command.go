@@ -38,7 +38,7 @@ func command[T any](ctx context.Context, c *Client, name string, r request) (res
 		return result, Outcome{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r.name, r.until = name, until
-	header, err := c.do(ctx, r, &result)
+	header, err := c.do(ctx, r, into(&result))
 	if problem, ok := errors.AsType[*Problem](err); ok {
 		err = c.follow(ctx, r, problem, err)
 	}

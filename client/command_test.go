@@ -1,11 +1,13 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -22,8 +24,8 @@ func TestCommand_SaysHowItsResultCameAbout(t *testing.T) {
 }
 
 func TestKeyReused_LooksUpTheKeyAndKeepsIt(t *testing.T) {
-	reused := refuses(http.StatusConflict, `"code": "idempotency_key_reused", "next_key": "look_up"`)
-	record := responds(http.StatusOK, `{"state": "completed", "command": "confirmPayment", "status": 200}`)
+	reused := refuses(http.StatusConflict, `"code": "idempotency_key_reused", "retryable": false, "next_key": "look_up"`)
+	record := responds(http.StatusOK, `{"key": "k-1", "state": "completed", "command": "confirmPayment", "status": 200}`)
 	c, s := newClient(t, reused, record)
 
 	_, err := order(t.Context(), c, "cart-1")
@@ -92,4 +94,31 @@ func TestCommand_SendsNothingWithoutAStoredKey(t *testing.T) {
 	if len(s.sent) != 0 {
 		t.Errorf("sent %+v", s.sent)
 	}
+}
+
+func TestCommand_TakesNoMemberOfAForeignAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, foreign := range []string{`{"reference": "theirs"}`, `{"reference": "theirs", "id": "7"}`} {
+			c, _ := newClient(t, responds(http.StatusCreated, foreign), responds(http.StatusCreated, `{"id": 1041, "reference": null}`))
+			if got, err := order(t.Context(), c, "cart-1"); err != nil || got.ID != 1041 || got.Reference != "" {
+				t.Errorf("order %+v, err = %v", got, err)
+			}
+		}
+	})
+}
+
+// A store may keep keys as the header is written in the IETF draft.
+func TestCommand_KnowsTheEchoOfAQuotedKey(t *testing.T) {
+	c, s := newClient(t, created)
+	c.config.Keys = quoting{c.config.Keys}
+	if _, err := order(t.Context(), c, "cart-1"); err != nil || !strings.HasPrefix(s.sent[0].key, `"`) {
+		t.Errorf("sent %+v, err = %v", s.sent, err)
+	}
+}
+
+type quoting struct{ KeyStore }
+
+func (q quoting) Key(ctx context.Context, operation string) (string, error) {
+	key, err := q.KeyStore.Key(ctx, operation)
+	return `"` + key + `"`, err
 }

@@ -58,14 +58,17 @@ func Example() {
 func startService() *httptest.Server {
 	attempts := 0
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Idempotency-Key", r.Header.Get("Idempotency-Key"))
+		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"id": 1041, "status": "pending_payment", "total": {"amount": "999.00", "currency": "RUB"}}`)
 	})
-	mux.HandleFunc("POST /orders/1041/payment/confirm", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /orders/1041/payment/confirm", func(w http.ResponseWriter, r *http.Request) {
 		attempts++
 		if attempts == 1 {
 			panic(http.ErrAbortHandler)
 		}
+		w.Header().Set("Idempotency-Key", r.Header.Get("Idempotency-Key"))
 		w.Header().Set("Idempotency-Result", "reused")
 		_, _ = io.WriteString(w, `{"id": 501, "order_id": 1041, "status": "captured"}`)
 	})

@@ -53,6 +53,7 @@ func TestCommand_GoesThroughAFailover(t *testing.T) {
 			failures[len(keys)-1](w, r)
 			return
 		}
+		w.Header().Set("Idempotency-Key", keys[0])
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"id": 1041}`)
 	}))

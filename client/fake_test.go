@@ -52,10 +52,14 @@ func (s *service) waits() []time.Duration {
 	return waits
 }
 
-// responds returns a response with headers, name and value in turn.
+// responds returns a response with headers, name and value in turn. Like the service, it echoes
+// the key.
 func responds(status int, body string, headers ...string) answer {
-	return func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
 		header := http.Header{"Content-Type": {"application/json"}}
+		if key := r.Header.Get("Idempotency-Key"); key != "" {
+			header.Set("Idempotency-Key", strings.Trim(key, `"`))
+		}
 		for i := 0; i < len(headers); i += 2 {
 			header.Set(headers[i], headers[i+1])
 		}
@@ -64,6 +68,11 @@ func responds(status int, body string, headers ...string) answer {
 			Body: io.NopCloser(strings.NewReader(body)),
 		}, nil
 	}
+}
+
+// pageOf returns a page of a proxy, which echoes no key.
+func pageOf(status int, headers ...string) answer {
+	return responds(status, "<html>", append([]string{"Content-Type", "text/html", "Idempotency-Key", ""}, headers...)...)
 }
 
 // refuses returns a problem document. A stored refusal has the headers that say so.
@@ -94,6 +103,7 @@ func hangs(r *http.Request) (*http.Response, error) {
 const (
 	retryable = `"retryable": true, "next_key": "same"`
 	decided   = `"retryable": false, "next_key": "new"`
+	undecided = `"retryable": false, "next_key": "same"`
 )
 
 // Stored refusals have these headers.

@@ -175,6 +175,6 @@ func (c *Client) GetIdempotencyKey(ctx context.Context, key string) (Idempotency
 
 // call sends a request without a key.
 func call[T any](ctx context.Context, c *Client, r request) (result T, header http.Header, err error) {
-	header, err = c.do(ctx, r, &result)
+	header, err = c.do(ctx, r, into(&result))
 	return result, header, err
 }

@@ -49,7 +49,7 @@ func TestFilter_IsSentWithEveryMember(t *testing.T) {
 func TestPages_EndWithAnError(t *testing.T) {
 	c, s := newClient(t,
 		responds(http.StatusOK, `{"data": [{"sku": "tea"}], "next_cursor": "next"}`),
-		refuses(http.StatusForbidden, `"code": "forbidden_role"`),
+		refuses(http.StatusForbidden, `"code": "forbidden_role", "retryable": false`),
 	)
 	var seen []string
 	for product, err := range c.ListProducts(t.Context()) {
@@ -82,7 +82,7 @@ func TestPages_AreNotFetchedBeforeTheyAreNeeded(t *testing.T) {
 func TestAwaitPayment_AsksUntilItIsDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		processing := responds(http.StatusOK, `{"id": 7, "status": "processing"}`)
-		c, s := newClient(t, processing, loses, responds(http.StatusOK, `{"status": "newer"}`), responds(http.StatusOK, `{"status": "failed"}`))
+		c, s := newClient(t, processing, loses, responds(http.StatusOK, `{"id": 7, "status": "newer"}`), responds(http.StatusOK, `{"id": 7, "status": "failed"}`))
 		got, err := c.AwaitPayment(t.Context(), 7)
 		if err != nil || got.Status != PaymentFailed || len(s.sent) != 4 || s.sent[3].path != "/payments/7" {
 			t.Errorf("payment %+v, err = %v, sent %+v", got, err, s.sent)

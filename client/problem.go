@@ -1,12 +1,9 @@
 package client
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"example.com/orders/client/api"
@@ -131,37 +128,6 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
 // Is reports whether target is [OutcomeUnknown].
 func (*UnknownOutcomeError) Is(target error) bool { return target == OutcomeUnknown }
-
-// unansweredError is an attempt without a readable answer. The request may have taken
-// effect.
-type unansweredError struct {
-	cause error
-	final bool // a proxy refuses: another attempt cannot help
-}
-
-func (e *unansweredError) Error() string { return "no answer: " + e.cause.Error() }
-func (e *unansweredError) Unwrap() error { return e.cause }
-
-// unanswered leaves out the URL, which can contain personal data.
-func unanswered(err error) error {
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err
-	}
-	return &unansweredError{cause: err}
-}
-
-// errorOf returns the error in a response other than a success.
-func errorOf(resp *http.Response, body []byte) error {
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	problem := Problem{Status: resp.StatusCode}
-	if media == "application/problem+json" && json.Unmarshal(body, &problem) == nil && problem.Code != "" {
-		return &problem
-	}
-	return &unansweredError{ // from a proxy; the service may have been reached
-		cause: fmt.Errorf("%s without a problem document", resp.Status),
-		final: resp.StatusCode < http.StatusInternalServerError,
-	}
-}
 
 // leavesUnknown reports whether a change may have taken effect although it failed.
 func leavesUnknown(err error) bool {

@@ -39,7 +39,7 @@ func (b BackOff) limit(retries int) time.Duration {
 
 // do sends a request until it is answered, refused, or out of time. Every retry has the same
 // key and body.
-func (c *Client) do(ctx context.Context, r request, result any) (http.Header, error) {
+func (c *Client) do(ctx context.Context, r request, read reader) (http.Header, error) {
 	ctx, until, cancel := c.withDeadline(ctx, unlimited)
 	defer cancel()
 	if r.until.IsZero() {
@@ -47,7 +47,7 @@ func (c *Client) do(ctx context.Context, r request, result any) (http.Header, er
 	}
 	unknown := false
 	for retries := 0; ; retries++ {
-		header, err := c.attempt(ctx, r, result)
+		header, err := c.attempt(ctx, r, read)
 		if err == nil {
 			return header, nil
 		}
@@ -78,8 +78,8 @@ func mayRetry(r request, err error) bool {
 	if problem, ok := errors.AsType[*Problem](err); ok {
 		return problem.Retryable
 	}
-	failure, isUnanswered := errors.AsType[*unansweredError](err)
-	return isUnanswered && !failure.final && r.repeatable()
+	_, isUnanswered := errors.AsType[*unansweredError](err)
+	return isUnanswered && r.repeatable()
 }
 
 // wait waits before the next attempt. It reports whether there is time for one.

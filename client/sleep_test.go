@@ -69,6 +69,7 @@ func TestCommand_IsRepeatedByNobodyElse(t *testing.T) {
 			resets(w, r)
 			return
 		}
+		w.Header().Set("Idempotency-Key", r.Header.Get("Idempotency-Key"))
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprint(w, `{"id": 1041}`)
 	}))

@@ -709,53 +709,53 @@ type StatusFilter = OrderStatusFilter
 // The operations of the contract.
 var (
 	// ListAuditLog: List audit log entries.
-	ListAuditLog = Operation{"GET", "/admin/audit-log"}
+	ListAuditLog = Operation{"GET", "/admin/audit-log", []int{200}, "data"}
 	// GetBalance: Get the balance of a customer.
-	GetBalance = Operation{"GET", "/customers/{customer_id}/balance"}
+	GetBalance = Operation{"GET", "/customers/{customer_id}/balance", []int{200}, "customer_id"}
 	// ChargeBalance: Charge the balance of a customer.
-	ChargeBalance = Operation{"POST", "/customers/{customer_id}/balance/charge"}
+	ChargeBalance = Operation{"POST", "/customers/{customer_id}/balance/charge", []int{201}, "id"}
 	// CreditBalance: Credit the balance of a customer.
-	CreditBalance = Operation{"POST", "/customers/{customer_id}/balance/credit"}
+	CreditBalance = Operation{"POST", "/customers/{customer_id}/balance/credit", []int{201}, "id"}
 	// ListBalanceTransactions: List the balance transactions of a customer.
-	ListBalanceTransactions = Operation{"GET", "/customers/{customer_id}/balance/transactions"}
+	ListBalanceTransactions = Operation{"GET", "/customers/{customer_id}/balance/transactions", []int{200}, "data"}
 	// DeleteCustomerProfile: Delete the profile of a customer.
-	DeleteCustomerProfile = Operation{"DELETE", "/customers/{customer_id}/profile"}
+	DeleteCustomerProfile = Operation{"DELETE", "/customers/{customer_id}/profile", []int{204}, ""}
 	// GetCustomerProfile: Get the profile of a customer.
-	GetCustomerProfile = Operation{"GET", "/customers/{customer_id}/profile"}
+	GetCustomerProfile = Operation{"GET", "/customers/{customer_id}/profile", []int{200}, "customer_id"}
 	// UpdateCustomerProfile: Replace the profile of a customer.
-	UpdateCustomerProfile = Operation{"PUT", "/customers/{customer_id}/profile"}
+	UpdateCustomerProfile = Operation{"PUT", "/customers/{customer_id}/profile", []int{200}, "customer_id"}
 	// GetIdempotencyKey: Look up an idempotency key.
-	GetIdempotencyKey = Operation{"GET", "/idempotency-keys/{key}"}
+	GetIdempotencyKey = Operation{"GET", "/idempotency-keys/{key}", []int{200}, "key"}
 	// ListOrders: List orders.
-	ListOrders = Operation{"GET", "/orders"}
+	ListOrders = Operation{"GET", "/orders", []int{200}, "data"}
 	// CreateOrder: Create an order.
-	CreateOrder = Operation{"POST", "/orders"}
+	CreateOrder = Operation{"POST", "/orders", []int{201}, "id"}
 	// GetOrderByID: Get an order.
-	GetOrderByID = Operation{"GET", "/orders/{order_id}"}
+	GetOrderByID = Operation{"GET", "/orders/{order_id}", []int{200}, "id"}
 	// CancelOrder: Cancel an order.
-	CancelOrder = Operation{"POST", "/orders/{order_id}/cancel"}
+	CancelOrder = Operation{"POST", "/orders/{order_id}/cancel", []int{200}, "id"}
 	// ConfirmPayment: Confirm the payment of an order.
-	ConfirmPayment = Operation{"POST", "/orders/{order_id}/payment/confirm"}
+	ConfirmPayment = Operation{"POST", "/orders/{order_id}/payment/confirm", []int{200}, "id"}
 	// RefundPayment: Refund the payment of an order.
-	RefundPayment = Operation{"POST", "/orders/{order_id}/payment/refund"}
+	RefundPayment = Operation{"POST", "/orders/{order_id}/payment/refund", []int{200}, "id"}
 	// ListPayments: List the payments of an order.
-	ListPayments = Operation{"GET", "/orders/{order_id}/payments"}
+	ListPayments = Operation{"GET", "/orders/{order_id}/payments", []int{200}, "data"}
 	// ReserveInventory: Extend a reservation.
-	ReserveInventory = Operation{"POST", "/orders/{order_id}/reservation"}
+	ReserveInventory = Operation{"POST", "/orders/{order_id}/reservation", []int{200}, "id"}
 	// UpdateOrderStatus: Update the status of an order.
-	UpdateOrderStatus = Operation{"PATCH", "/orders/{order_id}/status"}
+	UpdateOrderStatus = Operation{"PATCH", "/orders/{order_id}/status", []int{200}, "id"}
 	// SearchPayments: List the payments of all orders.
-	SearchPayments = Operation{"GET", "/payments"}
+	SearchPayments = Operation{"GET", "/payments", []int{200}, "data"}
 	// GetPayment: Get a payment.
-	GetPayment = Operation{"GET", "/payments/{payment_id}"}
+	GetPayment = Operation{"GET", "/payments/{payment_id}", []int{200}, "id"}
 	// ListProducts: List products.
-	ListProducts = Operation{"GET", "/products"}
+	ListProducts = Operation{"GET", "/products", []int{200}, "data"}
 	// GetProduct: Get a product.
-	GetProduct = Operation{"GET", "/products/{sku}"}
+	GetProduct = Operation{"GET", "/products/{sku}", []int{200}, "sku"}
 	// PutProduct: Create or replace a product.
-	PutProduct = Operation{"PUT", "/products/{sku}"}
+	PutProduct = Operation{"PUT", "/products/{sku}", []int{200, 201}, "sku"}
 	// AdjustStock: Adjust the stock of a product.
-	AdjustStock = Operation{"POST", "/products/{sku}/stock"}
+	AdjustStock = Operation{"POST", "/products/{sku}/stock", []int{201}, "id"}
 	// GetRefund: Get a refund.
-	GetRefund = Operation{"GET", "/refunds/{refund_id}"}
+	GetRefund = Operation{"GET", "/refunds/{refund_id}", []int{200}, "id"}
 )

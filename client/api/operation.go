@@ -12,7 +12,14 @@ import (
 
 // Operation is how an operation of the contract is reached. Path has a placeholder for each
 // of its parameters: /orders/{order_id}.
-type Operation struct{ Method, Path string }
+type Operation struct {
+	Method, Path string
+	// Successes are the statuses of a success.
+	Successes []int
+	// Member is the first required member of a success. Later versions add required members,
+	// which an older service leaves out. It is "" for a success that has no body.
+	Member string
+}
 
 var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
 

@@ -2670,3 +2670,46 @@ export interface operations {
         };
     };
 }
+
+/** How an operation succeeds: the statuses, the media type, and a member of the JSON body. */
+export interface Success {
+  statuses: number[];
+  media: string;
+  member?: string;
+  type?: string;
+}
+
+/** The successes of the operations, by method and path. */
+export const successes: Record<string, Success> = {
+  'post /orders': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'get /orders': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'get /orders/{order_id}': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'post /orders/{order_id}/reservation': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'post /orders/{order_id}/payment/confirm': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'post /orders/{order_id}/payment/refund': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'get /orders/{order_id}/payments': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'get /payments': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'get /payments/{payment_id}': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'get /refunds/{refund_id}': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'post /orders/{order_id}/cancel': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'patch /orders/{order_id}/status': {"statuses":[200],"media":"application/json","member":"id","type":"integer"},
+  'get /customers/{customer_id}/balance': {"statuses":[200],"media":"application/json","member":"customer_id","type":"string"},
+  'post /customers/{customer_id}/balance/charge': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'post /customers/{customer_id}/balance/credit': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'get /customers/{customer_id}/balance/transactions': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'get /customers/{customer_id}/profile': {"statuses":[200],"media":"application/json","member":"customer_id","type":"string"},
+  'put /customers/{customer_id}/profile': {"statuses":[200],"media":"application/json","member":"customer_id","type":"string"},
+  'delete /customers/{customer_id}/profile': {"statuses":[204],"media":""},
+  'get /products': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'get /products/{sku}': {"statuses":[200],"media":"application/json","member":"sku","type":"string"},
+  'put /products/{sku}': {"statuses":[200,201],"media":"application/json","member":"sku","type":"string"},
+  'post /products/{sku}/stock': {"statuses":[201],"media":"application/json","member":"id","type":"integer"},
+  'get /idempotency-keys/{key}': {"statuses":[200],"media":"application/json","member":"key","type":"string"},
+  'get /admin/audit-log': {"statuses":[200],"media":"application/json","member":"data","type":"array"},
+  'post /webhooks/stripe': {"statuses":[200],"media":"application/json"},
+  'get /health/live': {"statuses":[200],"media":"application/json","member":"status","type":"string"},
+  'get /health/ready': {"statuses":[200],"media":"application/json","member":"status","type":"string"},
+  'get /openapi.yaml': {"statuses":[200],"media":"application/yaml"},
+  'get /docs': {"statuses":[200],"media":"text/html"},
+  'get /docs/{asset}': {"statuses":[200],"media":"*/*"},
+};

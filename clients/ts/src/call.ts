@@ -2,7 +2,8 @@ import { jitter, retryAfter, type Backoff } from './backoff.js';
 import { sleep, type Clock } from './clock.js';
 import { Deadline, unlessAborted } from './deadline.js';
 import { OrdersInterrupted, OrdersProblem, type OperationKey } from './errors.js';
-import { NoAnswer, readReply, Refusal, UnexpectedAnswer, type Reply } from './reply.js';
+import { NoAnswer, readReply, Refusal, type Reply } from './reply.js';
+import type { Success } from './api.gen.js';
 import type { IdempotencyRecord } from './models.js';
 import type { KeyStore } from './store.js';
 
@@ -33,8 +34,7 @@ export interface Outgoing {
   url: string;
   headers: Record<string, string>;
   body: string | undefined;
-  /** What a success has in its body. */
-  expected: 'json' | 'text';
+  success: Success;
   /** Whether the operation takes no token. */
   isPublic: boolean;
   /** The operation and its key, where the store has the key, and how to look it up. */
@@ -104,7 +104,7 @@ export class Call {
    * one that another caller of the operation has got meanwhile.
    */
   async #exchange(headers: Record<string, string>, signal: AbortSignal): Promise<Reply> {
-    const { method, url, body, expected } = this.#request;
+    const { method, url, body, success, guarded } = this.#request;
     const changes = method !== 'GET';
     this.#deadline.check();
     signal.throwIfAborted();
@@ -121,16 +121,11 @@ export class Call {
         url,
         body === undefined ? init : { ...init, body },
       );
-      return await readReply(response, expected);
+      return await readReply(response, { success, key: guarded?.key });
     } catch (failure) {
       this.#outcomeOpen ||=
         changes && (failure instanceof Refusal ? failure.leavesOutcomeOpen : true);
-      if (
-        failure instanceof Refusal ||
-        failure instanceof UnexpectedAnswer ||
-        failure instanceof NoAnswer
-      )
-        throw failure;
+      if (failure instanceof Refusal || failure instanceof NoAnswer) throw failure;
       throw new NoAnswer(failure instanceof Error ? failure.message : String(failure), {
         cause: failure,
       });

@@ -12,8 +12,6 @@ type Query<O extends keyof operations> = Omit<
   'cursor'
 >;
 
-const publicText = { expected: 'text', isPublic: true } as const;
-
 /**
  * A client of the orders API. Each method is an operation of the contract, which
  * describes it.
@@ -392,27 +390,23 @@ export class OrdersClient {
 
   /** Gets the contract as YAML. */
   getOpenAPI(options?: CallOptions): Promise<Result<string>> {
-    return this.#transport.request('get', '/openapi.yaml', {}, options, publicText) as Promise<
-      Result<string>
-    >;
+    return this.#transport.request('get', '/openapi.yaml', {}, options, {
+      isPublic: true,
+    }) as Promise<Result<string>>;
   }
 
   /** Gets the API reference as HTML. */
   getDocs(options?: CallOptions): Promise<Result<string>> {
-    return this.#transport.request('get', '/docs', {}, options, publicText) as Promise<
+    return this.#transport.request('get', '/docs', {}, options, { isPublic: true }) as Promise<
       Result<string>
     >;
   }
 
   /** Gets a text file that the API reference uses. */
   getDocsAsset(asset: string, options?: CallOptions): Promise<Result<string>> {
-    return this.#transport.request(
-      'get',
-      '/docs/{asset}',
-      { path: { asset } },
-      options,
-      publicText,
-    ) as Promise<Result<string>>;
+    return this.#transport.request('get', '/docs/{asset}', { path: { asset } }, options, {
+      isPublic: true,
+    }) as Promise<Result<string>>;
   }
 
   #pages<T>(

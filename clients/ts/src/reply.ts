@@ -1,25 +1,18 @@
+import type { Success } from './api.gen.js';
 import type { Schemas } from './contract.js';
 
 type ProblemDocument = Schemas['Problem'];
 
-/** An attempt that ended without an answer of the service. */
+/** An attempt that ended without an answer of the service: perhaps a proxy answered. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
-  /** The headers of a gateway that answered instead. */
+  /** The headers of the answer, if there was one. */
   readonly headers: Headers | undefined;
 
   constructor(message: string, { cause, headers }: { cause?: unknown; headers?: Headers } = {}) {
     super(message, { cause });
     this.headers = headers;
   }
-}
-
-/**
- * An answer that the service does not give, such as the redirect of a proxy. A retry
- * cannot help.
- */
-export class UnexpectedAnswer extends Error {
-  override readonly name = 'UnexpectedAnswer';
 }
 
 /** A refusal by the service. */
@@ -36,8 +29,7 @@ export class Refusal extends Error {
 
   /** Whether no attempt of the request has taken effect, or still may. */
   get resolvesOutcome(): boolean {
-    const { next_key: nextKey } = this.document;
-    return nextKey === 'new' || nextKey === 'look_up';
+    return resolves(this.document);
   }
 
   /** Whether the request may have taken effect, or still may. */
@@ -54,36 +46,98 @@ export interface Reply {
   headers: Headers;
 }
 
+/** What distinguishes the answer of the service to a request from one of a proxy. */
+export interface Expected {
+  success: Success;
+  /** The key that was sent, which the answer echoes. */
+  key: string | undefined;
+}
+
 /**
  * Reads an answer to its end.
  *
- * @throws Refusal, UnexpectedAnswer, or NoAnswer where the answer broke off or is that
- * of a gateway which did not reach the service.
+ * @throws Refusal, or NoAnswer where the answer broke off or is not that of the service to
+ * this request.
  */
-export async function readReply(response: Response, expected: 'json' | 'text'): Promise<Reply> {
+export async function readReply(response: Response, expected: Expected): Promise<Reply> {
   const { status, headers } = response;
   const text = await response.text().catch((cause: unknown) => {
     throw new NoAnswer('the answer broke off', { cause });
   });
-  if (response.ok) {
-    const data = expected === 'text' ? text : status === 204 ? undefined : parse(text);
-    return { data, status, headers };
+  const document = problemIn(response, text);
+  checkEcho(response, expected.key, document);
+  if (document) throw new Refusal(document, headers);
+  if (!expected.success.statuses.includes(status)) {
+    const summary = response.type === 'opaqueredirect' ? 'a redirect' : `status ${status}`;
+    throw new NoAnswer(`${summary} is none of this operation`, { headers });
   }
-  if (headers.get('Content-Type')?.startsWith('application/problem+json')) {
-    const document = parse(text) as Partial<ProblemDocument> | null;
-    if (document?.code) throw new Refusal(document as ProblemDocument, headers);
-  }
-  const summary =
-    response.type === 'opaqueredirect'
-      ? 'a redirect'
-      : `status ${status} without a problem document`;
-  throw status >= 500 ? new NoAnswer(summary, { headers }) : new UnexpectedAnswer(summary);
+  return { data: read(text, headers, expected.success), status, headers };
 }
 
-function parse(text: string): unknown {
+/**
+ * Checks that an answer echoes the key. A refusal that precedes the key, such as 401 or 429,
+ * has no echo, and decides nothing about the key.
+ */
+function checkEcho(
+  { status, headers }: Response,
+  key: string | undefined,
+  document: ProblemDocument | undefined,
+): void {
+  const echo = headers.get('Idempotency-Key');
+  if (key === undefined || echo === bare(key)) return;
+  if (!echo && document && !resolves(document)) return;
+  throw new NoAnswer(`status ${status} without the echo of the key`, { headers });
+}
+
+/** Returns a key as the service echoes it: without the quotes that a header may have. */
+function bare(key: string): string {
+  return key.replace(/^[ "]+|[ "]+$/g, '');
+}
+
+/** Reports whether a refusal says that no attempt has taken effect, or still may. */
+function resolves({ next_key: nextKey }: ProblemDocument): boolean {
+  return nextKey === 'new' || nextKey === 'look_up';
+}
+
+/** Returns the problem document of the service in an answer. Gateways have other members. */
+function problemIn({ status, headers }: Response, text: string): ProblemDocument | undefined {
+  const media = headers.get('Content-Type')?.split(';')[0]?.trim().toLowerCase();
+  if (status < 400 || media !== 'application/problem+json') return undefined;
+  const document = parse(text, headers) as Partial<ProblemDocument> | null;
+  const isOurs =
+    typeof document?.code === 'string' &&
+    document.code !== '' &&
+    typeof document.retryable === 'boolean' &&
+    (document.status ?? status) === status;
+  return isOurs ? ({ status, ...document } as ProblemDocument) : undefined;
+}
+
+/** Returns what a success has in its body. */
+function read(text: string, headers: Headers, { media, member, type }: Success): unknown {
+  if (media === '') return undefined;
+  if (media !== 'application/json') {
+    if (media !== '*/*' && !headers.get('Content-Type')?.startsWith(media))
+      throw new NoAnswer(`the answer is no ${media}`, { headers });
+    return text;
+  }
+  const data = parse(text, headers);
+  const value = member === undefined ? data : (data as Record<string, unknown> | null)?.[member];
+  if (typeOf(value) !== (type ?? 'object'))
+    throw new NoAnswer(`the answer has no ${member ?? 'object'}`, { headers });
+  return data;
+}
+
+/** Returns the JSON type of a value. */
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  if (Number.isSafeInteger(value)) return 'integer';
+  return value === null ? 'null' : typeof value;
+}
+
+function parse(text: string, headers: Headers): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new NoAnswer('the answer is no JSON', { cause });
+    throw new NoAnswer('the answer is no JSON', { cause, headers });
   }
 }

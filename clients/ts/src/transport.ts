@@ -1,3 +1,4 @@
+import { successes, type Success } from './api.gen.js';
 import type { Backoff } from './backoff.js';
 import { Call, type Outgoing, type Settings, type TokenSource } from './call.js';
 import { systemClock, type Clock } from './clock.js';
@@ -68,7 +69,6 @@ export interface CallOptions {
 /** What distinguishes the requests of a few operations. */
 interface Extra {
   headers?: Record<string, string>;
-  expected?: 'json' | 'text';
   /** Whether the operation takes no token. */
   isPublic?: boolean;
 }
@@ -159,7 +159,7 @@ export class Transport {
     method: Method,
     path: string,
     input: unknown,
-    { headers = {}, expected = 'json', isPublic = false }: Extra,
+    { headers = {}, isPublic = false }: Extra,
   ): Outgoing {
     const request = input as RequestInput;
     const body = request.body === undefined ? undefined : JSON.stringify(request.body);
@@ -168,7 +168,7 @@ export class Transport {
       url: urlOf(this.#base, path, request),
       headers: body === undefined ? headers : { ...headers, 'Content-Type': 'application/json' },
       body,
-      expected,
+      success: successes[`${method} ${path}`] as Success,
       isPublic,
       guarded: undefined,
     };

@@ -2,12 +2,22 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { OrdersInterrupted, OrdersProblem, type OrdersClient } from '@example/orders';
-import { FakeService, lost, success, type Answer, type FakeClock } from './fixture.js';
+import { echoOf, FakeService, lost, type Answer, type FakeClock } from './fixture.js';
 
 /** The cases that the tests of all clients read. */
 interface Cases {
-  answers: Record<string, { status?: number; body?: object; hours_asleep?: number }>;
+  answers: Record<string, Described>;
+  successes: Record<string, Described>;
   cases: Behaviour[];
+}
+
+interface Described {
+  status?: number;
+  body?: object;
+  text?: string;
+  type?: string;
+  echo?: 'none' | 'other';
+  hours_asleep?: number;
 }
 
 /** How a client behaves when a call gets some answers. */
@@ -20,21 +30,24 @@ interface Behaviour {
 }
 
 const path = new URL('../../../cases.json', import.meta.url);
-const { answers, cases } = JSON.parse(await readFile(path, 'utf8')) as Cases;
+const { answers, successes, cases } = JSON.parse(await readFile(path, 'utf8')) as Cases;
 
-/** Returns the answer with a name. While it is lost, the machine may sleep. */
-function answerOf(name: string, clock: () => FakeClock): Answer {
-  const { status, body, hours_asleep: hours = 0 } = answers[name] ?? assert.fail(name);
+/** Returns an answer. While it is lost, the machine may sleep. */
+function answerOf(described: Described, clock: () => FakeClock): Answer {
+  const { status, body, echo, hours_asleep: hours = 0 } = described;
   if (status === undefined) {
     return (...request) => {
       clock().suspend(hours * 3_600_000);
       return lost(...request);
     };
   }
-  if (!body) return () => new Response('<html>', { status });
-  const type = status < 400 ? 'application/json' : 'application/problem+json';
-  const text = JSON.stringify({ status, ...body });
-  return () => new Response(text, { status, headers: { 'Content-Type': type } });
+  const text = body === undefined ? described.text : JSON.stringify(body);
+  if (text === undefined) return () => new Response(status === 204 ? null : '<html>', { status });
+  const type = described.type ?? (status < 400 ? 'application/json' : 'application/problem+json');
+  return (sent) => {
+    const key = echo === 'other' ? { 'Idempotency-Key': 'other' } : echo ? {} : echoOf(sent);
+    return new Response(text, { status, headers: { 'Content-Type': type, ...key } });
+  };
 }
 
 /** The operations of the cases. Commands have the same name each time. */
@@ -50,6 +63,7 @@ const calls: Record<string, (client: OrdersClient) => Promise<unknown>> = {
   updateCustomerProfile: (client) =>
     client.updateCustomerProfile('sber-42', { full_name: 'A', email: 'a@b.example', phone: '+7' }),
   deleteCustomerProfile: (client) => client.deleteCustomerProfile('sber-42'),
+  listProducts: (client) => client.listProducts()[Symbol.asyncIterator]().next(),
   getOrderById: (client) => client.getOrderById(1041),
 };
 
@@ -68,8 +82,9 @@ async function outcomeOf(call: Promise<unknown>): Promise<string> {
 for (const wanted of cases) {
   test(`${wanted.call}, ${wanted.answers.join(' + ')}: behaves as all clients do`, async () => {
     const service: FakeService = new FakeService(
-      ...wanted.answers.map((name) => answerOf(name, () => service.clock)),
-      success({ id: 1041 }),
+      ...[...wanted.answers.map((name) => answers[name]), successes[wanted.call]].map((described) =>
+        answerOf(described ?? assert.fail(), () => service.clock),
+      ),
     );
     const client = service.client();
     const call = calls[wanted.call] ?? assert.fail(wanted.call);

@@ -36,7 +36,8 @@ test('a command goes through a failover behind a balancer with one key', async (
     void textOf(request).then((body) => {
       const failure = failures[sent.push({ key: request.headers['idempotency-key'], body }) - 1];
       if (failure) return failure(response);
-      response.writeHead(200, { 'Content-Type': 'application/json' });
+      const key = String(request.headers['idempotency-key']);
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Idempotency-Key': key });
       response.end('{"id": 7, "status": "captured"}');
     });
   });

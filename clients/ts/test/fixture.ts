@@ -109,12 +109,21 @@ export class FakeService {
   }
 }
 
-/** Answers with JSON. */
+/** Returns the header with which the service echoes a key. */
+export function echoOf({ headers }: Sent): Record<string, string> {
+  const key = headers.get('Idempotency-Key');
+  return key === null ? {} : { 'Idempotency-Key': key.replaceAll('"', '') };
+}
+
+/** The commands that create something answer 201. */
+const creates = /\/(orders|charge|credit|stock)$/;
+
+/** Answers with the success of an operation: it has a body. */
 export function success(data: unknown, headers: HeadersInit = {}): Answer {
-  return () =>
+  return (sent) =>
     new Response(JSON.stringify(data), {
-      status: 200,
-      headers: { 'Content-Type': 'application/json', ...headers },
+      status: sent.method === 'POST' && creates.test(sent.url) ? 201 : 200,
+      headers: { 'Content-Type': 'application/json', ...echoOf(sent), ...headers },
     });
 }
 
@@ -135,10 +144,15 @@ export function problem(
     request_id: 'r-1',
     ...more,
   };
-  return () =>
+  const precedesKey = [401, 429].includes(status);
+  return (sent) =>
     new Response(JSON.stringify(document), {
       status,
-      headers: { 'Content-Type': 'application/problem+json', ...headers },
+      headers: {
+        'Content-Type': 'application/problem+json',
+        ...(precedesKey ? {} : echoOf(sent)),
+        ...headers,
+      },
     });
 }
 

@@ -18,7 +18,7 @@ async function create(
 test('a key is kept before the first attempt', async () => {
   const service = new FakeService((sent) => {
     assert.deepEqual(kept, [sent.headers.get('Idempotency-Key')]);
-    return new Response('{"id": 1}', { headers: { 'Content-Type': 'application/json' } });
+    return success(order)(sent, AbortSignal.abort());
   });
   const kept: string[] = [];
   class Recorder extends MemoryStore {
@@ -41,7 +41,7 @@ test('nothing is sent under a key that could not be kept', async () => {
 });
 
 test('a key that another request has is looked up and kept', async () => {
-  const record = { state: 'completed', command: 'confirmPayment', status: 200 };
+  const record = { key: 'k', state: 'completed', command: 'confirmPayment', status: 200 };
   const service = new FakeService(
     problem(409, 'idempotency_key_reused', { next_key: 'look_up' }),
     success(record),

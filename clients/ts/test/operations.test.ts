@@ -7,7 +7,7 @@ import {
   type OrdersClient,
   type PutProductRequest,
 } from '@example/orders';
-import { FakeService, problem, success, type Answer, type Sent } from './fixture.js';
+import { echoOf, FakeService, problem, success, type Answer, type Sent } from './fixture.js';
 
 const price = { amount: '1.00', currency: 'RUB' };
 
@@ -89,7 +89,33 @@ async function first<T>(list: AsyncIterable<T>): Promise<T | undefined> {
   return undefined;
 }
 
-const page = { data: [], next_cursor: null };
+const statuses: Record<string, number> = {
+  createOrder: 201,
+  chargeBalance: 201,
+  creditBalance: 201,
+  adjustStock: 201,
+  deleteCustomerProfile: 204,
+};
+const types: Record<string, string> = { getOpenAPI: 'application/yaml', getDocs: 'text/html' };
+const body = {
+  id: 1,
+  sku: 'a',
+  customer_id: 'a',
+  key: 'k',
+  status: 'live',
+  data: [],
+  next_cursor: null,
+};
+
+/** Answers an operation with its own status. */
+function successOf(name: string): Answer {
+  const status = statuses[name] ?? 200;
+  return (sent) =>
+    new Response(status === 204 ? null : JSON.stringify(body), {
+      status,
+      headers: { 'Content-Type': types[name] ?? 'application/json', ...echoOf(sent) },
+    });
+}
 
 function lineOf({ method, url, body }: Sent): string {
   return [method, url.replace('https://orders.example.com', ''), body]
@@ -99,7 +125,7 @@ function lineOf({ method, url, body }: Sent): string {
 
 for (const [name, [call, request]] of Object.entries(operations)) {
   test(`${name} sends its request`, async () => {
-    const service = new FakeService(success(page));
+    const service = new FakeService(successOf(name));
     await service.clock.run(Promise.resolve(call(service.client())));
     assert.deepEqual(service.sent.map(lineOf), [request]);
     assert.equal(

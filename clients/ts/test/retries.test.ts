@@ -89,17 +89,6 @@ test('what no retry can solve is not retried', async () => {
   }
 });
 
-test('redirects and refusals of a proxy end the call', async () => {
-  for (const status of [302, 307, 404, 407]) {
-    const service = new FakeService(
-      () => new Response(null, { status, headers: { Location: 'https://evil.example' } }),
-    );
-    const error = await failureOf(pay(service));
-    assert.ok(error instanceof OrdersInterrupted);
-    assert.equal(service.sent.length, 1);
-  }
-});
-
 test('waits double up to the cap', async () => {
   const service = new FakeService(...Array<Answer>(6).fill(lost), success(payment));
   await pay(service, { backoff: { base: 100, cap: 1000 } });
@@ -111,16 +100,6 @@ test('waits are random between 0 and the longest one', async () => {
   const numbers = [0, 0.25];
   await pay(service, { random: () => numbers.shift() ?? 0 });
   assert.deepEqual(service.waits, [0, 50]);
-});
-
-test('a problem document without a code is that of a proxy', async () => {
-  const headers = { 'Content-Type': 'application/problem+json' };
-  const service = new FakeService(
-    () => new Response('{"status": 503}', { status: 503, headers }),
-    success(payment),
-  );
-  await pay(service);
-  assert.equal(service.sent.length, 2);
 });
 
 test('Retry-After comes before the random wait, in seconds or as a date', async () => {

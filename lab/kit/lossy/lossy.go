@@ -1,5 +1,5 @@
-// Package lossy is an HTTP proxy that loses requests and responses, for testing clients
-// that retry.
+// Package lossy is an HTTP proxy that loses requests and responses, and answers for the
+// service, for testing clients that retry.
 package lossy
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -33,17 +34,51 @@ const (
 	Delay Fault = "delay"
 	// BadGateway answers 502 with HTML, and the service never sees the request.
 	BadGateway Fault = "bad gateway"
+
+	// Portal answers 200 with HTML, like a captive portal, and the service never sees the
+	// request.
+	Portal Fault = "answer as a portal"
+	// Redirect sends the client elsewhere, and the service never sees the request.
+	Redirect Fault = "redirect"
+	// Queue answers 202 after the service has answered.
+	Queue Fault = "answer as a queue"
+	// Mix answers with a success of another key after the service has answered.
+	Mix Fault = "mix up responses"
+	// Refuse answers with a refusal that asks for a new key after the service has answered.
+	Refuse Fault = "refuse"
 )
 
-// Faults holds each fault once.
-var Faults = []Fault{DropRequest, DropResponse, CutBody, Delay, BadGateway}
+// Losses are the faults that leave a client without an answer. Foreign are those that give
+// it one that is not the service's. Faults holds each fault once.
+var (
+	Losses  = []Fault{DropRequest, DropResponse, CutBody, Delay, BadGateway}
+	Foreign = []Fault{Portal, Redirect, Queue, Mix, Refuse}
+	Faults  = slices.Concat(Losses, Foreign)
+)
+
+// foreign are the responses to the faults that answer for the service.
+var foreign = map[Fault]struct {
+	status int
+	header map[string]string
+	body   string
+}{
+	BadGateway: {http.StatusBadGateway, map[string]string{"Content-Type": "text/html"}, "<html><h1>502 Bad Gateway</h1></html>"},
+	Portal:     {http.StatusOK, map[string]string{"Content-Type": "text/html"}, "<html><h1>Log in</h1></html>"},
+	Redirect:   {http.StatusTemporaryRedirect, map[string]string{"Location": "/portal"}, ""},
+	Queue:      {http.StatusAccepted, map[string]string{"Content-Type": "application/json"}, "{}"},
+	Mix: {http.StatusCreated, map[string]string{"Content-Type": "application/json", "Idempotency-Key": "another"},
+		`{"id": 1, "status": "pending_payment"}`},
+	Refuse: {http.StatusConflict, map[string]string{"Content-Type": "application/problem+json"},
+		`{"status": 409, "code": "out_of_stock", "title": "", "detail": "", "retryable": false, "next_key": "new", "request_id": "r-1"}`},
+}
 
 // Proxy forwards requests to a service and loses some. It changes no header, so that
 // browsers can also use it. Preflight requests always pass.
 type Proxy struct {
 	URL string
-	// First holds the faults of the first requests. The seed decides about later ones.
-	First []Fault
+	// First holds the faults of the first requests. The seed decides about later ones, among
+	// Faults.
+	First, Faults []Fault
 
 	forwarder http.Handler
 	closing   chan struct{}
@@ -64,8 +99,9 @@ func New(t testing.TB, target string, seed uint64) *Proxy {
 	p := &Proxy{
 		forwarder: &httputil.ReverseProxy{
 			Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(service) },
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { badGateway(w) },
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { answerAs(BadGateway, w) },
 		},
+		Faults:  Faults,
 		closing: make(chan struct{}),
 		random:  rand.New(rand.NewPCG(seed, 0)),
 		counts:  map[Fault]int{},
@@ -86,7 +122,7 @@ func (p *Proxy) RequireFaults(t testing.TB) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.Logf("lossy proxy: %v", p.counts)
-	for _, fault := range Faults {
+	for _, fault := range p.Faults {
 		if p.counts[fault] == 0 {
 			t.Errorf("the proxy did not %s: %v", fault, p.counts)
 		}
@@ -102,8 +138,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch fault {
 	case DropRequest:
 		closeConnection()
-	case BadGateway:
-		badGateway(w)
+	case BadGateway, Portal, Redirect:
+		answerAs(fault, w)
 	default:
 		p.answer(w, r, fault)
 	}
@@ -116,7 +152,7 @@ func (p *Proxy) draw() Fault {
 	if len(p.First) > 0 {
 		fault, p.First = p.First[0], p.First[1:]
 	} else if p.random.IntN(2) == 0 {
-		fault = Faults[p.random.IntN(len(Faults))]
+		fault = p.Faults[p.random.IntN(len(p.Faults))]
 	}
 	p.counts[fault]++
 	return fault
@@ -131,6 +167,8 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, fault Fault) {
 	switch fault {
 	case DropResponse:
 		closeConnection()
+	case Queue, Mix, Refuse:
+		answerAs(fault, w)
 	case Delay:
 		select {
 		case <-r.Context().Done():
@@ -155,9 +193,12 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, fault Fault) {
 // closeConnection ends a handler without a response, or in the middle of one.
 func closeConnection() { panic(http.ErrAbortHandler) }
 
-// badGateway answers like a proxy: the body is not a problem document.
-func badGateway(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/html")
-	w.WriteHeader(http.StatusBadGateway)
-	_, _ = w.Write([]byte("<html><h1>502 Bad Gateway</h1></html>")) // the client may be gone
+// answerAs answers for the service.
+func answerAs(fault Fault, w http.ResponseWriter) {
+	response := foreign[fault]
+	for name, value := range response.header {
+		w.Header().Set(name, value)
+	}
+	w.WriteHeader(response.status)
+	_, _ = w.Write([]byte(response.body)) // the client may be gone
 }

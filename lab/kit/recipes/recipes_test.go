@@ -1,7 +1,7 @@
 //go:build node
 
 // Package recipes runs the programs in docs/use.md for other HTTP clients, through a proxy that
-// loses requests and responses.
+// loses requests and responses, and answers for the service.
 package recipes
 
 import (
@@ -48,8 +48,11 @@ func TestRecipes_MakeOneOrderWhateverIsLost(t *testing.T) {
 				t.Skipf("NOT CHECKED: %s: %s", needs, output)
 			}
 			proxy := lossy.New(t, s.URL, 1)
-			proxy.First = slices.Concat(lossy.Faults, []lossy.Fault{lossy.Pass, lossy.Pass})
-			for range 2 { // the second run repeats the operation of the first
+			// A refusal ends a program.
+			foreign := slices.DeleteFunc(slices.Clone(lossy.Foreign), func(f lossy.Fault) bool { return f == lossy.Refuse })
+			proxy.Faults = slices.Concat(foreign, lossy.Losses)
+			for _, faults := range [][]lossy.Fault{foreign, lossy.Losses} { // the second run repeats the operation
+				proxy.First = append(slices.Clone(faults), lossy.Pass)
 				cmd := exec.CommandContext(t.Context(), "sh", "-c", run)
 				cmd.Stdin, cmd.Stderr = strings.NewReader(match[3]), t.Output()
 				cmd.Env = append(os.Environ(), "ORDERS="+proxy.URL, "CUSTOMER="+s.Token(t, match[1], "customer"), "KEY="+match[1], "TMP="+t.TempDir())
