@@ -157,6 +157,9 @@ func newVerifier(ctx context.Context, cfg config.Config, m *metrics.Metrics, log
 			m.RefreshFailed()
 			log.Warn().Err(err).Msg("jwks refresh failed")
 		},
+		OnUnusedKey: func(key token.UnusedKey) {
+			log.Info().Str("kid", key.KID).Str("cause", key.Cause).Msg("jwks key not used")
+		},
 	})
 }
 

@@ -18,78 +18,146 @@ const (
 	// minRSA and maxRSA bound an RSA key's bits. A larger one is slow to use.
 	minRSA = 2048
 	maxRSA = 8192
+	// maxKID is how much of a kid is logged.
+	maxKID = 255
 )
 
+// publicKey is a key that verifies the tokens with its kid and algorithm.
+type publicKey struct {
+	kid string
+	alg jwkset.ALG
+	key any
+}
+
+// UnusedKey is a published key that verifies no token.
+type UnusedKey struct{ KID, Cause string }
+
 // usableKeys returns the keys in a JWK set (RFC 7517) that can verify tokens, at least
-// one. It skips the others. If two keys have one kid, the first one counts.
-func usableKeys(set []byte) ([]jwkset.JWK, error) {
-	var published struct{ Keys []json.RawMessage }
-	if err := json.Unmarshal(set, &published); err != nil {
-		return nil, errors.New("the response is not a JWK set") // err may quote it
+// one, and the others. Keys may share a kid, as RFC 7517, section 4.5, allows.
+func usableKeys(set []byte) ([]publicKey, []UnusedKey, error) {
+	var published map[string]json.RawMessage
+	var texts []json.RawMessage
+	if json.Unmarshal(set, &published) != nil || json.Unmarshal(published["keys"], &texts) != nil {
+		return nil, nil, errors.New("the response is not a JWK set") // the library's error may quote it
 	}
-	if len(published.Keys) > maxKeys {
-		return nil, fmt.Errorf("the JWK set has more than %d keys", maxKeys)
+	if len(texts) > maxKeys {
+		return nil, nil, fmt.Errorf("the JWK set has more than %d keys", maxKeys)
 	}
-	var keys []jwkset.JWK
-	taken := map[string]bool{}
-	for _, text := range published.Keys {
-		key, ok := usableKey(text)
-		if kid := key.Marshal().KID; ok && !taken[kid] {
-			taken[kid] = true
-			keys = append(keys, key)
+	var keys []publicKey
+	var unused []UnusedKey
+	for _, text := range texts {
+		key, err := usableKey(text)
+		if err != nil {
+			unused = append(unused, UnusedKey{KID: key.kid[:min(len(key.kid), maxKID)], Cause: err.Error()})
+			continue
 		}
+		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("none of the %d keys in the JWK set can verify tokens", len(published.Keys))
+		return nil, unused, fmt.Errorf("none of the %d keys in the JWK set can verify tokens", len(texts))
 	}
-	return keys, nil
+	return keys, unused, nil
 }
 
-// usableKey parses a key. It reports whether the key can be read and may verify tokens.
-func usableKey(text []byte) (jwkset.JWK, bool) {
-	var published jwkset.JWKMarshal
-	if !strictjson.IsValid(text) || json.Unmarshal(text, &published) != nil || !mayVerify(published) {
-		return jwkset.JWK{}, false
-	}
-	possible := algorithms(published)
-	if published.ALG == "Ed25519" {
-		published.ALG = jwkset.AlgEdDSA // the library knows the older name only
-	}
-	if published.ALG == "" && len(possible) > 0 {
-		published.ALG = possible[0]
-	}
-	if !slices.Contains(possible, published.ALG) {
-		return jwkset.JWK{}, false
-	}
-	key, err := jwkset.NewJWKFromMarshal(published, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+// usableKey parses a key, or returns why it verifies no token. In both cases the kid is
+// returned if it can be read.
+func usableKey(text []byte) (publicKey, error) {
+	published, err := strictjson.Decode[keyMembers](text)
 	if err != nil {
-		return jwkset.JWK{}, false
+		named, _ := strictjson.Decode[struct {
+			KID string `json:"kid"`
+		}](text)
+		return publicKey{kid: named.KID}, errors.New("kty, kid, use, key_ops or alg has the wrong type, or a member is repeated")
 	}
-	rsaKey, isRSA := key.Key().(*rsa.PublicKey)
-	return key, !isRSA || isSafeRSA(rsaKey)
-}
-
-// mayVerify reports whether a key is a named public key that is for signatures. A
-// private key that is published is everybody's.
-func mayVerify(k jwkset.JWKMarshal) bool {
-	private := k.D + k.P + k.Q + k.DP + k.DQ + k.QI + k.K
-	return k.KID != "" && private == "" && len(k.OTH) == 0 &&
-		(k.USE == "" || k.USE == jwkset.UseSig) &&
-		(k.KEYOPS == nil || slices.Contains(k.KEYOPS, jwkset.KeyOpsVerify))
-}
-
-// algorithms returns the algorithms that a key can verify. A key without alg stands for
-// the first one only: a key that two algorithms share is weaker than either needs.
-func algorithms(k jwkset.JWKMarshal) []jwkset.ALG {
+	key := publicKey{kid: published.KID}
 	switch {
-	case k.KTY == jwkset.KtyRSA:
-		return []jwkset.ALG{jwkset.AlgRS256, jwkset.AlgPS256}
-	case k.KTY == jwkset.KtyEC && k.CRV == jwkset.CrvP256:
-		return []jwkset.ALG{jwkset.AlgES256}
-	case k.KTY == jwkset.KtyOKP && k.CRV == jwkset.CrvEd25519:
-		return []jwkset.ALG{jwkset.AlgEdDSA}
+	case published.KID == "":
+		return key, errors.New("it has no kid")
+	case published.isPrivate():
+		return key, errors.New("it has a private member")
+	case !published.isForSignatures():
+		return key, errors.New("its use or key_ops excludes verifying")
 	}
-	return nil
+	if key.alg = published.algorithm(); key.alg == "" {
+		return key, errors.New("its kty, crv and alg do not stand for RS256, PS256, ES256 or EdDSA")
+	}
+	material, err := published.material()
+	if err != nil {
+		return key, errors.New("its key material cannot be read") // the library's error may quote it
+	}
+	key.key = material.Key()
+	if rsaKey, isRSA := key.key.(*rsa.PublicKey); isRSA && !isSafeRSA(rsaKey) {
+		return key, fmt.Errorf("its modulus has not between %d and %d bits, or its exponent is weak", minRSA, maxRSA)
+	}
+	return key, nil
+}
+
+// keyMembers are the members that decide about a key. All others are ignored: the key is
+// trusted for the address that it comes from, and issuers fill the others in their own
+// ways. Auth0's x5t, for one, is not the thumbprint that the library compares.
+type keyMembers struct {
+	KTY    jwkset.KTY `json:"kty"`
+	KID    string     `json:"kid"`
+	Use    string     `json:"use"`
+	KeyOps []string   `json:"key_ops"`
+	Alg    jwkset.ALG `json:"alg"`
+	// The public key. Of these, only the members of its kind are read.
+	CRV any `json:"crv"`
+	X   any `json:"x"`
+	Y   any `json:"y"`
+	N   any `json:"n"`
+	E   any `json:"e"`
+	// The private key.
+	D   any   `json:"d"`
+	P   any   `json:"p"`
+	Q   any   `json:"q"`
+	DP  any   `json:"dp"`
+	DQ  any   `json:"dq"`
+	QI  any   `json:"qi"`
+	K   any   `json:"k"`
+	Oth []any `json:"oth"`
+}
+
+// isPrivate reports whether a key has a private member. A private key that is published
+// is everybody's.
+func (m keyMembers) isPrivate() bool {
+	private := []any{m.D, m.P, m.Q, m.DP, m.DQ, m.QI, m.K}
+	return len(m.Oth) > 0 || slices.ContainsFunc(private, func(value any) bool { return value != nil && value != "" })
+}
+
+func (m keyMembers) isForSignatures() bool {
+	return (m.Use == "" || m.Use == "sig") && (m.KeyOps == nil || slices.Contains(m.KeyOps, "verify"))
+}
+
+// algorithm returns the one algorithm that a key verifies, or nothing. A key without alg
+// stands for the first one of its kind only: a key that two algorithms share is weaker
+// than either needs.
+func (m keyMembers) algorithm() jwkset.ALG {
+	var possible []jwkset.ALG
+	switch {
+	case m.KTY == jwkset.KtyRSA:
+		possible = []jwkset.ALG{jwkset.AlgRS256, jwkset.AlgPS256}
+	case m.KTY == jwkset.KtyEC && m.CRV == "P-256":
+		possible = []jwkset.ALG{jwkset.AlgES256}
+	case m.KTY == jwkset.KtyOKP && m.CRV == "Ed25519":
+		possible = []jwkset.ALG{jwkset.AlgEdDSA, "Ed25519"} // two names (RFC 9864)
+	}
+	switch {
+	case len(possible) == 0 || m.Alg != "" && !slices.Contains(possible, m.Alg):
+		return ""
+	case m.Alg == "" || m.KTY == jwkset.KtyOKP:
+		return possible[0]
+	}
+	return m.Alg
+}
+
+func (m keyMembers) material() (jwkset.JWK, error) {
+	text := func(value any) string {
+		text, _ := value.(string)
+		return text
+	}
+	public := jwkset.JWKMarshal{KTY: m.KTY, CRV: jwkset.CRV(text(m.CRV)), X: text(m.X), Y: text(m.Y), N: text(m.N), E: text(m.E)}
+	return jwkset.NewJWKFromMarshal(public, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 }
 
 func isSafeRSA(key *rsa.PublicKey) bool {

@@ -11,45 +11,61 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/time/rate"
 )
 
 // The issuer's keys are fetched every five minutes (AUTH-5). A token with an unknown
 // key makes us fetch them in between, but at most every ten seconds, so that forged
-// tokens cannot be used to flood the issuer.
+// tokens cannot be used to flood the issuer. The issuer may take its time, because the
+// fetch runs in the background. A request that needs it waits less.
 const (
 	keyRefresh         = 5 * time.Minute
 	unknownKeyInterval = 10 * time.Second
-	keyTimeout         = 2 * time.Second
+	keyTimeout         = 10 * time.Second
+	keyPatience        = 2 * time.Second
 	maxKeySet          = 1 << 20
 )
 
-// keySet holds the issuer's keys. It is a custom [jwkset.Storage], because the
-// library's follows redirects, lets one malformed key spoil the set, replaces good keys
-// by an empty set, and trusts its keys for ever.
+// keySet holds the issuer's keys. The libraries' sets follow redirects, let one malformed
+// key spoil the set, replace good keys by an empty set, trust them for ever, and know one
+// key for each kid.
 type keySet struct {
-	*jwkset.MemoryJWKSet
-	cfg    Config
-	client http.Client
-	// fetching serialises requests to the issuer.
-	fetching sync.Mutex
-	unknown  *rate.Limiter
-	// fetched is when the issuer was last asked for the keys that it gave. It is nil
-	// before that.
-	fetched atomic.Pointer[time.Time]
+	cfg     Config
+	client  http.Client
+	unknown *rate.Limiter
+	// fetched is nil until the issuer has published a usable key.
+	fetched atomic.Pointer[fetchedKeys]
+	// mu protects ended, which is closed when the latest fetch has ended.
+	mu    sync.Mutex
+	ended chan struct{}
+	// unused are the unusable keys of the latest fetch.
+	unused map[UnusedKey]bool
+}
+
+// fetchedKeys are the issuer's usable keys.
+type fetchedKeys struct {
+	keys []publicKey
+	// asked is when the issuer was asked for them.
+	asked time.Time
 }
 
 // fetchKeys returns the issuer's keys and keeps them fresh until ctx ends. The first
-// fetch may fail.
+// fetch may fail, and goes on in the background if it takes long.
 func fetchKeys(ctx context.Context, cfg Config) *keySet {
-	keys := &keySet{
-		MemoryJWKSet: jwkset.NewMemoryStorage(), cfg: cfg,
-		client:  http.Client{CheckRedirect: noRedirect},
-		unknown: rate.NewLimiter(rate.Every(unknownKeyInterval), 1),
-	}
-	keys.fetch(ctx)
+	keys := newKeySet(cfg)
+	keys.start(ctx, always)
+	keys.wait(ctx)
 	go keys.keepFresh(ctx)
+	return keys
+}
+
+func newKeySet(cfg Config) *keySet {
+	keys := &keySet{
+		cfg: cfg, client: http.Client{CheckRedirect: noRedirect},
+		unknown: rate.NewLimiter(rate.Every(unknownKeyInterval), 1), ended: make(chan struct{}),
+	}
+	close(keys.ended)
 	return keys
 }
 
@@ -65,29 +81,31 @@ func (s *keySet) keepFresh(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			s.fetching.Lock()
-			s.fetch(ctx)
-			s.fetching.Unlock()
+			s.start(ctx, always)
 		}
 	}
 }
 
-// KeyRead implements [jwkset.Storage] for keyfunc. It asks the issuer for a key that is
-// not known.
-func (s *keySet) KeyRead(ctx context.Context, kid string) (jwkset.JWK, error) {
-	if key, err := s.known(ctx, kid); err == nil {
-		return key, nil
+// find returns the keys with a kid and an algorithm. It asks the issuer if it knows none.
+func (s *keySet) find(ctx context.Context, kid, alg string) []jwt.VerificationKey {
+	if keys := s.known(kid, alg); len(keys) > 0 {
+		return keys
 	}
 	s.refetch(ctx)
-	return s.known(ctx, kid)
+	return s.known(kid, alg)
 }
 
-// known returns a key without asking the issuer.
-func (s *keySet) known(ctx context.Context, kid string) (jwkset.JWK, error) {
-	if err := s.distrust(); err != nil {
-		return jwkset.JWK{}, err
+// known returns the keys with a kid and an algorithm that were fetched.
+func (s *keySet) known(kid, alg string) (keys []jwt.VerificationKey) {
+	if s.distrust() != nil {
+		return nil
 	}
-	return s.MemoryJWKSet.KeyRead(ctx, kid)
+	for _, key := range s.fetched.Load().keys {
+		if key.kid == kid && string(key.alg) == alg {
+			keys = append(keys, key.key)
+		}
+	}
+	return keys
 }
 
 // distrust returns why no key can be trusted, or nil.
@@ -96,18 +114,51 @@ func (s *keySet) distrust() error {
 	switch {
 	case fetched == nil:
 		return errors.New("the issuer's signing keys are not loaded")
-	case s.cfg.Now().Sub(*fetched) > s.cfg.MaxKeyAge:
+	case s.cfg.Now().Sub(fetched.asked) > s.cfg.MaxKeyAge:
 		return fmt.Errorf("the issuer's signing keys are older than %s and no longer trusted", s.cfg.MaxKeyAge)
 	}
 	return nil
 }
 
-// refetch fetches the keys, unless somebody did so a moment ago.
+// refetch fetches the keys, unless that was done a moment ago, and waits for them for a
+// while. Other requests also use them, so the fetch outlives ctx.
 func (s *keySet) refetch(ctx context.Context) {
-	s.fetching.Lock()
-	defer s.fetching.Unlock()
-	if s.unknown.AllowN(s.cfg.Now(), 1) {
-		s.fetch(context.WithoutCancel(ctx)) // others also use the keys
+	s.start(context.WithoutCancel(ctx), func() bool { return s.unknown.AllowN(s.cfg.Now(), 1) })
+	s.wait(ctx)
+}
+
+func always() bool { return true }
+
+// start starts a fetch if it is allowed and none is under way.
+func (s *keySet) start(ctx context.Context, allowed func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		return
+	}
+	if !allowed() {
+		return
+	}
+	ended := make(chan struct{})
+	s.ended = ended
+	go func() {
+		defer close(ended)
+		s.fetch(ctx)
+	}()
+}
+
+// wait waits until no fetch is under way, for [keyPatience] at most.
+func (s *keySet) wait(ctx context.Context) {
+	s.mu.Lock()
+	ended := s.ended
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, keyPatience)
+	defer cancel()
+	select {
+	case <-ended:
+	case <-ctx.Done():
 	}
 }
 
@@ -119,10 +170,7 @@ func (s *keySet) fetch(ctx context.Context) {
 	asked := s.cfg.Now()
 	keys, err := s.download(ctx)
 	if err == nil {
-		err = s.KeyReplaceAll(ctx, keys)
-	}
-	if err == nil {
-		s.fetched.Store(&asked)
+		s.fetched.Store(&fetchedKeys{keys, asked})
 		return
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -135,7 +183,7 @@ func (s *keySet) fetch(ctx context.Context) {
 }
 
 // download returns the usable keys that the issuer publishes, at least one.
-func (s *keySet) download(ctx context.Context) ([]jwkset.JWK, error) {
+func (s *keySet) download(ctx context.Context) ([]publicKey, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cfg.JWKSURL, http.NoBody)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -152,7 +200,24 @@ func (s *keySet) download(ctx context.Context) ([]jwkset.JWK, error) {
 	if err != nil {
 		return nil, err
 	}
-	return usableKeys(set)
+	keys, unused, err := usableKeys(set)
+	if len(keys)+len(unused) > 0 {
+		s.report(unused)
+	}
+	return keys, err
+}
+
+// report reports the keys that were not unusable in the fetch before: a key set changes
+// seldom, and is fetched often.
+func (s *keySet) report(unused []UnusedKey) {
+	before := s.unused
+	s.unused = map[UnusedKey]bool{}
+	for _, key := range unused {
+		if !before[key] && !s.unused[key] {
+			s.cfg.OnUnusedKey(key)
+		}
+		s.unused[key] = true
+	}
 }
 
 // withoutURL returns a failed request's cause. The error itself has the URL, whose

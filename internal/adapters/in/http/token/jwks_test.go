@@ -3,16 +3,9 @@ package token
 import (
 	"context"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
 	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"maps"
-	"math/big"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,9 +13,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
 	"example.com/orders/internal/core"
@@ -79,7 +72,7 @@ func newTestVerifier(t testing.TB, issuer *testIssuer, clock *testClock) (v *Ver
 	v, err := NewVerifier(ctx, Config{
 		Issuer: "issuer", Audience: "orders", JWKSURL: issuer.url, RolesClaim: "roles", Roles: ourRoles,
 		Types: []string{"JWT"}, MaxLifetime: 24 * time.Hour, MaxKeyAge: time.Hour,
-		Now: clock.now, OnRefreshError: func(err error) { failure.Store(err.Error()) },
+		Now: clock.now, OnRefreshError: func(err error) { failure.Store(err.Error()) }, OnUnusedKey: func(UnusedKey) {},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +157,87 @@ func TestVerifier_ForgetsTokensWhoseKeyIsGone(t *testing.T) {
 	}
 }
 
+// Issuers keep unusable keys, for encryption for one. The log names them once, not every
+// five minutes.
+func TestVerifier_ReportsUnusedKeysOncePerChange(t *testing.T) {
+	t.Parallel()
+	_, ecKey, _ := publicKeys(t)
+	encryption, other := ecKey.with("kid", "enc").with("use", "enc"), ecKey.with("kid", "enc").with("kty", "LWE")
+	issuer := newTestIssuer(t)
+	var reported []UnusedKey
+	s := newKeySet(Config{
+		JWKSURL: issuer.url, Now: time.Now, MaxKeyAge: time.Hour, OnRefreshError: func(error) {},
+		OnUnusedKey: func(k UnusedKey) { reported = append(reported, k) },
+	})
+	use := UnusedKey{"enc", "its use or key_ops excludes verifying"}
+	kind := UnusedKey{"enc", "its kty, crv and alg do not stand for RS256, PS256, ES256 or EdDSA"}
+	for _, c := range []struct {
+		name string
+		keys []jwk
+		want []UnusedKey
+	}{
+		{"first, without a usable key", []jwk{encryption, encryption}, []UnusedKey{use}},
+		{"a usable one is added", []jwk{encryption, ecKey}, nil},
+		{"again", []jwk{ecKey, encryption}, nil},
+		{"for another cause", []jwk{encryption, ecKey, other}, []UnusedKey{kind}},
+		{"gone", []jwk{ecKey}, nil},
+		{"back", []jwk{ecKey, encryption, other}, []UnusedKey{use, kind}},
+		{"the issuer fails", nil, nil},
+		{"after its failure", []jwk{ecKey, encryption, other}, nil},
+	} {
+		reported = nil
+		if issuer.publish(t, c.keys...); c.keys == nil {
+			issuer.fail()
+		}
+		s.fetch(t.Context())
+		if !slices.Equal(reported, c.want) {
+			t.Errorf("%s: reported %v, want %v", c.name, reported, c.want)
+		}
+	}
+}
+
+// slowIssuer answers with a key set after a while.
+type slowIssuer struct {
+	set  string
+	took time.Duration
+}
+
+func (i slowIssuer) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(i.took):
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(i.set))}, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// An issuer may need longer than a request waits for it. What it answers counts anyway.
+func TestKeySet_WaitsLongerForTheIssuerThanARequest(t *testing.T) {
+	t.Parallel()
+	_, ecKey, _ := publicKeys(t)
+	set := jsonOf(t, map[string]any{"keys": []jwk{ecKey}})
+	for took, want := range map[time.Duration]time.Duration{
+		0: 0, 1900 * time.Millisecond: 1900 * time.Millisecond, 2500 * time.Millisecond: keyPatience, 9900 * time.Millisecond: keyPatience,
+	} {
+		synctest.Test(t, func(t *testing.T) { // time passes only while all goroutines wait
+			s := newKeySet(Config{Now: time.Now, MaxKeyAge: time.Hour, OnRefreshError: func(err error) { t.Error(err) }})
+			s.client.Transport = slowIssuer{set, took}
+			began := time.Now()
+			found := s.find(t.Context(), "main", "ES256")
+			if waited := time.Since(began); waited != want || (len(found) == 1) != (took < keyPatience) {
+				t.Errorf("an issuer that needs %v: a request waited %v and found %d keys, want %v", took, waited, len(found), want)
+			}
+			for range 3 { // until the answer is there
+				found = s.find(t.Context(), "main", "ES256")
+				time.Sleep(keyPatience)
+			}
+			if waited := time.Since(began); len(found) != 1 {
+				t.Errorf("an issuer that needs %v: no key after %v", took, waited)
+			}
+		})
+	}
+}
+
 // Whoever comes with a new key while it is fetched waits for it.
 func TestVerifier_FetchesANewKeyOnceForAll(t *testing.T) {
 	t.Parallel()
@@ -214,7 +288,7 @@ func TestNewVerifier_ReportsNoFailureOfTheIssuerWhenItIsCancelled(t *testing.T) 
 	v, err := NewVerifier(ctx, Config{
 		Issuer: "issuer", Audience: "orders", JWKSURL: newTestIssuer(t).url, RolesClaim: "roles", Types: []string{"JWT"},
 		MaxLifetime: time.Hour, MaxKeyAge: time.Hour, Now: time.Now, OnRefreshError: func(err error) { t.Errorf("reported: %v", err) },
-		Roles: ourRoles,
+		OnUnusedKey: func(UnusedKey) {}, Roles: ourRoles,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +301,7 @@ func TestNewVerifier_RequiresEveryMember(t *testing.T) {
 	complete := Config{
 		Issuer: "issuer", Audience: "orders", JWKSURL: newTestIssuer(t).url, RolesClaim: "roles", Types: []string{"JWT"},
 		MaxLifetime: time.Hour, MaxKeyAge: time.Hour, Now: time.Now, OnRefreshError: func(error) {},
-		Roles: ourRoles,
+		OnUnusedKey: func(UnusedKey) {}, Roles: ourRoles,
 	}
 	changes := map[string]func(*Config){
 		"issuer": func(c *Config) { c.Issuer = "" }, "audience": func(c *Config) { c.Audience = "" },
@@ -235,6 +309,7 @@ func TestNewVerifier_RequiresEveryMember(t *testing.T) {
 		"types": func(c *Config) { c.Types = nil }, "lifetime": func(c *Config) { c.MaxLifetime = 0 },
 		"age of keys": func(c *Config) { c.MaxKeyAge = 0 }, "clock": func(c *Config) { c.Now = nil },
 		"report":     func(c *Config) { c.OnRefreshError = nil },
+		"unused key": func(c *Config) { c.OnUnusedKey = nil },
 		"role names": func(c *Config) { c.Roles = nil }, "only one of audience and clients": func(c *Config) { c.Clients = []string{"web"} },
 	}
 	for name, change := range changes {
@@ -243,206 +318,6 @@ func TestNewVerifier_RequiresEveryMember(t *testing.T) {
 		if v, err := NewVerifier(t.Context(), incomplete); err == nil {
 			v.Close()
 			t.Errorf("a verifier without %s is accepted", name)
-		}
-	}
-}
-
-// jwk is a published key as JSON.
-type jwk map[string]any
-
-// with returns the key with a member; nil removes it.
-func (k jwk) with(name string, value any) jwk {
-	changed := maps.Clone(k)
-	changed[name] = value
-	if value == nil {
-		delete(changed, name)
-	}
-	return changed
-}
-
-// keyOf returns a key for signatures, without alg. A private key is published as such.
-func keyOf(t testing.TB, key any) jwk {
-	t.Helper()
-	made, err := jwkset.NewJWKFromKey(key, jwkset.JWKOptions{
-		Marshal: jwkset.JWKMarshalOptions{Private: true}, Metadata: jwkset.JWKMetadataOptions{KID: "main", USE: jwkset.UseSig},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var k jwk
-	if err := json.Unmarshal([]byte(jsonOf(t, made.Marshal())), &k); err != nil {
-		t.Fatal(err)
-	}
-	return k.with("alg", nil)
-}
-
-func newRSA(t testing.TB, bits int) *rsa.PrivateKey {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, bits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func newEC(t testing.TB, curve elliptic.Curve) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// publicKeys returns a key of each kind that can be used.
-func publicKeys(t testing.TB) (rsaKey, ecKey, edKey jwk) {
-	t.Helper()
-	ed, _, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keyOf(t, newRSA(t, 2048).Public()), keyOf(t, newEC(t, elliptic.P256()).Public()), keyOf(t, ed)
-}
-
-func jsonOf(t testing.TB, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// A key without alg stands for one algorithm: what others would do with it is not our
-// signature.
-func TestUsableKey_HasOneAlgorithm(t *testing.T) {
-	t.Parallel()
-	rsaKey, ecKey, edKey := publicKeys(t)
-	for name, c := range map[string]struct {
-		key jwk
-		alg string
-	}{
-		"RSA":           {rsaKey, "RS256"},
-		"RSA, RS256":    {rsaKey.with("alg", "RS256"), "RS256"},
-		"RSA, PS256":    {rsaKey.with("alg", "PS256"), "PS256"},
-		"EC":            {ecKey, "ES256"},
-		"EC, ES256":     {ecKey.with("alg", "ES256"), "ES256"},
-		"Ed25519":       {edKey, "EdDSA"},
-		"its two names": {edKey.with("alg", "Ed25519"), "EdDSA"},
-		"without use":   {ecKey.with("use", nil), "ES256"},
-		"to verify":     {ecKey.with("key_ops", []string{"verify"}), "ES256"},
-		"and to sign":   {ecKey.with("key_ops", []string{"sign", "verify"}), "ES256"},
-		"other members": {ecKey.with("x-note", "of the issuer").with("x5u", "https://issuer.example/cert"), "ES256"},
-	} {
-		key, ok := usableKey([]byte(jsonOf(t, c.key)))
-		if got := key.Marshal().ALG.String(); !ok || got != c.alg {
-			t.Errorf("%s: usable %t for %q, want %s", name, ok, got, c.alg)
-		}
-	}
-}
-
-func TestUsableKey_RefusesOthers(t *testing.T) {
-	t.Parallel()
-	rsaKey, ecKey, edKey := publicKeys(t)
-	ecPrivate := keyOf(t, newEC(t, elliptic.P256()))
-	notOnCurve := base64.RawURLEncoding.EncodeToString(make([]byte, 32))
-	for name, key := range map[string]any{
-		"RSA of 1024 bits":       keyOf(t, weakRSA(1024).Public()),
-		"RSA of 2047 bits":       keyOf(t, weakRSA(2047).Public()),
-		"RSA of 16384 bits":      keyOf(t, weakRSA(16384).Public()),
-		"RSA with exponent 1":    rsaKey.with("e", "AQ"),
-		"RSA with exponent 2":    rsaKey.with("e", "Ag"),
-		"RSA for encryption":     rsaKey.with("alg", "RSA-OAEP"),
-		"RSA for RS512":          rsaKey.with("alg", "RS512"),
-		"RSA for HS256":          rsaKey.with("alg", "HS256"),
-		"RSA for none":           rsaKey.with("alg", "none"),
-		"RSA for ES256":          rsaKey.with("alg", "ES256"),
-		"RSA for Ed25519":        rsaKey.with("alg", "Ed25519"),
-		"a private RSA key":      keyOf(t, newRSA(t, 2048)),
-		"one member of it":       rsaKey.with("dq", "AQAB"),
-		"more primes":            rsaKey.with("oth", []jwk{{"r": "AQ", "d": "AQ", "t": "AQ"}}),
-		"P-384":                  keyOf(t, newEC(t, elliptic.P384()).Public()),
-		"P-521":                  keyOf(t, newEC(t, elliptic.P521()).Public()),
-		"secp256k1":              ecKey.with("crv", "secp256k1"),
-		"EC not on the curve":    ecKey.with("x", notOnCurve),
-		"EC without y":           ecKey.with("y", nil),
-		"EC for RS256":           ecKey.with("alg", "RS256"),
-		"a private EC key":       ecPrivate,
-		"X25519":                 edKey.with("crv", "X25519"),
-		"Ed25519 of 31 bytes":    edKey.with("x", strings.Repeat("A", 42)),
-		"a symmetric key":        jwk{"kty": "oct", "kid": "main", "k": "c2VjcmV0", "alg": "HS256", "use": "sig"},
-		"a key beside k":         ecKey.with("k", "c2VjcmV0"),
-		"another kind":           ecKey.with("kty", "LWE"),
-		"for encryption":         ecKey.with("use", "enc"),
-		"for something else":     ecKey.with("use", "tls"),
-		"use as a list":          ecKey.with("use", []string{"sig"}),
-		"to sign only":           ecKey.with("key_ops", []string{"sign"}),
-		"to encrypt only":        ecKey.with("key_ops", []string{"encrypt", "wrapKey"}),
-		"for no operation":       ecKey.with("key_ops", []string{}),
-		"operations as a string": ecKey.with("key_ops", "verify"),
-		"without kid":            ecKey.with("kid", nil),
-		"kid as a number":        ecKey.with("kid", 1),
-		"no base64":              ecKey.with("x", "!"),
-		"no object":              "main",
-		"null":                   nil,
-	} {
-		if got, ok := usableKey([]byte(jsonOf(t, key))); ok {
-			t.Errorf("%s: usable for %s", name, got.Marshal().ALG)
-		}
-	}
-	if _, ok := usableKey([]byte(strings.Replace(jsonOf(t, ecKey), `"kid"`, `"kid":"other","kid"`, 1))); ok {
-		t.Error("a member twice: usable")
-	}
-}
-
-// weakRSA returns a key whose modulus has so many bits. Nobody could sign with it.
-func weakRSA(bits int) *rsa.PrivateKey {
-	n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))
-	return &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}}
-}
-
-func TestUsableKeys_PassesOverWhatItCannotUse(t *testing.T) {
-	t.Parallel()
-	rsaKey, ecKey, _ := publicKeys(t)
-	malformed := ecKey.with("kid", "malformed").with("x", 5)
-	keys, err := usableKeys([]byte(jsonOf(t, map[string]any{
-		"keys": []any{malformed, rsaKey.with("kid", "old").with("use", "enc"), nil, ecKey, rsaKey, rsaKey.with("kid", "other")},
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, key := range keys {
-		found = append(found, key.Marshal().KID+" "+key.Marshal().ALG.String())
-	}
-	if want := []string{"main ES256", "other RS256"}; !slices.Equal(found, want) {
-		t.Errorf("keys %v, want %v: the first one of a kid counts", found, want)
-	}
-}
-
-func TestUsableKeys_RefusesASetWithoutAny(t *testing.T) {
-	t.Parallel()
-	_, ecKey, _ := publicKeys(t)
-	var many []jwk
-	for range maxKeys + 1 {
-		many = append(many, ecKey)
-	}
-	for name, set := range map[string]string{
-		"nothing":         "",
-		"HTML":            "<html>maintenance</html>",
-		"null":            "null",
-		"an empty object": "{}",
-		"an empty set":    `{"keys": []}`,
-		"keys are null":   `{"keys": null}`,
-		"keys are one":    jsonOf(t, map[string]any{"keys": ecKey}),
-		"a list":          jsonOf(t, []jwk{ecKey}),
-		"a key":           jsonOf(t, ecKey),
-		"half a set":      jsonOf(t, map[string]any{"keys": []jwk{ecKey}})[:100],
-		"unusable ones":   jsonOf(t, map[string]any{"keys": []jwk{ecKey.with("use", "enc"), ecKey.with("x", 1)}}),
-		"too many":        jsonOf(t, map[string]any{"keys": many}),
-	} {
-		if keys, err := usableKeys([]byte(set)); err == nil {
-			t.Errorf("%s: %d keys, want an error", name, len(keys))
 		}
 	}
 }

@@ -177,7 +177,7 @@ func newClientVerifier(t testing.TB, issuer *testIssuer) *Verifier {
 	v, err := NewVerifier(ctx, Config{
 		Issuer: "issuer", Clients: []string{"web", "https://shop.example"}, JWKSURL: issuer.url, RolesClaim: "roles", Roles: ourRoles,
 		Types: []string{"JWT"}, MaxLifetime: time.Hour, MaxKeyAge: time.Hour,
-		Now: (&testClock{}).now, OnRefreshError: func(error) {},
+		Now: (&testClock{}).now, OnRefreshError: func(error) {}, OnUnusedKey: func(UnusedKey) {},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
 
@@ -66,13 +65,15 @@ type Config struct {
 	// OnRefreshError is called when the keys cannot be fetched. The old ones stay in use
 	// until they are too old.
 	OnRefreshError func(err error)
+	// OnUnusedKey is called when the issuer publishes a key that verifies no token, once
+	// until the key set changes.
+	OnUnusedKey func(UnusedKey)
 }
 
 // Verifier turns tokens into actors (AUTH-1, AUTH-4).
 type Verifier struct {
 	cfg      Config
 	keys     *keySet
-	keyfunc  keyfunc.Keyfunc
 	parser   *jwt.Parser
 	verified *otter.Cache[[sha256.Size]byte, verified]
 }
@@ -96,11 +97,6 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 	if !cfg.isComplete() {
 		return nil, errors.New("every member of Config is required")
 	}
-	keys := fetchKeys(ctx, cfg)
-	find, err := keyfunc.New(keyfunc.Options{Ctx: ctx, Storage: keys})
-	if err != nil {
-		return nil, fmt.Errorf("set up the issuer's keys: %w", err)
-	}
 	cache, err := otter.New(&otter.Options[[sha256.Size]byte, verified]{MaximumSize: maxVerified})
 	if err != nil {
 		return nil, fmt.Errorf("set up the token cache: %w", err)
@@ -113,13 +109,13 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 	if cfg.Audience != "" {
 		options = append(options, jwt.WithAudience(cfg.Audience))
 	}
-	return &Verifier{cfg: cfg, keys: keys, keyfunc: find, verified: cache, parser: jwt.NewParser(options...)}, nil
+	return &Verifier{cfg: cfg, keys: fetchKeys(ctx, cfg), verified: cache, parser: jwt.NewParser(options...)}, nil
 }
 
 func (c Config) isComplete() bool {
 	return c.Issuer != "" && (c.Audience == "") == (len(c.Clients) > 0) && c.JWKSURL != "" && c.RolesClaim != "" &&
 		len(c.Roles) > 0 && len(c.Types) > 0 && c.MaxLifetime > 0 && c.MaxKeyAge > 0 &&
-		c.Now != nil && c.OnRefreshError != nil
+		c.Now != nil && c.OnRefreshError != nil && c.OnUnusedKey != nil
 }
 
 // Close stops the background work.
@@ -142,11 +138,7 @@ func (v *Verifier) Keys() (keys int, age time.Duration) {
 	if fetched == nil {
 		return 0, -1
 	}
-	all, err := v.keys.KeyReadAll(context.Background())
-	if err != nil {
-		panic("read keys from memory: " + err.Error())
-	}
-	return len(all), v.cfg.Now().Sub(*fetched)
+	return len(fetched.keys), v.cfg.Now().Sub(fetched.asked)
 }
 
 // Authenticate returns a request's identity. Its error is a [Refusal] for a missing or
@@ -176,8 +168,8 @@ func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
 type verified struct {
 	identity Identity
 	expires  time.Time
-	// fetched is the fetch of the keys that it was verified with.
-	fetched *time.Time
+	// fetched are the keys that it was verified with.
+	fetched *fetchedKeys
 }
 
 // stillValid checks the facts that can change after verification: the token expires,
@@ -194,7 +186,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, *Refusal
 		return verified{}, refuse("malformed")
 	}
 	claims, fetched := jwt.MapClaims{}, v.keys.fetched.Load()
-	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.findKey(ctx, t) })
+	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.findKeys(ctx, t) })
 	if err != nil {
 		return verified{}, refusalOf(err, claims)
 	}
@@ -233,10 +225,9 @@ func isStrictToken(token string) bool {
 	return true
 }
 
-// findKey finds a token's key by its kid and algorithm. Without a kid the library would
-// try every key, and it would ignore an unknown critical extension (crit; RFC 7515,
-// section 4.1.11).
-func (v *Verifier) findKey(ctx context.Context, t *jwt.Token) (any, error) {
+// findKeys finds the keys for a token by its kid and algorithm; each is tried. The library
+// would ignore an unknown critical extension (crit; RFC 7515, section 4.1.11).
+func (v *Verifier) findKeys(ctx context.Context, t *jwt.Token) (any, error) {
 	kid, _ := t.Header["kid"].(string)
 	_, critical := t.Header["crit"]
 	alg := t.Method.Alg()
@@ -248,12 +239,11 @@ func (v *Verifier) findKey(ctx context.Context, t *jwt.Token) (any, error) {
 	case kid == "":
 		return nil, refuse("unknown_key")
 	}
-	t.Header["alg"] = alg // the library compares the names, and knows the older one only
-	key, err := v.keyfunc.KeyfuncCtx(ctx)(t)
-	if err != nil {
+	keys := v.keys.find(ctx, kid, alg)
+	if len(keys) == 0 {
 		return nil, refuse("unknown_key")
 	}
-	return key, nil
+	return jwt.VerificationKeySet{Keys: keys}, nil
 }
 
 // identify returns subject and roles from verified claims.
