@@ -22,11 +22,17 @@ const (
 	maxKID = 255
 )
 
-// publicKey is a key that verifies the tokens with its kid and algorithm.
-type publicKey struct {
+// keyName is what a token says about the key that signed it.
+type keyName struct {
 	kid string
 	alg jwkset.ALG
-	key any
+}
+
+// publicKey is a key that verifies the tokens with its name.
+type publicKey struct {
+	keyName
+
+	jwk jwkset.JWK
 }
 
 // UnusedKey is a published key that verifies no token.
@@ -67,9 +73,9 @@ func usableKey(text []byte) (publicKey, error) {
 		named, _ := strictjson.Decode[struct {
 			KID string `json:"kid"`
 		}](text)
-		return publicKey{kid: named.KID}, errors.New("kty, kid, use, key_ops or alg has the wrong type, or a member is repeated")
+		return publicKey{keyName: keyName{kid: named.KID}}, errors.New("kty, kid, use, key_ops or alg has the wrong type, or a member is repeated")
 	}
-	key := publicKey{kid: published.KID}
+	key := publicKey{keyName: keyName{kid: published.KID}}
 	switch {
 	case published.KID == "":
 		return key, errors.New("it has no kid")
@@ -81,12 +87,10 @@ func usableKey(text []byte) (publicKey, error) {
 	if key.alg = published.algorithm(); key.alg == "" {
 		return key, errors.New("its kty, crv and alg do not stand for RS256, PS256, ES256 or EdDSA")
 	}
-	material, err := published.material()
-	if err != nil {
+	if key.jwk, err = published.material(); err != nil {
 		return key, errors.New("its key material cannot be read") // the library's error may quote it
 	}
-	key.key = material.Key()
-	if rsaKey, isRSA := key.key.(*rsa.PublicKey); isRSA && !isSafeRSA(rsaKey) {
+	if rsaKey, isRSA := key.jwk.Key().(*rsa.PublicKey); isRSA && !isSafeRSA(rsaKey) {
 		return key, fmt.Errorf("its modulus has not between %d and %d bits, or its exponent is weak", minRSA, maxRSA)
 	}
 	return key, nil

@@ -11,7 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/MicahParks/jwkset"
+	"github.com/MicahParks/keyfunc/v3"
 	"golang.org/x/time/rate"
 )
 
@@ -45,7 +46,10 @@ type keySet struct {
 
 // fetchedKeys are the issuer's usable keys.
 type fetchedKeys struct {
-	keys []publicKey
+	count int
+	// byName has a library set for each name, because the library looks keys up by kid
+	// alone and returns the first.
+	byName map[keyName]keyfunc.Keyfunc
 	// asked is when the issuer was asked for them.
 	asked time.Time
 }
@@ -86,26 +90,21 @@ func (s *keySet) keepFresh(ctx context.Context) {
 	}
 }
 
-// find returns the keys with a kid and an algorithm. It asks the issuer if it knows none.
-func (s *keySet) find(ctx context.Context, kid, alg string) []jwt.VerificationKey {
-	if keys := s.known(kid, alg); len(keys) > 0 {
+// find returns the keys with a name, or nil. It asks the issuer if it knows none.
+func (s *keySet) find(ctx context.Context, name keyName) keyfunc.Keyfunc {
+	if keys := s.known(name); keys != nil {
 		return keys
 	}
 	s.refetch(ctx)
-	return s.known(kid, alg)
+	return s.known(name)
 }
 
-// known returns the keys with a kid and an algorithm that were fetched.
-func (s *keySet) known(kid, alg string) (keys []jwt.VerificationKey) {
+// known returns the keys with a name that were fetched, or nil.
+func (s *keySet) known(name keyName) keyfunc.Keyfunc {
 	if s.distrust() != nil {
 		return nil
 	}
-	for _, key := range s.fetched.Load().keys {
-		if key.kid == kid && string(key.alg) == alg {
-			keys = append(keys, key.key)
-		}
-	}
-	return keys
+	return s.fetched.Load().byName[name]
 }
 
 // distrust returns why no key can be trusted, or nil.
@@ -170,7 +169,7 @@ func (s *keySet) fetch(ctx context.Context) {
 	asked := s.cfg.Now()
 	keys, err := s.download(ctx)
 	if err == nil {
-		s.fetched.Store(&fetchedKeys{keys, asked})
+		s.fetched.Store(&fetchedKeys{len(keys), groupByName(ctx, keys), asked})
 		return
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -180,6 +179,19 @@ func (s *keySet) fetch(ctx context.Context) {
 		err = fmt.Errorf("%w; %w", err, reason)
 	}
 	s.cfg.OnRefreshError(err)
+}
+
+// groupByName returns a set for each name. Keys may share one.
+func groupByName(ctx context.Context, keys []publicKey) map[keyName]keyfunc.Keyfunc {
+	byName := map[keyName]keyfunc.Keyfunc{}
+	for _, key := range keys {
+		if byName[key.keyName] == nil {
+			// It only fails for a set without a storage.
+			byName[key.keyName], _ = keyfunc.New(keyfunc.Options{Storage: jwkset.NewMemoryStorage()})
+		}
+		_ = byName[key.keyName].Storage().KeyWrite(ctx, key.jwk) // memory refuses none
+	}
+	return byName
 }
 
 // download returns the usable keys that the issuer publishes, at least one.

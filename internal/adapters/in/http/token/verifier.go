@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
 
@@ -138,7 +139,7 @@ func (v *Verifier) Keys() (keys int, age time.Duration) {
 	if fetched == nil {
 		return 0, -1
 	}
-	return len(fetched.keys), v.cfg.Now().Sub(fetched.asked)
+	return fetched.count, v.cfg.Now().Sub(fetched.asked)
 }
 
 // Authenticate returns a request's identity. Its error is a [Refusal] for a missing or
@@ -239,11 +240,11 @@ func (v *Verifier) findKeys(ctx context.Context, t *jwt.Token) (any, error) {
 	case kid == "":
 		return nil, refuse("unknown_key")
 	}
-	keys := v.keys.find(ctx, kid, alg)
-	if len(keys) == 0 {
+	keys := v.keys.find(ctx, keyName{kid, jwkset.ALG(alg)})
+	if keys == nil {
 		return nil, refuse("unknown_key")
 	}
-	return jwt.VerificationKeySet{Keys: keys}, nil
+	return keys.VerificationKeySet(ctx)
 }
 
 // identify returns subject and roles from verified claims.
