@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"example.com/orders/cmd/orders/app"
+	"example.com/orders/internal/observe/logqueue"
 )
 
 const usage = `orders is an order and payment service in which every command that moves money, or
@@ -36,7 +37,9 @@ the service without any configuration, run orders-dev (or: make run).
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), app.StopSignals()...)
-	code := execute(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	problems := logqueue.New(os.Stderr, func(uint64) {})
+	code := execute(ctx, os.Args[1:], os.Environ(), os.Stdout, problems)
+	problems.Close(outputTimeout)
 	stop()
 	os.Exit(code)
 }
@@ -80,6 +83,9 @@ func run(ctx context.Context, args, environ []string, out io.Writer) error {
 		return errors.New("no command given: orders help lists the commands")
 	}
 	name, args := args[0], args[1:]
+	if name != "serve" { // its log has a queue
+		out = stoppable(ctx, out)
+	}
 	if isHelp(name) {
 		return printUsage(out, usage)
 	}

@@ -52,6 +52,7 @@ var faults = []fault{
 	{"the database is read-only", []string{"OrdersDatabaseReadOnly", "OrdersNotReady", "OrdersReplicaMissing"}, forbidWrites, false},
 	{"the database is down", []string{"OrdersDatabaseDown", "OrdersNotReady", "OrdersReplicaMissing"}, stopDatabase, false},
 	{"commands fail", []string{"OrdersErrors"}, failCommands, true},
+	{"the log reader of a replica is gone", []string{"OrdersLogLinesDropped"}, closeOutput(1), true},
 	{"a replica dies", []string{"OrdersReplicaMissing"}, killReplica(1), true},
 	{"the last replica dies", []string{"OrdersDown"}, killReplica(0), true},
 }
@@ -266,6 +267,22 @@ func failCommands(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.keepSending(t, func() e2e.Call { return s.CreditCall(t, e2e.Alice, "1.00") })
 	return s.plant(t, `TRIGGER BEFORE INSERT ON ledger_entry`, raise)
+}
+
+// closeOutput lets each log line of a replica be lost. Its jobs and probes log.
+func closeOutput(replica int) func(testing.TB, *system) (repair func()) {
+	return func(t testing.TB, s *system) (repair func()) {
+		t.Helper()
+		s.replicas[replica].CloseOutput(t)
+		unread := *s.Service
+		unread.URL = s.replicas[replica].URL
+		natstest.Run(t, func(ctx context.Context) {
+			for ctx.Err() == nil {
+				_, _ = unread.Try(ctx, t, e2e.Get("", "/no/such/path"))
+			}
+		})
+		return nil
+	}
 }
 
 func killReplica(number int) func(testing.TB, *system) (repair func()) {

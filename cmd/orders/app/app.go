@@ -23,6 +23,7 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/observe"
+	"example.com/orders/internal/observe/logqueue"
 	"example.com/orders/internal/observe/metrics"
 	"example.com/orders/internal/observe/version"
 )
@@ -44,6 +45,7 @@ type App struct {
 	granted   string // migrations grant privileges to this role
 	adminHost string // host in ORDERS_ADMIN_ADDR
 	log       zerolog.Logger
+	lines     *logqueue.Queue // nil if the log has none
 	draining  atomic.Bool
 	inFlight  atomic.Int64            // requests on the public listener
 	waiting   atomic.Pointer[waiting] // nil once the database works
@@ -168,6 +170,9 @@ func (a *App) Handler() http.Handler { return a.handler }
 
 // Wrap adds middleware to the public API. Call it before [App.Run].
 func (a *App) Wrap(wrap func(api http.Handler) http.Handler) { a.handler = wrap(a.handler) }
+
+// CountDropped adds the queue's dropped lines to the metrics. Call it before [App.Run].
+func (a *App) CountDropped(lines *logqueue.Queue) { a.lines = lines }
 
 // Close closes all connections after their current use.
 func (a *App) Close() {

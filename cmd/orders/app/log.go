@@ -11,6 +11,7 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/observe"
+	"example.com/orders/internal/observe/logqueue"
 	"example.com/orders/internal/observe/panics"
 	"example.com/orders/internal/observe/version"
 )
@@ -31,10 +32,24 @@ func init() {
 // NewLog returns a logger that writes to out with cfg's format and level. Lines about
 // recovered panics have a stack.
 func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
+	return zerolog.New(formatted(cfg, out)).Level(cfg.LogLevel).With().Timestamp().Stack().Logger()
+}
+
+// NewQueuedLog returns a log as [NewLog] does. Its lines wait in the queue, so that an
+// output that nobody reads stops no request.
+func NewQueuedLog(cfg config.Config, out io.Writer) (zerolog.Logger, *logqueue.Queue) {
+	log := NewLog(cfg, out)
+	queue := logqueue.New(formatted(cfg, out), func(lines uint64) {
+		log.Warn().Uint64("lines", lines).Msg("log lines dropped")
+	})
+	return log.Output(queue), queue
+}
+
+func formatted(cfg config.Config, out io.Writer) io.Writer {
 	if cfg.LogFormat == "console" {
-		out = newConsole(out)
+		return newConsole(out)
 	}
-	return zerolog.New(out).Level(cfg.LogLevel).With().Timestamp().Stack().Logger()
+	return out
 }
 
 // newConsole returns a writer with text lines for people, colored on a terminal.

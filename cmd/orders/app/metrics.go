@@ -13,6 +13,7 @@ import (
 // measure registers the metrics that are read on each scrape.
 func (a *App) measure() {
 	a.metrics.Database(a.readMetrics)
+	a.metrics.Log(func() uint64 { return a.lines.Dropped() })
 	a.metrics.Issuer(a.tokens.Keys)
 	a.metrics.Ready(func() bool { return a.ready(context.Background()) == nil })
 	a.metrics.Pool("requests", readPool(a.db.Pool(), a.db.CommitsInDoubt))

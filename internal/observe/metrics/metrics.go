@@ -53,6 +53,14 @@ func (m *Metrics) gauge(name, help string, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
+// Log adds the number of lines that the log has lost.
+func (m *Metrics) Log(dropped func() uint64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "orders_log_lines_dropped_total",
+		Help: "Log lines that were lost, because the reader of the standard output was too slow, has stopped or is gone.",
+	}, func() float64 { return float64(dropped()) }))
+}
+
 func number(is bool) float64 {
 	if is {
 		return 1

@@ -239,6 +239,7 @@ func everything(withDatabase bool) *metrics.Metrics {
 	m.Circuit(yes)
 	m.Broker(yes)
 	m.Ready(yes)
+	m.Log(func() uint64 { return 0 })
 	m.Issuer(func() (keys int, age time.Duration) { return 1, time.Second })
 	m.Database(func(context.Context) (metrics.Database, error) {
 		if !withDatabase {

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	testlog "example.com/orders/internal/test/log"
 	testport "example.com/orders/internal/test/port"
 )
 
@@ -26,7 +25,7 @@ type Process struct {
 	URL string
 
 	cmd  *exec.Cmd
-	log  *testlog.Buffer
+	log  *output
 	once sync.Once
 }
 
@@ -48,17 +47,14 @@ func (e *Env) StartWaiting(t testing.TB, binary string, settings ...string) *Pro
 			addr = own
 		}
 	}
-	p := &Process{URL: "http://" + addr, log: &testlog.Buffer{}}
+	p := &Process{URL: "http://" + addr}
 	p.cmd = exec.CommandContext(t.Context(), binary, "serve")
 	p.cmd.Env = e.Environ(t, append([]string{"ORDERS_ADDR=" + addr}, settings...)...)
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	p.log = startWithOutput(t, p.cmd)
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("the log of the process:\n%s", p.log)
+			t.Logf("the log of the process:\n%s", p.Log())
 		}
 	})
 	return p
@@ -86,8 +82,15 @@ func (e *Env) ServiceOf(p *Process) *Service { return &Service{Env: e, URL: p.UR
 func (p *Process) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // it may be gone already
-		_ = p.cmd.Wait()         // the error is that it was killed
+		_ = p.wait()             // the error is that it was killed
 	})
+}
+
+// wait waits until the process has ended and its output is read.
+func (p *Process) wait() error {
+	err := p.cmd.Wait()
+	p.log.awaitEnd()
+	return err
 }
 
 // Signal sends a signal to the process.
@@ -130,7 +133,7 @@ func (p *Process) Terminate(t testing.TB) <-chan error {
 // Ended returns a channel that reports the process's end.
 func (p *Process) Ended() <-chan error {
 	ended := make(chan error, 1)
-	go p.once.Do(func() { ended <- p.cmd.Wait() })
+	go p.once.Do(func() { ended <- p.wait() })
 	return ended
 }
 
@@ -167,6 +170,8 @@ var (
 	LiveHeap = Figure{"/debug/pprof/heap?debug=1&gc=1", regexp.MustCompile(`# HeapAlloc = ([0-9]+)`)}
 	// LimitedRequests counts requests beyond the per-minute limit.
 	LimitedRequests = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_limited_requests_total\{limit="requests"\} ([0-9]+)`)}
+	// DroppedLines counts log lines that were lost.
+	DroppedLines = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_log_lines_dropped_total ([0-9]+)`)}
 	// commandGroups counts transactions for waiting commands, and groupedCommands the
 	// commands that ran in them.
 	commandGroups   = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_count ([0-9]+)`)}

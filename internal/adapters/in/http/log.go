@@ -95,8 +95,8 @@ func (a *api) finish(w middleware.WrapResponseWriter, r *http.Request, span trac
 	}
 	entry, took := entryOf(r.Context()), time.Since(start)
 	endSpan(span, r, entry, w.Status())
-	entry.report(a.Observe, r.Method, w.Status(), took)
 	entry.write(a.Log, r.Method, w.Status(), took)
+	entry.report(a.Observe, r.Method, w.Status(), took) // in flight until here, should the log wait
 }
 
 // hostOf returns an address without its port.

@@ -148,6 +148,30 @@ func (o *observed) KeyEnded(outcome string)        { o.keys = append(o.keys, out
 func (o *observed) DuplicateWaited(time.Duration)  {}
 func (o *observed) RecordReplayed(d time.Duration) { o.replays = append(o.replays, d) }
 
+// logger is a log that reports the requests that are in flight while it is written.
+type logger struct {
+	saw      *observed
+	inFlight int
+}
+
+func (l *logger) Write(line []byte) (int, error) {
+	l.inFlight = l.saw.begun - len(l.saw.requests)
+	return len(line), nil
+}
+
+// A log that hangs must not look like a service without requests.
+func TestObserve_CountsARequestUntilItIsLogged(t *testing.T) {
+	t.Parallel()
+	saw := &observed{}
+	log := &logger{saw: saw}
+	a := &api{Config: Config{Log: zerolog.New(log), Observe: saw}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/no/such/path", http.NoBody)
+	a.router(nil, a.publicRoutes()).ServeHTTP(httptest.NewRecorder(), r)
+	if log.inFlight != 1 || len(saw.requests) != 1 {
+		t.Errorf("%d requests are in flight while the log is written, and %d ended", log.inFlight, len(saw.requests))
+	}
+}
+
 // A method or a path that nobody knows may be a secret, and there is no end of them.
 func TestObserve_NamesOnlyKnownRoutesAndMethods(t *testing.T) {
 	t.Parallel()

@@ -245,6 +245,9 @@ var moves = []move{
 		"orders_database_up": is(0),
 		"orders_ready":       is(0),
 	}},
+	{"a log reader that is gone", closeOutput, map[string]change{
+		"orders_log_lines_dropped_total": grows,
+	}},
 }
 
 func credit(t testing.TB, f *fixture) {
@@ -458,9 +461,16 @@ func stopDatabase(t testing.TB, f *fixture) {
 	f.undo = func() { f.alterService(t, "ALTER DATABASE %I CONNECTION LIMIT -1") }
 }
 
+func closeOutput(t testing.TB, f *fixture) {
+	t.Helper()
+	f.process.CloseOutput(t)
+	f.Send(t, e2e.Get("", "/no/such/path"))
+}
+
 // fixture is a replica with everything that it can be connected to.
 type fixture struct {
 	*e2e.Service
+	process  *e2e.Process
 	admin    string
 	broker   *devbroker.Broker
 	provider *e2e.CardProvider
@@ -490,7 +500,8 @@ func start(t testing.TB) *fixture {
 		"ORDERS_DATABASE_STANDBY_URL="+env.ServiceURL(t), "ORDERS_DATABASE_STANDBY_STALENESS=1m", // which is a primary
 		"ORDERS_IDEMPOTENCY_WAIT=300ms", "ORDERS_REQUESTS_PER_MINUTE=200",
 		"ORDERS_JWKS_URL="+issuer.URL+"/.well-known/jwks.json")
-	f.Service = env.ServiceOf(env.StartProcess(t, e2e.BuildOrders(t), settings...))
+	f.process = env.StartProcess(t, e2e.BuildOrders(t), settings...)
+	f.Service = env.ServiceOf(f.process)
 	f.PutProduct(t, "tea", 1000)
 	f.Credit(t, "ann", "1.00")
 	return f
