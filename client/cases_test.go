@@ -18,6 +18,10 @@ import (
 type cases struct {
 	Answers, Successes map[string]described
 	Cases              []behaviour
+	RetryAfter         struct {
+		Now   time.Time
+		Waits map[string]*time.Duration // in milliseconds
+	} `json:"retry_after"`
 }
 
 // described is an answer.
@@ -140,6 +144,28 @@ func TestClient_BehavesAsAllClientsDo(t *testing.T) {
 
 				if diff := diffOf(want, got); diff != "" {
 					t.Errorf("err = %v (-want +got):\n%s", err, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryAfter_IsReadAsAllClientsDo(t *testing.T) {
+	table := readCases(t).RetryAfter
+	for value, wait := range table.Waits {
+		t.Run(value, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var want []time.Duration
+				if wait != nil {
+					want = []time.Duration{*wait * time.Millisecond}
+				}
+				c, s := newClient(t, pageOf(http.StatusServiceUnavailable, "Retry-After", value), created)
+				suspend(c)(table.Now.Sub(time.Now()))
+
+				_, err := order(t.Context(), c, "cart-1")
+
+				if diff := diffOf(want, s.waits()); diff != "" || (err == nil) != (wait != nil) {
+					t.Errorf("err = %v, waits (-want +got):\n%s", err, diff)
 				}
 			})
 		})

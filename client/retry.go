@@ -84,11 +84,13 @@ func mayRetry(r request, err error) bool {
 
 // wait waits before the next attempt. It reports whether there is time for one.
 func (c *Client) wait(ctx context.Context, until time.Time, retries int, header http.Header) bool {
-	delay := retryAfter(header) + c.random(c.config.BackOff.limit(retries))
-	if until.Sub(c.now()) <= delay {
+	now := c.now()
+	left := until.Sub(now)
+	asked, jitter := retryAfter(header.Get("Retry-After"), now), c.random(c.config.BackOff.limit(retries))
+	if asked >= left || jitter >= left-asked { // their sum can overflow
 		return false
 	}
-	timer := time.NewTimer(delay)
+	timer := time.NewTimer(asked + jitter)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -98,14 +100,15 @@ func (c *Client) wait(ctx context.Context, until time.Time, retries int, header 
 	}
 }
 
-// retryAfter returns the wait that a response asks for, in seconds or until a date, else 0.
-func retryAfter(header http.Header) time.Duration {
-	value := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return time.Duration(seconds) * time.Second
+// retryAfter returns the wait that a Retry-After header asks for: seconds, or a date. A value
+// that is neither is ignored, and one beyond all durations is the longest.
+func retryAfter(value string, now time.Time) time.Duration {
+	seconds, err := strconv.ParseUint(value, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(unlimited/time.Second))) * time.Second
 	}
 	if date, err := http.ParseTime(value); err == nil {
-		return max(0, time.Until(date))
+		return max(0, date.Sub(now))
 	}
 	return 0
 }

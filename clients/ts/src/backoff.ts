@@ -17,6 +17,9 @@ export function jitter({ base, cap }: Backoff, retries: number, random: () => nu
   return random() * Math.min(cap, base * 2 ** retries);
 }
 
+/** The forms of a date in HTTP. Only the last one ends without its time zone, which is GMT. */
+const date = /^[A-Z][a-z]+,? [\w -]+ \d\d:\d\d:\d\d( GMT| \d{4})$/;
+
 /**
  * Parses a Retry-After header (RFC 9110): seconds, or a date.
  *
@@ -26,5 +29,7 @@ export function jitter({ base, cap }: Backoff, retries: number, random: () => nu
 export function retryAfter(header: string | null, now: number): number {
   if (header === null) return 0;
   if (/^\d+$/.test(header)) return Number(header) * 1000;
-  return Math.max(0, (Date.parse(header) || now) - now);
+  const zone = header.endsWith(' GMT') ? '' : ' GMT';
+  const until = date.test(header) ? Date.parse(header + zone) : NaN;
+  return Math.max(0, (until || now) - now);
 }

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { OrdersInterrupted, OrdersProblem, type OrdersClient } from '@example/orders';
-import { echoOf, FakeService, lost, type Answer, type FakeClock } from './fixture.js';
+import { echoOf, FakeService, lost, success, type Answer, type FakeClock } from './fixture.js';
 
 /** The cases that the tests of all clients read. */
 interface Cases {
   answers: Record<string, Described>;
   successes: Record<string, Described>;
   cases: Behaviour[];
+  retry_after: { now: string; waits: Record<string, number | null> };
 }
 
 interface Described {
@@ -30,7 +31,12 @@ interface Behaviour {
 }
 
 const path = new URL('../../../cases.json', import.meta.url);
-const { answers, successes, cases } = JSON.parse(await readFile(path, 'utf8')) as Cases;
+const {
+  answers,
+  successes,
+  cases,
+  retry_after: retryAfter,
+} = JSON.parse(await readFile(path, 'utf8')) as Cases;
 
 /** Returns an answer. While it is lost, the machine may sleep. */
 function answerOf(described: Described, clock: () => FakeClock): Answer {
@@ -97,5 +103,22 @@ for (const wanted of cases) {
     }
 
     assert.deepEqual(behaviour, wanted);
+  });
+}
+
+for (const [value, wait] of Object.entries(retryAfter.waits)) {
+  test(`Retry-After: ${value} is read as all clients do`, async () => {
+    const headers = { 'Retry-After': value };
+    const service = new FakeService(
+      () => new Response('<html>', { status: 503, headers }),
+      success({ id: 1041 }),
+    );
+    service.clock.suspend(Date.parse(retryAfter.now) - service.clock.now());
+    const call = service.client().createOrder('cart-1', { items: [] });
+
+    const outcome = await outcomeOf(service.clock.run(call));
+
+    assert.deepEqual(service.waits, wait === null ? [] : [wait]);
+    assert.equal(outcome, wait === null ? 'unknown' : 'success');
   });
 }

@@ -102,29 +102,6 @@ test('waits are random between 0 and the longest one', async () => {
   assert.deepEqual(service.waits, [0, 50]);
 });
 
-test('Retry-After comes before the random wait, in seconds or as a date', async () => {
-  for (const header of ['3', 'Sun, 22 Nov 2026 12:00:03 GMT']) {
-    const headers = { 'Retry-After': header };
-    for (const answer of [
-      retryable(503, 'unavailable', headers),
-      () => new Response('<html>', { status: 503, headers }),
-    ]) {
-      const service = new FakeService(answer, success(payment));
-      await pay(service);
-      assert.deepEqual(service.waits, [3100]);
-    }
-  }
-});
-
-test('a Retry-After that cannot be read counts as none', async () => {
-  const service = new FakeService(
-    retryable(503, 'unavailable', { 'Retry-After': 'soon' }),
-    success(payment),
-  );
-  await pay(service);
-  assert.deepEqual(service.waits, [100]);
-});
-
 test('at the deadline the error has the operation, the key and the last failure', async () => {
   const service = new FakeService(lost);
   const error = await failureOf(pay(service, { deadline: 5000 }));
