@@ -927,7 +927,10 @@ export interface components {
         };
         /** @description A number of units. */
         Quantity: number;
-        /** @description Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. */
+        /**
+         * Format: reference
+         * @description Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+         */
         Reference: string;
         /** @description Money that is returned to the customer. */
         Refund: {

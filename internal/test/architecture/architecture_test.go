@@ -64,10 +64,11 @@ var httpRooms = map[string][]string{
 	"strictjson": {},
 	"cardnumber": {},
 	"docs":       {},
+	"reference":  {},
 	"token":      {"strictjson"},
 	"problem":    {"cardnumber", "wire"},
 	"limits":     {"problem", "cardnumber", "wire"},
-	"contract":   {"problem", "cardnumber", "strictjson", "wire"},
+	"contract":   {"problem", "cardnumber", "reference", "strictjson", "wire"},
 }
 
 var rules = slices.Concat(partRules(core, areas), partRules(httpAPI, httpRooms, httpAPI), []rule{

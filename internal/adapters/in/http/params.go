@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
+	"example.com/orders/internal/adapters/in/http/reference"
 	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/core"
 )
@@ -61,23 +61,14 @@ func checkCustomerID(id string) error {
 	return nil
 }
 
-var (
-	// referencePattern and timePattern repeat the contract. A time has at most the
-	// digits that the database keeps.
-	referencePattern = regexp.MustCompile(`^[^\x00-\x1f\x7f]{1,64}$`)
-	timePattern      = regexp.MustCompile(`^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$`)
-)
+// timePattern repeats the contract. A time has at most the digits that the database keeps.
+var timePattern = regexp.MustCompile(`^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$`)
 
 // decodeSearch returns the filters with which clients find their earlier requests:
 // reference and creation time.
-func decodeSearch(r *request) (reference string, created core.Period, err error) {
-	q := r.http.URL.Query()
-	reference = q.Get("reference")
-	if q.Has("reference") && (!utf8.ValidString(reference) || !referencePattern.MatchString(reference)) {
-		return "", created, core.InvalidField("/reference", "reference must be 1–64 characters on a single line")
-	}
-	if cardnumber.InMember("reference", reference) {
-		return "", created, core.InvalidField("/reference", cardnumber.Refused)
+func decodeSearch(r *request) (ref string, created core.Period, err error) {
+	if ref, err = decodeReference(r); err != nil {
+		return "", created, err
 	}
 	if created.From, err = decodeTime(r, "created_from"); err != nil {
 		return "", created, err
@@ -88,7 +79,23 @@ func decodeSearch(r *request) (reference string, created core.Period, err error)
 	if !created.To.IsZero() && created.From.After(created.To) {
 		return "", created, core.InvalidField("/created_from", "created_from must not be after created_to")
 	}
-	return reference, created, nil
+	return ref, created, nil
+}
+
+// decodeReference returns the reference in a list's query, or "" if it is absent.
+func decodeReference(r *request) (string, error) {
+	q := r.http.URL.Query()
+	text := q.Get("reference")
+	if !q.Has("reference") {
+		return "", nil
+	}
+	if wrong := reference.Check(text); wrong != "" {
+		return "", core.InvalidField("/reference", "reference "+wrong)
+	}
+	if cardnumber.InMember("reference", text) {
+		return "", core.InvalidField("/reference", cardnumber.Refused)
+	}
+	return text, nil
 }
 
 // oneOf returns a filter's value, or "" if it is absent.

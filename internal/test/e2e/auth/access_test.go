@@ -165,7 +165,7 @@ func TestBadInput_InvalidQueriesAreRefused(t *testing.T) {
 	s := e2e.Start(t)
 	for name, values := range map[string][]string{
 		"limit":     {"", "0", "101", "-1", "abc", "1.5", "9223372036854775808", canary},
-		"reference": {"", "a\nb", "\xFF", strings.Repeat("я", 65)},
+		"reference": {"", "a\nb", "\xFF", strings.Repeat("я", 65), " a", "a ", "a  b", "a\u00adb", "a\u200bb", "cafe\u0301"},
 		// Positions before and after all time are none, either.
 		"cursor": {"", canary, "AAAA", "AAAAAAAAAAAAAAAAAAAAAAA=", "gAAAAAAAAAAAAAAAAAAAAQ", "f_________8AAAAAAAAAAQ"},
 		"created_from": {
@@ -179,6 +179,8 @@ func TestBadInput_InvalidQueriesAreRefused(t *testing.T) {
 			wantRefusal(t, s, list, "422 validation_failed", "#/"+name)
 		}
 	}
+	wantRefusal(t, s, e2e.Get(s.CustomerToken(t), "/customers/alice/balance/transactions?reference=a%E2%80%8Bb"),
+		"422 validation_failed", "#/reference")
 	wantRefusal(t, s, e2e.Get(s.CustomerToken(t), "/orders?created_from=2026-11-04T09:30:01Z&created_to=2026-11-04T09:30:00Z"),
 		"422 validation_failed", "#/created_from")
 }

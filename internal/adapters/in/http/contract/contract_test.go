@@ -174,6 +174,8 @@ func TestCheck_NamesInvalidMembers(t *testing.T) {
 		{"text of 510 bytes", "cancelOrder", `{"reason":"` + strings.Repeat("я", 255) + `"}`, nil},
 		{"empty name", "putProduct", `{"name":"","price":{"amount":"1","currency":"RUB"},"on_hand":1}`, fields("#/name", "must have at least 1 character")},
 		{"NUL in a text", "cancelOrder", `{"reason":"a\u0000b"}`, fields("#/reason", "must be a single line without control characters")},
+		{"zero-width space in a reference", "creditBalance", `{"amount":{"amount":"1","currency":"RUB"},"reference":"a\u200bb"}`,
+			fields("#/reference", "must have visible characters and single spaces only, not U+200B")},
 		{"stock", "putProduct", `{"name":"n","price":{"amount":"1","currency":"RUB"},"on_hand":1000000001}`, fields("#/on_hand", "must be at most 1000000000")},
 		{"status", "updateOrderStatus", `{"status":"paid"}`, fields("#/status", "must be one of fulfilling, shipped, delivered")},
 		{"method", "confirmPayment", `{"method":"cash"}`, fields("#/method", "must be one of balance, card")},
@@ -208,6 +210,22 @@ func (s *shape) each(visit func(s *shape)) {
 	}
 	if s.Items != nil {
 		s.Items.each(visit)
+	}
+}
+
+// A reference that is checked less than others would let two texts that look alike through.
+func TestReference_IsCheckedInEveryBody(t *testing.T) {
+	checked := map[string]bool{}
+	for operation, b := range testContract(t).bodies {
+		b.shape.each(func(s *shape) {
+			if s.name == "reference" {
+				checked[operation] = s.Format == "reference"
+			}
+		})
+	}
+	want := map[string]bool{"createOrder": true, "creditBalance": true, "chargeBalance": true}
+	if diff := cmp.Diff(want, checked); diff != "" {
+		t.Errorf("bodies with a reference (-want +got):\n%s", diff)
 	}
 }
 

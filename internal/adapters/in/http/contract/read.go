@@ -17,6 +17,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/reference"
 	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
@@ -210,13 +211,28 @@ func (r *reader) text(s *shape, text []byte) {
 	if s.Enum != nil && !slices.Contains(s.Enum, string(text)) {
 		r.refuse("must be one of " + strings.Join(s.Enum, ", "))
 	}
+	if s.Format == "reference" {
+		r.reference(string(text))
+	} else {
+		r.characters(s, text)
+	}
+	if len(r.refused) == before && cardnumber.InMember(s.name, string(text)) {
+		r.cards = append(r.cards, wire.FieldError{Pointer: problem.Pointer(r.path...), Detail: cardnumber.Refused})
+	}
+}
+
+// reference checks a reference by more rules than its pattern has.
+func (r *reader) reference(text string) {
+	if wrong := reference.Check(text); wrong != "" {
+		r.refuse(wrong)
+	}
+}
+
+func (r *reader) characters(s *shape, text []byte) {
 	if s.pattern != nil && !s.pattern.Match(text) {
 		r.refuse(patternTexts[s.Pattern])
 	}
 	r.bounded(s.MinLength, s.MaxLength, utf8.RuneCount(text), "character")
-	if len(r.refused) == before && cardnumber.InMember(s.name, string(text)) {
-		r.cards = append(r.cards, wire.FieldError{Pointer: problem.Pointer(r.path...), Detail: cardnumber.Refused})
-	}
 }
 
 func (r *reader) number(s *shape, number string) error {

@@ -17,6 +17,7 @@ import (
 	openapi "example.com/orders/api"
 	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/adapters/in/http/problem"
+	"example.com/orders/internal/adapters/in/http/reference"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
 
@@ -84,6 +85,13 @@ func validators(t testing.TB, c *Contract) map[string]*jsonschema.Schema {
 		t.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
+	compiler.RegisterFormat(&jsonschema.Format{Name: "reference", Validate: func(v any) error {
+		if text, ok := v.(string); ok && reference.Check(text) != "" {
+			return errors.New(reference.Check(text))
+		}
+		return nil
+	}})
+	compiler.AssertFormat()
 	if err := compiler.AddResource("openapi.yaml", document); err != nil {
 		t.Fatal(err)
 	}

@@ -251,7 +251,7 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -298,7 +298,7 @@ type CreateOrderRequest struct {
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 
-	// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -310,7 +310,7 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -651,7 +651,7 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Reference Your own ID of what the request is for, on a single line. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
 type Reference = string
 
 // Refund Money that is returned to the customer.
