@@ -20,13 +20,13 @@ var validRows = []string{
 	`INSERT INTO reservation_extension VALUES (1, 'ann', 'key', now(), now())`,
 	`INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, provider, external_payment_id, card_token)
 		OVERRIDING SYSTEM VALUE VALUES (1, 1, 'key', 1, 'RUB', 'card', 'captured', 'ann', 'stripe', 'pi_1', 'pm_card')`,
-	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, created_by)
-		OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 'key', 1, 'RUB', 'succeeded', true, 're_1', 'ann')`,
+	`INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, full_refund, external_refund_id, reference, created_by)
+		OVERRIDING SYSTEM VALUE VALUES (1, 1, 1, 'key', 1, 'RUB', 'succeeded', true, 're_1', 'A-1', 'ann')`,
 	`INSERT INTO balance VALUES ('ann', 'RUB', 1, 1)`,
 	`INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, customer_id, balance_after, position, reference, created_by, idempotency_key, created_at)
 		OVERRIDING SYSTEM VALUE VALUES (1, 'credit', 'world', 'customer/ann', 1, 'RUB', 'ann', 1, 1, 'A-1', 'bank', 'key', now())`,
-	`INSERT INTO stock_adjustment (id, sku, change, on_hand, created_by, idempotency_key, created_at)
-		OVERRIDING SYSTEM VALUE VALUES (1, 'tea', 10, 10, 'shop', 'key', now())`,
+	`INSERT INTO stock_adjustment (id, sku, change, on_hand, reference, created_by, idempotency_key, created_at)
+		OVERRIDING SYSTEM VALUE VALUES (1, 'tea', 10, 10, 'A-1', 'shop', 'key', now())`,
 	`INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/1', '{}', now())`,
 	`INSERT INTO processed_message VALUES ('stripe', 'evt_1', now())`,
 	`INSERT INTO idempotency_record VALUES ('issuer ann', 'key', '', 'createOrder', 201, '', '', '', now(), now())`,
@@ -49,23 +49,25 @@ var violations = map[string]string{
 	"orders_customer_id_created_by_idempotency_key_key":       second("orders", `{"id": 9, "reference": ""}`),
 	"reservation_extension_pkey":                              second("reservation_extension", `{}`),
 	"payment_order_id_idempotency_key_key":                    second("payment", `{"id": 9, "uuid": `+otherUUID+`, "status": "failed", "external_payment_id": "pi_2"}`),
-	"refund_payment_id_created_by_idempotency_key_key":        second("refund", `{"id": 9, "uuid": `+otherUUID+`, "external_refund_id": "re_2"}`),
+	"refund_payment_id_created_by_idempotency_key_key":        second("refund", `{"id": 9, "uuid": `+otherUUID+`, "external_refund_id": "re_2", "reference": ""}`),
 	"ledger_entry_customer_id_created_by_idempotency_key_key": second("ledger_entry", `{"id": 9, "reference": "", "position": 2}`),
-	"stock_adjustment_sku_created_by_idempotency_key_key":     second("stock_adjustment", `{"id": 9}`),
+	"stock_adjustment_sku_created_by_idempotency_key_key":     second("stock_adjustment", `{"id": 9, "reference": ""}`),
 	"idempotency_record_pkey":                                 second("idempotency_record", `{}`),
 	"processed_message_pkey":                                  second("processed_message", `{}`),
 
-	// One intent, one order or change of a balance.
-	"orders_creator_reference": second("orders", `{"id": 9, "idempotency_key": "other"}`),
-	"orders_reference_check":   `UPDATE orders SET reference = repeat('A', 65)`,
-	"ledger_entry_reference":   second("ledger_entry", `{"id": 9, "idempotency_key": "other", "position": 2}`),
+	// One intent, one order, refund, change of a balance, or adjustment of stock.
+	"orders_creator_reference":   second("orders", `{"id": 9, "idempotency_key": "other"}`),
+	"orders_reference_check":     `UPDATE orders SET reference = repeat('A', 65)`,
+	"ledger_entry_reference":     second("ledger_entry", `{"id": 9, "idempotency_key": "other", "position": 2}`),
+	"refund_reference":           second("refund", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "external_refund_id": "re_2"}`),
+	"stock_adjustment_reference": second("stock_adjustment", `{"id": 9, "idempotency_key": "other"}`),
 
 	// One live payment for an order, and one charge for a payment (R-DIST-IDEM-4).
 	"payment_one_live":                         second("payment", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "external_payment_id": "pi_2"}`),
 	"payment_provider_external_payment_id_key": second("payment", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "status": "failed"}`),
 	"payment_uuid_key":                         second("payment", `{"id": 9, "idempotency_key": "other", "status": "failed", "external_payment_id": "pi_2"}`),
-	"refund_external_refund_id_key":            second("refund", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other"}`),
-	"refund_uuid_key":                          second("refund", `{"id": 9, "idempotency_key": "other", "external_refund_id": "re_2"}`),
+	"refund_external_refund_id_key":            second("refund", `{"id": 9, "uuid": `+otherUUID+`, "idempotency_key": "other", "reference": ""}`),
+	"refund_uuid_key":                          second("refund", `{"id": 9, "idempotency_key": "other", "external_refund_id": "re_2", "reference": ""}`),
 	"payment_check":                            `UPDATE payment SET card_token = NULL`,
 	"payment_check1":                           `UPDATE payment SET provider = NULL`,
 	"payment_provider_check":                   `UPDATE payment SET provider = 'other'`,
@@ -128,10 +130,10 @@ var violations = map[string]string{
 	"orders_pkey":                    second("orders", `{"idempotency_key": "other", "reference": ""}`),
 	"order_item_pkey":                second("order_item", `{"sku": "cup"}`),
 	"payment_pkey":                   second("payment", `{"uuid": `+otherUUID+`, "idempotency_key": "other", "status": "failed", "external_payment_id": "pi_2"}`),
-	"refund_pkey":                    second("refund", `{"uuid": `+otherUUID+`, "idempotency_key": "other", "external_refund_id": "re_2"}`),
+	"refund_pkey":                    second("refund", `{"uuid": `+otherUUID+`, "idempotency_key": "other", "external_refund_id": "re_2", "reference": ""}`),
 	"balance_pkey":                   second("balance", `{}`),
 	"ledger_entry_pkey":              second("ledger_entry", `{"idempotency_key": "other", "reference": "", "position": 2}`),
-	"stock_adjustment_pkey":          second("stock_adjustment", `{"idempotency_key": "other"}`),
+	"stock_adjustment_pkey":          second("stock_adjustment", `{"idempotency_key": "other", "reference": ""}`),
 	"customer_profile_pkey":          second("customer_profile", `{}`),
 	"audit_log_pkey":                 second("audit_log", `{}`),
 	"outbox_pkey":                    second("outbox", `{"event_id": `+otherUUID+`}`),

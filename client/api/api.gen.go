@@ -48,13 +48,16 @@ const (
 	PaymentStatusFilterProcessing PaymentStatusFilter = "processing"
 )
 
-// AdjustStockRequest The change of the quantity on hand, with an optional reason. The new quantity is 0 to 1000000000.
+// AdjustStockRequest The change of the quantity on hand, with an optional reason and reference. The new quantity is 0 to 1000000000.
 type AdjustStockRequest struct {
 	// Change A number of units, positive for units that are added. Not zero.
 	Change StockChange `json:"change"`
 
 	// Reason A single line of text.
 	Reason Text `json:"reason,omitempty,omitzero"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
 // Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
@@ -149,7 +152,7 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description Text `json:"description,omitempty,omitzero"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -189,7 +192,7 @@ type CreateOrderRequest struct {
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -201,7 +204,7 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description Text `json:"description,omitempty,omitzero"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -542,7 +545,7 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 type Reference = string
 
 // Refund Money that is returned to the customer.
@@ -609,8 +612,9 @@ type StockAdjustment struct {
 	ID ResourceID `json:"id"`
 
 	// OnHand A number of units.
-	OnHand Stock `json:"on_hand"`
-	Reason Text  `json:"reason"`
+	OnHand    Stock     `json:"on_hand"`
+	Reason    Text      `json:"reason"`
+	Reference Reference `json:"reference"`
 
 	// SKU The seller's identifier of a product.
 	SKU SKU `json:"sku"`
@@ -697,7 +701,7 @@ type PaymentInPath = ResourceID
 // ProductInPath The seller's identifier of a product.
 type ProductInPath = SKU
 
-// ReferenceFilter Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+// ReferenceFilter Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 type ReferenceFilter = Reference
 
 // RefundInPath The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.

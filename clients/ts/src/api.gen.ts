@@ -559,7 +559,7 @@ export interface paths {
         put?: never;
         /**
          * Adjust the stock of a product
-         * @description Changes the quantity on hand by a difference: a delivery, a loss, or the result of a count. Adjustments that are made at the same time add up.
+         * @description Changes the quantity on hand by a difference: a delivery, a loss, or the result of a count. Adjustments that are made at the same time add up. Send a `reference`, such as the number of the delivery note: no key stops a delivery that is booked again under a new key.
          */
         post: operations["adjustStock"];
         delete?: never;
@@ -615,10 +615,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The change of the quantity on hand, with an optional reason. The new quantity is 0 to 1000000000. */
+        /** @description The change of the quantity on hand, with an optional reason and reference. The new quantity is 0 to 1000000000. */
         AdjustStockRequest: {
             change: components["schemas"]["StockChange"];
             reason?: components["schemas"]["Text"];
+            reference?: components["schemas"]["Reference"];
         };
         /** @description A decimal number without sign or exponent, with at most as many decimals as the currency has. */
         Amount: string;
@@ -929,7 +930,7 @@ export interface components {
         Quantity: number;
         /**
          * Format: reference
-         * @description Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+         * @description Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
          */
         Reference: string;
         /** @description Money that is returned to the customer. */
@@ -974,6 +975,7 @@ export interface components {
             id: components["schemas"]["ResourceID"];
             on_hand: components["schemas"]["Stock"];
             reason: components["schemas"]["Text"] | null;
+            reference: components["schemas"]["Reference"] | null;
             sku: components["schemas"]["SKU"];
         };
         /**
@@ -2578,7 +2580,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The stock would be below the reserved quantity, or the Idempotency-Key is in use. */
+            /** @description The stock would be below the reserved quantity, the reference is taken, or the Idempotency-Key is in use. */
             409: {
                 headers: {
                     "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];

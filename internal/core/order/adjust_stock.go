@@ -12,7 +12,9 @@ type AdjustStock struct {
 	SKU    string
 	Change int64
 	Reason string
-	Key    string
+	// Reference is the caller's id for the adjustment, or "".
+	Reference string
+	Key       string
 }
 
 // Validate refuses a change of zero.
@@ -28,7 +30,7 @@ func (cmd AdjustStock) Validate() error {
 // adjustment and true (AUTH-19, second line of defence).
 //
 // Refusals: not_found, forbidden_resource, validation_failed (a zero change, or too
-// many units), stock_reserved (fewer units on hand than reserved),
+// many units), reference_taken, stock_reserved (fewer units on hand than reserved),
 // idempotency_key_reused.
 func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustStock) (*StockAdjustment, bool, error) {
 	if err := cmd.Validate(); err != nil {
@@ -38,20 +40,24 @@ func (s *Service) AdjustStock(ctx context.Context, actor core.Actor, cmd AdjustS
 	var a *StockAdjustment
 	var repeated bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		p, prior, err := tx.StockAdjustments.Lock(ctx, cmd.SKU, by, grant)
+		locked, err := tx.StockAdjustments.Lock(ctx, StockQuery{SKU: cmd.SKU, Reference: cmd.Reference, By: by, Grant: grant})
 		if err != nil {
 			return core.RefusalOf(err, "product")
 		}
+		p := locked.Product
 		if _, err := grant.Authorise(p.Owners()); err != nil {
 			return err
 		}
-		if a, repeated = prior, prior != nil; repeated {
+		if a, repeated = locked.Prior, locked.Prior != nil; repeated {
 			return a.repeats(cmd)
+		}
+		if locked.ReferenceTaken {
+			return core.ReferenceTaken("you have already adjusted the stock of this product")
 		}
 		if err := p.adjust(cmd.Change, "/change"); err != nil {
 			return err
 		}
-		a = &StockAdjustment{SKU: p.SKU, Change: cmd.Change, OnHand: p.OnHand, Reason: cmd.Reason, By: by, CreatedAt: tx.Now}
+		a = p.adjustment(cmd, by, tx.Now)
 		if err := tx.saveAdjustment(ctx, p, a); err != nil {
 			return err
 		}

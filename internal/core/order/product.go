@@ -147,13 +147,22 @@ type StockAdjustment struct {
 	Change    int64
 	OnHand    int64
 	Reason    string
+	Reference string
 	By        core.Operation
 	CreatedAt time.Time
 }
 
+// adjustment returns the adjustment for a change already applied to the stock.
+func (p *Product) adjustment(cmd AdjustStock, by core.Operation, now time.Time) *StockAdjustment {
+	return &StockAdjustment{
+		SKU: p.SKU, Change: cmd.Change, OnHand: p.OnHand, Reason: cmd.Reason, Reference: cmd.Reference,
+		By: by, CreatedAt: now,
+	}
+}
+
 // repeats refuses a retry that asks for a different change than the first request did.
 func (a *StockAdjustment) repeats(cmd AdjustStock) error {
-	if a.Change != cmd.Change || a.Reason != cmd.Reason {
+	if a.Change != cmd.Change || a.Reason != cmd.Reason || a.Reference != cmd.Reference {
 		return core.KeyReused()
 	}
 	return nil

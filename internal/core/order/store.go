@@ -163,10 +163,28 @@ type Products interface {
 
 // StockAdjustments stores the operations that adjusted stock.
 type StockAdjustments interface {
-	// Lock locks and loads a product, and the adjustment already made by the same
-	// operation, if any. It returns [core.ErrNotFound], or [core.ErrNotGranted] without
-	// waiting for a lock.
-	Lock(ctx context.Context, sku string, by core.Operation, grant core.Grant) (*Product, *StockAdjustment, error)
+	// Lock locks and loads a product. It returns [core.ErrNotFound], or
+	// [core.ErrNotGranted] without waiting for a lock.
+	Lock(ctx context.Context, q StockQuery) (LockedStock, error)
 	// Add inserts an adjustment.
 	Add(ctx context.Context, a *StockAdjustment) error
+}
+
+// StockQuery describes an adjustment about to be made.
+type StockQuery struct {
+	SKU string
+	// Reference is the caller's id for the adjustment, or "".
+	Reference string
+	By        core.Operation
+	Grant     core.Grant
+}
+
+// LockedStock holds a product, and the adjustment that the same operation already made,
+// if any.
+type LockedStock struct {
+	Product *Product
+	Prior   *StockAdjustment
+	// ReferenceTaken reports whether the actor already adjusted the product with this
+	// reference, including by the same operation.
+	ReferenceTaken bool
 }

@@ -134,6 +134,15 @@ func chargeFor(amount string) intent {
 	}
 }
 
+func adjustFor(change int64) intent {
+	return func(_, reference string) command {
+		return func(ctx context.Context, r request) (bool, error) {
+			cmd := order.AdjustStock{SKU: "tea", Change: change, Reference: reference, Key: r.key}
+			return keyed(r.Orders.AdjustStock(ctx, r.actor, cmd))
+		}
+	}
+}
+
 // intents are the commands that take a reference: who runs them, what they do, and the
 // same with another request.
 var intents = map[string]struct {
@@ -143,6 +152,7 @@ var intents = map[string]struct {
 	"CreateOrder":   {shop, orderFor(1), orderFor(2)},
 	"CreditBalance": {billing, creditFor("1.00"), creditFor("2.00")},
 	"ChargeBalance": {billing, chargeFor("1.00"), chargeFor("2.00")},
+	"AdjustStock":   {shop, adjustFor(-1), adjustFor(-2)},
 }
 
 // A new key makes a new operation, so only the reference can stop an intent that is sent
@@ -201,6 +211,25 @@ func TestReference_OfAnOrderBelongsToItsCreator(t *testing.T) {
 		if diff := cmp.Diff(c.creators, creators); diff != "" {
 			t.Errorf("creators of what %s finds:\n%s", c.reader.Subject, diff)
 		}
+	}
+}
+
+// A reference is one of a creator, so nobody can take that of somebody else. A delivery note
+// may list several products.
+func TestReference_OfAnAdjustmentBelongsToProductAndCreator(t *testing.T) {
+	t.Parallel()
+	f := withMoney(t)
+	f.product(t, shop, "cup", "5.00", 0)
+	mustRun(t, f, adjustFor(1)("", "note-88"), shop, nil)
+
+	mustRun(t, f, adjustFor(1)("", "note-88"), root, nil)
+	a, _, err := f.Orders.AdjustStock(t.Context(), shop, order.AdjustStock{SKU: "cup", Change: 1, Reference: "note-88", Key: f.key()})
+
+	if err != nil || a.Reference != "note-88" {
+		t.Errorf("of another product: %+v, %v", a, err)
+	}
+	if p := f.stock(t, "tea"); p.OnHand != 102 {
+		t.Errorf("%d of tea on hand, want 102", p.OnHand)
 	}
 }
 

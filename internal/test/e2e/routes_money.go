@@ -182,7 +182,7 @@ func creditBalance(t testing.TB, s *Service) Command {
 // withReference prepares a command with a reference. The same command with another
 // reference is another request. peerStatus is the status that another principal gets
 // for the same reference: it is taken for all entries in a balance with the same kind,
-// but only for the same creator's orders.
+// but only for the same creator's orders and adjustments.
 func withReference(prepare func(testing.TB, *Service) Command, peerStatus int) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()

@@ -202,8 +202,9 @@ var productRoutes = map[string]Route{
 		},
 		Access: productOwners,
 	},
-	"getProduct":   {Prepare: getProduct, Access: anyRole},
-	"listProducts": {Prepare: readPath("/products"), Access: anyRole},
+	"adjustStock with a reference": {Operation: "adjustStock", Prepare: withReference(adjustStock, http.StatusCreated)},
+	"getProduct":                   {Prepare: getProduct, Access: anyRole},
+	"listProducts":                 {Prepare: readPath("/products"), Access: anyRole},
 }
 
 func getProduct(t testing.TB, s *Service) Command {

@@ -77,23 +77,31 @@ type stockAdjustments struct{ *tx }
 
 // Lock returns a product that the grant covers, and the adjustment that the operation made
 // before.
-func (t stockAdjustments) Lock(ctx context.Context, sku string, by core.Operation, g core.Grant) (*order.Product, *order.StockAdjustment, error) {
-	p, err := products(t).Lock(ctx, sku, g)
-	if err != nil {
-		return nil, nil, err
+func (t stockAdjustments) Lock(ctx context.Context, q order.StockQuery) (locked order.LockedStock, err error) {
+	if locked.Product, err = products(t).Lock(ctx, q.SKU, q.Grant); err != nil {
+		return order.LockedStock{}, err
 	}
 	for _, a := range t.adjusted {
-		if a.SKU == sku && a.By == by {
-			return p, copyOf(a), nil
+		if a.SKU != q.SKU || a.By.Actor != q.By.Actor {
+			continue
 		}
+		if a.By == q.By {
+			locked.Prior = copyOf(a)
+		}
+		locked.ReferenceTaken = locked.ReferenceTaken || a.Reference != "" && a.Reference == q.Reference
 	}
-	return p, nil, nil
+	return locked, nil
 }
 
-// Add inserts an adjustment. An operation adjusts a product once.
+// Add inserts an adjustment. An operation adjusts a product once, and so does a creator with
+// a reference.
 func (t stockAdjustments) Add(_ context.Context, a *order.StockAdjustment) error {
-	if has(t.adjusted, func(other *order.StockAdjustment) bool { return other.SKU == a.SKU && other.By == a.By }) {
-		return duplicate("adjustment by one operation")
+	taken := func(other *order.StockAdjustment) bool {
+		return other.SKU == a.SKU && other.By.Actor == a.By.Actor &&
+			(other.By.Key == a.By.Key || a.Reference != "" && other.Reference == a.Reference)
+	}
+	if has(t.adjusted, taken) {
+		return duplicate("adjustment of one operation or reference")
 	}
 	stored := copyOf(a)
 	stored.CreatedAt = stamp(a.CreatedAt)

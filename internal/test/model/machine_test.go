@@ -264,10 +264,10 @@ func (m *machine) newCommand(
 }
 
 func (m *machine) adjustStock(t *rapid.T) *command {
-	sku, change := m.sku(t), rapid.IntRange(-6, 6).Draw(t, "change")
-	model := func() core.Code { return m.adjust(sku, change) }
+	sku, change, name := m.sku(t), rapid.IntRange(-6, 6).Draw(t, "change"), m.reference(t)
+	model := func() core.Code { return m.adjust(sku, change, name) }
 	return m.newCommand("adjust", model, func(ctx context.Context, key string) (bool, error) {
-		cmd := order.AdjustStock{SKU: sku, Change: int64(change), Key: key}
+		cmd := order.AdjustStock{SKU: sku, Change: int64(change), Reference: name, Key: key}
 		_, repeated, err := m.real.orders.AdjustStock(ctx, seller, cmd)
 		return repeated, err
 	})

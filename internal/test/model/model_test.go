@@ -16,7 +16,7 @@ type model struct {
 	stock    map[string]*product
 	balances map[string]int
 	orders   []*orderState
-	// references are those that a customer has used for one kind of operation.
+	// references are those that are used for one kind of operation on one resource.
 	references map[reference]bool
 }
 
@@ -24,7 +24,8 @@ func newModel() model {
 	return model{stock: map[string]*product{}, balances: map[string]int{}, references: map[reference]bool{}}
 }
 
-type reference struct{ kind, customer, name string }
+// reference is a name of an operation on a customer's data, or on a product.
+type reference struct{ kind, of, name string }
 
 // balanceChange is what a credit or a charge asks for. Without a reference, it is "".
 type balanceChange struct {
@@ -81,14 +82,17 @@ func (m *model) putStock(sku string, onHand int) core.Code {
 	return done
 }
 
-func (m *model) adjust(sku string, change int) core.Code {
-	p := m.stock[sku]
+func (m *model) adjust(sku string, change int, name string) core.Code {
+	p, ref := m.stock[sku], reference{"adjust", sku, name}
 	switch {
 	case change == 0:
 		return invalid
+	case m.references[ref]:
+		return refTaken
 	case p.onHand+change < p.reserved:
 		return stockReserved
 	}
+	m.use(ref)
 	p.onHand += change
 	return done
 }

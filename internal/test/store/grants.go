@@ -94,8 +94,8 @@ var productLocks = map[string]func(ctx context.Context, tx payment.Tx, sku strin
 		return tx.Products.Lock(ctx, sku, g)
 	},
 	"StockAdjustments": func(ctx context.Context, tx payment.Tx, sku string, g core.Grant) (*order.Product, error) {
-		p, _, err := tx.StockAdjustments.Lock(ctx, sku, core.Operation{}, g)
-		return p, err
+		locked, err := tx.StockAdjustments.Lock(ctx, order.StockQuery{SKU: sku, Grant: g})
+		return locked.Product, err
 	},
 }
 

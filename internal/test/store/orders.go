@@ -191,6 +191,9 @@ var referenceCases = []storeCase{
 	{"a balance knows whether a reference is taken", balanceKnowsItsReference},
 	{"entries of a customer and kind have different references", oneEntryOfAReference},
 	{"one of many concurrent entries gets their reference", concurrentEntriesOfAReference},
+	{"a product knows whether a reference is taken", productKnowsItsReference},
+	{"a creator's adjustments of a product have different references", oneAdjustmentOfAReference},
+	{"one of many concurrent adjustments gets their reference", concurrentAdjustmentsOfAReference},
 }
 
 // orderReferring is an order with the reference A-1 that has not been stored.

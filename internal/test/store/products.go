@@ -124,6 +124,13 @@ func productPages(t *testing.T, s Stores) {
 	checkPages(t, save, list, func(p *order.Product) core.Position { return core.Position{CreatedAt: p.CreatedAt, ID: p.ID} })
 }
 
+func (s Stores) lockStock(t *testing.T, q order.StockQuery) order.LockedStock {
+	t.Helper()
+	return query(t, s, func(ctx context.Context, tx payment.Tx) (order.LockedStock, error) {
+		return tx.StockAdjustments.Lock(ctx, q)
+	})
+}
+
 // newAdjustment is a delivery of 5 units of tea.
 func newAdjustment(id int64, by core.Operation) *order.StockAdjustment {
 	return &order.StockAdjustment{
@@ -147,12 +154,9 @@ func adjustmentOfAnOperation(t *testing.T, s Stores) {
 		{"tea", operation("shop-7", "key-2"), nil},
 		{"cup", delivery.By, nil},
 	} {
-		s.inTx(t, func(ctx context.Context, tx payment.Tx) error {
-			p, prior, err := tx.StockAdjustments.Lock(ctx, c.sku, c.by, core.GrantEverybody)
-			equal(t, "product", p.SKU, c.sku)
-			equal(t, "adjustment", prior, c.want)
-			return err
-		})
+		locked := s.lockStock(t, order.StockQuery{SKU: c.sku, By: c.by, Grant: core.GrantEverybody})
+		equal(t, "product", locked.Product.SKU, c.sku)
+		equal(t, "adjustment", locked.Prior, c.want)
 	}
 }
 
@@ -160,4 +164,54 @@ func oneAdjustmentOfAnOperation(t *testing.T, s Stores) {
 	s.save(t, newProduct(1, "tea"), newAdjustment(11, operation("shop-7", "key-1")))
 	s.refuses(t, "a second adjustment by one operation", newAdjustment(12, operation("shop-7", "key-1")))
 	s.save(t, newAdjustment(13, operation("shop-7", "key-2")), newAdjustment(14, operation("root", "key-1")))
+}
+
+// adjustmentReferring is a delivery with the reference A-1.
+func adjustmentReferring(id int64, by core.Operation) *order.StockAdjustment {
+	a := newAdjustment(id, by)
+	a.Reference = "A-1"
+	return a
+}
+
+func productKnowsItsReference(t *testing.T, s Stores) {
+	made := adjustmentReferring(11, operation("shop-7", "key-1"))
+	s.save(t, newProduct(1, "tea"), newProduct(2, "cup"), made, newAdjustment(12, operation("shop-7", "key-2")))
+	for _, c := range []struct {
+		sku, creator, reference string
+		want                    bool
+	}{
+		{"tea", "shop-7", "A-1", true}, {"tea", "root", "A-1", false}, {"cup", "shop-7", "A-1", false},
+		{"tea", "shop-7", "a-1", false}, {"tea", "shop-7", "A-2", false}, {"tea", "shop-7", "", false},
+	} {
+		q := order.StockQuery{SKU: c.sku, Reference: c.reference, By: operation(c.creator, "key-9"), Grant: core.GrantEverybody}
+		if locked := s.lockStock(t, q); locked.ReferenceTaken != c.want || locked.Prior != nil {
+			t.Errorf("%q of %s by %s: taken = %v, prior %v", c.reference, c.sku, c.creator, locked.ReferenceTaken, locked.Prior)
+		}
+	}
+	own := s.lockStock(t, order.StockQuery{SKU: "tea", Reference: "A-1", By: made.By, Grant: core.GrantEverybody})
+	equal(t, "adjustment", own.Prior, made)
+}
+
+func oneAdjustmentOfAReference(t *testing.T, s Stores) {
+	otherProduct := adjustmentReferring(12, operation("shop-7", "key-2"))
+	otherProduct.SKU = "cup"
+	s.save(t, newProduct(1, "tea"), newProduct(2, "cup"), adjustmentReferring(11, operation("shop-7", "key-1")), otherProduct,
+		adjustmentReferring(13, operation("root", "key-1")),
+		newAdjustment(14, operation("shop-7", "key-4")), newAdjustment(15, operation("shop-7", "key-5")))
+	s.refuses(t, "a second adjustment with one reference", adjustmentReferring(16, operation("shop-7", "key-6")))
+}
+
+func concurrentAdjustmentsOfAReference(t *testing.T, s Stores) {
+	const n = 8
+	s.save(t, newProduct(1, "tea"))
+	var taken [n]bool
+	s.concurrently(t, n, func(ctx context.Context, tx payment.Tx, i int) error {
+		a := adjustmentReferring(int64(i+1), operation("shop-7", fmt.Sprint("key-", i)))
+		locked, err := tx.StockAdjustments.Lock(ctx, order.StockQuery{SKU: a.SKU, Reference: a.Reference, By: a.By, Grant: core.GrantEverybody})
+		if taken[i] = locked.ReferenceTaken; err != nil || taken[i] {
+			return err
+		}
+		return tx.StockAdjustments.Add(ctx, a)
+	})
+	wantOneWinner(t, taken[:])
 }

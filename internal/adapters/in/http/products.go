@@ -77,13 +77,13 @@ func decodeAdjustStock(r *request) (order.AdjustStock, error) {
 	if err != nil {
 		return order.AdjustStock{}, err
 	}
-	cmd := order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Key: r.key}
+	cmd := order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key}
 	return cmd, cmd.Validate()
 }
 
 func showStockAdjustment(a *order.StockAdjustment) *success {
 	return &success{status: http.StatusCreated, body: wire.StockAdjustment{
-		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: orNull(a.Reason), CreatedAt: a.CreatedAt,
+		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: orNull(a.Reason), Reference: orNull(a.Reference), CreatedAt: a.CreatedAt,
 	}}
 }
 

@@ -38,8 +38,7 @@ var locking = map[string]struct {
 		return second(tx.Products.Lock(ctx, "tea", core.GrantEverybody))
 	}},
 	"StockAdjustments.Lock": {[]string{"product"}, func(ctx context.Context, _ *database, tx payment.Tx, _ int64) error {
-		_, _, err := tx.StockAdjustments.Lock(ctx, "tea", core.Operation{}, core.GrantEverybody)
-		return err
+		return second(tx.StockAdjustments.Lock(ctx, order.StockQuery{SKU: "tea", Grant: core.GrantEverybody}))
 	}},
 	"Balances.Lock": {[]string{"balance"}, func(ctx context.Context, _ *database, tx payment.Tx, _ int64) error {
 		return second(tx.Balances.Lock(ctx, payment.BalanceQuery{CustomerID: "ann", Currency: "RUB"}))

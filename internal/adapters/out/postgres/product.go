@@ -100,28 +100,36 @@ func productOf(row dbsqlc.Product) (*order.Product, error) {
 type stockAdjustments struct{ tx *session }
 
 // Lock locks and loads a product that the grant covers, and the operation's earlier
-// adjustment.
-func (s stockAdjustments) Lock(ctx context.Context, sku string, by core.Operation, g core.Grant) (*order.Product, *order.StockAdjustment, error) {
+// adjustment. The reference is looked up after the lock, so that the lookup sees the
+// adjustments by the previous holders.
+func (s stockAdjustments) Lock(ctx context.Context, q order.StockQuery) (locked order.LockedStock, err error) {
 	var prior []dbsqlc.StockAdjustment
-	find := dbsqlc.StockAdjustmentByOperationParams{Sku: sku, CreatedBy: by.Actor, IdempotencyKey: by.Key}
-	p, err := s.tx.lockProduct(ctx, sku, g, pgtx.Into(&prior, (*queries).StockAdjustmentByOperation, find))
-	if err != nil || len(prior) == 0 {
-		return p, nil, err
+	reads := []pgtx.Read{pgtx.Into(&prior, (*queries).StockAdjustmentByOperation, dbsqlc.StockAdjustmentByOperationParams{
+		Sku: q.SKU, CreatedBy: q.By.Actor, IdempotencyKey: q.By.Key,
+	})}
+	if q.Reference != "" {
+		reads = append(reads, pgtx.Into(&locked.ReferenceTaken, (*queries).StockReferenceTaken, dbsqlc.StockReferenceTakenParams{
+			Sku: q.SKU, CreatedBy: q.By.Actor, Reference: q.Reference,
+		}))
 	}
-	return p, adjustmentOf(prior[0]), nil
+	locked.Product, err = s.tx.lockProduct(ctx, q.SKU, q.Grant, reads...)
+	if err == nil && len(prior) > 0 {
+		locked.Prior = adjustmentOf(prior[0])
+	}
+	return locked, err
 }
 
 // Add inserts an adjustment.
 func (s stockAdjustments) Add(ctx context.Context, a *order.StockAdjustment) error {
 	return s.tx.writes().InsertStockAdjustment(ctx, dbsqlc.InsertStockAdjustmentParams{
-		ID: a.ID, Sku: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: a.Reason,
+		ID: a.ID, Sku: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: a.Reason, Reference: a.Reference,
 		CreatedBy: a.By.Actor, IdempotencyKey: a.By.Key, CreatedAt: a.CreatedAt,
 	})
 }
 
 func adjustmentOf(row dbsqlc.StockAdjustment) *order.StockAdjustment {
 	return &order.StockAdjustment{
-		ID: row.ID, SKU: row.Sku, Change: row.Change, OnHand: row.OnHand, Reason: row.Reason,
+		ID: row.ID, SKU: row.Sku, Change: row.Change, OnHand: row.OnHand, Reason: row.Reason, Reference: row.Reference,
 		By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey}, CreatedAt: row.CreatedAt.UTC(),
 	}
 }

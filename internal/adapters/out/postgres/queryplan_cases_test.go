@@ -58,7 +58,11 @@ var planCases = map[string][]planCase{
 		{args: "'sku-15000', 'hot-seller', 'key-15000'", rows: 1, buffers: 6},
 		{args: "'sku-15000', 'hot-seller', 'absent'", buffers: 6},
 	},
-	"InsertStockAdjustment": {{args: "900001, 'sku-15000', 1, 11, '', 'hot-seller', 'new', now()", buffers: 40}},
+	"StockReferenceTaken": {
+		{args: "'sku-15000', 'hot-seller', 'reference-15000'", rows: 1, buffers: 6},
+		{args: "'sku-15000', 'hot-seller', 'absent'", rows: 1, buffers: 6},
+	},
+	"InsertStockAdjustment": {{args: "900001, 'sku-15000', 1, 11, '', 'A-1', 'hot-seller', 'new', now()", buffers: 40}},
 
 	// Orders.
 	"OrderByID": {{args: "15000", rows: 2, buffers: 10}},
@@ -358,9 +362,9 @@ var tableFills = []string{
 	 SELECT 'sku-' || i, i, 'hot-seller', 'Tea', 1, 'RUB', 10, 0, '2026-01-01 00:00Z'::timestamptz + i * interval '1 second', now()
 	 FROM generate_series($first, $last) i`,
 
-	`INSERT INTO stock_adjustment (id, sku, change, on_hand, created_by, idempotency_key, created_at)
+	`INSERT INTO stock_adjustment (id, sku, change, on_hand, reference, created_by, idempotency_key, created_at)
 	 OVERRIDING SYSTEM VALUE
-	 SELECT i, 'sku-' || i, 1, 11, 'hot-seller', 'key-' || i, now() FROM generate_series($first, $last) i`,
+	 SELECT i, 'sku-' || i, 1, 11, 'reference-' || i, 'hot-seller', 'key-' || i, now() FROM generate_series($first, $last) i`,
 
 	// Half of the orders are of one customer, two thirds of one seller. One in twenty is not
 	// paid, and its reservation has expired; half of these are of another customer. The seller creates

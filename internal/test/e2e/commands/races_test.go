@@ -261,7 +261,9 @@ func TestReference_OneOfManyKeysTakesEffect(t *testing.T) {
 	t.Parallel()
 	const rounds, keys = 5, 8
 	a, b := e2e.StartTwoReplicas(t, nil)
-	for _, route := range []string{"createOrder with a reference", "chargeBalance with a reference", "creditBalance with a reference"} {
+	for _, route := range []string{
+		"createOrder with a reference", "chargeBalance with a reference", "creditBalance with a reference", "adjustStock with a reference",
+	} {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
 			for range rounds {

@@ -223,7 +223,7 @@ func TestReference_IsCheckedInEveryBody(t *testing.T) {
 			}
 		})
 	}
-	want := map[string]bool{"createOrder": true, "creditBalance": true, "chargeBalance": true}
+	want := map[string]bool{"adjustStock": true, "createOrder": true, "creditBalance": true, "chargeBalance": true}
 	if diff := cmp.Diff(want, checked); diff != "" {
 		t.Errorf("bodies with a reference (-want +got):\n%s", diff)
 	}

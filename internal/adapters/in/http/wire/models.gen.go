@@ -150,13 +150,16 @@ const (
 	RefundStatusSucceeded RefundStatus = "succeeded"
 )
 
-// AdjustStockRequest The change of the quantity on hand, with an optional reason. The new quantity is 0 to 1000000000.
+// AdjustStockRequest The change of the quantity on hand, with an optional reason and reference. The new quantity is 0 to 1000000000.
 type AdjustStockRequest struct {
 	// Change A number of units, positive for units that are added. Not zero.
 	Change StockChange `json:"change"`
 
 	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // Amount A decimal number without sign or exponent, with at most as many decimals as the currency has.
@@ -251,7 +254,7 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -298,7 +301,7 @@ type CreateOrderRequest struct {
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -310,7 +313,7 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -651,7 +654,7 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference.
+// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
 type Reference = string
 
 // Refund Money that is returned to the customer.
@@ -718,8 +721,9 @@ type StockAdjustment struct {
 	ID ResourceID `json:"id"`
 
 	// OnHand A number of units.
-	OnHand Stock `json:"on_hand"`
-	Reason *Text `json:"reason"`
+	OnHand    Stock      `json:"on_hand"`
+	Reason    *Text      `json:"reason"`
+	Reference *Reference `json:"reference"`
 
 	// SKU The seller's identifier of a product.
 	SKU SKU `json:"sku"`

@@ -177,6 +177,7 @@ type Refund struct {
 	CreatedAt        time.Time
 	Uuid             string
 	AskedAt          *time.Time
+	Reference        string
 }
 
 type RelayLease struct {
@@ -202,4 +203,5 @@ type StockAdjustment struct {
 	CreatedBy      string
 	IdempotencyKey string
 	CreatedAt      time.Time
+	Reference      string
 }

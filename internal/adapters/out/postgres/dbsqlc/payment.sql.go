@@ -339,7 +339,7 @@ func (q *Queries) PaymentsOfOrders(ctx context.Context, orderIds []int64) ([]Pay
 }
 
 const refundByID = `-- name: RefundByID :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, o.customer_id, o.seller_id
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, o.customer_id, o.seller_id
 FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
 WHERE r.id = $1
 `
@@ -374,6 +374,7 @@ func (q *Queries) RefundByID(ctx context.Context, id int64) ([]RefundByIDRow, er
 			&i.Refund.CreatedAt,
 			&i.Refund.Uuid,
 			&i.Refund.AskedAt,
+			&i.Refund.Reference,
 			&i.CustomerID,
 			&i.SellerID,
 		); err != nil {
@@ -412,8 +413,8 @@ func (q *Queries) RefundOfExternal(ctx context.Context, externalRefundID string)
 }
 
 const refundsOfOrders = `-- name: RefundsOfOrders :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at FROM (SELECT unnest($1::bigint[]) AS id) w,
-LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference FROM (SELECT unnest($1::bigint[]) AS id) w,
+LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
 `
 
 func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refund, error) {
@@ -440,6 +441,7 @@ func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refu
 			&i.CreatedAt,
 			&i.Uuid,
 			&i.AskedAt,
+			&i.Reference,
 		); err != nil {
 			return nil, err
 		}
@@ -452,7 +454,7 @@ func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refu
 }
 
 const refundsOfPayment = `-- name: RefundsOfPayment :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refund, error) {
@@ -479,6 +481,7 @@ func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refu
 			&i.CreatedAt,
 			&i.Uuid,
 			&i.AskedAt,
+			&i.Reference,
 		); err != nil {
 			return nil, err
 		}

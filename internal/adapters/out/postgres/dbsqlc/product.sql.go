@@ -46,9 +46,9 @@ func (q *Queries) InsertProduct(ctx context.Context, arg InsertProductParams) er
 }
 
 const insertStockAdjustment = `-- name: InsertStockAdjustment :exec
-INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, created_by, idempotency_key, created_at)
+INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertStockAdjustmentParams struct {
@@ -57,6 +57,7 @@ type InsertStockAdjustmentParams struct {
 	Change         int64
 	OnHand         int64
 	Reason         string
+	Reference      string
 	CreatedBy      string
 	IdempotencyKey string
 	CreatedAt      time.Time
@@ -69,6 +70,7 @@ func (q *Queries) InsertStockAdjustment(ctx context.Context, arg InsertStockAdju
 		arg.Change,
 		arg.OnHand,
 		arg.Reason,
+		arg.Reference,
 		arg.CreatedBy,
 		arg.IdempotencyKey,
 		arg.CreatedAt,
@@ -414,7 +416,7 @@ func (q *Queries) ProductsBySKU(ctx context.Context, skus []string) ([]Product, 
 }
 
 const stockAdjustmentByOperation = `-- name: StockAdjustmentByOperation :many
-SELECT id, sku, change, on_hand, reason, created_by, idempotency_key, created_at FROM stock_adjustment
+SELECT id, sku, change, on_hand, reason, created_by, idempotency_key, created_at, reference FROM stock_adjustment
 WHERE sku = $1 AND created_by = $2 AND idempotency_key = $3
 `
 
@@ -442,6 +444,7 @@ func (q *Queries) StockAdjustmentByOperation(ctx context.Context, arg StockAdjus
 			&i.CreatedBy,
 			&i.IdempotencyKey,
 			&i.CreatedAt,
+			&i.Reference,
 		); err != nil {
 			return nil, err
 		}
@@ -451,6 +454,26 @@ func (q *Queries) StockAdjustmentByOperation(ctx context.Context, arg StockAdjus
 		return nil, err
 	}
 	return items, nil
+}
+
+const stockReferenceTaken = `-- name: StockReferenceTaken :one
+SELECT EXISTS (
+    SELECT FROM stock_adjustment
+    WHERE sku = $1 AND created_by = $2 AND reference = $3 AND reference <> ''
+)
+`
+
+type StockReferenceTakenParams struct {
+	Sku       string
+	CreatedBy string
+	Reference string
+}
+
+func (q *Queries) StockReferenceTaken(ctx context.Context, arg StockReferenceTakenParams) (bool, error) {
+	row := q.db.QueryRow(ctx, stockReferenceTaken, arg.Sku, arg.CreatedBy, arg.Reference)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const updateProduct = `-- name: UpdateProduct :exec

@@ -559,7 +559,7 @@ func (q *Queries) ReconciliationResult(ctx context.Context) ([]ReconciliationRes
 }
 
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, id DESC
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {
@@ -586,6 +586,7 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 			&i.CreatedAt,
 			&i.Uuid,
 			&i.AskedAt,
+			&i.Reference,
 		); err != nil {
 			return nil, err
 		}

@@ -31,10 +31,16 @@ WHERE sku = @sku;
 SELECT * FROM stock_adjustment
 WHERE sku = @sku AND created_by = @created_by AND idempotency_key = @idempotency_key;
 
+-- name: StockReferenceTaken :one
+SELECT EXISTS (
+    SELECT FROM stock_adjustment
+    WHERE sku = @sku AND created_by = @created_by AND reference = @reference AND reference <> ''
+);
+
 -- name: InsertStockAdjustment :exec
-INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, created_by, idempotency_key, created_at)
+INSERT INTO stock_adjustment (id, sku, change, on_hand, reason, reference, created_by, idempotency_key, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES (@id, @sku, @change, @on_hand, @reason, @created_by, @idempotency_key, @created_at);
+VALUES (@id, @sku, @change, @on_hand, @reason, @reference, @created_by, @idempotency_key, @created_at);
 
 -- name: LockStock :many
 -- Locks products, sorted by SKU first, so that two orders never wait for each other: those that everybody may use, those that a seller

@@ -1,0 +1,1 @@
+DROP INDEX stock_adjustment_reference;
