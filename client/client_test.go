@@ -62,7 +62,7 @@ func TestErrors_SayNeitherTokenNorKeyNorPath(t *testing.T) {
 		c, s := newClient(t, answer)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := c.CreditBalance(ctx, "credit-1", "anna@example.com", Credit{})
+		_, err := c.CreditBalance(ctx, "credit-1", "anna@example.com", Credit{Amount: Money{Amount: "1.00", Currency: "RUB"}})
 		for _, secret := range []string{"secret-token", s.sent[0].key, "anna"} {
 			if err == nil || strings.Contains(err.Error(), secret) {
 				t.Errorf("%q is in %v", secret, err)

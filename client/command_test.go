@@ -122,3 +122,28 @@ func (q quoting) Key(ctx context.Context, operation string) (string, error) {
 	key, err := q.KeyStore.Key(ctx, operation)
 	return `"` + key + `"`, err
 }
+
+func TestRefundPaymentInFull_SaysSo(t *testing.T) {
+	c, s := newClient(t, responds(http.StatusOK, `{"id": 8}`))
+	if _, err := c.RefundPaymentInFull(t.Context(), "torn", 17, FullRefund{Reason: "torn"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.sent[0].path+" "+s.sent[0].body, `/orders/17/payment/refund {"full":true,"reason":"torn"}`; got != want {
+		t.Errorf("sent %s, want %s", got, want)
+	}
+}
+
+func TestCommand_SendsNoAmountThatItsCallerForgot(t *testing.T) {
+	c, s := newClient(t, created)
+	for _, forgotten := range []Money{{}, {Currency: "RUB"}, {Amount: "0", Currency: "RUB"}, {Amount: "0.00", Currency: "RUB"}, {Amount: "1.00"}} {
+		_, refunded := c.RefundPayment(t.Context(), "torn", 17, RefundOf{Amount: forgotten})
+		_, credited := c.CreditBalance(t.Context(), "salary", "sber-42", Credit{Amount: forgotten})
+		_, charged := c.ChargeBalance(t.Context(), "fee", "sber-42", Charge{Amount: forgotten})
+		if refunded == nil || credited == nil || charged == nil {
+			t.Errorf("%+v: %v, %v, %v; want errors", forgotten, refunded, credited, charged)
+		}
+	}
+	if len(s.sent) != 0 {
+		t.Errorf("sent %+v", s.sent)
+	}
+}

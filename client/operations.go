@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"strings"
 
 	"example.com/orders/client/api"
 )
@@ -57,10 +59,21 @@ func (c *Client) ConfirmPayment(ctx context.Context, operation string, orderID i
 	return PaymentResult{made, outcome}, err
 }
 
-// RefundPayment refunds an order, in full unless an amount is given. A refund to a card is
-// pending at first: see [Client.AwaitRefund].
+// RefundPayment refunds an amount of an order. A refund to a card is pending at first: see
+// [Client.AwaitRefund].
 func (c *Client) RefundPayment(ctx context.Context, operation string, orderID int64, refund RefundOf) (RefundResult, error) {
+	if err := requirePositive(refund.Amount); err != nil {
+		return RefundResult{}, err
+	}
 	made, outcome, err := command[Refund](ctx, c, operation, to(api.RefundPayment, orderID).with(refund))
+	return RefundResult{made, outcome}, err
+}
+
+// RefundPaymentInFull refunds everything of an order that is still refundable, and cancels
+// the order if it has not been shipped.
+func (c *Client) RefundPaymentInFull(ctx context.Context, operation string, orderID int64, refund FullRefund) (RefundResult, error) {
+	body := api.FullRefundRequest{Full: true, Reason: refund.Reason}
+	made, outcome, err := command[Refund](ctx, c, operation, to(api.RefundPayment, orderID).with(body))
 	return RefundResult{made, outcome}, err
 }
 
@@ -72,12 +85,18 @@ func (c *Client) CancelOrder(ctx context.Context, operation string, orderID int6
 
 // CreditBalance adds to a customer's balance.
 func (c *Client) CreditBalance(ctx context.Context, operation, customerID string, credit Credit) (BalanceResult, error) {
+	if err := requirePositive(credit.Amount); err != nil {
+		return BalanceResult{}, err
+	}
 	made, outcome, err := command[BalanceTransaction](ctx, c, operation, to(api.CreditBalance, customerID).with(credit))
 	return BalanceResult{made, outcome}, err
 }
 
 // ChargeBalance takes from a customer's balance.
 func (c *Client) ChargeBalance(ctx context.Context, operation, customerID string, charge Charge) (BalanceResult, error) {
+	if err := requirePositive(charge.Amount); err != nil {
+		return BalanceResult{}, err
+	}
 	made, outcome, err := command[BalanceTransaction](ctx, c, operation, to(api.ChargeBalance, customerID).with(charge))
 	return BalanceResult{made, outcome}, err
 }
@@ -86,6 +105,14 @@ func (c *Client) ChargeBalance(ctx context.Context, operation, customerID string
 func (c *Client) AdjustStock(ctx context.Context, operation, sku string, change StockChange) (StockResult, error) {
 	made, outcome, err := command[StockAdjustment](ctx, c, operation, to(api.AdjustStock, sku).with(change))
 	return StockResult{made, outcome}, err
+}
+
+// requirePositive refuses an amount that its caller forgot to set.
+func requirePositive(amount Money) error {
+	if strings.Trim(amount.Amount, "0.") == "" || amount.Currency == "" {
+		return errors.New("client: Amount must be greater than zero and have a currency")
+	}
+	return nil
 }
 
 // --- changes without a key: repeated only where the service says that this does no harm ---

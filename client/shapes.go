@@ -40,8 +40,8 @@ type (
 	NewOrder = api.CreateOrderRequest
 	// Item is a product and the quantity to order.
 	Item = api.CreateOrderItem
-	// RefundOf is the amount to refund; without one, everything refundable.
-	RefundOf = api.RefundPaymentRequest
+	// RefundOf is the amount to refund, with an optional reason.
+	RefundOf = api.PartialRefundRequest
 	// Cancellation is an optional reason.
 	Cancellation = api.CancelOrderRequest
 	// Credit is an amount to add to a balance.
@@ -55,6 +55,9 @@ type (
 	// ProfileUpdate replaces a customer's personal data.
 	ProfileUpdate = api.UpdateCustomerProfileRequest
 )
+
+// FullRefund is a refund of everything that is still refundable, with an optional reason.
+type FullRefund struct{ Reason string }
 
 // Order, payment and refund statuses.
 const (

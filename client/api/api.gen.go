@@ -24,6 +24,11 @@ const (
 	FulfilmentStatusShipped    FulfilmentStatus = "shipped"
 )
 
+// Defines values for FullRefundRequestFull.
+const (
+	FullRefundRequestFullTrue FullRefundRequestFull = true
+)
+
 // Defines values for OrderStatusFilter.
 const (
 	OrderStatusFilterCancelled         OrderStatusFilter = "cancelled"
@@ -232,6 +237,17 @@ type FieldError struct {
 // FulfilmentStatus A status that sellers and administrators can set.
 type FulfilmentStatus string
 
+// FullRefundRequest A refund of everything that is still refundable.
+type FullRefundRequest struct {
+	Full FullRefundRequestFull `json:"full"`
+
+	// Reason A single line of text.
+	Reason Text `json:"reason,omitempty,omitzero"`
+}
+
+// FullRefundRequestFull defines model for FullRefundRequest.Full.
+type FullRefundRequestFull bool
+
 // Health The health of the process.
 type Health struct {
 	// Status The health of the process.
@@ -355,6 +371,15 @@ type OrderStatus = string
 
 // OrderStatusFilter The status of the orders to return.
 type OrderStatusFilter string
+
+// PartialRefundRequest A refund of an amount.
+type PartialRefundRequest struct {
+	// Amount An amount in a currency.
+	Amount Money `json:"amount"`
+
+	// Reason A single line of text.
+	Reason Text `json:"reason,omitempty,omitzero"`
+}
 
 // Payment A payment of an order.
 type Payment struct {
@@ -568,15 +593,6 @@ type Refund struct {
 
 	// Status The status of a refund.
 	Status RefundStatus `json:"status"`
-}
-
-// RefundPaymentRequest The amount and the reason of the refund. Without an amount, the full refundable amount is refunded.
-type RefundPaymentRequest struct {
-	// Amount An amount in a currency.
-	Amount Money `json:"amount,omitempty,omitzero"`
-
-	// Reason A single line of text.
-	Reason Text `json:"reason,omitempty,omitzero"`
 }
 
 // RefundStatus The status of a refund.

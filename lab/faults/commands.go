@@ -127,7 +127,7 @@ func (c *client) confirmPayment() operation {
 // refundPayment is a partial or full refund.
 func (c *client) refundPayment() operation {
 	part := fmt.Sprintf(`{"amount": %s}`, roubles(1+c.random.Int64N(2_000)))
-	full := `{"reason": "dented"}`
+	full := `{"reason": "dented", "full": true}`
 	body, other := part, full
 	if c.random.IntN(3) == 0 {
 		body, other = full, part

@@ -110,7 +110,7 @@ func pay(name string, by core.Actor, of string, cmd payment.ConfirmPayment) *com
 
 func refund(by core.Actor, of string, amount int) *command {
 	return onOrder("refundPayment", by, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
-		cmd := payment.RefundPayment{OrderID: id, Key: c.key}
+		cmd := payment.RefundPayment{OrderID: id, Full: amount == 0, Key: c.key}
 		if amount > 0 {
 			cmd.Amount = new(roubles(amount))
 		}

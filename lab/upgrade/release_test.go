@@ -134,6 +134,22 @@ func upgraded(t *testing.T) (*e2e.Env, []response) {
 	return env, responses
 }
 
+// saidTooLittle are requests of the version before whose body did not say what they asked
+// for. They are refused, and their callers look the key up.
+var saidTooLittle = map[string]bool{"refundPayment in full": true}
+
+func wantLookedUp(t *testing.T, s *e2e.Service, stored response) {
+	t.Helper()
+	token := s.Token(t, stored.Subject, stored.Role)
+	s.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed", e2e.Call{
+		Method: stored.Method, Path: stored.Path, Body: stored.Body, Key: stored.Key, Token: token,
+	})
+	record := e2e.Want[map[string]any](t, s, http.StatusOK, e2e.Get(token, "/idempotency-keys/"+stored.Key))
+	if record["state"] != "completed" || record["status"] != float64(stored.Status) {
+		t.Errorf("%s: the key is %v, want completed with %d", stored.Name, record, stored.Status)
+	}
+}
+
 // A response is replayed as it was sent, whatever this version would send. When its record
 // has expired, the second line of defence makes it from the rows that the release wrote. It
 // has null in the members that the release did not know.
@@ -143,11 +159,15 @@ func TestReplay_IsThatOfTheVersionBefore(t *testing.T) {
 	env.Exec(t, "UPDATE idempotency_record SET expires_at = now() + interval '1 hour'")
 	here, there := env.StartReplica(t), env.StartReplica(t) // there has not seen the records
 	for _, stored := range responses {
+		if saidTooLittle[stored.Name] {
+			wantLookedUp(t, here, stored)
+			continue
+		}
 		wantStored(t, here, stored, "true")
 	}
 	env.Exec(t, "UPDATE idempotency_record SET expires_at = now() - interval '1 second'")
 	for _, stored := range responses {
-		if !stored.Refused { // a refusal has no effect to make it from
+		if !stored.Refused && !saidTooLittle[stored.Name] { // a refusal has no effect to make it from
 			wantStored(t, there, stored, "")
 		}
 	}

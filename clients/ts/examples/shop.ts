@@ -36,7 +36,7 @@ async function buyFromBalance(name: string): Promise<void> {
   const { id, total } = await order(name);
   report('credit', await bank.creditBalance(`${name}/credit`, customer, { amount: total }));
   report('payment', await shop.confirmPayment(`${name}/pay`, id, { method: 'balance' }));
-  report('refund', await shop.refundPayment(`${name}/refund`, id));
+  report('refund', await shop.refundPaymentInFull(`${name}/refund`, id));
 }
 
 async function buyByCard(name: string): Promise<void> {
@@ -45,7 +45,7 @@ async function buyByCard(name: string): Promise<void> {
   const begun = report('payment', await shop.confirmPayment(`${name}/pay`, id, card));
   const payment = await shop.awaitPayment(begun.id);
   console.log(`payment ${begun.id} is ${payment.data.status}`);
-  const refund = report('refund', await shop.refundPayment(`${name}/refund`, id));
+  const refund = report('refund', await shop.refundPaymentInFull(`${name}/refund`, id));
   console.log(`refund ${refund.id} is ${(await shop.awaitRefund(refund.id)).data.status}`);
 }
 

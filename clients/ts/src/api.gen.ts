@@ -380,7 +380,7 @@ export interface paths {
         put?: never;
         /**
          * Refund the payment of an order
-         * @description Without `amount`, refunds the full refundable amount. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first.
+         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first.
          */
         post: operations["refundPayment"];
         delete?: never;
@@ -737,6 +737,12 @@ export interface components {
          * @enum {string}
          */
         FulfilmentStatus: "fulfilling" | "shipped" | "delivered";
+        /** @description A refund of everything that is still refundable. */
+        FullRefundRequest: {
+            /** @enum {boolean} */
+            full: true;
+            reason?: components["schemas"]["Text"];
+        };
         /** @description The health of the process. */
         Health: {
             status: components["schemas"]["HealthStatus"];
@@ -819,6 +825,11 @@ export interface components {
          * @enum {string}
          */
         OrderStatusFilter: "pending_payment" | "payment_processing" | "paid" | "fulfilling" | "shipped" | "delivered" | "cancelled";
+        /** @description A refund of an amount. */
+        PartialRefundRequest: {
+            amount: components["schemas"]["Money"];
+            reason?: components["schemas"]["Text"];
+        };
         /** @description A payment of an order. */
         Payment: {
             amount: components["schemas"]["Money"];
@@ -943,11 +954,8 @@ export interface components {
             reason: components["schemas"]["Text"] | null;
             status: components["schemas"]["RefundStatus"];
         };
-        /** @description The amount and the reason of the refund. Without an amount, the full refundable amount is refunded. */
-        RefundPaymentRequest: {
-            amount?: components["schemas"]["Money"];
-            reason?: components["schemas"]["Text"];
-        };
+        /** @description What to refund, by exactly one of `amount` and `full`. */
+        RefundPaymentRequest: components["schemas"]["PartialRefundRequest"] | components["schemas"]["FullRefundRequest"];
         /** @description The status of a refund. */
         RefundStatus: "pending" | "succeeded" | "failed" | (string & {});
         /** @description Stock that is set aside for an unpaid order. */
@@ -2173,8 +2181,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Optional. Without a body, the full refundable amount is refunded. */
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": components["schemas"]["RefundPaymentRequest"];
             };

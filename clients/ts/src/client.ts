@@ -1,3 +1,4 @@
+import { requirePositive } from './amount.js';
 import type { operations } from './api.gen.js';
 import { jitter } from './backoff.js';
 import { sleep } from './clock.js';
@@ -123,14 +124,29 @@ export class OrdersClient {
     return this.#transport.command(operation, '/orders/{order_id}/payment/confirm', input, options);
   }
 
-  /** Refunds the payment of an order: in full, unless the request has an amount. */
-  refundPayment(
+  /** Refunds an amount of an order. A refund to a card is `pending` first: see {@link awaitRefund}. */
+  async refundPayment(
     operation: string,
     orderId: number,
-    body: models.RefundPaymentRequest = {},
+    body: models.PartialRefundRequest,
     options?: CallOptions,
   ): Promise<CommandResult<models.Refund>> {
+    requirePositive(body);
     const input = { path: { order_id: orderId }, body };
+    return this.#transport.command(operation, '/orders/{order_id}/payment/refund', input, options);
+  }
+
+  /**
+   * Refunds everything of an order that is still refundable, and cancels the order if it has
+   * not been shipped.
+   */
+  refundPaymentInFull(
+    operation: string,
+    orderId: number,
+    refund: Omit<models.FullRefundRequest, 'full'> = {},
+    options?: CallOptions,
+  ): Promise<CommandResult<models.Refund>> {
+    const input = { path: { order_id: orderId }, body: { ...refund, full: true } as const };
     return this.#transport.command(operation, '/orders/{order_id}/payment/refund', input, options);
   }
 
@@ -203,12 +219,13 @@ export class OrdersClient {
   }
 
   /** Takes money from the balance of a customer. */
-  chargeBalance(
+  async chargeBalance(
     operation: string,
     customerId: string,
     body: models.ChargeBalanceRequest,
     options?: CallOptions,
   ): Promise<CommandResult<models.BalanceTransaction>> {
+    requirePositive(body);
     const input = { path: { customer_id: customerId }, body };
     return this.#transport.command(
       operation,
@@ -219,12 +236,13 @@ export class OrdersClient {
   }
 
   /** Adds money to the balance of a customer. */
-  creditBalance(
+  async creditBalance(
     operation: string,
     customerId: string,
     body: models.CreditBalanceRequest,
     options?: CallOptions,
   ): Promise<CommandResult<models.BalanceTransaction>> {
+    requirePositive(body);
     const input = { path: { customer_id: customerId }, body };
     return this.#transport.command(
       operation,

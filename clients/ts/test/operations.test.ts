@@ -144,6 +144,37 @@ for (const [name, [call, request]] of Object.entries(operations)) {
   });
 }
 
+test('a full refund says so', async () => {
+  const service = new FakeService(success({ id: 8 }));
+  await service.clock.run(service.client().refundPaymentInFull('o', 1, { reason: 'torn' }));
+  assert.deepEqual(service.sent.map(lineOf), [
+    'POST /orders/1/payment/refund {"reason":"torn","full":true}',
+  ]);
+});
+
+test('an amount that the caller forgot is not sent', async () => {
+  const service = new FakeService();
+  const client = service.client();
+  for (const amount of [
+    undefined,
+    null,
+    {},
+    { currency: 'RUB' },
+    { amount: '', currency: 'RUB' },
+    { amount: '0.00', currency: 'RUB' },
+    { amount: '-1', currency: 'RUB' },
+    { amount: 'NaN', currency: 'RUB' },
+    { amount: '1.00' },
+  ]) {
+    const body = { amount, reason: 'torn' } as never;
+    await assert.rejects(client.refundPayment('o', 1, body), TypeError);
+    await assert.rejects(client.creditBalance('o', 'a', body), TypeError);
+    await assert.rejects(client.chargeBalance('o', 'a', body), TypeError);
+  }
+  await assert.rejects(client.refundPayment('o', 1, undefined as never), TypeError);
+  assert.equal(service.sent.length, 0);
+});
+
 test('every operation of the contract is a method', async () => {
   const contract = await readFile(new URL('../../../../api/openapi.yaml', import.meta.url), 'utf8');
   const ids = [...contract.matchAll(/^ {6}operationId: (\w+)$/gm)].map(([, id]) => id);

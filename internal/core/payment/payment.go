@@ -125,8 +125,7 @@ type Refund struct {
 	AskedAt time.Time
 	// ExternalID is the provider's refund id, empty for a refund to the balance.
 	ExternalID string
-	// Full reports a request without an amount, which refunds the whole refundable
-	// amount.
+	// Full reports a request for the whole refundable amount.
 	Full bool
 	// By is the operation that requested the refund. Its key is empty after a
 	// cancellation, which has a separate second line of defence.
@@ -150,8 +149,7 @@ func (r *Refund) auditMetadata(o *order.Order) core.Metadata {
 
 // repeats refuses a retry that asks for a different refund than the first request did.
 func (r *Refund) repeats(cmd RefundPayment) error {
-	full := cmd.Amount == nil
-	if r.Full != full || (!full && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
+	if r.Full != cmd.Full || (!cmd.Full && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
 		return core.KeyReused()
 	}
 	return nil

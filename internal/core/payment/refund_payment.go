@@ -7,18 +7,25 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// RefundPayment is the command to refund an order's payment.
+// RefundPayment is the command to refund an order's payment. It says how much in exactly
+// one way, so that a command that lost its amount is not the largest refund.
 type RefundPayment struct {
 	OrderID int64
-	// Amount is nil for a full refund.
+	// Full asks for the whole refundable amount; Amount is nil then.
+	Full   bool
 	Amount *core.Money
 	Reason string
 	Key    string
 }
 
-// Validate refuses an amount of zero.
+// Validate refuses a refund of zero, of no stated amount, and of two.
 func (cmd RefundPayment) Validate() error {
-	if cmd.Amount != nil && cmd.Amount.IsZero() {
+	switch {
+	case cmd.Full && cmd.Amount != nil:
+		return core.InvalidField("/full", "must not be sent with amount")
+	case !cmd.Full && cmd.Amount == nil:
+		return core.InvalidField("/amount", "is required unless full is sent")
+	case cmd.Amount != nil && cmd.Amount.IsZero():
 		return amountOfZero()
 	}
 	return nil
@@ -30,8 +37,8 @@ func (cmd RefundPayment) Validate() error {
 // already refunded, it changes nothing and returns true (AUTH-19, second line of
 // defence).
 //
-// Refusals: not_found, forbidden_resource, validation_failed (a zero amount, or another
-// currency), invalid_order_state (no captured payment, or already shipped),
+// Refusals: not_found, forbidden_resource, validation_failed (no amount or a zero
+// amount, or another currency), invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
 	if err := cmd.Validate(); err != nil {
@@ -69,7 +76,7 @@ func (tx Tx) refundAndCancel(ctx context.Context, op *OrderPayments, actor core.
 	if err != nil {
 		return nil, err
 	}
-	r.Reason, r.Full = cmd.Reason, cmd.Amount == nil
+	r.Reason, r.Full = cmd.Reason, cmd.Full
 	if err := tx.saveRefund(ctx, op, r, e); err != nil {
 		return nil, err
 	}
@@ -87,7 +94,7 @@ func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payme
 		return nil, amount, core.Refuse(core.CodeInvalidOrderState,
 			"the order is "+string(op.Order.Status)+"; only an administrator can refund it now")
 	}
-	if cmd.Amount == nil {
+	if cmd.Full {
 		return p, p.Refundable(), nil
 	}
 	amount = *cmd.Amount

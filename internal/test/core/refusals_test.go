@@ -141,6 +141,15 @@ func TestMoney_RefusesAmountsOutOfBounds(t *testing.T) {
 		"refunding more than is refundable":   {paid, twice(refund("40.01", ""), ann), core.CodeRefundExceedsPayment, ""},
 		"refunding all of it twice":           {shipped, twice(refund("", ""), root), core.CodeRefundExceedsPayment, ""},
 		"refunding what was refunded in full": {paid, twice(refund("", ""), ann), core.CodeRefundExceedsPayment, ""},
+		"refunding without saying how much": {paid, func(t testing.TB, f *fixture, o *order.Order) error {
+			_, _, err := f.Payments.RefundPayment(t.Context(), ann, payment.RefundPayment{OrderID: o.ID, Key: f.key()})
+			return err
+		}, core.CodeValidationFailed, "/amount"},
+		"refunding an amount and in full": {paid, func(t testing.TB, f *fixture, o *order.Order) error {
+			cmd := payment.RefundPayment{OrderID: o.ID, Full: true, Amount: new(money("1.00", "RUB")), Key: f.key()}
+			_, _, err := f.Payments.RefundPayment(t.Context(), ann, cmd)
+			return err
+		}, core.CodeValidationFailed, "/full"},
 		"refunding in another currency": {paid, func(t testing.TB, f *fixture, o *order.Order) error {
 			cmd := payment.RefundPayment{OrderID: o.ID, Amount: new(money("1", "JPY")), Key: f.key()}
 			_, _, err := f.Payments.RefundPayment(t.Context(), ann, cmd)

@@ -229,7 +229,7 @@ func confirm(method payment.Method) command {
 // refund asks for an amount, or for a full refund.
 func refund(amount, reason string) command {
 	return func(ctx context.Context, r request) (bool, error) {
-		cmd := payment.RefundPayment{OrderID: r.order.ID, Reason: reason, Key: r.key}
+		cmd := payment.RefundPayment{OrderID: r.order.ID, Full: amount == "", Reason: reason, Key: r.key}
 		if amount != "" {
 			cmd.Amount = new(money(amount, "RUB"))
 		}

@@ -89,7 +89,7 @@ func (e *Env) CardCall(t testing.TB, orderID int, cardToken string) Call {
 // RefundCall refunds roubles, with a new key. Without an amount it asks for a full
 // refund.
 func (e *Env) RefundCall(token string, orderID int, amount string) Call {
-	body := "{}"
+	body := `{"full": true}`
 	if amount != "" {
 		body = fmt.Sprintf(`{"amount": {"amount": %q, "currency": "RUB"}}`, amount)
 	}

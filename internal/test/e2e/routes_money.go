@@ -115,7 +115,7 @@ func refundPayment(t testing.TB, s *Service) Command {
 // request.
 func refundInFull(t testing.TB, s *Service) Command {
 	t.Helper()
-	c, o := onRefund(t, s, `{"reason": "dented a/b"}`)
+	c, o := onRefund(t, s, `{"reason": "dented a/b", "full": true}`)
 	s.MustPay(t, o)
 	c.OtherBody = refundOf("200.00")
 	c.Peer, c.PeerStatus = s.AdminToken(t), http.StatusConflict // nothing is left to refund

@@ -360,10 +360,10 @@ func (m *machine) extendReservation(t *rapid.T) *command {
 
 func (m *machine) refundOrder(t *rapid.T) *command {
 	s, amount := m.someOrder(t), fullRefund
-	cmd := payment.RefundPayment{OrderID: s.id}
+	cmd := payment.RefundPayment{OrderID: s.id, Full: true}
 	if rapid.Bool().Draw(t, "a part") {
 		amount = rapid.IntRange(1, 100).Draw(t, "amount")
-		cmd.Amount = new(roubles(amount))
+		cmd.Full, cmd.Amount = false, new(roubles(amount))
 	}
 	actor := buyer(s)
 	if rapid.Bool().Draw(t, "by an administrator") {

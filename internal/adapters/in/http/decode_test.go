@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -160,9 +161,11 @@ func TestGuardedCommand_ImpossibleRequestLeavesKeyFree(t *testing.T) {
 			`{"amount":{"amount":"1.001","currency":"RUB"}}`, "#/amount/amount"},
 		"an unknown currency": {"creditBalance", "/customers/sber-42/balance/credit",
 			`{"amount":{"amount":"1","currency":"XXX"}}`, "#/amount/currency"},
-		"a credit of zero": {"creditBalance", "/customers/sber-42/balance/credit", zero, "#/amount/amount"},
-		"a charge of zero": {"chargeBalance", "/customers/sber-42/balance/charge", zero, "#/amount/amount"},
-		"a refund of zero": {"refundPayment", "/orders/1041/payment/refund", zero, "#/amount/amount"},
+		"a credit of zero":             {"creditBalance", "/customers/sber-42/balance/credit", zero, "#/amount/amount"},
+		"a charge of zero":             {"chargeBalance", "/customers/sber-42/balance/charge", zero, "#/amount/amount"},
+		"a refund of zero":             {"refundPayment", "/orders/1041/payment/refund", zero, "#/amount/amount"},
+		"a refund of no stated amount": {"refundPayment", "/orders/1041/payment/refund", `{}`, "#/amount"},
+		"a refund that is not in full": {"refundPayment", "/orders/1041/payment/refund", `{"full":false}`, "#/full"},
 	} {
 		response, claims := postCounted(t, routes[c.operation], c.path, c.body)
 		if code := problemCode(t, response); code != wire.ProblemCodeValidationFailed || claims != 0 {
@@ -170,6 +173,31 @@ func TestGuardedCommand_ImpossibleRequestLeavesKeyFree(t *testing.T) {
 		}
 		if !strings.Contains(response.Body.String(), `"`+c.pointer+`"`) {
 			t.Errorf("%s: want %s in %s", name, c.pointer, response.Body)
+		}
+	}
+}
+
+// A retry whose stream was consumed by the first attempt sends headers and no body.
+func TestGuardedCommand_LostBodyLeavesKeyFree(t *testing.T) {
+	t.Parallel()
+	complete := map[string]bool{"reserveInventory": true, "cancelOrder": true} // their paths say everything
+	for operation, rt := range guardedRoutes(t) {
+		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(rt.pattern, "17")
+		for name, length := range map[string]int64{"Content-Length: 0": 0, "no chunk": -1} {
+			store := newMemoryStore()
+			store.refuse = errors.New("claimed")
+			r := httptest.NewRequest(rt.method, path, io.MultiReader())
+			r.ContentLength = length
+			r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}}
+			w := httptest.NewRecorder()
+			serveAuthorised(newTestAPI(t, store), rt).ServeHTTP(w, r)
+			if complete[operation] {
+				if store.claims != 1 {
+					t.Errorf("%s, %s: got %d and %d claims, want one", operation, name, w.Code, store.claims)
+				}
+			} else if code := problemCode(t, w); code != wire.ProblemCodeMalformedRequest || store.claims != 0 {
+				t.Errorf("%s, %s: got %q and %d claims, want malformed_request and none", operation, name, code, store.claims)
+			}
 		}
 	}
 }

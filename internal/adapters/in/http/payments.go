@@ -27,15 +27,14 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 	if err != nil {
 		return payment.RefundPayment{}, err
 	}
-	cmd := payment.RefundPayment{OrderID: id, Reason: valueOf(in.Reason), Key: r.key}
-	if in.Amount == nil {
-		return cmd, nil // a full refund
+	cmd := payment.RefundPayment{OrderID: id, Full: valueOf(in.Full), Reason: valueOf(in.Reason), Key: r.key}
+	if in.Amount != nil {
+		amount, err := decodeMoney(*in.Amount, "/amount")
+		if err != nil {
+			return payment.RefundPayment{}, err
+		}
+		cmd.Amount = &amount
 	}
-	amount, err := decodeMoney(*in.Amount, "/amount")
-	if err != nil {
-		return payment.RefundPayment{}, err
-	}
-	cmd.Amount = &amount
 	return cmd, cmd.Validate()
 }
 

@@ -48,7 +48,7 @@ var commands = map[string]struct {
 		return third(u.payments.ConfirmPayment(ctx, actor, payment.ConfirmPayment{OrderID: orderID, Method: payment.FromBalance, Key: "key-2"}))
 	}},
 	"RefundPayment": {bob, func(ctx context.Context, u useCases, actor core.Actor, orderID int64) error {
-		return third(u.payments.RefundPayment(ctx, actor, payment.RefundPayment{OrderID: orderID, Key: "key-2"}))
+		return third(u.payments.RefundPayment(ctx, actor, payment.RefundPayment{OrderID: orderID, Full: true, Key: "key-2"}))
 	}},
 	"CancelOrder": {bob, func(ctx context.Context, u useCases, actor core.Actor, orderID int64) error {
 		return third(u.payments.CancelOrder(ctx, actor, payment.CancelOrder{OrderID: orderID, Key: "key-2"}))

@@ -346,6 +346,9 @@ func breaches(schema *openapi3.Schema, at []string) []breach {
 	if schema.Type.Is(openapi3.TypeInteger) {
 		found = append(found, breach{kind: "below minimum", at: at, with: just(leastOf(schema) - 1)})
 	}
+	if schema.Type.Is(openapi3.TypeBoolean) && len(schema.Enum) == 1 {
+		found = append(found, breach{kind: "not in enum", at: at, with: just(schema.Enum[0] != true)})
+	}
 	if schema.Max != nil {
 		found = append(found, breach{kind: "above maximum", at: at, with: just(mostOf(schema) + 1)})
 	}
@@ -370,12 +373,13 @@ func just(v any) func(*rapid.T) any { return func(*rapid.T) any { return v } }
 
 // otherType draws a value of another type.
 func otherType(schema *openapi3.Schema) func(*rapid.T) any {
-	others := []any{nil, true, 1.5}
+	others := []any{nil, 1.5}
 	for _, typed := range []struct {
 		name  string
 		value any
 	}{
 		{openapi3.TypeObject, map[string]any{}}, {openapi3.TypeArray, []any{}}, {openapi3.TypeString, "x"}, {openapi3.TypeInteger, 7},
+		{openapi3.TypeBoolean, true},
 	} {
 		if !schema.Type.Is(typed.name) {
 			others = append(others, typed.value)

@@ -86,15 +86,43 @@ func TestCheck_ReadsEveryNotationOfZero(t *testing.T) {
 	}
 }
 
-func TestCheck_TreatsAbsentOptionalBodyAsEmptyObject(t *testing.T) {
+// A request whose body was lost on the way must not mean more than it did. The operations
+// that need no body are those whose path says everything: a body adds a reason at most.
+func TestCheck_LostBodyAsksForNothing(t *testing.T) {
 	c := testContract(t)
-	for _, operation := range []string{"reserveInventory", "cancelOrder", "refundPayment"} {
-		if got, err := c.Check(operation, nil); err != nil || string(got) != "{}" {
-			t.Errorf("%s: got %s, %v", operation, got, err)
+	complete := map[string]bool{"reserveInventory": true, "cancelOrder": true}
+	for operation := range c.bodies {
+		none, errOfNone := c.Check(operation, nil)
+		_, errOfEmpty := c.Check(operation, []byte("{}"))
+		if complete[operation] {
+			if string(none) != "{}" || errOfNone != nil || errOfEmpty != nil {
+				t.Errorf("%s: got %s, %v and %v", operation, none, errOfNone, errOfEmpty)
+			}
+			continue
+		}
+		if codeOf(errOfNone) != wire.ProblemCodeMalformedRequest {
+			t.Errorf("%s without a body: got %v, want malformed_request", operation, errOfNone)
+		}
+		if len(refusedBy(errOfEmpty)) == 0 {
+			t.Errorf("%s with an empty object: got %v, want validation_failed with a pointer", operation, errOfEmpty)
 		}
 	}
-	if _, err := c.Check("createOrder", nil); codeOf(err) != wire.ProblemCodeMalformedRequest {
-		t.Errorf("createOrder: got %v", err)
+}
+
+// A shape of several objects is checked for what they differ in, and nothing else.
+func TestParse_RefusesChoicesThatNothingDecides(t *testing.T) {
+	for rule, other := range map[string]string{
+		"      required: [full]\n":                "",
+		"      required: [amount]\n      prop":    "      required: [amount, reason]\n      prop",
+		"          enum: [true]\n        reason:": "          enum: [true]\n        why:",
+	} {
+		text := string(openapi.OpenAPI)
+		if !strings.Contains(text, rule) {
+			t.Fatalf("the contract has no %q", rule)
+		}
+		if _, err := Parse([]byte(strings.ReplaceAll(text, rule, other))); err == nil || !strings.Contains(err.Error(), "the body of refundPayment") {
+			t.Errorf("%s: got %v", other, err)
+		}
 	}
 }
 
@@ -196,6 +224,29 @@ func TestCheck_NamesInvalidMembers(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// An object of a choice without a discriminator has exactly one of the members that differ.
+func TestCheck_WantsExactlyOneOfAlternatives(t *testing.T) {
+	c := testContract(t)
+	for _, c2 := range []struct {
+		name, body string
+		want       []wire.FieldError
+	}{
+		{"neither amount nor full", `{"reason":"torn"}`, fields("#/amount", "is required unless full is sent", "#/full", "is required unless amount is sent")},
+		{"amount and full", `{"full":true,"amount":{"amount":"1","currency":"RUB"}}`, fields("#/full", "must not be sent with amount")},
+		{"not in full", `{"full":false}`, fields("#/full", "must be true")},
+		{"full as a text", `{"full":"true"}`, fields("#/full", "must be of type boolean")},
+		{"null for full", `{"full":null}`, fields("#/full", "must be of type boolean")},
+		{"null for the amount", `{"amount":null}`, fields("#/amount", "must be of type object")},
+		{"null beside full", `{"amount":null,"full":true}`, fields("#/amount", "must be of type object", "#/full", "must not be sent with amount")},
+		{"in full", `{"full":true,"reason":"torn"}`, nil},
+	} {
+		_, err := c.Check("refundPayment", []byte(c2.body))
+		if diff := cmp.Diff(c2.want, fieldsOf(t, err)); diff != "" {
+			t.Errorf("%s: %s", c2.name, diff)
+		}
 	}
 }
 

@@ -103,8 +103,10 @@ func (r *reader) value(s *shape) (err error) {
 		r.text(r.as("string", s), unquoted(raw))
 	case '0':
 		return r.number(r.as("integer", s), string(raw))
+	case 't', 'f':
+		r.boolean(r.as("boolean", s), string(raw))
 	default:
-		r.as("null or boolean", s)
+		r.as("null", s)
 		r.canonical = append(r.canonical, raw...)
 	}
 	return nil
@@ -175,6 +177,27 @@ func (r *reader) require(s *shape, names []string) {
 			r.refuse("is required", name)
 		}
 	}
+	r.requireOne(s.alternatives, names)
+}
+
+// requireOne refuses an object that has none of the alternatives, or several.
+func (r *reader) requireOne(alternatives, names []string) {
+	var present []string
+	for _, name := range alternatives {
+		if slices.Contains(names, name) {
+			present = append(present, name)
+		}
+	}
+	if len(present) > 1 {
+		r.refuse("must not be sent with "+present[0], present[1])
+	}
+	if len(present) > 0 {
+		return
+	}
+	for i, name := range alternatives {
+		others := slices.Delete(slices.Clone(alternatives), i, i+1)
+		r.refuse("is required unless "+strings.Join(others, " or ")+" is sent", name)
+	}
 }
 
 func (r *reader) array(s *shape) error {
@@ -233,6 +256,13 @@ func (r *reader) characters(s *shape, text []byte) {
 		r.refuse(patternTexts[s.Pattern])
 	}
 	r.bounded(s.MinLength, s.MaxLength, utf8.RuneCount(text), "character")
+}
+
+func (r *reader) boolean(s *shape, value string) {
+	r.canonical = append(r.canonical, value...)
+	if s != nil && s.Enum != nil && !slices.Contains(s.Enum, value) {
+		r.refuse("must be " + strings.Join(s.Enum, " or "))
+	}
 }
 
 func (r *reader) number(s *shape, number string) error {

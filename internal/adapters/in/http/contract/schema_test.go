@@ -59,6 +59,8 @@ func drawn(t *rapid.T, s *shape) any {
 		return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) any { return drawn(t, s.Items) }), 0, 3).Draw(t, "items")
 	case s.Type == "integer":
 		return rapid.Int64Range(*s.Minimum-1, *s.Maximum+1).Draw(t, "number")
+	case s.Type == "boolean":
+		return rapid.Bool().Draw(t, "boolean")
 	case s.Type == "string" && s.Enum != nil:
 		return rapid.SampledFrom(s.Enum).Draw(t, "text")
 	case s.Type == "string":

@@ -16,7 +16,7 @@ import (
 // there. Each occurrence of a schema in the contract is a shape of its own.
 type shape struct {
 	Ref                  string `yaml:"$ref"`
-	Type                 string // object, array, string or integer
+	Type                 string // object, array, string, integer or boolean
 	Properties           map[string]*shape
 	Required             []string
 	AdditionalProperties *bool `yaml:"additionalProperties"`
@@ -28,8 +28,9 @@ type shape struct {
 	MinLength            *int `yaml:"minLength"`
 	MaxLength            *int `yaml:"maxLength"`
 	Minimum, Maximum     *int64
-	// OneOf has no type: a member's value, the discriminator, selects one of the shapes.
-	OneOf               []any `yaml:"oneOf"`
+	// OneOf has no type: one of the shapes applies. The value of a member, the
+	// discriminator, selects it, or else the presence of a member.
+	OneOf               []*shape `yaml:"oneOf"`
 	Discriminator       discriminator
 	Description, Format string
 	Unknown             map[string]any `yaml:",inline"`
@@ -39,10 +40,12 @@ type shape struct {
 	choices map[string]*shape // by the value of the discriminator
 	// selector is the shape of a body as far as its discriminator: it allows other members.
 	selector *shape
+	// alternatives are members of which exactly one must be present.
+	alternatives []string
 }
 
 // types are the types that a reader checks.
-var types = []string{"object", "array", "string", "integer"}
+var types = []string{"object", "array", "string", "integer", "boolean"}
 
 // shapeOf returns the shape of the schema that a reference names.
 func (doc *openAPI) shapeOf(ref string) (*shape, error) {
@@ -63,7 +66,7 @@ func (doc *openAPI) shapeOf(ref string) (*shape, error) {
 // complete replaces the references in a shape. It returns an error for a keyword that no
 // check knows, so that none is ignored.
 func (doc *openAPI) complete(s *shape) (err error) {
-	isChoice, isOpen := len(s.Discriminator.Mapping) > 0, s.AdditionalProperties == nil || *s.AdditionalProperties
+	isChoice, isOpen := len(s.OneOf) > 0, s.AdditionalProperties == nil || *s.AdditionalProperties
 	switch {
 	case s.Ref != "":
 		named, err := doc.shapeOf(s.Ref)
@@ -74,8 +77,10 @@ func (doc *openAPI) complete(s *shape) (err error) {
 	case len(s.Unknown) > 0 || !isChoice && !slices.Contains(types, s.Type) ||
 		s.Type == "object" && isOpen || s.Type == "array" && s.Items == nil:
 		return fmt.Errorf("bodies are checked for %v with known members and items only, and not for %v", types, s.Unknown)
-	case isChoice:
+	case isChoice && len(s.Discriminator.Mapping) > 0:
 		return doc.completeChoice(s)
+	case isChoice:
+		return doc.completeAlternatives(s)
 	case s.Type == "array":
 		return doc.complete(s.Items)
 	case s.Pattern != "":
@@ -101,6 +106,27 @@ func (doc *openAPI) completeChoice(s *shape) (err error) {
 	name := s.Discriminator.PropertyName
 	member := &shape{Type: "string", Enum: slices.Sorted(maps.Keys(s.choices)), name: name}
 	s.selector = &shape{Type: "object", Required: []string{name}, Properties: map[string]*shape{name: member}}
+	return nil
+}
+
+// completeAlternatives makes one object of the shapes of a choice without a discriminator.
+// They are objects with one required member each, and share all other members.
+func (doc *openAPI) completeAlternatives(s *shape) error {
+	whole := &shape{Type: "object", AdditionalProperties: new(false), Properties: map[string]*shape{}, name: s.name}
+	for _, choice := range s.OneOf {
+		if err := doc.complete(choice); err != nil {
+			return err
+		}
+		whole.alternatives = append(whole.alternatives, choice.Required...)
+		maps.Copy(whole.Properties, choice.Properties)
+	}
+	for _, choice := range s.OneOf {
+		shared := len(whole.Properties) - len(s.OneOf)
+		if choice.Type != "object" || len(choice.Required) != 1 || len(choice.Properties) != shared+1 {
+			return fmt.Errorf("a choice without a discriminator is checked for objects that differ in one required member")
+		}
+	}
+	*s = *whole
 	return nil
 }
 

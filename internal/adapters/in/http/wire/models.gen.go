@@ -32,6 +32,11 @@ const (
 	FulfilmentStatusShipped    FulfilmentStatus = "shipped"
 )
 
+// Defines values for FullRefundRequestFull.
+const (
+	FullRefundRequestFullTrue FullRefundRequestFull = true
+)
+
 // Defines values for HealthStatus.
 const (
 	HealthStatusLive  HealthStatus = "live"
@@ -341,6 +346,17 @@ type FieldError struct {
 // FulfilmentStatus A status that sellers and administrators can set.
 type FulfilmentStatus string
 
+// FullRefundRequest A refund of everything that is still refundable.
+type FullRefundRequest struct {
+	Full FullRefundRequestFull `json:"full"`
+
+	// Reason A single line of text.
+	Reason *Text `json:"reason,omitempty"`
+}
+
+// FullRefundRequestFull defines model for FullRefundRequest.Full.
+type FullRefundRequestFull bool
+
 // Health The health of the process.
 type Health struct {
 	// Status The health of the process.
@@ -464,6 +480,15 @@ type OrderStatus string
 
 // OrderStatusFilter The status of the orders to return.
 type OrderStatusFilter string
+
+// PartialRefundRequest A refund of an amount.
+type PartialRefundRequest struct {
+	// Amount An amount in a currency.
+	Amount Money `json:"amount"`
+
+	// Reason A single line of text.
+	Reason *Text `json:"reason,omitempty"`
+}
 
 // Payment A payment of an order.
 type Payment struct {
@@ -679,10 +704,11 @@ type Refund struct {
 	Status RefundStatus `json:"status"`
 }
 
-// RefundPaymentRequest The amount and the reason of the refund. Without an amount, the full refundable amount is refunded.
+// RefundPaymentRequest What to refund, by exactly one of `amount` and `full`.
 type RefundPaymentRequest struct {
 	// Amount An amount in a currency.
 	Amount *Money `json:"amount,omitempty"`
+	Full   *bool  `json:"full,omitempty"`
 
 	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
