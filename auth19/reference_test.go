@@ -232,6 +232,7 @@ var faults = map[string]string{
 	"refuses with 422":                    "differs D E G R",
 	"ignores the route":                   "fail G",
 	"compares bytes":                      "differs N",
+	"compares paths as they are sent":     "fail N",
 	"forgets empty responses":             "fail L",
 	"marks no replay":                     "differs A",
 	"replays without Location":            "fail A",

@@ -167,6 +167,9 @@ func (s *server) guard(r *http.Request, token, key string, body []byte, c comman
 	}
 	defer release()
 	rec := &record{ID: id, Route: r.URL.Path, Body: s.fingerprint(body, c)}
+	if s.Fault == "compares paths as they are sent" {
+		rec.Route = r.URL.EscapedPath()
+	}
 	stored, found := s.look(id, token == "")
 	if !found || stored.Expired && (!s.remembers || s.Fault == "forgets at expiry") {
 		return s.run(r, c, rec)

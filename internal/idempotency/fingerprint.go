@@ -1,19 +1,25 @@
 package idempotency
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 )
 
 // Content is the meaning of a request. Two requests with equal contents are the same
 // request.
 type Content struct {
 	Method string
-	// Path is the escaped path.
-	Path string
+	// Segments is the path, split at slashes and then decoded: "ann@x", "ann%40x" and
+	// "%61nn%40x" are one segment, and "a%2Fb" is one as well (RFC 3986, section 6.2.2).
+	Segments []string
+	// Path is the escaped path with its parameters as they were sent, and Route its pattern,
+	// such as /orders/{order_id}/cancel. Only version 1 needs them.
+	Path, Route string
 	// Query is the query with its parameters sorted by name.
 	Query string
 	// Body is canonical: bodies with the same meaning are equal bytes. RFC 8785 does
@@ -24,19 +30,29 @@ type Content struct {
 	Headers []string
 }
 
-// NewContent returns the content of a request to a URL. body must be canonical.
-func NewContent(method string, target *url.URL, body []byte) Content {
+// NewContent returns the content of a request to a URL, which a router found by the route's
+// pattern. body must be canonical.
+func NewContent(method, route string, target *url.URL, body []byte) Content {
 	query := target.RawQuery
 	if values, err := url.ParseQuery(query); err == nil {
 		query = values.Encode() // sorted; a query that cannot be parsed counts as it came
 	}
-	return Content{Method: method, Path: target.EscapedPath(), Query: query, Body: body}
+	path := spellRoute(route, target.EscapedPath())
+	segments := strings.Split(cmp.Or(target.RawPath, path), "/")
+	for i, segment := range segments {
+		if decoded, err := url.PathUnescape(segment); err == nil {
+			segments[i] = decoded
+		}
+	}
+	return Content{Method: method, Segments: segments, Path: path, Route: route, Query: query, Body: body}
 }
 
 // Fingerprint is a content hash: one byte for the version, then the hash.
 type Fingerprint string
 
-// currentVersion is the version that new records are stored with.
+// currentVersion is the version that new records are stored with. The last release must know
+// it: its replicas read these records during an upgrade, and after a rollback. Version 2
+// may become current in the release that follows the first one to know it.
 const currentVersion byte = 1
 
 // fingerprintVersions holds every version that a stored record may have.
@@ -45,8 +61,14 @@ const currentVersion byte = 1
 // add a version here and deploy it everywhere; only then make it the current one. An
 // older version may go when its last record has expired. That way no upgrade answers
 // "key reused" to an honest retry, and no replica meets an unknown version.
+//
+// Version 1 hashes the path as it was sent, although clients and proxies spell a path
+// differently. Its records are therefore compared with the other spellings as well. They
+// are stored as before, because the last release compares them with the spelling that
+// it receives.
 var fingerprintVersions = map[byte]func(Content) Fingerprint{
-	1: hashParts,
+	1: func(c Content) Fingerprint { return hashParts(c, c.Path) },
+	2: func(c Content) Fingerprint { return hashParts(c, string(joinParts(c.Segments))) },
 }
 
 // Fingerprint returns c's fingerprint in the current version.
@@ -64,14 +86,14 @@ func (c Content) Matches(f Fingerprint) (bool, error) {
 	if !known {
 		return false, fmt.Errorf("the stored fingerprint has version %d, which this program does not know", f[0])
 	}
-	return hash(c) == f[1:], nil
+	return hash(c) == f[1:] || f[0] == 1 && c.matchesOtherSpelling(f[1:]), nil
 }
 
-// hashParts returns the SHA-256 over all parts.
-func hashParts(c Content) Fingerprint {
+// hashParts returns the SHA-256 over all parts, with the path in the form of a version.
+func hashParts(c Content, path string) Fingerprint {
 	text := make([]byte, 0, 512) // the stack has room for most requests
 	text = appendPart(text, c.Method)
-	text = appendPart(text, c.Path)
+	text = appendPart(text, path)
 	text = appendPart(text, c.Query)
 	text = appendPart(text, c.Body)
 	for _, header := range c.Headers {
@@ -79,6 +101,14 @@ func hashParts(c Content) Fingerprint {
 	}
 	hash := sha256.Sum256(text)
 	return Fingerprint(hash[:])
+}
+
+// joinParts returns one part that holds the others.
+func joinParts(parts []string) (text []byte) {
+	for _, part := range parts {
+		text = appendPart(text, part)
+	}
+	return text
 }
 
 // appendPart appends a part after its length, so that no two contents become the same text.

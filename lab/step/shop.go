@@ -71,7 +71,7 @@ func (c *command) perform(ctx context.Context, s *service, of names) (outcome st
 	}
 	request := idempotency.Request{
 		ID:        c.id(),
-		Operation: c.operation(), Content: idempotency.Content{Method: "POST", Path: c.name},
+		Operation: c.operation(), Content: idempotency.Content{Method: "POST", Segments: []string{c.name}, Path: c.name},
 	}
 	late := false
 	rec, _, err := s.guard.Do(ctx, request, func(ctx context.Context) (idempotency.Result, error) {

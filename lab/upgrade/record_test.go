@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/e2e"
 	"example.com/orders/migrations"
 )
@@ -25,11 +26,12 @@ const (
 	queriesFile = "testdata/queries.sql"
 )
 
-// line is a line of releaseFile: first the version and its schema, then the responses that it
-// stored, then the rows that it left.
+// line is a line of releaseFile: first the version, its schema and the fingerprint versions
+// that it knows, then the responses that it stored, then the rows that it left.
 type line struct {
 	Version  string    `json:",omitempty"`
 	Schema   uint      `json:",omitempty"`
+	Knows    []int     `json:",omitempty"`
 	Response *response `json:",omitempty"`
 	Row      *row      `json:",omitempty"`
 }
@@ -60,7 +62,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := e2e.Start(t)
-	lines := []line{{Version: *record, Schema: schema}}
+	lines := []line{{Version: *record, Schema: schema, Knows: knownFingerprints()}}
 	for _, route := range e2e.GuardedRoutes() {
 		c, key := s.Prepare(t, route), s.NewKey()
 		lines = append(lines, line{Response: responseOf(route, c, key, c.MustRun(t, key))})
@@ -79,6 +81,16 @@ func TestRecord(t *testing.T) {
 	}
 	write(t, releaseFile, text.String())
 	write(t, queriesFile, strings.Join(findQueries(t), "\n\n")+"\n")
+}
+
+// knownFingerprints returns the fingerprint versions that the program can compare.
+func knownFingerprints() (known []int) {
+	for version := range 256 {
+		if _, err := (idempotency.Content{}).Matches(idempotency.Fingerprint([]byte{byte(version)})); err == nil {
+			known = append(known, version)
+		}
+	}
+	return known
 }
 
 func responseOf(name string, c e2e.Command, key string, r e2e.Reply) *response {

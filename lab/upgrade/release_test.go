@@ -26,7 +26,7 @@ import (
 )
 
 // readRelease returns what the last release has left.
-func readRelease(t *testing.T) (schema uint, responses []response, rows []row) {
+func readRelease(t *testing.T) (first line, responses []response, rows []row) {
 	t.Helper()
 	file, err := os.Open(releaseFile)
 	if err != nil {
@@ -34,7 +34,6 @@ func readRelease(t *testing.T) (schema uint, responses []response, rows []row) {
 	}
 	defer func() { _ = file.Close() }()
 	decoder := json.NewDecoder(file)
-	var first line
 	if err := decoder.Decode(&first); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func readRelease(t *testing.T) (schema uint, responses []response, rows []row) {
 		err := decoder.Decode(&l)
 		switch {
 		case errors.Is(err, io.EOF):
-			return first.Schema, responses, rows
+			return first, responses, rows
 		case err != nil:
 			t.Fatal(err)
 		case l.Response != nil:
@@ -82,7 +81,8 @@ func load(t *testing.T, conn *pgx.Conn, rows []row) {
 func released(t *testing.T) (env *e2e.Env, schema uint, responses []response) {
 	t.Helper()
 	env = e2e.NewEnv(t)
-	schema, responses, rows := readRelease(t)
+	first, responses, rows := readRelease(t)
+	schema = first.Schema
 	for {
 		at, _, err := migrations.Version(env.DatabaseURL)
 		if err != nil {
@@ -150,6 +150,9 @@ func wantLookedUp(t *testing.T, s *e2e.Service, stored response) {
 	}
 }
 
+// hyphenOrDigit matches what is spelled differently in the path of a retry.
+var hyphenOrDigit = regexp.MustCompile(`[-0-9]`)
+
 // A response is replayed as it was sent, whatever this version would send. When its record
 // has expired, the second line of defence makes it from the rows that the release wrote. It
 // has null in the members that the release did not know.
@@ -163,6 +166,8 @@ func TestReplay_IsThatOfTheVersionBefore(t *testing.T) {
 			wantLookedUp(t, here, stored)
 			continue
 		}
+		wantStored(t, here, stored, "true")
+		stored.Path = hyphenOrDigit.ReplaceAllStringFunc(stored.Path, func(char string) string { return fmt.Sprintf("%%%X", char) })
 		wantStored(t, here, stored, "true")
 	}
 	env.Exec(t, "UPDATE idempotency_record SET expires_at = now() - interval '1 second'")

@@ -248,7 +248,7 @@ export interface paths {
         };
         /**
          * Look up an idempotency key
-         * @description Returns the outcome of the operation that has the key. Callers find only their own keys. While the operation runs, its state is `in_progress`: wait for `Retry-After`, and ask again. When it is `completed`, `status` says what became of it: below 300, it took effect; else it was refused, and another attempt needs a new key. A refusal is found for as long as a success, also when its key is spent. The response is 404 if there is no record. That does not mean that nothing happened: a request may still be on its way, or wait in the service. Send the same request with the same key.
+         * @description Returns the outcome of the operation that has the key. Callers find only their own keys. While the operation runs, its state is `in_progress`: wait for `Retry-After`, and ask again. When it is `completed`, `status` says what became of it: below 300, it took effect; else it was refused, and another attempt needs a new key. A refusal is found for as long as a success, also when its key is spent. The response is 404 if there is no record. That never means that the operation did not happen: a request may still be on its way, or wait in the service. Send the same request with the same key.
          */
         get: operations["getIdempotencyKey"];
         put?: never;

@@ -126,7 +126,7 @@ func TestGuardedCommand_MalformedPathParameterLeavesKeyFree(t *testing.T) {
 		values []string
 		code   wire.ProblemCode
 	}{
-		"{order_id}":    {[]string{"0", "-1", "1.5", "one", "%20", "9223372036854775808", "9007199254740992"}, wire.ProblemCodeNotFound},
+		"{order_id}":    {[]string{"0", "02", "+2", "%2B2", "-1", "1.5", "one", "%20", "9223372036854775808", "9007199254740992"}, wire.ProblemCodeNotFound},
 		"{sku}":         {[]string{"%20", "%00", "a%2Fb", strings.Repeat("a", 65)}, wire.ProblemCodeValidationFailed},
 		"{customer_id}": {[]string{"%20", "%00", "%D0%B0", strings.Repeat("a", 256)}, wire.ProblemCodeValidationFailed},
 	}

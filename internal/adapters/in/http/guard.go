@@ -120,7 +120,7 @@ func keyedRequest(rt route, req *request) idempotency.Request {
 	return idempotency.Request{
 		ID:        idempotency.ID{Scope: req.scope, Key: req.key},
 		Operation: rt.operation,
-		Content:   idempotency.NewContent(req.http.Method, req.http.URL, req.body),
+		Content:   idempotency.NewContent(req.http.Method, rt.pattern, req.http.URL, req.body),
 	}
 }
 

@@ -29,10 +29,11 @@ func decodePaymentID(r *request) (int64, error) { return decodeID(r, "payment") 
 func decodeRefundID(r *request) (int64, error) { return decodeID(r, "refund") }
 
 // decodeID returns a resource id from the path. Text that cannot be an id names no
-// resource, so it is 404 and not 422.
+// resource, so it is 404 and not 422. An id has one form: 02 and +2 are none.
 func decodeID(r *request, resource string) (int64, error) {
-	id, err := strconv.ParseInt(r.param(resource+"_id"), 10, 64)
-	if err != nil || id < 1 || id > maxID {
+	text := r.param(resource + "_id")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 || id > maxID || strconv.FormatInt(id, 10) != text {
 		return 0, core.NotFound(resource)
 	}
 	return id, nil

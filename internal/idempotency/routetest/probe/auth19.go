@@ -16,6 +16,7 @@ var AUTH19 = Profile{
 		"variant":          {[]string{"refused"}, true, "A query or a method that the first request did not have gets no stored response.", contract + "fingerprint"},
 		"hidden":           {[]string{"hidden"}, true, "A refusal shows nothing of the stored response.", contract + "same key, other request"},
 		"spelling":         {[]string{"replayed"}, false, "White space and the order of members do not make another request.", contract + "fingerprint"},
+		"path":             {[]string{"replayed"}, true, "The spelling of the path does not make another request: @ and %40 (RFC 3986, section 6.2.2).", contract + "fingerprint"},
 		"quoted":           {[]string{"replayed"}, false, "A key in quotes, as the draft of the IETF writes it, is the same key.", contract + "scope"},
 		"case":             {[]string{"another key", "refused"}, false, "Upper and lower case make different keys.", contract + "scope"},
 		"unreadable":       {[]string{"the key is left"}, true, "A body that cannot be read touches no key.", contract + "validation comes first"},

@@ -15,7 +15,7 @@ var Probes = []Probe{
 	{"D", 1, "another request with the key is refused", "Sends another body under the key of a request that succeeded.", []string{"once", "mismatch", "hidden"}, otherBody},
 	{"G", 1, "a key belongs to its route", "Sends the key of a request that succeeded with another route, method or query. A route that is not found is asked once more under a new key.", []string{"once", "route", "variant", "hidden"}, otherRoute},
 	{"L", 1, "an empty response is replayed", "Repeats a request whose response has no body.", []string{"once", "replay"}, emptyResponse},
-	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals.", []string{"once", "spelling", "quoted", "case"}, spelling},
+	{"N", 1, "a retry may be spelled differently", "Repeats a request with the same JSON in other white space and another order, and with its key in quotes and in capitals. Then sends another request with percent-encoded characters in the path, and repeats it without them.", []string{"once", "spelling", "quoted", "case", "path"}, spelling},
 	{"P", 1, "a request without a usable key is refused", "Sends no key, a blank one, two key headers, one of 292 characters, one in the query, and malformed ones: \"\"; k, k; k;a=b; k 1; k-ü; \"k. Then half of the body, and the body with 2 MiB of spaces behind it, which a server may accept. The key of each must be left to the request that follows.", []string{"missing", "blank", "twice", "long", "query", "malformed", "unreadable"}, unusableKeys},
 	{"K", 1, "a failed command keeps nothing", "Makes the command fail with 5xx, before its effect and after it, and retries without the failure.", []string{"once", "failure", "rollback"}, failure},
 	{"R", 1, "a refusal is kept", "Repeats a request that the business refused, after the reason is gone.", []string{"once", "refusal", "mismatch", "hidden"}, refusal},
@@ -120,35 +120,6 @@ func emptyResponse(r *run) {
 	}
 	r.replays(op, r.by(op, req), first)
 	r.once(op, first)
-}
-
-func spelling(r *run) {
-	op := r.prepare()
-	again := op.Do
-	again.Body = respelled(op.Do.Body)
-	r.need(again.Body != "", "JSON in the body")
-	first := r.first(r.by(op, op.Do))
-	got := r.send(r.by(op, again))
-	r.judge(op, "spelling", compared(got, first), first, got)
-	r.once(op, first, got)
-	r.likeKey(op, "quoted", `"`+op.key+`"`, first) // a structured field
-	r.likeKey(op, "case", strings.ToUpper(op.key), first)
-}
-
-// likeKey judges whether another spelling is the same key.
-func (r *run) likeKey(op *operation, rule, key string, first Exchange) {
-	if !r.states(rule) {
-		return
-	}
-	before := r.effects(op)
-	c := r.by(op, op.Do)
-	c.keys = []string{key}
-	got := r.send(c)
-	outcome := compared(got, first)
-	if r.effects(op) > before {
-		outcome = "another key"
-	}
-	r.judge(op, rule, outcome, first, got)
 }
 
 func unusableKeys(r *run) {

@@ -3,7 +3,6 @@ package probe
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -276,23 +275,4 @@ func union(a, b http.Header) http.Header {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
-}
-
-// respelled returns the same JSON with white space, and the members of the object in reverse
-// order. It returns "" unless the text is JSON.
-func respelled(body string) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(body), &members) != nil {
-		var text bytes.Buffer
-		if json.Indent(&text, []byte(body), " ", "\t") != nil {
-			return ""
-		}
-		return text.String()
-	}
-	var parts []string
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(members))) {
-		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string
-		parts = append(parts, fmt.Sprintf("\n %s : %s", quoted, members[name]))
-	}
-	return "{" + strings.Join(parts, " ,") + "\n}"
 }
