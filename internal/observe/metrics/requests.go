@@ -54,7 +54,7 @@ func newRequests(create promauto.Factory) requests {
 		}),
 	}
 	present(r.limited, "requests", "keys", "in_flight")
-	present(r.refused, "missing", "misplaced", "malformed", "algorithm", "type", "unknown_key", "signature", "issuer", "audience", "client", "expired", "not_yet", "lifetime", "purpose", "claims")
+	present(r.refused, "missing", "misplaced", "opaque", "malformed", "algorithm", "type", "unknown_key", "signature", "issuer", "audience", "client", "expired", "not_yet", "lifetime", "purpose", "claims")
 	present(r.outcomes, "created", "refused", "reused", "key_reused", "key_spent", "in_progress", "key_required", "key_invalid", "unknown", "failed")
 	return r
 }

@@ -225,7 +225,11 @@ func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 		return nil, problem.New(wire.ProblemCodeForbiddenRole, "the token lacks the claim with its roles; the issuer must add it")
 	}
 	if !rt.allows(id.Actor) {
-		return nil, problem.New(wire.ProblemCodeForbiddenRole, "the operation requires the role "+strings.ReplaceAll(contract.JoinRoles(rt.roles), " ", " or "))
+		detail := "the operation requires the role " + strings.ReplaceAll(contract.JoinRoles(rt.roles), " ", " or ")
+		if id.NoRole != "" {
+			detail += "; " + id.NoRole
+		}
+		return nil, problem.New(wire.ProblemCodeForbiddenRole, detail)
 	}
 	return &request{actor: id.Actor, scope: id.Scope, http: r}, nil
 }

@@ -31,13 +31,15 @@ type sample struct {
 
 const (
 	lacksRoles = "the token lacks the claim with its roles; the issuer must add it"
-	noRole     = "the operation requires the role admin or customer or system"
+	noRole     = "the operation requires the role admin or customer or system; none of the 0 values in the token's claim app_metadata.roles grants a role"
+	opaque     = "the token is opaque: the service accepts signed JWTs only"
 	malformed  = "the token is not a signed JWT of at most 8 KiB in compact form, or its JSON is ambiguous"
 	purpose    = "the token is not a plain access token: it has nonce, at_hash, events or cnf"
 	algorithm  = "the token must be signed with RS256, PS256, ES256, EdDSA or Ed25519"
-	audience   = "the token is for another audience"
+	audience   = "the token is for another audience; the service requires "
+	anyOne     = "the token has an audience; the service requires one without, of a known client"
 	issuer     = "the token is from another issuer"
-	client     = "the token was issued to another client"
+	client     = "the token was issued to another client, or client_id and azp differ"
 )
 
 const (
@@ -56,7 +58,7 @@ var issuers = map[string][]sample{
 			header: rfc9068, claims: `{"iss": "https://login.example/realms/shop", "aud": "shop.api", "sub": "8f2d3c1e",
 			"resource_access": {"shop.api": {"roles": ["customer"]}}}`},
 		{name: "no audience mapper", header: rs256, claims: `{"iss": "https://login.example/realms/shop", "aud": "account",
-			"sub": "8f2d3c1e", "realm_access": {"roles": ["customer"]}}`, want: audience},
+			"sub": "8f2d3c1e", "realm_access": {"roles": ["customer"]}}`, want: audience + "shop-api"},
 		{name: "before version 25", header: rs256, claims: `{"iss": "https://login.example/realms/shop", "aud": "shop-api",
 			"sub": "8f2d3c1e", "nonce": "n-0S6", "realm_access": {"roles": ["customer"]}}`, want: purpose},
 	},
@@ -76,7 +78,7 @@ var issuers = map[string][]sample{
 		{name: "version 1", header: rs256, claims: `{"iss": "https://sts.windows.net/9122040d/", "aud": "api://6e74172b", "sub": "HKZ",
 			"ver": "1.0", "roles": ["Shop.Customer"]}`, want: issuer},
 		{name: "for Microsoft Graph", header: rs256, claims: `{"iss": "https://login.microsoftonline.com/9122040d/v2.0", "sub": "HKZ",
-			"aud": "00000003-0000-0000-c000-000000000000", "scp": "User.Read"}`, want: audience},
+			"aud": "00000003-0000-0000-c000-000000000000", "scp": "User.Read"}`, want: audience + "6e74172b-be56-4843-9ff4-e66a39bb12e3"},
 		{name: "a user without a role", header: rs256, claims: `{"iss": "https://login.microsoftonline.com/9122040d/v2.0", "sub": "HKZ",
 			"aud": "6e74172b-be56-4843-9ff4-e66a39bb12e3"}`, want: lacksRoles},
 	},
@@ -92,7 +94,7 @@ var issuers = map[string][]sample{
 			"sub": "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", "client_id": "57cbishk4j24pabc1234567890", "token_use": "access", "scope": "openid",
 			"cognito:groups": ["customer"], "username": "ann", "version": 2}`},
 		{name: "an ID token", header: `{"alg": "RS256"}`, claims: `{"iss": "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example",
-			"sub": "aaaaaaaa", "aud": "57cbishk4j24pabc1234567890", "token_use": "id", "cognito:groups": ["customer"]}`, want: audience},
+			"sub": "aaaaaaaa", "aud": "57cbishk4j24pabc1234567890", "token_use": "id", "cognito:groups": ["customer"]}`, want: anyOne},
 		{name: "another client", header: `{"alg": "RS256"}`, claims: `{"iss": "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example",
 			"sub": "aaaaaaaa", "client_id": "other", "token_use": "access", "cognito:groups": ["customer"]}`, want: client},
 		{name: "client credentials", header: `{"alg": "RS256"}`, claims: `{"iss": "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example",
@@ -102,7 +104,7 @@ var issuers = map[string][]sample{
 		{name: "roles of the project", header: rs256, claims: `{"iss": "https://shop.zitadel.cloud", "sub": "345377791925026818",
 			"aud": ["344374183645413381", "344374183645413380"], "client_id": "344374183645413381", "jti": "V2_1",
 			"urn:zitadel:iam:org:project:roles": {"customer": {"344373908297744388": "shop.zitadel.cloud"}}}`},
-		{name: "opaque", raw: "VjJfMzQ1Mzc3Nzkx", want: malformed},
+		{name: "opaque", raw: "VjJfMzQ1Mzc3Nzkx", want: opaque},
 	},
 	"Firebase": {
 		{name: "a custom claim", header: rs256, claims: `{"iss": "https://securetoken.google.com/shop-1234", "aud": "shop-1234", "auth_time": 1,
@@ -125,7 +127,7 @@ var issuers = map[string][]sample{
 			"client_id": "web", "sub": "23121d3c", "scope": "shop:customer"}`},
 		{name: "DPoP", header: rfc9068, claims: `{"iss": "https://login.example", "aud": "https://api.shop.example", "sub": "23121d3c",
 			"scope": "shop:customer", "cnf": {"jkt": "0ZcOCORZNYy"}}`, want: purpose},
-		{name: "opaque", raw: "VjJfMzQ1Mzc3Nzkx", want: malformed},
+		{name: "opaque", raw: "VjJfMzQ1Mzc3Nzkx", want: opaque},
 	},
 }
 

@@ -289,7 +289,7 @@ func loggedRequests(t testing.TB, s *e2e.Service) []struct {
 		{other.WithKey("another-key"), post + `"status":409,"principal":"alice","code":"out_of_stock","idempotency":"created",` + otherDigest},
 		{e2e.Get(customer, "/orders/999999"), `"info","method":"GET","route":"/orders/{order_id}","status":404,"principal":"alice","order_id":999999,"code":"not_found"`},
 		{e2e.Get("", "/orders/1"), `"info","method":"GET","route":"/orders/{order_id}","status":401,"order_id":1,"code":"unauthenticated","reason":"missing"`},
-		{e2e.Get("hunter2", "/orders/1"), `"info","method":"GET","route":"/orders/{order_id}","status":401,"order_id":1,"code":"unauthenticated","reason":"malformed"`},
+		{e2e.Get("hunter2", "/orders/1"), `"info","method":"GET","route":"/orders/{order_id}","status":401,"order_id":1,"code":"unauthenticated","reason":"opaque"`},
 		{e2e.Get("", "/no/such/path"), `"info","method":"GET","route":"","status":404,"code":"not_found"`},
 		{e2e.Call{Method: "DELETE", Path: "/orders"}, `"info","method":"DELETE","route":"","status":405,"code":"method_not_allowed"`},
 		{e2e.Get("", "/health/ready"), `"debug","method":"GET","route":"/health/ready","status":200`},

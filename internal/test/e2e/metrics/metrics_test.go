@@ -172,7 +172,7 @@ var moves = []move{
 		`orders_limited_requests_total{limit="requests"}`: grows,
 	}},
 	{"a token that is refused", forgeToken, map[string]change{
-		`orders_unauthenticated_requests_total{reason="malformed"}`: grows,
+		`orders_unauthenticated_requests_total{reason="opaque"}`: grows,
 		`orders_unauthenticated_requests_total{reason="expired"}`:   is(0),
 	}},
 	{"commands that share transactions, and one of them waits", shareTransactions, map[string]change{

@@ -2,6 +2,7 @@ package token
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -22,14 +23,16 @@ type Refusal struct {
 var refusals = []Refusal{
 	{"missing", "send a bearer token in the Authorization header", nil},
 	{"misplaced", "send one token in one Authorization header, and none in the query", nil},
+	{"opaque", "the token is opaque: the service accepts signed JWTs only", nil},
 	{"malformed", "the token is not a signed JWT of at most 8 KiB in compact form, or its JSON is ambiguous", jwt.ErrTokenMalformed},
 	{"algorithm", "the token must be signed with RS256, PS256, ES256, EdDSA or Ed25519", jwt.ErrTokenUnverifiable},
 	{"type", "the token's header has a typ that is not accepted, or a critical extension", nil},
 	{"unknown_key", "the issuer publishes no usable key with the token's kid and alg", nil},
 	{"signature", "the token's signature is invalid", jwt.ErrTokenSignatureInvalid},
 	{"issuer", "the token is from another issuer", jwt.ErrTokenInvalidIssuer},
-	{"audience", "the token is for another audience", jwt.ErrTokenInvalidAudience},
-	{"client", "the token was issued to another client", nil},
+	{"audience", "the token is for another audience; the service requires ", jwt.ErrTokenInvalidAudience},
+	{"audience", "the token has an audience; the service requires one without, of a known client", errAudience},
+	{"client", "the token was issued to another client, or client_id and azp differ", nil},
 	{"expired", "the token expired at ", jwt.ErrTokenExpired},
 	{"not_yet", "the token is not valid yet", jwt.ErrTokenNotValidYet},
 	{"not_yet", "the token was issued in the future", jwt.ErrTokenUsedBeforeIssued},
@@ -47,9 +50,12 @@ func refuse(reason string) *Refusal {
 	panic("no such reason: " + reason)
 }
 
+// errAudience is the error for a token with an audience where clients replace it.
+var errAudience = errors.New("any audience")
+
 // refusalOf returns the refusal for an error of the library, which checks claims only
 // after the signature.
-func refusalOf(err error, claims jwt.MapClaims) *Refusal {
+func (v *Verifier) refusalOf(err error, claims jwt.MapClaims) *Refusal {
 	if r, ours := errors.AsType[*Refusal](err); ours {
 		return r
 	}
@@ -60,6 +66,9 @@ func refusalOf(err error, claims jwt.MapClaims) *Refusal {
 		if expires, err := claims.GetExpirationTime(); r.Reason == "expired" && err == nil {
 			r.Detail += expires.UTC().Format(time.RFC3339)
 		}
+		if r.err == jwt.ErrTokenInvalidAudience {
+			r.Detail += v.cfg.Audience
+		}
 		return &r
 	}
 	return refuse("claims")
@@ -68,11 +77,19 @@ func refusalOf(err error, claims jwt.MapClaims) *Refusal {
 // Error returns the detail.
 func (r *Refusal) Error() string { return r.Detail }
 
-// Challenge returns the value of WWW-Authenticate (RFC 6750, section 3). A request
-// without a token gets no error code.
+// Challenge returns the value of WWW-Authenticate (RFC 6750, section 3), which may not
+// contain every character of a setting. A request without a token gets no error code.
 func (r *Refusal) Challenge() string {
 	if r.Reason == "missing" {
 		return "Bearer"
 	}
-	return `Bearer error="invalid_token", error_description="` + r.Detail + `"`
+	return `Bearer error="invalid_token", error_description="` + strings.Map(describable, r.Detail) + `"`
+}
+
+// describable returns a character of an error_description, or a question mark.
+func describable(c rune) rune {
+	if c < ' ' || c > '~' || c == '"' || c == '\\' {
+		return '?'
+	}
+	return c
 }

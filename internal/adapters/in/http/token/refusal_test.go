@@ -48,13 +48,18 @@ var badRequests = map[string]struct {
 	query          string
 	header, claims fields
 }{
-	"no header":      {reason: "missing", authorization: []string{}},
+	"nothing":        {reason: "missing", authorization: []string{}},
 	"another scheme": {reason: "missing", authorization: []string{"Basic YTpi"}},
 	"no token":       {reason: "missing", authorization: []string{"Bearer "}},
 	"two headers":    {reason: "misplaced", authorization: []string{"Bearer a", "Bearer a"}},
 	"in the query":   {reason: "misplaced", query: "?access_token=a"},
-	"a word":         {reason: "malformed", authorization: []string{"Bearer hunter2"}},
-	"encrypted":      {reason: "malformed", authorization: []string{"Bearer a.b.c.d.e"}},
+	"a word":         {reason: "opaque", authorization: []string{"Bearer hunter2"}},
+	"two parts":      {reason: "opaque", authorization: []string{"Bearer e30.hunter2"}},
+	"no header":      {reason: "opaque", authorization: []string{"Bearer hunter2.hunter2.hunter2"}},
+	"a list":         {reason: "opaque", authorization: []string{"Bearer W10.e30.hunter2"}},
+	"no base64":      {reason: "opaque", authorization: []string{"Bearer {}.e30.hunter2"}},
+	"encrypted":      {reason: "malformed", authorization: []string{"Bearer e30.hunter2.hunter2.hunter2.hunter2"}},
+	"ambiguous":      {reason: "malformed", authorization: []string{"Bearer eyJhIjoxLCJhIjoyfQ.e30.hunter2"}},
 	"too large":      {reason: "malformed", authorization: []string{"Bearer " + strings.Repeat("a", maxToken+1)}},
 	"HS256":          {reason: "algorithm", header: fields{"alg": "HS256"}},
 	"no algorithm":   {reason: "algorithm", header: fields{"alg": "none"}},
@@ -66,7 +71,7 @@ var badRequests = map[string]struct {
 	"another alg":    {reason: "unknown_key", header: fields{"alg": "RS256"}},
 	"a stranger":     {reason: "signature"}, // see authorizationOf
 	"another issuer": {reason: "issuer", claims: fields{"iss": "https://hunter2.example", "aud": "hunter2", "exp": 1}},
-	"another aud":    {reason: "audience", claims: fields{"aud": []string{"hunter2"}, "exp": 1}},
+	"another aud":    {reason: "audience", detail: "the token is for another audience; the service requires orders", claims: fields{"aud": []string{"hunter2"}, "exp": 1}},
 	"expired":        {reason: "expired", detail: "the token expired at 2027-01-15T07:59:30Z", claims: fields{"exp": 1_799_999_970}},
 	"nbf":            {reason: "not_yet", claims: fields{"nbf": 1_800_000_031}},
 	"iat":            {reason: "not_yet", claims: fields{"iat": 1_800_000_031}},
@@ -129,9 +134,13 @@ func TestRefusal_ChallengesAsRFC6750(t *testing.T) {
 		t.Errorf("without a token: %s, want no error", got)
 	}
 	for _, r := range refusals {
-		if strings.ContainsAny(r.Detail, `"\\`) || r.Detail == "" {
+		if r.Challenge() != "Bearer" && !strings.Contains(r.Challenge(), r.Detail) || r.Detail == "" {
 			t.Errorf("%s: %q cannot be quoted", r.Reason, r.Detail)
 		}
+	}
+	configured := Refusal{Detail: "the service requires a\"b\\c\nd\u00e9"}
+	if got := configured.Challenge(); !strings.HasSuffix(got, `="the service requires a?b?c?d?"`) {
+		t.Errorf("characters of a setting that a description may not contain: %s", got)
 	}
 	const want = `Bearer error="invalid_token", error_description="the token's signature is invalid"`
 	if got := refuse("signature").Challenge(); got != want {
@@ -198,7 +207,11 @@ func TestVerifier_AcceptsClientsInPlaceOfAnAudience(t *testing.T) {
 	}{
 		"client_id":                 {fields{"client_id": "web"}, ""},
 		"azp":                       {fields{"azp": "https://shop.example"}, ""},
-		"both":                      {fields{"client_id": "web", "azp": "https://shop.example"}, ""},
+		"both":                      {fields{"client_id": "web", "azp": "web"}, ""},
+		"two":                       {fields{"client_id": "web", "azp": "https://shop.example"}, "client"},
+		"azp is no text":            {fields{"client_id": "web", "azp": []string{"web"}}, "client"},
+		"an empty azp":              {fields{"client_id": "web", "azp": ""}, "client"},
+		"neither is text":           {fields{"client_id": 1, "azp": 1}, "client"},
 		"neither":                   {fields{}, "client"},
 		"another client_id":         {fields{"client_id": "other"}, "client"},
 		"another azp":               {fields{"azp": "https://other.example"}, "client"},

@@ -9,16 +9,18 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// rolesIn is the only converter from claims to roles (AUTH-7). It also reports whether
-// the token has the configured claim. Names that are not configured grant nothing.
-func (v *Verifier) rolesIn(claims jwt.MapClaims) (roles []core.Role, found bool) {
+// rolesIn is the only converter from claims to roles (AUTH-7). It also returns how many
+// values the configured claim has, and whether the token has it. Names that are not
+// configured grant nothing.
+func (v *Verifier) rolesIn(claims jwt.MapClaims) (roles []core.Role, values int, found bool) {
 	claim, found := claimAt(claims, v.cfg.RolesClaim)
-	for _, name := range namesIn(claim) {
+	names, values := namesIn(claim)
+	for _, name := range names {
 		if role, ok := v.cfg.Roles[name]; ok {
 			roles = append(roles, role)
 		}
 	}
-	return roles, found
+	return roles, values, found
 }
 
 // claimAt returns the claim with a name, or at a path such as "realm_access.roles". A
@@ -39,26 +41,30 @@ func claimAt(object map[string]any, path string) (claim any, found bool) {
 	return nil, false
 }
 
-// namesIn returns the names in a list, in a space-separated string, or among an object's
-// keys. A key counts if its value is true or an object.
-func namesIn(claim any) (names []string) {
+// namesIn returns the names in a list, in a string that separates them by spaces (RFC
+// 6749, section 3.3), or among an object's keys, and how many values there are. A key
+// counts if its value is true or an object.
+func namesIn(claim any) (names []string, values int) {
 	switch claim := claim.(type) {
 	case string:
-		return strings.Fields(claim)
+		names = strings.FieldsFunc(claim, func(c rune) bool { return c == ' ' })
+		return names, len(names)
 	case []any:
 		for _, v := range claim {
 			if name, ok := v.(string); ok {
 				names = append(names, name)
 			}
 		}
+		return names, len(claim)
 	case map[string]any:
 		for name, value := range claim {
 			if _, isObject := value.(map[string]any); isObject || value == true {
 				names = append(names, name)
 			}
 		}
+		return names, len(claim)
 	}
-	return names
+	return nil, 0
 }
 
 // otherPurposes are claims in tokens that grant no access by themselves, although the
@@ -101,12 +107,19 @@ func (v *Verifier) boundsLifetime(claims jwt.MapClaims) bool {
 }
 
 // acceptsClient reports whether a token was issued to an accepted client, where clients
-// replace the audience.
+// replace the audience. A token that names two clients is refused, because either could
+// be meant.
 func (v *Verifier) acceptsClient(claims jwt.MapClaims) bool {
-	client, has := claims["client_id"]
-	if !has {
-		client = claims["azp"]
+	if v.cfg.Audience != "" {
+		return true
 	}
-	name, _ := client.(string)
-	return v.cfg.Audience != "" || slices.Contains(v.cfg.Clients, name)
+	var names []string
+	for _, claim := range []string{"client_id", "azp"} {
+		if value, has := claims[claim]; has {
+			name, _ := value.(string)
+			names = append(names, name)
+		}
+	}
+	names = slices.Compact(names)
+	return len(names) == 1 && slices.Contains(v.cfg.Clients, names[0])
 }

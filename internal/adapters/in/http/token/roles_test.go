@@ -44,27 +44,35 @@ func TestRolesIn_GrantsConfiguredNamesOnly(t *testing.T) {
 	v := &Verifier{cfg: Config{RolesClaim: "roles", Roles: map[string]core.Role{
 		"buyer": core.Customer, "Order Admins": core.Admin, "system": core.System,
 	}}}
-	for claims, want := range map[string][]core.Role{
-		`{"roles": ["buyer", "Order Admins", "x", 1, null]}`:                      {core.Admin, core.Customer},
-		`{"roles": "openid buyer system"}`:                                        {core.Customer, core.System},
-		`{"roles": {"buyer": {"2011": "shop.example"}, "system": true}}`:          {core.Customer, core.System},
-		`{"roles": {"buyer": false, "system": null, "Order Admins": ["system"]}}`: nil,
-		`{"roles": {"x": {"buyer": true}}}`:                                       nil,
-		`{"roles": ["customer", "admin", "Buyer", "system "]}`:                    nil,
-		`{"roles": "Order Admins"}`:                                               nil, // a string separates names by spaces
-		`{"roles": 1}`:                                                            nil,
+	for claims, want := range map[string]struct {
+		values int
+		roles  []core.Role
+	}{
+		`{"roles": ["buyer", "Order Admins", "x", 1, null]}`:                      {5, []core.Role{core.Admin, core.Customer}},
+		`{"roles": "openid  buyer system "}`:                                      {3, []core.Role{core.Customer, core.System}},
+		`{"roles": {"buyer": {"2011": "shop.example"}, "system": true}}`:          {2, []core.Role{core.Customer, core.System}},
+		`{"roles": {"buyer": false, "system": null, "Order Admins": ["system"]}}`: {3, nil},
+		`{"roles": {"x": {"buyer": true}}}`:                                       {1, nil},
+		`{"roles": ["customer", "admin", "Buyer", "system "]}`:                    {4, nil},
+		`{"roles": [{"name": "buyer"}]}`:                                          {1, nil},
+		`{"roles": "Order Admins"}`:                                               {2, nil}, // a string separates names by spaces
+		`{"roles": "x\tsystem"}`:                                                  {1, nil}, // and by no other white space
+		`{"roles": "x\nsystem\rsystem"}`:                                          {1, nil},
+		`{"roles": "x\u00a0system\u0085system\u2003system\u3000buyer"}`:           {1, nil},
+		`{"roles": ""}`: {0, nil},
+		`{"roles": 1}`:  {0, nil},
 	} {
 		var parsed fields
 		if err := json.Unmarshal([]byte(claims), &parsed); err != nil {
 			t.Fatal(err)
 		}
-		got, found := v.rolesIn(parsed)
+		got, values, found := v.rolesIn(parsed)
 		slices.Sort(got)
-		if !found || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, found %t, want %v", claims, got, found, want)
+		if !found || !slices.Equal(got, want.roles) || values != want.values {
+			t.Errorf("%s: %v of %d values, found %t, want %v", claims, got, values, found, want)
 		}
 	}
-	if got, found := v.rolesIn(fields{"groups": []any{"buyer"}}); found || got != nil {
+	if got, _, found := v.rolesIn(fields{"groups": []any{"buyer"}}); found || got != nil {
 		t.Errorf("without the claim: %v, found %t", got, found)
 	}
 }

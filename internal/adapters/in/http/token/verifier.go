@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -86,6 +87,8 @@ type Identity struct {
 	Scope idempotency.Scope
 	// HasRoles reports that the token has the claim for roles, even an empty one.
 	HasRoles bool
+	// NoRole is why a claim for roles grants none.
+	NoRole string
 }
 
 // NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. It
@@ -183,13 +186,16 @@ func (v *Verifier) stillValid(known verified) bool {
 
 // verify checks a token's form, signature and claims.
 func (v *Verifier) verify(ctx context.Context, token string) (verified, *Refusal) {
-	if len(token) > maxToken || !isStrictToken(token) {
+	switch {
+	case len(token) <= maxToken && isOpaque(token):
+		return verified{}, refuse("opaque")
+	case len(token) > maxToken || !isStrictToken(token):
 		return verified{}, refuse("malformed")
 	}
 	claims, fetched := jwt.MapClaims{}, v.keys.fetched.Load()
 	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.findKeys(ctx, t) })
 	if err != nil {
-		return verified{}, refusalOf(err, claims)
+		return verified{}, v.refusalOf(err, claims)
 	}
 	expires, _ := claims.GetExpirationTime() // the library has required it
 	id, refusal := v.identify(claims)
@@ -208,6 +214,13 @@ func bearer(r *http.Request) (string, *Refusal) {
 		return "", refuse("missing")
 	}
 	return token, nil
+}
+
+// isOpaque reports whether a token is no JWT, signed or encrypted.
+func isOpaque(token string) bool {
+	parts := strings.Split(token, ".")
+	header, err := base64.RawURLEncoding.DecodeString(parts[0])
+	return len(parts) != 3 && len(parts) != 5 || err != nil || json.Unmarshal(header, &map[string]any{}) != nil
 }
 
 // isStrictToken reports whether header and claims are JSON that every parser reads in
@@ -255,7 +268,7 @@ func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Refusal) {
 	case isForOtherPurpose(claims):
 		return Identity{}, refuse("purpose")
 	case hasAudience && v.cfg.Audience == "": // it is for others (RFC 7519, section 4.1.3)
-		return Identity{}, refuse("audience")
+		return Identity{}, v.refusalOf(errAudience, claims)
 	case !v.acceptsClient(claims):
 		return Identity{}, refuse("client")
 	case err != nil || !IsSubject(subject) || !hasExactTimes(claims):
@@ -263,9 +276,13 @@ func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Refusal) {
 	case !v.boundsLifetime(claims):
 		return Identity{}, refuse("lifetime")
 	}
-	roles, found := v.rolesIn(claims)
-	actor := core.Actor{Subject: subject, Roles: roles}
-	return Identity{Actor: actor, Scope: idempotency.NewScope(v.cfg.Issuer, subject), HasRoles: found}, nil
+	id := Identity{Actor: core.Actor{Subject: subject}, Scope: idempotency.NewScope(v.cfg.Issuer, subject)}
+	var values int
+	id.Actor.Roles, values, id.HasRoles = v.rolesIn(claims)
+	if len(id.Actor.Roles) == 0 {
+		id.NoRole = fmt.Sprintf("none of the %d values in the token's claim %s grants a role", values, v.cfg.RolesClaim)
+	}
+	return id, nil
 }
 
 var subjectPattern = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
