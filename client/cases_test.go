@@ -18,6 +18,7 @@ import (
 type cases struct {
 	Answers, Successes map[string]described
 	Cases              []behaviour
+	Services           [][]string
 	RetryAfter         struct {
 		Now   time.Time
 		Waits map[string]*time.Duration // in milliseconds
@@ -169,6 +170,28 @@ func TestRetryAfter_IsReadAsAllClientsDo(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestService_IsOneAtAllSpellingsOfItsAddress(t *testing.T) {
+	owners := map[string]int{} // groups by key
+	var shared MemoryStore
+	for group, urls := range readCases(t).Services {
+		for _, url := range urls {
+			s := &service{answers: []answer{created}}
+			c, err := New(Config{URL: url, Token: StaticToken(""), Keys: &shared, Transport: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := order(t.Context(), c, "cart-1"); err != nil {
+				t.Fatal(err)
+			}
+			key := s.sent[0].key
+			if owner, known := owners[key]; known != (url != urls[0]) || known && owner != group {
+				t.Errorf("%s has the key %q, as group %d", url, key, owner)
+			}
+			owners[key] = group
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ type Config struct {
 	Keys KeyStore
 	// Principal separates the keys of several principals that share a store.
 	Principal string
+	// Service names the service in the store. One name at several addresses is one service: set
+	// it before the address changes. The default is the address, as [Client] writes it.
+	Service string
 	// Transport sends the requests. The default is [http.DefaultTransport].
 	Transport http.RoundTripper
 	// AttemptTimeout bounds one attempt. The default is 10 s.
@@ -53,11 +56,16 @@ func StaticToken(token string) TokenSource {
 }
 
 // Client calls the service for one principal. It is safe for concurrent use.
+//
+// In the key store, the service has the name Service, or its address: the scheme, the host in
+// lower case, the port unless it is the default, and the path. localhost is 127.0.0.1.
 type Client struct {
 	config Config
-	http   *http.Client
-	random func(limit time.Duration) time.Duration // in [0, limit)
-	now    func() time.Time                        // by the wall clock
+	// formerly is the name of the service in stores of version 0.1: the URL as it was written.
+	formerly string
+	http     *http.Client
+	random   func(limit time.Duration) time.Duration // in [0, limit)
+	now      func() time.Time                        // by the wall clock
 }
 
 // New returns a client. It sends nothing.
@@ -75,11 +83,13 @@ func New(config Config) (*Client, error) {
 		}
 	}
 	config.URL = strings.TrimSuffix(config.URL, "/")
+	config.Service = cmp.Or(config.Service, addressOf(base))
 	config.AttemptTimeout = cmp.Or(config.AttemptTimeout, 10*time.Second)
 	config.Timeout = cmp.Or(config.Timeout, 30*time.Second)
 	config.BackOff = config.BackOff.orDefault()
 	return &Client{
-		config: config,
+		config:   config,
+		formerly: config.URL,
 		// A redirect could carry the token to another host, and a POST is not repeated there.
 		http: &http.Client{
 			Transport:     config.Transport,
@@ -93,8 +103,24 @@ func New(config Config) (*Client, error) {
 // isSafe reports whether a URL keeps tokens from the network: https, or http on loopback.
 func isSafe(u *url.URL) bool {
 	addr, err := netip.ParseAddr(u.Hostname())
-	isLocal := u.Hostname() == "localhost" || err == nil && addr.IsLoopback()
+	isLocal := strings.EqualFold(u.Hostname(), "localhost") || err == nil && addr.IsLoopback()
 	return u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && isLocal
+}
+
+// addressOf returns a URL in the one spelling that names a service.
+func addressOf(u *url.URL) string {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case host == "localhost" || addr == netip.IPv6Loopback():
+		host = "127.0.0.1"
+	case err == nil && addr.Is6():
+		host = "[" + addr.String() + "]"
+	}
+	if port := u.Port(); port != "" && port != map[string]string{"https": "443", "http": "80"}[u.Scheme] {
+		host += ":" + port
+	}
+	return u.Scheme + "://" + host + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 func defaultKeys() (KeyStore, error) {

@@ -34,7 +34,7 @@ func command[T any](ctx context.Context, c *Client, name string, r request) (res
 	}
 	ctx, until, cancel := c.withDeadline(ctx, keyAge)
 	defer cancel()
-	if r.key, err = c.config.Keys.Key(ctx, c.scoped(name)); err != nil {
+	if r.key, err = c.key(ctx, name); err != nil {
 		return result, Outcome{}, fmt.Errorf("%s: %w", name, err)
 	}
 	r.name, r.until = name, until
@@ -73,7 +73,7 @@ func outcomeOf(header http.Header, key string) Outcome {
 // Forget forgets an operation's key, so that the next call with its name is a new operation.
 // If the old one took effect, there will be two effects.
 func (c *Client) Forget(ctx context.Context, operation string) error {
-	key, err := c.config.Keys.Key(ctx, c.scoped(operation))
+	key, err := c.key(ctx, operation)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,25 @@ func (c *Client) Forget(ctx context.Context, operation string) error {
 
 // forget also forgets when the caller has stopped waiting.
 func (c *Client) forget(ctx context.Context, operation, key string) error {
-	return c.config.Keys.Forget(context.WithoutCancel(ctx), c.scoped(operation), key)
+	ctx = context.WithoutCancel(ctx)
+	name, formerly := c.scoped(c.config.Service, operation), c.scoped(c.formerly, operation)
+	if store, ok := c.config.Keys.(adopter); ok && formerly != name {
+		return store.forgetBoth(ctx, name, formerly, key)
+	}
+	return c.config.Keys.Forget(ctx, name, key)
+}
+
+// key returns an operation's key.
+func (c *Client) key(ctx context.Context, operation string) (string, error) {
+	name, formerly := c.scoped(c.config.Service, operation), c.scoped(c.formerly, operation)
+	if store, ok := c.config.Keys.(adopter); ok && formerly != name {
+		return store.keyOfBoth(ctx, name, formerly)
+	}
+	return c.config.Keys.Key(ctx, name)
 }
 
 // scoped returns an operation's name in a store that other services and principals may
 // share.
-func (c *Client) scoped(operation string) string {
-	return fmt.Sprintf("%s %q %q", c.config.URL, c.config.Principal, operation)
+func (c *Client) scoped(service, operation string) string {
+	return fmt.Sprintf("%s %q %q", service, c.config.Principal, operation)
 }

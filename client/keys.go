@@ -26,6 +26,13 @@ type KeyStore interface {
 	Forget(ctx context.Context, operation, key string) error
 }
 
+// adopter is a store that outlives versions of this package. An operation has the key of its
+// former name: it may have been sent, and processes of the last version still send it.
+type adopter interface {
+	keyOfBoth(ctx context.Context, operation, formerly string) (string, error)
+	forgetBoth(ctx context.Context, operation, formerly, key string) error
+}
+
 // newKey returns a random UUID (version 4).
 func newKey() string {
 	var b [16]byte
@@ -82,7 +89,21 @@ func NewFileStore(dir string) (*FileStore, error) {
 
 // Key returns the key in the operation's last file.
 func (s *FileStore) Key(_ context.Context, operation string) (string, error) {
-	if err := s.create(operation, 0); err != nil {
+	return s.key(operation, randomKey)
+}
+
+// keyOfBoth returns the key of an operation, which is that of its former name if it has none.
+func (s *FileStore) keyOfBoth(_ context.Context, operation, formerly string) (string, error) {
+	return s.key(operation, func() (string, error) { return s.key(formerly, randomKey) })
+}
+
+// randomKey is the source of most keys.
+func randomKey() (string, error) { return newKey(), nil }
+
+// key returns the key in the operation's last file. If there is none, it takes one from a
+// source.
+func (s *FileStore) key(operation string, source func() (string, error)) (string, error) {
+	if err := s.create(operation, 0, source); err != nil {
 		return "", err
 	}
 	key, err := s.read(operation, 0)
@@ -99,6 +120,21 @@ func (s *FileStore) Key(_ context.Context, operation string) (string, error) {
 
 // Forget creates the file after the one with the key.
 func (s *FileStore) Forget(_ context.Context, operation, key string) error {
+	return s.forget(operation, key, randomKey)
+}
+
+// forgetBoth also forgets the key under the operation's former name, and gives both the same
+// next key.
+func (s *FileStore) forgetBoth(_ context.Context, operation, formerly, key string) error {
+	return s.forget(operation, key, func() (string, error) {
+		if err := s.forget(formerly, key, randomKey); err != nil {
+			return "", err
+		}
+		return s.key(formerly, randomKey)
+	})
+}
+
+func (s *FileStore) forget(operation, key string, source func() (string, error)) error {
 	for n := 0; ; n++ {
 		stored, err := s.read(operation, n)
 		switch {
@@ -107,7 +143,7 @@ func (s *FileStore) Forget(_ context.Context, operation, key string) error {
 		case err != nil:
 			return fmt.Errorf("key store: %w", err)
 		case stored == key:
-			if err := s.create(operation, n+1); err != nil {
+			if err := s.create(operation, n+1, source); err != nil {
 				return err
 			}
 			return s.syncDir()
@@ -125,19 +161,23 @@ func (s *FileStore) read(operation string, n int) (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// create creates the operation's n-th file with a new key, unless it exists. The content is
-// durable before the file gets its name.
-func (s *FileStore) create(operation string, n int) error {
+// create creates the operation's n-th file with a key from a source, unless it exists. The
+// content is durable before the file gets its name.
+func (s *FileStore) create(operation string, n int, source func() (string, error)) error {
 	path := s.path(operation, n)
 	if _, err := os.Stat(path); err == nil {
 		return nil
+	}
+	key, err := source()
+	if err != nil {
+		return err
 	}
 	temp, err := os.CreateTemp(s.dir, "new-*")
 	if err != nil {
 		return fmt.Errorf("key store: %w", err)
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // leftovers are harmless
-	_, err = temp.WriteString(newKey() + "\n")
+	_, err = temp.WriteString(key + "\n")
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return fmt.Errorf("key store: %w", err)
 	}

@@ -37,8 +37,8 @@ export interface Outgoing {
   success: Success;
   /** Whether the operation takes no token. */
   isPublic: boolean;
-  /** The operation and its key, where the store has the key, and how to look it up. */
-  guarded: (OperationKey & { storedAs: string; lookUp: Outgoing }) | undefined;
+  /** The operation and its key, under which names the store has the key, and how to look it up. */
+  guarded: (OperationKey & { storedAs: string[]; lookUp: Outgoing }) | undefined;
 }
 
 /**
@@ -191,7 +191,9 @@ export class Call {
   async #follow(nextKey: string | null): Promise<IdempotencyRecord | undefined> {
     const { guarded } = this.#request;
     if (!guarded) return undefined;
-    if (nextKey === 'new') await this.#settings.store.forget(guarded.storedAs, guarded.key);
+    if (nextKey === 'new') {
+      for (const name of guarded.storedAs) await this.#settings.store.forget(name, guarded.key);
+    }
     if (nextKey !== 'look_up') return undefined;
     return new Call(this.#settings, guarded.lookUp, this.#deadline).send().then(
       ({ data }) => data as IdempotencyRecord,

@@ -32,10 +32,15 @@ export interface ClientOptions {
   store?: KeyStore;
   /**
    * Whom the tokens belong to, such as the ID of the customer. It is needed where
-   * several callers share a store: one name is another operation for each of them, as
-   * it is for each `baseUrl`.
+   * several callers share a store: one name is another operation for each of them.
    */
   principal?: string;
+  /**
+   * Names the service in the store. One name at several addresses is one service: set it
+   * before the address changes. The default is the address: the scheme, the host in lower
+   * case, the port unless it is the default, and the path. `localhost` is `127.0.0.1`.
+   */
+  service?: string;
   /**
    * How long an operation may take with all its attempts, in milliseconds: 30 000 by
    * default.
@@ -80,17 +85,27 @@ function safe(url: URL): URL {
   throw new TypeError('baseUrl must be https, or http on loopback');
 }
 
+/** Returns a URL in the one spelling that names a service. */
+function addressOf({ protocol, hostname, port, pathname }: URL): string {
+  const host = /^(localhost|\[::1\])$/.test(hostname) ? '127.0.0.1' : hostname.replace(/\.$/, '');
+  return `${protocol}//${host}${port && `:${port}`}${pathname.replace(/\/+$/, '')}`;
+}
+
 /** Turns calls of operations into requests with a key, a token and a deadline. */
 export class Transport {
   readonly settings: Settings;
 
   readonly #base: string;
+  /** The names of the service in stores: that of version 0.1, and the present one. */
+  readonly #services: Set<string>;
   readonly #principal: string;
   readonly #deadline: number;
   readonly #newKey: () => string;
 
   constructor(options: ClientOptions) {
-    this.#base = safe(new URL(options.baseUrl)).href.replace(/\/+$/, '');
+    const url = safe(new URL(options.baseUrl));
+    this.#base = url.href.replace(/\/+$/, '');
+    this.#services = new Set([this.#base, options.service || addressOf(url)]);
     this.#principal = options.principal ?? '';
     this.#deadline = options.deadline ?? 30_000;
     this.#newKey = options.newKey ?? (() => crypto.randomUUID());
@@ -134,7 +149,7 @@ export class Transport {
     const outgoing = this.#outgoing('post', path, input, {});
     let key = '';
     const reply = await this.#send(this.deadline(options, keyAge), async () => {
-      key = await this.settings.store.getOrCreate(storedAs, this.#newKey());
+      key = await this.#keyOf(storedAs);
       const headers = { ...outgoing.headers, 'Idempotency-Key': key };
       const lookUp = this.#outgoing('get', '/idempotency-keys/{key}', { path: { key } }, {});
       return { ...outgoing, headers, guarded: { operation, key, storedAs, lookUp } };
@@ -144,7 +159,17 @@ export class Transport {
 
   /** Drops the key of an operation. */
   async forget(operation: string): Promise<void> {
-    await this.settings.store.forget(this.#storedAs(operation));
+    for (const name of this.#storedAs(operation)) await this.settings.store.forget(name);
+  }
+
+  /**
+   * Returns the key of an operation. Under each further name it has the key of the former
+   * one: that may have been sent, and programs with the last version still send it.
+   */
+  async #keyOf(storedAs: string[]): Promise<string> {
+    let key = this.#newKey();
+    for (const name of storedAs) key = await this.settings.store.getOrCreate(name, key);
+    return key;
   }
 
   async #send(deadline: Deadline, prepare: () => Promise<Outgoing>): Promise<Reply> {
@@ -174,9 +199,12 @@ export class Transport {
     };
   }
 
-  #storedAs(operation: string): string {
+  /** Returns the names of an operation in the store, the former one first. */
+  #storedAs(operation: string): string[] {
     if (typeof operation !== 'string' || operation === '')
       throw new TypeError('an operation needs a name, such as checkout-4711/pay');
-    return JSON.stringify([this.#base, this.#principal, operation]);
+    return [...this.#services].map((service) =>
+      JSON.stringify([service, this.#principal, operation]),
+    );
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { OrdersInterrupted, OrdersProblem, type OrdersClient } from '@example/orders';
+import { MemoryStore, OrdersInterrupted, OrdersProblem, type OrdersClient } from '@example/orders';
 import { echoOf, FakeService, lost, success, type Answer, type FakeClock } from './fixture.js';
 
 /** The cases that the tests of all clients read. */
@@ -9,6 +9,7 @@ interface Cases {
   answers: Record<string, Described>;
   successes: Record<string, Described>;
   cases: Behaviour[];
+  services: string[][];
   retry_after: { now: string; waits: Record<string, number | null> };
 }
 
@@ -35,6 +36,7 @@ const {
   answers,
   successes,
   cases,
+  services,
   retry_after: retryAfter,
 } = JSON.parse(await readFile(path, 'utf8')) as Cases;
 
@@ -122,3 +124,18 @@ for (const [value, wait] of Object.entries(retryAfter.waits)) {
     assert.equal(outcome, wait === null ? 'unknown' : 'success');
   });
 }
+
+test('a service is one at all spellings of its address, as for all clients', async () => {
+  const store = new MemoryStore();
+  const keys: string[] = [];
+  for (const urls of services) {
+    const service = new FakeService(success({ id: 1041 }));
+    for (const baseUrl of urls) {
+      const call = service.client({ baseUrl, store }).createOrder('cart-1', { items: [] });
+      await service.clock.run(call);
+    }
+    assert.equal(new Set(service.keys).size, 1, urls.join(' '));
+    keys.push(service.keys[0] ?? assert.fail());
+  }
+  assert.equal(new Set(keys).size, services.length);
+});

@@ -94,6 +94,36 @@ test('names, principals and services have keys of their own in a shared store', 
   assert.equal(new Set(service.keys).size, 5);
 });
 
+test('a service with a name is one at all its addresses', async () => {
+  const service = new FakeService(success(order));
+  const store = new MemoryStore();
+  for (const options of [
+    { service: 'orders' },
+    { service: 'orders', baseUrl: 'https://10.0.0.7:8443' },
+    { service: 'https://moved.example.com' },
+    { baseUrl: 'https://moved.example.com' },
+  ])
+    await create(service, service.client({ store, ...options }));
+  const [first, second, third, fourth] = service.keys;
+  assert.equal(first, second);
+  assert.equal(third, fourth);
+});
+
+test('a service with a name has the keys that the last version stored', async () => {
+  const service = new FakeService(lost, storedRefusal(409, 'out_of_stock'), success(order));
+  const store = new MemoryStore();
+  const last = JSON.stringify(['https://orders.example.com', '', 'checkout-1']);
+  const begun = await store.getOrCreate(last, 'begun');
+  const client = service.client({ store, service: 'orders' });
+
+  await create(service, client); // is refused at the second attempt
+  await create(service, client);
+
+  assert.deepEqual(service.keys.slice(0, 2), [begun, begun]);
+  assert.notEqual(service.keys[2], begun);
+  assert.equal(await store.getOrCreate(last, 'another'), service.keys[2]);
+});
+
 test('no token is sent in the clear', () => {
   const service = new FakeService();
   for (const baseUrl of [
