@@ -219,8 +219,8 @@ var planCases = map[string][]planCase{
 	},
 	"EntriesOfNextCustomers": {{args: "'', 500", rows: 500, buffers: 1600}, {args: "'customer-15001', 500", rows: 500, buffers: 1600}},
 	"BalancesAndNewEntries": {
-		{args: "'{hot,customer-15001}', '2026-01-01 05:33:00+00'", rows: 20, buffers: 40},
-		{args: "'{hot}', 'infinity'", rows: 1, buffers: 10},
+		{args: "'{hot,customer-15001}', '{hot,customer-15001}', '{RUB,RUB}', '{10000000,0}'", rows: 20, buffers: 40},
+		{args: "'{hot}', '{hot}', '{RUB}', '{10000000}'", rows: 4, buffers: 10},
 	},
 	"CompareBalances":        {{args: "'', '', 500", rows: 2 * 500, buffers: 3000}, {args: "'customer-15001', 'RUB', 500", rows: 2 * 500, buffers: 3000}},
 	"CardPaymentsSince":      {{args: "'-infinity', 0, 500", rows: 500, buffers: 600}, {args: later + ", 0, 500", rows: 500, buffers: 600}},

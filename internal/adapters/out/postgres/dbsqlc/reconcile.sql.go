@@ -13,21 +13,24 @@ import (
 )
 
 const balancesAndNewEntries = `-- name: BalancesAndNewEntries :many
-SELECT c.customer_id::text AS customer_id, x.currency, x.balance::numeric AS balance, x.new_entries::numeric AS new_entries
+SELECT b.customer_id, b.currency, b.amount AS balance, e.amount AS new_entries
 FROM unnest($1::text[]) AS c (customer_id)
+CROSS JOIN LATERAL (SELECT n.customer_id, n.currency, n.amount FROM balance n WHERE n.customer_id = c.customer_id OFFSET 0) b
+LEFT JOIN (
+    SELECT unnest($2::text[]) AS customer_id, unnest($3::text[]) AS currency, unnest($4::bigint[]) AS position
+) w ON w.customer_id = b.customer_id AND w.currency = b.currency
 CROSS JOIN LATERAL (
-    SELECT b.currency, b.amount AS balance, 0::numeric AS new_entries FROM balance b WHERE b.customer_id = c.customer_id
-    UNION ALL
-    SELECT e.currency, 0, sum(CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)
-    FROM ledger_entry e
-    WHERE e.balance_after IS NOT NULL AND e.customer_id = c.customer_id AND e.created_at >= $2
-    GROUP BY e.currency
-) x
+    SELECT coalesce(sum(CASE WHEN n.credit = 'customer/' || n.customer_id THEN n.amount ELSE -n.amount END), 0)::numeric AS amount
+    FROM ledger_entry n
+    WHERE n.customer_id = b.customer_id AND n.currency = b.currency AND n.position > 0 AND n.position > coalesce(w.position, 0)
+) e
 `
 
 type BalancesAndNewEntriesParams struct {
-	CustomerIds []string
-	Since       time.Time
+	CustomerIds    []string
+	ReadCustomers  []string
+	ReadCurrencies []string
+	Positions      []int64
 }
 
 type BalancesAndNewEntriesRow struct {
@@ -37,9 +40,14 @@ type BalancesAndNewEntriesRow struct {
 	NewEntries decimal.Decimal
 }
 
-// The balances of customers, and what their entries since then make.
+// The balances of customers, and what the entries behind the positions that were read make.
 func (q *Queries) BalancesAndNewEntries(ctx context.Context, arg BalancesAndNewEntriesParams) ([]BalancesAndNewEntriesRow, error) {
-	rows, err := q.db.Query(ctx, balancesAndNewEntries, arg.CustomerIds, arg.Since)
+	rows, err := q.db.Query(ctx, balancesAndNewEntries,
+		arg.CustomerIds,
+		arg.ReadCustomers,
+		arg.ReadCurrencies,
+		arg.Positions,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +316,7 @@ func (q *Queries) CompareProducts(ctx context.Context, arg CompareProductsParams
 }
 
 const entriesOfNextCustomers = `-- name: EntriesOfNextCustomers :many
-SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id, e.position,
        (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
 FROM ledger_entry e
 WHERE e.balance_after IS NOT NULL AND e.customer_id > $1
@@ -325,6 +333,7 @@ type EntriesOfNextCustomersRow struct {
 	Currency   string
 	CreatedAt  time.Time
 	ID         int64
+	Position   int64
 	Change     decimal.Decimal
 }
 
@@ -342,6 +351,7 @@ func (q *Queries) EntriesOfNextCustomers(ctx context.Context, arg EntriesOfNextC
 			&i.Currency,
 			&i.CreatedAt,
 			&i.ID,
+			&i.Position,
 			&i.Change,
 		); err != nil {
 			return nil, err
@@ -355,7 +365,7 @@ func (q *Queries) EntriesOfNextCustomers(ctx context.Context, arg EntriesOfNextC
 }
 
 const otherEntriesOfCustomer = `-- name: OtherEntriesOfCustomer :many
-SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id, e.position,
        (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
 FROM ledger_entry e
 WHERE e.balance_after IS NOT NULL AND e.customer_id = $1 AND (e.created_at, e.id) < ($2::timestamptz, $3::bigint)
@@ -374,6 +384,7 @@ type OtherEntriesOfCustomerRow struct {
 	Currency   string
 	CreatedAt  time.Time
 	ID         int64
+	Position   int64
 	Change     decimal.Decimal
 }
 
@@ -397,6 +408,7 @@ func (q *Queries) OtherEntriesOfCustomer(ctx context.Context, arg OtherEntriesOf
 			&i.Currency,
 			&i.CreatedAt,
 			&i.ID,
+			&i.Position,
 			&i.Change,
 		); err != nil {
 			return nil, err

@@ -58,31 +58,32 @@ ORDER BY c.sku;
 
 -- name: OtherEntriesOfCustomer :many
 -- The entries of a customer that are older than one, newest first.
-SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id, e.position,
        (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
 FROM ledger_entry e
 WHERE e.balance_after IS NOT NULL AND e.customer_id = @customer_id AND (e.created_at, e.id) < (@before_time::timestamptz, @before_id::bigint)
 ORDER BY e.created_at DESC, e.id DESC LIMIT @page;
 
 -- name: EntriesOfNextCustomers :many
-SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id,
+SELECT coalesce(e.customer_id, '')::text AS customer_id, e.currency, e.created_at, e.id, e.position,
        (CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)::numeric AS change
 FROM ledger_entry e
 WHERE e.balance_after IS NOT NULL AND e.customer_id > @after_customer
 ORDER BY e.customer_id, e.created_at DESC, e.id DESC LIMIT @page;
 
 -- name: BalancesAndNewEntries :many
--- The balances of customers, and what their entries since then make.
-SELECT c.customer_id::text AS customer_id, x.currency, x.balance::numeric AS balance, x.new_entries::numeric AS new_entries
+-- The balances of customers, and what the entries behind the positions that were read make.
+SELECT b.customer_id, b.currency, b.amount AS balance, e.amount AS new_entries
 FROM unnest(@customer_ids::text[]) AS c (customer_id)
+CROSS JOIN LATERAL (SELECT n.customer_id, n.currency, n.amount FROM balance n WHERE n.customer_id = c.customer_id OFFSET 0) b
+LEFT JOIN (
+    SELECT unnest(@read_customers::text[]) AS customer_id, unnest(@read_currencies::text[]) AS currency, unnest(@positions::bigint[]) AS position
+) w ON w.customer_id = b.customer_id AND w.currency = b.currency
 CROSS JOIN LATERAL (
-    SELECT b.currency, b.amount AS balance, 0::numeric AS new_entries FROM balance b WHERE b.customer_id = c.customer_id
-    UNION ALL
-    SELECT e.currency, 0, sum(CASE WHEN e.credit = 'customer/' || e.customer_id THEN e.amount ELSE -e.amount END)
-    FROM ledger_entry e
-    WHERE e.balance_after IS NOT NULL AND e.customer_id = c.customer_id AND e.created_at >= @since
-    GROUP BY e.currency
-) x;
+    SELECT coalesce(sum(CASE WHEN n.credit = 'customer/' || n.customer_id THEN n.amount ELSE -n.amount END), 0)::numeric AS amount
+    FROM ledger_entry n
+    WHERE n.customer_id = b.customer_id AND n.currency = b.currency AND n.position > 0 AND n.position > coalesce(w.position, 0)
+) e;
 
 -- name: CompareBalances :many
 -- Finds the balances of customers without entries; the others are compared with their entries.

@@ -44,7 +44,7 @@ var checks = []struct {
 	{"orders", compareOrders},
 	{"payments", comparePayments},
 	{"products", compareProducts},
-	{"entries", compareEntries},
+	{"accounts", compareEntries},
 	{"balances", compareBalances},
 }
 

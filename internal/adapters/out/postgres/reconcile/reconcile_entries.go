@@ -13,28 +13,25 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 )
 
-// settledAge is the age at which an account's entries are complete: no transaction
-// lasts that long, and an entry is not older than its transaction.
-const settledAge = 15 * time.Minute
-
-// account sums a customer's entries over several steps, newest first. Entries added
-// between steps are newer than Since. So the sum skips newer entries, and the last step
-// adds them in the statement that reads the balance.
+// account sums a customer's entries over several steps, newest first. The positions of a
+// balance's entries follow their order of commit, and an entry waits for the one before
+// it. So entries behind the read positions are those added since, and the last step adds
+// them in the statement that reads the balance. Their times decide nothing: a COMMIT in
+// doubt may add an entry long after its time.
 type account struct {
-	Customer string    `json:"customer"`
-	Since    time.Time `json:"since"`
+	Customer string `json:"customer"`
 	// At and ID are the last read entry's key.
 	At   time.Time                  `json:"at"`
 	ID   int64                      `json:"id"`
 	Sums map[string]decimal.Decimal `json:"sums"` // by currency
+	// Positions are the highest read, by currency.
+	Positions map[string]int64 `json:"positions"`
 }
 
 // add adds an entry that was read.
 func (a *account) add(row dbsqlc.EntriesOfNextCustomersRow) (err error) {
 	a.At, a.ID = row.CreatedAt.UTC(), row.ID
-	if !row.CreatedAt.Before(a.Since) {
-		return nil
-	}
+	a.Positions[row.Currency] = max(a.Positions[row.Currency], row.Position)
 	a.Sums[row.Currency], err = a.Sums[row.Currency].Add(row.Change)
 	return err
 }
@@ -46,14 +43,15 @@ func compareEntries(ctx context.Context, t *pgtx.Tx, from position, limit int) (
 	if err != nil {
 		return c, err
 	}
-	since := t.Now.Add(-settledAge)
 	accounts := []*account{}
 	if from.Account != nil {
-		since, accounts = from.Account.Since, append(accounts, from.Account)
+		accounts = append(accounts, from.Account)
 	}
 	for _, row := range rows {
 		if len(accounts) == 0 || accounts[len(accounts)-1].Customer != row.CustomerID {
-			accounts = append(accounts, &account{Customer: row.CustomerID, Since: since, Sums: map[string]decimal.Decimal{}})
+			accounts = append(accounts, &account{
+				Customer: row.CustomerID, Sums: map[string]decimal.Decimal{}, Positions: map[string]int64{},
+			})
 		}
 		if err := accounts[len(accounts)-1].add(row); err != nil {
 			return c, err
@@ -64,7 +62,7 @@ func compareEntries(ctx context.Context, t *pgtx.Tx, from position, limit int) (
 		accounts, c.more = accounts[:len(accounts)-1], true
 		c.next = position{Text: last.Customer, Account: last}
 	}
-	return c, compareAccounts(ctx, t, &c, accounts, since)
+	return c, compareAccounts(ctx, t, &c, accounts)
 }
 
 // readEntries returns the remaining entries for the account in progress and entries for
@@ -91,17 +89,21 @@ func readEntries(ctx context.Context, t *pgtx.Tx, from position, limit int) (row
 	return append(rows, next...), len(next) == limit, err
 }
 
-// compareAccounts compares balances with the sums over old entries plus the newer
+// compareAccounts compares balances with the sums over the read entries plus the newer
 // entries, which the same statement reads.
-func compareAccounts(ctx context.Context, t *pgtx.Tx, c *comparison, accounts []*account, since time.Time) error {
+func compareAccounts(ctx context.Context, t *pgtx.Tx, c *comparison, accounts []*account) error {
 	customers := make([]string, len(accounts))
+	newer := dbsqlc.BalancesAndNewEntriesParams{CustomerIds: customers}
 	for i, a := range accounts {
 		customers[i] = a.Customer
+		for currency, position := range a.Positions {
+			newer.ReadCustomers = append(newer.ReadCustomers, a.Customer)
+			newer.ReadCurrencies = append(newer.ReadCurrencies, currency)
+			newer.Positions = append(newer.Positions, position)
+		}
 	}
 	var rows []dbsqlc.BalancesAndNewEntriesRow
-	newer := dbsqlc.BalancesAndNewEntriesParams{CustomerIds: customers, Since: since}
-	err := t.Load(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).BalancesAndNewEntries, newer))
-	if err != nil {
+	if err := t.Load(ctx, pgtx.Into(&rows, (*dbsqlc.Queries).BalancesAndNewEntries, newer)); err != nil {
 		return err
 	}
 	balances := map[string]map[string]decimal.Decimal{} // by customer and currency
