@@ -13,6 +13,7 @@ import (
 	"example.com/orders/cmd/orders/app"
 	"example.com/orders/internal/adapters/in/events"
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/config"
 	"example.com/orders/internal/core"
 )
 
@@ -27,7 +28,7 @@ ORDERS_NATS_URL names the broker.
 ` + changeUsage
 
 func operateDeadLetters(ctx context.Context, args, environ []string, out io.Writer) error {
-	cfg, db, err := openOperation(ctx, environ)
+	cfg, db, err := openOperation(ctx, environ, config.BrokerSettings...)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -186,6 +188,67 @@ func TestReconcile_TellsByItsExitCode(t *testing.T) {
 	s.environ = []string{"ORDERS_DATABASE_URL=postgres://nobody@127.0.0.1:1/none"}
 	if got := executed(t, "reconcile", s.environ); got.code != 2 || !strings.HasPrefix(got.problems, "orders: not everything was compared: ") {
 		t.Errorf("without a database: %+v", got)
+	}
+}
+
+// cardPayments inserts card payments of three ages, with a refund of today for the oldest.
+const cardPayments = `INSERT INTO orders (id, customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
+		OVERRIDING SYSTEM VALUE SELECT n, 'ann', 'shop', 'delivered', 5, 'RUB', 1, 'ann', 'key-' || n, now(), now() FROM generate_series(1, 4) n;
+	INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, provider, external_payment_id, card_token, created_at)
+		OVERRIDING SYSTEM VALUE SELECT n, n, 'key', 5, 'RUB', 'card', 'captured', 'ann', 'stripe', 'pi_' || n, 'pm_card', now() - age::interval
+		FROM unnest('{1 minute,1 hour,10 days,20 days}'::text[]) WITH ORDINALITY a (age, n);
+	INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, payment_id, created_at)
+		OVERRIDING SYSTEM VALUE SELECT n, 'payment', 'provider', 'seller/shop', 5, 'RUB', n, now() FROM generate_series(1, 4) n;
+	INSERT INTO refund (id, payment_id, order_id, amount, currency, status, full_refund, created_by, created_at)
+		OVERRIDING SYSTEM VALUE VALUES (1, 4, 4, 5, 'RUB', 'succeeded', true, 'ann', now() - interval '1 hour');
+	INSERT INTO ledger_entry (id, kind, debit, credit, amount, currency, refund_id, created_at)
+		OVERRIDING SYSTEM VALUE VALUES (9, 'refund', 'seller/shop', 'provider', 5, 'RUB', 1, now())`
+
+func TestReconcile_SaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	s := newShift(t, cardPayments)
+	got := executed(t, "reconcile", s.environ)
+	want := outcome{2, "not compared with the card provider: 4 card payments because ORDERS_STRIPE_KEY is not set\neverything else agrees\n",
+		"orders: not everything was compared: 0 mismatches among the rest\n"}
+	if got != want {
+		t.Errorf("without a provider: %+v, want %+v", got, want)
+	}
+
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"object": "list", "has_more": false, "data": []}`)
+	}))
+	t.Cleanup(provider.Close)
+	s.environ = append(s.environ, "ORDERS_STRIPE_KEY=sk_1", "ORDERS_STRIPE_URL="+provider.URL)
+	got = executed(t, "reconcile", s.environ)
+	want = outcome{1, "payment/2  captured here, and 0 times by the provider\npayment/4  refund 1 of 5.00 RUB here, and unknown to the provider\n" +
+		"not compared with the card provider: 1 card payments that are, or were refunded, less than 15m0s ago: they may not have settled\n" +
+		"not compared with the card provider: 1 card payments that are, and were last refunded, more than 72h0m0s ago\n", "orders: 2 mismatches\n"}
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+
+	provider.Close()
+	if got := executed(t, "reconcile", s.environ); got.code != 2 || strings.Contains(got.out, "agree") {
+		t.Errorf("without the provider's answer: %+v", got)
+	}
+}
+
+// A setting that orders serve refuses is no way to ask the provider.
+func TestReconcile_ChecksTheSettingsOfTheProvider(t *testing.T) {
+	t.Parallel()
+	s := newShift(t)
+	for setting, problem := range map[string]string{
+		"ORDERS_STRIPE_URL=http://provider.example": "ORDERS_STRIPE_URL must be an https URL, or http on loopback",
+		"ORDERS_STRIPE_KEY_FILE=/nowhere":           "ORDERS_STRIPE_KEY_FILE must name a readable file: open /nowhere: no such file or directory",
+		"ORDERS_STRIPE_KEY='sk_1'":                  "ORDERS_STRIPE_KEY must not be in quotes, which are part of the value here: write ORDERS_STRIPE_KEY=value",
+		"ORDERS_DATABASE_POOLER=session":            "ORDERS_DATABASE_POOLER must be none or transaction",
+	} {
+		refused := shift{append(slices.Clone(s.environ), setting), s.owner}
+		refused.wantRefused(t, 2, "reconcile", "not everything was compared: "+problem)
+	}
+	s.environ = append(s.environ, "ORDERS_STRIPE_URL=http://provider.example")
+	if got, want := executed(t, "jobs list", s.environ), (outcome{out: "none\n"}); got != want {
+		t.Errorf("a command that does not use the setting: %+v", got)
 	}
 }
 

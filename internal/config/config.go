@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,48 +161,78 @@ func (c Config) Pooled() bool { return c.DatabasePooler == TransactionPooler }
 // Read parses environment variables, each "NAME=value". The error has one line per
 // problem, and repeats no value, because it may be a secret.
 func Read(environ []string) (Config, error) {
-	var cfg Config
-	set, files := withFiles(environ)
-	unreadable, problems := fieldsOf(env.ParseWithOptions(&cfg, env.Options{Environment: set}))
+	src, problems := parse(environ)
 	problems = append(problems, unknownNames(environ)...)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		rule, ruled := rules[variable(field)]
-		switch {
-		case files[variable(field)] != nil:
-			problems = append(problems, files[variable(field)])
-		case isQuoted(set[variable(field)]):
-			problems = append(problems, quoted(variable(field)))
-		case unreadable[field.Name] || (ruled && !rule.holds(cfg)):
-			problems = append(problems, fmt.Errorf("%s must %s", variable(field), rule.must))
-		default:
-			problems = append(problems, unsafe(cfg, variable(field))...)
-		}
+		problems = append(problems, src.check(field, rules[variable(field)])...)
 	}
 	if len(problems) > 0 {
 		return Config{}, fmt.Errorf("invalid configuration:\n%w", errors.Join(problems...))
 	}
-	return cfg, nil
+	return src.cfg, nil
 }
 
-// ReadDatabase returns the settings for commands that work on the database. It checks the
-// URLs and the roles, and refuses unknown names.
-func ReadDatabase(environ []string) (Config, error) {
-	set, files := withFiles(environ)
-	_, roleErr := readOne("ORDERS_DATABASE_ROLE", set)
-	cfg, operatorErr := readOne(operatorRoleVariable, set)
-	problems := append(unknownNames(environ), roleErr, operatorErr)
-	switch url := set[databaseVariable]; {
-	case files[databaseVariable] != nil:
-		problems = append(problems, files[databaseVariable])
-	case url == "":
-		problems = append(problems, errors.New("ORDERS_DATABASE_URL is not set: it names the database"))
-	case isQuoted(url):
-		problems = append(problems, quoted(databaseVariable))
-	default:
-		problems = append(problems, unsafe(cfg, databaseVariable)...)
+// source is a parsed environment.
+type source struct {
+	cfg        Config
+	set        map[string]string
+	files      map[string]error // unreadable files, by variable
+	unreadable map[string]bool  // unparsed fields
+}
+
+func parse(environ []string) (source, []error) {
+	src := source{}
+	src.set, src.files = withFiles(environ)
+	unreadable, problems := fieldsOf(env.ParseWithOptions(&src.cfg, env.Options{Environment: src.set}))
+	src.unreadable = unreadable
+	return src, problems
+}
+
+// check returns the problems with one variable.
+func (s source) check(field reflect.StructField, r rule) []error {
+	name := variable(field)
+	switch {
+	case s.files[name] != nil:
+		return []error{s.files[name]}
+	case isQuoted(s.set[name]):
+		return []error{quoted(name)}
+	case s.unreadable[field.Name] || (r.holds != nil && !r.holds(s.cfg)):
+		return []error{fmt.Errorf("%s must %s", name, r.must)}
 	}
-	problems = append(problems, unsafe(cfg, "ORDERS_NATS_URL")...)
-	return cfg, errors.Join(problems...)
+	return unsafe(s.cfg, name)
+}
+
+// The settings of operators' commands, in addition to those of the database.
+var (
+	BrokerSettings   = []string{"ORDERS_NATS_URL", "ORDERS_NATS_CREDENTIALS", "ORDERS_NATS_CA", "ORDERS_NATS_CERT", "ORDERS_NATS_KEY"}
+	ProviderSettings = []string{providerKeyVariable, "ORDERS_STRIPE_URL"}
+)
+
+// databaseSettings are those of every command that works on the database.
+var databaseSettings = []string{
+	"ORDERS_ALLOW_INSECURE", databaseVariable, "ORDERS_DATABASE_POOLER", "ORDERS_DATABASE_ROLE", operatorRoleVariable,
+}
+
+// ReadDatabase returns the settings for commands that work on the database. It checks
+// those of the database, and the ones that are named, as Read does, and refuses unknown
+// names. The commands also take the other form of a database URL, and receive no
+// webhooks, so that the provider's key needs no secret for them.
+func ReadDatabase(environ []string, used ...string) (Config, error) {
+	src, _ := parse(environ) // other variables may be wrong
+	problems := unknownNames(environ)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		name := variable(field)
+		switch {
+		case !slices.Contains(databaseSettings, name) && !slices.Contains(used, name):
+		case name == databaseVariable && src.set[name] == "" && src.files[name] == nil:
+			problems = append(problems, errors.New("ORDERS_DATABASE_URL is not set: it names the database"))
+		case name == databaseVariable || name == providerKeyVariable:
+			problems = append(problems, src.check(field, rule{})...)
+		default:
+			problems = append(problems, src.check(field, rules[name])...)
+		}
+	}
+	return src.cfg, errors.Join(problems...)
 }
 
 // AdminAddr returns ORDERS_ADMIN_ADDR, for commands that need no other setting.

@@ -42,6 +42,7 @@ const (
 	databaseVariable     = "ORDERS_DATABASE_URL"
 	standbyVariable      = "ORDERS_DATABASE_STANDBY_URL"
 	operatorRoleVariable = "ORDERS_DATABASE_OPERATOR_ROLE"
+	providerKeyVariable  = "ORDERS_STRIPE_KEY"
 )
 
 // unsafe returns an error for each danger that a variable neither avoids nor allows.

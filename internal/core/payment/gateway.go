@@ -19,7 +19,8 @@ type Gateway interface {
 	Charge(ctx context.Context, c ChargeRequest) (ChargeResult, error)
 	// Refund returns a charge's money to the card, once per key.
 	Refund(ctx context.Context, r RefundRequest) (ChargeResult, error)
-	// Charges lists the charges for our payments since the given time.
+	// Charges lists the charges for our payments that were created or refunded since the
+	// given time.
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)
 }
 

@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +18,7 @@ import (
 type refund struct {
 	Object        string            `json:"object"`
 	ID            string            `json:"id"`
-	PaymentIntent string            `json:"payment_intent"`
+	PaymentIntent any               `json:"payment_intent"` // the id, or the expanded intent
 	Amount        int64             `json:"amount"`
 	Currency      string            `json:"currency"`
 	Status        string            `json:"status"`
@@ -31,8 +34,9 @@ const selectRefunds = `
 func scanRefund(row pgx.CollectableRow) (refund, error) {
 	f := refund{Object: "refund"}
 	var created time.Time
-	err := row.Scan(&f.ID, &f.PaymentIntent, &f.Amount, &f.Currency, &f.Status, &f.FailureReason, &f.Metadata, &created)
-	f.Created = created.Unix()
+	var intentID string
+	err := row.Scan(&f.ID, &intentID, &f.Amount, &f.Currency, &f.Status, &f.FailureReason, &f.Metadata, &created)
+	f.PaymentIntent, f.Created = intentID, created.Unix()
 	return f, err
 }
 
@@ -126,13 +130,40 @@ func (s *Server) decideRefund(ctx context.Context, tx pgx.Tx, id string) error {
 func (s *Server) listRefunds(ctx context.Context, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), strconv.Itoa(defaultLimit)))
-	if err != nil {
-		return nil, invalid("parameter_invalid_integer", "limit must be a number")
+	since, err2 := strconv.ParseInt(cmp.Or(q.Get("created[gte]"), "0"), 10, 64)
+	if err != nil || err2 != nil {
+		return nil, invalid("parameter_invalid_integer", "limit and created[gte] must be numbers")
 	}
 	rows, _ := s.pool.Query(ctx, selectRefunds+`
-		WHERE r.intent = $1
+		WHERE ($1 = '' OR r.intent = $1) AND r.created >= to_timestamp($4)
 		  AND ($2 = '' OR r.number < (SELECT number FROM fakestripe.refund WHERE id = $2))
-		ORDER BY r.number DESC LIMIT $3 + 1`, q.Get("payment_intent"), q.Get("starting_after"), limit)
+		ORDER BY r.number DESC LIMIT $3 + 1`, q.Get("payment_intent"), q.Get("starting_after"), limit, since)
 	refunds, err := pgx.CollectRows(rows, scanRefund)
+	if err == nil && hasExpand(q, "data.payment_intent.latest_charge") {
+		err = s.expandIntents(ctx, refunds)
+	}
 	return listOf(r, "list", refunds, limit), err
+}
+
+// hasExpand reports whether a request asks for an object instead of its id.
+func hasExpand(q url.Values, path string) bool {
+	for name, values := range q {
+		if strings.HasPrefix(name, "expand[") && slices.Contains(values, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// expandIntents replaces the ids of refunded intents with the intents.
+func (s *Server) expandIntents(ctx context.Context, refunds []refund) error {
+	for n, f := range refunds {
+		rows, _ := s.pool.Query(ctx, selectIntents+`WHERE id = $1`, f.PaymentIntent)
+		i, err := pgx.CollectExactlyOneRow(rows, scanIntent)
+		if err != nil {
+			return err
+		}
+		refunds[n].PaymentIntent = i
+	}
+	return nil
 }

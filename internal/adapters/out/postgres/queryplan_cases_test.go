@@ -224,6 +224,8 @@ var planCases = map[string][]planCase{
 	},
 	"CompareBalances":        {{args: "'', '', 500", rows: 2 * 500, buffers: 3000}, {args: "'customer-15001', 'RUB', 500", rows: 2 * 500, buffers: 3000}},
 	"CardPaymentsSince":      {{args: "'-infinity', 0, 500", rows: 500, buffers: 600}, {args: later + ", 0, 500", rows: 500, buffers: 600}},
+	"CardPaymentsCounted":    {{args: "'-infinity', 0, 500", rows: 500, buffers: 600}, {args: later + ", 0, 500", rows: 500, buffers: 600}},
+	"RefundedSince":          {{args: "'-infinity', 0, 500", rows: 500, buffers: 600}, {args: later + ", 0, 500", rows: 500, buffers: 600}},
 	"PaymentsByID":           {{args: "'{5,14999}'", rows: 2, buffers: 12}},
 	"PaymentsByUUID":         {{args: "'{00000000-0000-4000-8000-000000000005,00000000-0000-4000-8000-000000014999}'", rows: 2, buffers: 12}},
 	"RefundsOfPayments":      {{args: "'{5,14999}'", rows: 5, buffers: 20}},

@@ -232,7 +232,7 @@ func (d *database) cardPayments(t *testing.T, since time.Time, uuids ...string) 
 	return found
 }
 
-func TestCardPayments_ReturnsWhatIsRecentUndecidedOrNamed(t *testing.T) {
+func TestCardPayments_ReturnsWhatIsRecentRefundedUndecidedOrNamed(t *testing.T) {
 	t.Parallel()
 	d := newHealthyShop(t)
 	const named, byBalance = "00000000-0000-4000-8000-000000000007", "00000000-0000-4000-8000-000000000018"
@@ -242,11 +242,13 @@ func TestCardPayments_ReturnsWhatIsRecentUndecidedOrNamed(t *testing.T) {
 		`UPDATE payment SET status = 'processing' WHERE id = 5`,
 		`UPDATE payment SET uuid = '`+named+`' WHERE id = 7`,
 		`UPDATE payment SET uuid = '`+byBalance+`' WHERE id = 18`,
+		`UPDATE refund SET created_at = now() - interval '10 days'`,
+		`UPDATE refund SET created_at = now() WHERE id = 14`,
 		`UPDATE refund SET status = 'pending', created_at = now() - interval '1 hour' WHERE id = 12`)
 
 	found := d.cardPayments(t, time.Now().Add(-time.Hour), named, byBalance)
 
-	if diff := cmp.Diff(map[int64]int{3: 0, 5: 0, 7: 0, 12: 1}, found); diff != "" {
+	if diff := cmp.Diff(map[int64]int{3: 0, 5: 0, 7: 0, 12: 1, 14: 1}, found); diff != "" {
 		t.Errorf("refunds by payment (-want +got):\n%s", diff)
 	}
 }

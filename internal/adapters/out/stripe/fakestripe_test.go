@@ -1,6 +1,7 @@
 package stripe_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/adapters/out/stripe"
 	"example.com/orders/internal/core/payment"
@@ -22,6 +24,7 @@ const webhookSecret = "whsec_fake"
 type fixture struct {
 	fake    *fakestripe.Server
 	gateway *stripe.Gateway
+	url     string // of the database with the fakestripe's state
 }
 
 func newFixture(t *testing.T, cfg fakestripe.Config) fixture {
@@ -36,7 +39,7 @@ func newFixture(t *testing.T, cfg fakestripe.Config) fixture {
 	server := httptest.NewServer(fake.Handler())
 	t.Cleanup(server.Close)
 	gateway := stripe.New(stripe.Config{Key: cfg.Key, URL: server.URL, Timeout: time.Second})
-	return fixture{fake: fake, gateway: gateway}
+	return fixture{fake: fake, gateway: gateway, url: cfg.DatabaseURL}
 }
 
 // expireKeys lets the fakestripe forget all idempotency keys.
@@ -284,6 +287,41 @@ func TestRefund_RefusesMoreThanTheCharge(t *testing.T) {
 		}
 	}
 	f.wantCharges(t, refunds{"payment-7": "1999.00"})
+}
+
+func TestCharges_IncludeOldOnesThatWereRefundedSince(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, fakestripe.Config{})
+	for id := range int64(3) {
+		_, externalID := f.settleCharge(t, cardCharge(t, id, "pm_card_visa"))
+		if id == 1 {
+			continue
+		}
+		for refund := range int64(2) {
+			if _, err := f.gateway.Refund(t.Context(), cardRefund(t, id, 10*id+refund, externalID, "5.00")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	conn, err := pgx.Connect(t.Context(), f.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	_, err = conn.Exec(t.Context(), "UPDATE fakestripe.intent SET created = now() - interval '10 days' WHERE metadata::text NOT LIKE '%payment-2%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	listed, err := f.gateway.Charges(t.Context(), time.Now().Add(-time.Hour))
+
+	var got []string
+	for _, c := range listed {
+		got = append(got, c.Payment+" "+c.Refunded.Decimal())
+	}
+	if diff := cmp.Diff([]string{"payment-2 10.00", "payment-0 10.00"}, got); err != nil || diff != "" {
+		t.Errorf("err = %v, charges and what was refunded (-want +got):\n%s", err, diff)
+	}
 }
 
 func TestGateway_ReadsAllPagesOfAList(t *testing.T) {

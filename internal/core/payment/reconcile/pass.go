@@ -41,40 +41,58 @@ func (s *Service) Step(ctx context.Context, limit int) (int, error) {
 	if err != nil || !pass.due(s.Every) {
 		return 0, err
 	}
-	found, next, err := s.compareNext(ctx, pass.Position, limit)
+	done, err := s.compareNext(ctx, pass.Position, limit)
 	if err != nil {
 		return 0, err
 	}
-	pass.Position, pass.Found = next, pass.Found+found
+	pass.Position, pass.Found = done.next, pass.Found+done.found
 	saved, err := s.Progress.SavePass(ctx, pass)
-	if err != nil || !saved || next == "" {
+	if err != nil || !saved || done.next == "" {
 		return 0, err
 	}
 	return limit, nil
 }
 
-// Run compares everything at once and reports every mismatch. It saves no progress.
-func (s *Service) Run(ctx context.Context) (err error) {
-	for position, more := "", true; more && err == nil; more = position != "" {
-		_, position, err = s.compareNext(ctx, position, 500)
+// Run compares everything at once, reports every mismatch, and returns what it has left
+// out. It saves no progress.
+func (s *Service) Run(ctx context.Context) (LeftOut, error) {
+	var done step
+	var err error
+	for more := true; more && err == nil; more = done.next != "" {
+		done, err = s.compareNext(ctx, done.next, 500)
 	}
-	return err
+	if err != nil {
+		return LeftOut{}, err
+	}
+	all, err := s.Store.CountCardPayments(ctx)
+	if s.Gateway == nil {
+		return LeftOut{Unasked: int(all)}, err
+	}
+	return LeftOut{Recent: done.charges.recent, Old: max(0, int(all)-done.charges.payments)}, err
+}
+
+// step is the result for the next rows.
+type step struct {
+	found   int
+	next    string
+	charges compared
 }
 
 // compareNext compares the next rows, and reports and counts the mismatches. The last step
 // in a pass also compares the provider's charges.
-func (s *Service) compareNext(ctx context.Context, position string, limit int) (count int, next string, err error) {
+func (s *Service) compareNext(ctx context.Context, position string, limit int) (done step, err error) {
 	found, next, err := s.Store.Compare(ctx, position, limit)
 	if err == nil && next == "" && s.Gateway != nil {
 		var charges []payment.Mismatch
-		charges, err = s.compareCharges(ctx)
+		charges, done.charges, err = s.compareCharges(ctx)
 		found = append(found, charges...)
 	}
 	if err != nil {
-		return 0, "", err
+		return step{}, err
 	}
 	for _, m := range found {
 		s.Report(m)
 	}
-	return len(found), next, nil
+	done.found, done.next = len(found), next
+	return done, nil
 }

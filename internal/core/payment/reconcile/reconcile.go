@@ -13,12 +13,23 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// The comparison with the provider covers the last days, except for recent payments that
-// may not have settled.
+// The comparison with the provider covers the payments and refunds from Window, except
+// for those younger than SettleTime, which may not have settled.
 const (
-	window     = 72 * time.Hour
-	settleTime = 15 * time.Minute
+	Window     = 72 * time.Hour
+	SettleTime = 15 * time.Minute
 )
+
+// LeftOut counts card payments that were not compared with the provider's charges.
+type LeftOut struct {
+	// Recent payments, or their refunds, are younger than SettleTime.
+	Recent int
+	// Old payments, and their refunds, are older than Window, and the provider names no
+	// charge for them.
+	Old int
+	// Unasked payments have no provider that could be asked.
+	Unasked int
+}
 
 // Store reads our side.
 type Store interface {
@@ -27,9 +38,11 @@ type Store interface {
 	// entries. It starts at a position, at first "", and reads at most limit rows of
 	// the current table. It returns the next position, or "" after the last row.
 	Compare(ctx context.Context, position string, limit int) (found []payment.Mismatch, next string, err error)
-	// CardPayments returns card payments with their refunds: those created since then,
-	// those still waiting for the provider, and those with these UUIDs.
+	// CardPayments returns card payments with their refunds: those created or refunded
+	// since then, those still waiting for the provider, and those with these UUIDs.
 	CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error)
+	// CountCardPayments returns the number of card payments.
+	CountCardPayments(ctx context.Context) (int64, error)
 }
 
 // Service compares our data with itself and with the provider's, and refunds late
@@ -51,26 +64,40 @@ type Service struct {
 
 // compareCharges refunds late captures, then compares the provider's charges with
 // our payments.
-func (s *Service) compareCharges(ctx context.Context) ([]payment.Mismatch, error) {
+func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch, seen compared, err error) {
 	now := s.Now()
-	since, settled := now.Add(-window), now.Add(-settleTime)
+	since, settled := now.Add(-Window), now.Add(-SettleTime)
 	// Read the provider's charges first, because each is made after our row exists. The
 	// extra hour allows for clock skew.
 	charges, err := s.Gateway.Charges(ctx, since.Add(-time.Hour))
 	if err != nil {
-		return nil, fmt.Errorf("read the provider's charges: %w", err)
+		return nil, seen, fmt.Errorf("read the provider's charges: %w", err)
 	}
 	captured := capturedCharges(charges)
 	payments, err := s.Store.CardPayments(ctx, since, captured.uuids())
 	if err != nil {
-		return nil, err
+		return nil, seen, err
 	}
 	for _, p := range payments {
 		if err := s.returnLateCapture(ctx, p, captured[p.Key()], settled); err != nil {
-			return nil, err
+			return nil, seen, err
 		}
 	}
-	return compare(payments, captured, since, settled), nil
+	return compare(payments, captured, since, settled), countPayments(payments, settled), nil
+}
+
+// compared counts the payments that were read for the comparison, and those among them
+// that are too recent for it.
+type compared struct{ payments, recent int }
+
+func countPayments(payments []*payment.Payment, settled time.Time) compared {
+	seen := compared{payments: len(payments)}
+	for _, p := range payments {
+		if p.CreatedAt.After(settled) || refundedAfter(p, settled) {
+			seen.recent++
+		}
+	}
+	return seen
 }
 
 // returnLateCapture applies the only charge for a payment that failed here, as a
@@ -121,8 +148,12 @@ func compare(payments []*payment.Payment, captured chargesByPayment, since, sett
 		charges := captured[p.Key()]
 		delete(unknown, p.Key())
 		detail := undecided(p, settled)
-		if detail == "" && (p.CreatedAt.After(since) || len(charges) > 0) {
+		switch {
+		case detail != "":
+		case p.CreatedAt.After(since) || len(charges) > 0:
 			detail = mismatch(p, charges, settled)
+		default:
+			detail = unknownRefund(p, since, settled)
 		}
 		if detail != "" {
 			found = append(found, payment.Mismatch{Resource: fmt.Sprintf("payment/%d", p.ID), Detail: detail})
@@ -171,6 +202,17 @@ func mismatch(p *payment.Payment, charges []payment.ProviderCharge, settled time
 		return ""
 	}
 	return fmt.Sprintf("%s refunded here, and %s by the provider", p.Refunded(), charges[0].Refunded)
+}
+
+// unknownRefund names a recent refund for an old payment that the provider does not list,
+// or returns "".
+func unknownRefund(p *payment.Payment, since, settled time.Time) string {
+	for _, r := range p.Refunds {
+		if r.Status == payment.RefundSucceeded && r.CreatedAt.After(since) && !r.CreatedAt.After(settled) {
+			return fmt.Sprintf("refund %d of %s here, and unknown to the provider", r.ID, r.Amount)
+		}
+	}
+	return ""
 }
 
 // refundedAfter reports whether a refund may not have settled yet.

@@ -71,6 +71,36 @@ func (q *Queries) BalancesAndNewEntries(ctx context.Context, arg BalancesAndNewE
 	return items, nil
 }
 
+const cardPaymentsCounted = `-- name: CardPaymentsCounted :one
+SELECT count(*) AS counted, coalesce(max(p.created_at), 'epoch')::timestamptz AS last_time,
+       coalesce((array_agg(p.id ORDER BY p.created_at DESC, p.id DESC))[1], 0)::bigint AS last_id
+FROM (
+    SELECT created_at, id FROM payment
+    WHERE method = 'card' AND (created_at, id) > ($1::timestamptz, $2::bigint)
+    ORDER BY created_at, id LIMIT $3
+) p
+`
+
+type CardPaymentsCountedParams struct {
+	AfterTime time.Time
+	AfterID   int64
+	Page      int32
+}
+
+type CardPaymentsCountedRow struct {
+	Counted  int64
+	LastTime time.Time
+	LastID   int64
+}
+
+// Counts a page, and returns where it ends.
+func (q *Queries) CardPaymentsCounted(ctx context.Context, arg CardPaymentsCountedParams) (CardPaymentsCountedRow, error) {
+	row := q.db.QueryRow(ctx, cardPaymentsCounted, arg.AfterTime, arg.AfterID, arg.Page)
+	var i CardPaymentsCountedRow
+	err := row.Scan(&i.Counted, &i.LastTime, &i.LastID)
+	return i, err
+}
+
 const cardPaymentsSince = `-- name: CardPaymentsSince :many
 SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment
 WHERE method = 'card' AND (created_at, id) > ($1::timestamptz, $2::bigint)
@@ -560,6 +590,45 @@ func (q *Queries) ReconciliationResult(ctx context.Context) ([]ReconciliationRes
 	for rows.Next() {
 		var i ReconciliationResultRow
 		if err := rows.Scan(&i.Mismatches, &i.Age); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const refundedSince = `-- name: RefundedSince :many
+SELECT created_at, id, payment_id FROM refund
+WHERE id > 0 AND (created_at, id) > ($1::timestamptz, $2::bigint)
+ORDER BY created_at, id LIMIT $3
+`
+
+type RefundedSinceParams struct {
+	AfterTime time.Time
+	AfterID   int64
+	Page      int32
+}
+
+type RefundedSinceRow struct {
+	CreatedAt time.Time
+	ID        int64
+	PaymentID int64
+}
+
+// The refunds since a time, the oldest first.
+func (q *Queries) RefundedSince(ctx context.Context, arg RefundedSinceParams) ([]RefundedSinceRow, error) {
+	rows, err := q.db.Query(ctx, refundedSince, arg.AfterTime, arg.AfterID, arg.Page)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RefundedSinceRow
+	for rows.Next() {
+		var i RefundedSinceRow
+		if err := rows.Scan(&i.CreatedAt, &i.ID, &i.PaymentID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -102,6 +102,22 @@ SELECT * FROM payment
 WHERE method = 'card' AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
 ORDER BY created_at, id LIMIT @page;
 
+-- name: CardPaymentsCounted :one
+-- Counts a page, and returns where it ends.
+SELECT count(*) AS counted, coalesce(max(p.created_at), 'epoch')::timestamptz AS last_time,
+       coalesce((array_agg(p.id ORDER BY p.created_at DESC, p.id DESC))[1], 0)::bigint AS last_id
+FROM (
+    SELECT created_at, id FROM payment
+    WHERE method = 'card' AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
+    ORDER BY created_at, id LIMIT @page
+) p;
+
+-- name: RefundedSince :many
+-- The refunds since a time, the oldest first.
+SELECT created_at, id, payment_id FROM refund
+WHERE id > 0 AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
+ORDER BY created_at, id LIMIT @page;
+
 -- name: PaymentsByID :many
 SELECT * FROM payment WHERE id = ANY(@ids::bigint[]);
 

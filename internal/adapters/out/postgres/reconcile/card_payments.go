@@ -19,11 +19,15 @@ const comparePage = 500
 type PaymentsOf func([]dbsqlc.Payment, []dbsqlc.Refund) ([]*payment.Payment, error)
 
 // CardPayments returns the card payments that reconciliation compares with the
-// provider's charges. It reads them in pages.
+// provider's charges, and those with refunds since then. It reads them in pages.
 func (s Store) CardPayments(ctx context.Context, since time.Time, uuids []string, paymentsOf PaymentsOf) ([]*payment.Payment, error) {
 	recent, err := s.cardPaymentsSince(ctx, since)
 	if err != nil {
 		return nil, pgtx.Failed("read the recent card payments", err)
+	}
+	refunded, err := s.paymentsRefundedSince(ctx, since)
+	if err != nil {
+		return nil, pgtx.Failed("read the recent refunds", err)
 	}
 	undecided, err := s.undecidedPayments(ctx)
 	if err != nil {
@@ -36,7 +40,7 @@ func (s Store) CardPayments(ctx context.Context, since time.Time, uuids []string
 		return nil, pgtx.Failed("read the payments that the provider names", err)
 	}
 	byID := map[int64]dbsqlc.Payment{}
-	for _, row := range slices.Concat(recent, undecided, named) {
+	for _, row := range slices.Concat(recent, refunded, undecided, named) {
 		if row.Method == string(payment.ByCard) {
 			byID[row.ID] = row
 		}
@@ -74,6 +78,37 @@ func (s Store) cardPaymentsSince(ctx context.Context, since time.Time) ([]dbsqlc
 			AfterTime: last.CreatedAt, AfterID: last.ID, Page: comparePage,
 		})
 	})
+}
+
+// CountCardPayments returns the number of card payments.
+func (s Store) CountCardPayments(ctx context.Context) (n int64, err error) {
+	q := dbsqlc.New(s.db.Pool())
+	var last dbsqlc.CardPaymentsCountedRow
+	for {
+		last, err = q.CardPaymentsCounted(ctx, dbsqlc.CardPaymentsCountedParams{AfterTime: last.LastTime, AfterID: last.LastID, Page: maxCounted})
+		n += last.Counted
+		if err != nil || last.Counted < maxCounted {
+			return n, pgtx.Failed("count the card payments", err)
+		}
+	}
+}
+
+func (s Store) paymentsRefundedSince(ctx context.Context, since time.Time) ([]dbsqlc.Payment, error) {
+	q := dbsqlc.New(s.db.Pool())
+	refunds, err := readPages(func(last dbsqlc.RefundedSinceRow) ([]dbsqlc.RefundedSinceRow, error) {
+		if last.ID == 0 {
+			last.CreatedAt = since
+		}
+		return q.RefundedSince(ctx, dbsqlc.RefundedSinceParams{AfterTime: last.CreatedAt, AfterID: last.ID, Page: comparePage})
+	})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(refunds))
+	for i, row := range refunds {
+		ids[i] = row.PaymentID
+	}
+	return readChunks(ids, func(ids []int64) ([]dbsqlc.Payment, error) { return q.PaymentsByID(ctx, ids) })
 }
 
 // undecidedPayments returns payments that wait for the provider, or whose refunds do,

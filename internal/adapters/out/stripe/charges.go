@@ -1,0 +1,112 @@
+package stripe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	api "github.com/stripe/stripe-go/v85"
+
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/payment"
+)
+
+// Charges returns our charges created or refunded at since or later, each once. It
+// skips other charges in the same account.
+func (g *Gateway) Charges(ctx context.Context, since time.Time) ([]payment.ProviderCharge, error) {
+	created, err := g.intentsSince(ctx, since)
+	if err != nil {
+		return nil, unknownOutcome("list charges", err)
+	}
+	refunds, err := g.refundsSince(ctx, since)
+	if err != nil {
+		return nil, unknownOutcome("list refunds", err)
+	}
+	for _, refund := range refunds {
+		if refund.PaymentIntent != nil {
+			created = append(created, refund.PaymentIntent)
+		}
+	}
+	return ourCharges(created)
+}
+
+func (g *Gateway) intentsSince(ctx context.Context, since time.Time) ([]*api.PaymentIntent, error) {
+	params := &api.PaymentIntentListParams{
+		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
+		Expand:       []*string{new("data.latest_charge")}, // has the refunded amount
+	}
+	params.Limit = new(int64(pageSize))
+	var intents []*api.PaymentIntent
+	for {
+		page, err := callPage(ctx, g, "list_charges", func(ctx context.Context) *api.V1List[*api.PaymentIntent] {
+			return g.client.V1PaymentIntents.List(ctx, params)
+		})
+		intents = append(intents, page.items...)
+		if err != nil || !page.more {
+			return intents, err
+		}
+		params.StartingAfter = new(page.items[len(page.items)-1].ID)
+	}
+}
+
+// refundsSince also finds refunds for old charges, and those that people make at the
+// provider.
+func (g *Gateway) refundsSince(ctx context.Context, since time.Time) ([]*api.Refund, error) {
+	params := &api.RefundListParams{
+		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: since.Unix()},
+		Expand:       []*string{new("data.payment_intent.latest_charge")},
+	}
+	params.Limit = new(int64(pageSize))
+	var refunds []*api.Refund
+	for {
+		page, err := callPage(ctx, g, "list_refunds", func(ctx context.Context) *api.V1List[*api.Refund] {
+			return g.client.V1Refunds.List(ctx, params)
+		})
+		refunds = append(refunds, page.items...)
+		if err != nil || !page.more {
+			return refunds, err
+		}
+		params.StartingAfter = new(page.items[len(page.items)-1].ID)
+	}
+}
+
+// ourCharges converts intents with our metadata, each once.
+func ourCharges(intents []*api.PaymentIntent) ([]payment.ProviderCharge, error) {
+	var charges []payment.ProviderCharge
+	seen := map[string]bool{}
+	for _, intent := range intents {
+		if seen[intent.ID] || !isOurs(intent.Metadata) {
+			continue
+		}
+		seen[intent.ID] = true
+		charge, err := chargeOf(intent)
+		if err != nil {
+			return nil, fmt.Errorf("stripe: list charges: %s: %w", plain(intent.ID), err)
+		}
+		charges = append(charges, charge)
+	}
+	return charges, nil
+}
+
+func chargeOf(intent *api.PaymentIntent) (payment.ProviderCharge, error) {
+	outcome, known := intentOutcomes[intent.Status]
+	if !known {
+		return payment.ProviderCharge{}, fmt.Errorf("unknown status %s", plain(string(intent.Status)))
+	}
+	terms, err := termsOf(intent.Metadata, intent.Amount, string(intent.Currency))
+	if err != nil {
+		return payment.ProviderCharge{}, err
+	}
+	received, err := moneyOf(intent.AmountReceived, string(intent.Currency))
+	if err != nil {
+		return payment.ProviderCharge{}, err
+	}
+	refunded := core.Zero(terms.Amount.Currency())
+	if intent.LatestCharge != nil {
+		refunded, err = moneyOf(intent.LatestCharge.AmountRefunded, string(intent.Currency))
+	}
+	return payment.ProviderCharge{
+		Terms: terms, ExternalID: intent.ID, Received: received, Refunded: refunded,
+		Captured: outcome == payment.ChargeSucceeded,
+	}, err
+}

@@ -1,0 +1,1 @@
+DROP INDEX refund_by_time;
