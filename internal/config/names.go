@@ -59,16 +59,49 @@ func unknownNames(environ []string) []error {
 
 // suggestion proposes the closest setting, if one is close.
 func suggestion(name string, known []string) string {
-	closest := slices.MinFunc(known, func(a, b string) int { return typos(name, a) - typos(name, b) })
-	if typos(name, closest) > maxTypos {
+	name = strings.ToUpper(name)
+	closest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	if distance(name, closest) > maxTypos {
 		return ""
 	}
 	return "; do you mean " + closest + "?"
 }
 
-// typos returns the Levenshtein distance between two names, ignoring case.
+// distance returns how many typing errors make the intended name out of a name whose
+// words may be in another order, or abbreviated.
+func distance(name, intended string) int {
+	want := strings.Split(intended, "_")
+	words := strings.Split(name, "_")
+	for i, word := range words {
+		long := slices.IndexFunc(want, func(w string) bool { return abbreviates(word, w) })
+		if long >= 0 && !slices.Contains(want, word) {
+			words[i] = want[long]
+		}
+	}
+	slices.Sort(words)
+	slices.Sort(want)
+	return min(typos(name, intended), typos(strings.Join(words, "_"), strings.Join(want, "_")))
+}
+
+// abbreviates reports whether a word consists of a longer word's first letter and some of
+// the others, as DB does for DATABASE.
+func abbreviates(word, long string) bool {
+	if len(word) < 2 || len(word) >= len(long) || word[0] != long[0] {
+		return false
+	}
+	rest := long
+	for _, letter := range word {
+		_, after, found := strings.Cut(rest, string(letter))
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return true
+}
+
+// typos returns the Levenshtein distance between two names.
 func typos(name, intended string) int {
-	name = strings.ToUpper(name)
 	row := make([]int, len(intended)+1)
 	for j := range row {
 		row[j] = j
