@@ -100,6 +100,8 @@ func (f Fixture) writes(result idempotency.Result) idempotency.Command {
 	return func(ctx context.Context) (idempotency.Result, error) { return result, f.Write(ctx) }
 }
 
+func refuse(context.Context) (idempotency.Result, error) { return refused, nil }
+
 // mustNotRun returns a command that fails the test.
 func mustNotRun(t *testing.T) idempotency.Command {
 	t.Helper()
@@ -134,15 +136,66 @@ func (f Fixture) wantReplay(t *testing.T, c idempotency.Claim, want idempotency.
 	}
 }
 
+// remembered returns a record that every replica has replayed, so that it may remember it,
+// and whose replays have ended since. shorten lets them end after d. On a slow machine a
+// record ends before its replays: the next one lives twice as long.
+func (f Fixture) remembered(
+	t *testing.T, shorten func(result *idempotency.Result, d time.Duration),
+) (idempotency.Claim, idempotency.Record) {
+	t.Helper()
+	for d := 100 * time.Millisecond; d < time.Minute; d *= 2 {
+		c, short := claim("key-"+d.String()), refused
+		shorten(&short, d)
+		first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return short, nil })
+		replayed := f.replays(t, c, first)
+		time.Sleep(d) // the clocks of database and process go on
+		if replayed {
+			f.reach(t)
+			return c, first
+		}
+	}
+	t.Fatal("no replica replays a record that ends within a minute")
+	return idempotency.Claim{}, idempotency.Record{}
+}
+
+// reach uses another key on every replica. A store may trust its memory only shortly after it
+// has reached the database.
+func (f Fixture) reach(t *testing.T) {
+	t.Helper()
+	for _, store := range []idempotency.Store{f.Store, f.Replica} {
+		if _, _, err := store.Execute(t.Context(), claim("another-key"), refuse); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// replays reports whether every replica replays a record repeatedly.
+func (f Fixture) replays(t *testing.T, c idempotency.Claim, want idempotency.Record) bool {
+	t.Helper()
+	for _, store := range []idempotency.Store{f.Store, f.Store, f.Replica, f.Replica} {
+		rec, replayed, err := store.Execute(t.Context(), c, refuse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !replayed || !equal(rec, want) {
+			return false
+		}
+	}
+	return true
+}
+
 func wantRecord(t *testing.T, got, want idempotency.Record) {
 	t.Helper()
-	same := got.Claim == want.Claim && got.Status == want.Status && got.ContentType == want.ContentType &&
+	if !equal(got, want) {
+		t.Errorf("record %+v\nwant   %+v", got, want)
+	}
+}
+
+func equal(got, want idempotency.Record) bool {
+	return got.Claim == want.Claim && got.Status == want.Status && got.ContentType == want.ContentType &&
 		got.Location == want.Location && bytes.Equal(got.Body, want.Body) &&
 		got.CreatedAt.Equal(want.CreatedAt) && got.ReplayedUntil.Equal(want.ReplayedUntil) &&
 		got.ExpiresAt.Equal(want.ExpiresAt) && got.Spent == want.Spent
-	if !same {
-		t.Errorf("record %+v\nwant   %+v", got, want)
-	}
 }
 
 // wantNoRecord checks that there is no record of a key, if the store can be asked.

@@ -143,13 +143,7 @@ func ignoresExpiredRecords(t *testing.T, f Fixture) {
 }
 
 func expiresEverywhere(t *testing.T, f Fixture) {
-	c := claim("key-1")
-	short := refused
-	short.TTL = 500 * time.Millisecond
-	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) { return short, nil })
-	f.wantReplay(t, c, first) // now every replica may remember it
-	time.Sleep(short.TTL)     // the test needs real time to pass
-
+	c, _ := f.remembered(t, func(short *idempotency.Result, d time.Duration) { short.TTL = d })
 	second, replayed, err := f.Replica.Execute(t.Context(), c, f.writes(created))
 	if err != nil || replayed {
 		t.Fatalf("after its expiry: replayed = %v, %v", replayed, err)
@@ -176,12 +170,7 @@ func spendsKeys(t *testing.T, f Fixture) {
 }
 
 func spendsKeysEverywhere(t *testing.T, f Fixture) {
-	c := claim("key-1")
-	short := refused
-	short.ReplayTTL = 500 * time.Millisecond
-	first := f.mustRun(t, c, f.writes(short))
-	f.wantReplay(t, c, first)   // now every replica may remember it
-	time.Sleep(short.ReplayTTL) // the test needs real time to pass
+	c, first := f.remembered(t, func(short *idempotency.Result, d time.Duration) { short.ReplayTTL = d })
 	first.Spent = true
 	f.wantReplay(t, c, first)
 }
@@ -206,7 +195,7 @@ func runsOnceAmongMany(t *testing.T, f Fixture) {
 			if !errors.Is(err, idempotency.ErrInProgress) {
 				return rec, err
 			}
-			time.Sleep(time.Millisecond) // as the guard does, who polls
+			time.Sleep(time.Millisecond) // poll as the guard does
 		}
 	})
 	for _, rec := range records {
