@@ -1271,7 +1271,7 @@ export interface components {
          * @example sber-42
          */
         CustomerInPath: components["schemas"]["SubjectID"];
-        /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. */
+        /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. A tag that a compressing proxy has weakened (`W/"3"`) or extended (`"3-gzip"`) counts as `"3"`. */
         IfMatchHeader: components["schemas"]["EntityTags"];
         /** @description Identifies the operation. Use one key for one operation: make it before the first attempt (a random UUID works well) and keep it through all retries. A new key is a new operation. 1–255 visible ASCII characters without `" , ; \`. A key in double quotes is the same key. */
         KeyHeader: components["schemas"]["IdempotencyKeyHeader"];
@@ -2488,7 +2488,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. */
+                /** @description The `ETag` of the product that you have seen, or a list of them. The request is refused with 412 `precondition_failed` unless the product has one of them. `*` requires only that the product exists, which is not enough to replace its stock. A tag that a compressing proxy has weakened (`W/"3"`) or extended (`"3-gzip"`) counts as `"3"`. */
                 "If-Match"?: components["parameters"]["IfMatchHeader"];
             };
             path: {

@@ -19,10 +19,13 @@ type PutProduct struct {
 	OnHand *int64
 	// MustExist refuses to create the product.
 	MustExist bool
-	// Versions are the versions that the caller has seen, if any. The product must have
-	// one of them.
+	// Versions are the versions that the caller has seen, if any, with [NoVersion] for what
+	// is none. The product must have one of them.
 	Versions []int64
 }
+
+// NoVersion stands for something that is no version of a product.
+const NoVersion = 0
 
 // PutProduct creates a product owned by the actor, or replaces one that the actor owns.
 // It reports whether the product is new. Existing orders keep their prices.
@@ -96,6 +99,9 @@ func (p *Product) permits(cmd PutProduct) error {
 		return core.InvalidField("/on_hand", "is required for a new product")
 	case p.New:
 		return nil
+	case len(cmd.Versions) > 0 && !slices.ContainsFunc(cmd.Versions, func(v int64) bool { return v != NoVersion }):
+		return core.Refuse(core.CodePreconditionFailed,
+			"no ETag that you name is a version of a product; send it as you read it. If you did, a proxy has rewritten it")
 	case len(cmd.Versions) > 0 && !slices.Contains(cmd.Versions, p.Version):
 		return core.Refuse(core.CodePreconditionFailed,
 			"the product has changed since the version that you have seen; read it again")

@@ -18,24 +18,28 @@ import (
 	"example.com/orders/internal/core"
 )
 
-func TestDecodeIfMatch_FollowsRFC9110(t *testing.T) {
+func TestDecodeIfMatch_ReadsOurTagsAsProxiesWriteThem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		values    []string
 		mustExist bool
 		versions  []int64
 	}{
-		"absent":                      {nil, false, nil},
-		"any":                         {[]string{"*"}, true, nil},
-		"any, with spaces":            {[]string{" * "}, true, nil},
-		"one":                         {[]string{`"3"`}, true, []int64{3}},
-		"a list":                      {[]string{`"3", "12"`}, true, []int64{3, 12}},
-		"a list with empty elements":  {[]string{` ,"3" ,, "12",`}, true, []int64{3, 12}},
-		"two lines":                   {[]string{`"3"`, `"12"`}, true, []int64{3, 12}},
-		"weak, which matches nothing": {[]string{`W/"3"`}, true, []int64{0}},
-		"weak and strong":             {[]string{`W/"3","3"`}, true, []int64{0, 3}},
-		"from elsewhere":              {[]string{`"abc"`, `""`, `"3,4"`, `"*"`}, true, []int64{0, 0, 0, 0}},
-		"almost ours":                 {[]string{`"03", "+3", "3.0", "99999999999999999999"`}, true, []int64{0, 0, 0, 0}},
+		"absent":                     {nil, false, nil},
+		"any":                        {[]string{"*"}, true, nil},
+		"any, with spaces":           {[]string{" * "}, true, nil},
+		"one":                        {[]string{`"3"`}, true, []int64{3}},
+		"a list":                     {[]string{`"3", "12"`}, true, []int64{3, 12}},
+		"a list with empty elements": {[]string{` ,"3" ,, "12",`}, true, []int64{3, 12}},
+		"two lines":                  {[]string{`"3"`, `"12"`}, true, []int64{3, 12}},
+		"weakened by nginx":          {[]string{`W/"3"`}, true, []int64{3}},
+		"weak and strong":            {[]string{`W/"3","3"`}, true, []int64{3, 3}},
+		"compressed by Apache":       {[]string{`"3-gzip", "3-br", W/"3-gzip"`}, true, []int64{3, 3, 3}},
+		"compressed by Jetty":        {[]string{`"3--gzip", "3--gzip--br"`}, true, []int64{3, 3}},
+		"compressed by others":       {[]string{`"3;br", "3:gzip", "3-zstd", "3-deflate", "3;x-gzip", "3.gz"`}, true, []int64{3, 3, 3, 3, 3, 3}},
+		"from elsewhere":             {[]string{`"abc"`, `""`, `"3,4"`, `"*"`}, true, []int64{0, 0, 0, 0}},
+		"almost ours":                {[]string{`"03", "+3", "3.0", "99999999999999999999"`}, true, []int64{0, 0, 0, 0}},
+		"with other suffixes":        {[]string{`"3-4", "3gzip", "3-", "gzip", "-gzip", "3-gzip-4", "3---gzip"`}, true, []int64{0, 0, 0, 0, 0, 0, 0}},
 	} {
 		r := &request{http: httptest.NewRequest(http.MethodPut, "/products/tea", nil)}
 		r.http.Header["If-Match"] = c.values

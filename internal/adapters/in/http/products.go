@@ -87,18 +87,15 @@ func showStockAdjustment(a *order.StockAdjustment) *success {
 	}}
 }
 
-// etagOf returns a version's entity tag. It is strong, because If-Match compares
-// strongly.
+// etagOf returns a version's entity tag.
 func etagOf(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }
 
 // entityTag matches a list's first entity tag, and the comma after it.
 var entityTag = regexp.MustCompile(`^(W/)?("[\x21\x23-\x7e]*")[ \t]*(?:,|$)`)
 
-// noVersion stands for an entity tag that is not ours, or weak. Versions start with 1.
-const noVersion = 0
-
 // decodeIfMatch parses If-Match (RFC 9110, section 13.1.1). It reports whether the
-// resource must exist, and returns the versions that match, none for "*".
+// resource must exist, and returns the versions that match, none for "*", and
+// [order.NoVersion] for each tag that is not ours.
 func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
 	values := r.http.Header.Values("If-Match")
 	if len(values) == 0 {
@@ -113,7 +110,7 @@ func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
 		if tag == nil {
 			break
 		}
-		versions = append(versions, versionOf(tag[1] == "W/", tag[2]))
+		versions = append(versions, versionOf(tag[2]))
 		list = strings.TrimLeft(list[len(tag[0]):], ", \t")
 	}
 	if list != "" || len(versions) == 0 {
@@ -122,11 +119,22 @@ func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
 	return true, versions, nil
 }
 
-// versionOf returns the version that an entity tag names.
-func versionOf(weak bool, tag string) int64 {
-	version, err := strconv.ParseInt(strings.Trim(tag, `"`), 10, 64)
-	if weak || err != nil || etagOf(version) != tag {
-		return noVersion
+// rewrittenTag matches an entity tag of ours, also with the content coding that a proxy
+// appended when it compressed the response: "3-gzip" (Apache), "3--gzip" (Jetty).
+var rewrittenTag = regexp.MustCompile(`^"([1-9][0-9]*)(?:(?:--?|[;:+.])(?:x-)?(?:gzip|gz|deflate|br|brotli|zstd|bzip2|compress))*"$`)
+
+// versionOf returns the version that an entity tag names, also if a proxy has weakened the
+// tag. RFC 9110 compares If-Match strongly, because a weak tag may stand for different
+// bytes. Our tags are the version of all that PutProduct replaces. A proxy that
+// compresses the response changes nothing of that, so the comparison is as safe.
+func versionOf(tag string) int64 {
+	named := rewrittenTag.FindStringSubmatch(tag)
+	if named == nil {
+		return order.NoVersion
+	}
+	version, err := strconv.ParseInt(named[1], 10, 64)
+	if err != nil { // too large
+		return order.NoVersion
 	}
 	return version
 }

@@ -154,10 +154,21 @@ var contractETag = func() string {
 func serveContract(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", revalidated)
 	w.Header().Set("ETag", contractETag)
-	if r.Header.Get("If-None-Match") == contractETag {
+	if isNamed(contractETag, r.Header.Get("If-None-Match")) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	w.Header().Set("Content-Type", "application/yaml")
 	send(w, openapi.OpenAPI)
+}
+
+// isNamed reports whether If-None-Match names a tag. It compares weakly (RFC 9110, section
+// 13.1.2), because a proxy that compresses weakens tags.
+func isNamed(tag, list string) bool {
+	for named := range strings.SplitSeq(list, ",") {
+		if strings.TrimPrefix(strings.TrimSpace(named), "W/") == tag {
+			return true
+		}
+	}
+	return false
 }
