@@ -172,8 +172,8 @@ var moves = []move{
 		`orders_limited_requests_total{limit="requests"}`: grows,
 	}},
 	{"a token that is refused", forgeToken, map[string]change{
-		`orders_unauthenticated_requests_total{reason="opaque"}`: grows,
-		`orders_unauthenticated_requests_total{reason="expired"}`:   is(0),
+		`orders_unauthenticated_requests_total{reason="opaque"}`:  grows,
+		`orders_unauthenticated_requests_total{reason="expired"}`: is(0),
 	}},
 	{"commands that share transactions, and one of them waits", shareTransactions, map[string]change{
 		"orders_command_group_size_count":    grows,
