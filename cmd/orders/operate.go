@@ -21,7 +21,8 @@ import (
 const (
 	jobsUsage = `usage: orders jobs list|show|retry|discard
 
-  list                          up to 100 jobs in each state but completed, newest first
+  list                          up to 100 jobs in each state but completed, newest first;
+                                equal jobs are one line with their number
   show ID                       a job with its errors
   retry -actor NAME ID...       let jobs run at once
   discard -actor NAME ID...     cancel jobs; one that a payment still needs returns in a minute

@@ -91,18 +91,28 @@ func TestJobs_ListsShowsAndChangesThem(t *testing.T) {
 		(1, 'reconcile', '{}', 'completed', 1, 2, 'default', 'epoch', now(), NULL, now()),
 		(2, 'clean_outbox', '{}', 'discarded', 2, 2, 'default', 'epoch', now(), ARRAY['{"error": "no disk"}'::jsonb], now()),
 		(3, 'settle_payment', '{"id": 7}', 'retryable', 4, 32000, 'payments', 'epoch', NULL, ARRAY['{"error": "no answer"}'::jsonb], now()),
-		(4, 'reconcile', '{}', 'running', 1, 2, 'default', 'epoch', NULL, NULL, now())`)
+		(4, 'reconcile', '{}', 'running', 1, 2, 'default', 'epoch', NULL, NULL, now())`,
+		`INSERT INTO river.river_job (id, kind, args, state, attempt, max_attempts, queue, scheduled_at, finalized_at, errors, attempted_at)
+		 SELECT 100 + n, 'reconcile', '{}', 'discarded', 2, 2, 'default', 'epoch', now(),
+		        ARRAY[jsonb_build_object('at', '2026-11-25T12:00:00.5Z', 'attempt', 1, 'error', 'first'),
+		              jsonb_build_object('at', '2026-11-25T12:01:00.5Z', 'attempt', 2, 'error', repeat('step: ', 30) || 'no route to the provider')], now()
+		 FROM generate_series(1, 150) n`)
 
 	listed := executed(t, "jobs list", s.environ)
-	want := `4 reconcile {} running 1 1970-01-01 00:00:00
+	want := `250 reconcile {} discarded x150 2 1970-01-01 00:00:00 ` + strings.Repeat("step: ", 30) + `no route to the provider
+4 reconcile {} running 1 1970-01-01 00:00:00
 3 settle_payment {"id": 7} retryable 4 1970-01-01 00:00:00 no answer
 2 clean_outbox {} discarded 2 1970-01-01 00:00:00 no disk`
 	if got := strings.Join(words(listed.out), "\n"); got != want {
 		t.Errorf("%+v\ngot\n%s\nwant\n%s", listed, got, want)
 	}
-	if got := executed(t, "jobs show 2 3", s.environ).out; !strings.Contains(got, `[{"error": "no disk"}]`) || !strings.Contains(got, `{"id": 7}`) {
-		t.Errorf("it shows %s", got)
+	shown := regexp.MustCompile(` +`).ReplaceAllString(executed(t, "jobs show 3 101", s.environ).out, " ")
+	for _, line := range []string{`args {"id":7}`, "attempt 1 2026-11-25T12:00:00 first", "attempt 2 2026-11-25T12:01:00 " + strings.Repeat("step: ", 30) + "no route to the provider"} {
+		if !strings.Contains(shown, "\n"+line+"\n") {
+			t.Errorf("it shows\n%s\nand not %s", shown, line)
+		}
 	}
+	s.wantRefused(t, 1, "jobs show 999999999", `show "999999999": there is no such job`)
 	s.wantRefused(t, 1, "jobs retry 2", "-actor must be your name, for the audit log, and stand before the IDs")
 	s.wantRefused(t, 1, "jobs retry -actor ann two", `retry "two": an ID is an integer; list prints them`)
 	for _, args := range []string{"jobs retry -actor ann 4", "jobs discard -actor ann 2", "jobs discard -actor ann 4", "jobs retry -actor ann 99"} {

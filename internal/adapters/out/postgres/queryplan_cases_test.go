@@ -313,10 +313,10 @@ var planCases = map[string][]planCase{
 	countJobsName:     {{args: "'{settle_payment,reconcile}', 10000", rows: 0, buffers: 30}},
 	measureTablesName: {{rows: 800, buffers: 800}}, // of the catalogue, twice where a cache was dropped
 	insertJobsName:    {{args: `'settle_payment', '{1}', ''`, buffers: 60}, {args: `'settle_payment', '{1,2,3,4,5}', ''`, buffers: 200}},
-	"SELECT ARRAY[id::text, kind, args::text, state::text, attempt::text, to_char(scheduled_at, 'YYYY-MM-DD HH24:MI:SS'),": {
-		{rows: 0, buffers: 30}},
-	"SELECT ARRAY[key, value] FROM river.river_job j, jsonb_each_text(jsonb_strip_nulls(to_jsonb(j))) WHERE id = $1": {
-		{args: "15000", rows: 20, buffers: 200}}, // operators plan theirs anew
+	"SELECT ARRAY[id::text, kind, args, CASE n WHEN 1 THEN state ELSE state || ' x' || n END, attempt::text,": {
+		{rows: 0, buffers: 90}},
+	"SELECT ARRAY[key, value] FROM river.river_job j, json_each_text(json_strip_nulls(to_json(j))) WHERE id = $1 AND key <> 'errors'": {
+		{args: "15000", rows: 20, buffers: 300}}, // operators plan theirs anew
 	"UPDATE river.river_job j SET state = 'available', scheduled_at = now(), finalized_at = NULL,": {{args: "15000", rows: 1, buffers: 200}},
 	"UPDATE river.river_job SET state = 'cancelled', finalized_at = now()":                         {{args: "15000", rows: 1, buffers: 200}},
 	"INSERT INTO audit_log (actor, at, action, resource, metadata)":                                {{args: "'ann', 'RetryJob', 'job/1'", buffers: 40}},

@@ -10,13 +10,29 @@ import (
 	"example.com/orders/internal/core"
 )
 
-const listJobs = `SELECT ARRAY[id::text, kind, args::text, state::text, attempt::text, to_char(scheduled_at, 'YYYY-MM-DD HH24:MI:SS'),
-    coalesce(left(errors[cardinality(errors)]->>'error', 80), '')]
-FROM unnest('{available,cancelled,discarded,pending,retryable,running,scheduled}'::river.river_job_state[]) s (wanted), LATERAL (
-    SELECT * FROM river.river_job r WHERE r.state = wanted ORDER BY r.state, r.queue, r.priority, r.scheduled_at, r.id LIMIT 100) j
+// listJobs reads the newest jobs in each state. Equal jobs, such as the runs of a schedule
+// that fail while the card provider is down, are one line with their number, so that
+// they hide no other job.
+const listJobs = `SELECT ARRAY[id::text, kind, args, CASE n WHEN 1 THEN state ELSE state || ' x' || n END, attempt::text,
+    to_char(scheduled_at, 'YYYY-MM-DD HH24:MI:SS'), regexp_replace(coalesce(failed->>'error', ''), '\s+', ' ', 'g')]
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY state ORDER BY id DESC) AS line
+    FROM (
+        SELECT DISTINCT ON (kind, args, state) *, count(*) OVER (PARTITION BY kind, args, state) AS n
+        FROM unnest('{available,cancelled,discarded,pending,retryable,running,scheduled}'::river.river_job_state[]) s (wanted), LATERAL (
+            SELECT r.id, r.kind, r.args::text, r.state::text, r.attempt, r.scheduled_at, r.errors[cardinality(r.errors)] AS failed
+            FROM river.river_job r WHERE r.state = wanted
+            ORDER BY r.state DESC, r.queue DESC, r.priority DESC, r.scheduled_at DESC, r.id DESC LIMIT 20000) j
+        ORDER BY kind, args, state, id DESC
+    ) alike
+) newest
+WHERE line <= 100
 ORDER BY id DESC`
 
-const showJob = `SELECT ARRAY[key, value] FROM river.river_job j, jsonb_each_text(jsonb_strip_nulls(to_jsonb(j))) WHERE id = $1`
+const showJob = `SELECT ARRAY[key, value] FROM river.river_job j, json_each_text(json_strip_nulls(to_json(j))) WHERE id = $1 AND key <> 'errors'
+UNION ALL
+SELECT ARRAY[format('attempt %s', e->>'attempt'), concat_ws('  ', left(e->>'at', 19), e->>'error')]
+FROM river.river_job j, unnest(j.errors) e WHERE id = $1`
 
 var changeJob = map[string]string{
 	"retry": `UPDATE river.river_job j SET state = 'available', scheduled_at = now(), finalized_at = NULL,
@@ -33,10 +49,14 @@ func (s Store) ListJobs(ctx context.Context) ([][]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[[]string])
 }
 
-// ShowJob returns the names and values of a job's columns.
+// ShowJob returns the names and values of a job's columns, and the error of each attempt.
 func (s Store) ShowJob(ctx context.Context, id int64) ([][]string, error) {
 	rows, _ := s.db.Pool().Query(ctx, showJob, id) // CollectRows returns the error
-	return pgx.CollectRows(rows, pgx.RowTo[[]string])
+	found, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+	if err == nil && len(found) == 0 {
+		err = errors.New("there is no such job")
+	}
+	return found, err
 }
 
 // ChangeJob lets a job "retry" at once or "discard"s it, and adds the audit entry.
