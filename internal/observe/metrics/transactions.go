@@ -31,7 +31,7 @@ func newTransactions(create promauto.Factory) transactions {
 			Name: "orders_standby_reads_total", Help: "Reads that a standby may serve: served, or served by the primary because the standby was behind, unmeasured or failed.",
 		}, []string{"outcome"}),
 	}
-	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "lock_timeout", "dead_connection", "read_only", "not_joined")
+	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "prepared_statement", "lock_timeout", "dead_connection", "read_only", "not_joined")
 	present(t.standby, "served", "behind", "unmeasured", "failed")
 	return t
 }

@@ -465,6 +465,36 @@ func TestBrokenConnection_RunsATransactionOnceMoreOnlyBeforeItBegan(t *testing.T
 	}
 }
 
+// The statements of a connection do not survive a change of their columns, nor a reset by
+// a pooler. PostgreSQL has rolled back.
+func TestPreparedStatements_ArePreparedAgain(t *testing.T) {
+	t.Parallel()
+	const nothing = "SELECT"
+	for name, c := range map[string]struct{ alter, reset string }{
+		"a column has another type":    {"ALTER TABLE product ALTER COLUMN name TYPE varchar(200)", nothing},
+		"the statements are forgotten": {nothing, "DEALLOCATE ALL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			db := open(t, d.url+"&pool_max_conns=1")
+			if _, err := inTx(t, db, saveTeaAndRead); err != nil { // prepares the statements
+				t.Fatal(err)
+			}
+			d.execute(t, "DELETE FROM product", c.alter)
+			if _, err := db.Pool().Exec(t.Context(), c.reset); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := inTx(t, db, saveTeaAndRead); err != nil {
+				t.Error(err)
+			}
+			if n := d.count(t, products); n != 1 {
+				t.Errorf("%d products were stored, want 1", n)
+			}
+		})
+	}
+}
+
 func TestUnusableDatabase_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	closed := open(t, newDatabase(t).url)

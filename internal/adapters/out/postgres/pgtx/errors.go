@@ -23,6 +23,8 @@ type serverError struct {
 	constraint string
 	// fatal reports that the server closed the connection with the error.
 	fatal bool
+	// replanned reports that a prepared statement's result type has changed.
+	replanned bool
 }
 
 // conditions names the SQLSTATEs that operators meet, as in PostgreSQL's manual.
@@ -52,7 +54,10 @@ func safe(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// pg.Severity is localized.
 		severity := cmp.Or(pg.SeverityUnlocalized, pg.Severity)
-		return &serverError{state: pg.Code, constraint: pg.ConstraintName, fatal: severity != "ERROR"}
+		return &serverError{
+			state: pg.Code, constraint: pg.ConstraintName, fatal: severity != "ERROR",
+			replanned: pg.Routine == "RevalidateCachedQuery", // the message is localized
+		}
 	}
 	return err
 }
@@ -60,7 +65,7 @@ func safe(err error) error {
 // rollbacks are SQLSTATEs, or their prefixes, that only the server itself reports,
 // about a statement, value or constraint. It has then rolled back.
 var rollbacks = []string{
-	"22", "23", "42", // data exceptions, integrity constraints, access rules
+	"0A000", "22", "23", "26000", "42", // prepared statements, data exceptions, integrity constraints, access rules
 	"25006",                            // read_only_sql_transaction
 	"40000", "40001", "40002", "40P01", // transaction rollback, except for its unknown completion
 	"53100", "53200", "53400", "54", // disk full, out of memory, limits
@@ -80,13 +85,17 @@ func rolledBackByServer(err error) bool {
 }
 
 // lostRace returns why a concurrent transaction caused the rollback, so that the caller
-// retries, and "" for any other error. Unique violations count: the core looks a row up
+// retries, and "" for any other error. The transaction may be a migration that changed a
+// column's type, or a pooler's reset: the driver prepares a failed statement again. Unique violations count: the core looks a row up
 // before inserting it, so another transaction inserted it in between, and the retry
 // finds it.
 func lostRace(err error) (reason string) {
 	e, ok := errors.AsType[*serverError](err)
-	if !ok || e.fatal {
+	if !ok || e.fatal || errors.Is(err, core.ErrOutcomeUnknown) {
 		return ""
+	}
+	if e.replanned || e.state == "26000" || e.state == "42P05" { // unknown, or prepared before
+		return "prepared_statement"
 	}
 	switch e.state {
 	case "40001":
