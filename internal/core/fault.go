@@ -59,8 +59,13 @@ func notOwned() *Fault { return Forbidden("the resource belongs to somebody else
 
 // InvalidField refuses one member of a command.
 func InvalidField(pointer, detail string) *Fault {
+	return InvalidFields([]FieldFault{{Pointer: pointer, Detail: detail}})
+}
+
+// InvalidFields refuses members of a command.
+func InvalidFields(fields []FieldFault) *Fault {
 	f := Refuse(CodeValidationFailed, "the request is invalid; see errors")
-	f.Fields = []FieldFault{{Pointer: pointer, Detail: detail}}
+	f.Fields = fields
 	return f
 }
 

@@ -80,13 +80,19 @@ func (cmd CreateOrder) Validate(actor core.Actor) error {
 		return err
 	}
 	seen := make(map[string]bool, len(cmd.Items))
+	var repeated []core.FieldFault
 	for i, item := range cmd.Items {
 		if seen[item.SKU] {
-			return core.InvalidField(fmt.Sprintf("/items/%d/sku", i), "duplicate SKU; use one item with the total quantity")
+			repeated = append(repeated, core.FieldFault{
+				Pointer: fmt.Sprintf("/items/%d/sku", i), Detail: "duplicate SKU; use one item with the total quantity",
+			})
 		}
 		seen[item.SKU] = true
 	}
-	return nil
+	if repeated == nil {
+		return nil
+	}
+	return core.InvalidFields(repeated)
 }
 
 func (cmd CreateOrder) skus() []string {

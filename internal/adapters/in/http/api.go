@@ -155,8 +155,9 @@ func (a *api) refuseUntilStarted() error {
 	return nil
 }
 
-// decode does all that needs no use case: it checks key, body, schema, path and query.
-// The key is claimed afterwards, so that a refusal here leaves it free.
+// decode does all that needs no use case: it checks key, body, schema, path and query, and
+// names everything that is invalid. The key is claimed afterwards, so that a refusal here
+// leaves it free.
 func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, error) {
 	var err error
 	if rt.guarded() {
@@ -164,13 +165,13 @@ func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, er
 			return nil, err
 		}
 	}
-	if req.body, err = a.readRequest(rt, w, req.http); err != nil {
-		return nil, err
+	req.body, err = a.readRequest(rt, w, req.http)
+	invalidQuery := a.contract.CheckQuery(rt.operation, req.http.URL.RawQuery)
+	if err != nil {
+		return nil, problem.Join(err, invalidQuery, checkPath(rt, req))
 	}
-	if err := a.contract.CheckQuery(rt.operation, req.http.URL.RawQuery); err != nil {
-		return nil, err
-	}
-	return rt.handle(req)
+	call, err := rt.handle(req)
+	return call, problem.Join(invalidQuery, err)
 }
 
 // answerUnguarded calls a use case that needs no key.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
@@ -11,23 +12,20 @@ import (
 
 // decodeChangeBalance decodes a credit or a charge: their bodies have the same members.
 func decodeChangeBalance(r *request) (payment.ChangeBalance, error) {
-	customerID, err := decodeCustomerID(r)
-	if err != nil {
-		return payment.ChangeBalance{}, err
-	}
+	customerID, invalidCustomer := decodeCustomerID(r)
 	in, err := bodyOf[wire.CreditBalanceRequest](r)
 	if err != nil {
 		return payment.ChangeBalance{}, err
 	}
 	amount, err := decodeMoney(in.Amount, "/amount")
 	if err != nil {
-		return payment.ChangeBalance{}, err
+		return payment.ChangeBalance{}, problem.Join(invalidCustomer, err)
 	}
 	cmd := payment.ChangeBalance{
 		CustomerID: customerID, Amount: amount,
 		Description: valueOf(in.Description), Reference: valueOf(in.Reference), Key: r.key,
 	}
-	return cmd, cmd.Validate()
+	return cmd, problem.Join(invalidCustomer, cmd.Validate())
 }
 
 func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
@@ -40,13 +38,11 @@ func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID strin
 }
 
 func decodeTransactionFilter(r *request) (payment.EntryFilter, error) {
-	customerID, err := decodeCustomerID(r)
-	if err != nil {
-		return payment.EntryFilter{}, err
-	}
+	customerID, invalidCustomer := decodeCustomerID(r)
 	filter := payment.EntryFilter{CustomerID: customerID}
+	var err error
 	filter.Reference, filter.Created, err = decodeSearch(r)
-	return filter, err
+	return filter, problem.Join(invalidCustomer, err)
 }
 
 func showTransactions(found []*payment.LedgerEntry, next *string) any {

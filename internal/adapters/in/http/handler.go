@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"example.com/orders/internal/adapters/in/http/limits"
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
@@ -66,14 +67,12 @@ func list[F, R any](
 	show func(found []R, next *string) any,
 ) handler {
 	return func(r *request) (useCase, error) {
-		page, err := decodePage(r)
-		if err != nil {
-			return nil, err
-		}
-		return query(decode, func(ctx context.Context, actor core.Actor, filter F) (any, error) {
+		page, invalidPage := decodePage(r)
+		call, err := query(decode, func(ctx context.Context, actor core.Actor, filter F) (any, error) {
 			found, next, err := run(ctx, actor, filter, page)
 			return show(found, encodeCursor(next)), err
 		}, func(body any) *success { return &success{status: http.StatusOK, body: body} })(r)
+		return call, problem.Join(err, invalidPage)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
@@ -26,17 +27,13 @@ func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 func decodeOrderFilter(r *request) (order.Filter, error) {
 	q := r.http.URL.Query()
 	filter := order.Filter{CustomerID: q.Get("customer_id")}
+	var invalidCustomer, invalidStatus, err error
 	if q.Has("customer_id") {
-		if err := checkCustomerID(filter.CustomerID); err != nil {
-			return filter, err
-		}
+		invalidCustomer = checkCustomerID(filter.CustomerID)
 	}
-	var err error
-	if filter.Status, err = oneOf(r, "status", order.Statuses()...); err != nil {
-		return filter, err
-	}
+	filter.Status, invalidStatus = oneOf(r, "status", order.Statuses()...)
 	filter.Reference, filter.Created, err = decodeSearch(r)
-	return filter, err
+	return filter, problem.Join(invalidCustomer, invalidStatus, err)
 }
 
 func showOrders(found []*order.Order, next *string) any {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/in/http/cardnumber"
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/reference"
 	"example.com/orders/internal/adapters/in/http/token"
 	"example.com/orders/internal/core"
@@ -50,6 +51,19 @@ func decodeSKU(r *request) (string, error) {
 	return sku, nil
 }
 
+// checkPath checks the path parameters of a request whose body is invalid, so that one
+// response names everything.
+func checkPath(rt route, r *request) error {
+	var err error
+	switch {
+	case strings.Contains(rt.pattern, "{sku}"):
+		_, err = decodeSKU(r)
+	case strings.Contains(rt.pattern, "{customer_id}"):
+		_, err = decodeCustomerID(r)
+	}
+	return err
+}
+
 func decodeCustomerID(r *request) (string, error) {
 	id := r.param("customer_id")
 	return id, checkCustomerID(id)
@@ -68,19 +82,13 @@ var timePattern = regexp.MustCompile(`^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:
 // decodeSearch returns the filters with which clients find their earlier requests:
 // reference and creation time.
 func decodeSearch(r *request) (ref string, created core.Period, err error) {
-	if ref, err = decodeReference(r); err != nil {
-		return "", created, err
+	ref, invalidRef := decodeReference(r)
+	from, invalidFrom := decodeTime(r, "created_from")
+	to, invalidTo := decodeTime(r, "created_to")
+	if !to.IsZero() && from.After(to) {
+		invalidFrom = core.InvalidField("/created_from", "created_from must not be after created_to")
 	}
-	if created.From, err = decodeTime(r, "created_from"); err != nil {
-		return "", created, err
-	}
-	if created.To, err = decodeTime(r, "created_to"); err != nil {
-		return "", created, err
-	}
-	if !created.To.IsZero() && created.From.After(created.To) {
-		return "", created, core.InvalidField("/created_from", "created_from must not be after created_to")
-	}
-	return ref, created, nil
+	return ref, core.Period{From: from, To: to}, problem.Join(invalidRef, invalidFrom, invalidTo)
 }
 
 // decodeReference returns the reference in a list's query, or "" if it is absent.
@@ -128,21 +136,22 @@ const defaultLimit, maxLimit = 20, 100
 func decodePage(r *request) (core.Page, error) {
 	page := core.Page{Limit: defaultLimit}
 	q := r.http.URL.Query()
+	var invalidLimit, invalidCursor error
 	if q.Has("limit") {
 		n, err := strconv.Atoi(q.Get("limit"))
 		if err != nil || n < 1 || n > maxLimit {
-			return page, core.InvalidField("/limit", "limit must be an integer from 1 to 100")
+			invalidLimit = core.InvalidField("/limit", "limit must be an integer from 1 to 100")
 		}
 		page.Limit = n
 	}
 	if q.Has("cursor") {
 		after, err := decodeCursor(q.Get("cursor"))
 		if err != nil {
-			return page, core.InvalidField("/cursor", "cursor must be the next_cursor of an earlier page")
+			invalidCursor = core.InvalidField("/cursor", "cursor must be the next_cursor of an earlier page")
 		}
 		page.After = after
 	}
-	return page, nil
+	return page, problem.Join(invalidLimit, invalidCursor)
 }
 
 // encodeCursor returns a position, microseconds and id, in URL-safe base64. Clients

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core/payment"
 )
@@ -39,14 +40,11 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 }
 
 func decodePaymentSearch(r *request) (search payment.Search, err error) {
-	search.Status, err = oneOf(r, "status", payment.Processing, payment.Captured, payment.Failed)
-	if err == nil {
-		search.Method, err = oneOf(r, "method", payment.FromBalance, payment.ByCard)
-	}
-	if err == nil {
-		_, search.Created, err = decodeSearch(r)
-	}
-	return search, err
+	var invalidStatus, invalidMethod error
+	search.Status, invalidStatus = oneOf(r, "status", payment.Processing, payment.Captured, payment.Failed)
+	search.Method, invalidMethod = oneOf(r, "method", payment.FromBalance, payment.ByCard)
+	_, search.Created, err = decodeSearch(r)
+	return search, problem.Join(invalidStatus, invalidMethod, err)
 }
 
 func showPaymentPage(found []*payment.Payment, next *string) any {

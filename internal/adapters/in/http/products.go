@@ -15,21 +15,15 @@ import (
 )
 
 func decodePutProduct(r *request) (order.PutProduct, error) {
-	sku, err := decodeSKU(r)
-	if err != nil {
-		return order.PutProduct{}, err
-	}
+	sku, invalidSKU := decodeSKU(r)
 	in, err := bodyOf[wire.PutProductRequest](r)
 	if err != nil {
 		return order.PutProduct{}, err
 	}
-	price, err := decodeMoney(in.Price, "/price")
-	if err != nil {
-		return order.PutProduct{}, err
-	}
+	price, invalidPrice := decodeMoney(in.Price, "/price")
 	cmd := order.PutProduct{SKU: sku, Name: in.Name, Price: price, OnHand: in.OnHand}
 	cmd.MustExist, cmd.Versions, err = decodeIfMatch(r)
-	return cmd, err
+	return cmd, problem.Join(invalidSKU, invalidPrice, err)
 }
 
 func (a *api) putProduct(ctx context.Context, actor core.Actor, cmd order.PutProduct) (*success, error) {
@@ -69,16 +63,13 @@ func productOut(p *order.Product) wire.Product {
 }
 
 func decodeAdjustStock(r *request) (order.AdjustStock, error) {
-	sku, err := decodeSKU(r)
-	if err != nil {
-		return order.AdjustStock{}, err
-	}
+	sku, invalidSKU := decodeSKU(r)
 	in, err := bodyOf[wire.AdjustStockRequest](r)
 	if err != nil {
 		return order.AdjustStock{}, err
 	}
 	cmd := order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key}
-	return cmd, cmd.Validate()
+	return cmd, problem.Join(invalidSKU, cmd.Validate())
 }
 
 func showStockAdjustment(a *order.StockAdjustment) *success {

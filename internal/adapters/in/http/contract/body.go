@@ -99,7 +99,7 @@ func (c *Contract) CheckQuery(operationID, rawQuery string) error {
 	if refused == nil {
 		return nil
 	}
-	return problem.Invalid(tidy(refused)...)
+	return problem.Invalid(refused...)
 }
 
 // parameterError returns the rule that a parameter violates, if there is one. It does not

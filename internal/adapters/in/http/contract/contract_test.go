@@ -306,7 +306,7 @@ func TestCheck_BoundsTheNumberOfErrors(t *testing.T) {
 		members = append(members, fmt.Sprintf(`"m%d":1`, i))
 	}
 	_, err := testContract(t).Check("cancelOrder", []byte("{"+strings.Join(members, ",")+"}"))
-	if got := fieldsOf(t, err); len(got) != maxFieldErrors {
+	if got := fieldsOf(t, err); len(got) != problem.MaxErrors {
 		t.Errorf("got %d entries", len(got))
 	}
 }
@@ -479,7 +479,7 @@ func TestCheckQuery_BoundsTheNumberOfErrors(t *testing.T) {
 	for i := range 1000 {
 		query.Set(fmt.Sprint("p", i), "1")
 	}
-	if got := fieldsOf(t, new(Contract).CheckQuery("list", query.Encode())); len(got) != maxFieldErrors {
+	if got := fieldsOf(t, new(Contract).CheckQuery("list", query.Encode())); len(got) != problem.MaxErrors {
 		t.Errorf("got %d entries", len(got))
 	}
 }
@@ -584,7 +584,7 @@ func wantSmallProblem(t *testing.T, body []byte, err error) {
 	if !ok || !slices.Contains([]wire.ProblemCode{wire.ProblemCodeMalformedRequest, wire.ProblemCodeValidationFailed}, p.Code) {
 		t.Fatalf("got %v, want malformed_request or validation_failed", err)
 	}
-	if named := len(p.Errors) > 0; named != (p.Code == wire.ProblemCodeValidationFailed) || len(p.Errors) > maxFieldErrors {
+	if named := len(p.Errors) > 0; named != (p.Code == wire.ProblemCodeValidationFailed) || len(p.Errors) > problem.MaxErrors {
 		t.Errorf("%s names %d members", p.Code, len(p.Errors))
 	}
 	if n := len(p.Document("", "/", false)); n > 6*len(body)+32<<10 {

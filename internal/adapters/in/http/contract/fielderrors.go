@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,20 +9,6 @@ import (
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 )
-
-// maxFieldErrors bounds the response: a 64 KiB body has room for thousands of unknown
-// members.
-const maxFieldErrors = 100
-
-// tidy sorts the entries, so that equal bodies get equal responses, and bounds their
-// number: one for each pointer.
-func tidy(fields []wire.FieldError) []wire.FieldError {
-	slices.SortFunc(fields, func(a, b wire.FieldError) int {
-		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Detail, b.Detail))
-	})
-	fields = slices.CompactFunc(fields, func(a, b wire.FieldError) bool { return a.Pointer == b.Pointer })
-	return fields[:min(len(fields), maxFieldErrors)]
-}
 
 // maxName is the longest name that a response repeats, far longer than any in the
 // contract.

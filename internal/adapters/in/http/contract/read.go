@@ -65,10 +65,8 @@ func read(s *shape, body []byte) ([]byte, error) {
 		return nil, malformed(body, int64(end), syntaxError("unexpected data after the JSON value"))
 	}
 	switch {
-	case r.refused != nil:
-		return nil, problem.Invalid(tidy(r.refused)...)
-	case r.cards != nil:
-		return nil, problem.Invalid(tidy(r.cards)...)
+	case r.refused != nil || r.cards != nil:
+		return nil, problem.Invalid(slices.Concat(r.refused, r.cards)...)
 	case r.disordered:
 		return strictjson.Canonicalize(r.canonical)
 	}

@@ -160,7 +160,7 @@ func wantSameVerdict(t rapid.TB, schema *jsonschema.Schema, body []byte, err err
 	}
 	slices.Sort(want)
 	want = slices.Compact(want)
-	if (want == nil) != (named == nil) || schema.OneOf == nil && len(want) <= maxFieldErrors && !slices.Equal(want, named) {
+	if (want == nil) != (named == nil) || schema.OneOf == nil && len(want) <= problem.MaxErrors && !slices.Equal(want, named) {
 		t.Errorf("%s: refused at %v, and a JSON Schema library refuses %v", body, named, want)
 	}
 }

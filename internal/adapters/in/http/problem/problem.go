@@ -2,10 +2,12 @@
 package problem
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -232,8 +234,42 @@ func ofFault(f *core.Fault) *Problem {
 // Invalid returns the problem for a request with invalid members.
 func Invalid(fields ...wire.FieldError) *Problem {
 	p := New(wire.ProblemCodeValidationFailed, "the request is invalid; see errors")
-	p.Errors = fields
+	p.Errors = tidy(fields)
 	return p
+}
+
+// Join returns one problem with everything that is invalid in the parts of a request, or nil.
+// The first error decides: if it is of another kind, it is returned alone.
+func Join(errs ...error) error {
+	var first error
+	var fields []wire.FieldError
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		first = cmp.Or(first, err)
+		if p := Of(err); p.Code == wire.ProblemCodeValidationFailed {
+			fields = append(fields, p.Errors...)
+		}
+	}
+	if first == nil || Of(first).Code != wire.ProblemCodeValidationFailed {
+		return first
+	}
+	return Invalid(fields...)
+}
+
+// MaxErrors bounds the response: a 64 KiB body has room for thousands of unknown
+// members.
+const MaxErrors = 100
+
+// tidy sorts the entries, so that equal bodies get equal responses, and bounds their
+// number: one for each pointer.
+func tidy(fields []wire.FieldError) []wire.FieldError {
+	slices.SortFunc(fields, func(a, b wire.FieldError) int {
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Detail, b.Detail))
+	})
+	fields = slices.CompactFunc(fields, func(a, b wire.FieldError) bool { return a.Pointer == b.Pointer })
+	return fields[:min(len(fields), MaxErrors)]
 }
 
 // pointerEscapes are the characters with a meaning in a JSON pointer (RFC 6901).
