@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -146,6 +147,30 @@ func (r *Replicated) onPrimary(t testing.TB, use func(*pgx.Conn) error) {
 // StopStandby stops the standby at once. If replication is synchronous, each COMMIT on
 // the primary waits from now on.
 func (r *Replicated) StopStandby() { r.standby.Kill() }
+
+// PauseStandby lets each COMMIT on the primary wait, if replication is synchronous, until
+// resume is called. Unlike a stopped standby, the paused one continues at once.
+func (r *Replicated) PauseStandby(t testing.TB) (resume func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), r.StandbyURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }() // it only reads
+	var receiver int
+	if err := conn.QueryRow(t.Context(), "SELECT pid FROM pg_stat_wal_receiver").Scan(&receiver); err != nil {
+		t.Fatal(err)
+	}
+	signal := func(s syscall.Signal) {
+		if err := syscall.Kill(receiver, s); err != nil {
+			t.Error(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	resume = sync.OnceFunc(func() { signal(syscall.SIGCONT) })
+	t.Cleanup(resume)
+	return resume
+}
 
 // AwaitCommit waits until a COMMIT on the primary waits for the standby. It returns the
 // waiting server process.

@@ -200,14 +200,14 @@ func TestGroup_ReplaysWaitForTheStandby(t *testing.T) {
 			if c.want == "replayed: done" {
 				elsewhere.alone(t, c.with)
 			}
-			servers.StopStandby()
+			resume := servers.PauseStandby(t)
 
 			members := g.begin(t, stored, c.with)
 			servers.AwaitCommit(t)
 			if len(members[0]) > 0 {
 				t.Error("the replay did not wait for the standby")
 			}
-			servers.StartStandby(t)
+			resume()
 
 			expect(t, collect(t, members), "replayed: done", c.want)
 		})
