@@ -85,10 +85,10 @@ func rolledBackByServer(err error) bool {
 }
 
 // lostRace returns why a concurrent transaction caused the rollback, so that the caller
-// retries, and "" for any other error. The transaction may be a migration that changed a
-// column's type, or a pooler's reset: the driver prepares a failed statement again. Unique violations count: the core looks a row up
+// retries, and "" for any other error. Unique violations count: the core looks a row up
 // before inserting it, so another transaction inserted it in between, and the retry
-// finds it.
+// finds it. Outdated prepared statements also count, after a migration changed a column
+// type or a pooler reset the connection: the driver prepares them again.
 func lostRace(err error) (reason string) {
 	e, ok := errors.AsType[*serverError](err)
 	if !ok || e.fatal || errors.Is(err, core.ErrOutcomeUnknown) {
