@@ -78,7 +78,6 @@ var edits = []edit{
 	{"internal/adapters/in/http/api.go", `(?s)\t// Webhooks is nil.*?(\t// Started)`, "$1"},
 	{"internal/adapters/in/http/api.go", `\t// webhookBodies admits.*\n`, ""},
 	{"internal/adapters/in/http/api.go", `\t+webhookBodies.*\n`, ""},
-	{"internal/adapters/in/http/api.go", `\t"golang.org/x/sync/semaphore"\n`, ""},
 	{"internal/adapters/in/http/api.go", `"(.*)core/customer"`, `"${1}core/entry"`},
 	{"internal/adapters/in/jobs/jobs.go", `(?s)\t// reservationsQueue has.*?(\t// maintenanceWorkers)`, "$1"},
 	{"internal/adapters/in/jobs/jobs.go", `\tsettleWorkers .*\n`, ""},

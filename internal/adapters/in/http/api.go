@@ -19,7 +19,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 
 	"example.com/orders/internal/adapters/in/http/contract"
 	"example.com/orders/internal/adapters/in/http/docs"
@@ -88,10 +87,7 @@ func New(cfg Config) (http.Handler, error) {
 }
 
 func newHandler(cfg Config, spec *contract.Contract) (_ http.Handler, err error) {
-	a := &api{
-		Config: cfg, contract: spec, guard: newGuard(cfg.Keys, cfg.Guard),
-		webhookBodies: semaphore.NewWeighted(maxWebhookBodies),
-	}
+	a := &api{Config: cfg, contract: spec, guard: newGuard(cfg.Keys, cfg.Guard)}
 	if a.docs, err = docs.New(a.notFound); err != nil {
 		return nil, err
 	}
@@ -108,7 +104,7 @@ type api struct {
 	guard    guard
 	docs     *docs.Docs
 	// webhookBodies admits webhooks whose bodies are read.
-	webhookBodies *semaphore.Weighted
+	webhookBodies places
 }
 
 // secured returns the handler of a route that needs a token.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"example.com/orders/internal/adapters/in/http/contract"
 	"example.com/orders/internal/adapters/in/http/problem"
@@ -16,10 +17,8 @@ import (
 const (
 	// maxWebhook is the largest webhook size; Stripe sends whole objects.
 	maxWebhook = 256 << 10
-	// maxWebhookBodies bounds the webhook bodies that are read concurrently. Their
-	// senders are unknown until then, so this bounds the memory that strangers can
-	// take.
-	maxWebhookBodies = 32
+	// webhookBodyTimeout bounds the wait for a body, which the provider sends at once.
+	webhookBodyTimeout = 2 * time.Second
 )
 
 // Webhooks verifies and parses the card provider's webhooks.
@@ -100,11 +99,7 @@ func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.Pro
 	if err := a.Webhooks.CheckHeader(signature); err != nil {
 		return none, unsignedWebhook(r, err)
 	}
-	if !a.webhookBodies.TryAcquire(1) {
-		return none, fmt.Errorf("%w: %d webhooks are being read", core.ErrUnavailable, maxWebhookBodies)
-	}
-	defer a.webhookBodies.Release(1)
-	payload, err := contract.ReadUpTo(maxWebhook, w, r)
+	payload, err := a.readWebhook(w, r)
 	if err != nil {
 		return none, err
 	}
@@ -113,6 +108,23 @@ func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.Pro
 		return none, unsignedWebhook(r, err)
 	}
 	return event, err
+}
+
+// readWebhook reads a body within [webhookBodyTimeout], if a place is free.
+func (a *api) readWebhook(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	leave, free := a.webhookBodies.enter(hostOf(r.RemoteAddr))
+	if !free {
+		return nil, fmt.Errorf("%w: too many webhooks are being read", core.ErrUnavailable)
+	}
+	defer leave()
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(webhookBodyTimeout)) // on failure, the server's bound holds
+	payload, err := contract.ReadUpTo(maxWebhook, w, r)
+	if err != nil {
+		return nil, err // the deadline stays, so that the server does not wait for the rest
+	}
+	_ = connection.SetReadDeadline(time.Time{}) // passing it would cancel the request
+	return payload, nil
 }
 
 // unsignedWebhook returns the refusal of a webhook. Only the log says why: secret, clock

@@ -502,31 +502,3 @@ func TestWebhook_WithAnImpossibleSignatureIsNotRead(t *testing.T) {
 		t.Errorf("a possible signature: %d, want 100", status)
 	}
 }
-
-func TestWebhooks_AreReadInABoundedNumber(t *testing.T) {
-	t.Parallel()
-	s := e2e.Start(t, e2e.CardSettings(e2e.SilentProvider)...)
-	const more = 100 // than any bound on a few megabytes allows
-	var read []net.Conn
-	var refused int
-	var header http.Header
-	for range more {
-		status, answered, conn := ask(t, s, signedAt(time.Now()))
-		if status != http.StatusContinue {
-			refused, header = status, answered
-			break
-		}
-		read = append(read, conn)
-	}
-	if refused == 0 {
-		t.Fatalf("%d webhooks are read at the same time", more)
-	}
-	if refused != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
-		t.Errorf("after %d webhooks: %d %v, want 503 with Retry-After", len(read), refused, header)
-	}
-	_ = read[0].Close()
-	e2e.Eventually(t, "another webhook is read when one has ended", func() bool {
-		status, _, _ := ask(t, s, signedAt(time.Now()))
-		return status == http.StatusContinue
-	})
-}
