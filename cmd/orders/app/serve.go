@@ -161,6 +161,11 @@ func (a *App) counted(next http.Handler) http.Handler {
 	})
 }
 
+// idleTimeout is longer than balancers keep idle connections: Google Cloud 600 s, Envoy
+// an hour, AWS at most 4000 s. A connection that the service closes first can have a
+// request on its way, which stays unanswered.
+const idleTimeout = 70 * time.Minute
+
 // server returns a server with the limits that net/http leaves open, so that slow and
 // endless requests end. It does not limit handlers: commands have their own deadline,
 // and a 503 during a commit would report a failure that did not happen.
@@ -171,7 +176,7 @@ func server(h http.Handler, log zerolog.Logger) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      60 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    32 << 10,
 		// TLS enables HTTP/2. The timeouts above bound its requests, but not a client
 		// that stops reading.

@@ -38,11 +38,26 @@ func TestServer_EndsSlowRequests(t *testing.T) {
 		{"the header", s.ReadHeaderTimeout, 10 * time.Second},
 		{"the whole request", s.ReadTimeout, 30 * time.Second},
 		{"the response", s.WriteTimeout, time.Minute},
-		{"the next request", s.IdleTimeout, 5 * time.Minute},
+		{"the next request", s.IdleTimeout, 2 * time.Hour},
 		{"the next byte of HTTP/2", s.HTTP2.WriteByteTimeout, 30 * time.Second},
 	} {
 		if limit.got <= 0 || limit.got > limit.most {
 			t.Errorf("%s may take %v; want a limit of at most %v", limit.name, limit.got, limit.most)
+		}
+	}
+}
+
+// A balancer reuses connections for as long as it keeps them. If the service closes one in the
+// same moment, the request stays unanswered.
+func TestServer_KeepsIdleConnectionsLongerThanBalancersDo(t *testing.T) {
+	t.Parallel()
+	s := server(http.NotFoundHandler(), zerolog.Nop())
+	for balancer, keeps := range map[string]time.Duration{
+		"nginx": 75 * time.Second, "Traefik": 90 * time.Second, "Azure Application Gateway": 4 * time.Minute, "Google Cloud": 600 * time.Second,
+		"Cloudflare": 900 * time.Second, "Envoy": time.Hour, "AWS, at most": 4000 * time.Second,
+	} {
+		if s.IdleTimeout < keeps+time.Minute {
+			t.Errorf("%s keeps an idle connection for %v, the service for %v", balancer, keeps, s.IdleTimeout)
 		}
 	}
 }
