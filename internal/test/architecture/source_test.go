@@ -114,7 +114,7 @@ func TestSource_TwoFilesUseTheJSONLibrary(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"internal/adapters/in/http/contract/read.go", "internal/adapters/in/http/strictjson/strictjson.go"}
+	want := []string{"internal/adapters/in/http/contract/read.go", "internal/strictjson/strictjson.go"}
 	if diff := cmp.Diff(want, users); diff != "" {
 		t.Errorf("files that import %s (-want +got):\n%s", jsonLibrary, diff)
 	}

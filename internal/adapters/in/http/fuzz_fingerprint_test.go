@@ -16,8 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/strictjson"
 )
 
 // FuzzFingerprint checks that a request matches the fingerprint of another one exactly if

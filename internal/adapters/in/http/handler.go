@@ -9,9 +9,9 @@ import (
 
 	"example.com/orders/internal/adapters/in/http/limits"
 	"example.com/orders/internal/adapters/in/http/problem"
-	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/strictjson"
 )
 
 // handler serves a route in two steps. The handler itself decodes the request: path,

@@ -18,8 +18,8 @@ import (
 	"example.com/orders/internal/adapters/in/http/cardnumber"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/reference"
-	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/adapters/in/http/wire"
+	"example.com/orders/internal/strictjson"
 )
 
 // Body limits, beyond the contract's needs: the largest legal body, an order with 100

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/adapters/in/http/problem"
-	"example.com/orders/internal/adapters/in/http/strictjson"
+	"example.com/orders/internal/strictjson"
 )
 
 // detailOf returns the text of a refusal, empty without one.

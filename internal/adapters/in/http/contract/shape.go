@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"example.com/orders/internal/adapters/in/http/problem"
-	"example.com/orders/internal/adapters/in/http/strictjson"
+	"example.com/orders/internal/strictjson"
 )
 
 // shape is the schema of a value in a body: the part of JSON Schema that the contract uses

@@ -9,7 +9,7 @@ import (
 
 	"github.com/MicahParks/jwkset"
 
-	"example.com/orders/internal/adapters/in/http/strictjson"
+	"example.com/orders/internal/strictjson"
 )
 
 const (

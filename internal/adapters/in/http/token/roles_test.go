@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/strictjson"
 )
 
 func TestClaimAt_FindsNamesWithDotsBeforePaths(t *testing.T) {

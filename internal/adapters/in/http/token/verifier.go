@@ -19,9 +19,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/maypok86/otter/v2"
 
-	"example.com/orders/internal/adapters/in/http/strictjson"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/strictjson"
 )
 
 const (
