@@ -141,6 +141,8 @@ var violations = map[string]string{
 	"outbox_schema_version_check":    `UPDATE outbox SET schema_version = 0`,
 	"relay_lease_pkey":               second("relay_lease", `{}`),
 	"relay_lease_singleton_check":    `UPDATE relay_lease SET singleton = false`,
+	"message_memory_pkey":            second("message_memory", `{}`),
+	"message_memory_singleton_check": `UPDATE message_memory SET singleton = false`,
 	"incarnation_pkey":               second("incarnation", `{}`),
 	"incarnation_singleton_check":    `UPDATE incarnation SET singleton = false`,
 	"reconciliation_pkey":            second("reconciliation", `{}`),

@@ -35,12 +35,13 @@ var tables = []tableAccess{
 	{table: "idempotency_record", insert: true, update: "expires_at", delete: true}, // locked before DELETE
 	{table: "incarnation", update: "id, database"},
 	{table: "ledger_entry", insert: true},
+	{table: "message_memory", update: "forgotten_until"},
 	{table: "order_item", insert: true},
 	{table: "orders", insert: true,
 		update: "status, reserved_until, version, updated_at, cancelled_by, cancel_key, cancel_reason"},
 	{table: "outbox", insert: true, update: "published_at", delete: true},
 	{table: "payment", insert: true, update: "status, external_payment_id, failure, asked_at"},
-	{table: "processed_message", insert: true, update: "processed_at", delete: true}, // locked before DELETE
+	{table: "processed_message", insert: true, update: "processed_at, sent_until", delete: true},
 	{table: "product", insert: true, update: "name, price, currency, on_hand, reserved, version, updated_at"},
 	{table: "reconciliation", update: "version, position, found, mismatches, finished_at"},
 	{table: "refund", insert: true, update: "status, external_refund_id, asked_at"},

@@ -12,6 +12,7 @@ import (
 
 	"example.com/orders/cmd/orders/app"
 	"example.com/orders/internal/adapters/in/events"
+	outnats "example.com/orders/internal/adapters/out/nats"
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core"
@@ -21,7 +22,7 @@ const deadLettersUsage = `usage: orders dead-letters list|show|retry|discard
 
   list                          the oldest 100 messages that could not be processed, with the reasons
   show ID                       a message with its headers
-  retry -actor NAME ID...       send messages to the service again, once their cause has gone
+  retry -actor NAME ID...       let the running service process messages, once their cause has gone
   discard -actor NAME ID...     delete messages
 
 ORDERS_NATS_URL names the broker.
@@ -36,7 +37,7 @@ func operateDeadLetters(ctx context.Context, args, environ []string, out io.Writ
 	if len(cfg.NATSURLs) == 0 {
 		return errors.New("ORDERS_NATS_URL is not set: it names the broker")
 	}
-	conn, err := app.ConnectBroker(cfg, zerolog.Nop())
+	conn, err := app.ConnectBroker(outnats.Operators, cfg, zerolog.Nop())
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (l letters) change(ctx context.Context, verb string, e core.AuditEntry, id 
 	case err != nil:
 		return err
 	case verb == "retry":
-		return l.Resend(ctx, msg)
+		return l.Retry(ctx, msg.Sequence)
 	}
 	return l.DeleteMsg(ctx, msg.Sequence)
 }

@@ -304,7 +304,7 @@ func TestDeadLetters_ReturnToTheConsumer(t *testing.T) {
 		}
 	}
 
-	if cmd := <-restocked; cmd.MessageID == "" || lines() > 0 {
+	if cmd := <-restocked; cmd.Message.ID == "" || lines() > 0 {
 		t.Errorf("%d dead letters are left after %+v", lines(), cmd)
 	}
 	s.wantAudited(t, "ann RetryDeadLetter deadletter/1 orders_oncall", "ann DiscardDeadLetter deadletter/2 orders_oncall")

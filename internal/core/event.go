@@ -26,10 +26,3 @@ type Outbox interface {
 	// commits.
 	Add(ctx context.Context, e Event) error
 }
-
-// Inbox records processed messages (R-DIST-IDEM-1).
-type Inbox interface {
-	// FirstTime records a message, identified by source and id, in the transaction of
-	// its effect. It reports whether the message is new.
-	FirstTime(ctx context.Context, source, messageID string) (bool, error)
-}

@@ -18,7 +18,7 @@ func Canonicalize(value []byte) ([]byte, error) {
 	return canonical, err
 }
 
-// Decode decodes a valid value.
+// Decode decodes a value that [IsValid]. Member names are exact.
 func Decode[T any](value []byte) (T, error) {
 	var v T
 	err := json.Unmarshal(value, &v)

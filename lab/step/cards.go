@@ -64,7 +64,7 @@ func settleRefund(owner core.Actor, of string) *command {
 func webhook(owner core.Actor, of string) *command {
 	return onCharge("webhook", owner, of, func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error) {
 		outcome, mismatch, err := s.ApplyProviderEvent(ctx, payment.ProviderEvent{
-			EventID: payment.ProviderEventID{Source: "provider", ID: "event-of-" + of},
+			Message: core.Message{Source: "provider", ID: "event-of-" + of, SentAt: restockedAt},
 			Result:  approved(payment.Terms{Payment: p.Key(), OrderID: p.OrderID, Amount: p.Amount}),
 		})
 		if mismatch != nil {

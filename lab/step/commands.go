@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -204,11 +205,15 @@ func lookUp(by core.Actor, key string) *command {
 		}}
 }
 
+// restockedAt is later than everything that the inbox has forgotten, and earlier than the
+// clocks of memory and database.
+var restockedAt = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // restock is a message of the warehouse, which may come twice.
 func restock(sku string) *command {
 	return &command{name: "restock " + sku, by: admin,
 		run: func(ctx context.Context, s *service, _ names, _ *command) (string, error) {
-			err := s.orders.Restock(ctx, order.Restock{SKU: sku, Quantity: 3, Source: "warehouse", MessageID: "1"})
+			err := s.orders.Restock(ctx, order.Restock{SKU: sku, Quantity: 3, Message: core.Message{Source: "warehouse", ID: "1", SentAt: restockedAt}})
 			if errors.Is(err, order.ErrRestockedBefore) {
 				err = nil
 			}

@@ -57,6 +57,9 @@ func (w *world) remember() error {
 	if err != nil {
 		return err
 	}
+	if err := w.out.exec(`UPDATE message_memory SET forgotten_until = $1`, restockedAt.AddDate(-1, 0, 0)); err != nil {
+		return err
+	}
 	if err := w.out.exec(`CREATE SCHEMA origin`); err != nil {
 		return err
 	}

@@ -22,10 +22,10 @@ type broker struct {
 	consumer *events.Consumer
 }
 
-// ConnectBroker connects to the broker; see [outnats.Connect].
-func ConnectBroker(cfg config.Config, log zerolog.Logger) (*nats.Conn, error) {
+// ConnectBroker connects a client to the broker; see [outnats.Connect].
+func ConnectBroker(client string, cfg config.Config, log zerolog.Logger) (*nats.Conn, error) {
 	files := outnats.Files{Credentials: cfg.NATSCredentials, CA: cfg.NATSCA, Cert: cfg.NATSCert, Key: cfg.NATSKey}
-	return outnats.Connect(strings.Join(cfg.NATSURLs, ","), files, log)
+	return outnats.Connect(client, strings.Join(cfg.NATSURLs, ","), files, log)
 }
 
 func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
@@ -36,7 +36,7 @@ func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {
 	if len(cfg.NATSURLs) == 0 {
 		return b, nil
 	}
-	conn, err := ConnectBroker(cfg, a.log)
+	conn, err := ConnectBroker(outnats.Service, cfg, a.log)
 	if err != nil {
 		return nil, err
 	}

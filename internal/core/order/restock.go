@@ -11,10 +11,8 @@ import (
 type Restock struct {
 	SKU      string
 	Quantity int64
-	// Source and MessageID identify the message that announced the units. Each message
-	// counts once.
-	Source    string
-	MessageID string
+	// Message announced the units. Each message counts once.
+	Message core.Message
 }
 
 // ErrRestockedBefore means that the message was already processed and nothing was
@@ -22,7 +20,8 @@ type Restock struct {
 var ErrRestockedBefore = errors.New("the message has been processed before")
 
 // Restock adds units to a product's stock, once per message (R-DIST-IDEM-1). It returns
-// [ErrRestockedBefore] for a message that was already processed. Refusals: not_found;
+// [ErrRestockedBefore] for a message that was already processed, and
+// [core.ErrForgotten] for one that may have been. Refusals: not_found;
 // validation_failed for a quantity that is not positive or exceeds the maximum stock. A
 // refused message is not recorded, because the sender has to correct it.
 func (s *Service) Restock(ctx context.Context, cmd Restock) error {
@@ -31,7 +30,7 @@ func (s *Service) Restock(ctx context.Context, cmd Restock) error {
 	}
 	var first bool
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
-		first, err = tx.Inbox.FirstTime(ctx, cmd.Source, cmd.MessageID)
+		first, err = core.FirstTime(ctx, tx.Inbox, tx.Now, cmd.Message)
 		if err != nil || !first {
 			return err
 		}

@@ -10,14 +10,8 @@ import (
 // ProviderEvent is a charge or refund result that a card provider sends unasked. The
 // result's terms have no keys if the event does not concern this service.
 type ProviderEvent struct {
-	EventID ProviderEventID
+	Message core.Message
 	Result  ChargeResult
-}
-
-// ProviderEventID identifies a provider event by source and id.
-type ProviderEventID struct {
-	Source string
-	ID     string
 }
 
 // ErrUnreadableEvent means that the provider sent an event that cannot be parsed, now
@@ -34,7 +28,7 @@ const (
 	EventDuplicate EventOutcome = "duplicate"
 	// EventIgnored: the event concerns nothing in this database.
 	EventIgnored EventOutcome = "ignored"
-	// EventRejected: the event differs from the payment or refund.
+	// EventRejected: the event differs from the payment or refund, or is forgotten.
 	EventRejected EventOutcome = "rejected"
 )
 
@@ -42,20 +36,20 @@ const (
 // to our requests may arrive in any order. Events about payments unknown to this
 // database are ignored.
 //
-// An event that differs from the payment or refund is not applied; the mismatch is
-// returned. If the payment or refund is still undecided, a job asks the provider.
+// An event that differs from the payment or refund is not applied, nor is one that the
+// inbox may have forgotten; the mismatch is returned. If the payment or refund is still undecided, a job asks the provider.
 func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (EventOutcome, *Mismatch, error) {
 	if event.Result.Payment == "" {
 		return EventIgnored, nil, nil
 	}
-	if !plainID.MatchString(event.EventID.ID) {
+	if !plainID.MatchString(event.Message.ID) {
 		return EventRejected, &Mismatch{Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters"}, nil
 	}
 	outcome := EventApplied
 	var mismatch *Mismatch
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		outcome, mismatch = EventApplied, nil
-		first, err := tx.Inbox.FirstTime(ctx, event.EventID.Source, event.EventID.ID)
+		first, err := core.FirstTime(ctx, tx.Inbox, tx.Now, event.Message)
 		if err != nil || !first {
 			outcome = EventDuplicate
 			return err
@@ -66,6 +60,8 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		return EventIgnored, nil, nil
+	case errors.Is(err, core.ErrForgotten):
+		return EventRejected, &Mismatch{Resource: "provider event", Detail: err.Error()}, nil
 	case mismatch != nil:
 		outcome = EventRejected
 	}

@@ -276,7 +276,7 @@ func TestProduct_VersionGrowsWithNamePriceAndStock(t *testing.T) {
 		}
 	}
 	deliver := func(ctx context.Context, r request) (bool, error) {
-		return false, r.Orders.Restock(ctx, order.Restock{SKU: "tea", Quantity: 5, Source: "warehouse", MessageID: "1"})
+		return false, r.Orders.Restock(ctx, order.Restock{SKU: "tea", Quantity: 5, Message: core.Message{Source: "warehouse", ID: "1", SentAt: time.Unix(1, 0)}})
 	}
 	for name, c := range map[string]struct {
 		prepare func(testing.TB, *fixture) *order.Order

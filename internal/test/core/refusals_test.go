@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -175,7 +176,7 @@ func TestAdjustStock_RefusesStockOutOfBounds(t *testing.T) {
 		"more than any number":         {placed, run(adjustStock(math.MaxInt64), shop), core.CodeValidationFailed, "/change"},
 		"all that is available, twice": {placed, twice(adjustStock(-available), shop), core.CodeStockReserved, ""},
 		"a delivery of more than that": {placed, func(t testing.TB, f *fixture, _ *order.Order) error {
-			return f.Orders.Restock(t.Context(), order.Restock{SKU: "tea", Quantity: room + 1, Source: "warehouse", MessageID: "1"})
+			return f.Orders.Restock(t.Context(), order.Restock{SKU: "tea", Quantity: room + 1, Message: core.Message{Source: "warehouse", ID: "1", SentAt: time.Unix(1, 0)}})
 		}, core.CodeValidationFailed, "/quantity"},
 		"as much as there may be, twice": {placed, twice(adjustStock(room), shop), core.CodeValidationFailed, "/change"},
 	})

@@ -3,10 +3,12 @@ package docs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -17,6 +19,7 @@ import (
 
 	"example.com/orders/internal/adapters/in/events"
 	outnats "example.com/orders/internal/adapters/out/nats"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/outbox"
 	"example.com/orders/internal/streams"
@@ -57,7 +60,7 @@ func startDocumentedBroker(t *testing.T) (host string) {
 // connectAs connects as a user of the broker, as the service does.
 func connectAs(t *testing.T, user, host string, log *testlog.Buffer) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	conn, err := outnats.Connect("nats://"+user+":word@"+host, outnats.Files{}, zerolog.New(log))
+	conn, err := outnats.Connect(user, "nats://"+user+":word@"+host, outnats.Files{}, zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,31 +95,46 @@ func publish(t *testing.T, conn *nats.Conn) {
 	}
 }
 
-func TestOperate_BrokerUserHasThePermissionsThatItNeeds(t *testing.T) {
-	host, log := startDocumentedBroker(t), &testlog.Buffer{}
-	conn, js := connectAs(t, "orders", host, log)
-	_, owner := connectAs(t, "owner", host, log)
-	restocked := make(chan string, 1)
+// restockMessage returns a message of the warehouse.
+func restockMessage(id, sku string) string {
+	return `{"specversion":"1.0","id":"` + id + `","source":"/w","type":"inventory.restocked","data":{"sku":"` + sku + `","quantity":1}}`
+}
+
+// consumeAs runs the consumer of the service. It refuses the first message about each
+// product.
+func consumeAs(t *testing.T, conn *nats.Conn, log *testlog.Buffer) {
+	t.Helper()
+	known := map[string]bool{}
+	var mu sync.Mutex
 	consumer, err := events.New(events.Config{Conn: conn, Log: zerolog.New(log), Restock: func(_ context.Context, cmd order.Restock) error {
-		restocked <- cmd.SKU
+		mu.Lock()
+		defer mu.Unlock()
+		if !known[cmd.SKU] {
+			known[cmd.SKU] = true
+			return core.NotFound("product")
+		}
 		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	natstest.Run(t, consumer.Run)
+}
+
+func TestOperate_BrokerUsersHaveThePermissionsThatTheyNeed(t *testing.T) {
+	host, log := startDocumentedBroker(t), &testlog.Buffer{}
+	conn, js := connectAs(t, outnats.Service, host, log)
+	_, owner := connectAs(t, "owner", host, log)
+	consumeAs(t, conn, log)
 	publish(t, conn)
-	for _, body := range []string{
-		`{"specversion":"1.0","id":"1","source":"/w","type":"inventory.restocked","data":{"sku":"tea","quantity":1}}`, "unreadable",
-	} {
+	for _, body := range []string{restockMessage("1", "tea"), restockMessage("1", "tea"), "unreadable"} {
 		testwait.Until(t, "the warehouse's message is stored", func() bool {
 			_, err := owner.Publish(t.Context(), events.Subject, []byte(body))
 			return err == nil
 		})
 	}
-	<-restocked
-	testwait.Until(t, "a message is dead-lettered", func() bool { return messagesIn(t, owner, events.DeadLetterStream) == 1 })
-	testwait.Until(t, "both messages are acknowledged", func() bool {
+	testwait.Until(t, "two messages are dead-lettered", func() bool { return messagesIn(t, owner, events.DeadLetterStream) == 2 })
+	testwait.Until(t, "all messages are acknowledged", func() bool {
 		found, err := owner.Consumer(t.Context(), events.Stream, "orders-restock")
 		return err == nil && found.CachedInfo().NumAckPending == 0
 	})
@@ -126,35 +144,71 @@ func TestOperate_BrokerUserHasThePermissionsThatItNeeds(t *testing.T) {
 			t.Errorf("raise the replicas of %s: %v", name, err)
 		}
 	}
-	resendDeadLetter(t, host, log)
+	repairDeadLetters(t, host, log)
+	if n := messagesIn(t, owner, events.DeadLetterStream); n != 0 {
+		t.Errorf("%d dead letters are left", n)
+	}
 	if strings.Contains(strings.ToLower(log.String()), "permissions violation") {
 		t.Errorf("the broker refuses something: %s", log)
 	}
-
-	if err := conn.Publish(events.Subject, nil); err != nil {
-		t.Fatal(err)
-	}
-	testwait.Until(t, "the service may not send for the warehouse", func() bool {
-		return strings.Contains(strings.ToLower(log.String()), "permissions violation")
-	})
-	if n := messagesIn(t, owner, events.Stream); n != 3 {
-		t.Errorf("%d messages of the warehouse, want 3", n)
-	}
 }
 
-// resendDeadLetter resends the only dead letter as the user of operators.
-func resendDeadLetter(t *testing.T, host string, log *testlog.Buffer) {
+// repairDeadLetters retries the letter about tea and discards the other one, as the user of
+// operators.
+func repairDeadLetters(t *testing.T, host string, log *testlog.Buffer) {
 	t.Helper()
-	conn, _ := connectAs(t, "orders_operator", host, log)
+	conn, _ := connectAs(t, outnats.Operators, host, log)
 	letters, err := events.OpenDeadLetters(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	letter, err := letters.GetMsg(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
+	for sequence := range uint64(2) {
+		letter, err := letters.GetMsg(t.Context(), sequence+1)
+		if err == nil && string(letter.Data) == "unreadable" {
+			err = letters.DeleteMsg(t.Context(), letter.Sequence)
+		} else if err == nil {
+			err = letters.Retry(t.Context(), letter.Sequence)
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}
-	if err := letters.Resend(t.Context(), letter); err != nil {
-		t.Error(err)
+}
+
+// What a user of the broker must not do.
+var refusedSubjects = map[string]struct{ subscribe, publish []string }{
+	outnats.Service: {
+		subscribe: []string{"_INBOX.>", "_INBOX.orders_operator.>", "_INBOX.*.*", ">", "orders.>", "warehouse.>"},
+		publish:   []string{events.Subject, "_INBOX.orders_operator.1", "warehouse.more", "$JS.API.STREAM.DELETE.ORDERS", "$JS.API.STREAM.PURGE.ORDERS_DLQ"},
+	},
+	outnats.Operators: {
+		subscribe: []string{"_INBOX.>", "_INBOX.orders.>", "_INBOX.*.*", ">", "orders.>", events.RetrySubject, "warehouse.>"},
+		publish: []string{events.Subject, events.DeadLetterSubject, outnats.SubjectPrefix + "order.paid", "_INBOX.orders.1",
+			"warehouse.more", "$JS.API.STREAM.CREATE.ORDERS", "$JS.API.STREAM.PURGE.ORDERS_DLQ", "$JS.ACK.WAREHOUSE.orders-restock.1.1.1.1.0"},
+	},
+}
+
+func TestOperate_BrokerUsersAreKeptApart(t *testing.T) {
+	host := startDocumentedBroker(t)
+	for user, refused := range refusedSubjects {
+		log := &testlog.Buffer{}
+		conn, _ := connectAs(t, user, host, log)
+		wantViolation := func(action, subject string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := fmt.Sprintf(`permissions violation for %s to \"%s\"`, action, subject)
+			testwait.Until(t, user+" may not "+action+" to "+subject, func() bool {
+				return strings.Contains(strings.ToLower(log.String()), strings.ToLower(line))
+			})
+		}
+		for _, subject := range refused.subscribe {
+			_, err := conn.SubscribeSync(subject)
+			wantViolation("subscription", subject, err)
+		}
+		for _, subject := range refused.publish {
+			wantViolation("publish", subject, conn.Publish(subject, nil))
+		}
 	}
 }

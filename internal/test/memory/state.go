@@ -117,13 +117,19 @@ func compare(a, b core.Position) int {
 // test notices when one is used for another.
 func (t *tx) NextID(context.Context, core.Sequence) (int64, error) { return t.store.lastID.Add(1), nil }
 
-// FirstTime records a message unless it is recorded.
-func (t *tx) FirstTime(_ context.Context, source, id string) (bool, error) {
-	m := message{source, id}
-	first := !t.messages[m]
-	t.messages[m] = true
-	return first, nil
+// Recall reports whether a message is recorded. This store forgets no message.
+func (t *tx) Recall(_ context.Context, source, id string) (bool, time.Time, error) {
+	return t.messages[message{source, id}], time.Time{}, nil
 }
+
+// Record records a message.
+func (t *tx) Record(_ context.Context, m core.Message) error {
+	t.messages[message{m.Source, m.ID}] = true
+	return nil
+}
+
+// Renew does nothing, because this store forgets no message.
+func (t *tx) Renew(context.Context, core.Message) error { return nil }
 
 // outbox implements [core.Outbox].
 type outbox struct{ *tx }

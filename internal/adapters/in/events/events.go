@@ -56,8 +56,8 @@ const (
 type Config struct {
 	Conn *nats.Conn
 	// Restock is the use case. On [order.ErrRestockedBefore] the message is also done.
-	// A [core.Fault] means that it can never be processed; any other error leads to
-	// redelivery.
+	// A [core.Fault] and [core.ErrForgotten] mean that it can never be processed; any
+	// other error leads to redelivery.
 	Restock func(context.Context, order.Restock) error
 	// Replicas is the number of broker servers that keep each message; 0 means 1.
 	Replicas int
@@ -109,6 +109,7 @@ func (c *Consumer) consume(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.answerRetries(ctx) })
 	for range workers {
 		group.Go(func() error { return c.work(ctx, consumer) })
 	}

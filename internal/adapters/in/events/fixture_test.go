@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -149,6 +150,7 @@ func (w warehouse) deadLetters(t *testing.T) []*jetstream.RawStreamMsg {
 type shop struct {
 	orders *order.Service
 	db     *postgres.DB
+	url    string // of the owner
 }
 
 func newShop(t *testing.T) shop {
@@ -164,7 +166,7 @@ func openShop(t *testing.T, url string) shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	return shop{&order.Service{Store: db.Orders(), ReservationTTL: time.Minute}, db}
+	return shop{&order.Service{Store: db.Orders(), ReservationTTL: time.Minute}, db, url}
 }
 
 // restock is the use case that a consumer calls.
@@ -190,13 +192,29 @@ func (s shop) addProduct(t *testing.T, sku string) {
 func (s shop) wantUnprocessed(t *testing.T, source, id string) {
 	t.Helper()
 	err := s.db.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
-		first, err := tx.Inbox.FirstTime(ctx, source, id)
-		if err == nil && !first {
+		known, _, err := tx.Inbox.Recall(ctx, source, id)
+		if known {
 			t.Errorf("message %s of %s counts as processed", id, source)
 		}
 		return err
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forget moves the database clock 31 days ahead of all messages, and lets the clean-up run.
+func (s shop) forget(t *testing.T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), `UPDATE processed_message SET processed_at = processed_at - interval '31 days'`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.DeleteOldMessages(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -55,42 +56,43 @@ func inTrace(ctx context.Context, line *zerolog.Event) *zerolog.Event {
 	return line
 }
 
-// finish processes or dead-letters a message. It converts panics into errors: otherwise
-// one message would end the process on each delivery.
+// finish processes or dead-letters a message.
 func (c *Consumer) finish(ctx context.Context, msg jetstream.Msg) (outcome string, err error) {
-	defer panics.Catch(&err)
-	outcome = "processed"
-	err = c.process(ctx, msg)
-	if errors.Is(err, order.ErrRestockedBefore) {
-		outcome, err = "duplicate", msg.Ack()
+	meta, err := msg.Metadata()
+	if err != nil {
+		return "", fmt.Errorf("read the metadata of a message: %w", err)
 	}
+	stop := extendDeadline(msg, c.cfg.AckWait/3)
+	outcome, err = c.process(ctx, message{msg.Headers(), msg.Data(), meta.Timestamp})
+	stop()
 	if bad, ok := errors.AsType[*unprocessable](err); ok {
-		return "dead_letter", c.deadLetter(ctx, msg, bad)
+		return "dead_letter", c.deadLetter(ctx, msg, meta, bad)
+	}
+	if err == nil {
+		err = msg.Ack()
 	}
 	return outcome, err
 }
 
-// process runs the use case and acknowledges the message.
-func (c *Consumer) process(ctx context.Context, msg jetstream.Msg) error {
-	cmd, err := decode(msg)
-	if err != nil {
-		return err
+// process runs the use case. It returns [unprocessable] for a message that will never be
+// processed. It converts panics into errors: otherwise one message would end the process
+// on each delivery.
+func (c *Consumer) process(ctx context.Context, m message) (outcome string, err error) {
+	defer panics.Catch(&err)
+	cmd, err := decode(m)
+	if err == nil {
+		err = c.cfg.Restock(ctx, cmd)
 	}
-	err = c.restock(ctx, msg, cmd)
-	if fault, refused := errors.AsType[*core.Fault](err); refused {
-		return &unprocessable{string(fault.Code), fault.Detail}
+	fault, refused := errors.AsType[*core.Fault](err)
+	switch {
+	case errors.Is(err, order.ErrRestockedBefore):
+		return "duplicate", nil
+	case errors.Is(err, core.ErrForgotten):
+		return "", &unprocessable{CodeForgotten, err.Error()}
+	case refused:
+		return "", refusal(fault)
 	}
-	if err != nil {
-		return err
-	}
-	return msg.Ack()
-}
-
-// restock calls the use case and meanwhile extends the message's acknowledgement
-// deadline.
-func (c *Consumer) restock(ctx context.Context, msg jetstream.Msg, cmd order.Restock) error {
-	defer extendDeadline(msg, c.cfg.AckWait/3)()
-	return c.cfg.Restock(ctx, cmd)
+	return "processed", err
 }
 
 // extendDeadline extends the acknowledgement deadline until stop is called.

@@ -5,11 +5,13 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/strictjson"
 )
 
 const (
@@ -17,6 +19,13 @@ const (
 	// maxQuantity keeps sums over any plausible number of messages in range.
 	maxQuantity = 1_000_000_000
 )
+
+// message is a warehouse message in a stream, or in a dead letter.
+type message struct {
+	headers  nats.Header
+	data     []byte
+	storedAt time.Time // by the broker
+}
 
 // restocked is a warehouse event in a CloudEvents envelope; see api/asyncapi.yaml.
 type restocked struct {
@@ -39,14 +48,19 @@ var (
 // readEvent reads an event in CloudEvents' binary mode, with its attributes in headers,
 // or in structured mode. It ignores unknown members, because envelopes may have
 // extensions.
-func readEvent(msg jetstream.Msg) (e restocked, ok bool) {
-	if attributes := attributesIn(msg.Headers()); attributes["specversion"] != "" {
+func readEvent(m message) (e restocked, ok bool) {
+	attributes, ok := attributesIn(m.headers)
+	if !ok {
+		return restocked{}, false
+	}
+	if attributes["specversion"] != "" {
 		return restocked{
 			SpecVersion: attributes["specversion"], ID: attributes["id"], Source: attributes["source"],
-			Type: attributes["type"], Data: msg.Data(),
+			Type: attributes["type"], Data: m.data,
 		}, true
 	}
-	if json.Unmarshal(msg.Data(), &e) != nil || (e.Data != nil && e.DataBase64 != nil) {
+	e, ok = readJSON[restocked](m.data)
+	if !ok || (e.Data != nil && e.DataBase64 != nil) {
 		return restocked{}, false
 	}
 	if e.DataBase64 != nil {
@@ -55,28 +69,41 @@ func readEvent(msg jetstream.Msg) (e restocked, ok bool) {
 	return e, true
 }
 
+// readJSON decodes text as strictly as the HTTP adapter: member names are exact, and none
+// may be sent twice.
+func readJSON[T any](text []byte) (v T, ok bool) {
+	v, err := strictjson.Decode[T](text)
+	return v, err == nil
+}
+
 // attributesIn returns the CloudEvents attributes in headers, where they are
-// percent-encoded. Some clients change the case of headers.
-func attributesIn(headers nats.Header) map[string]string {
-	found := map[string]string{}
+// percent-encoded. Some clients change the case of headers. It reports whether no
+// attribute is sent twice.
+func attributesIn(headers nats.Header) (found map[string]string, ok bool) {
+	found = map[string]string{}
 	for name, values := range headers {
-		if attribute, ok := strings.CutPrefix(strings.ToLower(name), attributePrefix); ok {
-			found[attribute], _ = url.PathUnescape(values[0]) // "" is refused
+		attribute, isAttribute := strings.CutPrefix(strings.ToLower(name), attributePrefix)
+		if !isAttribute {
+			continue
 		}
+		if _, twice := found[attribute]; twice || len(values) != 1 {
+			return nil, false
+		}
+		found[attribute], _ = url.PathUnescape(values[0]) // "" is refused
 	}
-	return found
+	return found, true
 }
 
 // decode parses a message. Later versions may have more data.
-func decode(msg jetstream.Msg) (order.Restock, error) {
-	var data struct {
+func decode(m message) (order.Restock, error) {
+	e, ok := readEvent(m)
+	if !ok {
+		return order.Restock{}, unreadable("the message must be a CloudEvents envelope in JSON, or have its attributes in ce- headers, each once")
+	}
+	data, ok := readJSON[struct {
 		SKU      string `json:"sku"`
 		Quantity int64  `json:"quantity"`
-	}
-	e, ok := readEvent(msg)
-	if !ok {
-		return order.Restock{}, unreadable("the message must be a CloudEvents envelope in JSON, or have its attributes in ce- headers")
-	}
+	}](e.Data)
 	switch {
 	case e.SpecVersion != "1.0":
 		return order.Restock{}, unreadable(`specversion must be "1.0"`)
@@ -86,16 +113,16 @@ func decode(msg jetstream.Msg) (order.Restock, error) {
 		return order.Restock{}, unreadable("id must be 1 to 255 printable ASCII characters without spaces")
 	case !validName.MatchString(e.Source):
 		return order.Restock{}, unreadable("source must be 1 to 255 printable ASCII characters without spaces")
-	case json.Unmarshal(e.Data, &data) != nil:
-		return order.Restock{}, unreadable("the data must be a JSON object with sku and quantity")
+	case !ok:
+		return order.Restock{}, unreadable("the data must be a JSON object with sku and quantity, each once")
 	case !validSKU.MatchString(data.SKU):
 		return order.Restock{}, unreadable("sku must be 1 to 64 letters, digits, dots, underscores or hyphens")
 	case data.Quantity > maxQuantity:
 		return order.Restock{}, unreadable("quantity must be at most 1000000000")
 	}
-	return order.Restock{
-		SKU: data.SKU, Quantity: data.Quantity, Source: inboxSource(e.Source), MessageID: e.ID,
-	}, nil
+	return order.Restock{SKU: data.SKU, Quantity: data.Quantity, Message: core.Message{
+		Source: inboxSource(e.Source), ID: e.ID, SentAt: m.storedAt,
+	}}, nil
 }
 
 // inboxSource returns the inbox name for a sender. The prefix separates senders, who

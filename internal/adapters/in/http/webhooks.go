@@ -80,7 +80,7 @@ func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEven
 	defer cancel()
 	outcome, mismatch, err := a.ProviderEvents.ApplyProviderEvent(ctx, event)
 	if err == nil && mismatch != nil {
-		err = fmt.Errorf("%w: %.80q: %s: %s", errEventDiffers, event.EventID.ID, mismatch.Resource, mismatch.Detail)
+		err = fmt.Errorf("%w: %.80q: %s: %s", errEventDiffers, event.Message.ID, mismatch.Resource, mismatch.Detail)
 	}
 	if err != nil {
 		outcome = webhookFailed

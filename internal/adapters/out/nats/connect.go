@@ -58,16 +58,23 @@ func (f Files) options() ([]client.Option, error) {
 	return append(options, nkey), err
 }
 
+// The clients, which name connections and the inboxes for responses. Permissions may then
+// keep each user from the inboxes of other users.
+const (
+	Service   = "orders"
+	Operators = "orders_operator"
+)
+
 // Connect connects to one of several broker servers, given as comma-separated URLs, and
 // reconnects until closed. It tries each server once and returns even if all are down;
 // use of the connection reports that, and the log says why. The URLs may contain
 // credentials, so no error and no log line contains them.
-func Connect(brokerURLs string, files Files, log zerolog.Logger) (*client.Conn, error) {
+func Connect(name, brokerURLs string, files Files, log zerolog.Logger) (*client.Conn, error) {
 	identity, err := files.options()
 	if err != nil {
 		return nil, fmt.Errorf("broker credentials: %w", err)
 	}
-	conn, err := client.Connect(brokerURLs, append(identity, behaviour(log)...)...)
+	conn, err := client.Connect(brokerURLs, append(identity, behaviour(name, log)...)...)
 	if err == nil {
 		return conn, nil
 	}
@@ -78,9 +85,10 @@ func Connect(brokerURLs string, files Files, log zerolog.Logger) (*client.Conn, 
 }
 
 // behaviour returns the options that keep, renew and log a connection.
-func behaviour(log zerolog.Logger) []client.Option {
+func behaviour(name string, log zerolog.Logger) []client.Option {
 	return []client.Option{
-		client.Name("orders"),
+		client.Name(name),
+		client.CustomInboxPrefix("_INBOX." + name),
 		client.RetryOnFailedConnect(true),
 		client.MaxReconnects(-1),
 		client.CustomReconnectDelay(backoff),

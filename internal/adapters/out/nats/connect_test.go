@@ -49,7 +49,7 @@ func TestConnect_AuthenticatesAtTheBroker(t *testing.T) {
 	t.Parallel()
 	host, _ := startOn(t, server.RANDOM_PORT, "word")
 	for credentials, want := range map[string]bool{"orders:word@": true, "orders:wrong@": false, "": false} {
-		conn, err := nats.Connect("nats://"+credentials+host, nats.Files{}, zerolog.Nop())
+		conn, err := nats.Connect(nats.Service, "nats://"+credentials+host, nats.Files{}, zerolog.Nop())
 		if err != nil {
 			t.Errorf("%q: %v", credentials, err)
 			continue
@@ -76,7 +76,7 @@ func TestConnect_KeepsCredentialsOutOfErrorsAndLogs(t *testing.T) {
 		"hunter2://orders:hunter2@\x7f",
 	} {
 		var log testlog.Buffer
-		conn, err := nats.Connect(brokerURL, nats.Files{}, zerolog.New(&log))
+		conn, err := nats.Connect(nats.Service, brokerURL, nats.Files{}, zerolog.New(&log))
 		if err == nil {
 			publisher, newErr := nats.NewPublisher(conn)
 			if newErr != nil {
@@ -98,7 +98,7 @@ func TestConnect_ReconnectsAfterItsPasswordWasRefused(t *testing.T) {
 	const password = "hunter2"
 	port, log := testport.Free(t), &testlog.Buffer{}
 	host, stop := startOn(t, port, password)
-	conn, err := nats.Connect("nats://orders:"+password+"@"+host, nats.Files{}, zerolog.New(log))
+	conn, err := nats.Connect(nats.Service, "nats://orders:"+password+"@"+host, nats.Files{}, zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func serveOnce(t *testing.T, info string) (brokerURL string, sent <-chan string)
 func TestConnect_GivesUpAServerThatIsSilent(t *testing.T) {
 	t.Parallel()
 	silent, gone := serveOnce(t, "{}")
-	conn, err := nats.Connect(silent, nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, silent, nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestConnect_GivesUpAServerThatIsSilent(t *testing.T) {
 func TestConnect_GoesToConfiguredServersOnly(t *testing.T) {
 	t.Parallel()
 	brokerURL, _ := serveOnce(t, `{"connect_urls": ["192.0.2.1:4222"]}`)
-	conn, err := nats.Connect(brokerURL, nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, brokerURL, nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestConnect_IdentifiesItselfByFiles(t *testing.T) {
 		"nkey":        {startWith(t, &server.Options{Nkeys: []*server.NkeyUser{{Nkey: user}}}), nats.Files{Credentials: write(t, seed+"\n")}},
 		"certificate": {startTLS(t, authority), clientFiles(t, authority, authority)},
 	} {
-		conn, err := nats.Connect(c.brokerURL, c.files, zerolog.Nop())
+		conn, err := nats.Connect(nats.Service, c.brokerURL, c.files, zerolog.Nop())
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -264,7 +264,7 @@ func TestConnect_SendsTheTokenOfACredsFile(t *testing.T) {
 	brokerURL, sent := serveOnce(t, `{"nonce": "n1", "auth_required": true}`)
 	creds := write(t, "-----BEGIN NATS USER JWT-----\neyJ0.eyJq.c2ln\n------END NATS USER JWT------\n\n"+
 		"-----BEGIN USER NKEY SEED-----\n"+seed+"\n------END USER NKEY SEED------\n")
-	conn, err := nats.Connect(brokerURL, nats.Files{Credentials: creds}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, brokerURL, nats.Files{Credentials: creds}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestConnect_RefusesUnusableFiles(t *testing.T) {
 	for _, files := range []nats.Files{
 		{Credentials: "/nowhere"}, {Credentials: text}, {CA: "/nowhere"}, {CA: text}, {Cert: text, Key: text},
 	} {
-		conn, err := nats.Connect("nats://127.0.0.1:1", files, zerolog.Nop())
+		conn, err := nats.Connect(nats.Service, "nats://127.0.0.1:1", files, zerolog.Nop())
 		if err == nil {
 			conn.Close()
 			t.Errorf("%+v are accepted", files)
@@ -306,7 +306,7 @@ func TestConnect_LogsWhyItFails(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			var log testlog.Buffer
-			conn, err := nats.Connect(c.brokerURL, c.files, zerolog.New(&log))
+			conn, err := nats.Connect(nats.Service, c.brokerURL, c.files, zerolog.New(&log))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +331,7 @@ func TestPublish_NamesWhyTheConnectionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	port, authority := testport.Free(t), testcert.NewAuthority(t)
 	_, stop := startOn(t, port, "word")
-	conn, err := nats.Connect(fmt.Sprint("nats://orders:word@127.0.0.1:", port), nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, fmt.Sprint("nats://orders:word@127.0.0.1:", port), nats.Files{}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,36 +2,40 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/core"
 )
 
 // inbox implements [core.Inbox].
 type inbox struct{ tx *session }
 
-// FirstTime records a message unless it is already recorded. Two transactions with the
-// same message may both find nothing and insert it. The primary key accepts one; the
-// other starts over and finds the message.
-//
-// A known message is about to be acknowledged, so the transaction waits for the standby
-// like the one that recorded it: a failover must not lose a message that will not be
-// redelivered.
-func (s inbox) FirstTime(ctx context.Context, source, messageID string) (bool, error) {
-	known, err := find(ctx, s.tx, (*queries).FindMessage, dbsqlc.FindMessageParams{Source: source, MessageID: messageID})
-	if err != nil {
-		return false, err
-	}
-	if len(known) > 0 {
-		return false, s.tx.writes().AwaitReplication(ctx)
-	}
-	return true, s.tx.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{
-		Source: source, MessageID: messageID, ProcessedAt: s.tx.now,
+// Recall implements [core.Inbox].
+func (s inbox) Recall(ctx context.Context, source, id string) (bool, time.Time, error) {
+	row, err := find(ctx, s.tx, (*queries).RecallMessage, dbsqlc.RecallMessageParams{Source: source, MessageID: id})
+	return row.Known, row.ForgottenUntil, err
+}
+
+// Record implements [core.Inbox]. Two transactions may both find a message unknown and
+// record it. The primary key accepts one; the other starts over and finds the message.
+func (s inbox) Record(ctx context.Context, m core.Message) error {
+	return s.tx.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{
+		Source: m.Source, MessageID: m.ID, ProcessedAt: s.tx.now, SentAt: m.SentAt,
 	})
 }
 
-// DeleteOldMessages deletes up to limit records for messages too old to be redelivered,
-// and returns their number.
+// Renew implements [core.Inbox]. A known message is about to be acknowledged. Because of
+// the write, COMMIT waits for the standby as it did when the message was recorded: a
+// failover must not lose a message that will not be redelivered.
+func (s inbox) Renew(ctx context.Context, m core.Message) error {
+	return s.tx.writes().RenewMessage(ctx, dbsqlc.RenewMessageParams{
+		Source: m.Source, MessageID: m.ID, ProcessedAt: s.tx.now, SentAt: m.SentAt,
+	})
+}
+
+// DeleteOldMessages deletes up to limit records for old messages and returns their number.
 func (db *DB) DeleteOldMessages(ctx context.Context, limit int) (int, error) {
 	var n int64
 	err := db.WriteOnce(ctx, pgtx.Into(&n, (*queries).DeleteOldMessages, int32(limit)))

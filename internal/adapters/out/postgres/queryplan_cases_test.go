@@ -173,11 +173,12 @@ var planCases = map[string][]planCase{
 	"InsertProfile": {{args: "'new', '', '', '', now(), now()", buffers: 30}},
 	"UpdateProfile": {{args: "'', '', '', now(), 'customer-15001'", rows: 1, buffers: 30}},
 	"DeleteProfile": {{args: "'customer-15001'", rows: 1, buffers: 8}},
-	"FindMessage":   {{args: "'stripe', 'message-15000'", rows: 1, buffers: 6}},
-	"InsertMessage": {{args: "'stripe', 'new', now()", buffers: 40}},
+	"RecallMessage": {{args: "'stripe', 'message-15000'", rows: 2, buffers: 8, scanned: 1}},
+	"InsertMessage": {{args: "'stripe', 'new', now(), now()", buffers: 40}},
+	"RenewMessage":  {{args: "now(), now(), 'stripe', 'message-15000'", rows: 1, buffers: 40}},
 	"DeleteOldMessages": {
-		{args: "5", rows: 10, buffers: 50},
-		{args: "3000", rows: 4000, buffers: 16000}, // more than there are
+		{args: "5", rows: 11, buffers: 50, scanned: 1},
+		{args: "3000", rows: 4001, buffers: 16000, scanned: 1}, // more than there are
 	},
 
 	// The outbox.

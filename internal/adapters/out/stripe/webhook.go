@@ -16,6 +16,7 @@ import (
 	api "github.com/stripe/stripe-go/v85"
 	"github.com/stripe/stripe-go/v85/webhook"
 
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 )
 
@@ -53,15 +54,15 @@ func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.Provide
 	if !json.Valid(payload) {
 		return payment.ProviderEvent{}, errors.New("stripe: webhook: the payload is no JSON")
 	}
-	parsed, err := parseEvent(payload)
+	parsed, err := parseEvent(payload, signed.at)
 	if err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("%w: %w", payment.ErrUnreadableEvent, err)
 	}
 	return parsed, nil
 }
 
-func parseEvent(payload []byte) (payment.ProviderEvent, error) {
-	var e event
+func parseEvent(payload []byte, signedAt time.Time) (payment.ProviderEvent, error) {
+	e := event{Created: signedAt.Unix()}
 	if err := json.Unmarshal(payload, &e); err != nil {
 		return payment.ProviderEvent{}, fmt.Errorf("stripe: webhook: %w", err)
 	}
@@ -93,10 +94,11 @@ const thinEvent = "v2.core.event"
 // do not compare versions as the library does by default: an upgrade on one side would
 // lose events until the other follows.
 type event struct {
-	ID     string `json:"id"`
-	Object string `json:"object"`
-	Type   string `json:"type"`
-	Data   struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Type    string `json:"type"`
+	Created int64  `json:"created"`
+	Data    struct {
 		Object json.RawMessage `json:"object"`
 	} `json:"data"`
 }
@@ -125,7 +127,7 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 
 // idOnly returns an event that changes nothing.
 func (e event) idOnly() payment.ProviderEvent {
-	return payment.ProviderEvent{EventID: payment.ProviderEventID{Source: source, ID: e.ID}}
+	return payment.ProviderEvent{Message: core.Message{Source: source, ID: e.ID, SentAt: time.Unix(e.Created, 0)}}
 }
 
 func (e event) aboutCharge(o object, outcome payment.ChargeOutcome) (payment.ProviderEvent, error) {

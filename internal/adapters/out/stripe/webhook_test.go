@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/adapters/out/stripe"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/dev/fakestripe"
 )
@@ -30,7 +31,7 @@ const (
 // matter.
 func eventJSON(eventType, object string) []byte {
 	return fmt.Appendf(nil,
-		`{"id": "evt_1", "object": "event", "api_version": "2017-08-15", "type": %q, "data": {"object": %s}}`,
+		`{"id": "evt_1", "object": "event", "api_version": "2017-08-15", "created": 1509753600, "type": %q, "data": {"object": %s}}`,
 		eventType, object)
 }
 
@@ -39,14 +40,14 @@ func parserAt(secret string, now time.Time) stripe.Webhooks {
 	return stripe.Webhooks{Secret: secret, Now: func() time.Time { return now }}
 }
 
-// eventID identifies the events of these tests.
-var eventID = payment.ProviderEventID{Source: "stripe", ID: "evt_1"}
+// eventMessage identifies the events of these tests.
+var eventMessage = core.Message{Source: "stripe", ID: "evt_1", SentAt: time.Unix(1509753600, 0)}
 
 // aboutCharge returns an event about payment 7.
 func aboutCharge(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
 	t.Helper()
 	event := payment.ProviderEvent{
-		EventID: eventID,
+		Message: eventMessage,
 		Result:  payment.ChargeResult{Terms: chargeTerms(t), Outcome: outcome, ExternalID: "pi_1", Reason: reason},
 	}
 	if outcome == payment.ChargeSucceeded {
@@ -59,7 +60,7 @@ func aboutCharge(t *testing.T, outcome payment.ChargeOutcome, reason string) pay
 func aboutRefund(t *testing.T, outcome payment.ChargeOutcome, reason string) payment.ProviderEvent {
 	t.Helper()
 	return payment.ProviderEvent{
-		EventID: eventID,
+		Message: eventMessage,
 		Result:  payment.ChargeResult{Terms: cardRefund(t, 7, 8, "", "5.00").Terms, Outcome: outcome, ExternalID: "re_1", Reason: reason},
 	}
 }
@@ -68,7 +69,7 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 	t.Parallel()
 	const abandoned = `{"id": "pi_1", "amount": 199900, "currency": "rub",
 		"metadata": {"orders_payment": "payment-7", "order_id": "3"}, "cancellation_reason": "abandoned"}`
-	notOurs := payment.ProviderEvent{EventID: eventID}
+	notOurs := payment.ProviderEvent{Message: eventMessage}
 	tests := []struct {
 		eventType, object string
 		want              payment.ProviderEvent
@@ -204,7 +205,7 @@ func FuzzWebhook(f *testing.F) {
 		}
 		event, err := parser.Parse(payload, fakestripe.Sign("whsec_1", payload, now))
 		switch {
-		case err == nil && event.EventID.ID == "":
+		case err == nil && event.Message.ID == "":
 			t.Errorf("%q is read as %+v, without an id", payload, event)
 		case err != nil && errors.Is(err, payment.ErrUnreadableEvent) != json.Valid(payload):
 			t.Errorf("%q: %v; want %v exactly if it is JSON", payload, err, payment.ErrUnreadableEvent)

@@ -170,21 +170,30 @@ func TestCardPayment_IsChargedOnceWhenItsJobIsPutBack(t *testing.T) {
 
 func TestCardRefund_IsMadeOnceWhenItsJobIsPutBack(t *testing.T) {
 	t.Parallel()
-	c := startCardShop(t, e2e.Stock{"tea": 5})
-	stop := c.StartReplica(t, e2e.CardSettings(c.provider.URL)...).Run(t)
-	o, _ := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
-	stop()
-	r := e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "50.00"))
-	c.runUntilLost(t)
-	c.loseJob(t, "settle_refund")
+	for name, restore := range map[string]string{
+		"marked as asked":                 `SELECT`,
+		"whose mark is lost in a restore": `UPDATE refund SET asked_at = NULL, created_at = created_at - interval '2 hours'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startCardShop(t, e2e.Stock{"tea": 5})
+			stop := c.StartReplica(t, e2e.CardSettings(c.provider.URL)...).Run(t)
+			o, _ := mustBuyByCard(t, c.Service, "tea", 2, "pm_card_visa")
+			stop()
+			r := e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, "50.00"))
+			c.runUntilLost(t)
+			c.loseJob(t, "settle_refund")
+			c.Exec(t, restore)
 
-	c.Run(t)
+			c.Run(t)
 
-	if got := awaitRefundSettled(t, c.Service, r); got != "succeeded" {
-		t.Errorf("the refund is %s, want succeeded", got)
-	}
-	if refunds := c.provider.refunds(t); len(refunds) != 1 {
-		t.Errorf("the provider refunded %v, want 5000 once", refunds)
+			if got := awaitRefundSettled(t, c.Service, r); got != "succeeded" {
+				t.Errorf("the refund is %s, want succeeded", got)
+			}
+			if refunds := c.provider.refunds(t); len(refunds) != 1 {
+				t.Errorf("the provider refunded %v, want 5000 once", refunds)
+			}
+		})
 	}
 }
 

@@ -90,7 +90,7 @@ func TestRestock_AcknowledgesNoMessageThatAFailoverLoses(t *testing.T) {
 	env, servers := newEnv(t, true)
 	env.StartReplica(t).PutProduct(t, "tea", 10)
 	orders := e2e.OrderService(env.OpenStore(t))
-	restock := order.Restock{SKU: "tea", Quantity: 5, Source: "warehouse", MessageID: "message-1"}
+	restock := order.Restock{SKU: "tea", Quantity: 5, Message: core.Message{Source: "warehouse", ID: "message-1", SentAt: time.Now()}}
 
 	servers.StopStandby()
 	processed := make(chan error, 1)

@@ -363,6 +363,31 @@ func TestWebhook_ThatNobodyCanTakeIsAcknowledged(t *testing.T) {
 	s.WantOrderStatus(t, p.OrderID, "paid")
 }
 
+// The dashboard sends an event again, at any time. The inbox forgets.
+func TestWebhook_AsOldAsAForgottenOneIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s, log := startLoggedShop(t)
+	pay := func() e2e.Payment {
+		return s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 2).ID, "pm_card_visa")
+	}
+	sent := func(at time.Time, payload string) string {
+		return strings.Replace(payload, `{"id"`, fmt.Sprintf(`{"created": %d, "id"`, at.Unix()), 1)
+	}
+	now := time.Now()
+	s.SendWebhook(t, sent(now.Add(-time.Hour), succeeded.payload(t, s, pay(), 0)))
+	s.Exec(t, `UPDATE processed_message SET processed_at = processed_at - interval '31 days'`)
+	if n, err := s.OpenStore(t).DeleteOldMessages(t.Context(), 10); n != 1 || err != nil {
+		t.Fatalf("%d messages deleted: %v", n, err)
+	}
+	waiting := pay()
+
+	wantRejected(t, s, log, waiting, "an old event", sent(now.Add(-time.Hour), succeeded.payload(t, s, waiting, 0)))
+	wantRejected(t, s, log, waiting, "an event of next week", sent(now.AddDate(0, 0, 7), succeeded.payload(t, s, waiting, 0)))
+
+	s.SendWebhook(t, sent(now.Add(time.Minute), succeeded.payload(t, s, waiting, 0)))
+	s.WantOrderStatus(t, waiting.OrderID, "paid")
+}
+
 // Anybody can send a webhook, so only the log says what is wrong with its signature.
 func TestWebhook_ThatIsUnsignedLogsWhy(t *testing.T) {
 	t.Parallel()

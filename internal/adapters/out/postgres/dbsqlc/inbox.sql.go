@@ -10,65 +10,96 @@ import (
 	"time"
 )
 
-const deleteOldMessages = `-- name: DeleteOldMessages :execrows
-DELETE FROM processed_message WHERE ctid = ANY(ARRAY(
-    SELECT m.ctid FROM processed_message m
-    WHERE m.processed_at < statement_timestamp() - interval '30 days'
-    ORDER BY m.processed_at
-    LIMIT $1
-    FOR UPDATE SKIP LOCKED
-))
+const deleteOldMessages = `-- name: DeleteOldMessages :one
+WITH deleted AS (
+    DELETE FROM processed_message WHERE ctid = ANY(ARRAY(
+        SELECT m.ctid FROM processed_message m
+        WHERE m.processed_at < statement_timestamp() - interval '30 days'
+        ORDER BY m.processed_at
+        LIMIT $1
+        FOR UPDATE SKIP LOCKED
+    ))
+    RETURNING COALESCE(sent_until, processed_at + interval '1 day') AS sent_until
+), moved AS (
+    UPDATE message_memory SET forgotten_until = GREATEST(forgotten_until, (SELECT max(d.sent_until) FROM deleted d))
+    WHERE EXISTS (SELECT FROM deleted)
+)
+SELECT count(*) FROM deleted
 `
 
-// Batches, the oldest first, of messages that nobody sends again.
+// Batches, the oldest first. What is deleted moves the beginning of the memory. A row of the
+// previous binary does not say until when copies were sent: clocks differ by less than a day.
 func (q *Queries) DeleteOldMessages(ctx context.Context, maxMessages int32) (int64, error) {
-	result, err := q.db.Exec(ctx, deleteOldMessages, maxMessages)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const findMessage = `-- name: FindMessage :many
-SELECT processed_at FROM processed_message WHERE source = $1 AND message_id = $2
-`
-
-type FindMessageParams struct {
-	Source    string
-	MessageID string
-}
-
-func (q *Queries) FindMessage(ctx context.Context, arg FindMessageParams) ([]time.Time, error) {
-	rows, err := q.db.Query(ctx, findMessage, arg.Source, arg.MessageID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []time.Time
-	for rows.Next() {
-		var processed_at time.Time
-		if err := rows.Scan(&processed_at); err != nil {
-			return nil, err
-		}
-		items = append(items, processed_at)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+	row := q.db.QueryRow(ctx, deleteOldMessages, maxMessages)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const insertMessage = `-- name: InsertMessage :exec
-INSERT INTO processed_message (source, message_id, processed_at) VALUES ($1, $2, $3)
+INSERT INTO processed_message (source, message_id, processed_at, sent_until)
+VALUES ($1, $2, $3, GREATEST($3, $4::timestamptz))
 `
 
 type InsertMessageParams struct {
 	Source      string
 	MessageID   string
 	ProcessedAt time.Time
+	SentAt      time.Time
 }
 
 func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) error {
-	_, err := q.db.Exec(ctx, insertMessage, arg.Source, arg.MessageID, arg.ProcessedAt)
+	_, err := q.db.Exec(ctx, insertMessage,
+		arg.Source,
+		arg.MessageID,
+		arg.ProcessedAt,
+		arg.SentAt,
+	)
+	return err
+}
+
+const recallMessage = `-- name: RecallMessage :one
+SELECT EXISTS (SELECT FROM processed_message p WHERE p.source = $1 AND p.message_id = $2) AS known,
+       m.forgotten_until
+FROM message_memory m WHERE m.singleton
+`
+
+type RecallMessageParams struct {
+	Source    string
+	MessageID string
+}
+
+type RecallMessageRow struct {
+	Known          bool
+	ForgottenUntil time.Time
+}
+
+// One statement, so that a message which is deleted meanwhile is either known or forgotten.
+func (q *Queries) RecallMessage(ctx context.Context, arg RecallMessageParams) (RecallMessageRow, error) {
+	row := q.db.QueryRow(ctx, recallMessage, arg.Source, arg.MessageID)
+	var i RecallMessageRow
+	err := row.Scan(&i.Known, &i.ForgottenUntil)
+	return i, err
+}
+
+const renewMessage = `-- name: RenewMessage :exec
+UPDATE processed_message SET processed_at = $1, sent_until = GREATEST(sent_until, $1, $2::timestamptz)
+WHERE source = $3 AND message_id = $4
+`
+
+type RenewMessageParams struct {
+	ProcessedAt time.Time
+	SentAt      time.Time
+	Source      string
+	MessageID   string
+}
+
+func (q *Queries) RenewMessage(ctx context.Context, arg RenewMessageParams) error {
+	_, err := q.db.Exec(ctx, renewMessage,
+		arg.ProcessedAt,
+		arg.SentAt,
+		arg.Source,
+		arg.MessageID,
+	)
 	return err
 }

@@ -75,6 +75,11 @@ type LedgerEntry struct {
 	Position       int64
 }
 
+type MessageMemory struct {
+	Singleton      bool
+	ForgottenUntil time.Time
+}
+
 type Order struct {
 	ID             int64
 	CustomerID     string
@@ -137,6 +142,7 @@ type ProcessedMessage struct {
 	Source      string
 	MessageID   string
 	ProcessedAt time.Time
+	SentUntil   *time.Time
 }
 
 type Product struct {

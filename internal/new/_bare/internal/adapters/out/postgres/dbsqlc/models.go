@@ -49,6 +49,11 @@ type Incarnation struct {
 	Database  string
 }
 
+type MessageMemory struct {
+	Singleton      bool
+	ForgottenUntil time.Time
+}
+
 type Outbox struct {
 	ID            int64
 	Type          string
@@ -66,6 +71,7 @@ type ProcessedMessage struct {
 	Source      string
 	MessageID   string
 	ProcessedAt time.Time
+	SentUntil   *time.Time
 }
 
 type RelayLease struct {
