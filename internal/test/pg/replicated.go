@@ -24,6 +24,7 @@ import (
 // only a machine crash would.
 var replicated = map[string]string{
 	"fsync":                       "off",
+	"wal_level":                   "logical",
 	"wal_retrieve_retry_interval": "100ms",
 }
 

@@ -108,9 +108,9 @@ func TestOutbox_ThatIsExternalIsReadByPgoutput(t *testing.T) {
 
 	const changes = `SELECT count(*) FROM pg_logical_slot_peek_binary_changes('debezium', NULL, NULL,
 		'proto_version', '1', 'publication_names', 'orders_events') c WHERE chr(get_byte(c.data, 0)) `
-	const inserted = changes + `= 'I' AND EXISTS (SELECT FROM outbox e WHERE position(e.event_id::text::bytea IN c.data) > 0
+	const marked = changes + `= 'U' AND EXISTS (SELECT FROM outbox e WHERE position(e.event_id::text::bytea IN c.data) > 0
 		AND position('balance.credit'::bytea IN c.data) > 0 AND position('balance/alice'::bytea IN c.data) > 0)`
-	if n, others := s.Count(t, inserted), s.Count(t, changes+"IN ('U', 'D')"); n != 2 || others != 0 {
+	if n, others := s.Count(t, marked), s.Count(t, changes+"IN ('I', 'D')"); n != 2 || others != 0 {
 		t.Errorf("pgoutput sends %d events and %d other changes, want 2 and none", n, others)
 	}
 }
