@@ -87,8 +87,9 @@ func problemIn(resp *http.Response, body []byte) *Problem {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	problem := Problem{Status: resp.StatusCode}
 	var required struct{ Retryable *bool }
-	if media != "application/problem+json" || json.Unmarshal(body, &problem) != nil || json.Unmarshal(body, &required) != nil ||
-		problem.Code == "" || required.Retryable == nil || problem.Status != resp.StatusCode || problem.Status < http.StatusBadRequest {
+	isOurs := media == "application/problem+json" && json.Unmarshal(body, &problem) == nil && json.Unmarshal(body, &required) == nil &&
+		problem.Code != "" && required.Retryable != nil && problem.Status == resp.StatusCode && problem.Status >= http.StatusBadRequest
+	if !isOurs {
 		return nil
 	}
 	return &problem

@@ -21,7 +21,7 @@ type cases struct {
 	Services           [][]string
 	RetryAfter         struct {
 		Now   time.Time
-		Waits map[string]*time.Duration // in milliseconds
+		Waits map[string]*int // in milliseconds
 	} `json:"retry_after"`
 }
 
@@ -158,10 +158,10 @@ func TestRetryAfter_IsReadAsAllClientsDo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var want []time.Duration
 				if wait != nil {
-					want = []time.Duration{*wait * time.Millisecond}
+					want = []time.Duration{time.Duration(*wait) * time.Millisecond}
 				}
 				c, s := newClient(t, pageOf(http.StatusServiceUnavailable, "Retry-After", value), created)
-				suspend(c)(table.Now.Sub(time.Now()))
+				suspend(c)(time.Until(table.Now))
 
 				_, err := order(t.Context(), c, "cart-1")
 

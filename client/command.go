@@ -73,6 +73,8 @@ func outcomeOf(header http.Header, key string) Outcome {
 // Forget forgets an operation's key, so that the next call with its name is a new operation.
 // If the old one took effect, there will be two effects.
 func (c *Client) Forget(ctx context.Context, operation string) error {
+	ctx, _, cancel := c.withDeadline(ctx, unlimited)
+	defer cancel()
 	key, err := c.key(ctx, operation)
 	if err != nil {
 		return err
@@ -80,9 +82,11 @@ func (c *Client) Forget(ctx context.Context, operation string) error {
 	return c.forget(ctx, operation, key)
 }
 
-// forget also forgets when the caller has stopped waiting.
+// forget also forgets when the caller has stopped waiting, until the deadline of the call.
 func (c *Client) forget(ctx context.Context, operation, key string) error {
-	ctx = context.WithoutCancel(ctx)
+	deadline, _ := ctx.Deadline() // see withDeadline
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
 	name, formerly := c.scoped(c.config.Service, operation), c.scoped(c.formerly, operation)
 	if store, ok := c.config.Keys.(adopter); ok && formerly != name {
 		return store.forgetBoth(ctx, name, formerly, key)

@@ -147,3 +147,18 @@ func TestCommand_SendsNoAmountThatItsCallerForgot(t *testing.T) {
 		t.Errorf("sent %+v", s.sent)
 	}
 }
+
+func TestRefusal_DropsItsKeyThoughTheCallerHasStoppedWaiting(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := func(r *http.Request) (*http.Response, error) {
+		cancel()
+		return outOfStock(r)
+	}
+	c, s := newClient(t, refused, created)
+	c.config.Keys = newFileStore(t, t.TempDir())
+
+	_, _ = order(ctx, c, "cart-1")
+	if _, err := order(t.Context(), c, "cart-1"); err != nil || s.sent[0].key == s.sent[1].key {
+		t.Errorf("err = %v, sent %+v", err, s.sent)
+	}
+}

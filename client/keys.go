@@ -19,7 +19,7 @@ import (
 // forgets on its own can make a customer pay twice.
 type KeyStore interface {
 	// Key returns the operation's key. It creates a key if there is none, and returns once it
-	// is durable. Concurrent callers get the same key.
+	// is durable, or an error when the context ends. Concurrent callers get the same key.
 	Key(ctx context.Context, operation string) (string, error)
 	// Forget forgets the operation's key if it is still this one. The next call to Key creates
 	// another.
@@ -88,13 +88,15 @@ func NewFileStore(dir string) (*FileStore, error) {
 }
 
 // Key returns the key in the operation's last file.
-func (s *FileStore) Key(_ context.Context, operation string) (string, error) {
-	return s.key(operation, randomKey)
+func (s *FileStore) Key(ctx context.Context, operation string) (string, error) {
+	return within(ctx, func() (string, error) { return s.key(operation, randomKey) })
 }
 
 // keyOfBoth returns the key of an operation, which is that of its former name if it has none.
-func (s *FileStore) keyOfBoth(_ context.Context, operation, formerly string) (string, error) {
-	return s.key(operation, func() (string, error) { return s.key(formerly, randomKey) })
+func (s *FileStore) keyOfBoth(ctx context.Context, operation, formerly string) (string, error) {
+	return within(ctx, func() (string, error) {
+		return s.key(operation, func() (string, error) { return s.key(formerly, randomKey) })
+	})
 }
 
 // randomKey is the source of most keys.
@@ -119,19 +121,22 @@ func (s *FileStore) key(operation string, source func() (string, error)) (string
 }
 
 // Forget creates the file after the one with the key.
-func (s *FileStore) Forget(_ context.Context, operation, key string) error {
-	return s.forget(operation, key, randomKey)
+func (s *FileStore) Forget(ctx context.Context, operation, key string) error {
+	_, err := within(ctx, func() (string, error) { return "", s.forget(operation, key, randomKey) })
+	return err
 }
 
 // forgetBoth also forgets the key under the operation's former name, and gives both the same
 // next key.
-func (s *FileStore) forgetBoth(_ context.Context, operation, formerly, key string) error {
-	return s.forget(operation, key, func() (string, error) {
+func (s *FileStore) forgetBoth(ctx context.Context, operation, formerly, key string) error {
+	next := func() (string, error) {
 		if err := s.forget(formerly, key, randomKey); err != nil {
 			return "", err
 		}
 		return s.key(formerly, randomKey)
-	})
+	}
+	_, err := within(ctx, func() (string, error) { return "", s.forget(operation, key, next) })
+	return err
 }
 
 func (s *FileStore) forget(operation, key string, source func() (string, error)) error {
@@ -148,6 +153,27 @@ func (s *FileStore) forget(operation, key string, source func() (string, error))
 			}
 			return s.syncDir()
 		}
+	}
+}
+
+// within returns the result of work, or an error as soon as the context ends. A disk or a
+// network folder may never answer, and no system call on files can be cancelled.
+func within(ctx context.Context, work func() (string, error)) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fmt.Errorf("key store: %w", err)
+	}
+	var key string
+	done := make(chan error, 1)
+	go func() {
+		made, err := work()
+		key = made
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return key, err
+	case <-ctx.Done():
+		return "", fmt.Errorf("key store: %w", ctx.Err())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/test/e2e"
 )
@@ -37,6 +38,56 @@ func TestWebStore_DoesWhatEveryStoreDoes(t *testing.T) {
 	}
 	if len(outcomes) == 0 {
 		t.Error("nothing was checked")
+	}
+}
+
+// useDamaged calls a command with each kind of database that cannot keep keys. Nothing may be
+// sent.
+const useDamaged = `
+	const {OrdersClient} = await import(args.modules + '/dist/index.js');
+	const result = (request) => new Promise((resolve, reject) => {
+		request.onsuccess = () => resolve(request.result);
+		request.onerror = () => reject(request.error);
+	});
+	const create = (version, stores) => {
+		const opening = indexedDB.open('orders-client', version);
+		opening.onupgradeneeded = () => stores.forEach((name) => opening.result.createObjectStore(name));
+		return result(opening);
+	};
+	const damages = {
+		'another version': async () => (await create(2, ['keys'])).close(),
+		'no object store': async () => (await create(1, [])).close(),
+		'a deletion that another tab holds up': async () => {
+			const held = await create(1, ['keys']);
+			const deletion = result(indexedDB.deleteDatabase('orders-client'));
+			return async () => { held.close(); await deletion; };
+		},
+	};
+	const outcomes = {};
+	for (const [name, damage] of Object.entries(damages)) {
+		const repair = await damage();
+		const fetch = () => { outcomes[name] = 'sent'; throw new Error('sent'); };
+		const client = new OrdersClient({baseUrl: 'https://orders.example.com', deadline: 500, fetch});
+		const error = await client.createOrder('cart-1', {items: []}).catch((error) => error);
+		outcomes[name] ??= [error.name, error.outcomeUnknown, error.cause?.name].join(' ');
+		await repair?.();
+		await result(indexedDB.deleteDatabase('orders-client'));
+	}
+	return outcomes;`
+
+func TestWebStore_ThatCannotKeepAKeyHasNoEffect(t *testing.T) {
+	t.Parallel()
+	page := NewPage(t)
+
+	outcomes := Run[map[string]string](t, page, useDamaged, map[string]any{"modules": serveModules(t)})
+
+	want := map[string]string{
+		"another version":                      "OrdersInterrupted false VersionError",
+		"no object store":                      "OrdersInterrupted false NotFoundError",
+		"a deletion that another tab holds up": "OrdersInterrupted false TimeoutError",
+	}
+	if diff := cmp.Diff(want, outcomes); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 }
 

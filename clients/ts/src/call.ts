@@ -165,13 +165,19 @@ export class Call {
     return true;
   }
 
-  /** Returns the error for a failure that no retry can help. */
+  /**
+   * Returns the error for a failure that no retry can help. It does with the key as
+   * `next_key` of a refusal says. Every other value, also one of a newer service, keeps the
+   * key.
+   */
   async #ended(failure: unknown): Promise<Error> {
     if (!(failure instanceof Refusal)) return this.#interrupted(failure);
+    const nextKey = failure.document.next_key;
     return new OrdersProblem(failure.document, {
       operation: this.#request.guarded,
       outcomeUnknown: this.#outcomeOpen && !failure.resolvesOutcome,
-      record: await this.#follow(failure.document.next_key),
+      record: nextKey === 'look_up' ? await this.#lookUp() : undefined,
+      cause: nextKey === 'new' ? await this.#dropKey() : undefined,
     });
   }
 
@@ -183,18 +189,21 @@ export class Call {
   }
 
   /**
-   * Does with the key as `next_key` of a refusal says. Every other value, also one of a
-   * newer service, keeps the key.
-   *
-   * @returns what the service knows about a key that another request has.
+   * Drops the key. It returns why the store could not: then the next call with the operation
+   * gets the same refusal.
    */
-  async #follow(nextKey: string | null): Promise<IdempotencyRecord | undefined> {
+  async #dropKey(): Promise<unknown> {
+    const { storedAs = [], key } = this.#request.guarded ?? {};
+    const forget = async () => {
+      for (const name of storedAs) await this.#settings.store.forget(name, key);
+    };
+    return unlessAborted(forget(), this.#deadline.signal).catch((cause: unknown) => cause);
+  }
+
+  /** Returns what the service knows about a key that another request has. */
+  async #lookUp(): Promise<IdempotencyRecord | undefined> {
     const { guarded } = this.#request;
     if (!guarded) return undefined;
-    if (nextKey === 'new') {
-      for (const name of guarded.storedAs) await this.#settings.store.forget(name, guarded.key);
-    }
-    if (nextKey !== 'look_up') return undefined;
     return new Call(this.#settings, guarded.lookUp, this.#deadline).send().then(
       ({ data }) => data as IdempotencyRecord,
       () => undefined,

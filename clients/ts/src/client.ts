@@ -37,8 +37,8 @@ export class OrdersClient {
    * Drops the key of an operation. The next call with the name is a new operation, and
    * may take effect a second time. It is meant for names whose business is done.
    */
-  forget(operation: string): Promise<void> {
-    return this.#transport.forget(operation);
+  forget(operation: string, options?: CallOptions): Promise<void> {
+    return this.#transport.forget(operation, options);
   }
 
   // --- orders ---

@@ -23,6 +23,13 @@ interface Context {
   outcomeUnknown: boolean;
 }
 
+/** What an error knows about a refusal. */
+interface Refused extends Context {
+  record: IdempotencyRecord | undefined;
+  /** Why the store did not drop the key. */
+  cause: unknown;
+}
+
 /** The service refused a request, with a problem document (RFC 9457). */
 export class OrdersProblem extends Error {
   override readonly name = 'OrdersProblem';
@@ -60,11 +67,11 @@ export class OrdersProblem extends Error {
    */
   readonly record?: IdempotencyRecord;
 
-  constructor(
-    document: ProblemDocument,
-    { operation, outcomeUnknown, record }: Context & { record: IdempotencyRecord | undefined },
-  ) {
-    super(`${document.code}: ${document.detail}${adviceOn(document.next_key, outcomeUnknown)}`);
+  constructor(document: ProblemDocument, { operation, outcomeUnknown, record, cause }: Refused) {
+    const advice = cause
+      ? '; its key could not be dropped, so the next call gets this refusal again'
+      : adviceOn(document.next_key, outcomeUnknown);
+    super(`${document.code}: ${document.detail}${advice}`, cause ? { cause } : {});
     this.code = document.code;
     this.status = document.status;
     this.title = document.title;
@@ -79,7 +86,10 @@ export class OrdersProblem extends Error {
   }
 }
 
-/** The client stopped before the service had decided: at the deadline, for example. */
+/**
+ * The client stopped before the service had decided: at the deadline, for example, or because
+ * the store had no key.
+ */
 export class OrdersInterrupted extends Error {
   override readonly name = 'OrdersInterrupted';
 

@@ -8,7 +8,8 @@
 export interface KeyStore {
   /**
    * Returns the key of an operation. The first caller stores the key that it proposes.
-   * The key is durable when the promise resolves, because the request is sent then.
+   * The key is durable when the promise resolves, because the request is sent then. A call
+   * waits for it until the deadline, and sends nothing afterwards.
    */
   getOrCreate(operation: string, proposed: string): Promise<string>;
 

@@ -3,7 +3,8 @@ import type { Backoff } from './backoff.js';
 import { Call, type Outgoing, type Settings, type TokenSource } from './call.js';
 import { systemClock, type Clock } from './clock.js';
 import type { Data, Input, Method, OperationAt, PathOf } from './contract.js';
-import { Deadline } from './deadline.js';
+import { Deadline, unlessAborted } from './deadline.js';
+import { OrdersInterrupted } from './errors.js';
 import type { Reply } from './reply.js';
 import { urlOf, type RequestInput } from './request.js';
 import { commandResultOf, resultOf, type CommandResult, type Result } from './result.js';
@@ -91,6 +92,21 @@ function addressOf({ protocol, hostname, port, pathname }: URL): string {
   return `${protocol}//${host}${port && `:${port}`}${pathname.replace(/\/+$/, '')}`;
 }
 
+/**
+ * Does what needs the key store, which may fail, or stay silent for ever. Nothing is sent
+ * yet.
+ *
+ * @throws OrdersInterrupted
+ */
+async function reach<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  try {
+    signal.throwIfAborted();
+    return await unlessAborted(work(), signal);
+  } catch (cause) {
+    throw new OrdersInterrupted(cause, { operation: undefined, outcomeUnknown: false });
+  }
+}
+
 /** Turns calls of operations into requests with a key, a token and a deadline. */
 export class Transport {
   readonly settings: Settings;
@@ -158,8 +174,16 @@ export class Transport {
   }
 
   /** Drops the key of an operation. */
-  async forget(operation: string): Promise<void> {
-    for (const name of this.#storedAs(operation)) await this.settings.store.forget(name);
+  async forget(operation: string, options?: CallOptions): Promise<void> {
+    const names = this.#storedAs(operation);
+    const deadline = this.deadline(options);
+    try {
+      await reach(deadline.signal, async () => {
+        for (const name of names) await this.settings.store.forget(name);
+      });
+    } finally {
+      deadline.close();
+    }
   }
 
   /**
@@ -174,7 +198,8 @@ export class Transport {
 
   async #send(deadline: Deadline, prepare: () => Promise<Outgoing>): Promise<Reply> {
     try {
-      return await new Call(this.settings, await prepare(), deadline).send();
+      const outgoing = await reach(deadline.signal, prepare);
+      return await new Call(this.settings, outgoing, deadline).send();
     } finally {
       deadline.close();
     }

@@ -37,6 +37,7 @@ export class WebStore implements KeyStore {
  */
 async function change(begin: (keys: IDBObjectStore) => void): Promise<void> {
   const db = await open();
+  db.onversionchange = () => db.close(); // another tab needs a newer version, and waits for this
   try {
     await new Promise<void>((resolve, reject) => {
       const transaction = db.transaction(objectStore, 'readwrite', { durability: 'strict' });
@@ -55,5 +56,9 @@ function open(): Promise<IDBDatabase> {
     opening.onupgradeneeded = () => void opening.result.createObjectStore(objectStore);
     opening.onsuccess = () => resolve(opening.result);
     opening.onerror = () => reject(opening.error);
+    opening.onblocked = () => {
+      reject(new Error('another tab keeps an older database of keys open'));
+      opening.onsuccess = () => opening.result.close(); // nobody waits for it any more
+    };
   });
 }

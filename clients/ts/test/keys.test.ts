@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryStore, OrdersProblem, type OrdersClient } from '@example/orders';
+import {
+  MemoryStore,
+  OrdersInterrupted,
+  OrdersProblem,
+  WebStore,
+  type KeyStore,
+  type OrdersClient,
+} from '@example/orders';
 import { FakeService, lost, problem, retryable, storedRefusal, success } from './fixture.js';
 
 const order = { id: 1 };
@@ -39,6 +46,87 @@ test('nothing is sent under a key that could not be kept', async () => {
   assert.match(String(await create(service, service.client({ store }))), /disk full/);
   assert.equal(service.sent.length, 0);
 });
+
+const silent: KeyStore = {
+  getOrCreate: () => new Promise(() => {}),
+  forget: () => new Promise(() => {}),
+};
+
+test('a call waits for a silent store until its deadline, and sends nothing', async () => {
+  const service = new FakeService();
+  const began = service.clock.now();
+  const client = service.client({ store: silent, deadline: 5000 });
+  const errors = [
+    await create(service, client),
+    await service.clock.run(client.forget('checkout-1')).catch((error: unknown) => error),
+  ];
+  for (const error of errors)
+    assert.ok(error instanceof OrdersInterrupted && !error.outcomeUnknown);
+  assert.equal(service.clock.now() - began, 2 * 5000);
+  assert.equal(service.clock.pending, 0, 'no timer is left');
+  assert.equal(service.sent.length, 0);
+});
+
+test('the caller can end a call that waits for a silent store', async () => {
+  for (const signal of [AbortSignal.abort(), abortLater()]) {
+    const service = new FakeService();
+    const call = service
+      .client({ store: silent })
+      .createOrder('checkout-1', { items: [] }, { signal });
+    const error = await call.catch((error: unknown) => error);
+    assert.ok(error instanceof OrdersInterrupted && !error.outcomeUnknown);
+    assert.equal((error.cause as Error).name, 'AbortError');
+  }
+});
+
+/** Returns a signal that is aborted when all promises have gone as far as they can. */
+function abortLater(): AbortSignal {
+  const controller = new AbortController();
+  setImmediate(() => controller.abort());
+  return controller.signal;
+}
+
+test('a store that answers after the deadline has no effect', async () => {
+  const service = new FakeService(success(order));
+  let answer = (_: string) => {};
+  const late = new Promise<string>((resolve) => (answer = resolve));
+  const store = { getOrCreate: () => late, forget: async () => {} };
+  assert.ok((await create(service, service.client({ store }))) instanceof OrdersInterrupted);
+  answer('key');
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(service.sent.length, 0);
+});
+
+test('a refusal whose key cannot be dropped is returned at the deadline', async () => {
+  for (const forget of [silent.forget, () => Promise.reject(new Error('disk full'))]) {
+    const service = new FakeService(storedRefusal(409, 'out_of_stock'));
+    const store = { getOrCreate: async (_: string, key: string) => key, forget };
+    const error = await create(service, service.client({ store }));
+    assert.ok(error instanceof OrdersProblem && error.cause instanceof Error);
+    assert.match(error.message, /its key could not be dropped/);
+  }
+});
+
+for (const [name, open] of Object.entries({
+  'fires nothing': () => ({}),
+  'is blocked': () => {
+    const opening = { onblocked: () => {} };
+    setImmediate(() => opening.onblocked());
+    return opening;
+  },
+  'is forbidden': () => {
+    throw new DOMException('no storage here', 'SecurityError');
+  },
+})) {
+  test(`a call ends where IndexedDB ${name}`, async (t) => {
+    t.after(() => Reflect.deleteProperty(globalThis, 'indexedDB'));
+    Object.assign(globalThis, { indexedDB: { open } });
+    const service = new FakeService();
+    const error = await create(service, service.client({ store: new WebStore() }));
+    assert.ok(error instanceof OrdersInterrupted && !error.outcomeUnknown);
+    assert.equal(service.sent.length, 0);
+  });
+}
 
 test('a key that another request has is looked up and kept', async () => {
   const record = { key: 'k', state: 'completed', command: 'confirmPayment', status: 200 };
