@@ -3,9 +3,13 @@ package migrations_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/internal/test/pg/wire"
 	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
 )
@@ -38,4 +42,85 @@ func TestGrant_InterruptedCommitIsNotCancelled(t *testing.T) {
 	}
 	servers.StartStandby(t)
 	testwait.Until(t, "the privileges are visible", func() bool { return count(t, url, privileges) > 0 })
+}
+
+// What a killed process may have left of the last migration, and of an index.
+func TestUp_FinishesAnInterruptedMigration(t *testing.T) {
+	t.Parallel()
+	const index = "CREATE INDEX CONCURRENTLY next ON outbox (aggregate) WHERE id > 0;\n"
+	for name, c := range map[string]struct{ up, left, want string }{
+		"no index":               {index, "SELECT", ""},
+		"an invalid index":       {index, index + "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'next'::regclass", ""},
+		"the index":              {index, index, ""},
+		"another index":          {index, "CREATE INDEX next ON outbox (type)", "another index has the name next"},
+		"an index to drop":       {"DROP INDEX CONCURRENTLY payment_by_status;\n", "SELECT", ""},
+		"no index to drop":       {"DROP INDEX CONCURRENTLY payment_by_status;\n", "DROP INDEX payment_by_status", ""},
+		"nothing of a file":      {"CREATE TABLE next (id bigint); CREATE INDEX ON next (id);", "SELECT", ""},
+		"everything from a file": {"CREATE TABLE next (id bigint);", "CREATE TABLE next (id bigint)", "UPDATE schema_migrations SET dirty = false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.New(t)
+			files, version := withNext(t, c.up)
+			for _, statement := range strings.SplitAfter(c.left, ";\n") {
+				execute(t, url, statement)
+			}
+			execute(t, url, fmt.Sprintf("UPDATE schema_migrations SET version = %d, dirty = true", version))
+
+			err := migrations.UpFrom(t.Context(), files, url)
+
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("err = %v, want one that says %q", err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			wantVersion(t, url, version)
+			if n := count(t, url, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"); n != 0 {
+				t.Errorf("%d invalid indexes are left", n)
+			}
+		})
+	}
+}
+
+// Each run loses its connection at another answer of the server, as if it were killed.
+func TestUp_CanBeKilledAtEachStep(t *testing.T) {
+	t.Parallel()
+	for name, up := range map[string]string{
+		"in a transaction": "CREATE TABLE next (id bigint); ALTER TABLE outbox ADD COLUMN next text;",
+		"concurrently":     "CREATE INDEX CONCURRENTLY next ON outbox (aggregate);\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for step := int64(1); ; step++ {
+				url := pgtest.New(t)
+				files, version := withNext(t, up)
+				p, err := wire.Start(url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var answers atomic.Int64
+				p.SetHook(func(m wire.Message) wire.Verdict {
+					if m.Kind == "ReadyForQuery" && answers.Add(1) >= step {
+						return wire.CutBefore
+					}
+					return wire.Forward
+				})
+				killed := migrations.UpFrom(t.Context(), files, p.URL())
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := migrations.UpFrom(t.Context(), files, url); err != nil {
+					t.Errorf("after answer %d: %v", step, err)
+				}
+				wantVersion(t, url, version)
+				if killed == nil {
+					return
+				}
+			}
+		})
+	}
 }

@@ -175,6 +175,9 @@ func newest() (uint, error) {
 }
 
 func run(ctx context.Context, files fs.FS, databaseURL string, migrateIt func(context.Context, *migrate.Migrate) error) error {
+	if err := repair(ctx, files, databaseURL); err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
 	m, err := open(ctx.Done(), files, databaseURL)
 	if err != nil {
 		return err
@@ -242,7 +245,7 @@ func open(stop <-chan struct{}, files fs.FS, databaseURL string) (*migrate.Migra
 	if err := waitForLocks(driver, lockTimeout); err != nil {
 		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, driver.Close()))
 	}
-	return migrate.NewWithInstance("iofs", source, "pgx5", patient{driver, stop})
+	return migrate.NewWithInstance("iofs", source, "pgx5", &patient{Driver: driver, stop: stop})
 }
 
 // ownersQuery returns the session role and the owners it would have to be: the tables'

@@ -34,13 +34,18 @@ const (
 var concurrently = regexp.MustCompile(`(?m)^(CREATE INDEX|CREATE UNIQUE INDEX|DROP INDEX) CONCURRENTLY `)
 
 // patient is a driver that retries files which lost a race against commands. PostgreSQL
-// has rolled them back.
+// has rolled them back. A file in a transaction records its version there, so that a
+// killed process leaves all or nothing.
 type patient struct {
 	database.Driver
 	stop <-chan struct{}
+	// target is the version after the file that is about to run; recorded reports that
+	// the file's transaction has recorded it.
+	target   int
+	recorded bool
 }
 
-func (p patient) Run(file io.Reader) error {
+func (p *patient) Run(file io.Reader) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
 		return err
@@ -48,15 +53,32 @@ func (p patient) Run(file io.Reader) error {
 	if concurrently.Match(text) {
 		return p.runConcurrently(text)
 	}
-	return again(p.stop, lockTries, lockPause, func() error { return p.Driver.Run(bytes.NewReader(text)) })
+	whole := recorded(string(text), p.target)
+	err = again(p.stop, lockTries, lockPause, func() error { return p.Driver.Run(strings.NewReader(whole)) })
+	p.recorded = err == nil
+	return err
 }
 
-// runConcurrently runs a file once, because a failure leaves an invalid index.
-func (p patient) runConcurrently(text []byte) error {
-	if err := waitForLocks(p.Driver, "0"); err != nil {
+// recorded adds to a file that it records a version. Readers of the version do not wait.
+func recorded(text string, version int) string {
+	text += "\n;DELETE FROM schema_migrations;"
+	if version < 0 {
+		return text
+	}
+	return fmt.Sprintf("%s INSERT INTO schema_migrations (version, dirty) VALUES (%d, false);", text, version)
+}
+
+// runConcurrently runs a file once, because a failure leaves an invalid index; see
+// repair. The schema is dirty meanwhile.
+func (p *patient) runConcurrently(text []byte) error {
+	err := again(p.stop, lockTries, lockPause, func() error { return p.Driver.SetVersion(p.target, true) })
+	if err == nil {
+		err = waitForLocks(p.Driver, "0")
+	}
+	if err != nil {
 		return err
 	}
-	err := p.Driver.Run(bytes.NewReader(text))
+	err = p.Driver.Run(bytes.NewReader(text))
 	return errors.Join(err, waitForLocks(p.Driver, lockTimeout))
 }
 
@@ -65,14 +87,17 @@ func waitForLocks(driver database.Driver, timeout string) error {
 	return driver.Run(strings.NewReader("SET lock_timeout = '" + timeout + "'"))
 }
 
-// SetVersion records that a file is about to run (dirty), or that it has. That locks a
-// table read by each readiness check. It never gives up on a file that has run.
-func (p patient) SetVersion(version int, dirty bool) error {
-	tries := endless
-	if dirty {
-		tries = lockTries
+// SetVersion is called before a file runs (dirty) and after. Recording locks a table read
+// by each readiness check. It never gives up on a file that has run.
+func (p *patient) SetVersion(version int, dirty bool) error {
+	switch {
+	case dirty:
+		p.target, p.recorded = version, false
+		return nil
+	case p.recorded && version == p.target:
+		return nil
 	}
-	return again(p.stop, tries, lockPause, func() error { return p.Driver.SetVersion(version, dirty) })
+	return again(p.stop, endless, lockPause, func() error { return p.Driver.SetVersion(version, false) })
 }
 
 // again calls run until it loses no race, up to tries times, or until stop.

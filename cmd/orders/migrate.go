@@ -13,7 +13,7 @@ import (
 
 const migrateUsage = `usage: orders migrate up|down|version
 
-  up        apply the migrations that are missing, and grant the roles of the service and
+  up        finish a migration that was interrupted, apply those that are missing, and grant the roles of the service and
             of its operators their privileges
   down      revert one migration
   version   print the schema version
@@ -91,7 +91,7 @@ func printSchemaVersion(url string, out io.Writer) error {
 	}
 	state := ""
 	if dirty {
-		state = ", dirty: its migration failed, repair the database"
+		state = ", dirty: its migration was interrupted, run `orders migrate up`"
 	}
 	_, err = fmt.Fprintf(out, "schema version %d of %d%s\n", version, newest, state)
 	return err

@@ -102,8 +102,8 @@ func checkSchema(state postgres.State) error {
 	case err != nil:
 		return err
 	case state.Dirty && state.SchemaVersion <= newest:
-		return fmt.Errorf("schema version %d is dirty, its migration failed: "+
-			"repair the database, then run `orders migrate up`", state.SchemaVersion)
+		return fmt.Errorf("schema version %d is dirty, its migration was interrupted: "+
+			"run `orders migrate up`", state.SchemaVersion)
 	case state.SchemaVersion < newest:
 		return fmt.Errorf("schema version %d is older than version %d, which this binary needs: "+
 			"run `orders migrate up`", state.SchemaVersion, newest)

@@ -21,6 +21,7 @@ var opensTransactions = []string{"Begin", "BeginFunc", "BeginTx", "BeginTxFunc",
 // well: it begins and ends jobs, which only repeats a job if a failover undoes it.
 var otherCommits = map[string]string{
 	"migrations/grants.go":              "on a connection whose statements are never cancelled",
+	"migrations/repair.go":              "rolls back",
 	"examples/giftcards/store.go":       "an example of a store for one server",
 	"examples/giftcards/store_sql.go":   "an example of a store for one server",
 	"internal/dev/fakestripe/call.go":   "a development server",
