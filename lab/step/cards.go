@@ -11,6 +11,9 @@ import (
 // provider approves each charge and refund, as often as it is asked.
 type provider struct{ payment.Gateway }
 
+// AmountRefusal implements [payment.Gateway].
+func (provider) AmountRefusal(core.Money) string { return "" }
+
 // Charge implements [payment.Gateway].
 func (provider) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	return approved(c.Terms), nil

@@ -357,7 +357,7 @@ export interface paths {
         put?: never;
         /**
          * Confirm the payment of an order
-         * @description A payment from the balance is `captured` immediately. A card payment is `processing` first, and `captured` or `failed` later. An order has at most one payment that is `processing` or `captured`, whatever keys are sent.
+         * @description A payment from the balance is `captured` immediately. A card payment is `processing` first, and `captured` or `failed` later. An order has at most one payment that is `processing` or `captured`, whatever keys are sent. A total that no card takes, such as 35.205 KWD, is refused with 422 `payment_method_unavailable`.
          */
         post: operations["confirmPayment"];
         delete?: never;
@@ -380,7 +380,7 @@ export interface paths {
         put?: never;
         /**
          * Refund the payment of an order
-         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first.
+         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first, and its amount must be one that cards take: a multiple of 0.01 where the currency has three decimals.
          */
         post: operations["refundPayment"];
         delete?: never;

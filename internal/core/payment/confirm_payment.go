@@ -63,6 +63,9 @@ func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd C
 	if s.Gateway == nil {
 		return nil, core.Refuse(core.CodePaymentMethodUnavailable, "card payments are not enabled")
 	}
+	if refusal := s.Gateway.AmountRefusal(op.Order.Total); refusal != "" {
+		return nil, core.Refuse(core.CodePaymentMethodUnavailable, refusal+"; the total is "+op.Order.Total.String())
+	}
 	if err := op.Order.AwaitPayment(tx.Now); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,9 @@ type Gateway interface {
 	Charge(ctx context.Context, c ChargeRequest) (ChargeResult, error)
 	// Refund returns a charge's money to the card, once per key.
 	Refund(ctx context.Context, r RefundRequest) (ChargeResult, error)
+	// AmountRefusal returns why the provider cannot take or return an amount, or "". It
+	// calls nobody.
+	AmountRefusal(amount core.Money) string
 	// Charges lists the charges for our payments that were created or refunded since the
 	// given time.
 	Charges(ctx context.Context, since time.Time) ([]ProviderCharge, error)

@@ -37,8 +37,9 @@ func (cmd RefundPayment) Validate() error {
 // already refunded, it changes nothing and returns true (AUTH-19, second line of
 // defence).
 //
-// Refusals: not_found, forbidden_resource, validation_failed (no amount or a zero
-// amount, or another currency), invalid_order_state (no captured payment, or already shipped),
+// Refusals: not_found, forbidden_resource, validation_failed (no amount, a zero
+// amount, another currency, or an amount that the card provider cannot return),
+// invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
 	if err := cmd.Validate(); err != nil {
@@ -56,7 +57,7 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 			repeated = true
 			return r.repeats(cmd)
 		}
-		if r, err = tx.refundAndCancel(ctx, op, actor, cmd, by); err != nil {
+		if r, err = s.refundAndCancel(ctx, tx, op, actor, cmd, by); err != nil {
 			return err
 		}
 		return core.AuditChange(ctx, tx.AuditLog, actor, "RefundPayment", order.Resource(cmd.OrderID),
@@ -67,9 +68,12 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 
 // refundAndCancel makes the refund, and cancels the order if nothing refundable
 // remains.
-func (tx Tx) refundAndCancel(ctx context.Context, op *OrderPayments, actor core.Actor, cmd RefundPayment, by core.Operation) (*Refund, error) {
+func (s *Service) refundAndCancel(ctx context.Context, tx Tx, op *OrderPayments, actor core.Actor, cmd RefundPayment, by core.Operation) (*Refund, error) {
 	p, amount, err := op.refundable(actor, cmd)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.checkCardRefund(p, cmd); err != nil {
 		return nil, err
 	}
 	r, e, err := op.refund(p, amount, by, tx.Now)
@@ -102,6 +106,17 @@ func (op *OrderPayments) refundable(actor core.Actor, cmd RefundPayment) (*Payme
 		return nil, amount, core.InvalidField("/amount/currency", "must be the currency of the payment, "+string(p.Amount.Currency()))
 	}
 	return p, amount, nil
+}
+
+// checkCardRefund refuses a partial refund that the card provider cannot return.
+func (s *Service) checkCardRefund(p *Payment, cmd RefundPayment) error {
+	if p.Method != ByCard || cmd.Amount == nil || s.Gateway == nil {
+		return nil
+	}
+	if refusal := s.Gateway.AmountRefusal(*cmd.Amount); refusal != "" {
+		return core.InvalidField("/amount/amount", refusal)
+	}
+	return nil
 }
 
 // cancelRefunded cancels an unshipped order that has been refunded in full. The

@@ -43,8 +43,14 @@ func charge(t *testing.T, server *fakestripe.Server, token string) string {
 		"amount": {"1999"}, "currency": {"rub"}, "payment_method": {token}, "confirm": {"true"},
 		"metadata[orders_payment]": {"payment-7"},
 	}
-	r := httptest.NewRequest(http.MethodPost, "/v1/payment_intents", strings.NewReader(form.Encode()))
-	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Idempotency-Key": {"payment-7"}}
+	return send(t, server, "/v1/payment_intents", "payment-7", form)
+}
+
+// send posts a form. It returns the response in one line, or "no response".
+func send(t *testing.T, server *fakestripe.Server, path, key string, form url.Values) string {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Idempotency-Key": {key}}
 	w := httptest.NewRecorder()
 	if aborted(func() { server.Handler().ServeHTTP(w, r) }) {
 		return "no response"
@@ -160,5 +166,24 @@ func TestSendWebhooks_RetriesUntilTheReceiverAccepts(t *testing.T) {
 	<-ended
 	if one, two := <-accepted, <-accepted; one == two {
 		t.Errorf("%s was accepted twice", one)
+	}
+}
+
+// The amounts that Stripe refuses, in its smallest unit.
+func TestCharge_RefusesAmountsThatStripeRefuses(t *testing.T) {
+	server := open(t, fakestripe.Config{})
+	for amount, want := range map[string]string{
+		"35205 kwd": "400 invalid_request_error", "35200 kwd": "200 succeeded",
+		"501 isk": "400 invalid_request_error", "500 isk": "200 succeeded", "501 ugx": "400 invalid_request_error",
+		"49 usd": "400 invalid_request_error amount_too_small", "50 usd": "200 succeeded", "17499 huf": "400 invalid_request_error amount_too_small",
+		"17505 huf": "200 succeeded", "1055 twd": "200 succeeded", "500 jpy": "200 succeeded",
+		"99999999 usd": "200 succeeded", "100000000 usd": "400 invalid_request_error amount_too_large",
+		"100000000 idr": "200 succeeded", "10000 clf": "400 invalid_request_error",
+	} {
+		minor, currency, _ := strings.Cut(amount, " ")
+		form := url.Values{"amount": {minor}, "currency": {currency}, "payment_method": {"pm_card_visa"}, "confirm": {"true"}}
+		if got := send(t, server, "/v1/payment_intents", amount, form); got != want {
+			t.Errorf("%s: %q, want %q", amount, got, want)
+		}
 	}
 }

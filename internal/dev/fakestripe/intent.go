@@ -100,6 +100,9 @@ func (s *Server) createIntent(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	case r.PostForm.Get("confirm") != "true":
 		return response{}, invalid("parameter_missing", "fakestripe needs confirm=true")
 	}
+	if err := checkCharge(amount, r.PostForm.Get("currency")); err != nil {
+		return response{}, err
+	}
 	id := "pi_" + rand.Text()
 	if err := s.insertIntent(ctx, tx, id, amount, b, r.PostForm); err != nil {
 		return response{}, err

@@ -50,16 +50,21 @@ func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	if err != nil {
 		return response{}, err
 	}
-	amount, err := strconv.ParseInt(r.PostForm.Get("amount"), 10, 64)
-	switch {
-	case err != nil || amount <= 0:
-		return response{}, invalid("parameter_invalid_integer", "amount is required")
-	case i.LatestCharge == nil:
+	if i.LatestCharge == nil {
 		return response{}, invalid("charge_not_refundable", "This PaymentIntent has no successful charge")
+	}
+	remaining := strconv.FormatInt(i.Amount-i.LatestCharge.AmountRefunded, 10)
+	amount, err := strconv.ParseInt(cmp.Or(r.PostForm.Get("amount"), remaining), 10, 64) // without one, all of it
+	switch {
+	case err != nil || amount < 0 || amount == 0 && r.PostForm.Has("amount"):
+		return response{}, invalid("parameter_invalid_integer", "Invalid positive integer")
 	case i.LatestCharge.AmountRefunded == i.Amount:
 		return response{}, invalid("charge_already_refunded", "The charge has already been refunded")
 	case i.LatestCharge.AmountRefunded+amount > i.Amount:
 		return response{}, invalid("", "Refund amount is greater than the unrefunded amount on the charge")
+	}
+	if err := checkUnits(amount, i.Currency); err != nil {
+		return response{}, err
 	}
 	b := behaviours[i.PaymentMethod].ofRefund()
 	f, err := s.insertRefund(ctx, tx, i, amount, b, metadataOf(r.PostForm))

@@ -148,10 +148,14 @@ func TestEvents_CarryNoPersonalData(t *testing.T) {
 // change.
 type gateway struct {
 	payment.Gateway
-	change func(*payment.ChargeResult)
+	// refusal is why it takes no amount.
+	refusal string
+	change  func(*payment.ChargeResult)
 	// retries has the member Retry of each call.
 	retries []bool
 }
+
+func (g *gateway) AmountRefusal(core.Money) string { return g.refusal }
 
 func (g *gateway) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
 	g.retries = append(g.retries, c.Retry)

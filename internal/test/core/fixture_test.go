@@ -109,8 +109,23 @@ func (f *fixture) create(t testing.TB, actor core.Actor, cmd order.CreateOrder) 
 // provider: it records what to ask it for.
 func placedWithCards(t testing.TB, f *fixture) *order.Order {
 	t.Helper()
-	f.Payments.Gateway = struct{ payment.Gateway }{}
+	f.Payments.Gateway = &gateway{}
 	return placed(t, f)
+}
+
+// paidByCard creates the same order and captures its payment by card.
+func paidByCard(t testing.TB, f *fixture) *order.Order {
+	t.Helper()
+	o := placedWithCards(t, f)
+	cmd := payment.ConfirmPayment{OrderID: o.ID, Method: payment.ByCard, CardToken: "pm_card_visa", Key: f.key()}
+	p, _, err := f.Payments.ConfirmPayment(t.Context(), ann, cmd)
+	if err == nil {
+		err = f.Payments.SettlePayment(t.Context(), p.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // expired creates the same order and lets its reservation expire. Its stock has not been

@@ -151,6 +151,14 @@ func TestMoney_RefusesAmountsOutOfBounds(t *testing.T) {
 			_, _, err := f.Payments.RefundPayment(t.Context(), ann, cmd)
 			return err
 		}, core.CodeValidationFailed, "/full"},
+		"paying what no card takes": {placed, func(t testing.TB, f *fixture, o *order.Order) error {
+			f.Payments.Gateway = &gateway{refusal: "cards take multiples of 0.01 KWD"}
+			return run(confirm(payment.ByCard), ann)(t, f, o)
+		}, core.CodePaymentMethodUnavailable, ""},
+		"refunding what no card takes": {paidByCard, func(t testing.TB, f *fixture, o *order.Order) error {
+			f.Payments.Gateway = &gateway{refusal: "cards take multiples of 0.01 KWD"}
+			return run(refund("1.00", ""), ann)(t, f, o)
+		}, core.CodeValidationFailed, "/amount/amount"},
 		"refunding in another currency": {paid, func(t testing.TB, f *fixture, o *order.Order) error {
 			cmd := payment.RefundPayment{OrderID: o.ID, Amount: new(money("1", "JPY")), Key: f.key()}
 			_, _, err := f.Payments.RefundPayment(t.Context(), ann, cmd)

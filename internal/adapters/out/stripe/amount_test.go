@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"strings"
 	"testing"
 
 	"example.com/orders/internal/core"
@@ -40,6 +41,29 @@ func TestMinorUnits_UsesStripesSmallestUnit(t *testing.T) {
 		}
 		if back, err := moneyOf(got, test.currency); err != nil || !back.Equal(m) {
 			t.Errorf("moneyOf(%d, %s) = %s, err = %v; want %s", got, test.currency, back, err, m)
+		}
+	}
+}
+
+func TestAmountRefusal_KnowsWhatStripeTakes(t *testing.T) {
+	t.Parallel()
+	for amount, want := range map[string]string{
+		"35.200 KWD": "", "35.205 KWD": "cards take multiples of 0.01 KWD", "0.005 BHD": "cards take multiples of 0.01 BHD",
+		"500 JPY": "", "5 ISK": "", "5 UGX": "", "5.00 MGA": "", "5.50 MGA": "cards take multiples of 1 MGA",
+		"0.05 HUF": "", "10.55 TWD": "", "0.01 USD": "",
+		"999999.99 USD": "", "1000000.00 USD": "cards take no amount as large as 1000000.00 USD",
+		"999999 ISK": "", "1000000 ISK": "cards take no amount as large as 1000000 ISK",
+		"9999999999.99 IDR": "", "10000000000.00 IDR": "cards take no amount as large as 10000000000.00 IDR",
+		"999999999999999.99 USD": "cards take no amount as large as 999999999999999.99 USD",
+		"1.0000 CLF":             "cards cannot be charged in CLF",
+	} {
+		number, currency, _ := strings.Cut(amount, " ")
+		m, err := core.ParseMoney(number, currency)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (*Gateway)(nil).AmountRefusal(m); got != want {
+			t.Errorf("%s: %q, want %q", amount, got, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
@@ -126,6 +128,29 @@ func TestCardRefund_IsMadeOnceByTheProvider(t *testing.T) {
 	c.checkRefundInParts(t, "pm_refund_drop")
 	c.checkRefundByCancellation(t, "pm_refund_late")
 	c.wantReconciled(t)
+}
+
+// What no card takes is refused before the provider is asked, and pays from the balance.
+func TestCardPayment_OfAnImpossibleAmountIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := e2e.StartCardShop(t, nil)
+	dinars := func(sku, price string) e2e.Order {
+		s.MustSend(t, s.PutProductCall(t, sku, e2e.Shop, e2e.Money{Amount: price, Currency: "KWD"}, 10))
+		return s.MustCreateOrder(t, e2e.Alice, sku, 1)
+	}
+
+	odd := dinars("odd", "35.205")
+	s.WantProblem(t, http.StatusUnprocessableEntity, "payment_method_unavailable", s.CardCall(t, odd.ID, "pm_card_visa"))
+	s.WantOrderStatus(t, odd.ID, "pending_payment")
+
+	even := dinars("even", "35.200")
+	p := awaitSettled(t, s, s.MustPayByCard(t, even.ID, "pm_card_visa"))
+	refund := s.RefundCall(s.CustomerToken(t), even.ID, "").WithBody(`{"amount": {"amount": "0.005", "currency": "KWD"}}`)
+	reply := s.WantProblem(t, http.StatusUnprocessableEntity, "validation_failed", refund)
+	if diff := cmp.Diff([]string{"#/amount/amount"}, reply.Pointers()); diff != "" || p.Status != "captured" {
+		t.Errorf("the payment is %s, and the refund names %s", p.Status, diff)
+	}
+	s.MustSend(t, s.RefundCall(s.CustomerToken(t), even.ID, ""))
 }
 
 // checkRefundInParts refunds a payment in two parts, for the product that is named like its

@@ -20,6 +20,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
+	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
@@ -435,6 +436,9 @@ var (
 	refundAnswered  = providerEvent{id: "refund_answered", answer: &answer{outcome: payment.ChargeSucceeded, refund: true}}
 	refusalAnswered = providerEvent{id: "refusal_answered", answer: &answer{outcome: payment.ChargeRefused, refund: true}}
 )
+
+// AmountRefusal implements [payment.Gateway].
+func (*answer) AmountRefusal(core.Money) string { return "" }
 
 // Charge implements [payment.Gateway].
 func (a *answer) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {

@@ -28,6 +28,26 @@ func (r *reader) refuse(detail string, member ...string) {
 	r.refused = append(r.refused, wire.FieldError{Pointer: pointer, Detail: detail})
 }
 
+// requireOne refuses an object that has none of the alternatives, or several.
+func (r *reader) requireOne(alternatives, names []string) {
+	var present []string
+	for _, name := range alternatives {
+		if slices.Contains(names, name) {
+			present = append(present, name)
+		}
+	}
+	if len(present) > 1 {
+		r.refuse("must not be sent with "+present[0], present[1])
+	}
+	if len(present) > 0 {
+		return
+	}
+	for i, name := range alternatives {
+		others := slices.Delete(slices.Clone(alternatives), i, i+1)
+		r.refuse("is required unless "+strings.Join(others, " or ")+" is sent", name)
+	}
+}
+
 // bounded notes a number of items or characters beyond a bound, if there is one.
 func (r *reader) bounded(least, most *int, n int, unit string) {
 	if least != nil && n < *least {

@@ -178,26 +178,6 @@ func (r *reader) require(s *shape, names []string) {
 	r.requireOne(s.alternatives, names)
 }
 
-// requireOne refuses an object that has none of the alternatives, or several.
-func (r *reader) requireOne(alternatives, names []string) {
-	var present []string
-	for _, name := range alternatives {
-		if slices.Contains(names, name) {
-			present = append(present, name)
-		}
-	}
-	if len(present) > 1 {
-		r.refuse("must not be sent with "+present[0], present[1])
-	}
-	if len(present) > 0 {
-		return
-	}
-	for i, name := range alternatives {
-		others := slices.Delete(slices.Clone(alternatives), i, i+1)
-		r.refuse("is required unless "+strings.Join(others, " or ")+" is sent", name)
-	}
-}
-
 func (r *reader) array(s *shape) error {
 	r.canonical = append(r.canonical, '[')
 	var items *shape
