@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,14 +32,25 @@ func (b *Balance) Clone() *Balance {
 // Account returns the customer's ledger account.
 func (b *Balance) Account() Account { return customerAccount(b.CustomerID) }
 
-// deposit adds an amount from another account.
+// deposit adds an amount from another account. Its refusal is about the whole command,
+// because not every command that deposits names an amount; see [atAmount].
 func (b *Balance) deposit(kind EntryKind, from Account, amount core.Money) (*LedgerEntry, error) {
 	sum, err := b.Amount.Add(amount)
 	if err != nil {
-		return nil, core.InvalidField("/amount/amount", "the balance would become too large")
+		return nil, core.InvalidField("", "the balance of the customer would become too large")
 	}
 	b.Amount = sum
 	return b.entry(kind, from, b.Account(), amount), nil
+}
+
+// atAmount moves a refusal to the amount in the command.
+func atAmount(err error) error {
+	if fault, ok := errors.AsType[*core.Fault](err); ok {
+		for i := range fault.Fields {
+			fault.Fields[i].Pointer = "/amount/amount"
+		}
+	}
+	return err
 }
 
 // withdraw moves an amount to another account. Refusal: insufficient_funds.

@@ -19,7 +19,8 @@ type CancelOrder struct {
 // cancelled the order, it changes nothing and returns true (AUTH-19, second line of
 // defence).
 //
-// Refusals: not_found, forbidden_resource, invalid_order_state, idempotency_key_reused.
+// Refusals: not_found, forbidden_resource, invalid_order_state, validation_failed (a
+// balance above the maximum), idempotency_key_reused.
 func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelOrder) (*order.Order, bool, error) {
 	cancellation := order.Cancellation{By: core.Operation{Actor: actor.Subject, Key: cmd.Key}, Reason: cmd.Reason}
 	var o *order.Order

@@ -36,7 +36,8 @@ func amountOfZero() error {
 // the maximum), reference_taken, idempotency_key_reused.
 func (s *Service) CreditBalance(ctx context.Context, actor core.Actor, cmd ChangeBalance) (*LedgerEntry, bool, error) {
 	return s.changeBalance(ctx, actor, "CreditBalance", EntryCredit, cmd, func(b *Balance) (*LedgerEntry, error) {
-		return b.deposit(EntryCredit, WorldAccount, cmd.Amount)
+		e, err := b.deposit(EntryCredit, WorldAccount, cmd.Amount)
+		return e, atAmount(err)
 	})
 }
 

@@ -38,7 +38,8 @@ func (cmd RefundPayment) Validate() error {
 // defence).
 //
 // Refusals: not_found, forbidden_resource, validation_failed (no amount, a zero
-// amount, another currency, or an amount that the card provider cannot return),
+// amount, another currency, an amount that the card provider cannot return,
+// or a balance above the maximum),
 // invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
@@ -77,6 +78,9 @@ func (s *Service) refundAndCancel(ctx context.Context, tx Tx, op *OrderPayments,
 		return nil, err
 	}
 	r, e, err := op.refund(p, amount, by, tx.Now)
+	if err != nil && !cmd.Full {
+		return nil, atAmount(err)
+	}
 	if err != nil {
 		return nil, err
 	}

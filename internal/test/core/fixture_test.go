@@ -113,6 +113,15 @@ func placedWithCards(t testing.TB, f *fixture) *order.Order {
 	return placed(t, f)
 }
 
+// paidByTheRichest creates the same order, paid by a customer whose balance then has its
+// maximum.
+func paidByTheRichest(t testing.TB, f *fixture) *order.Order {
+	t.Helper()
+	o := paid(t, f)
+	mustRun(t, f, credit("999999999999979.99"), billing, nil)
+	return o
+}
+
 // paidByCard creates the same order and captures its payment by card.
 func paidByCard(t testing.TB, f *fixture) *order.Order {
 	t.Helper()

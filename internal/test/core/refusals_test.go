@@ -164,12 +164,15 @@ func TestMoney_RefusesAmountsOutOfBounds(t *testing.T) {
 			_, _, err := f.Payments.RefundPayment(t.Context(), ann, cmd)
 			return err
 		}, core.CodeValidationFailed, "/amount/currency"},
-		"cancelling what is shipped":  {shipped, run(cancel(""), root), core.CodeInvalidOrderState, ""},
-		"cancelling twice":            {paid, twice(cancel(""), ann), core.CodeInvalidOrderState, ""},
-		"crediting nothing":           {nothing, run(credit("0.00"), billing), core.CodeValidationFailed, "/amount/amount"},
-		"charging nothing":            {nothing, run(charge("0.00"), billing), core.CodeValidationFailed, "/amount/amount"},
-		"charging more than there is": {placed, run(charge("100.01"), billing), core.CodeInsufficientFunds, ""},
-		"a balance beyond all bounds": {placed, run(credit("999999999999999.99"), billing), core.CodeValidationFailed, "/amount/amount"},
+		"refunding in part at the maximum": {paidByTheRichest, run(refund("1.00", ""), ann), core.CodeValidationFailed, "/amount/amount"},
+		"refunding in full at the maximum": {paidByTheRichest, run(refund("", ""), ann), core.CodeValidationFailed, ""},
+		"cancelling at the maximum":        {paidByTheRichest, run(cancel(""), ann), core.CodeValidationFailed, ""},
+		"cancelling what is shipped":       {shipped, run(cancel(""), root), core.CodeInvalidOrderState, ""},
+		"cancelling twice":                 {paid, twice(cancel(""), ann), core.CodeInvalidOrderState, ""},
+		"crediting nothing":                {nothing, run(credit("0.00"), billing), core.CodeValidationFailed, "/amount/amount"},
+		"charging nothing":                 {nothing, run(charge("0.00"), billing), core.CodeValidationFailed, "/amount/amount"},
+		"charging more than there is":      {placed, run(charge("100.01"), billing), core.CodeInsufficientFunds, ""},
+		"a balance beyond all bounds":      {placed, run(credit("999999999999999.99"), billing), core.CodeValidationFailed, "/amount/amount"},
 	})
 }
 
