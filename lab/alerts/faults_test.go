@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.com/orders/internal/adapters/in/events"
+	"example.com/orders/internal/dev/fakestripe"
 	devissuer "example.com/orders/internal/dev/issuer"
 	"example.com/orders/internal/test/e2e"
 	natstest "example.com/orders/internal/test/nats"
@@ -41,6 +43,7 @@ var faults = []fault{
 	{"a client reuses keys", []string{"OrdersKeysReused"}, reuseKeys, true},
 	{"a client sends too much", []string{"OrdersClientsLimited"}, exceedLimit, true},
 	{"a webhook cannot be read", []string{"OrdersWebhooksRejected"}, sendUnreadableWebhook, true},
+	{"webhooks have another secret", []string{"OrdersWebhooksUnsigned"}, sendUnsignedWebhook, true},
 	{"a message cannot be read", []string{"OrdersEventsDeadLettered"}, sendUnreadableMessage, true},
 	{"the connection breaks during COMMIT", []string{"OrdersOutcomeUnknown"}, breakCommit, true},
 	{"transactions deadlock", []string{"OrdersTransactionsRestart"}, causeDeadlocks, true},
@@ -51,7 +54,7 @@ var faults = []fault{
 	{"the broker is down", []string{"OrdersBrokerDisconnected", "OrdersOutboxLag"}, stopBroker, false},
 	{"the database is read-only", []string{"OrdersDatabaseReadOnly", "OrdersNotReady", "OrdersReplicaMissing"}, forbidWrites, false},
 	{"the database is down", []string{"OrdersDatabaseDown", "OrdersNotReady", "OrdersReplicaMissing"}, stopDatabase, false},
-	{"commands fail", []string{"OrdersErrors"}, failCommands, true},
+	{"commands and webhooks fail", []string{"OrdersErrors", "OrdersWebhooksFailing"}, failCommands, true},
 	{"the log reader of a replica is gone", []string{"OrdersLogLinesDropped"}, closeOutput(1), true},
 	{"a replica dies", []string{"OrdersReplicaMissing"}, killReplica(1), true},
 	{"the last replica dies", []string{"OrdersDown"}, killReplica(0), true},
@@ -124,6 +127,30 @@ func sendUnreadableWebhook(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.SendWebhook(t, `{"type": "payment_intent.succeeded"}`)
 	return nil
+}
+
+func sendUnsignedWebhook(t testing.TB, s *system) (repair func()) {
+	t.Helper()
+	s.MustPayByCard(t, s.MustCreateOrder(t, e2e.Alice, "tea", 1).ID, "pm_card_visa")
+	s.WantProblem(t, http.StatusBadRequest, "malformed_request",
+		e2e.WebhookCall("{}", fakestripe.Sign("whsec_another", []byte("{}"), time.Now())))
+	return nil
+}
+
+// starveWebhooks sends the headers of more webhooks than one address may send at a time.
+func starveWebhooks(t testing.TB, s *system) {
+	t.Helper()
+	for range 45 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := fmt.Fprintf(conn, "POST /webhooks/stripe HTTP/1.1\r\nHost: orders\r\nContent-Length: 2\r\nStripe-Signature: %s\r\n\r\n",
+			fakestripe.Sign("whsec_another", nil, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func sendUnreadableMessage(t testing.TB, s *system) (repair func()) {
@@ -266,6 +293,7 @@ func stopDatabase(t testing.TB, s *system) (repair func()) {
 func failCommands(t testing.TB, s *system) (repair func()) {
 	t.Helper()
 	s.keepSending(t, func() e2e.Call { return s.CreditCall(t, e2e.Alice, "1.00") })
+	starveWebhooks(t, s)
 	return s.plant(t, `TRIGGER BEFORE INSERT ON ledger_entry`, raise)
 }
 
