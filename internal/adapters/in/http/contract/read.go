@@ -130,7 +130,7 @@ func (r *reader) object(s *shape) error {
 		member, name := r.member(s, unquoted(raw))
 		if len(names) > 0 {
 			r.canonical = append(r.canonical, ',')
-			r.disordered = r.disordered || name < names[len(names)-1]
+			r.disordered = r.disordered || name < names[len(names)-1] || strings.ContainsFunc(name, beyondFirstPlane)
 		}
 		names = append(names, name)
 		r.canonical, _ = jsontext.AppendQuote(r.canonical, name) // it is UTF-8
@@ -146,6 +146,10 @@ func (r *reader) object(s *shape) error {
 	r.require(s, names)
 	return err
 }
+
+// beyondFirstPlane reports whether UTF-16, by which names are ordered, needs two units for a
+// character. Such a name may precede one that is smaller in UTF-8.
+func beyondFirstPlane(c rune) bool { return c > 0xffff }
 
 // member returns the shape of a member, nil for an unknown one, and its name.
 func (r *reader) member(s *shape, text []byte) (*shape, string) {

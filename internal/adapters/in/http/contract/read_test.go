@@ -3,6 +3,7 @@ package contract
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,44 @@ func TestRead_SaysWhereTheMistakeIs(t *testing.T) {
 	} {
 		if _, err := read(nil, []byte(c.body)); detailOf(err) != c.want {
 			t.Errorf("%s: got %q, want %q", name, detailOf(err), c.want)
+		}
+	}
+}
+
+// permutations returns all orders of members.
+func permutations(members []string) [][]string {
+	if len(members) < 2 {
+		return [][]string{members}
+	}
+	var all [][]string
+	for i, first := range members {
+		for _, rest := range permutations(slices.Delete(slices.Clone(members), i, i+1)) {
+			all = append(all, append([]string{first}, rest...))
+		}
+	}
+	return all
+}
+
+// Equal requests have one fingerprint, whatever the order of their members. RFC 8785 orders
+// names by UTF-16, in which an emoji precedes the last characters of the first plane.
+func TestRead_WritesMembersInOneOrder(t *testing.T) {
+	t.Parallel()
+	for _, want := range []string{
+		`{"a":1,"b":2}`,
+		`{"a":1,"b":2,"c":3}`,
+		`{"a":1,"b":2,"c":{"x":1}}`,
+		`{"A":0,"a":1,"b":[{"p":1}],"c":2}`,
+		"{\"a\":1,\"\U0001F600\":2,\"\uFF21\":3}",
+	} {
+		members := strings.Split(want[1:len(want)-1], ",")
+		for _, order := range permutations(members) {
+			body := "{" + strings.Join(order, ", ") + "}"
+			for _, nested := range []string{"%", `[%,{"z":%}]`} {
+				got, err := read(nil, []byte(strings.ReplaceAll(nested, "%", body)))
+				if canonical := strings.ReplaceAll(nested, "%", want); string(got) != canonical || err != nil {
+					t.Errorf("%s is read as %s, want %s; %v", body, got, canonical, err)
+				}
+			}
 		}
 	}
 }
