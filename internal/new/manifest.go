@@ -132,7 +132,6 @@ var edits = []edit{
 	{contract, `, such as\n    .insufficient_funds. or .out_of_stock.,`, ""},
 	{contract, `instance: /orders\b`, "instance: /entries"},
 	{contract, `there is no such order`, "there is no such entry"},
-	{contract, `in keys, SKUs, references`, "in keys, references"},
 	{contract, `Health checks, webhooks and`, "Health checks and"},
 	{contract, `(action: )RefundPayment\n( *)resource: order/(\d+)\n *metadata: .*`, "${1}GetEntry\n${2}resource: entry/$3\n${2}metadata: {}"},
 	{"redocly.yaml", `(?s)  events:\n.*?(extends:)`, "$1"},

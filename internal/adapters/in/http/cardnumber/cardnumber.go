@@ -1,8 +1,9 @@
 // Package cardnumber recognises card numbers in text.
 //
-// The API refuses them wherever a caller can write freely: in keys, SKUs, references and
-// texts. A stored response is kept for days to be replayed, and must not contain any.
-// Customer ids are the issuer's: some have as many digits, and are no card numbers.
+// The API refuses them in free texts, where people paste them: descriptions, reasons and
+// names. A stored response is kept for days to be replayed, and must not contain any. Keys,
+// references, SKUs and IDs are numbers by nature. Some look like card numbers by chance, and
+// their owners could never use them.
 package cardnumber
 
 import (
@@ -14,30 +15,18 @@ import (
 )
 
 const (
-	// minCardNumber is the shortest card number's length in digits.
-	minCardNumber = 13
-	// minInIdentifier is the length from which a card number is refused in an
-	// identifier. Barcodes have up to 14 digits, and one in ten has the right check
-	// digit.
-	minInIdentifier = 15
+	// minCardNumber is the length in digits of the shortest card numbers that are looked
+	// for. Barcodes have up to 14, and one in ten has the right check digit.
+	minCardNumber = 15
 	// maxEscapes bounds the layers of percent-encoding that are decoded.
 	maxEscapes = 3
 )
 
-// identifiers are the members that may consist mostly of digits.
-var identifiers = []string{"sku", "phone"}
+// searched are the members with free texts, and that of the card itself.
+var searched = []string{"description", "reason", "name", "full_name", "payment_method"}
 
-// InMember reports whether the value of a member or parameter contains a card number.
-// The contract fixes the form of an amount, whose digits can be anything.
-func InMember(name, value string) bool {
-	switch {
-	case name == "amount", name == "customer_id":
-		return false
-	case slices.Contains(identifiers, name):
-		return InIdentifier(value)
-	}
-	return In(value)
-}
+// InMember reports whether a member is searched for card numbers and contains one.
+func InMember(name, value string) bool { return slices.Contains(searched, name) && In(value) }
 
 // Refused is the detail of every such refusal.
 const Refused = "must not contain a card number; send a payment method token"
@@ -45,22 +34,16 @@ const Refused = "must not contain a card number; send a payment method token"
 // In reports whether a text contains a card number as people write it: digits in any
 // script, in one piece or in groups that spaces or punctuation separate,
 // percent-encoded or not.
-func In(s string) bool { return containsOf(minCardNumber, s) }
-
-// InIdentifier is [In] for a value that may consist mostly of digits.
-func InIdentifier(value string) bool { return containsOf(minInIdentifier, value) }
-
-// containsOf is [In] for numbers with at least so many digits.
-func containsOf(shortest int, s string) bool {
+func In(s string) bool {
 	for range maxEscapes {
-		if !hasDigits(s, shortest) {
+		if !hasDigits(s, minCardNumber) {
 			return false
 		}
 		if strings.Trim(s, "0123456789") == "" {
-			return isCardNumber(shortest, s) // most keys made of digits end here
+			return isCardNumber(s) // most keys made of digits end here
 		}
 		for _, run := range digitRuns.FindAllString(plainDigits(s), -1) {
-			if hasCardGroups(shortest, separators.Split(run, -1)) {
+			if hasCardGroups(separators.Split(run, -1)) {
 				return true
 			}
 		}
@@ -144,16 +127,16 @@ func digitValue(r rune) rune {
 // groups with four or more digits, the last of which may be shorter (4-4-4-4, 4-6-5,
 // 4-4-4-4-3, 8-8), or small groups with one size. Dates, amounts and telephone numbers
 // are grouped differently.
-func hasCardGroups(shortest int, groups []string) bool {
-	if isCardNumber(shortest, strings.Join(groups, "")) && haveOneSize(groups) {
+func hasCardGroups(groups []string) bool {
+	if isCardNumber(strings.Join(groups, "")) && haveOneSize(groups) {
 		return true
 	}
 	for i, first := range groups {
-		if isCardNumber(shortest, first) {
+		if isCardNumber(first) {
 			return true
 		}
 		for j := i + 1; j < min(i+maxGroups, len(groups)) && len(groups[j-1]) >= 4; j++ {
-			if isCardNumber(shortest, strings.Join(groups[i:j+1], "")) {
+			if isCardNumber(strings.Join(groups[i:j+1], "")) {
 				return true
 			}
 		}
@@ -172,21 +155,22 @@ func haveOneSize(groups []string) bool {
 		!slices.ContainsFunc(groups[:last], func(group string) bool { return len(group) != size })
 }
 
-// issued matches the prefixes that payment networks issue, with their number lengths.
+// issued matches the prefixes that payment networks issue, with their number lengths from
+// minCardNumber.
 // Timestamps and dates start with other digits.
 var issued = regexp.MustCompile(`^(?:` + strings.Join([]string{
-	`4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})`,                                             // Visa
+	`4(?:[0-9]{15}|[0-9]{18})`, // Visa
 	`5[1-5][0-9]{14}|2(?:22[1-9]|2[3-9][0-9]|[3-6][0-9]{2}|7[01][0-9]|720)[0-9]{12}`, // Mastercard
 	`5[06-9][0-9]{14,17}|6[0-9]{15,18}`,                                              // Maestro, Discover, UnionPay
 	`3[47][0-9]{13}`,                                                                 // American Express
-	`3(?:0[0-5]|[689][0-9])[0-9]{11}|3[689][0-9]{14}`,                                // Diners Club
+	`3[689][0-9]{14}`,                                                                // Diners Club
 	`35(?:2[89]|[3-8][0-9])[0-9]{12,15}`,                                             // JCB
 	`220[0-5][0-9]{12,15}`,                                                           // Mir
 	`8[12][0-9]{14,17}|8600[0-9]{12}|9[78][0-9]{14}`,                                 // RuPay, Uzcard, Humo, Napas, Troy
 }, "|") + `)$`)
 
-func isCardNumber(shortest int, digits string) bool {
-	return len(digits) >= shortest && luhn(digits) && issued.MatchString(digits)
+func isCardNumber(digits string) bool {
+	return luhn(digits) && issued.MatchString(digits)
 }
 
 // luhn reports whether the check digit is right (ISO/IEC 7812).

@@ -15,10 +15,10 @@ import (
 func TestIn_FindsNumbersAsPeopleWriteThem(t *testing.T) {
 	for _, text := range []string{
 		// one piece, of each network
-		"4242424242424242", "4222222222222", "5555555555554444", "2223003122003222", "378282246310005", "30569309025904",
-		"38520000023237", "6011111111111117", "3530111333300000", "6205500000000000004", "2200000000000004", "6759649826438453",
+		"4242424242424242", "5555555555554444", "2223003122003222", "378282246310005",
+		"6011111111111117", "3530111333300000", "6205500000000000004", "2200000000000004", "6759649826438453",
 		// other groups
-		"4242 424242424242", "42424242 42424242", "3782 822463 10005", "3056 930902 5904", "6205 5000 0000 0000 004",
+		"4242 424242424242", "42424242 42424242", "3782 822463 10005", "6205 5000 0000 0000 004",
 		"42 42 42 42 42 42 42 42", "4 2 4 2 4 2 4 2 4 2 4 2 4 2 4 2", "424 242 424 242 424 2",
 		// separators
 		"4242 4242 4242 4242", "4242-4242-4242-4242", "4242.4242.4242.4242", "4242/4242/4242/4242", "4242_4242_4242_4242",
@@ -54,7 +54,7 @@ func TestIn_LeavesOtherNumbersAlone(t *testing.T) {
 		// groups that nobody writes
 		"42 4242424242 4242", "4242 42 42 42 42 42 42", "4242a4242b4242c4242", "4242     4242     4242     4242",
 		// barcodes
-		"4006381333931x", "6901234567892", "5901234123457",
+		"4006381333931x", "6901234567892", "5901234123457", "4222222222222", "30569309025904", "38520000023237", "3056 930902 5904",
 	} {
 		if In(text) {
 			t.Errorf("%q: taken for a card number", text)
@@ -62,21 +62,23 @@ func TestIn_LeavesOtherNumbersAlone(t *testing.T) {
 	}
 }
 
-func TestInMember_DependsOnTheMember(t *testing.T) {
+func TestInMember_SearchesFreeTextsOnly(t *testing.T) {
 	for _, c := range []struct {
 		member, value string
 		want          bool
 	}{
 		{"description", "4242424242424242", true},
+		{"reason", "4242-4242-4242-4242", true},
+		{"name", "tea 4242424242424242", true},
+		{"full_name", "4242424242424242", true},
+		{"payment_method", "pm_4242424242424242", true},
+		{"description", "barcode 4222222222222", false},
 		{"amount", "378282246310005", false},
-		{"sku", "4242424242424242", true},
-		{"sku", "4242-4242-4242-4242", true},
-		{"sku", "4222222222222", false}, // also a barcode
-		{"sku", "30569309025904", false},
+		{"sku", "4242424242424242", false},
 		{"customer_id", "4242424242424242", false},
-		{"phone", "+4222222222222", false},
-		{"phone", "+4242424242424242", true},
-		{"reference", "4222222222222", true},
+		{"phone", "+378282246310005", false},
+		{"email", "4242424242424242@example.com", false},
+		{"reference", "4242424242424242", false},
 	} {
 		if got := InMember(c.member, c.value); got != c.want {
 			t.Errorf("%s %s: got %t, want %t", c.member, c.value, got, c.want)

@@ -38,7 +38,7 @@ func Instance(pattern string, u *url.URL) string {
 
 func parameterIn(name, value string) string {
 	form := repeated[name]
-	if form == nil || !form.MatchString(value) || cardnumber.InIdentifier(value) {
+	if form == nil || !form.MatchString(value) || cardnumber.In(value) {
 		return hidden
 	}
 	return value
