@@ -239,6 +239,10 @@ func guardFixture(s Stores) idempotencytest.Fixture {
 		Store: s.Keys, Replica: s.Replica,
 		Write: func(ctx context.Context) error {
 			return s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
+				// A command that loads nothing shares no transaction.
+				if _, err := tx.Balances.Lock(ctx, payment.BalanceQuery{CustomerID: "ann", Currency: "RUB"}); err != nil {
+					return err
+				}
 				return tx.Outbox.Add(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
 			})
 		},

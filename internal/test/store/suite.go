@@ -46,14 +46,16 @@ type Keys interface {
 func Run(t *testing.T, open func(t *testing.T) Stores) {
 	t.Helper()
 	all := [][]storeCase{
-		productCases, orderCases, referenceCases, reservationCases, boundCases, grantCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases, keyCases,
+		productCases, orderCases, referenceCases, reservationCases, boundCases, grantCases, paymentCases, balanceCases, ledgerCases, customerCases, eventCases, txCases,
 	}
-	for _, c := range slices.Concat(all...) {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.run(t, open(t))
-		})
-	}
+	runCases(t, slices.Concat(all...), open)
+	RunKeys(t, open)
+}
+
+// RunKeys runs the part of the suite that is about the store of the guard.
+func RunKeys(t *testing.T, open func(t *testing.T) Stores) {
+	t.Helper()
+	runCases(t, keyCases, open)
 	t.Run("idempotency", func(t *testing.T) {
 		t.Parallel()
 		idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture {
@@ -61,6 +63,16 @@ func Run(t *testing.T, open func(t *testing.T) Stores) {
 			return guardFixture(open(t))
 		})
 	})
+}
+
+func runCases(t *testing.T, cases []storeCase, open func(t *testing.T) Stores) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, open(t))
+		})
+	}
 }
 
 type storeCase struct {

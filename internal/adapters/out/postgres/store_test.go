@@ -1,15 +1,19 @@
 package postgres_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/adapters/out/postgres/group"
 	"example.com/orders/internal/core"
+	"example.com/orders/internal/idempotency"
 	pgtest "example.com/orders/internal/test/pg"
 	storetest "example.com/orders/internal/test/store"
 	testwait "example.com/orders/internal/test/wait"
@@ -27,6 +31,55 @@ func TestStore(t *testing.T) {
 			Audit: d.Audit(), Keys: d.Keys(), Replica: open(t, d.url).Keys(), Events: d.events,
 		}
 	})
+}
+
+// The guard's store gives the same answers when each command shares a transaction.
+func TestStore_InGroups(t *testing.T) {
+	t.Parallel()
+	storetest.RunKeys(t, func(t *testing.T) storetest.Stores {
+		t.Helper()
+		d := newDatabase(t)
+		g := grouped(t, d.url, 1)
+		return storetest.Stores{
+			Orders: d.Orders(), Payments: g.Payments(), Customers: d.Customers(), Audit: d.Audit(),
+			Keys: accompanied{g.Keys(), t, g}, Replica: accompaniedOn(t, d.url), Events: d.events,
+		}
+	})
+}
+
+// accompanied executes each command in one group with another one, which changes nothing.
+type accompanied struct {
+	*group.Keys
+
+	t *testing.T
+	g *grouping
+}
+
+func accompaniedOn(t *testing.T, url string) accompanied {
+	t.Helper()
+	g := grouped(t, url, 1)
+	return accompanied{g.Keys(), t, g}
+}
+
+func (a accompanied) Execute(
+	ctx context.Context, c idempotency.Claim, run idempotency.Command,
+) (idempotency.Record, bool, error) {
+	release := a.g.gather(a.t)
+	other := a.g.queue(a.t, a.t.Context(), newCommand("nothing", func(context.Context, useCases, string) (string, error) {
+		return "", nil
+	}))
+	var answered atomic.Bool
+	go func() {
+		testwait.Until(a.t, "the command waits, or needs no group", func() bool {
+			return a.Waiting() == 2 || answered.Load()
+		})
+		release()
+	}()
+	defer func() {
+		answered.Store(true)
+		receive(a.t, other)
+	}()
+	return a.Keys.Execute(ctx, c, run)
 }
 
 // database is the store under test, and a connection that does not use the store.
