@@ -72,7 +72,7 @@ func (c *Client) RefundPayment(ctx context.Context, operation string, orderID in
 // RefundPaymentInFull refunds everything of an order that is still refundable, and cancels
 // the order if it has not been shipped.
 func (c *Client) RefundPaymentInFull(ctx context.Context, operation string, orderID int64, refund FullRefund) (RefundResult, error) {
-	body := api.FullRefundRequest{Full: true, Reason: refund.Reason}
+	body := api.FullRefundRequest{Full: true, Reason: refund.Reason, Reference: refund.Reference}
 	made, outcome, err := command[Refund](ctx, c, operation, to(api.RefundPayment, orderID).with(body))
 	return RefundResult{made, outcome}, err
 }

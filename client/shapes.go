@@ -40,7 +40,7 @@ type (
 	NewOrder = api.CreateOrderRequest
 	// Item is a product and the quantity to order.
 	Item = api.CreateOrderItem
-	// RefundOf is the amount to refund, with an optional reason.
+	// RefundOf is the amount to refund, with an optional reason and reference.
 	RefundOf = api.PartialRefundRequest
 	// Cancellation is an optional reason.
 	Cancellation = api.CancelOrderRequest
@@ -56,8 +56,9 @@ type (
 	ProfileUpdate = api.UpdateCustomerProfileRequest
 )
 
-// FullRefund is a refund of everything that is still refundable, with an optional reason.
-type FullRefund struct{ Reason string }
+// FullRefund is a refund of everything that is still refundable, with an optional reason
+// and reference.
+type FullRefund struct{ Reason, Reference string }
 
 // Order, payment and refund statuses.
 const (

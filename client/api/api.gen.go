@@ -61,7 +61,7 @@ type AdjustStockRequest struct {
 	// Reason A single line of text.
 	Reason Text `json:"reason,omitempty,omitzero"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -157,7 +157,7 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description Text `json:"description,omitempty,omitzero"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -197,7 +197,7 @@ type CreateOrderRequest struct {
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -209,7 +209,7 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description Text `json:"description,omitempty,omitzero"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
@@ -243,6 +243,9 @@ type FullRefundRequest struct {
 
 	// Reason A single line of text.
 	Reason Text `json:"reason,omitempty,omitzero"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
+	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
 // FullRefundRequestFull defines model for FullRefundRequest.Full.
@@ -379,6 +382,9 @@ type PartialRefundRequest struct {
 
 	// Reason A single line of text.
 	Reason Text `json:"reason,omitempty,omitzero"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
+	Reference Reference `json:"reference,omitempty,omitzero"`
 }
 
 // Payment A payment of an order.
@@ -570,7 +576,7 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 type Reference = string
 
 // Refund Money that is returned to the customer.
@@ -590,6 +596,7 @@ type Refund struct {
 	// PaymentID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	PaymentID ResourceID `json:"payment_id"`
 	Reason    Text       `json:"reason"`
+	Reference Reference  `json:"reference"`
 
 	// Status The status of a refund.
 	Status RefundStatus `json:"status"`
@@ -717,7 +724,7 @@ type PaymentInPath = ResourceID
 // ProductInPath The seller's identifier of a product.
 type ProductInPath = SKU
 
-// ReferenceFilter Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+// ReferenceFilter Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 type ReferenceFilter = Reference
 
 // RefundInPath The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.

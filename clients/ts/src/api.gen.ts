@@ -380,7 +380,7 @@ export interface paths {
         put?: never;
         /**
          * Refund the payment of an order
-         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first, and its amount must be one that cards take: a multiple of 0.01 where the currency has three decimals.
+         * @description The request says how much: `amount`, or `full` for everything that is still refundable. Customers can refund until the order ships, administrators at any time. If nothing remains refundable before the order ships, the order is cancelled. A refund to a card is `pending` first, and its amount must be one that cards take: a multiple of 0.01 where the currency has three decimals. Send a `reference`, such as the number of the ticket, with a refund in part: no key stops one that is requested again under a new key.
          */
         post: operations["refundPayment"];
         delete?: never;
@@ -742,6 +742,7 @@ export interface components {
             /** @enum {boolean} */
             full: true;
             reason?: components["schemas"]["Text"];
+            reference?: components["schemas"]["Reference"];
         };
         /** @description The health of the process. */
         Health: {
@@ -829,6 +830,7 @@ export interface components {
         PartialRefundRequest: {
             amount: components["schemas"]["Money"];
             reason?: components["schemas"]["Text"];
+            reference?: components["schemas"]["Reference"];
         };
         /** @description A payment of an order. */
         Payment: {
@@ -941,7 +943,7 @@ export interface components {
         Quantity: number;
         /**
          * Format: reference
-         * @description Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+         * @description Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
          */
         Reference: string;
         /** @description Money that is returned to the customer. */
@@ -952,6 +954,7 @@ export interface components {
             order_id: components["schemas"]["ResourceID"];
             payment_id: components["schemas"]["ResourceID"];
             reason: components["schemas"]["Text"] | null;
+            reference: components["schemas"]["Reference"] | null;
             status: components["schemas"]["RefundStatus"];
         };
         /** @description What to refund, by exactly one of `amount` and `full`. */
@@ -2202,7 +2205,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The payment cannot be refunded, the amount exceeds the refundable amount, or the Idempotency-Key is in use. */
+            /** @description The payment cannot be refunded, the amount exceeds the refundable amount, the reference is taken, or the Idempotency-Key is in use. */
             409: {
                 headers: {
                     "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];

@@ -107,6 +107,15 @@ func (op *OrderPayments) refundBy(by core.Operation) *Refund {
 	return r
 }
 
+// refundReferring returns the refund that an actor made with a reference, or nil. A refund
+// that failed keeps its reference: a late copy of the request must not refund once more.
+func (op *OrderPayments) refundReferring(reference string, actor core.Actor) *Refund {
+	_, r := op.findRefund(func(r *Refund) bool {
+		return reference != "" && r.Reference == reference && r.By.Actor == actor.Subject
+	})
+	return r
+}
+
 // refundByID returns a refund and its payment, or nil.
 func (op *OrderPayments) refundByID(id int64) (*Payment, *Refund) {
 	return op.findRefund(func(r *Refund) bool { return r.ID == id })

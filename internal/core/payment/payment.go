@@ -121,6 +121,8 @@ type Refund struct {
 	Amount    core.Money
 	Status    RefundStatus
 	Reason    string
+	// Reference is the caller's id for the refund, or "".
+	Reference string
 	// AskedAt is when the provider was first asked to refund, or zero; see [asked].
 	AskedAt time.Time
 	// ExternalID is the provider's refund id, empty for a refund to the balance.
@@ -149,7 +151,7 @@ func (r *Refund) auditMetadata(o *order.Order) core.Metadata {
 
 // repeats refuses a retry that asks for a different refund than the first request did.
 func (r *Refund) repeats(cmd RefundPayment) error {
-	if r.Full != cmd.Full || (!cmd.Full && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason {
+	if r.Full != cmd.Full || (!cmd.Full && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason || r.Reference != cmd.Reference {
 		return core.KeyReused()
 	}
 	return nil

@@ -15,7 +15,9 @@ type RefundPayment struct {
 	Full   bool
 	Amount *core.Money
 	Reason string
-	Key    string
+	// Reference is the caller's id for the refund, or "".
+	Reference string
+	Key       string
 }
 
 // Validate refuses a refund of zero, of no stated amount, and of two.
@@ -39,7 +41,7 @@ func (cmd RefundPayment) Validate() error {
 //
 // Refusals: not_found, forbidden_resource, validation_failed (no amount, a zero
 // amount, another currency, an amount that the card provider cannot return,
-// or a balance above the maximum),
+// or a balance above the maximum), reference_taken,
 // invalid_order_state (no captured payment, or already shipped),
 // refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
@@ -57,6 +59,9 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 		if r = op.refundBy(by); r != nil {
 			repeated = true
 			return r.repeats(cmd)
+		}
+		if op.refundReferring(cmd.Reference, actor) != nil {
+			return core.ReferenceTaken("you have already refunded this payment")
 		}
 		if r, err = s.refundAndCancel(ctx, tx, op, actor, cmd, by); err != nil {
 			return err
@@ -84,7 +89,7 @@ func (s *Service) refundAndCancel(ctx context.Context, tx Tx, op *OrderPayments,
 	if err != nil {
 		return nil, err
 	}
-	r.Reason, r.Full = cmd.Reason, cmd.Full
+	r.Reason, r.Reference, r.Full = cmd.Reason, cmd.Reference, cmd.Full
 	if err := tx.saveRefund(ctx, op, r, e); err != nil {
 		return nil, err
 	}

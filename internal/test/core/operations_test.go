@@ -143,6 +143,16 @@ func adjustFor(change int64) intent {
 	}
 }
 
+// refundOf refunds a part of the order of the request.
+func refundOf(amount string) intent {
+	return func(_, reference string) command {
+		return func(ctx context.Context, r request) (bool, error) {
+			cmd := payment.RefundPayment{OrderID: r.order.ID, Amount: new(money(amount, "RUB")), Reference: reference, Key: r.key}
+			return keyed(r.Payments.RefundPayment(ctx, r.actor, cmd))
+		}
+	}
+}
+
 // intents are the commands that take a reference: who runs them, what they do, and the
 // same with another request.
 var intents = map[string]struct {
@@ -153,6 +163,7 @@ var intents = map[string]struct {
 	"CreditBalance": {billing, creditFor("1.00"), creditFor("2.00")},
 	"ChargeBalance": {billing, chargeFor("1.00"), chargeFor("2.00")},
 	"AdjustStock":   {shop, adjustFor(-1), adjustFor(-2)},
+	"RefundPayment": {ann, refundOf("1.00"), refundOf("2.00")},
 }
 
 // A new key makes a new operation, so only the reference can stop an intent that is sent
@@ -164,15 +175,18 @@ func TestReference_StopsTheSameIntentUnderAnotherKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := withMoney(t)
-			first := request{f, c.actor, nil, f.key()}
+			o := f.create(t, ann, order.CreateOrder{Items: items("tea")})
+			mustRun(t, f, confirm(payment.FromBalance), ann, o)
+			first := request{f, c.actor, o, f.key()}
 			if _, err := c.do("ann", "A-1")(t.Context(), first); err != nil {
 				t.Fatal(err)
 			}
+			mustRun(t, f, refund("", ""), root, o)
 			f.product(t, shop, "tea", "40.00", f.stock(t, "tea").Reserved) // nothing is available
 			mustRun(t, f, charge(f.balance(t)), billing, nil)
 			caused := f.effects(func() {
 				for what, attempt := range map[string]intent{"the same": c.do, "something else": c.other} {
-					wantCode(t, what, run(attempt("ann", "A-1"), c.actor)(t, f, nil), core.CodeReferenceTaken)
+					wantCode(t, what, run(attempt("ann", "A-1"), c.actor)(t, f, o), core.CodeReferenceTaken)
 				}
 				// The second line of defence knows the operation, so its own reference is not taken.
 				if repeated, err := c.do("ann", "A-1")(t.Context(), first); !repeated || err != nil {
@@ -230,6 +244,29 @@ func TestReference_OfAnAdjustmentBelongsToProductAndCreator(t *testing.T) {
 	}
 	if p := f.stock(t, "tea"); p.OnHand != 102 {
 		t.Errorf("%d of tea on hand, want 102", p.OnHand)
+	}
+}
+
+// An administrator and a customer who choose one reference mean two refunds.
+func TestReference_OfARefundBelongsToItsCreator(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	o := paid(t, f)
+	mustRun(t, f, refundOf("1.00")("", "ticket-1"), root, o)
+
+	mustRun(t, f, refundOf("1.00")("", "ticket-1"), ann, o)
+
+	payments, err := f.Payments.ListPayments(t.Context(), ann, o.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range payments[0].Refunds {
+		if r.Reference != "ticket-1" {
+			t.Errorf("the refund by %s has the reference %q", r.By.Actor, r.Reference)
+		}
+	}
+	if n := len(payments[0].Refunds); n != 2 {
+		t.Errorf("%d refunds, want 2", n)
 	}
 }
 

@@ -21,8 +21,9 @@ var paymentRoutes = map[string]Route{
 		},
 		Access: customerOnly,
 	},
-	"refundPayment in full": {Operation: "refundPayment", Prepare: refundInFull},
-	"listPayments":          {Prepare: readOrderOf("/payments"), Access: orderOwners},
+	"refundPayment with a reference": {Operation: "refundPayment", Prepare: withReference(refundPayment, http.StatusOK)},
+	"refundPayment in full":          {Operation: "refundPayment", Prepare: refundInFull},
+	"listPayments":                   {Prepare: readOrderOf("/payments"), Access: orderOwners},
 	"searchPayments": {
 		Prepare: readPath("/payments"),
 		Access:  Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: nobody},
@@ -182,7 +183,7 @@ func creditBalance(t testing.TB, s *Service) Command {
 // withReference prepares a command with a reference. The same command with another
 // reference is another request. peerStatus is the status that another principal gets
 // for the same reference: it is taken for all entries in a balance with the same kind,
-// but only for the same creator's orders and adjustments.
+// but only for the same creator's orders, refunds and adjustments.
 func withReference(prepare func(testing.TB, *Service) Command, peerStatus int) func(testing.TB, *Service) Command {
 	return func(t testing.TB, s *Service) Command {
 		t.Helper()

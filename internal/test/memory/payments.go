@@ -134,14 +134,15 @@ func (t refunds) Get(_ context.Context, id int64) (*payment.Refund, core.Owners,
 	return r, t.orders[r.OrderID].Owners(), nil
 }
 
-// Save inserts or updates a refund. An operation makes one refund of a payment; a refund
-// without a key belongs to no operation.
+// Save inserts or updates a refund. An operation makes one refund of a payment, and so does a
+// creator with a reference; a refund without a key belongs to no operation.
 func (t refunds) Save(_ context.Context, r *payment.Refund) error {
 	taken := func(other *payment.Refund) bool {
-		return r.New && r.By.Key != "" && other.By == r.By && other.PaymentID == r.PaymentID
+		return r.New && other.PaymentID == r.PaymentID && other.By.Actor == r.By.Actor &&
+			(r.By.Key != "" && other.By.Key == r.By.Key || r.Reference != "" && other.Reference == r.Reference)
 	}
 	if has(t.refunds, taken) {
-		return duplicate("refund of one operation")
+		return duplicate("refund of one operation or reference")
 	}
 	stored := copyOf(r)
 	stored.UUID, stored.New = uuidOf(r.ID), false

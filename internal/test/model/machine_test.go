@@ -360,7 +360,7 @@ func (m *machine) extendReservation(t *rapid.T) *command {
 
 func (m *machine) refundOrder(t *rapid.T) *command {
 	s, amount := m.someOrder(t), fullRefund
-	cmd := payment.RefundPayment{OrderID: s.id, Full: true}
+	cmd := payment.RefundPayment{OrderID: s.id, Full: true, Reference: m.reference(t)}
 	if rapid.Bool().Draw(t, "a part") {
 		amount = rapid.IntRange(1, 100).Draw(t, "amount")
 		cmd.Full, cmd.Amount = false, new(roubles(amount))
@@ -369,7 +369,7 @@ func (m *machine) refundOrder(t *rapid.T) *command {
 	if rapid.Bool().Draw(t, "by an administrator") {
 		actor = admin
 	}
-	model := func() core.Code { return m.refund(s, amount, actor.Has(core.Admin)) }
+	model := func() core.Code { return m.refund(s, amount, actor.Has(core.Admin), cmd.Reference) }
 	return m.newCommand("refund", model, func(ctx context.Context, key string) (bool, error) {
 		cmd := cmd
 		cmd.Key = key

@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -24,7 +25,7 @@ func newModel() model {
 	return model{stock: map[string]*product{}, balances: map[string]int{}, references: map[reference]bool{}}
 }
 
-// reference is a name of an operation on a customer's data, or on a product.
+// reference is a name of an operation on a customer's data, a product or an order.
 type reference struct{ kind, of, name string }
 
 // balanceChange is what a credit or a charge asks for. Without a reference, it is "".
@@ -211,12 +212,15 @@ func (m *model) confirm(s *orderState) core.Code {
 	return done
 }
 
-func (m *model) refund(s *orderState, amount int, admin bool) core.Code {
+func (m *model) refund(s *orderState, amount int, admin bool, name string) core.Code {
+	ref := reference{"refund", fmt.Sprint(s.id, admin), name}
 	refundable := s.captured - s.refunded
 	if amount == fullRefund {
 		amount = refundable
 	}
 	switch {
+	case m.references[ref]:
+		return refTaken
 	case s.captured == 0:
 		return wrongState
 	case !admin && (s.status == order.Shipped || s.status == order.Delivered):
@@ -224,6 +228,7 @@ func (m *model) refund(s *orderState, amount int, admin bool) core.Code {
 	case refundable == 0 || amount > refundable:
 		return refundsTooMuch
 	}
+	m.use(ref)
 	m.returnMoney(s, amount)
 	if s.captured == s.refunded && slices.Contains([]order.Status{order.Paid, order.Fulfilling}, s.status) {
 		m.cancelAndRestock(s)

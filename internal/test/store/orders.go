@@ -193,6 +193,7 @@ var referenceCases = []storeCase{
 	{"one of many concurrent entries gets their reference", concurrentEntriesOfAReference},
 	{"a product knows whether a reference is taken", productKnowsItsReference},
 	{"a creator's adjustments of a product have different references", oneAdjustmentOfAReference},
+	{"a creator's refunds of a payment have different references", oneRefundOfAReference},
 	{"one of many concurrent adjustments gets their reference", concurrentAdjustmentsOfAReference},
 }
 

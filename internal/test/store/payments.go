@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 
 	"example.com/orders/internal/core"
@@ -230,4 +231,16 @@ func ownRefund(t *testing.T, s Stores) {
 		equal(t, "payments", op.Payments, []*payment.Payment{p})
 		return nil
 	})
+}
+
+func oneRefundOfAReference(t *testing.T, s Stores) {
+	o, p := newOrder(1, "key-1"), newPayment(11, 1, "key-2")
+	referring := func(id int64, actor, reference string) *payment.Refund {
+		r := newRefund(id, p, operation(actor, "key-"+strconv.FormatInt(id, 10)))
+		r.Reference = reference
+		return r
+	}
+	s.save(t, o, p, referring(21, "root", "ticket-1"), referring(22, "sber-42", "ticket-1"),
+		referring(23, "root", ""), referring(24, "root", ""), referring(25, "root", "ticket-2"))
+	s.refuses(t, "a second refund with one reference", referring(26, "root", "ticket-1"))
 }

@@ -162,7 +162,7 @@ func newPayment(id, orderID int64, key string) *payment.Payment {
 func newRefund(id int64, p *payment.Payment, by core.Operation) *payment.Refund {
 	return &payment.Refund{
 		ID: id, PaymentID: p.ID, OrderID: p.OrderID, Amount: rub("10.05"), Status: payment.RefundSucceeded,
-		Reason: "too late", By: by, CreatedAt: minute(int(id)), New: true,
+		Reason: "too late", Reference: "ticket-" + strconv.FormatInt(id, 10), By: by, CreatedAt: minute(int(id)), New: true,
 	}
 }
 

@@ -28,7 +28,9 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 	if err != nil {
 		return payment.RefundPayment{}, err
 	}
-	cmd := payment.RefundPayment{OrderID: id, Full: valueOf(in.Full), Reason: valueOf(in.Reason), Key: r.key}
+	cmd := payment.RefundPayment{
+		OrderID: id, Full: valueOf(in.Full), Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key,
+	}
 	if in.Amount != nil {
 		amount, err := decodeMoney(*in.Amount, "/amount")
 		if err != nil {
@@ -74,7 +76,7 @@ func paymentOut(p *payment.Payment) wire.Payment {
 func refundOut(r *payment.Refund) wire.Refund {
 	return wire.Refund{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, Amount: moneyOut(r.Amount),
-		Status: wire.RefundStatus(r.Status), Reason: orNull(r.Reason), CreatedAt: r.CreatedAt,
+		Status: wire.RefundStatus(r.Status), Reason: orNull(r.Reason), Reference: orNull(r.Reference), CreatedAt: r.CreatedAt,
 	}
 }
 

@@ -200,7 +200,7 @@ func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	return s.tx.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
 		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
-		Reason: r.Reason, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
+		Reason: r.Reason, Reference: r.Reference, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})
 }
 
@@ -213,7 +213,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	amount, err := core.MoneyOf(row.Amount, row.Currency)
 	return &payment.Refund{
 		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
-		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Full: row.FullRefund,
+		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Reference: row.Reference, Full: row.FullRefund,
 		ExternalID: valueOf(row.ExternalRefundID), AskedAt: timeOf(row.AskedAt), CreatedAt: row.CreatedAt.UTC(),
 		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err

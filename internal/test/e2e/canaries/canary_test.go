@@ -179,7 +179,7 @@ var belongs = map[string][]string{
 	"payment_method": {"payment.card_token"},
 
 	// Texts that the caller wrote, and the stored response that repeats them.
-	"reference":    {"orders.reference", "ledger_entry.reference", "stock_adjustment.reference", "idempotency_record.body"},
+	"reference":    {"orders.reference", "ledger_entry.reference", "refund.reference", "stock_adjustment.reference", "idempotency_record.body"},
 	"reason":       {"orders.cancel_reason", "refund.reason", "stock_adjustment.reason", "idempotency_record.body"},
 	"description":  {"ledger_entry.description", "idempotency_record.body"},
 	"name":         {"product.name"},

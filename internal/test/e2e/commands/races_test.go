@@ -263,6 +263,7 @@ func TestReference_OneOfManyKeysTakesEffect(t *testing.T) {
 	a, b := e2e.StartTwoReplicas(t, nil)
 	for _, route := range []string{
 		"createOrder with a reference", "chargeBalance with a reference", "creditBalance with a reference", "adjustStock with a reference",
+		"refundPayment with a reference",
 	} {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
@@ -272,7 +273,7 @@ func TestReference_OneOfManyKeysTakesEffect(t *testing.T) {
 				for i := range keys {
 					requests = append(requests, []*e2e.Service{a, b}[i%2].Request(c.WithKey(c.NewKey())))
 				}
-				wantVerdicts(t, e2e.SendTogether(t, requests...), map[string]int{"201": 1, "409 reference_taken": keys - 1})
+				wantVerdicts(t, e2e.SendTogether(t, requests...), map[string]int{fmt.Sprint(c.Status): 1, "409 reference_taken": keys - 1})
 				c.WantEffects(t, 1)
 			}
 		})

@@ -163,7 +163,7 @@ type AdjustStockRequest struct {
 	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -259,7 +259,7 @@ type ChargeBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -306,7 +306,7 @@ type CreateOrderRequest struct {
 	// Items The items. A SKU must not occur twice.
 	Items []CreateOrderItem `json:"items"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -318,7 +318,7 @@ type CreditBalanceRequest struct {
 	// Description A single line of text.
 	Description *Text `json:"description,omitempty"`
 
-	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 	Reference *Reference `json:"reference,omitempty"`
 }
 
@@ -352,6 +352,9 @@ type FullRefundRequest struct {
 
 	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // FullRefundRequestFull defines model for FullRefundRequest.Full.
@@ -488,6 +491,9 @@ type PartialRefundRequest struct {
 
 	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // Payment A payment of an order.
@@ -679,7 +685,7 @@ type PutProductRequest struct {
 // Quantity A number of units.
 type Quantity = int
 
-// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference, and you never adjust the stock of a product twice with the same one.
+// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
 type Reference = string
 
 // Refund Money that is returned to the customer.
@@ -699,6 +705,7 @@ type Refund struct {
 	// PaymentID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	PaymentID ResourceID `json:"payment_id"`
 	Reason    *Text      `json:"reason"`
+	Reference *Reference `json:"reference"`
 
 	// Status The status of a refund.
 	Status RefundStatus `json:"status"`
@@ -712,6 +719,9 @@ type RefundPaymentRequest struct {
 
 	// Reason A single line of text.
 	Reason *Text `json:"reason,omitempty"`
+
+	// Reference Your own ID of what the request is for: visible characters and single spaces, in Unicode Normalization Form C. Spaces at its ends, control, format and zero-width characters, and spaces other than U+0020 are refused, because two references that look alike would be two intents. You never create two orders of a customer with the same reference, even if the first is cancelled: to order again, choose another one. A customer never has two balance transactions of one kind with the same reference. You never refund a payment, and never adjust the stock of a product, twice with the same one, even if the first refund failed.
+	Reference *Reference `json:"reference,omitempty"`
 }
 
 // RefundStatus The status of a refund.

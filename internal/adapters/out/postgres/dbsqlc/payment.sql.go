@@ -89,9 +89,9 @@ func (q *Queries) InsertPayments(ctx context.Context, arg InsertPaymentsParams) 
 }
 
 const insertRefund = `-- name: InsertRefund :exec
-INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, created_by, created_at)
+INSERT INTO refund (id, payment_id, order_id, idempotency_key, amount, currency, status, reason, reference, full_refund, created_by, created_at)
 OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8, $9, $10, $11)
+VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8, $9, $10, $11, $12)
 `
 
 type InsertRefundParams struct {
@@ -103,6 +103,7 @@ type InsertRefundParams struct {
 	Currency       string
 	Status         string
 	Reason         string
+	Reference      string
 	FullRefund     bool
 	CreatedBy      string
 	CreatedAt      time.Time
@@ -118,6 +119,7 @@ func (q *Queries) InsertRefund(ctx context.Context, arg InsertRefundParams) erro
 		arg.Currency,
 		arg.Status,
 		arg.Reason,
+		arg.Reference,
 		arg.FullRefund,
 		arg.CreatedBy,
 		arg.CreatedAt,
