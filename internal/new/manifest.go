@@ -96,6 +96,7 @@ var edits = []edit{
 	{"migrations/grants.go", `(?s)var sequences = \[\]string\{.*?\n}`, "var sequences = []string{\"entry_id_seq\"}"},
 	{"migrations/migrations.go", `(?s)\tif err := refuse[A-Za-z]+\(ctx, conn\); err != nil \{.*?\t}\n`, ""},
 	{"internal/adapters/in/http/params.go", `var skuPattern .*\n`, ""},
+	{"internal/adapters/in/http/params.go", `(?s)\tvar err error\n\tswitch \{\n\tcase strings.Contains\(rt.pattern, "\{sku\}"\).*?\n\t\}\n\treturn err\n`, "\treturn nil\n"},
 	{"internal/adapters/in/http/problem/instance.go", `"\{order_id\}": `, `"{entry_id}":`},
 	{"internal/adapters/in/http/subjects.go", `"/orders/", "order_id"`, `"/entries/", "entry_id"`},
 	{"internal/adapters/in/http/subjects.go", `There are three at most: a\n// refund, its payment and their order.`, "There are three at most."},
