@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -17,13 +18,16 @@ type batch struct {
 	tx  *pgtx.Tx
 	// shared reports whether several commands share the transaction.
 	shared bool
+	// locking begins the names of the rows that a load is locking.
+	locking string
+	behind  map[int64]orderRows // by order
 
 	loaded
 	changed
 }
 
 func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
-	return &batch{ctx: ctx, tx: t, shared: shared, loaded: loaded{
+	return &batch{ctx: ctx, tx: t, shared: shared, behind: map[int64]orderRows{}, loaded: loaded{
 		balances: map[balanceKey]*payment.Balance{}, products: map[string]*order.Product{},
 		foreign: map[string]*order.Product{}, orders: map[int64]*order.Order{}, exist: map[int64]bool{},
 		payments: map[int64][]*payment.Payment{}, mixed: map[int64]bool{},
@@ -33,15 +37,26 @@ func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
 }
 
 // Session implements [group.Batch].
-func (b *batch) Session() group.Session { return &session{tx: b.tx, batch: b} }
+func (b *batch) Session(held *lanes.HeldRows) group.Session {
+	return &session{tx: b.tx, batch: b, held: held}
+}
+
+// Look implements [group.Batch].
+func (b *batch) Look(ctx context.Context, announced []group.Session) error {
+	return b.look(ctx, announcedBy(announced)...)
+}
 
 // Load implements [group.Batch].
 func (b *batch) Load(ctx context.Context, announced []group.Session) error {
-	wants := make([]want, len(announced))
-	for i, s := range announced {
+	return b.load(ctx, announcedBy(announced)...)
+}
+
+func announcedBy(sessions []group.Session) []want {
+	wants := make([]want, len(sessions))
+	for i, s := range sessions {
 		wants[i] = s.(*session).want //nolint:forcetypeassert // Session made it
 	}
-	return b.load(ctx, wants...)
+	return wants
 }
 
 // loaded holds the transaction's aggregates, as loaded or as changed by earlier

@@ -3,11 +3,11 @@ package postgres
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
@@ -23,20 +23,6 @@ type (
 		grant core.Grant
 	}
 )
-
-func (w balanceWant) rows() []string {
-	return []string{"balance/" + w.CustomerID + "/" + string(w.Currency)}
-}
-
-func (w basketWant) rows() []string {
-	rows := make([]string, len(w.SKUs))
-	for i, sku := range w.SKUs {
-		rows[i] = "product/" + sku
-	}
-	return rows
-}
-
-func (w orderWant) rows() []string { return []string{"order/" + strconv.FormatInt(w.id, 10)} }
 
 // lock is the order and its grant, as the queries about one order take them.
 func (w orderWant) lock() dbsqlc.LockOrderParams {
@@ -87,35 +73,28 @@ func (b *batch) load(ctx context.Context, all ...want) error {
 		core.LedgerEntryIDs: len(w.orders) + len(w.balances),
 	})
 	for _, kind := range []struct {
+		locks  string
 		wanted int
 		reads  func(wants) []pgtx.Read
 	}{
-		{len(w.counted), b.creators},
-		{len(w.orders), b.ordersToLock},
-		{len(w.orders) + len(w.baskets), b.stockToLock},
-		{len(w.orders) + len(w.balances), b.balancesToLock},
-		{len(w.orders), b.paymentsToShow},
-		{len(w.balances), b.priorEntries},
-		{len(w.baskets), b.priorOrders},
+		{creatorRow, len(w.counted), b.creators},
+		{orderRow, len(w.orders), b.ordersToLock},
+		{productRow, len(w.orders) + len(w.baskets), b.stockToLock},
+		{balanceRow, len(w.orders) + len(w.balances), b.balancesToLock},
+		{"", len(w.orders), b.paymentsToShow},
+		{"", len(w.balances), b.priorEntries},
+		{"", len(w.baskets), b.priorOrders},
 	} {
 		if kind.wanted > 0 {
-			reads = append(reads, kind.reads(w)...)
+			for _, read := range kind.reads(w) {
+				reads = append(reads, func(ctx context.Context, q *queries) error {
+					b.locking = kind.locks
+					return read(ctx, q)
+				})
+			}
 		}
 	}
 	return b.tx.Load(ctx, reads...)
-}
-
-// each returns a read that passes a query's rows to keep.
-func each[P, R any](query func(*queries, context.Context, P) ([]R, error), params P, keep func(R) error) pgtx.Read {
-	return func(ctx context.Context, q *queries) error {
-		rows, err := query(q, ctx, params)
-		for _, row := range rows {
-			if err == nil {
-				err = keep(row)
-			}
-		}
-		return err
-	}
 }
 
 // eachOrder passes the orders of a query's lines to keep.
@@ -142,14 +121,14 @@ func (b *batch) creators(w wants) []pgtx.Read {
 			continue
 		}
 		seen[c] = true
-		first, second := lockOfCreator(c.customer, c.actor)
+		first, second := records.CreatorLock(c.customer, c.actor)
 		locks.Firsts, locks.Seconds = append(locks.Firsts, first), append(locks.Seconds, second)
 		count.CustomerIds, count.Creators = append(count.CustomerIds, c.customer), append(count.Creators, c.actor)
 		count.AtMost = max(count.AtMost, int32(basket.CountUnpaid+lanes.MaxGroup))
 	}
 	return []pgtx.Read{
 		func(ctx context.Context, q *queries) error { return q.LockCreators(ctx, locks) },
-		each((*queries).CountUnpaidOrdersOf, count, func(r dbsqlc.CountUnpaidOrdersOfRow) error {
+		pgtx.Each((*queries).CountUnpaidOrdersOf, count, func(r dbsqlc.CountUnpaidOrdersOfRow) error {
 			b.unpaidOrders[creator{r.CustomerID, r.CreatedBy}] = int(r.Orders)
 			return nil
 		}),
@@ -158,12 +137,12 @@ func (b *batch) creators(w wants) []pgtx.Read {
 
 func (b *batch) ordersToLock(w wants) []pgtx.Read {
 	keep := func(o *order.Order) {
-		b.orders[o.ID] = o
+		b.orders[o.ID], b.behind[o.ID] = o, rowsBehind(o)
 		delete(b.payments, o.ID) // this load replaces an earlier one, and shows all changes
 		delete(b.mixed, o.ID)
 	}
 	return []pgtx.Read{
-		each((*queries).OrdersExist, w.ids, func(id int64) error { b.exist[id] = true; return nil }),
+		pgtx.Each((*queries).OrdersExist, w.ids, func(id int64) error { b.exist[id] = true; return nil }),
 		func(ctx context.Context, q *queries) error {
 			if len(w.ids) == 1 {
 				found, err := q.LockOrder(ctx, w.orders[0].lock())
@@ -193,13 +172,13 @@ func (b *batch) stockToLock(w wants) []pgtx.Read {
 	keep := func(row dbsqlc.Product) (err error) { b.products[row.Sku], err = productOf(row); return err }
 	switch {
 	case len(w.ids) == 0 && len(lock.Sellers) == 0:
-		return []pgtx.Read{each((*queries).LockProducts, lock.Skus, keep)}
+		return []pgtx.Read{pgtx.Each((*queries).LockProducts, lock.Skus, keep)}
 	case len(w.ids) == 1 && len(w.baskets) == 0:
-		return []pgtx.Read{each((*queries).LockStockOfOrder, dbsqlc.LockStockOfOrderParams(w.orders[0].lock()), keep)}
+		return []pgtx.Read{pgtx.Each((*queries).LockStockOfOrder, dbsqlc.LockStockOfOrderParams(w.orders[0].lock()), keep)}
 	}
-	reads := []pgtx.Read{each((*queries).LockStock, lock, keep)}
+	reads := []pgtx.Read{pgtx.Each((*queries).LockStock, lock, keep)}
 	if len(lock.SkusOfSellers) > 0 {
-		reads = append(reads, each((*queries).ProductsBySKU, lock.SkusOfSellers, func(row dbsqlc.Product) (err error) {
+		reads = append(reads, pgtx.Each((*queries).ProductsBySKU, lock.SkusOfSellers, func(row dbsqlc.Product) (err error) {
 			b.foreign[row.Sku], err = productOf(row)
 			return err
 		}))
@@ -219,11 +198,11 @@ func (b *batch) balancesToLock(w wants) []pgtx.Read {
 	switch {
 	case len(w.ids) == 0 && len(w.balances) == 1:
 		one := dbsqlc.LockBalanceParams{CustomerID: lock.CustomerIds[0], Currency: lock.Currencies[0]}
-		return []pgtx.Read{each((*queries).LockBalance, one, keep)}
+		return []pgtx.Read{pgtx.Each((*queries).LockBalance, one, keep)}
 	case len(w.ids) == 1 && len(w.balances) == 0:
-		return []pgtx.Read{each((*queries).LockBalanceOfOrder, dbsqlc.LockBalanceOfOrderParams(w.orders[0].lock()), keep)}
+		return []pgtx.Read{pgtx.Each((*queries).LockBalanceOfOrder, dbsqlc.LockBalanceOfOrderParams(w.orders[0].lock()), keep)}
 	}
-	return []pgtx.Read{each((*queries).LockBalances, lock, keep)}
+	return []pgtx.Read{pgtx.Each((*queries).LockBalances, lock, keep)}
 }
 
 // paymentsToShow reads the payments once of an order that several members want.
@@ -264,14 +243,14 @@ func (b *batch) priorEntries(w wants) []pgtx.Read {
 		}
 		return err
 	}
-	reads := []pgtx.Read{each((*queries).LedgerEntriesByOperation, by, keep)}
+	reads := []pgtx.Read{pgtx.Each((*queries).LedgerEntriesByOperation, by, keep)}
 	if len(w.balances) == 1 {
-		reads[0] = each((*queries).LedgerEntryByOperation, dbsqlc.LedgerEntryByOperationParams{
+		reads[0] = pgtx.Each((*queries).LedgerEntryByOperation, dbsqlc.LedgerEntryByOperationParams{
 			CustomerID: by.CustomerIds[0], CreatedBy: by.CreatedBy[0], IdempotencyKey: by.IdempotencyKeys[0],
 		}, keep)
 	}
 	if len(refs.Refs) > 0 {
-		reads = append(reads, each((*queries).LedgerEntriesByReference, refs, func(r dbsqlc.LedgerEntriesByReferenceRow) error {
+		reads = append(reads, pgtx.Each((*queries).LedgerEntriesByReference, refs, func(r dbsqlc.LedgerEntriesByReferenceRow) error {
 			b.entryRefs[entryRef{r.CustomerID, payment.EntryKind(r.Kind), r.Reference}] = true
 			return nil
 		}))
@@ -302,7 +281,7 @@ func (b *batch) priorOrders(w wants) []pgtx.Read {
 		return eachOrder(linesOf(found), err, keep)
 	}}
 	if len(refs.Refs) > 0 {
-		reads = append(reads, each((*queries).OrdersByReference, refs, func(r dbsqlc.OrdersByReferenceRow) error {
+		reads = append(reads, pgtx.Each((*queries).OrdersByReference, refs, func(r dbsqlc.OrdersByReferenceRow) error {
 			b.orderRefs[orderRef{creator{r.CustomerID, r.CreatedBy}, r.Reference}] = true
 			return nil
 		}))

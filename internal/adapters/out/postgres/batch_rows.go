@@ -7,6 +7,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 )
@@ -105,21 +106,21 @@ func (b *batch) Write(ctx context.Context) error {
 	q := b.tx.Writes()
 	err := errors.Join(
 		b.writeStock(ctx, q),
-		write(ctx, b.newOrders, q.InsertOrder, newOrderParams, q.InsertOrders, newOrdersParams),
+		pgtx.WriteRows(ctx, b.newOrders, q.InsertOrder, newOrderParams, q.InsertOrders, newOrdersParams),
 		b.writeItems(ctx, q),
-		write(ctx, b.oldOrders.names, q.UpdateOrder, b.oldOrderParams, q.UpdateOrders, b.oldOrdersParams),
-		write(ctx, b.newPayments, q.InsertPayment, newPaymentParams, q.InsertPayments, newPaymentsParams),
+		pgtx.WriteRows(ctx, b.oldOrders.names, q.UpdateOrder, b.oldOrderParams, q.UpdateOrders, b.oldOrdersParams),
+		pgtx.WriteRows(ctx, b.newPayments, q.InsertPayment, newPaymentParams, q.InsertPayments, newPaymentsParams),
 	)
 	for _, s := range b.statements {
 		err = errors.Join(err, b.tx.Queue(s.sql, s.args))
 	}
 	err = errors.Join(
 		err,
-		write(ctx, b.entries, q.InsertLedgerEntry, entryParams, q.InsertLedgerEntries, entriesParams),
+		pgtx.WriteRows(ctx, b.entries, q.InsertLedgerEntry, entryParams, q.InsertLedgerEntries, entriesParams),
 		b.writeNewBalances(ctx, q),
-		write(ctx, b.oldBalances.names, q.UpdateBalance, b.oldBalanceParams, q.UpdateBalances, b.oldBalancesParams),
-		write(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
-		write(ctx, b.audited, q.InsertAuditEntry, addedAuditEntry.params, q.InsertAuditEntries, auditParams),
+		pgtx.WriteRows(ctx, b.oldBalances.names, q.UpdateBalance, b.oldBalanceParams, q.UpdateBalances, b.oldBalancesParams),
+		pgtx.WriteRows(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
+		pgtx.WriteRows(ctx, b.audited, q.InsertAuditEntry, addedAuditEntry.params, q.InsertAuditEntries, auditParams),
 	)
 	b.changed = changed{}
 	return err

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
@@ -19,15 +17,6 @@ type orders struct{ tx *session }
 // previous holder's order.
 func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Basket, error) {
 	return ask(ctx, s.tx, basketWant(query), s.tx.batch.basket)
-}
-
-// lockOfCreator returns the advisory lock for a customer and an actor. In the global
-// order it comes after the key and before everything else. Only CreateOrder takes it,
-// before any row lock, so it cannot deadlock. It cannot collide with key locks:
-// PostgreSQL keeps advisory locks on two integers apart from those on one.
-func lockOfCreator(customer, actor string) (first, second int32) {
-	sum := sha256.Sum256([]byte(customer + "\x00" + actor))
-	return int32(binary.BigEndian.Uint32(sum[0:])), int32(binary.BigEndian.Uint32(sum[4:]))
 }
 
 // Get loads an order.
@@ -269,7 +258,7 @@ func orderOf(row dbsqlc.Order) (*order.Order, error) {
 	total, err := core.MoneyOf(row.Total, row.Currency)
 	return &order.Order{
 		ID: row.ID, CustomerID: row.CustomerID, SellerID: row.SellerID, Status: order.Status(row.Status),
-		Total: total, ReservedUntil: timeOf(row.ReservedUntil), Version: int(row.Version),
+		Total: total, ReservedUntil: valueOf(row.ReservedUntil).UTC(), Version: int(row.Version),
 		Reference: row.Reference,
 		CreatedBy: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey}, Cancellation: cancellationOf(row),
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),

@@ -154,7 +154,7 @@ func paymentsOf(rows []dbsqlc.Payment, refunds []dbsqlc.Refund) ([]*payment.Paym
 			Status: payment.Status(row.Status), CreatedAt: row.CreatedAt.UTC(),
 			By: core.Operation{Actor: row.CreatedBy, Key: row.IdempotencyKey},
 			Card: payment.Card{
-				Token: valueOf(row.CardToken), AskedAt: timeOf(row.AskedAt),
+				Token: valueOf(row.CardToken), AskedAt: valueOf(row.AskedAt).UTC(),
 				ExternalID: valueOf(row.ExternalPaymentID), Failure: valueOf(row.Failure),
 			},
 		}
@@ -214,7 +214,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	return &payment.Refund{
 		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Reference: row.Reference, Full: row.FullRefund,
-		ExternalID: valueOf(row.ExternalRefundID), AskedAt: timeOf(row.AskedAt), CreatedAt: row.CreatedAt.UTC(),
+		ExternalID: valueOf(row.ExternalRefundID), AskedAt: valueOf(row.AskedAt).UTC(), CreatedAt: row.CreatedAt.UTC(),
 		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

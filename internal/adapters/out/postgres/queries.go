@@ -53,21 +53,6 @@ func one[P, R, T any](
 	return all[0], nil
 }
 
-// write queues a statement for rows. Where one row is usual, a statement without arrays
-// writes it, which takes the server and the driver less CPU.
-func write[R, P, M any](
-	ctx context.Context, rows []R, one func(context.Context, P) error, params func(R) P,
-	many func(context.Context, M) error, paramsOfMany func([]R) M,
-) error {
-	switch len(rows) {
-	case 0:
-		return nil
-	case 1:
-		return one(ctx, params(rows[0]))
-	}
-	return many(ctx, paramsOfMany(rows))
-}
-
 // optional returns NULL for a zero id or text.
 func optional[T comparable](v T) *T {
 	var zero T
@@ -92,12 +77,4 @@ func optionalTime(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
-}
-
-// timeOf returns the zero time for NULL.
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -3,10 +3,13 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 )
@@ -19,6 +22,7 @@ import (
 type session struct {
 	tx    *pgtx.Tx
 	batch *batch
+	held  *lanes.HeldRows // nil if the command may wait for them
 	now   time.Time
 	// want is the first load, and answered reports whether this run has its result.
 	want     want
@@ -62,7 +66,12 @@ func (s *session) Wants() []string {
 	if s.want == nil {
 		return nil
 	}
-	return s.want.rows()
+	return s.batch.rows(s.want)
+}
+
+// Blocked implements [group.Session].
+func (s *session) Blocked() []string {
+	return slices.DeleteFunc(s.Wants(), func(row string) bool { return !strings.HasPrefix(row, s.batch.locking) })
 }
 
 // End implements [group.Session].
@@ -83,6 +92,9 @@ func ask[W want, A any](ctx context.Context, s *session, w W, answer func(W) (A,
 		if err := s.flush(ctx); err != nil {
 			return none, err
 		}
+		if err := s.refuseHeld(ctx); err != nil {
+			return none, err
+		}
 		if err := s.batch.load(ctx, w); err != nil {
 			return none, err
 		}
@@ -94,6 +106,18 @@ func ask[W want, A any](ctx context.Context, s *session, w W, answer func(W) (A,
 	}
 	s.answered = true
 	return answer(w)
+}
+
+// refuseHeld returns an error instead of waiting for a held row in a lane.
+func (s *session) refuseHeld(ctx context.Context) error {
+	if s.held == nil || s.held.Empty() {
+		return nil
+	}
+	err := s.batch.look(ctx, s.want)
+	if err == nil && s.held.Any(s.Wants()) {
+		err = pgtx.ErrRowHeld
+	}
+	return err
 }
 
 // load runs reads that commands cannot share.

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/core"
@@ -124,55 +125,15 @@ func startSpan(members []*member) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// share runs members in one transaction. A server error does not identify the member
-// that caused it, so a group that certainly failed is split in halves, down to single
-// members, which run outside the lanes. cause is the previous group's error.
-func (k *Keys) share(ctx context.Context, members []*member, cause error) {
-	members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() })
-	switch len(members) {
-	case 0:
-		return
-	case 1:
-		k.settleOutside(members[0], cause)
-		return
-	}
-	k.db.Observe.GroupRan(len(members))
-	var g *group
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := k.db.Write(limited, pgtx.Shared, func(ctx context.Context, t *pgtx.Tx) error {
-		g = k.begin(ctx, t, members)
-		return k.run(g)
-	})
-	switch {
-	case err == nil || errors.Is(err, errNothingStored):
-		k.settle(g)
-	case errors.Is(err, core.ErrOutcomeUnknown):
-		g.settleUnknown(err)
-	case !separable(err):
-		for _, m := range members {
-			m.settle(fate{err: err})
-		}
-	default:
-		k.db.Observe.GroupSplit()
-		half := len(members) / 2
-		k.share(ctx, members[:half], err)
-		k.share(ctx, members[half:], err)
-	}
-}
-
-// separable reports whether part of a failed group may succeed, because the cause is a
-// held row, a lost race or an unreadable value. An unavailable database fails all
-// members alike.
-func separable(err error) bool {
-	return errors.Is(err, pgtx.ErrRowHeld) || pgtx.Cancelled(err) || !errors.Is(err, core.ErrUnavailable)
-}
-
 // transact runs a command alone, in its request's goroutine.
 func (k *Keys) transact(m *member, kind pgtx.Kind) error {
 	var g *group
+	var held *lanes.HeldRows
+	if kind == pgtx.InLane {
+		held = &k.held
+	}
 	err := k.db.Write(m.ctx, kind, func(ctx context.Context, t *pgtx.Tx) error {
-		g = k.begin(ctx, t, []*member{m})
+		g = k.begin(ctx, t, []*member{m}, held)
 		if m.hadKey {
 			if err := records.Await(ctx, t, m.claim.ID); err != nil {
 				return err
@@ -194,10 +155,10 @@ func (k *Keys) transact(m *member, kind pgtx.Kind) error {
 }
 
 // begin prepares the members for a transaction.
-func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member) *group {
+func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member, held *lanes.HeldRows) *group {
 	g := &group{ctx: ctx, tx: t, members: members, sent: time.Now(), batch: k.newBatch(ctx, t, len(members) > 1)}
 	for _, m := range members {
-		m.begin(g.batch.Session())
+		m.begin(g.batch.Session(held))
 	}
 	return g
 }
@@ -230,15 +191,24 @@ func (k *Keys) load(g *group) error {
 			m.finish(g, result, err)
 		}
 	}
-	var announced []Session
-	for _, m := range g.claimed() {
-		if m.rowHeld = k.held.Any(m.wants()); m.rowHeld {
-			m.draft.outside = true
-			continue
+	if !k.held.Empty() {
+		if err := g.batch.Look(g.ctx, sessionsOf(g.claimed())); err != nil {
+			return err
 		}
-		announced = append(announced, m.session)
 	}
-	return g.batch.Load(g.ctx, announced)
+	for _, m := range g.claimed() {
+		m.rowHeld = k.held.Any(m.wants())
+		m.draft.outside = m.rowHeld
+	}
+	return g.batch.Load(g.ctx, sessionsOf(g.claimed()))
+}
+
+func sessionsOf(members []*member) []Session {
+	sessions := make([]Session, len(members))
+	for i, m := range members {
+		sessions[i] = m.session
+	}
+	return sessions
 }
 
 // claim tries to lock all keys, and looks them up. A member whose key is held or stored
@@ -358,18 +328,5 @@ func (g *group) settleUnknown(err error) {
 			continue
 		}
 		m.settle(fate{err: err})
-	}
-}
-
-// settleOutside lets a member run outside the lanes. After a lock timeout, other
-// commands for its rows stay out of groups until it has ended.
-func (k *Keys) settleOutside(m *member, err error) {
-	f := fate{outside: true}
-	if errors.Is(err, pgtx.ErrRowHeld) {
-		f.marked = m.wants()
-		k.held.Add(f.marked)
-	}
-	if !m.settle(f) {
-		k.held.Remove(f.marked)
 	}
 }

@@ -21,8 +21,11 @@ import (
 // Batch holds the data for one transaction: its commands load together and write
 // together. The stores implement it.
 type Batch interface {
-	// Session returns a session for one command.
-	Session() Session
+	// Session returns a session for one command. Outside a shared batch, its loads fail
+	// with [pgtx.ErrRowHeld] if they want a held row; nil lets them wait.
+	Session(held *lanes.HeldRows) Session
+	// Look finds rows that the sessions want and have not named, without locks.
+	Look(ctx context.Context, announced []Session) error
 	// Load loads the rows that the sessions announced, in one round trip.
 	Load(ctx context.Context, announced []Session) error
 	// Write queues all kept changes.
@@ -36,8 +39,12 @@ type Session interface {
 	// first run only announces its rows: it fails, and the command runs again after the
 	// batch has loaded them.
 	Bind(ctx context.Context) context.Context
-	// Wants names the rows that the first load locks, or nil if it was not announced.
+	// Wants names the rows that the first load locks, as far as known, or nil if it was
+	// not announced.
 	Wants() []string
+	// Blocked names those of them for which a load that reached its lock timeout may
+	// have waited.
+	Blocked() []string
 	// Keep adds the changes to the batch, where later commands find them. It returns
 	// ErrNotJoined if the batch has not locked the rows.
 	Keep() error
@@ -84,6 +91,7 @@ func NewKeys(
 	db *pgtx.DB, n int, recent *records.Recent, newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch,
 ) *Keys {
 	k := &Keys{db: db, recent: recent, newBatch: newBatch, shares: lanes.Shares{Size: int64(db.Share())}}
+	db.RowHeld = func() bool { return !k.held.Empty() }
 	if n > 0 {
 		k.lanes = lanes.New(n, k.lead)
 	}
@@ -148,12 +156,16 @@ func (k *Keys) runInLane(m *member) {
 			m.fate = m.draft
 			return
 		}
-		if err := k.transact(m, pgtx.InLane); !errors.Is(err, pgtx.ErrRowHeld) {
+		err := k.transact(m, pgtx.InLane)
+		if !errors.Is(err, pgtx.ErrRowHeld) {
 			return
 		}
 		leave()
-		m.rowHeld, m.fate = true, fate{outside: true, marked: m.wants()}
-		k.held.Add(m.fate.marked)
+		m.rowHeld, m.fate = true, fate{outside: true}
+		if pgtx.LockTimedOut(err) { // otherwise, the row has its mark
+			m.fate.marked = m.session.Blocked()
+			k.held.Add(m.fate.marked)
+		}
 	}
 	if m.fate.outside {
 		defer k.held.Remove(m.fate.marked)

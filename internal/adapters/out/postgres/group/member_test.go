@@ -15,6 +15,8 @@ type wanting struct{ Session }
 
 func (wanting) Wants() []string { return []string{"balance/ann"} }
 
+func (w wanting) Blocked() []string { return w.Wants() }
+
 // A command that is gone does not wait for the row: nothing would remove its mark.
 func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,9 @@ func (f *InFlight) Empty() bool {
 	return true
 }
 
-// HeldRows marks rows for which a command waits alone after its group's lock timeout.
-// Other commands for these rows would delay their groups, so they also run alone.
+// HeldRows marks rows for which a command waits alone after its lock timeout. Other
+// commands for these rows would delay their lanes, so they also run alone. They mark
+// nothing: a row that is only in demand would stay marked for ever.
 type HeldRows struct {
 	mu      sync.Mutex
 	waiters map[string]int

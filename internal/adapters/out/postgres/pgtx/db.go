@@ -63,6 +63,8 @@ type DB struct {
 	begin []statement
 	// Observe is never nil.
 	Observe Observer
+	// RowHeld reports whether a command is known to wait for a row held for long.
+	RowHeld func() bool
 
 	ids  [core.StockAdjustmentIDs + 1]idPool
 	pace pace
@@ -126,6 +128,7 @@ func newDB(pool *pgxpool.Pool, cfg Config) *DB {
 		share:   maxShare(alone), Observe: cfg.Observe,
 		doubts: doubts{limit: min(maxInDoubt, writers), closed: open.Done(), close: closeDoubts},
 	}
+	db.RowHeld = func() bool { return false }
 	if db.Observe == nil {
 		db.Observe = Unobserved{}
 	}

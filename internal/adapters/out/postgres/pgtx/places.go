@@ -79,7 +79,6 @@ func (db *DB) Outside(ctx context.Context, rowHeld bool, run func(Kind) error) e
 // take long, and all do when a synchronous standby is lost. The writer limit keeps
 // connections free for reads.
 func (db *DB) Write(ctx context.Context, kind Kind, fn Work) error {
-	began := time.Now()
 	if kind == Alone && db.patient.TryAcquire(1) {
 		kind = Patient
 		defer db.patient.Release(1)
@@ -89,12 +88,13 @@ func (db *DB) Write(ctx context.Context, kind Kind, fn Work) error {
 		return err
 	}
 	defer place.leave()
+	began := time.Now() // the wait for a place is no pace: it would raise the lock timeout
 	runs, t := maxRuns, Tx{place: place}
 	if kind == Shared {
 		runs = 1
 	}
 	if kind != Patient {
-		t.LockTimeout = db.pace.lockTimeout()
+		t.LockTimeout = db.lockTimeout()
 	}
 	err = db.repeat(ctx, runs, t, fn)
 	switch {
@@ -165,8 +165,12 @@ func (db *DB) RecordPace(took time.Duration) {
 }
 
 // lockTimeout returns the lock timeout: several times the average transaction in a
-// lane. A row held longer must not delay a whole group.
-func (p *pace) lockTimeout() string {
-	timeout := min(max(8*time.Duration(p.average.Load()), minLockTimeout), maxLockTimeout)
+// lane. A row held longer must not delay a whole group. While one is, waits are likely
+// to end in vain, so the timeout is short.
+func (db *DB) lockTimeout() string {
+	timeout := minLockTimeout
+	if !db.RowHeld() {
+		timeout = min(max(8*time.Duration(db.pace.average.Load()), minLockTimeout), maxLockTimeout)
+	}
 	return strconv.FormatInt(timeout.Milliseconds(), 10) + "ms"
 }

@@ -201,6 +201,21 @@ func Into[P, R any](result *R, query func(*dbsqlc.Queries, context.Context, P) (
 	}
 }
 
+// Each returns a read that passes a query's rows to keep.
+func Each[P, R any](
+	query func(*dbsqlc.Queries, context.Context, P) ([]R, error), params P, keep func(R) error,
+) Read {
+	return func(ctx context.Context, q *dbsqlc.Queries) error {
+		rows, err := query(q, ctx, params)
+		for _, row := range rows {
+			if err == nil {
+				err = keep(row)
+			}
+		}
+		return err
+	}
+}
+
 // Load sends the queued writes and the reads in one round trip. It calls each read
 // twice: first to record its query in the batch, then to deliver the result. So a read
 // must only run one query and keep its result.

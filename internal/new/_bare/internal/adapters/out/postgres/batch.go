@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 )
 
@@ -17,6 +18,8 @@ type batch struct {
 	ctx    context.Context //nolint:containedctx // of the transaction
 	tx     *pgtx.Tx
 	shared bool
+	// locking begins the names of the rows that a load is locking.
+	locking string
 
 	events     []addedEvent
 	audited    []addedAuditEntry
@@ -28,7 +31,16 @@ func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
 }
 
 // Session implements [group.Batch].
-func (b *batch) Session() group.Session { return &session{tx: b.tx, batch: b} }
+func (b *batch) Session(held *lanes.HeldRows) group.Session {
+	return &session{tx: b.tx, batch: b, held: held}
+}
+
+// Look implements [group.Batch].
+func (b *batch) Look(context.Context, []group.Session) error { return nil }
+
+func (b *batch) look(context.Context, ...want) error { return nil }
+
+func (b *batch) rows(w want) []string { return w.rows() }
 
 // Load implements [group.Batch].
 func (b *batch) Load(context.Context, []group.Session) error { return nil }
@@ -55,8 +67,8 @@ func (b *batch) Write(ctx context.Context) error {
 	q := b.tx.Writes()
 	err = errors.Join(
 		err,
-		write(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
-		write(ctx, b.audited, q.InsertAuditEntry, addedAuditEntry.params, q.InsertAuditEntries, auditParams),
+		pgtx.WriteRows(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
+		pgtx.WriteRows(ctx, b.audited, q.InsertAuditEntry, addedAuditEntry.params, q.InsertAuditEntries, auditParams),
 	)
 	b.events, b.audited, b.statements = nil, nil, nil
 	return err
