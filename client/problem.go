@@ -69,7 +69,6 @@ func (c Code) Error() string { return string(c) }
 // Problem codes. docs/problems.md explains each.
 const (
 	BodyTooLarge             Code = "body_too_large"
-	CardDeclined             Code = "card_declined"
 	ForbiddenResource        Code = "forbidden_resource"
 	ForbiddenRole            Code = "forbidden_role"
 	IdempotencyInProgress    Code = "idempotency_in_progress"

@@ -3,7 +3,6 @@ package core
 // The fault codes specific to this business.
 const (
 	CodeInsufficientFunds        Code = "insufficient_funds"
-	CodeCardDeclined             Code = "card_declined"
 	CodeReferenceTaken           Code = "reference_taken"
 	CodeInvalidOrderState        Code = "invalid_order_state"
 	CodeReservationLimit         Code = "reservation_limit"

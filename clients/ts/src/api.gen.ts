@@ -906,7 +906,7 @@ export interface components {
             type: string;
         };
         /** @description The stable code of the problem. Branch on this. */
-        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "card_declined" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
+        ProblemCode: "malformed_request" | "idempotency_key_required" | "idempotency_key_invalid" | "unauthenticated" | "insufficient_funds" | "forbidden_role" | "forbidden_resource" | "not_found" | "method_not_allowed" | "body_too_large" | "unsupported_media_type" | "reference_taken" | "idempotency_key_reused" | "idempotency_key_spent" | "idempotency_in_progress" | "invalid_order_state" | "reservation_limit" | "unpaid_orders_limit" | "out_of_stock" | "stock_reserved" | "reservation_expired" | "refund_exceeds_payment" | "precondition_failed" | "precondition_required" | "validation_failed" | "unknown_sku" | "mixed_currencies" | "mixed_sellers" | "payment_method_unavailable" | "rate_limited" | "internal" | "unavailable" | "outcome_unknown" | (string & {});
         /** @description A product of a seller. `available` is `on_hand` minus `reserved`. */
         Product: {
             available: components["schemas"]["Stock"];
@@ -2123,7 +2123,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The payment was declined. */
+            /** @description The balance is too low. A declined card is a payment that ends `failed`, with the reason in `failure`. */
             402: {
                 headers: {
                     "Idempotency-Expires": components["headers"]["Refusal-Idempotency-Expires"];

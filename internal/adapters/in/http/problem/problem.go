@@ -74,7 +74,6 @@ var kinds = map[wire.ProblemCode]kind{
 	wire.ProblemCodeIdempotencyKeyInvalid:    {http.StatusBadRequest, "Invalid Idempotency-Key", 0, sameKey},
 	wire.ProblemCodeUnauthenticated:          {http.StatusUnauthorized, "Authentication required", 0, sameKey},
 	wire.ProblemCodeInsufficientFunds:        {http.StatusPaymentRequired, "Insufficient funds", 0, newKeyIfStored},
-	wire.ProblemCodeCardDeclined:             {http.StatusPaymentRequired, "Card declined", 0, newKeyIfStored},
 	wire.ProblemCodeForbiddenRole:            {http.StatusForbidden, "Role not permitted", 0, sameKey},
 	wire.ProblemCodeForbiddenResource:        {http.StatusForbidden, "Access denied", 0, sameKey},
 	wire.ProblemCodeNotFound:                 {http.StatusNotFound, "Not found", 0, sameKey},

@@ -80,7 +80,7 @@ func TestProblemOf_TranslatesEveryError(t *testing.T) {
 
 func TestProblemOf_KnowsEveryCodeOfTheCore(t *testing.T) {
 	for _, code := range []core.Code{
-		core.CodeInsufficientFunds, core.CodeCardDeclined, core.CodeForbiddenResource, core.CodeNotFound,
+		core.CodeInsufficientFunds, core.CodeForbiddenResource, core.CodeNotFound,
 		core.CodeReferenceTaken, core.CodeIdempotencyKeyReused, core.CodeInvalidOrderState, core.CodeOutOfStock, core.CodeStockReserved,
 		core.CodeReservationExpired, core.CodeRefundExceedsPayment, core.CodePreconditionFailed, core.CodePreconditionRequired,
 		core.CodeValidationFailed, core.CodeUnknownSKU,

@@ -113,7 +113,6 @@ const (
 // Defines values for ProblemCode.
 const (
 	ProblemCodeBodyTooLarge             ProblemCode = "body_too_large"
-	ProblemCodeCardDeclined             ProblemCode = "card_declined"
 	ProblemCodeForbiddenResource        ProblemCode = "forbidden_resource"
 	ProblemCodeForbiddenRole            ProblemCode = "forbidden_role"
 	ProblemCodeIdempotencyInProgress    ProblemCode = "idempotency_in_progress"
