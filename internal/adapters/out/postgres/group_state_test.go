@@ -128,6 +128,43 @@ func TestGroup_OperationUnderTwoScopesTakesEffectOnce(t *testing.T) {
 	d.expectCount(t, "SELECT count(*) FROM payment", 1)
 }
 
+// Each effect is stored with its key, by the statements for many rows. When the record has
+// expired, a repetition finds the effect by the key.
+func TestGroup_OperationIsFoundByItsKeyAfterItsRecord(t *testing.T) {
+	t.Parallel()
+	d, g := newGroup(t)
+	var members, repeated []command
+	for _, customer := range []string{"ann", "bob"} {
+		g.alone(t, credit(customer, "5.00"))
+		toPay, toCancel := g.alone(t, buy(customer, "tea", 1)), g.alone(t, buy(customer, "tea", 1))
+		members = append(members, credit(customer, "1.00"), buy(customer, "tea", 1), pay(customer, toPay), cancel(customer, toCancel))
+	}
+	for _, c := range members {
+		repeated = append(repeated, c.by("a principal without records"))
+	}
+	effects := []string{
+		"SELECT count(*) FROM ledger_entry", "SELECT count(*) FROM orders", "SELECT count(*) FROM payment",
+		"SELECT count(*) FROM orders WHERE status = 'cancelled'",
+	}
+
+	first := g.together(t, members...)
+	g.expectNoSplit(t)
+	counts := make([]int, len(effects))
+	for i, query := range effects {
+		counts[i] = d.count(t, query)
+	}
+	again := g.together(t, repeated...)
+
+	for i, a := range again {
+		if a.outcome() != done || a.replayed || string(a.rec.Body) != string(first[i].rec.Body) {
+			t.Errorf("%s: %s %q, replayed %t; want %q again", members[i].claim.Operation, a.outcome(), a.rec.Body, a.replayed, first[i].rec.Body)
+		}
+	}
+	for i, query := range effects {
+		d.expectCount(t, query, counts[i])
+	}
+}
+
 // The events of a group are in the order of its commands. Consumers see those of a balance in
 // the order of its changes.
 func TestGroup_WritesEventsInTheOrderOfItsCommands(t *testing.T) {
