@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"syscall"
 	"time"
 
 	"example.com/orders/internal/config"
@@ -28,7 +32,7 @@ instead, as orders serve does, and fails.
 
 Asks the service whether it is ready: GET /health/ready on ORDERS_ADMIN_ADDR, which is all
 that it needs. It fails if the service is not, and prints the cause, or if it does not
-answer within 5 seconds.
+answer within 5 seconds. It asks this machine alone, and refuses names that are no setting.
 `
 )
 
@@ -64,14 +68,17 @@ func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if _, port, _ := net.SplitHostPort(addr); port == "0" {
+		return errors.New("ORDERS_ADMIN_ADDR has port 0, which means any free port: name the port to ask")
+	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/health/ready", nil)
+	readiness := url.URL{Scheme: "http", Host: addr, Path: "/health/ready"}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, readiness.String(), nil)
 	if err != nil {
 		return err
 	}
-	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
-	response, err := direct.Do(request)
+	response, err := instance().Do(request)
 	if err != nil {
 		return fmt.Errorf("no answer: %w: does orders serve run, with this ORDERS_ADMIN_ADDR?", err)
 	}
@@ -79,8 +86,32 @@ func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error 
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("not ready: %s answers %s%s", addr, response.Status, causeOf(response))
 	}
+	var health struct{ Status string }
+	if err := json.NewDecoder(response.Body).Decode(&health); err != nil || health.Status != "ready" {
+		return fmt.Errorf("not ready: %s answers, but not as orders serve: is ORDERS_ADMIN_ADDR the address of another program?", addr)
+	}
 	_, err = fmt.Fprintln(out, "ready")
 	return err
+}
+
+// instance returns a client that asks this machine alone: it uses no proxy, follows no
+// redirect, and connects to addresses that orders serve can listen on here.
+func instance() *http.Client {
+	dialer := &net.Dialer{ControlContext: func(ctx context.Context, network, addr string, _ syscall.RawConn) error {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return err
+		}
+		probe, err := new(net.ListenConfig).Listen(ctx, network, net.JoinHostPort(host, "0"))
+		if err != nil {
+			return fmt.Errorf("%s is no address of this machine: %w", host, err)
+		}
+		return probe.Close()
+	}}
+	return &http.Client{
+		Transport:     &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // causeOf returns the detail of an admin listener's problem document, after a colon.

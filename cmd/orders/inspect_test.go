@@ -117,7 +117,7 @@ func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("it asks for %s", r.URL.Path)
 		}
 		w.WriteHeader(int(status.Load()))
-		_, _ = io.WriteString(w, `{"code": "unavailable", "detail": "waiting for the database: connection refused"}`)
+		_, _ = io.WriteString(w, `{"status": "ready", "detail": "waiting for the database: connection refused"}`)
 	}))
 	defer service.Close()
 	address, err := url.Parse(service.URL)
@@ -142,8 +142,57 @@ func TestHealth_ReportsWhatTheServiceAnswers(t *testing.T) {
 	if got := executed(t, "health", environ("127.0.0.1")); got.code != 1 || !strings.HasPrefix(got.problems, "orders: no answer: ") {
 		t.Errorf("without a service: %+v", got)
 	}
-	want = outcome{1, "", "orders: ORDERS_ADMIN_ADDR must be host:port, such as 127.0.0.1:9090\n"}
-	if got := executed(t, "health", []string{"ORDERS_ADMIN_ADDR=9090"}); got != want {
-		t.Errorf("with a wrong address: %+v", got)
+}
+
+func TestHealth_AsksNoOtherInstance(t *testing.T) {
+	t.Parallel()
+	const mustBe = "orders: ORDERS_ADMIN_ADDR must be host:port, such as 127.0.0.1:9090\n"
+	for setting, problem := range map[string]string{
+		"ORDERS_ADMIN_ADDR=9090":            mustBe,
+		"ORDERS_ADMIN_ADDR=localhost":       mustBe,
+		"ORDERS_ADMIN_ADDR=127.0.0.1:":      mustBe,
+		"ORDERS_ADMIN_ADDR=127.0.0.1/x:90":  mustBe,
+		"ORDERS_ADMIN_ADDR=orders@[::1]:90": mustBe,
+		"ORDERS_ADMIN_ADDR=127.0.0.1:0":     "orders: ORDERS_ADMIN_ADDR has port 0, which means any free port: name the port to ask\n",
+		"ORDERS_ADMIN_ADR=127.0.0.1:90":     "orders: ORDERS_ADMIN_ADR is no setting; do you mean ORDERS_ADMIN_ADDR?\n",
+		"ORDERS_ADDR_ADMIN=127.0.0.1:90":    "orders: ORDERS_ADDR_ADMIN is no setting; do you mean ORDERS_ADMIN_ADDR?\n",
+		"ORDERS_ADMIN_ADDR=192.0.2.7:90":    "orders: no answer: Get \"http://192.0.2.7:90/health/ready\": dial tcp 192.0.2.7:90: 192.0.2.7 is no address of this machine",
+		"ORDERS_ADMIN_ADDR=h.invalid:9090":  "orders: no answer: Get \"http://h.invalid:9090/health/ready\": ",
+	} {
+		got := executed(t, "health", []string{setting})
+		if got.code != 1 || got.out != "" || !strings.HasPrefix(got.problems, problem) {
+			t.Errorf("%s\ngot  %+v\nwant %s", setting, got, problem)
+		}
+	}
+}
+
+func TestHealth_TakesNoOtherProgramForTheService(t *testing.T) {
+	t.Parallel()
+	ready := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status": "ready"}`)
+	}))
+	defer ready.Close()
+	const foreign = " answers, but not as orders serve: is ORDERS_ADMIN_ADDR the address of another program?\n"
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		problem string
+	}{
+		"a redirect":        {http.RedirectHandler(ready.URL, http.StatusFound).ServeHTTP, " answers 302 Found\n"},
+		"a page":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<h1>ready</h1>") }, foreign},
+		"no body":           {func(http.ResponseWriter, *http.Request) {}, foreign},
+		"other JSON":        {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status": "UP"}`) }, foreign},
+		"a list":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `["ready"]`) }, foreign},
+		"liveness":          {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status": "live"}`) }, foreign},
+		"another 2xx":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, " answers 204 No Content\n"},
+		"no such path":      {http.NotFound, " answers 404 Not Found\n"},
+		"an answer cut off": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status": "rea`) }, foreign},
+	} {
+		other := httptest.NewServer(c.handler)
+		addr := other.Listener.Addr().String()
+		got := executed(t, "health", []string{"ORDERS_ADMIN_ADDR=" + addr})
+		other.Close()
+		if want := (outcome{1, "", "orders: not ready: " + addr + c.problem}); got != want {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", name, got, want)
+		}
 	}
 }

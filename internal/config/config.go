@@ -235,10 +235,11 @@ func ReadDatabase(environ []string, used ...string) (Config, error) {
 	return src.cfg, errors.Join(problems...)
 }
 
-// AdminAddr returns ORDERS_ADMIN_ADDR, for commands that need no other setting.
+// AdminAddr returns ORDERS_ADMIN_ADDR, for commands that need no other setting. It refuses
+// unknown names: one may be this, mistyped, and the default address another instance's.
 func AdminAddr(environ []string) (string, error) {
 	cfg, err := readOne("ORDERS_ADMIN_ADDR", env.ToMap(environ))
-	return cfg.AdminAddr, err
+	return cfg.AdminAddr, errors.Join(append(unknownNames(environ), err)...)
 }
 
 // readOne returns a configuration with one checked variable.

@@ -75,6 +75,7 @@ var changes = []struct {
 	change  func(*Config)
 }{
 	{"ORDERS_ADDR=:80", func(c *Config) { c.Addr = ":80" }},
+	{"ORDERS_ADDR=[fe80::1%eth0]:9", func(c *Config) { c.Addr = "[fe80::1%eth0]:9" }},
 	{"ORDERS_ADMIN_ADDR=[::1]:9", func(c *Config) { c.AdminAddr = "[::1]:9" }},
 	{"ORDERS_DRAIN_DELAY=1m", func(c *Config) { c.DrainDelay = time.Minute }},
 	{"ORDERS_DRAIN_DELAY=0s", func(c *Config) { c.DrainDelay = 0 }},
@@ -150,7 +151,7 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 // invalidValues are values that each setting refuses.
 var invalidValues = map[string][]string{
 	"ORDERS_ADDR":                       {"8080", "localhost", "a:b:c"},
-	"ORDERS_ADMIN_ADDR":                 {"9090"},
+	"ORDERS_ADMIN_ADDR":                 {"9090", "127.0.0.1:", ":", ":http", ":65536", ":-1", ":9090/", ":9090?", ":9090#", "user@h:9090", "h/x:9090", "h?x:9090", "h#x:9090", " h:9090", "h\\x:9090", "http://h:9090"},
 	"ORDERS_DRAIN_DELAY":                {"-1s", "61s", "1"},
 	"ORDERS_DATABASE_URL":               {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
 	"ORDERS_DATABASE_STANDBY_URL":       {"orders", "postgres://u:p@ss@h/d"},

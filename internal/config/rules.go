@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,9 +128,12 @@ func areSubtypes(names []string) bool {
 	})
 }
 
+// isAddr refuses what a URL would read as a user, a path or a query, and an empty port,
+// which is 80 in a URL and any port for a listener.
 func isAddr(addr string) bool {
-	_, _, err := net.SplitHostPort(addr)
-	return err == nil
+	host, port, err := net.SplitHostPort(addr)
+	_, notNumber := strconv.ParseUint(port, 10, 16)
+	return err == nil && notNumber == nil && !strings.ContainsAny(host, "/?#@\\ \t\r\n")
 }
 
 // isPostgres refuses a second @: a password with an unescaped @ or slash would end in
