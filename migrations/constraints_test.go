@@ -2,12 +2,14 @@ package migrations_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	pgtest "example.com/orders/internal/test/pg"
+	"example.com/orders/migrations"
 )
 
 // validRows are one row of each table. They violate nothing.
@@ -91,12 +93,23 @@ var violations = map[string]string{
 	"orders_total_check":               `UPDATE orders SET total = 0`,
 	"order_item_unit_price_check":      `UPDATE order_item SET unit_price = 0`,
 	"product_price_check":              `UPDATE product SET price = 0`,
-	"balance_currency_check":           `UPDATE balance SET currency = 'rub'`,
-	"ledger_entry_currency_check":      `UPDATE ledger_entry SET currency = 'RUBLE'`,
-	"orders_currency_check":            `UPDATE orders SET currency = ''`,
-	"payment_currency_check":           `UPDATE payment SET currency = 'RU'`,
-	"product_currency_check":           `UPDATE product SET currency = 'R1B'`,
-	"refund_currency_check":            `UPDATE refund SET currency = 'RUB '`,
+
+	// NaN is greater than any number.
+	"orders_total_is_number":               `UPDATE orders SET total = 'NaN'`,
+	"order_item_unit_price_is_number":      `UPDATE order_item SET unit_price = 'NaN'`,
+	"payment_amount_is_number":             `UPDATE payment SET amount = 'NaN'`,
+	"refund_amount_is_number":              `UPDATE refund SET amount = 'NaN'`,
+	"product_price_is_number":              `UPDATE product SET price = 'NaN'`,
+	"balance_amount_is_number":             `UPDATE balance SET amount = 'NaN'`,
+	"ledger_entry_amount_is_number":        `UPDATE ledger_entry SET amount = 'NaN'`,
+	"ledger_entry_balance_after_is_number": `UPDATE ledger_entry SET balance_after = 'NaN'`,
+
+	"balance_currency_check":      `UPDATE balance SET currency = 'rub'`,
+	"ledger_entry_currency_check": `UPDATE ledger_entry SET currency = 'RUBLE'`,
+	"orders_currency_check":       `UPDATE orders SET currency = ''`,
+	"payment_currency_check":      `UPDATE payment SET currency = 'RU'`,
+	"product_currency_check":      `UPDATE product SET currency = 'R1B'`,
+	"refund_currency_check":       `UPDATE refund SET currency = 'RUB '`,
 
 	// Stock is never negative, and no unit is reserved twice.
 	"product_on_hand_check":          `UPDATE product SET on_hand = -1, reserved = -1`,
@@ -161,6 +174,30 @@ func TestConstraints_RefuseWhatTheCoreNeverWrites(t *testing.T) {
 	}
 }
 
+// The columns are asked for, so that a new one counts as well.
+func TestConstraints_RefuseAmountsThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
+	conn := connectWithRows(t)
+	rows, err := conn.Query(t.Context(), `SELECT ARRAY[table_name, column_name]::text[]
+		FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'numeric'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+	if err != nil || len(columns) == 0 {
+		t.Fatalf("columns %v, %v", columns, err)
+	}
+	for _, c := range columns {
+		for _, value := range []string{"NaN", "Infinity", "-Infinity"} {
+			_, err := conn.Exec(t.Context(), fmt.Sprintf("UPDATE %s SET %s = '%s'", c[0], c[1], value))
+			refused, ok := errors.AsType[*pgconn.PgError](err)
+			if !ok || refused.Code != "23514" && refused.Code != "22003" { // check_violation, numeric_value_out_of_range
+				t.Errorf("%s.%s = %s: %v; want it refused", c[0], c[1], value, err)
+			}
+		}
+	}
+}
+
 // A new constraint needs a statement that shows what it is for.
 func TestConstraints_AllHaveAViolation(t *testing.T) {
 	t.Parallel()
@@ -179,6 +216,29 @@ func TestConstraints_AllHaveAViolation(t *testing.T) {
 		if _, found := violations[name]; !found && name != "schema_migrations_pkey" { // of golang-migrate
 			t.Errorf("no statement violates %s", name)
 		}
+	}
+}
+
+// A row that is no number already must not stop an upgrade.
+func TestUp_ValidatesTheAmountsThatAreNumbers(t *testing.T) {
+	t.Parallel()
+	const unvalidated = "SELECT count(*) FROM pg_constraint WHERE NOT convalidated"
+	url := pgtest.New(t)
+	downTo(t, url, 29)
+	execute(t, url, `INSERT INTO balance VALUES ('ann', 'RUB', 'NaN', 1), ('bob', 'RUB', 1, 1)`)
+
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+
+	wantVersion(t, url, newest(t))
+	if n := count(t, url, unvalidated); n != 1 {
+		t.Errorf("%d constraints are not validated, want that of balances only", n)
+	}
+	execute(t, url, `UPDATE balance SET amount = 2 WHERE customer_id = 'ann'`)
+	execute(t, url, `ALTER TABLE balance VALIDATE CONSTRAINT balance_amount_is_number`)
+	if n := count(t, url, unvalidated); n != 0 {
+		t.Errorf("%d constraints are not validated after the row was repaired", n)
 	}
 }
 

@@ -1,0 +1,1 @@
+-- A valid constraint stays valid; migration 29 drops it.
