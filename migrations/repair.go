@@ -37,14 +37,14 @@ func repair(ctx context.Context, files fs.FS, databaseURL string) error {
 		return fmt.Errorf("open the database for migration: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // releases the lock
-	version, dirty, err := dirtyVersion(ctx, conn)
-	if err != nil || !dirty {
+	if _, dirty, err := dirtyVersion(ctx, conn); err != nil || !dirty {
 		return err
 	}
 	if err := awaitMigrator(ctx, conn, cfg.ConnConfig.Database); err != nil {
 		return err
 	}
-	if version, dirty, err = dirtyVersion(ctx, conn); err != nil || !dirty {
+	version, dirty, err := dirtyVersion(ctx, conn)
+	if err != nil || !dirty {
 		return err
 	}
 	if err := finish(ctx, conn, files, version); err != nil {

@@ -62,25 +62,35 @@ const maxChoices = 8
 func choose(optional []byte) (choices []int, count int) {
 	choices = make([]int, len(optional))
 	numbers := map[int]int{}
-	for _, alphanumeric := range []bool{false, true} {
-		for i, char := range optional {
-			if isAlphanumeric(char) != alphanumeric {
-				continue
-			}
-			together := int(char)
-			if len(optional) <= maxChoices {
-				together = i
-			}
-			if _, known := numbers[together]; !known && len(numbers) < maxChoices {
-				numbers[together] = len(numbers)
-			}
-			choices[i] = -1
-			if number, known := numbers[together]; known {
-				choices[i] = number
-			}
+	for _, i := range punctuationFirst(optional) {
+		together := int(optional[i])
+		if len(optional) <= maxChoices {
+			together = i
 		}
+		number, known := numbers[together]
+		switch {
+		case !known && len(numbers) == maxChoices:
+			number = -1
+		case !known:
+			number = len(numbers)
+			numbers[together] = number
+		}
+		choices[i] = number
 	}
 	return choices, len(numbers)
+}
+
+// punctuationFirst returns the indexes of the bytes, those of letters and digits last.
+func punctuationFirst(text []byte) []int {
+	var first, last []int
+	for i, char := range text {
+		if isAlphanumeric(char) {
+			last = append(last, i)
+		} else {
+			first = append(first, i)
+		}
+	}
+	return append(first, last...)
 }
 
 // respelled returns the path with a set of choices to escape.

@@ -45,7 +45,8 @@ func (p *places) leave(sender string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
-	if p.by[sender]--; p.by[sender] == 0 {
+	p.by[sender]--
+	if p.by[sender] == 0 {
 		delete(p.by, sender)
 	}
 }

@@ -186,7 +186,8 @@ func TestVerifier_ReportsUnusedKeysOncePerChange(t *testing.T) {
 		{"after its failure", []jwk{ecKey, encryption, other}, nil},
 	} {
 		reported = nil
-		if issuer.publish(t, c.keys...); c.keys == nil {
+		issuer.publish(t, c.keys...)
+		if c.keys == nil {
 			issuer.fail()
 		}
 		s.fetch(t.Context())

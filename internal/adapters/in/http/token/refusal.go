@@ -66,7 +66,7 @@ func (v *Verifier) refusalOf(err error, claims jwt.MapClaims) *Refusal {
 		if expires, err := claims.GetExpirationTime(); r.Reason == "expired" && err == nil {
 			r.Detail += expires.UTC().Format(time.RFC3339)
 		}
-		if r.err == jwt.ErrTokenInvalidAudience {
+		if errors.Is(r.err, jwt.ErrTokenInvalidAudience) {
 			r.Detail += v.cfg.Audience
 		}
 		return &r
