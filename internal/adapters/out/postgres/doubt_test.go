@@ -1,0 +1,87 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"testing"
+
+	"example.com/orders/internal/adapters/out/postgres"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/core"
+	"example.com/orders/internal/core/order"
+	testwait "example.com/orders/internal/test/wait"
+)
+
+// hangCommits makes each COMMIT of a product wait, as one does for a lost standby, until
+// release is called.
+func (d *database) hangCommits(t *testing.T) (release func()) {
+	t.Helper()
+	d.execute(t, `CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NULL; END'`,
+		`CREATE CONSTRAINT TRIGGER hang AFTER INSERT ON product DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION hang()`)
+	return d.hold(t, "SELECT pg_advisory_xact_lock(1)")
+}
+
+const hanging = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'"
+
+// overdue is a context whose end is that of a deadline.
+type overdue struct{ context.Context } //nolint:containedctx // it is a context
+
+func (c overdue) Err() error {
+	if c.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// leaveInDoubt sends a COMMIT that hangs, and gives it up at its deadline.
+func (d *database) leaveInDoubt(t *testing.T, db *postgres.DB) {
+	t.Helper()
+	ctx, expire := context.WithCancel(t.Context())
+	defer expire()
+	ended := make(chan error, 1)
+	before := d.count(t, hanging)
+	go func() {
+		ended <- db.Orders().InTx(overdue{ctx}, func(ctx context.Context, tx order.Tx) error {
+			return tx.Products.Save(ctx, product("doubt-"+strconv.Itoa(before)))
+		})
+	}()
+	d.await(t, hanging, before+1)
+	expire()
+	if err := <-ended; !errors.Is(err, core.ErrOutcomeUnknown) {
+		t.Fatalf("a COMMIT that is given up: %v; want an unknown outcome", err)
+	}
+}
+
+// Jobs, the relay and queued commands have passed no earlier check. Their COMMITs would hang
+// as well, and take the remaining connections.
+func TestWrites_AreRefusedWhileManyCommitsAreInDoubt(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	db := open(t, d.url+"&pool_max_conns=12") // nine may write
+	release := d.hangCommits(t)
+	writes := maps.Clone(kindsOfWrites)
+	delete(writes, "a guarded command") // its replay is answered from memory
+	writes["a queued command"] = func(ctx context.Context, db *postgres.DB) error {
+		return db.Write(ctx, pgtx.InLane, func(context.Context, *pgtx.Tx) error { return pgtx.ErrNothingToCommit })
+	}
+	try := func(refused bool) {
+		for kind, write := range writes {
+			if err := write(t.Context(), db); refused != errors.Is(err, core.ErrUnavailable) || !refused && err != nil {
+				t.Errorf("%d COMMITs in doubt, %s: %v; want it refused: %t", db.CommitsInDoubt(), kind, err, refused)
+			}
+		}
+	}
+	for range 3 {
+		d.leaveInDoubt(t, db)
+	}
+	try(false)
+	d.leaveInDoubt(t, db)
+
+	try(true)
+
+	release()
+	testwait.Until(t, "no COMMIT is in doubt", func() bool { return db.CommitsInDoubt() == 0 })
+	try(false)
+}
