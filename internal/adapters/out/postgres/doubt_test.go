@@ -6,11 +6,15 @@ import (
 	"maps"
 	"strconv"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
+	pgtest "example.com/orders/internal/test/pg"
 	testwait "example.com/orders/internal/test/wait"
 )
 
@@ -84,4 +88,49 @@ func TestWrites_AreRefusedWhileManyCommitsAreInDoubt(t *testing.T) {
 	release()
 	testwait.Until(t, "no COMMIT is in doubt", func() bool { return db.CommitsInDoubt() == 0 })
 	try(false)
+}
+
+// The server that was left still waits for its standby, and never answers. The place of its
+// COMMIT is needed on the new one.
+func TestCommitInDoubt_IsForgottenWhenThePoolHasLeftItsServer(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	promoted := pgtest.NewCluster(t, nil)
+	pgtest.NewOn(t, promoted)
+	name := pgx.Identifier{d.plain.Config().ConnConfig.Database}.Sanitize()
+	executeAt(t, promoted.URL("postgres"), "ALTER DATABASE orders RENAME TO "+name)
+	left, other := pgtest.NewEndpoint(t), pgtest.NewEndpoint(t)
+	left.LeadTo(t, d.url)
+	other.LeadTo(t, promoted.URL("postgres"))
+	db := open(t, pgtest.Through(t, d.url, left, other)+"&pool_max_conns=3") // one may write
+	d.hangCommits(t)
+	d.leaveInDoubt(t, db)
+
+	testwait.Until(t, "the new server is written to", func() bool { _, err := write(t, db, "tea"); return err == nil })
+
+	if n := db.CommitsInDoubt(); n != 0 {
+		t.Errorf("%d COMMITs are in doubt after the pool has left their server", n)
+	}
+	d.expectCount(t, hanging, 1) // it was not cancelled
+}
+
+// A service that stops leaves its COMMITs to the server, as one that is killed does.
+func TestClose_NeitherWaitsForCommitsInDoubtNorCancelsThem(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	db := open(t, d.url)
+	release := d.hangCommits(t)
+	d.leaveInDoubt(t, db)
+	closed := make(chan struct{})
+
+	go func() { db.Close(); close(closed) }()
+
+	select {
+	case <-closed:
+	case <-time.After(testwait.Patience):
+		t.Error("Close waits for a COMMIT in doubt")
+	}
+	d.expectCount(t, hanging, 1)
+	release()
+	d.await(t, products, 1)
 }
