@@ -44,7 +44,7 @@ var tables = []tableAccess{
 	{table: "processed_message", insert: true, update: "processed_at, sent_until", delete: true},
 	{table: "product", insert: true, update: "name, price, currency, on_hand, reserved, version, updated_at"},
 	{table: "reconciliation", update: "version, position, found, mismatches, finished_at"},
-	{table: "refund", insert: true, update: "status, external_refund_id, asked_at"},
+	{table: "refund", insert: true, update: "status, external_refund_id, failure, asked_at"},
 	{table: "relay_lease", update: "holder, until"},
 	{table: "reservation_extension", insert: true},
 	{table: "schema_migrations"},

@@ -587,6 +587,9 @@ type Refund struct {
 	// CreatedAt An RFC 3339 timestamp in UTC.
 	CreatedAt Timestamp `json:"created_at"`
 
+	// Failure Null unless the refund failed. Refunds that failed before this was recorded have none.
+	Failure RefundFailure `json:"failure"`
+
 	// ID The ID of an order, payment, refund, balance transaction, stock adjustment or audit log entry.
 	ID ResourceID `json:"id"`
 
@@ -601,6 +604,9 @@ type Refund struct {
 	// Status The status of a refund.
 	Status RefundStatus `json:"status"`
 }
+
+// RefundFailure The card provider's code for the reason of the refusal, for example `lost_or_stolen_card`, `expired_or_canceled_card`, `charge_for_pending_refund_disputed`, `insufficient_funds`, `declined`, `merchant_request` or `unknown`. Stripe adds codes. The amount is refundable again.
+type RefundFailure = string
 
 // RefundStatus The status of a refund.
 type RefundStatus = string

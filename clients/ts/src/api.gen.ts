@@ -950,6 +950,8 @@ export interface components {
         Refund: {
             amount: components["schemas"]["Money"];
             created_at: components["schemas"]["Timestamp"];
+            /** @description Null unless the refund failed. Refunds that failed before this was recorded have none. */
+            failure: components["schemas"]["RefundFailure"] | null;
             id: components["schemas"]["ResourceID"];
             order_id: components["schemas"]["ResourceID"];
             payment_id: components["schemas"]["ResourceID"];
@@ -957,6 +959,8 @@ export interface components {
             reference: components["schemas"]["Reference"] | null;
             status: components["schemas"]["RefundStatus"];
         };
+        /** @description The card provider's code for the reason of the refusal, for example `lost_or_stolen_card`, `expired_or_canceled_card`, `charge_for_pending_refund_disputed`, `insufficient_funds`, `declined`, `merchant_request` or `unknown`. Stripe adds codes. The amount is refundable again. */
+        RefundFailure: string;
         /** @description What to refund, by exactly one of `amount` and `full`. */
         RefundPaymentRequest: components["schemas"]["PartialRefundRequest"] | components["schemas"]["FullRefundRequest"];
         /** @description The status of a refund. */

@@ -53,7 +53,7 @@ func (r *Refund) decide(result ChargeResult, receiver Account) (e *LedgerEntry, 
 	default:
 		return nil, false
 	}
-	r.ExternalID = result.ExternalID
+	r.ExternalID, r.Failure = result.ExternalID, result.code()
 	return e, true
 }
 

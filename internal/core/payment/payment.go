@@ -127,6 +127,8 @@ type Refund struct {
 	AskedAt time.Time
 	// ExternalID is the provider's refund id, empty for a refund to the balance.
 	ExternalID string
+	// Failure is the provider's reason for refusing the refund, or "".
+	Failure string
 	// Full reports a request for the whole refundable amount.
 	Full bool
 	// By is the operation that requested the refund. Its key is empty after a

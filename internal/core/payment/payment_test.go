@@ -137,6 +137,32 @@ func TestRefund_StaysWithinThePayment(t *testing.T) {
 	})
 }
 
+// A reason that the API cannot carry does not keep the refund pending.
+func TestRefund_KeepsWhyItWasRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		was    RefundStatus
+		kept   string // before
+		result ChargeResult
+		want   string
+	}{
+		"refused":                     {RefundPending, "", ChargeResult{Outcome: ChargeRefused, Reason: "lost_or_stolen_card"}, "lost_or_stolen_card"},
+		"succeeded, then returned":    {RefundSucceeded, "", ChargeResult{Outcome: ChargeRefused, Reason: "declined"}, "declined"},
+		"refused for a text":          {RefundPending, "", ChargeResult{Outcome: ChargeRefused, Reason: "The bank said no."}, "unknown_reason"},
+		"refused again, by an answer": {RefundFailed, "declined", ChargeResult{Outcome: ChargeRefused, Reason: "charge_already_refunded"}, "declined"},
+		"succeeded":                   {RefundPending, "", ChargeResult{Outcome: ChargeSucceeded}, ""},
+		"not decided":                 {RefundPending, "", ChargeResult{Outcome: ChargePending, Reason: "processing"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Refund{ID: 9, PaymentID: 7, Amount: rub("30.00"), Status: test.was, Failure: test.kept}
+			r.decide(test.result, "seller/shop")
+			if r.Failure != test.want {
+				t.Errorf("the refund is %s because of %q, want %q", r.Status, r.Failure, test.want)
+			}
+		})
+	}
+}
+
 func TestRefund_IsDecidedOnceAndARefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	const seller = Account("seller/shop")

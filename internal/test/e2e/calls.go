@@ -185,6 +185,7 @@ type Refund struct {
 	Amount    Money
 	Status    string
 	Reason    string
+	Failure   *string
 }
 
 // Transaction holds the balance transaction members that tests read.

@@ -152,7 +152,7 @@ func updatedPayment(t *testing.T, s Stores) {
 	r := newRefund(21, p, operation("root", ""))
 	s.save(t, newOrder(1, "key-1"), p, r)
 	p.Status, p.Card.ExternalID, p.Card.Failure, p.Card.AskedAt = payment.Failed, "pi_1", "lost_card", minute(1)
-	r.Status, r.ExternalID, r.AskedAt = payment.RefundFailed, "re_1", minute(2)
+	r.Status, r.ExternalID, r.Failure, r.AskedAt = payment.RefundFailed, "re_1", "lost_or_stolen_card", minute(2)
 	s.save(t, p, r)
 	p.Refunds = []*payment.Refund{r}
 	equal(t, "payments", s.payments(t, 1), []*payment.Payment{p})

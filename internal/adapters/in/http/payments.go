@@ -76,7 +76,8 @@ func paymentOut(p *payment.Payment) wire.Payment {
 func refundOut(r *payment.Refund) wire.Refund {
 	return wire.Refund{
 		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, Amount: moneyOut(r.Amount),
-		Status: wire.RefundStatus(r.Status), Reason: orNull(r.Reason), Reference: orNull(r.Reference), CreatedAt: r.CreatedAt,
+		Status: wire.RefundStatus(r.Status), Reason: orNull(r.Reason), Reference: orNull(r.Reference),
+		Failure: orNull(r.Failure), CreatedAt: r.CreatedAt,
 	}
 }
 

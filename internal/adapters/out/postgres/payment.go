@@ -194,7 +194,7 @@ func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	if !r.New {
 		return s.tx.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
 			ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
-			AskedAt: optionalTime(r.AskedAt),
+			Failure: optional(r.Failure), AskedAt: optionalTime(r.AskedAt),
 		})
 	}
 	return s.tx.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
@@ -214,7 +214,7 @@ func refundOf(row dbsqlc.Refund) (*payment.Refund, error) {
 	return &payment.Refund{
 		ID: row.ID, UUID: row.Uuid, PaymentID: row.PaymentID, OrderID: row.OrderID, Amount: amount,
 		Status: payment.RefundStatus(row.Status), Reason: row.Reason, Reference: row.Reference, Full: row.FullRefund,
-		ExternalID: valueOf(row.ExternalRefundID), AskedAt: valueOf(row.AskedAt).UTC(), CreatedAt: row.CreatedAt.UTC(),
-		By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
+		ExternalID: valueOf(row.ExternalRefundID), Failure: valueOf(row.Failure), AskedAt: valueOf(row.AskedAt).UTC(),
+		CreatedAt: row.CreatedAt.UTC(), By: core.Operation{Actor: row.CreatedBy, Key: valueOf(row.IdempotencyKey)},
 	}, err
 }

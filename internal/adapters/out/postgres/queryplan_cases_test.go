@@ -150,7 +150,7 @@ var planCases = map[string][]planCase{
 		{args: "'-infinity', 0, 5", rows: 5, buffers: 15},
 		{args: later + ", 15000, 500", rows: 500, buffers: 520},
 	},
-	"UpdateRefund": {{args: "'succeeded', NULL, NULL, 15000", rows: 1, buffers: 40}},
+	"UpdateRefund": {{args: "'succeeded', NULL, NULL, NULL, 15000", rows: 1, buffers: 40}},
 
 	// Balances and the ledger.
 	"BalancesOf": {{args: "'hot'", rows: 1, buffers: 6}},

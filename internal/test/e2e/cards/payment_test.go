@@ -4,6 +4,7 @@ package cards_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -128,6 +129,32 @@ func TestCardRefund_IsMadeOnceByTheProvider(t *testing.T) {
 	c.checkRefundInParts(t, "pm_refund_drop")
 	c.checkRefundByCancellation(t, "pm_refund_late")
 	c.wantReconciled(t)
+}
+
+// An operator learns from the refund why the money did not arrive, and can refund again.
+func TestCardRefund_ThatTheProviderRefusesShowsTheReason(t *testing.T) {
+	t.Parallel()
+	c := startCardShop(t, e2e.Stock{"tea": 10})
+	c.Run(t)
+	c.provider.sendWebhooks(t, c.Service)
+	o, p := mustBuyByCard(t, c.Service, "tea", 2, "pm_refund_fail")
+	begun := e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, ""))
+	if begun.Failure != nil {
+		t.Errorf("a pending refund has the failure %q, want null", *begun.Failure)
+	}
+
+	awaitRefundSettled(t, c.Service, begun)
+
+	read := e2e.Get(c.CustomerToken(t), fmt.Sprintf("/refunds/%d", begun.ID))
+	shown := []e2e.Refund{e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, read)}
+	shown = append(shown, c.ReadPayments(t, o.ID)[0].Refunds...)
+	want := begun
+	want.Status, want.Failure = "failed", new("expired_or_canceled_card")
+	if diff := cmp.Diff([]e2e.Refund{want, want}, shown); diff != "" {
+		t.Errorf("the refund, alone and in its payment (-want +got):\n%s", diff)
+	}
+	e2e.Want[e2e.Refund](t, c.Service, http.StatusOK, c.RefundCall(c.AdminToken(t), o.ID, ""))
+	c.wantRefunded(t, p, 0)
 }
 
 // What no card takes is refused before the provider is asked, and pays from the balance.

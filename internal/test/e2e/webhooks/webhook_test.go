@@ -52,6 +52,9 @@ var (
 	refundFailedOld = providerEvent{id: "refund_old", kind: "charge.refund.updated", refundStatus: "failed"}
 )
 
+// refundFailures are the reasons in refunds of a status.
+var refundFailures = map[string]string{"failed": "lost_or_stolen_card"}
+
 // payload writes the event for a payment of 200.00, or its refund of 50.00. IDs of
 // events are per payment.
 func (e providerEvent) payload(t testing.TB, s *e2e.Service, p e2e.Payment, refundID int) string {
@@ -60,9 +63,9 @@ func (e providerEvent) payload(t testing.TB, s *e2e.Service, p e2e.Payment, refu
 		`"metadata": {"orders_payment": %q, "order_id": "%d"}, "last_payment_error": {"code": "card_declined"}}`,
 		p.ID, s.PaymentKey(t, p.ID), p.OrderID)
 	if e.refundStatus != "" {
-		object = fmt.Sprintf(`{"id": "re_%d", "status": %q, "amount": 5000, "currency": "rub", `+
+		object = fmt.Sprintf(`{"id": "re_%d", "status": %q, "failure_reason": %q, "amount": 5000, "currency": "rub", `+
 			`"metadata": {"orders_payment": %q, "orders_refund": %q, "order_id": "%d"}}`,
-			refundID, e.refundStatus, s.PaymentKey(t, p.ID), s.RefundKey(t, refundID), p.OrderID)
+			refundID, e.refundStatus, refundFailures[e.refundStatus], s.PaymentKey(t, p.ID), s.RefundKey(t, refundID), p.OrderID)
 	}
 	return fmt.Sprintf(`{"id": "evt_%d_%s", "type": %q, "data": {"object": %s}}`, p.ID, e.id, e.kind, object)
 }
@@ -87,7 +90,7 @@ func permutations(events []providerEvent) [][]providerEvent {
 
 // cardState is everything that provider events can change.
 type cardState struct {
-	Order, Payment, Failure, Refund string
+	Order, Payment, Failure, Refund, RefundFailure string
 	// External says that the payment has its reference at the provider.
 	External         bool
 	OnHand, Reserved int
@@ -101,7 +104,8 @@ type cardState struct {
 func readCardState(t testing.TB, s *e2e.Service, orderID int, sku string) cardState {
 	t.Helper()
 	rows, _ := s.DB.Query(t.Context(), `
-		SELECT o.status, p.status, coalesce(p.failure, ''), coalesce(r.status, ''), coalesce(p.external_payment_id = 'pi_' || p.id, false),
+		SELECT o.status, p.status, coalesce(p.failure, ''), coalesce(r.status, ''), coalesce(r.failure, ''),
+		       coalesce(p.external_payment_id = 'pi_' || p.id, false),
 		       i.on_hand, i.reserved, (SELECT count(*)::int FROM ledger_entry m WHERE m.payment_id = p.id),
 		       (SELECT coalesce(sum(CASE 'provider' WHEN m.debit THEN m.amount WHEN m.credit THEN -m.amount END), 0)::numeric(9,2)::text
 		        FROM ledger_entry m WHERE m.payment_id = p.id),
@@ -148,7 +152,7 @@ var declinedState = cardState{
 // refundedState is the state of a captured payment after a refund of 50.00.
 func refundedState(status string, entries int, received string, events ...string) cardState {
 	state := capturedState
-	state.Refund, state.Entries, state.Received = status, entries, received
+	state.Refund, state.RefundFailure, state.Entries, state.Received = status, refundFailures[status], entries, received
 	state.Events = slices.Concat(state.Events, slices.Sorted(slices.Values(append(events, "refund.pending"))))
 	return state
 }
@@ -442,18 +446,18 @@ func (*answer) AmountRefusal(core.Money) string { return "" }
 
 // Charge implements [payment.Gateway].
 func (a *answer) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
-	return a.result(c.Terms, fmt.Sprintf("pi_%d", c.PaymentID)), nil
+	return a.result(c.Terms, fmt.Sprintf("pi_%d", c.PaymentID), "card_declined"), nil
 }
 
 // Refund implements [payment.Gateway].
 func (a *answer) Refund(_ context.Context, r payment.RefundRequest) (payment.ChargeResult, error) {
-	return a.result(r.Terms, fmt.Sprintf("re_%d", r.RefundID)), nil
+	return a.result(r.Terms, fmt.Sprintf("re_%d", r.RefundID), refundFailures["failed"]), nil
 }
 
-func (a *answer) result(terms payment.Terms, id string) payment.ChargeResult {
+func (a *answer) result(terms payment.Terms, id, reason string) payment.ChargeResult {
 	result := payment.ChargeResult{Terms: terms, Outcome: a.outcome, Received: terms.Amount, ExternalID: id}
 	if a.outcome == payment.ChargeRefused {
-		result.Reason = "card_declined"
+		result.Reason = reason
 	}
 	return result
 }

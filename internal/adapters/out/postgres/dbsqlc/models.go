@@ -184,6 +184,7 @@ type Refund struct {
 	Uuid             string
 	AskedAt          *time.Time
 	Reference        string
+	Failure          *string
 }
 
 type RelayLease struct {

@@ -341,7 +341,7 @@ func (q *Queries) PaymentsOfOrders(ctx context.Context, orderIds []int64) ([]Pay
 }
 
 const refundByID = `-- name: RefundByID :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, o.customer_id, o.seller_id
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, r.failure, o.customer_id, o.seller_id
 FROM refund r JOIN orders o ON o.id = ANY(ARRAY[r.order_id])
 WHERE r.id = $1
 `
@@ -377,6 +377,7 @@ func (q *Queries) RefundByID(ctx context.Context, id int64) ([]RefundByIDRow, er
 			&i.Refund.Uuid,
 			&i.Refund.AskedAt,
 			&i.Refund.Reference,
+			&i.Refund.Failure,
 			&i.CustomerID,
 			&i.SellerID,
 		); err != nil {
@@ -415,8 +416,8 @@ func (q *Queries) RefundOfExternal(ctx context.Context, externalRefundID string)
 }
 
 const refundsOfOrders = `-- name: RefundsOfOrders :many
-SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference FROM (SELECT unnest($1::bigint[]) AS id) w,
-LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
+SELECT r.id, r.payment_id, r.order_id, r.idempotency_key, r.amount, r.currency, r.status, r.reason, r.full_refund, r.external_refund_id, r.created_by, r.created_at, r.uuid, r.asked_at, r.reference, r.failure FROM (SELECT unnest($1::bigint[]) AS id) w,
+LATERAL (SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure FROM refund x WHERE x.order_id = w.id ORDER BY x.created_at DESC, x.id DESC) r
 `
 
 func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refund, error) {
@@ -444,6 +445,7 @@ func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refu
 			&i.Uuid,
 			&i.AskedAt,
 			&i.Reference,
+			&i.Failure,
 		); err != nil {
 			return nil, err
 		}
@@ -456,7 +458,7 @@ func (q *Queries) RefundsOfOrders(ctx context.Context, orderIds []int64) ([]Refu
 }
 
 const refundsOfPayment = `-- name: RefundsOfPayment :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure FROM refund WHERE payment_id = $1 ORDER BY created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refund, error) {
@@ -484,6 +486,7 @@ func (q *Queries) RefundsOfPayment(ctx context.Context, paymentID int64) ([]Refu
 			&i.Uuid,
 			&i.AskedAt,
 			&i.Reference,
+			&i.Failure,
 		); err != nil {
 			return nil, err
 		}
@@ -669,12 +672,13 @@ func (q *Queries) UpdatePayment(ctx context.Context, arg UpdatePaymentParams) er
 }
 
 const updateRefund = `-- name: UpdateRefund :exec
-UPDATE refund SET status = $1, external_refund_id = $2, asked_at = $3 WHERE id = $4
+UPDATE refund SET status = $1, external_refund_id = $2, failure = $3, asked_at = $4 WHERE id = $5
 `
 
 type UpdateRefundParams struct {
 	Status           string
 	ExternalRefundID *string
+	Failure          *string
 	AskedAt          *time.Time
 	ID               int64
 }
@@ -683,6 +687,7 @@ func (q *Queries) UpdateRefund(ctx context.Context, arg UpdateRefundParams) erro
 	_, err := q.db.Exec(ctx, updateRefund,
 		arg.Status,
 		arg.ExternalRefundID,
+		arg.Failure,
 		arg.AskedAt,
 		arg.ID,
 	)

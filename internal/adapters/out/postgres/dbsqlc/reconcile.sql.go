@@ -640,7 +640,7 @@ func (q *Queries) RefundedSince(ctx context.Context, arg RefundedSinceParams) ([
 }
 
 const refundsOfPayments = `-- name: RefundsOfPayments :many
-SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, id DESC
+SELECT id, payment_id, order_id, idempotency_key, amount, currency, status, reason, full_refund, external_refund_id, created_by, created_at, uuid, asked_at, reference, failure FROM refund WHERE payment_id = ANY($1::bigint[]) ORDER BY payment_id, created_at DESC, id DESC
 `
 
 func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]Refund, error) {
@@ -668,6 +668,7 @@ func (q *Queries) RefundsOfPayments(ctx context.Context, paymentIds []int64) ([]
 			&i.Uuid,
 			&i.AskedAt,
 			&i.Reference,
+			&i.Failure,
 		); err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ SELECT * FROM refund WHERE payment_id = @payment_id ORDER BY created_at DESC, id
 UPDATE payment SET status = @status, external_payment_id = @external_payment_id, failure = @failure, asked_at = @asked_at WHERE id = @id;
 
 -- name: UpdateRefund :exec
-UPDATE refund SET status = @status, external_refund_id = @external_refund_id, asked_at = @asked_at WHERE id = @id;
+UPDATE refund SET status = @status, external_refund_id = @external_refund_id, failure = @failure, asked_at = @asked_at WHERE id = @id;
 
 -- name: OrderOfPayment :many
 SELECT order_id FROM payment WHERE id = @id;
