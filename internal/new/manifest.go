@@ -11,7 +11,7 @@ import "strings"
 var dropped = []string{
 	"*.md", "d[eo]*/", "lab/", "client*/", "examples/", "auth19/", ".dockerignore",
 	"api/released/", "internal/new/", "internal/test/docs/",
-	"cmd/orders-dev/[dfps]*", "internal/core/order/", "internal/core/payment/", "internal/core/customer/", "migrations/000[234]_*", "migrations/0030_*",
+	"cmd/orders-dev/[dfps]*", "internal/core/order/", "internal/core/payment/", "internal/core/customer/", "migrations/00[03][0234]_*",
 }
 
 // business matches the settings and routes that are gone.
