@@ -412,7 +412,7 @@ type Payment struct {
 	Status PaymentStatus `json:"status"`
 }
 
-// PaymentFailure The card provider's code for the reason of the decline. The order awaits another payment.
+// PaymentFailure Why the card was not charged. The order awaits another payment. docs/use.md says for each value what helps.
 type PaymentFailure = string
 
 // PaymentList The payments of an order.

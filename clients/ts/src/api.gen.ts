@@ -843,8 +843,8 @@ export interface components {
             refunded: components["schemas"]["Money"];
             status: components["schemas"]["PaymentStatus"];
         };
-        /** @description The card provider's code for the reason of the decline. The order awaits another payment. */
-        PaymentFailure: string;
+        /** @description Why the card was not charged. The order awaits another payment. docs/use.md says for each value what helps. */
+        PaymentFailure: "approve_with_id" | "authentication_required" | "call_issuer" | "cancelled" | "card_decline_rate_limit_exceeded" | "card_not_supported" | "card_velocity_exceeded" | "currency_not_supported" | "do_not_honor" | "do_not_try_again" | "duplicate_transaction" | "expired_card" | "fraudulent" | "generic_decline" | "incorrect_address" | "incorrect_cvc" | "incorrect_number" | "incorrect_pin" | "incorrect_zip" | "insufficient_funds" | "invalid_account" | "invalid_amount" | "invalid_cvc" | "invalid_expiry_month" | "invalid_expiry_year" | "invalid_number" | "invalid_pin" | "issuer_not_available" | "lost_card" | "merchant_blacklist" | "new_account_information_available" | "no_action_taken" | "not_permitted" | "offline_pin_required" | "online_or_offline_pin_required" | "pickup_card" | "pin_try_exceeded" | "processing_error" | "reenter_transaction" | "restricted_card" | "revocation_of_all_authorizations" | "revocation_of_authorization" | "security_violation" | "service_not_allowed" | "stolen_card" | "stop_payment_order" | "testmode_decline" | "transaction_not_allowed" | "try_again_later" | "unknown_card" | "unknown_reason" | "unsupported_amount" | "unusable_card" | "withdrawal_count_limit_exceeded" | (string & {});
         /** @description The payments of an order. */
         PaymentList: {
             data: components["schemas"]["PaymentWithRefunds"][];

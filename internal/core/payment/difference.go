@@ -22,15 +22,15 @@ var (
 	shortCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 )
 
-// unknownReason replaces a reason that is not a short code.
-const unknownReason = "unknown_reason"
+// UnknownReason is the reason of a refusal whose code is unknown or unreadable.
+const UnknownReason = "unknown_reason"
 
 // code returns the reason as a short code, which the API and events can carry.
 func (r ChargeResult) code() string {
 	if r.Reason == "" || shortCode.MatchString(r.Reason) {
 		return r.Reason
 	}
-	return unknownReason
+	return UnknownReason
 }
 
 // difference describes how a result differs from these terms, or returns "".

@@ -69,7 +69,7 @@ func showPayments(payments []*payment.Payment) *success {
 func paymentOut(p *payment.Payment) wire.Payment {
 	return wire.Payment{
 		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method), Amount: moneyOut(p.Amount),
-		Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status), Failure: orNull(p.Card.Failure), CreatedAt: p.CreatedAt,
+		Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status), Failure: (*wire.PaymentFailure)(orNull(p.Card.Failure)), CreatedAt: p.CreatedAt,
 	}
 }
 

@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ func (g *Gateway) createIntent(ctx context.Context, c payment.ChargeRequest, amo
 	if !classify(err).refused {
 		return payment.ChargeResult{}, unknownOutcome("charge", err)
 	}
-	result := refusedAs(c.Terms, refusalCode(err))
+	result := refusedAs(c.Terms, failureOfError(err))
 	if intent := intentOf(err); intent != nil {
 		result.ExternalID = intent.ID
 		if mayStillCapture(intent) {
@@ -99,7 +98,7 @@ func intentParams(c payment.ChargeRequest, amount int64) *api.PaymentIntentCreat
 // capture money.
 func (g *Gateway) intentResult(ctx context.Context, key string, intent *api.PaymentIntent) (payment.ChargeResult, error) {
 	if mayStillCapture(intent) {
-		return g.cancelIntent(ctx, key, intent, string(intent.Status))
+		return g.cancelIntent(ctx, key, intent, failureOf(string(intent.Status), string(api.PaymentIntentStatusCanceled)))
 	}
 	outcome, known := intentOutcomes[intent.Status]
 	if !known {
@@ -148,9 +147,9 @@ func (g *Gateway) cancelIntent(
 
 func refusalReason(intent *api.PaymentIntent) string {
 	if intent.LastPaymentError != nil {
-		return failureCode(intent.LastPaymentError)
+		return failureOfError(intent.LastPaymentError)
 	}
-	return cmp.Or(string(intent.CancellationReason), string(intent.Status))
+	return failureOf(string(intent.CancellationReason), string(intent.Status))
 }
 
 // intentOf returns the intent in a Stripe error, or nil.

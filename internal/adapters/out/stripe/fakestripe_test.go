@@ -161,7 +161,7 @@ func TestCharge_ChargesOnceWhateverStripeDoes(t *testing.T) {
 		"pm_500_before":    {settlement{Outcome: payment.ChargeSucceeded, Unknown: 1}, onlyPayment7},
 		"pm_late":          {settlement{Outcome: payment.ChargeSucceeded, Pending: 1}, onlyPayment7},
 		"pm_late_declined": {settlement{Outcome: payment.ChargeRefused, Reason: "generic_decline", Pending: 1}, noPayment},
-		"pm_action":        {declined("requires_action"), noPayment},
+		"pm_action":        {declined("authentication_required"), noPayment},
 	}
 	for token, test := range tests {
 		t.Run(token, func(t *testing.T) {

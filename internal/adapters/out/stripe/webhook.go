@@ -1,7 +1,6 @@
 package stripe
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -188,11 +187,13 @@ func (o object) received() int64 {
 	return *o.AmountReceived
 }
 
+// refusalReason returns the value for a cancelled intent. The type of the event says that
+// it is cancelled.
 func (o object) refusalReason() string {
 	if e := o.LastPaymentError; e != nil && e.DeclineCode+e.Code != "" {
-		return cmp.Or(e.DeclineCode, e.Code)
+		return failureOf(e.DeclineCode, e.Code)
 	}
-	return cmp.Or(o.CancellationReason, o.Status)
+	return failureOf(o.CancellationReason, string(api.PaymentIntentStatusCanceled))
 }
 
 // signature is a Stripe-Signature header: the signing time, and one signature per

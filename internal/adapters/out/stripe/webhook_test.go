@@ -69,6 +69,8 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 	t.Parallel()
 	const abandoned = `{"id": "pi_1", "amount": 199900, "currency": "rub",
 		"metadata": {"orders_payment": "payment-7", "order_id": "3"}, "cancellation_reason": "abandoned"}`
+	newReason := strings.ReplaceAll(abandoned, `"abandoned"`, `"teleported"`)
+	newDecline := strings.ReplaceAll(ourIntent, "lost_card", "teleported")
 	notOurs := payment.ProviderEvent{Message: eventMessage}
 	tests := []struct {
 		eventType, object string
@@ -78,7 +80,9 @@ func TestParse_MapsTheEventsOfStripe(t *testing.T) {
 		{"payment_intent.processing", ourIntent, aboutCharge(t, payment.ChargePending, "")},
 		{"payment_intent.payment_failed", ourIntent, aboutCharge(t, payment.ChargePending, "")},
 		{"payment_intent.canceled", ourIntent, aboutCharge(t, payment.ChargeRefused, "lost_card")},
-		{"payment_intent.canceled", abandoned, aboutCharge(t, payment.ChargeRefused, "abandoned")},
+		{"payment_intent.canceled", abandoned, aboutCharge(t, payment.ChargeRefused, "cancelled")},
+		{"payment_intent.canceled", newDecline, aboutCharge(t, payment.ChargeRefused, "generic_decline")},
+		{"payment_intent.canceled", newReason, aboutCharge(t, payment.ChargeRefused, "cancelled")},
 		{"payment_intent.created", ourIntent, notOurs},
 		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {}}`, notOurs},
 		{"payment_intent.succeeded", `{"id": "pi_9", "metadata": {"payment_id": "7"}}`, notOurs},

@@ -25,8 +25,8 @@ var refusedTokens = map[string][]string{
 	"pm_card_declined": {"generic_decline"},
 	"pm_insufficient":  {"insufficient_funds"},
 	"pm_late_declined": {"generic_decline"},
-	"pm_action":        {"requires_action", "canceled", "abandoned"}, // whichever is reported first
-	"pm_of_nobody":     {"resource_missing"},
+	"pm_action":        {"authentication_required", "cancelled"}, // whichever is reported first
+	"pm_of_nobody":     {"unknown_card"},
 }
 
 // skuOf names the product that the payments of a card token are for.

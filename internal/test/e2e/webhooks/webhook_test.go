@@ -145,7 +145,7 @@ var capturedState = cardState{
 
 // declinedState is the state of a payment of 200.00 that failed.
 var declinedState = cardState{
-	Order: "pending_payment", Payment: "failed", Failure: "card_declined", External: true,
+	Order: "pending_payment", Payment: "failed", Failure: "generic_decline", External: true,
 	OnHand: 5, Reserved: 2, Received: "0.00", Events: eventTypes("order.payment_failed", "payment.failed"),
 }
 
@@ -446,7 +446,7 @@ func (*answer) AmountRefusal(core.Money) string { return "" }
 
 // Charge implements [payment.Gateway].
 func (a *answer) Charge(_ context.Context, c payment.ChargeRequest) (payment.ChargeResult, error) {
-	return a.result(c.Terms, fmt.Sprintf("pi_%d", c.PaymentID), "card_declined"), nil
+	return a.result(c.Terms, fmt.Sprintf("pi_%d", c.PaymentID), "generic_decline"), nil
 }
 
 // Refund implements [payment.Gateway].

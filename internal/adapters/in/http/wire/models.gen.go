@@ -84,6 +84,64 @@ const (
 	OrderStatusFilterShipped           OrderStatusFilter = "shipped"
 )
 
+// Defines values for PaymentFailure.
+const (
+	PaymentFailureApproveWithID                  PaymentFailure = "approve_with_id"
+	PaymentFailureAuthenticationRequired         PaymentFailure = "authentication_required"
+	PaymentFailureCallIssuer                     PaymentFailure = "call_issuer"
+	PaymentFailureCancelled                      PaymentFailure = "cancelled"
+	PaymentFailureCardDeclineRateLimitExceeded   PaymentFailure = "card_decline_rate_limit_exceeded"
+	PaymentFailureCardNotSupported               PaymentFailure = "card_not_supported"
+	PaymentFailureCardVelocityExceeded           PaymentFailure = "card_velocity_exceeded"
+	PaymentFailureCurrencyNotSupported           PaymentFailure = "currency_not_supported"
+	PaymentFailureDoNotHonor                     PaymentFailure = "do_not_honor"
+	PaymentFailureDoNotTryAgain                  PaymentFailure = "do_not_try_again"
+	PaymentFailureDuplicateTransaction           PaymentFailure = "duplicate_transaction"
+	PaymentFailureExpiredCard                    PaymentFailure = "expired_card"
+	PaymentFailureFraudulent                     PaymentFailure = "fraudulent"
+	PaymentFailureGenericDecline                 PaymentFailure = "generic_decline"
+	PaymentFailureIncorrectAddress               PaymentFailure = "incorrect_address"
+	PaymentFailureIncorrectCvc                   PaymentFailure = "incorrect_cvc"
+	PaymentFailureIncorrectNumber                PaymentFailure = "incorrect_number"
+	PaymentFailureIncorrectPin                   PaymentFailure = "incorrect_pin"
+	PaymentFailureIncorrectZip                   PaymentFailure = "incorrect_zip"
+	PaymentFailureInsufficientFunds              PaymentFailure = "insufficient_funds"
+	PaymentFailureInvalidAccount                 PaymentFailure = "invalid_account"
+	PaymentFailureInvalidAmount                  PaymentFailure = "invalid_amount"
+	PaymentFailureInvalidCvc                     PaymentFailure = "invalid_cvc"
+	PaymentFailureInvalidExpiryMonth             PaymentFailure = "invalid_expiry_month"
+	PaymentFailureInvalidExpiryYear              PaymentFailure = "invalid_expiry_year"
+	PaymentFailureInvalidNumber                  PaymentFailure = "invalid_number"
+	PaymentFailureInvalidPin                     PaymentFailure = "invalid_pin"
+	PaymentFailureIssuerNotAvailable             PaymentFailure = "issuer_not_available"
+	PaymentFailureLostCard                       PaymentFailure = "lost_card"
+	PaymentFailureMerchantBlacklist              PaymentFailure = "merchant_blacklist"
+	PaymentFailureNewAccountInformationAvailable PaymentFailure = "new_account_information_available"
+	PaymentFailureNoActionTaken                  PaymentFailure = "no_action_taken"
+	PaymentFailureNotPermitted                   PaymentFailure = "not_permitted"
+	PaymentFailureOfflinePinRequired             PaymentFailure = "offline_pin_required"
+	PaymentFailureOnlineOrOfflinePinRequired     PaymentFailure = "online_or_offline_pin_required"
+	PaymentFailurePickupCard                     PaymentFailure = "pickup_card"
+	PaymentFailurePinTryExceeded                 PaymentFailure = "pin_try_exceeded"
+	PaymentFailureProcessingError                PaymentFailure = "processing_error"
+	PaymentFailureReenterTransaction             PaymentFailure = "reenter_transaction"
+	PaymentFailureRestrictedCard                 PaymentFailure = "restricted_card"
+	PaymentFailureRevocationOfAllAuthorizations  PaymentFailure = "revocation_of_all_authorizations"
+	PaymentFailureRevocationOfAuthorization      PaymentFailure = "revocation_of_authorization"
+	PaymentFailureSecurityViolation              PaymentFailure = "security_violation"
+	PaymentFailureServiceNotAllowed              PaymentFailure = "service_not_allowed"
+	PaymentFailureStolenCard                     PaymentFailure = "stolen_card"
+	PaymentFailureStopPaymentOrder               PaymentFailure = "stop_payment_order"
+	PaymentFailureTestmodeDecline                PaymentFailure = "testmode_decline"
+	PaymentFailureTransactionNotAllowed          PaymentFailure = "transaction_not_allowed"
+	PaymentFailureTryAgainLater                  PaymentFailure = "try_again_later"
+	PaymentFailureUnknownCard                    PaymentFailure = "unknown_card"
+	PaymentFailureUnknownReason                  PaymentFailure = "unknown_reason"
+	PaymentFailureUnsupportedAmount              PaymentFailure = "unsupported_amount"
+	PaymentFailureUnusableCard                   PaymentFailure = "unusable_card"
+	PaymentFailureWithdrawalCountLimitExceeded   PaymentFailure = "withdrawal_count_limit_exceeded"
+)
+
 // Defines values for PaymentMethod.
 const (
 	PaymentMethodBalance PaymentMethod = "balance"
@@ -520,8 +578,8 @@ type Payment struct {
 	Status PaymentStatus `json:"status"`
 }
 
-// PaymentFailure The card provider's code for the reason of the decline. The order awaits another payment.
-type PaymentFailure = string
+// PaymentFailure Why the card was not charged. The order awaits another payment. docs/use.md says for each value what helps.
+type PaymentFailure string
 
 // PaymentList The payments of an order.
 type PaymentList struct {
