@@ -137,6 +137,48 @@ func TestReconciliation_FindsWhatIsPlantedAnywhere(t *testing.T) {
 	}
 }
 
+// Rows may be older than the constraints.
+func TestReconciliation_NamesAmountsThatAreNoNumbersAndGoesOn(t *testing.T) {
+	t.Parallel()
+	d := newHealthyShop(t)
+	for _, table := range []string{"orders", "order_item", "payment", "refund", "product", "balance", "ledger_entry"} {
+		d.execute(t, `DO $$ DECLARE c text; BEGIN
+			FOR c IN SELECT conname FROM pg_constraint WHERE conname LIKE '%_is_number' AND conrelid = '`+table+`'::regclass
+			LOOP EXECUTE 'ALTER TABLE `+table+` DROP CONSTRAINT ' || c; END LOOP; END $$`)
+	}
+	d.execute(t,
+		`UPDATE orders SET total = 'NaN' WHERE id = 1`,
+		`UPDATE payment SET amount = 'NaN' WHERE id = 1`,
+		`UPDATE ledger_entry SET amount = 'NaN' WHERE payment_id = 1`, // so that all three agree
+		`UPDATE order_item SET unit_price = 'NaN' WHERE order_id = 2`,
+		`UPDATE refund SET amount = 'NaN', status = 'failed' WHERE id = 10`,
+		`UPDATE product SET price = 'NaN' WHERE sku = 'sku-20'`,
+		`UPDATE balance SET amount = 'NaN' WHERE customer_id = 'customer-7'`,
+		`UPDATE ledger_entry SET amount = 'NaN' WHERE id = 1004`,
+		`UPDATE ledger_entry SET balance_after = 'NaN' WHERE id = 1090`, // of "hot"
+		`UPDATE product SET reserved = 5 WHERE sku = 'sku-9'`,
+		`INSERT INTO balance VALUES ('nobody', 'RUB', 'NaN'), ('somebody', 'RUB', 4)`)
+	want := map[string][]string{
+		"order/1":            {"its total is NaN"},
+		"order/2":            {"the price of an item is NaN"},
+		"order/10":           {"cancelled, and 0 of 5.0000 given back"},
+		"payment/1":          {"its amount is NaN"},
+		"payment/10":         {"the amount is NaN of refund 10", "0 refunded, and its entries make 5.0000"},
+		"product/sku-20":     {"its price is NaN"},
+		"product/sku-9":      {"5 reserved, and its reservations make 3"},
+		"balance/customer-7": {"NaN RUB, and its entries make 1.0000"},
+		"balance/customer-1": {"ledger entry 1004 has an amount that is NaN", "1.0000 RUB, and its entries make 0.0000"},
+		"balance/hot":        {"ledger entry 1090 has an amount that is NaN"},
+		"balance/nobody":     {"NaN RUB, and its entries make 0"},
+		"balance/somebody":   {"4.0000 RUB, and its entries make 0"},
+	}
+	for _, limit := range []int{2, 7, 500} {
+		if diff := cmp.Diff(want, runPass(t, d, limit, func() {})); diff != "" {
+			t.Errorf("in steps of %d rows (-want +got):\n%s", limit, diff)
+		}
+	}
+}
+
 // An account that changes while its entries are read is no mismatch, even if the change
 // belongs to a COMMIT that was in doubt for an hour.
 func TestReconciliation_AllowsChangesBetweenItsSteps(t *testing.T) {

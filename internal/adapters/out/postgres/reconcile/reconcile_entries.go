@@ -56,6 +56,9 @@ func compareEntries(ctx context.Context, t *pgtx.Tx, from position, limit int) (
 		if err := accounts[len(accounts)-1].add(row); err != nil {
 			return c, err
 		}
+		if row.Unreadable {
+			c.add("balance/"+row.CustomerID, fmt.Sprintf("ledger entry %d has an amount that is NaN", row.ID))
+		}
 	}
 	if more {
 		last := accounts[len(accounts)-1]
@@ -117,6 +120,14 @@ func compareAccounts(ctx context.Context, t *pgtx.Tx, c *comparison, accounts []
 		}
 		if err := addTo(accounts[i].Sums, row.Currency, row.NewEntries); err != nil {
 			return err
+		}
+	}
+	for _, row := range rows {
+		if row.Unreadable {
+			a := accounts[slices.Index(customers, row.CustomerID)]
+			c.add("balance/"+row.CustomerID, fmt.Sprintf("NaN %s, and its entries make %s", row.Currency, a.Sums[row.Currency]))
+			delete(a.Sums, row.Currency)
+			delete(balances[row.CustomerID], row.Currency)
 		}
 	}
 	for _, a := range accounts {
