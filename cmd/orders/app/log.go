@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
@@ -54,11 +53,19 @@ func formatted(cfg config.Config, out io.Writer) io.Writer {
 
 // newConsole returns a writer with text lines for people, colored on a terminal.
 func newConsole(out io.Writer) zerolog.ConsoleWriter {
-	file, _ := out.(*os.File)
 	return zerolog.ConsoleWriter{
-		Out: out, TimeFormat: time.TimeOnly, NoColor: file == nil || !isatty.IsTerminal(file.Fd()),
+		Out: out, TimeFormat: time.TimeOnly, NoColor: !isTerminal(out),
 		FieldsOrder: []string{"status", "method", "route", "duration_ms"},
 	}
+}
+
+func isTerminal(out io.Writer) bool {
+	file, isFile := out.(*os.File)
+	if !isFile {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // SetDefaultLog makes log the process-wide destination for library output from log,

@@ -21,7 +21,7 @@ const (
 	maxPages         = 17
 	maxDocsWords     = 25_000
 	maxReadmeWords   = 900
-	maxRequirements  = 39
+	maxRequirements  = 38
 
 	maxProgramRequirements = 11 // of auth19
 )
