@@ -20,7 +20,7 @@ func TestExample_IsTheRenderedTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(example, want, 0o644); err != nil { //nolint:gosec // everybody may read it
+		if err := os.WriteFile(example, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
