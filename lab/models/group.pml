@@ -108,7 +108,7 @@ inline settleAll(response) {
     }
 }
 
-inline settleOutside() { /* -> internal/adapters/out/postgres/group/group.go: Keys.settleOutside: k.held.Add(f.marked) */
+inline settleOutside() { /* -> internal/adapters/out/postgres/group/share.go: Keys.settleOutside: k.held.Add(f.marked) */
     marked[first] = marked[first] || (timedOut && seat[first] == me);
     marks = marks + (timedOut && seat[first] == me);
     settle(first, OUTSIDE)
@@ -189,7 +189,7 @@ proctype Group(byte me) {
 end_idle:
     atomic {
         busy[me - COMMANDS];
-share: /* -> internal/adapters/out/postgres/group/group.go: Keys.share: members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() }) */
+share: /* -> internal/adapters/out/postgres/group/share.go: Keys.share: members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() }) */
         n = (seat[0] == me) + (seat[1] == me) + (seat[2] == me);
         first = (seat[0] == me -> 0 : (seat[1] == me -> 1 : 2));
         for (c : 0 .. COMMANDS - 1) {
@@ -220,7 +220,7 @@ claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, 
                 hadKey[c] = hadKey[c] || seat[c] == me;
                 if
                 :: seat[c] != me -> draft[c] = FAILED /* -> internal/adapters/out/postgres/group/member.go: member.try: if m.settled && g.shared() { */
-                :: seat[c] == me && marks > 0 -> draft[c] = OUTSIDE; rowHeld[c] = true /* -> internal/adapters/out/postgres/group/group.go: Keys.load: if m.rowHeld = k.held.Any(m.wants()); m.rowHeld { */
+                :: seat[c] == me && marks > 0 -> draft[c] = OUTSIDE; rowHeld[c] = true /* -> internal/adapters/out/postgres/group/group.go: Keys.load: m.rowHeld = k.held.Any(m.wants()) */
                 :: seat[c] == me && marks == 0 /* it announces the row */
 #ifdef NOT_JOINED_WRITES
                 :: seat[c] == me && stock > 0 -> left = stock - 1; changed = true; before = stock; draft[c] = SOLD + left
@@ -237,7 +237,7 @@ claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, 
         fi
     }
 
-load: /* -> internal/adapters/out/postgres/group/group.go: Keys.load: return g.batch.Load(g.ctx, announced) */
+load: /* -> internal/adapters/out/postgres/group/group.go: Keys.load: return g.batch.Load(g.ctx, sessionsOf(g.claimed())) */
     atomic {
         if
         :: !has(CLAIMED) /* only without a protection */
@@ -252,7 +252,7 @@ load: /* -> internal/adapters/out/postgres/group/group.go: Keys.load: return g.b
                 fi
             }
         :: has(CLAIMED) && row != NONE -> timedOut = true; goto split /* -> internal/adapters/out/postgres/pgtx/places.go: DB.Write: return fmt.Errorf("%w: %w", ErrRowHeld, err) */
-        :: fault -> draft[0] = FAILED; draft[1] = FAILED; draft[2] = FAILED /* -> internal/adapters/out/postgres/group/group.go: Keys.share: case !separable(err): */
+        :: fault -> draft[0] = FAILED; draft[1] = FAILED; draft[2] = FAILED /* -> internal/adapters/out/postgres/group/share.go: Keys.share: case !separable(err): */
         fi;
         if
         :: stores
@@ -272,7 +272,7 @@ commit: /* -> internal/adapters/out/postgres/pgtx/commit.go: Tx.commit: go func(
             storeAll();
 unwritten:
             unlock();
-            settleAll(draft[c]); /* -> internal/adapters/out/postgres/group/group.go: Keys.share: k.settle(g) */
+            settleAll(draft[c]); /* -> internal/adapters/out/postgres/group/share.go: Keys.share: k.settle(g) */
             goto done
 #ifdef UNKNOWN_RUNS_AGAIN
         :: !stale && fault -> storeAll(); goto split
@@ -295,7 +295,7 @@ done:
         goto end_idle
     }
 
-split: /* -> internal/adapters/out/postgres/group/group.go: Keys.share: k.share(ctx, members[:half], err) */
+split: /* -> internal/adapters/out/postgres/group/share.go: Keys.share: k.share(ctx, first, err) */
     atomic {
         unlock();
         changed = false;
@@ -303,7 +303,7 @@ split: /* -> internal/adapters/out/postgres/group/group.go: Keys.share: k.share(
 #ifdef SECOND_HALF_LOST
         goto done
 #else
-        goto share /* -> internal/adapters/out/postgres/group/group.go: Keys.share: k.share(ctx, members[half:], err) */
+        goto share /* -> internal/adapters/out/postgres/group/share.go: Keys.share: k.share(ctx, second, err) */
 #endif
     }
 }
@@ -367,7 +367,7 @@ load: /* -> internal/adapters/out/postgres/session.go: ask: if err := s.batch.lo
             unlock();
             patient = true;
             if
-            :: lane == me -> pass(); marks++; marked[me] = true /* -> internal/adapters/out/postgres/group/keys.go: Keys.runInLane: m.rowHeld, m.fate = true, fate{outside: true, marked: m.wants()} */
+            :: lane == me -> pass(); marks++; marked[me] = true /* -> internal/adapters/out/postgres/group/keys.go: Keys.runInLane: m.rowHeld, m.fate = true, fate{outside: true} */
             :: else
             fi;
             goto claim

@@ -117,7 +117,7 @@ active proctype Consumer() {
     byte e;
     bool known;
 
-end_receive: /* -> internal/adapters/in/events/handle.go: Consumer.process: err = c.restock(ctx, msg, cmd) */
+end_receive: /* -> internal/adapters/in/events/handle.go: Consumer.process: err = c.cfg.Restock(ctx, cmd) */
     atomic {
         if
         :: copies[0] > 0 -> e = 0
@@ -126,7 +126,7 @@ end_receive: /* -> internal/adapters/in/events/handle.go: Consumer.process: err 
         known = inbox[e]
     }
 
-process: /* -> internal/adapters/out/postgres/inbox.go: inbox.FirstTime: return true, s.tx.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{ */
+process: /* -> internal/adapters/out/postgres/inbox.go: inbox.Record: return s.tx.writes().InsertMessage(ctx, dbsqlc.InsertMessageParams{ */
     atomic {
         if
         :: fault -> goto forget /* it dies */
@@ -142,7 +142,7 @@ process: /* -> internal/adapters/out/postgres/inbox.go: inbox.FirstTime: return 
         fi
     }
 
-acknowledge: /* -> internal/adapters/in/events/handle.go: Consumer.process: return msg.Ack() */
+acknowledge: /* -> internal/adapters/in/events/handle.go: Consumer.finish: err = msg.Ack() */
     atomic {
         if
         :: fault
