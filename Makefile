@@ -15,7 +15,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 
 # The files that `make generate` writes.
 GENERATED := internal/adapters/in/http/wire/models.gen.go internal/adapters/out/postgres/dbsqlc \
-	client/api/api.gen.go clients/ts/src/api.gen.ts internal/new/_bare/internal/adapters docs/problems.md \
+	client/api/api.gen.go clients/ts/src/api.gen.ts docs/problems.md \
 	docs/configuration.md docs/evidence.md docs/events.md docs/metrics.md docs/runbook.md
 
 # Runs a command with one PostgreSQL cluster, which the packages of a test run share.
@@ -26,8 +26,8 @@ run: need-go ## start the service and all that it needs; no configuration, Ctrl-
 	@go build -o bin/orders-dev ./cmd/orders-dev
 	@bin/orders-dev
 
-new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]
-	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)" -business "$(BUSINESS)"
+new: need-go ## copy this service: MODULE=example.com/tickets DIR=../tickets
+	@go run ./internal/new -module "$(MODULE)" -dir "$(DIR)"
 
 test: need-go ## run all tests
 	$(CLUSTER) go test $(TESTFLAGS) ./...
@@ -73,7 +73,6 @@ generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
 	go generate ./...
 	go -C client generate ./...
-	go run ./internal/new -generate
 	@if command -v npm >/dev/null; then \
 		$(MAKE) --no-print-directory clients/ts/node_modules && npm run --prefix clients/ts --silent generate; \
 	else \

@@ -1,6 +1,6 @@
 // Command new copies this service under another name: `make new MODULE=… DIR=…`. It
 // renames the module, the commands, the settings and everything else that carries the
-// service's name, and leaves the business out if wanted. docs/copy.md describes the copy.
+// service's name. docs/copy.md describes the copy.
 package main
 
 import (
@@ -23,18 +23,13 @@ func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("new", flag.ContinueOnError)
 	module := flags.String("module", "", "module path of the copy, such as example.com/tickets")
 	dir := flags.String("dir", "", "folder of the copy; it must be absent or empty")
-	business := flags.String("business", "", "none leaves the business out")
-	generate := flags.Bool("generate", false, "generate the code of the copy without the business, and make no copy")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	switch {
-	case *generate:
-		return regenerate(".")
-	case *module == "", *dir == "", *business != "" && *business != "none":
-		return errors.New("usage: make new MODULE=example.com/tickets DIR=../tickets [BUSINESS=none]")
+	if *module == "" || *dir == "" {
+		return errors.New("usage: make new MODULE=example.com/tickets DIR=../tickets")
 	}
-	copied, err := copyService(".", *module, *dir, *business == "none")
+	copied, err := copyService(".", *module, *dir)
 	if err != nil {
 		return err
 	}
@@ -50,7 +45,7 @@ func run(args []string, out io.Writer) error {
 
 // copyService copies the service in root to dir, under the module's name. It returns what it
 // wrote.
-func copyService(root, module, dir string, bare bool) (tree, error) {
+func copyService(root, module, dir string) (tree, error) {
 	from, err := ownName(root)
 	if err != nil {
 		return nil, err
@@ -66,16 +61,8 @@ func copyService(root, module, dir string, bare bool) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bare {
-		if files, err = files.bare(root); err != nil {
-			return nil, err
-		}
-	}
 	if files, err = files.rename(from, to); err != nil {
 		return nil, err
 	}
-	if err := files.write(dir); err != nil || !bare {
-		return files, err
-	}
-	return files, command(dir, "go", "mod", "tidy")
+	return files, files.write(dir)
 }

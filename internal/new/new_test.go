@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,7 +16,7 @@ const root = "../.."
 
 // makeCopy copies this service and returns the folder of the copy. The folder is the same
 // in each run, because the cache of the compiler goes by it.
-func makeCopy(t *testing.T, module string, bare bool) string {
+func makeCopy(t *testing.T, module string) string {
 	t.Helper()
 	if _, err := readTree(root); err != nil {
 		t.Skip(err)
@@ -26,7 +25,7 @@ func makeCopy(t *testing.T, module string, bare bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("new-%08x-%t", crc32.ChecksumIEEE([]byte(own)), bare))
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("new-%08x", crc32.ChecksumIEEE([]byte(own))))
 	remove := func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -34,7 +33,7 @@ func makeCopy(t *testing.T, module string, bare bool) string {
 	}
 	remove()
 	t.Cleanup(remove)
-	if _, err := copyService(root, module, dir, bare); err != nil {
+	if _, err := copyService(root, module, dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -53,11 +52,10 @@ func runIn(t *testing.T, dir, name string, args ...string) {
 }
 
 var (
-	// buildCopies compiles the copies with their tests, which takes more than a minute.
-	buildCopies = flag.Bool("build", false, "compile the copy without the business")
-	// full runs the tests of the copies: all of the one without the business, and a telling
-	// part of the other.
-	full = flag.Bool("full", false, "run the tests of the copies")
+	// buildCopies compiles the copy with its tests, which takes more than a minute.
+	buildCopies = flag.Bool("build", false, "compile the copy")
+	// full runs a telling part of the copy's tests.
+	full = flag.Bool("full", false, "run tests of the copy")
 )
 
 // tellingPart are tests of the whole service: the guard over HTTP, its store, its settings.
@@ -67,31 +65,19 @@ var tellingPart = []string{
 }
 
 func TestCopies_HaveTheirNames(t *testing.T) {
-	for name, bare := range map[string]bool{"with the business": false, "without the business": true} {
-		t.Run(name, func(t *testing.T) {
-			dir := makeCopy(t, "acme.example/gift-cards", bare)
-			wantRenamed(t, dir)
-			// Finds every import, and compiles if asked. The other copy is this code under another name.
-			compile := fmt.Sprintf("-export=%t", *buildCopies && bare)
-			runIn(t, dir, "go", "list", "-deps", "-test", compile, "./...")
-		})
-	}
+	dir := makeCopy(t, "acme.example/gift-cards")
+	wantRenamed(t, dir)
+	// Finds every import, and compiles if asked.
+	runIn(t, dir, "go", "list", "-deps", "-test", fmt.Sprintf("-export=%t", *buildCopies), "./...")
 }
 
 func TestCopies_PassTheirTests(t *testing.T) {
 	if !*full {
-		t.Skip("make -C lab copies runs the tests of the copies")
+		t.Skip("make -C lab copies runs tests of the copy")
 	}
-	for name, bare := range map[string]bool{"with the business": false, "without the business": true} {
-		t.Run(name, func(t *testing.T) {
-			dir, packages := makeCopy(t, "acme.example/gift-cards", bare), tellingPart
-			if bare {
-				packages = []string{"./..."}
-			}
-			runIn(t, dir, "go", "build", "-o", "bin/testcluster", "./internal/test/pg/cluster")
-			runIn(t, dir, "bin/testcluster", append([]string{"go", "test", "-parallel=4"}, packages...)...)
-		})
-	}
+	dir := makeCopy(t, "acme.example/gift-cards")
+	runIn(t, dir, "go", "build", "-o", "bin/testcluster", "./internal/test/pg/cluster")
+	runIn(t, dir, "bin/testcluster", append([]string{"go", "test", "-parallel=4"}, tellingPart...)...)
 }
 
 // wantRenamed fails if a file of a copy still has the module, a setting or a command of
@@ -119,37 +105,6 @@ func wantRenamed(t *testing.T, dir string) {
 	}
 }
 
-var businessWord = regexp.MustCompile(`(?i).*(order|payment|refund|stock|product|webhook|\bsku).*`)
-
-func TestBareCopy_HasNoWordOfTheBusinessInItsContract(t *testing.T) {
-	dir := makeCopy(t, "acme.example/gift-cards", true)
-	text, err := os.ReadFile(filepath.Join(dir, contract))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range businessWord.FindAllString(string(text), -1) {
-		t.Errorf("%s contains %q", contract, line)
-	}
-}
-
-// The README of the copy leads to its parts, and says which may go.
-func TestBareCopy_HasWhatItsReadmeNames(t *testing.T) {
-	dir := makeCopy(t, "acme.example/gift-cards", true)
-	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(text), -1)
-	for _, link := range links {
-		if _, err := os.Stat(filepath.Join(dir, link[1])); err != nil {
-			t.Errorf("README.md: %v", err)
-		}
-	}
-	if len(links) < 20 {
-		t.Errorf("README.md has %d links, want at least 20", len(links))
-	}
-}
-
 func TestNew_FolderMustBeNewOrEmpty(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -159,7 +114,7 @@ func TestNew_FolderMustBeNewOrEmpty(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := copyService(root, "acme.example/gift-cards", dir, false)
+	_, err := copyService(root, "acme.example/gift-cards", dir)
 	if err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("err = %v, want one that says that the folder is not empty", err)
 	}

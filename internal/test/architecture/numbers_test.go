@@ -17,7 +17,6 @@ const (
 	maxPackageLines  = 2_300
 	maxFunctionLines = 45
 	maxMakeTargets   = 15
-	maxDropPatterns  = 15 // of `make new`
 	maxPages         = 17
 	maxDocsWords     = 25_000
 	maxReadmeWords   = 900
@@ -46,7 +45,7 @@ var parts = []struct{ part, prefix string }{
 }
 
 // generatedCode matches Go files that are not written by hand.
-var generatedCode = regexp.MustCompile(`\.gen\.go$|\.sql\.go$|/dbsqlc/|/_bare/|/testdata/`)
+var generatedCode = regexp.MustCompile(`\.gen\.go$|\.sql\.go$|/dbsqlc/|/testdata/`)
 
 // partOf returns the part of the repository that a Go file belongs to.
 func partOf(name string) string {
@@ -128,7 +127,6 @@ func TestNumbers_HoldWhatAReaderMeetsFirst(t *testing.T) {
 	targets := regexp.MustCompile(`(?m)^[a-z-]+:.*## `).FindAllString(mustRead(t, "Makefile"), -1)
 	atMost(t, "targets of make", len(targets), maxMakeTargets)
 	atMost(t, "direct requirements", directRequirements(mustRead(t, "go.mod")), maxRequirements)
-	atMost(t, "patterns of make new", dropPatterns(mustRead(t, "internal/new/manifest.go")), maxDropPatterns)
 	atMost(t, "direct requirements of auth19", directRequirements(mustRead(t, "auth19/go.mod")), maxProgramRequirements)
 	if found := directRequirements(mustRead(t, "client/go.mod")); found > 0 {
 		t.Errorf("the client has %d requirements, want none", found)
@@ -148,13 +146,6 @@ func directRequirements(text string) int {
 	return count + len(regexp.MustCompile(`(?m)^require [^(\n]+$`).FindAllString(text, -1))
 }
 
-// dropPatterns counts the patterns of the files that `make new` leaves out.
-func dropPatterns(manifest string) int {
-	_, rest, _ := strings.Cut(manifest, "var dropped = []string{")
-	list, _, _ := strings.Cut(rest, "\n}\n")
-	return strings.Count(regexp.MustCompile(`(?m)//.*$`).ReplaceAllString(list, ""), `"`) / 2
-}
-
 func atMost(t *testing.T, what string, value, bound int) {
 	t.Helper()
 	if value > bound {
@@ -166,9 +157,6 @@ func TestNumbers_AreCounted(t *testing.T) {
 	t.Parallel()
 	if found := directRequirements("require a v1\nrequire (\n\tb v1\n\tc v1 // indirect\n)\n"); found != 2 {
 		t.Errorf("%d direct requirements, want 2", found)
-	}
-	if found := dropPatterns("var dropped = []string{\n\t// \"no\"\n\t\"a/\", \"b\",\n}\n"); found != 2 {
-		t.Errorf("%d patterns, want 2", found)
 	}
 	for name, want := range map[string]string{
 		"cmd/orders/main.go": "service", "cmd/orders/main_test.go": "tests", "internal/core/ids.go": "service",
