@@ -147,6 +147,7 @@ func reportCoverage(out io.Writer, mismatches int, left reconcile.LeftOut) error
 	}
 	add(left.Recent, fmt.Sprintf("that are, or were refunded, less than %v ago: they may not have settled", reconcile.SettleTime))
 	add(left.Old, fmt.Sprintf("that are, and were last refunded, more than %v ago", reconcile.Window))
+	add(left.Unreadable, "with an amount, or a refund, that is NaN")
 	add(left.Unasked, "because ORDERS_STRIPE_KEY is not set")
 	switch {
 	case mismatches > 0:

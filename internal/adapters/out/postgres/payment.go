@@ -136,7 +136,7 @@ func provider(p *payment.Payment) string {
 
 // CardPayments returns the card payments to compare with the provider's; see
 // [reconcile.Store.CardPayments].
-func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error) {
+func (db *DB) CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, []string, error) {
 	return db.Store.CardPayments(ctx, since, uuids, paymentsOf)
 }
 

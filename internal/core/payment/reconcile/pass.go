@@ -68,7 +68,8 @@ func (s *Service) Run(ctx context.Context) (LeftOut, error) {
 	if s.Gateway == nil {
 		return LeftOut{Unasked: int(all)}, err
 	}
-	return LeftOut{Recent: done.charges.recent, Old: max(0, int(all)-done.charges.payments)}, err
+	seen := done.charges
+	return LeftOut{Recent: seen.recent, Old: max(0, int(all)-seen.payments-seen.unreadable), Unreadable: seen.unreadable}, err
 }
 
 // step is the result for the next rows.

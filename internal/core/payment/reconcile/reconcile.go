@@ -27,6 +27,8 @@ type LeftOut struct {
 	// Old payments, and their refunds, are older than Window, and the provider names no
 	// charge for them.
 	Old int
+	// Unreadable payments, or their refunds, have an amount that is no number.
+	Unreadable int
 	// Unasked payments have no provider that could be asked.
 	Unasked int
 }
@@ -39,8 +41,9 @@ type Store interface {
 	// the current table. It returns the next position, or "" after the last row.
 	Compare(ctx context.Context, position string, limit int) (found []payment.Mismatch, next string, err error)
 	// CardPayments returns card payments with their refunds: those created or refunded
-	// since then, those still waiting for the provider, and those with these UUIDs.
-	CardPayments(ctx context.Context, since time.Time, uuids []string) ([]*payment.Payment, error)
+	// since then, those still waiting for the provider, and those with these UUIDs. It
+	// also returns the keys of payments that it cannot read; Compare names these.
+	CardPayments(ctx context.Context, since time.Time, uuids []string) (found []*payment.Payment, unreadable []string, err error)
 	// CountCardPayments returns the number of card payments.
 	CountCardPayments(ctx context.Context) (int64, error)
 }
@@ -74,21 +77,26 @@ func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch,
 		return nil, seen, fmt.Errorf("read the provider's charges: %w", err)
 	}
 	captured := capturedCharges(charges)
-	payments, err := s.Store.CardPayments(ctx, since, captured.uuids())
+	payments, unreadable, err := s.Store.CardPayments(ctx, since, captured.uuids())
 	if err != nil {
 		return nil, seen, err
+	}
+	for _, key := range unreadable {
+		delete(captured, key)
 	}
 	for _, p := range payments {
 		if err := s.returnLateCapture(ctx, p, captured[p.Key()], settled); err != nil {
 			return nil, seen, err
 		}
 	}
-	return compare(payments, captured, since, settled), countPayments(payments, settled), nil
+	seen = countPayments(payments, settled)
+	seen.unreadable = len(unreadable)
+	return compare(payments, captured, since, settled), seen, nil
 }
 
-// compared counts the payments that were read for the comparison, and those among them
-// that are too recent for it.
-type compared struct{ payments, recent int }
+// compared counts the payments that were read for the comparison, those among them that
+// are too recent for it, and those that could not be read.
+type compared struct{ payments, recent, unreadable int }
 
 func countPayments(payments []*payment.Payment, settled time.Time) compared {
 	seen := compared{payments: len(payments)}

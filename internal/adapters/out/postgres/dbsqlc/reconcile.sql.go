@@ -73,6 +73,46 @@ func (q *Queries) BalancesAndNewEntries(ctx context.Context, arg BalancesAndNewE
 	return items, nil
 }
 
+const cardPaymentsByID = `-- name: CardPaymentsByID :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[]) AND method = 'card' ORDER BY id
+`
+
+func (q *Queries) CardPaymentsByID(ctx context.Context, ids []int64) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, cardPaymentsByID, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const cardPaymentsCounted = `-- name: CardPaymentsCounted :one
 SELECT count(*) AS counted, coalesce(max(p.created_at), 'epoch')::timestamptz AS last_time,
        coalesce((array_agg(p.id ORDER BY p.created_at DESC, p.id DESC))[1], 0)::bigint AS last_id
@@ -104,7 +144,7 @@ func (q *Queries) CardPaymentsCounted(ctx context.Context, arg CardPaymentsCount
 }
 
 const cardPaymentsSince = `-- name: CardPaymentsSince :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment
+SELECT created_at, id FROM payment
 WHERE method = 'card' AND (created_at, id) > ($1::timestamptz, $2::bigint)
 ORDER BY created_at, id LIMIT $3
 `
@@ -115,32 +155,21 @@ type CardPaymentsSinceParams struct {
 	Page      int32
 }
 
-func (q *Queries) CardPaymentsSince(ctx context.Context, arg CardPaymentsSinceParams) ([]Payment, error) {
+type CardPaymentsSinceRow struct {
+	CreatedAt time.Time
+	ID        int64
+}
+
+func (q *Queries) CardPaymentsSince(ctx context.Context, arg CardPaymentsSinceParams) ([]CardPaymentsSinceRow, error) {
 	rows, err := q.db.Query(ctx, cardPaymentsSince, arg.AfterTime, arg.AfterID, arg.Page)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Payment
+	var items []CardPaymentsSinceRow
 	for rows.Next() {
-		var i Payment
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrderID,
-			&i.IdempotencyKey,
-			&i.Amount,
-			&i.Currency,
-			&i.Method,
-			&i.Status,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ExternalPaymentID,
-			&i.CardToken,
-			&i.Failure,
-			&i.Uuid,
-			&i.AskedAt,
-		); err != nil {
+		var i CardPaymentsSinceRow
+		if err := rows.Scan(&i.CreatedAt, &i.ID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -465,79 +494,23 @@ func (q *Queries) OtherEntriesOfCustomer(ctx context.Context, arg OtherEntriesOf
 	return items, nil
 }
 
-const paymentsByID = `-- name: PaymentsByID :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[])
+const paymentsOfUUIDs = `-- name: PaymentsOfUUIDs :many
+SELECT id FROM payment WHERE uuid = ANY(($1::text[])::uuid[])
 `
 
-func (q *Queries) PaymentsByID(ctx context.Context, ids []int64) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, paymentsByID, ids)
+func (q *Queries) PaymentsOfUUIDs(ctx context.Context, uuids []string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, paymentsOfUUIDs, uuids)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Payment
+	var items []int64
 	for rows.Next() {
-		var i Payment
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrderID,
-			&i.IdempotencyKey,
-			&i.Amount,
-			&i.Currency,
-			&i.Method,
-			&i.Status,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ExternalPaymentID,
-			&i.CardToken,
-			&i.Failure,
-			&i.Uuid,
-			&i.AskedAt,
-		); err != nil {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const paymentsByUUID = `-- name: PaymentsByUUID :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE uuid = ANY(($1::text[])::uuid[])
-`
-
-func (q *Queries) PaymentsByUUID(ctx context.Context, uuids []string) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, paymentsByUUID, uuids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Payment
-	for rows.Next() {
-		var i Payment
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrderID,
-			&i.IdempotencyKey,
-			&i.Amount,
-			&i.Currency,
-			&i.Method,
-			&i.Status,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ExternalPaymentID,
-			&i.CardToken,
-			&i.Failure,
-			&i.Uuid,
-			&i.AskedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
+		items = append(items, id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -715,4 +688,36 @@ func (q *Queries) SaveReconciliationPass(ctx context.Context, arg SaveReconcilia
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const unreadablePayments = `-- name: UnreadablePayments :many
+SELECT p.id, p.uuid FROM payment p
+WHERE p.id = ANY($1::bigint[]) AND p.method = 'card'
+  AND (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0))
+`
+
+type UnreadablePaymentsRow struct {
+	ID   int64
+	Uuid string
+}
+
+// The card payments that are NaN, or have a refund that is.
+func (q *Queries) UnreadablePayments(ctx context.Context, ids []int64) ([]UnreadablePaymentsRow, error) {
+	rows, err := q.db.Query(ctx, unreadablePayments, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UnreadablePaymentsRow
+	for rows.Next() {
+		var i UnreadablePaymentsRow
+		if err := rows.Scan(&i.ID, &i.Uuid); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -106,7 +106,7 @@ LEFT JOIN LATERAL (SELECT id FROM ledger_entry WHERE balance_after IS NOT NULL A
 ORDER BY b.customer_id, b.currency;
 
 -- name: CardPaymentsSince :many
-SELECT * FROM payment
+SELECT created_at, id FROM payment
 WHERE method = 'card' AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
 ORDER BY created_at, id LIMIT @page;
 
@@ -126,11 +126,17 @@ SELECT created_at, id, payment_id FROM refund
 WHERE id > 0 AND (created_at, id) > (@after_time::timestamptz, @after_id::bigint)
 ORDER BY created_at, id LIMIT @page;
 
--- name: PaymentsByID :many
-SELECT * FROM payment WHERE id = ANY(@ids::bigint[]);
+-- name: PaymentsOfUUIDs :many
+SELECT id FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
 
--- name: PaymentsByUUID :many
-SELECT * FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
+-- name: UnreadablePayments :many
+-- The card payments that are NaN, or have a refund that is.
+SELECT p.id, p.uuid FROM payment p
+WHERE p.id = ANY(@ids::bigint[]) AND p.method = 'card'
+  AND (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0));
+
+-- name: CardPaymentsByID :many
+SELECT * FROM payment WHERE id = ANY(@ids::bigint[]) AND method = 'card' ORDER BY id;
 
 -- name: RefundsOfPayments :many
 SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, created_at DESC, id DESC;

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,8 +18,36 @@ const comparePage = 500
 type PaymentsOf func([]dbsqlc.Payment, []dbsqlc.Refund) ([]*payment.Payment, error)
 
 // CardPayments returns the card payments that reconciliation compares with the
-// provider's charges, and those with refunds since then. It reads them in pages.
-func (s Store) CardPayments(ctx context.Context, since time.Time, uuids []string, paymentsOf PaymentsOf) ([]*payment.Payment, error) {
+// provider's charges, and those with refunds since then. It also returns the keys of
+// unreadable ones: a payment is read with all its refunds or not at all, because one that
+// seems to have no refund may be refunded. It reads them in pages.
+func (s Store) CardPayments(
+	ctx context.Context, since time.Time, uuids []string, paymentsOf PaymentsOf,
+) (found []*payment.Payment, unreadable []string, err error) {
+	ids, err := s.comparedPayments(ctx, since, uuids)
+	if err != nil {
+		return nil, nil, err
+	}
+	for page := range slices.Chunk(ids, comparePage) {
+		left, err := dbsqlc.New(s.db.Pool()).UnreadablePayments(ctx, page)
+		if err != nil {
+			return nil, nil, pgtx.Failed("find unreadable card payments", err)
+		}
+		for _, row := range left {
+			unreadable = append(unreadable, (&payment.Payment{UUID: row.Uuid}).Key())
+			page = slices.DeleteFunc(page, func(id int64) bool { return id == row.ID })
+		}
+		payments, err := s.withRefunds(ctx, page, paymentsOf)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, payments...)
+	}
+	return found, unreadable, nil
+}
+
+// comparedPayments returns the ids of payments to compare, sorted. Not all are by card.
+func (s Store) comparedPayments(ctx context.Context, since time.Time, uuids []string) ([]int64, error) {
 	recent, err := s.cardPaymentsSince(ctx, since)
 	if err != nil {
 		return nil, pgtx.Failed("read the recent card payments", err)
@@ -33,44 +60,33 @@ func (s Store) CardPayments(ctx context.Context, since time.Time, uuids []string
 	if err != nil {
 		return nil, pgtx.Failed("read the undecided payments", err)
 	}
-	named, err := readChunks(uuids, func(uuids []string) ([]dbsqlc.Payment, error) {
-		return dbsqlc.New(s.db.Pool()).PaymentsByUUID(ctx, uuids)
-	})
+	ids := slices.Concat(recent, refunded, undecided)
+	for page := range slices.Chunk(uuids, comparePage) {
+		named, err := dbsqlc.New(s.db.Pool()).PaymentsOfUUIDs(ctx, page)
+		if err != nil {
+			return nil, pgtx.Failed("read the payments that the provider names", err)
+		}
+		ids = append(ids, named...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// withRefunds loads card payments and their refunds.
+func (s Store) withRefunds(ctx context.Context, ids []int64, paymentsOf PaymentsOf) ([]*payment.Payment, error) {
+	rows, err := dbsqlc.New(s.db.Pool()).CardPaymentsByID(ctx, ids)
 	if err != nil {
-		return nil, pgtx.Failed("read the payments that the provider names", err)
+		return nil, pgtx.Failed("read card payments", err)
 	}
-	byID := map[int64]dbsqlc.Payment{}
-	for _, row := range slices.Concat(recent, refunded, undecided, named) {
-		if row.Method == string(payment.ByCard) {
-			byID[row.ID] = row
-		}
+	refunds, err := dbsqlc.New(s.db.Pool()).RefundsOfPayments(ctx, ids)
+	if err != nil {
+		return nil, pgtx.Failed("read the refunds of card payments", err)
 	}
-	return s.withRefunds(ctx, byID, paymentsOf)
+	return paymentsOf(rows, refunds)
 }
 
-// withRefunds loads the payments' refunds, and returns the payments sorted by id.
-func (s Store) withRefunds(ctx context.Context, byID map[int64]dbsqlc.Payment, paymentsOf PaymentsOf) ([]*payment.Payment, error) {
-	var found []*payment.Payment
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(byID)), comparePage) {
-		refunds, err := dbsqlc.New(s.db.Pool()).RefundsOfPayments(ctx, ids)
-		if err != nil {
-			return nil, pgtx.Failed("read the refunds of card payments", err)
-		}
-		rows := make([]dbsqlc.Payment, len(ids))
-		for i, id := range ids {
-			rows[i] = byID[id]
-		}
-		payments, err := paymentsOf(rows, refunds)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, payments...)
-	}
-	return found, nil
-}
-
-func (s Store) cardPaymentsSince(ctx context.Context, since time.Time) ([]dbsqlc.Payment, error) {
-	return readPages(func(last dbsqlc.Payment) ([]dbsqlc.Payment, error) {
+func (s Store) cardPaymentsSince(ctx context.Context, since time.Time) (ids []int64, err error) {
+	payments, err := readPages(func(last dbsqlc.CardPaymentsSinceRow) ([]dbsqlc.CardPaymentsSinceRow, error) {
 		if last.ID == 0 {
 			last.CreatedAt = since
 		}
@@ -78,6 +94,10 @@ func (s Store) cardPaymentsSince(ctx context.Context, since time.Time) ([]dbsqlc
 			AfterTime: last.CreatedAt, AfterID: last.ID, Page: comparePage,
 		})
 	})
+	for _, row := range payments {
+		ids = append(ids, row.ID)
+	}
+	return ids, err
 }
 
 // CountCardPayments returns the number of card payments.
@@ -93,7 +113,7 @@ func (s Store) CountCardPayments(ctx context.Context) (n int64, err error) {
 	}
 }
 
-func (s Store) paymentsRefundedSince(ctx context.Context, since time.Time) ([]dbsqlc.Payment, error) {
+func (s Store) paymentsRefundedSince(ctx context.Context, since time.Time) (ids []int64, err error) {
 	q := dbsqlc.New(s.db.Pool())
 	refunds, err := readPages(func(last dbsqlc.RefundedSinceRow) ([]dbsqlc.RefundedSinceRow, error) {
 		if last.ID == 0 {
@@ -101,19 +121,15 @@ func (s Store) paymentsRefundedSince(ctx context.Context, since time.Time) ([]db
 		}
 		return q.RefundedSince(ctx, dbsqlc.RefundedSinceParams{AfterTime: last.CreatedAt, AfterID: last.ID, Page: comparePage})
 	})
-	if err != nil {
-		return nil, err
+	for _, row := range refunds {
+		ids = append(ids, row.PaymentID)
 	}
-	ids := make([]int64, len(refunds))
-	for i, row := range refunds {
-		ids[i] = row.PaymentID
-	}
-	return readChunks(ids, func(ids []int64) ([]dbsqlc.Payment, error) { return q.PaymentsByID(ctx, ids) })
+	return ids, err
 }
 
 // undecidedPayments returns payments that wait for the provider, or whose refunds do,
 // regardless of age. It skips the last minute, which has not had time to settle.
-func (s Store) undecidedPayments(ctx context.Context) ([]dbsqlc.Payment, error) {
+func (s Store) undecidedPayments(ctx context.Context) (ids []int64, err error) {
 	q := dbsqlc.New(s.db.Pool())
 	payments, err := readPages(func(last dbsqlc.UndecidedPaymentsRow) ([]dbsqlc.UndecidedPaymentsRow, error) {
 		return q.UndecidedPayments(ctx, dbsqlc.UndecidedPaymentsParams{
@@ -128,30 +144,13 @@ func (s Store) undecidedPayments(ctx context.Context) ([]dbsqlc.Payment, error) 
 			AfterTime: last.CreatedAt, AfterID: last.ID, MaxRefunds: comparePage,
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	var ids []int64
 	for _, row := range payments {
 		ids = append(ids, row.ID)
 	}
 	for _, row := range refunds {
 		ids = append(ids, row.PaymentID)
 	}
-	return readChunks(ids, func(ids []int64) ([]dbsqlc.Payment, error) { return q.PaymentsByID(ctx, ids) })
-}
-
-// readChunks reads rows by key, one page at a time.
-func readChunks[K, T any](keys []K, read func(keys []K) ([]T, error)) ([]T, error) {
-	var all []T
-	for chunk := range slices.Chunk(keys, comparePage) {
-		rows, err := read(chunk)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, rows...)
-	}
-	return all, nil
+	return ids, err
 }
 
 // readPages reads pages until one is not full. It passes the previous page's last row,
