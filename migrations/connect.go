@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -33,6 +34,20 @@ func parse(databaseURL string) (*pgxpool.Config, error) {
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = poolConns, 0, 0
 	cfg.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error { abandon(conn); return nil }
 	return cfg, nil
+}
+
+// connect opens a connection for a purpose, outside the pool.
+func connect(ctx context.Context, databaseURL, purpose string) (*pgx.Conn, error) {
+	cfg, err := parse(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	abandon(cfg.ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	if err != nil {
+		return nil, fmt.Errorf("open the database for %s: %w", purpose, err)
+	}
+	return conn, nil
 }
 
 // connectTimeout bounds an attempt to connect to one of several servers.

@@ -83,14 +83,9 @@ func GrantOperators(ctx context.Context, databaseURL, role string) error {
 }
 
 func grantTo(ctx context.Context, databaseURL, role string, statements func(t target, role string) []string) error {
-	cfg, err := parse(databaseURL)
+	conn, err := connect(ctx, databaseURL, "grants")
 	if err != nil {
 		return err
-	}
-	abandon(cfg.ConnConfig)
-	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
-	if err != nil {
-		return fmt.Errorf("open the database for grants: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // releases the lock
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", upLock); err != nil {

@@ -27,20 +27,15 @@ var (
 // files that run concurrently leave a dirty schema, and those that a version before
 // 0.2.0 has run.
 func repair(ctx context.Context, files fs.FS, databaseURL string) error {
-	cfg, err := parse(databaseURL)
+	conn, err := connect(ctx, databaseURL, "migration")
 	if err != nil {
 		return err
-	}
-	abandon(cfg.ConnConfig)
-	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
-	if err != nil {
-		return fmt.Errorf("open the database for migration: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // releases the lock
 	if _, dirty, err := dirtyVersion(ctx, conn); err != nil || !dirty {
 		return err
 	}
-	if err := awaitMigrator(ctx, conn, cfg.ConnConfig.Database); err != nil {
+	if err := awaitMigrator(ctx, conn, conn.Config().Database); err != nil {
 		return err
 	}
 	version, dirty, err := dirtyVersion(ctx, conn)
