@@ -253,8 +253,13 @@ func (db *DB) State(ctx context.Context) (State, error) {
 }
 
 func (db *DB) readState(ctx context.Context) (State, error) {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return State{}, noConnection(err)
+	}
+	defer conn.Release()
 	var s State
-	err := db.pool.QueryRow(ctx, `SELECT version, dirty, current_setting('transaction_read_only')::boolean
+	err = conn.QueryRow(ctx, `SELECT version, dirty, current_setting('transaction_read_only')::boolean
 		FROM schema_migrations`).Scan(&s.SchemaVersion, &s.Dirty, &s.ReadOnly)
 	var missing *pgconn.PgError
 	if errors.Is(err, pgx.ErrNoRows) || (errors.As(err, &missing) && missing.Code == "42P01") { // undefined_table

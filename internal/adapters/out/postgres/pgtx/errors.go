@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/puddle/v2"
 
 	"example.com/orders/internal/core"
 )
@@ -124,13 +123,19 @@ func Unavailable(err error) error {
 	return err
 }
 
+// noConnection classifies the error of a pool that has no connection to give: the server is
+// away or refuses, or the pool is closed. The caller's context may have ended.
+func noConnection(err error) error {
+	return fmt.Errorf("%w: %w", core.ErrUnavailable, safe(err))
+}
+
 // unreachable reports whether connecting failed, the connection broke, or the caller
 // stopped waiting.
 func unreachable(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
 	return connecting || network || slices.ContainsFunc([]error{
-		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed, puddle.ErrClosedPool,
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, pgconn.ErrConnClosed,
 		context.Canceled, context.DeadlineExceeded,
 	}, func(target error) bool { return errors.Is(err, target) })
 }

@@ -157,7 +157,7 @@ func (db *DB) transactOnce(
 ) (err error) {
 	conn, err := acquire(ctx)
 	if err != nil {
-		return Unavailable(err)
+		return noConnection(err)
 	}
 	t := &like
 	t.conn, t.db, t.queued = conn, db, slices.Clone(db.begin)
@@ -248,7 +248,7 @@ func (t *Tx) Load(ctx context.Context, reads ...Read) error {
 func (db *DB) ReadOnce(ctx context.Context, reads ...Read) error {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return Unavailable(err)
+		return noConnection(err)
 	}
 	defer conn.Release()
 	return (&Tx{conn: conn, db: db}).Load(ctx, reads...)
