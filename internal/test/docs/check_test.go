@@ -29,33 +29,16 @@ func TestPages_NameOnlyWhatExists(t *testing.T) {
 	}
 }
 
-var (
-	inlineLink    = regexp.MustCompile(`\]\(([^)\s]+)[^)]*\)`)
-	htmlLink      = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
-	linkReference = regexp.MustCompile(`\]\[([^\]]+)\]`)
-	linkTarget    = regexp.MustCompile(`(?m)^\[([^\]]+)\]: +(\S+)`)
-)
+// linkByName is a link to a name that no line defines: such a link stays text.
+var linkByName = regexp.MustCompile(`\]\[([^\]]+)\]`)
 
 // brokenLinks follows every relative link, into the page that it leads to.
 func brokenLinks(r *repository, p Page) (findings []string) {
-	text := span.ReplaceAllString(p.prose(), "")
-	defined := names{}
-	var targets []string
-	for _, match := range linkTarget.FindAllStringSubmatch(text, -1) {
-		defined.add(match[1])
-		targets = append(targets, match[2])
+	read := p.read()
+	for _, match := range linkByName.FindAllStringSubmatch(read.prose, -1) {
+		findings = append(findings, "no link is called "+match[1])
 	}
-	for _, match := range linkReference.FindAllStringSubmatch(text, -1) {
-		if !defined[match[1]] {
-			findings = append(findings, "no link is called "+match[1])
-		}
-	}
-	for _, link := range []*regexp.Regexp{inlineLink, htmlLink} {
-		for _, match := range link.FindAllStringSubmatch(text, -1) {
-			targets = append(targets, match[1])
-		}
-	}
-	for _, target := range targets {
+	for _, target := range read.links {
 		if finding := r.follow(p, target); finding != "" {
 			findings = append(findings, finding)
 		}
@@ -82,7 +65,7 @@ func (r *repository) follow(p Page, target string) string {
 	if file != "" && path.Ext(file) == ".md" {
 		to = pageAt(to.Path)
 	}
-	if path.Ext(to.Path) != ".md" || !to.anchors()[anchor] {
+	if path.Ext(to.Path) != ".md" || !to.read().anchors[anchor] {
 		return "links to " + target + ", and there is no such heading"
 	}
 	return ""
@@ -96,7 +79,7 @@ var (
 // missingFiles checks paths in backquotes. They are relative to the root, to internal as
 // in docs/evidence.md, or to the page. A name without a folder is that of some file.
 func missingFiles(r *repository, p Page) (findings []string) {
-	for _, name := range p.spans() {
+	for _, name := range p.read().spans {
 		first, _, hasFolder := strings.Cut(name, "/")
 		isFile := fileName.MatchString(name)
 		switch {
@@ -139,9 +122,11 @@ var foreign = []string{
 // Go occur in the sources or in the code of the page, and a name of Go with its package or
 // type is declared in the sources.
 func unknownNames(r *repository, p Page) (findings []string) {
-	own := names{}
-	own.add(word.FindAllString(p.blocks(), -1)...)
-	for _, name := range p.spans() {
+	read, own := p.read(), names{}
+	for _, b := range read.blocks {
+		own.add(word.FindAllString(b.text, -1)...)
+	}
+	for _, name := range read.spans {
 		name = arguments.ReplaceAllString(name, "")
 		if slices.Contains(foreign, name) {
 			continue
@@ -174,7 +159,7 @@ var namedTest = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]`)
 
 // missingTests checks that a name of a test is exactly that of one.
 func missingTests(r *repository, p Page) (findings []string) {
-	for _, name := range p.spans() {
+	for _, name := range p.read().spans {
 		name, _, _ = strings.Cut(name, "/")
 		if namedTest.MatchString(name) && r.testFiles[name] == nil {
 			findings = append(findings, name+" is no test")
@@ -186,7 +171,7 @@ func missingTests(r *repository, p Page) (findings []string) {
 var makeCommand = regexp.MustCompile(`^make (-C lab )?(?:[A-Z]+=\S+ )*([a-z][a-z-]*)`)
 
 func missingTargets(r *repository, p Page) (findings []string) {
-	for _, line := range p.code() {
+	for _, line := range p.read().code() {
 		for _, match := range makeCommand.FindAllStringSubmatch(line, 1) {
 			if name := match[1] + match[2]; !r.targets[name] {
 				findings = append(findings, "make "+name+" is no target")
@@ -230,12 +215,13 @@ func unknownRoutes(r *repository, p Page) (findings []string) {
 	if slices.Contains(ofOtherServices, p.Path) {
 		return nil
 	}
+	read := p.read()
 	report := func(method, target string) {
 		if !r.serves(method, target) {
 			findings = append(findings, strings.TrimSpace(method+" "+target)+" is not in the contract")
 		}
 	}
-	for _, line := range p.code() {
+	for _, line := range read.code() {
 		for _, match := range operation.FindAllStringSubmatch(line, -1) {
 			report(match[1], match[2])
 		}
@@ -247,7 +233,7 @@ func unknownRoutes(r *repository, p Page) (findings []string) {
 			report(method, match[1])
 		}
 	}
-	for _, name := range p.spans() {
+	for _, name := range read.spans {
 		if barePath.MatchString(name) {
 			report("", name)
 		}
@@ -259,7 +245,7 @@ var codeOfStatus = regexp.MustCompile("\\b([45]\\d\\d)\\s+`([a-z_]+)`")
 
 // unknownCodes checks "409 `code`".
 func unknownCodes(r *repository, p Page) (findings []string) {
-	for _, match := range codeOfStatus.FindAllStringSubmatch(p.prose(), -1) {
+	for _, match := range codeOfStatus.FindAllStringSubmatch(p.read().prose, -1) {
 		if status := strconv.Itoa(r.statuses[match[2]]); status != match[1] {
 			findings = append(findings, fmt.Sprintf("%s has no code %s", match[1], match[2]))
 		}

@@ -106,7 +106,8 @@ func TestLifeOfAnOrder_IsTheTableOfTransitions(t *testing.T) {
 	t.Parallel()
 	arrow := regexp.MustCompile(`(?m)^ +(\w+|\[\*\]) --> (\w+|\[\*\])`)
 	var drawn []string
-	for _, match := range arrow.FindAllStringSubmatch(pageAt("docs/use.md").Diagrams()[0], -1) {
+	diagram := pageAt("docs/use.md").read().in("mermaid")[0]
+	for _, match := range arrow.FindAllStringSubmatch(diagram, -1) {
 		drawn = append(drawn, match[1]+" → "+match[2])
 	}
 	slices.Sort(drawn)
@@ -136,9 +137,9 @@ func TestGuide_QuotesTheCode(t *testing.T) {
 	for line := range strings.Lines(mustReadRepository(t).source) {
 		lines[strings.TrimSpace(line)] = true
 	}
-	for _, match := range fence.FindAllStringSubmatch(pageAt("docs/guide.md").Text, -1) {
-		for line := range strings.Lines(match[2]) {
-			if line = strings.TrimSpace(line); match[1] == "go" && !lines[line] {
+	for _, quotation := range pageAt("docs/guide.md").read().in("go") {
+		for line := range strings.Lines(quotation) {
+			if line = strings.TrimSpace(line); !lines[line] {
 				t.Errorf("no file has the line %q", line)
 			}
 		}

@@ -15,6 +15,10 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
 )
 
 // root is where the repository begins, for packages three folders below it.
@@ -74,25 +78,108 @@ func (n names) add(all ...string) {
 	}
 }
 
-var (
-	fence    = regexp.MustCompile("(?ms)^ *```([a-z]*)[^\n]*\n(|.*?\n) *```[ \t]*$")
-	indented = regexp.MustCompile(`(?m)(?:^|\n\n)((?:    [^\n]*(?:\n|$)|\n)+)`)
-	comment  = regexp.MustCompile(`(?s)<!--.*?-->`)
-	span     = regexp.MustCompile("`([^`]+)`")
-)
-
-// prose returns the text without blocks of code and comments.
-func (p Page) prose() string {
-	text := comment.ReplaceAllString(fence.ReplaceAllString(p.Text, ""), "")
-	return indented.ReplaceAllString(text, "\n\n")
+// document is the content of a page, by kind.
+type document struct {
+	prose   string   // the text; code spans keep backquotes
+	spans   []string // in backquotes
+	blocks  []block
+	links   []string // destinations, those of images included
+	anchors names    // the fragments that lead into the page, as GitHub makes them
 }
 
-// spans returns the text in backquotes. A span may go on in the next line.
-func (p Page) spans() []string {
+// block is a code block.
+type block struct{ language, text string }
+
+// read parses the page.
+func (p Page) read() document {
+	source, d := []byte(p.Text), document{anchors: names{}}
+	var prose strings.Builder
+	slugs := map[string]int{} // how often each occurs
+	visit := func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			if n.Type() == ast.TypeBlock {
+				prose.WriteString("\n\n")
+			}
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			prose.Write(n.Value(source))
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				prose.WriteByte('\n')
+			}
+		case *ast.CodeSpan:
+			span := textOf(n, source)
+			d.spans = append(d.spans, span)
+			prose.WriteString("`" + span + "`")
+			return ast.WalkSkipChildren, nil
+		case *ast.FencedCodeBlock:
+			d.blocks = append(d.blocks, block{string(n.Language(source)), string(n.Lines().Value(source))})
+		case *ast.CodeBlock:
+			d.blocks = append(d.blocks, block{text: string(n.Lines().Value(source))})
+		case *ast.Link:
+			d.links = append(d.links, string(n.Destination))
+		case *ast.Image:
+			d.links = append(d.links, string(n.Destination))
+		case *ast.RawHTML:
+			d.addHTML(string(n.Segments.Value(source)))
+		case *ast.HTMLBlock:
+			d.addHTML(string(n.Lines().Value(source)))
+		case *ast.Heading:
+			slug := slugOf(textOf(n, source))
+			slugs[slug]++
+			if n := slugs[slug]; n > 1 {
+				slug = fmt.Sprintf("%s-%d", slug, n-1)
+			}
+			d.anchors.add(slug)
+		}
+		return ast.WalkContinue, nil
+	}
+	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(source)), visit) // visit returns no error
+	d.prose = prose.String()
+	return d
+}
+
+var (
+	htmlLink   = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
+	htmlAnchor = regexp.MustCompile(`(?:id|name)="([^"]+)"`)
+)
+
+// addHTML adds the links and anchors of tags. Comments have none.
+func (d *document) addHTML(tags string) {
+	if strings.HasPrefix(tags, "<!--") {
+		return
+	}
+	for _, match := range htmlLink.FindAllStringSubmatch(tags, -1) {
+		d.links = append(d.links, match[1])
+	}
+	for _, match := range htmlAnchor.FindAllStringSubmatch(tags, -1) {
+		d.anchors.add(match[1])
+	}
+}
+
+// textOf returns the text below a node on one line.
+func textOf(n ast.Node, source []byte) string {
+	var b strings.Builder
+	for child := n.FirstChild(); child != nil; child = child.NextSibling() {
+		if t, ok := child.(*ast.Text); ok {
+			b.Write(t.Value(source))
+			if t.SoftLineBreak() {
+				b.WriteByte(' ')
+			}
+			continue
+		}
+		b.WriteString(textOf(child, source))
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// in returns the code blocks in a language.
+func (d document) in(language string) []string {
 	var found []string
-	for paragraph := range strings.SplitSeq(p.prose(), "\n\n") {
-		for _, match := range span.FindAllStringSubmatch(paragraph, -1) {
-			found = append(found, strings.Join(strings.Fields(match[1]), " "))
+	for _, b := range d.blocks {
+		if b.language == language {
+			found = append(found, b.text)
 		}
 	}
 	return found
@@ -100,64 +187,19 @@ func (p Page) spans() []string {
 
 // code returns every line of code: the spans, and the lines of blocks. A line that ends in
 // a backslash goes on in the next one.
-func (p Page) code() []string {
-	found := p.spans()
-	for line := range strings.Lines(strings.ReplaceAll(p.blocks(), "\\\n", " ")) {
-		found = append(found, strings.TrimPrefix(strings.TrimSpace(line), "$ "))
-	}
-	return found
-}
-
-// blocks returns the text of all blocks of code.
-func (p Page) blocks() string {
-	var text strings.Builder
-	for _, match := range fence.FindAllStringSubmatch(p.Text, -1) {
-		text.WriteString(match[2] + "\n")
-	}
-	for _, match := range indented.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
-		text.WriteString(match[1] + "\n")
-	}
-	return text.String()
-}
-
-// Diagrams returns the blocks of Mermaid.
-func (p Page) Diagrams() []string {
-	var found []string
-	for _, match := range fence.FindAllStringSubmatch(p.Text, -1) {
-		if match[1] == "mermaid" {
-			found = append(found, match[2])
+func (d document) code() []string {
+	found := slices.Clone(d.spans)
+	for _, b := range d.blocks {
+		for line := range strings.Lines(strings.ReplaceAll(b.text, "\\\n", " ")) {
+			found = append(found, strings.TrimPrefix(strings.TrimSpace(line), "$ "))
 		}
 	}
 	return found
 }
 
-var (
-	heading   = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *#*$`)
-	linkText  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	anchorTag = regexp.MustCompile(`(?:id|name)="([^"]+)"`)
-)
-
-// anchors returns the fragments that lead into the page, as GitHub makes them.
-func (p Page) anchors() names {
-	found, seen := names{}, map[string]int{}
-	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(p.Text, ""), -1) {
-		slug := slugOf(match[1])
-		seen[slug]++
-		if seen[slug] > 1 {
-			slug = fmt.Sprintf("%s-%d", slug, seen[slug]-1)
-		}
-		found.add(slug)
-	}
-	for _, match := range anchorTag.FindAllStringSubmatch(p.Text, -1) {
-		found.add(match[1])
-	}
-	return found
-}
-
-// slugOf returns the fragment of a heading: its text in lower case, spaces as hyphens, and
-// nothing but letters, digits, hyphens and underscores.
+// slugOf returns the fragment of a heading: the text in lower case, spaces as hyphens, and
+// only letters, digits, hyphens and underscores.
 func slugOf(heading string) string {
-	text := strings.NewReplacer("`", "", "*", "").Replace(linkText.ReplaceAllString(heading, "$1"))
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
@@ -166,5 +208,5 @@ func slugOf(heading string) string {
 			return unicode.ToLower(r)
 		}
 		return -1
-	}, text)
+	}, heading)
 }
