@@ -43,7 +43,7 @@ func into[T any](result *T) reader {
 }
 
 // decode passes a success to read, and returns a refusal as a [Problem]. Any other response
-// is not the service's answer to this request.
+// is not an answer of the service to this request.
 func (r request) decode(resp *http.Response, body []byte, read reader) error {
 	problem := problemIn(resp, body)
 	echo := resp.Header.Get("Idempotency-Key")

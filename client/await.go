@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// AwaitPayment polls a payment until it is captured or failed, with the client's back-off. If
-// time runs out, it returns the payment as last seen with the context's error or
+// AwaitPayment polls a payment until it is captured or failed, with the client back-off. If
+// time runs out, it returns the payment as last seen with the context error or
 // [context.DeadlineExceeded].
 func (c *Client) AwaitPayment(ctx context.Context, paymentID int64) (Payment, error) {
 	return await(ctx, c, paymentID, c.GetPayment, func(p Payment) bool {

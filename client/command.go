@@ -18,7 +18,7 @@ type Outcome struct {
 	// Expires is when the stored response expires. A later call with the same name still gets
 	// the result, and never has a second effect.
 	Expires time.Time
-	// RequestID identifies the request in the service's logs.
+	// RequestID identifies the request in the service logs.
 	RequestID string
 }
 
@@ -45,7 +45,7 @@ func command[T any](ctx context.Context, c *Client, name string, r request) (res
 	return result, outcomeOf(header, r.key), err
 }
 
-// follow obeys a problem's NextKey and returns the call's error. Unknown values keep the
+// follow obeys a problem's NextKey and returns the call error. Unknown values keep the
 // key.
 func (c *Client) follow(ctx context.Context, r request, problem *Problem, err error) error {
 	switch problem.NextKey {
@@ -70,7 +70,7 @@ func outcomeOf(header http.Header, key string) Outcome {
 	}
 }
 
-// Forget forgets an operation's key, so that the next call with its name is a new operation.
+// Forget forgets an operation key, so that the next call with its name is a new operation.
 // If the old one took effect, there will be two effects.
 func (c *Client) Forget(ctx context.Context, operation string) error {
 	ctx, _, cancel := c.withDeadline(ctx, unlimited)
@@ -94,7 +94,7 @@ func (c *Client) forget(ctx context.Context, operation, key string) error {
 	return c.config.Keys.Forget(ctx, name, key)
 }
 
-// key returns an operation's key.
+// key returns an operation key.
 func (c *Client) key(ctx context.Context, operation string) (string, error) {
 	name, formerly := c.scoped(c.config.Service, operation), c.scoped(c.formerly, operation)
 	if store, ok := c.config.Keys.(adopter); ok && formerly != name {
@@ -103,7 +103,7 @@ func (c *Client) key(ctx context.Context, operation string) (string, error) {
 	return c.config.Keys.Key(ctx, name)
 }
 
-// scoped returns an operation's name in a store that other services and principals may
+// scoped returns an operation name in a store that other services and principals may
 // share.
 func (c *Client) scoped(service, operation string) string {
 	return fmt.Sprintf("%s %q %q", service, c.config.Principal, operation)

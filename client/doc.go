@@ -22,11 +22,11 @@
 //
 // # Errors
 //
-// A success has the operation's own status and echoes the key. A refusal is a problem document
-// of the service. Any other response counts as no answer: a portal, proxy or cache gave it, and
-// the service may have been reached.
+// A success has the status that the contract names, and echoes the key. A refusal is a problem
+// document of the service. Any other response counts as no answer: a portal, proxy or cache
+// gave it, and the service may have been reached.
 //
-// A call retries until its context's deadline, or for 30 s. Its error is one of:
+// A call retries until its context deadline, or for 30 s. Its error is one of:
 //
 //   - a [Problem]: the service refused. Match its code with [errors.Is].
 //   - an [UnknownOutcomeError]: the change may have taken effect. Call a command again with the

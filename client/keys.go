@@ -18,10 +18,10 @@ import (
 // KeyStore stores one Idempotency-Key per operation name. Keys are no secrets. A store that
 // forgets on its own can make a customer pay twice.
 type KeyStore interface {
-	// Key returns the operation's key. It creates a key if there is none, and returns once it
+	// Key returns the operation key. It creates a key if there is none, and returns once it
 	// is durable, or an error when the context ends. Concurrent callers get the same key.
 	Key(ctx context.Context, operation string) (string, error)
-	// Forget forgets the operation's key if it is still this one. The next call to Key creates
+	// Forget forgets the operation key if it is still this one. The next call to Key creates
 	// another.
 	Forget(ctx context.Context, operation, key string) error
 }
@@ -49,7 +49,7 @@ type MemoryStore struct {
 	keys map[string]string
 }
 
-// Key returns the operation's key.
+// Key returns the operation key.
 func (s *MemoryStore) Key(_ context.Context, operation string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *MemoryStore) Key(_ context.Context, operation string) (string, error) {
 	return s.keys[operation], nil
 }
 
-// Forget forgets the operation's key.
+// Forget forgets the operation key.
 func (s *MemoryStore) Forget(_ context.Context, operation, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *MemoryStore) Forget(_ context.Context, operation, key string) error {
 // FileStore keeps keys in a folder, which processes may share. The folder must outlive the
 // process: in a container, put it on a volume.
 //
-// The file <name hash>.0 holds an operation's first key. Forgetting a key creates the next
+// The file <name hash>.0 holds the first key of an operation. Forgetting a key creates the next
 // file with another key. Files appear complete and never change, so no lock is needed.
 type FileStore struct{ dir string }
 
@@ -87,7 +87,7 @@ func NewFileStore(dir string) (*FileStore, error) {
 	return &FileStore{dir}, nil
 }
 
-// Key returns the key in the operation's last file.
+// Key returns the key in the last file of the operation.
 func (s *FileStore) Key(ctx context.Context, operation string) (string, error) {
 	return within(ctx, func() (string, error) { return s.key(operation, randomKey) })
 }
@@ -102,7 +102,7 @@ func (s *FileStore) keyOfBoth(ctx context.Context, operation, formerly string) (
 // randomKey is the source of most keys.
 func randomKey() (string, error) { return newKey(), nil }
 
-// key returns the key in the operation's last file. If there is none, it takes one from a
+// key returns the key in the last file of the operation. If there is none, it takes one from a
 // source.
 func (s *FileStore) key(operation string, source func() (string, error)) (string, error) {
 	if err := s.create(operation, 0, source); err != nil {
@@ -126,7 +126,7 @@ func (s *FileStore) Forget(ctx context.Context, operation, key string) error {
 	return err
 }
 
-// forgetBoth also forgets the key under the operation's former name, and gives both the same
+// forgetBoth also forgets the key under the former operation name, and gives both the same
 // next key.
 func (s *FileStore) forgetBoth(ctx context.Context, operation, formerly, key string) error {
 	next := func() (string, error) {
@@ -187,7 +187,7 @@ func (s *FileStore) read(operation string, n int) (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
-// create creates the operation's n-th file with a key from a source, unless it exists. The
+// create creates the n-th file of the operation with a key from a source, unless it exists. The
 // content is durable before the file gets its name.
 func (s *FileStore) create(operation string, n int, source func() (string, error)) error {
 	path := s.path(operation, n)

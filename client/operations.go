@@ -46,7 +46,7 @@ func (c *Client) CreateOrder(ctx context.Context, operation string, order NewOrd
 	return OrderResult{made, outcome}, err
 }
 
-// ReserveInventory extends an order's reservation, or reserves its stock again.
+// ReserveInventory extends an order reservation, or reserves its stock again.
 func (c *Client) ReserveInventory(ctx context.Context, operation string, orderID int64) (OrderResult, error) {
 	order, outcome, err := command[Order](ctx, c, operation, to(api.ReserveInventory, orderID).with(struct{}{}))
 	return OrderResult{order, outcome}, err
@@ -83,7 +83,7 @@ func (c *Client) CancelOrder(ctx context.Context, operation string, orderID int6
 	return OrderResult{order, outcome}, err
 }
 
-// CreditBalance adds to a customer's balance.
+// CreditBalance adds to a customer balance.
 func (c *Client) CreditBalance(ctx context.Context, operation, customerID string, credit Credit) (BalanceResult, error) {
 	if err := requirePositive(credit.Amount); err != nil {
 		return BalanceResult{}, err
@@ -92,7 +92,7 @@ func (c *Client) CreditBalance(ctx context.Context, operation, customerID string
 	return BalanceResult{made, outcome}, err
 }
 
-// ChargeBalance takes from a customer's balance.
+// ChargeBalance takes from a customer balance.
 func (c *Client) ChargeBalance(ctx context.Context, operation, customerID string, charge Charge) (BalanceResult, error) {
 	if err := requirePositive(charge.Amount); err != nil {
 		return BalanceResult{}, err
@@ -125,7 +125,7 @@ func (c *Client) UpdateOrderStatus(ctx context.Context, orderID int64, status st
 	return order, err
 }
 
-// UpdateCustomerProfile replaces a customer's profile.
+// UpdateCustomerProfile replaces a customer profile.
 func (c *Client) UpdateCustomerProfile(ctx context.Context, customerID string, profile ProfileUpdate) (Profile, error) {
 	updated, _, err := call[Profile](ctx, c, to(api.UpdateCustomerProfile, customerID).with(profile))
 	return updated, err
@@ -174,13 +174,13 @@ func (c *Client) GetRefund(ctx context.Context, refundID int64) (Refund, error) 
 	return refund, err
 }
 
-// GetBalance returns a customer's balance, one amount per currency.
+// GetBalance returns a customer balance, one amount per currency.
 func (c *Client) GetBalance(ctx context.Context, customerID string) (Balance, error) {
 	balance, _, err := call[Balance](ctx, c, to(api.GetBalance, customerID))
 	return balance, err
 }
 
-// GetCustomerProfile returns a customer's profile.
+// GetCustomerProfile returns a customer profile.
 func (c *Client) GetCustomerProfile(ctx context.Context, customerID string) (Profile, error) {
 	profile, _, err := call[Profile](ctx, c, to(api.GetCustomerProfile, customerID))
 	return profile, err

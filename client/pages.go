@@ -44,7 +44,7 @@ func (c *Client) ListOrders(ctx context.Context, filter OrderFilter) iter.Seq2[O
 	return pages[Order](ctx, c, to(api.ListOrders), query)
 }
 
-// ListPayments returns an order's payments with their refunds, newest first.
+// ListPayments returns the payments of an order with refunds, newest first.
 func (c *Client) ListPayments(ctx context.Context, orderID int64) iter.Seq2[PaymentWithRefunds, error] {
 	return pages[PaymentWithRefunds](ctx, c, to(api.ListPayments, orderID), url.Values{})
 }
@@ -78,7 +78,7 @@ type TransactionFilter struct {
 	PageSize    int       // 1–100; the service has a default
 }
 
-// ListBalanceTransactions returns a customer's balance transactions, newest first.
+// ListBalanceTransactions returns balance transactions of a customer, newest first.
 func (c *Client) ListBalanceTransactions(
 	ctx context.Context, customerID string, filter TransactionFilter,
 ) iter.Seq2[BalanceTransaction, error] {
@@ -144,7 +144,7 @@ func set(query url.Values, name, value string) {
 	}
 }
 
-// setTime rounds up to the microsecond, which is the service's precision, so that entries stay
+// setTime rounds up to the microsecond, which is the service precision, so that entries stay
 // on their side of the boundary.
 func setTime(query url.Values, name string, value time.Time) {
 	if !value.IsZero() {

@@ -108,8 +108,8 @@ const (
 // change without a key is not repeated: check the affected resource first. [errors.Is] matches
 // the error with [OutcomeUnknown].
 type UnknownOutcomeError struct {
-	Operation string // the command's name, else ""
-	Key       string // the command's key, else ""
+	Operation string // the command name, else ""
+	Key       string // the command key, else ""
 	Err       error  // from the last attempt
 }
 

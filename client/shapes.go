@@ -18,7 +18,7 @@ type (
 	PaymentWithRefunds = api.PaymentWithRefunds
 	// Refund refunds a payment, in full or in part.
 	Refund = api.Refund
-	// Balance is a customer's balance, one amount per currency.
+	// Balance is a customer balance, one amount per currency.
 	Balance = api.Balance
 	// BalanceTransaction changes a balance.
 	BalanceTransaction = api.BalanceTransaction

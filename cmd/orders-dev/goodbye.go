@@ -10,7 +10,7 @@ import (
 // printGoodbye prints the remaining data, and how to remove it.
 func printGoodbye(out io.Writer, dir string) error {
 	remove := "rm -r " + dir
-	// The data is elsewhere if PostgreSQL's user cannot reach the folder.
+	// The data is elsewhere if the PostgreSQL user cannot reach the folder.
 	if elsewhere, err := os.Readlink(filepath.Join(dir, "postgres")); err == nil {
 		remove += " " + elsewhere
 	}

@@ -73,7 +73,7 @@ func serveToken(issuer *devissuer.Issuer) http.Handler {
 	})
 }
 
-// newPlayground returns the playground. It starts nothing.
+// newPlayground returns the playground. Scenarios start processes later.
 func (s *servers) newPlayground() *play.Playground {
 	return play.New(play.Config{
 		OpenDatabase: s.openPlayDatabase,

@@ -12,7 +12,7 @@ import (
 const askTimeout = time.Second
 
 // explainPortInUse explains how to reach a service that already uses the port, probably
-// from another terminal.
+// from a second terminal.
 func explainPortInUse(ctx context.Context, addr string, err error) error {
 	if !isService(ctx, addr) {
 		return err

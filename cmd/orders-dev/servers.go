@@ -27,7 +27,7 @@ const (
 	playDatabase   = "playground"
 )
 
-// serviceRole is the service's database role. The owner, who migrates, is the cluster's
+// serviceRole is the service database role. The owner, who migrates, is the cluster's
 // superuser.
 const serviceRole = "orders_app"
 
@@ -89,7 +89,7 @@ func (s *servers) listen(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// serviceEnviron returns the service's variables: defaults, then user settings, then
+// serviceEnviron returns the service variables: defaults, then user settings, then
 // the addresses of these servers.
 func (s *servers) serviceEnviron() []string {
 	defaults := []string{
@@ -110,7 +110,7 @@ func (s *servers) serviceEnviron() []string {
 }
 
 func (s *servers) startPostgres(ctx context.Context) (err error) {
-	// Under root, PostgreSQL runs as another user, who has to reach the folder.
+	// Under root, PostgreSQL runs as a different user, who has to reach the folder.
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *servers) prepare(ctx context.Context, database string) error {
 	return devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole)
 }
 
-// openPlayDatabase recreates the playground's database. It returns the URLs for its
+// openPlayDatabase recreates the playground database. It returns the URLs for its
 // owner and for the service.
 func (s *servers) openPlayDatabase(ctx context.Context) (owner, service string, err error) {
 	if err := s.postgres.DropDatabase(ctx, playDatabase); err != nil {

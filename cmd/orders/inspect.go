@@ -114,7 +114,7 @@ func instance() *http.Client {
 	}
 }
 
-// causeOf returns the detail of an admin listener's problem document, after a colon.
+// causeOf returns the detail of an admin listener problem document, after a colon.
 func causeOf(response *http.Response) string {
 	var problem struct{ Detail string }
 	if err := json.NewDecoder(response.Body).Decode(&problem); err != nil || problem.Detail == "" {

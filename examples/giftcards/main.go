@@ -95,7 +95,7 @@ func newHandler(ctx context.Context, pool *pgxpool.Pool) (http.Handler, error) {
 	return mux, nil
 }
 
-// authenticate returns the customer of the request's token. A real service verifies a signed
+// authenticate returns the customer of the request token. A real service verifies a signed
 // token here. Keys must belong to the authenticated principal, never to a claimed one.
 func authenticate(r *http.Request) (customer string, ok bool) {
 	customer, ok = map[string]string{"Bearer alice-token": "alice", "Bearer bob-token": "bob"}[r.Header.Get("Authorization")]

@@ -32,7 +32,7 @@ CREATE INDEX IF NOT EXISTS idempotency_record_expiry ON ` + table + ` (expires_a
 `
 
 // claimKey never waits: a duplicate leaves at once and waits without a connection. All times
-// come from the database's clock.
+// come from the database clock.
 const claimKey = "SELECT pg_try_advisory_xact_lock($1), now()"
 
 const (

@@ -17,7 +17,7 @@ type store struct{ pool *pgxpool.Pool }
 
 type txKey struct{}
 
-// txOf returns the command's transaction. A write beside it would not be exactly once. Outside
+// txOf returns the command transaction. A write next to it would not be exactly once. Outside
 // a command it panics. With sqlc, pass it to Queries.WithTx.
 func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) } //nolint:forcetypeassert // see above
 
@@ -41,7 +41,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 	if err != nil {
 		return rec, false, fmt.Errorf("begin: %w", err)
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // after COMMIT there is nothing to roll back
+	defer tx.Rollback(ctx) //nolint:errcheck // after COMMIT it has no effect
 	var claimed bool
 	var now time.Time
 	if err := tx.QueryRow(ctx, claimKey, lockID(c.ID)).Scan(&claimed, &now); err != nil {
@@ -75,7 +75,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 	return rec, false, nil
 }
 
-// find returns a key's record, unless it has expired.
+// find returns a key record, unless it has expired.
 func find(ctx context.Context, tx pgx.Tx, id idempotency.ID) (idempotency.Record, bool, error) {
 	rec, err := scanRecord(tx.QueryRow(ctx, findRecord, id.Scope, id.Key), id)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -16,7 +16,7 @@ type sqlStore struct{ db *sql.DB }
 
 type sqlTxKey struct{}
 
-// sqlTxOf returns the command's transaction. A write by the sql.DB would not be exactly once, and
+// sqlTxOf returns the command transaction. A write by the sql.DB would not be exactly once, and
 // database/sql may send it twice.
 func sqlTxOf(ctx context.Context) *sql.Tx { return ctx.Value(sqlTxKey{}).(*sql.Tx) } //nolint:forcetypeassert // see txOf
 
@@ -36,7 +36,7 @@ func (s sqlStore) executeOnce(ctx context.Context, c idempotency.Claim, run idem
 	if err != nil {
 		return rec, false, fmt.Errorf("begin: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after COMMIT there is nothing to roll back
+	defer tx.Rollback() //nolint:errcheck // after COMMIT it has no effect
 	var claimed bool
 	var now time.Time
 	if err := tx.QueryRowContext(ctx, claimKey, lockID(c.ID)).Scan(&claimed, &now); err != nil {

@@ -126,7 +126,7 @@ func makeDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server may run as another user
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server may run as a different user
 		t.Fatal(err)
 	}
 	return dir

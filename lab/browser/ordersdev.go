@@ -28,7 +28,7 @@ type OrdersDev struct {
 // StartOrdersDev starts orders-dev on an empty folder and free ports.
 func StartOrdersDev(t testing.TB) *OrdersDev {
 	t.Helper()
-	// PostgreSQL's user has to reach the folder. Below t's folder, only root could.
+	// the PostgreSQL user has to reach the folder. Below t's folder, only root could.
 	dir, err := os.MkdirTemp("/tmp", "orders-dev-") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)

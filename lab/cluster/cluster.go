@@ -123,7 +123,7 @@ func makeDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, os.Chmod(dir, 0o755) //nolint:gosec // the nodes run as another user than root
+	return dir, os.Chmod(dir, 0o755) //nolint:gosec // the nodes run as a different user than root
 }
 
 // makeNodes makes all nodes, with their folders and configurations.

@@ -40,10 +40,10 @@ type Node struct {
 	isolated bool
 }
 
-// Name returns the node's name, such as postgres2.
+// Name returns the node name, such as postgres2.
 func (n *Node) Name() string { return n.name }
 
-// Addr returns the node's address without a port.
+// Addr returns the node address without a port.
 func (n *Node) Addr() string { return n.addr }
 
 // Use makes a service replica run another binary from its next start on.
@@ -67,7 +67,7 @@ func (n *Node) lastWords() string {
 
 func (n *Node) logPath() string { return filepath.Join(n.dir, "log") }
 
-// prepare makes the node's folder and writes its configuration.
+// prepare makes the node folder and writes its configuration.
 func (n *Node) prepare() error {
 	users := fmt.Sprintf("%q \"\"\n%q \"\"\n", superuser, serviceRole) // pgbouncer's
 	return errors.Join(
@@ -102,7 +102,7 @@ func (n *Node) configPath() string {
 // values are the template values for a node.
 type values struct{ *Node }
 
-// Dir returns the node's folder.
+// Dir returns the node folder.
 func (v values) Dir() string { return v.dir }
 
 // Role returns the nodes in a role.
@@ -119,7 +119,7 @@ func (v values) Pgbouncers() (all []values) {
 	return all
 }
 
-// PostgresPrograms returns the folder with PostgreSQL's programs.
+// PostgresPrograms returns the folder with the PostgreSQL programs.
 func (v values) PostgresPrograms() string { return v.cluster.bin["postgres"] }
 
 // Synchronous reports whether COMMIT waits for a standby.
@@ -155,7 +155,7 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// place copies a program into the node's folder, because its user may be unable to
+// place copies a program into the node folder, because its user may be unable to
 // reach it. System programs stay in place.
 func (n *Node) place(program string) (string, error) {
 	if !n.cluster.account.switched || strings.HasPrefix(program, "/usr/") {
@@ -259,7 +259,7 @@ func (n *Node) signal(s syscall.Signal) {
 	}
 }
 
-// pids returns the processes with a working directory in the node's folder. PostgreSQL
+// pids returns the processes with a working directory in the node folder. PostgreSQL
 // detaches from Patroni and works in its data folder.
 func (n *Node) pids() (pids []int) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is well-formed

@@ -18,7 +18,7 @@ type role struct {
 	count int
 	// template is the configuration's name in deploy/cluster; the service has none.
 	template string
-	// command returns a node's program and its arguments.
+	// command returns a node program and its arguments.
 	command func(*Node) []string
 	// environ returns variables for the program.
 	environ func(*Node) []string
@@ -71,7 +71,7 @@ func settings(n *Node) []string {
 const sbin = "/usr/sbin/"
 
 // findPrograms returns the paths to the nodes' programs by role, and to the folder with
-// PostgreSQL's programs.
+// the PostgreSQL programs.
 func findPrograms(ctx context.Context, cfg Config) (bin map[string]string, err error) {
 	folder, err := devpostgres.Programs(ctx, cfg.Notices)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// accountState is an account's balance. It is unknown at the start if the history
+// accountState is an account balance. It is unknown at the start if the history
 // begins in the middle.
 type accountState struct {
 	known   bool
@@ -81,7 +81,7 @@ func (s accountState) sees(balance int64) (bool, accountState) {
 
 // Entry is an account's ledger entry.
 type Entry struct {
-	ID      // the command's key; empty for none
+	ID      // the command key; empty for none
 	Account string
 	// Position counts the account's entries: 1, 2, 3 …
 	Position int64

@@ -11,7 +11,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// effectsOfKeys selects a row for each business effect: its command's key. The ledger
+// effectsOfKeys selects a row for each business effect: its command key. The ledger
 // entry for a payment or a refund is part of that effect.
 const effectsOfKeys = `
 	SELECT created_by AS scope, idempotency_key AS key FROM orders
@@ -41,7 +41,7 @@ func CountEffects(ctx context.Context, db *pgxpool.Pool) (map[ID]int, error) {
 	return effects, nil
 }
 
-// AccountOf returns the name for a customer's balance in a currency, as in [Attempt]
+// AccountOf returns the name for a customer balance in a currency, as in [Attempt]
 // and [Entry].
 func AccountOf(customer, currency string) string { return customer + " " + currency }
 

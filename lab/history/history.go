@@ -82,7 +82,7 @@ type Record struct {
 const (
 	// Lookup reads a key's outcome.
 	Lookup = "getIdempotencyKey"
-	// ReadBalance reads an account's balance, and ReadStock a product's available stock.
+	// ReadBalance reads an account balance, and ReadStock a product's available stock.
 	// They have no key.
 	ReadBalance = "getBalance"
 	ReadStock   = "getProduct"

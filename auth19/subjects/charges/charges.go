@@ -40,7 +40,7 @@ type Response struct {
 	Body   json.RawMessage `json:"body,omitempty"`
 }
 
-// CustomerOf returns the customer of a request's token, or "".
+// CustomerOf returns the customer of a request token, or "".
 func CustomerOf(authorization string) string {
 	return map[string]string{"Bearer alice": "alice", "Bearer bob": "bob"}[authorization]
 }
@@ -74,7 +74,7 @@ func wait(milliseconds string) {
 	}
 }
 
-// Charge inserts the row, unless the amount exceeds the payer's limit. queryRow is that of a
+// Charge inserts the row, unless the amount exceeds the payer limit. queryRow is that of a
 // pool or of a transaction.
 func Charge[R interface{ Scan(dest ...any) error }](
 	ctx context.Context, queryRow func(ctx context.Context, sql string, args ...any) R, kind, customer string, body Body,
@@ -106,7 +106,7 @@ func List(ctx context.Context, pool *pgxpool.Pool) ([]Row, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Row])
 }
 
-// SetLimit sets a payer's limit.
+// SetLimit sets a payer limit.
 func SetLimit(ctx context.Context, pool *pgxpool.Pool, payer string, limit int64) error {
 	_, err := pool.Exec(ctx, "INSERT INTO payer VALUES ($1, $2)", payer, limit)
 	return err

@@ -1,7 +1,7 @@
 // Command shop sells tea with the Go client: it credits a customer, sells two packets for the
 // balance and two by card, and refunds one of each.
 //
-// It stores only its client's keys. Kill it at any time and start it again with the same cart:
+// It stores only its client keys. Kill it at any time and start it again with the same cart:
 // it repeats its steps, and each takes effect once. Try it with `make run` in another
 // terminal:
 //

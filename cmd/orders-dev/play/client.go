@@ -40,7 +40,7 @@ type effect string
 const (
 	committed  effect = "committed"   // the payment was written, and its record with a guard
 	replayed   effect = "replayed"    // the stored response was read
-	recognised effect = "recognised"  // the unique index beside the payment knew the key
+	recognised effect = "recognised"  // the unique index on the payment knew the key
 	refused    effect = "refused"     // nothing was written
 	rolledBack effect = "rolled back" // the transaction ended without COMMIT
 	unknown    effect = "unknown"

@@ -12,7 +12,7 @@ import (
 // shown is how the page writes an amount, for to_char.
 const shown = "FM999,999,999,990.00"
 
-// database is the owner's view of the playground's database, past the service.
+// database is the owner's view of the playground database, past the service.
 type database struct{ pool *pgxpool.Pool }
 
 func openDatabase(ctx context.Context, url string) (database, error) {
@@ -25,7 +25,7 @@ func openDatabase(ctx context.Context, url string) (database, error) {
 	return database{pool}, err
 }
 
-// LedgerEntry is a ledger_entry row that changed a customer's balance.
+// LedgerEntry is a ledger_entry row that changed a customer balance.
 type LedgerEntry struct {
 	ID           int64  `json:"id"`
 	Kind         string `json:"kind"`
@@ -72,7 +72,7 @@ type Record struct {
 	Expired   bool      `json:"expired"`
 }
 
-// record returns a key's record, or nil.
+// record returns a key record, or nil.
 func (d database) record(ctx context.Context, key string) (*Record, error) {
 	rows, err := d.pool.Query(ctx, `
 		SELECT key, status, expires_at, expires_at <= clock_timestamp() FROM idempotency_record WHERE key = $1`, key)
@@ -86,13 +86,13 @@ func (d database) record(ctx context.Context, key string) (*Record, error) {
 	return found, err
 }
 
-// expire makes a key's record expire now.
+// expire makes a key record expire now.
 func (d database) expire(ctx context.Context, key string) error {
 	_, err := d.pool.Exec(ctx, `UPDATE idempotency_record SET expires_at = now() - interval '1 second' WHERE key = $1`, key)
 	return err
 }
 
-// rowLock locks a customer's balance, so that a payment stops in the middle of its
+// rowLock locks a customer balance, so that a payment stops in the middle of its
 // transaction.
 type rowLock struct {
 	pool *pgxpool.Pool
@@ -116,7 +116,7 @@ func (d database) lockBalance(ctx context.Context, customer string) (*rowLock, e
 	return l, nil
 }
 
-// awaitWaiter waits until a replica's transaction waits for the row.
+// awaitWaiter waits until a replica transaction waits for the row.
 func (l *rowLock) awaitWaiter(ctx context.Context) error {
 	return poll(ctx, "a payment waits for the locked balance", func() (waits bool, err error) {
 		err = l.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1::int = ANY(pg_blocking_pids(pid)))`,

@@ -57,7 +57,7 @@ func (n *network) pass(response *http.Response) error {
 	_, _ = io.Copy(io.Discard, response.Body) // the replica has sent everything
 	_ = response.Body.Close()
 	n.lost.Store(&Lost{response.StatusCode, response.Header.Get("Idempotency-Result")})
-	panic(http.ErrAbortHandler) // closes the client's connection
+	panic(http.ErrAbortHandler) // closes the client connection
 }
 
 func (n *network) close() { _ = n.server.Close() }

@@ -33,7 +33,7 @@ var page embed.FS
 
 // Config connects the playground to orders-dev.
 type Config struct {
-	// OpenDatabase creates an empty database with the service's schema. It returns the
+	// OpenDatabase creates an empty database with the service schema. It returns the
 	// URLs for its owner and for the replicas' role.
 	OpenDatabase func(ctx context.Context) (owner, service string, err error)
 	// Environ configures the replicas, except for the database and the ports.
@@ -55,7 +55,7 @@ type Playground struct {
 	running sync.WaitGroup // with stage
 }
 
-// New returns a playground. It starts nothing.
+// New returns a playground. Scenarios start processes later.
 func New(cfg Config) *Playground { return &Playground{cfg: cfg} }
 
 // Handler serves /play/ to this machine only.

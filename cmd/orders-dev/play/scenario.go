@@ -13,7 +13,7 @@ import (
 // Entry is one line in the time line.
 type Entry struct {
 	// Kind is note, fault, attempt (sent when it begins and when it has ended),
-	// verdict, state (shown beside the time line) or error (the playground itself
+	// verdict, state (shown next to the time line) or error (the playground itself
 	// failed).
 	Kind    string   `json:"kind"`
 	Text    string   `json:"text,omitempty"`
@@ -26,7 +26,7 @@ type Entry struct {
 // overlap is how long a race holds the balance, so that its two requests overlap.
 const overlap = 300 * time.Millisecond
 
-// scenarios are the actions behind the page's buttons.
+// scenarios are the actions behind the page buttons.
 var scenarios = map[string]func(*play, context.Context) error{
 	"lose":   (*play).loseResponse,
 	"change": (*play).changeBody,

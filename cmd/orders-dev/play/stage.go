@@ -158,7 +158,7 @@ func (s *stage) renew(a *account) *operation {
 	return a.current
 }
 
-// balance returns a customer's balance in roubles from the API.
+// balance returns a customer balance in roubles from the API.
 func (s *stage) balance(ctx context.Context, a *account) (string, error) {
 	var got struct {
 		Balances []struct{ Amount string }
@@ -170,7 +170,7 @@ func (s *stage) balance(ctx context.Context, a *account) (string, error) {
 	return got.Balances[0].Amount, nil
 }
 
-// State is shown beside the time line.
+// State is shown next to the time line.
 type State struct {
 	ReadAt   int64          `json:"read_at"` // microseconds: concurrent presses end in any order
 	Guarded  bool           `json:"guarded"`
@@ -184,7 +184,7 @@ type State struct {
 	Replicas []ReplicaState `json:"replicas"`
 }
 
-// ReplicaState identifies a replica's process.
+// ReplicaState identifies a replica process.
 type ReplicaState struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`

@@ -171,7 +171,7 @@ func (a *App) Handler() http.Handler { return a.handler }
 // Wrap adds middleware to the public API. Call it before [App.Run].
 func (a *App) Wrap(wrap func(api http.Handler) http.Handler) { a.handler = wrap(a.handler) }
 
-// CountDropped adds the queue's dropped lines to the metrics. Call it before [App.Run].
+// CountDropped adds the dropped lines of the queue to the metrics. Call it before [App.Run].
 func (a *App) CountDropped(lines *logqueue.Queue) { a.lines = lines }
 
 // Close closes all connections after their current use.
@@ -192,7 +192,7 @@ func (a *App) Close() {
 }
 
 // gatewayTimeout bounds each attempt to call the card provider. A call makes up to six
-// attempts, and all fit into a job's timeout.
+// attempts, and all fit into a job timeout.
 const gatewayTimeout = 4 * time.Second
 
 // newGateway returns the card gateway and the webhook verifier, both nil if cards are

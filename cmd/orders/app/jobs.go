@@ -53,7 +53,7 @@ func (a *App) jobsConfig(run useCases, gateway payment.Gateway, cfg config.Confi
 }
 
 // Reconcile compares all rows with one another and, if cards are accepted, with the
-// provider's charges. It changes nothing, and returns what it has left out.
+// provider charges. It only reads, and returns what it has left out.
 func Reconcile(ctx context.Context, db *postgres.DB, cfg config.Config, report func(payment.Mismatch)) (reconcile.LeftOut, error) {
 	gateway, _ := newGateway(cfg, metrics.New(zerolog.Nop()))
 	reconciliation := &reconcile.Service{Store: db, Report: report, Gateway: gateway, Now: time.Now}

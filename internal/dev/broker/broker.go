@@ -26,7 +26,7 @@ type Config struct {
 	Port int
 	// Cluster makes this server one of several; nil for one alone.
 	Cluster *Cluster
-	// Log receives the broker's warnings and errors. May be nil.
+	// Log receives the broker warnings and errors. May be nil.
 	Log io.Writer
 }
 
@@ -164,13 +164,13 @@ func (l *serverLog) Fatalf(format string, args ...any) {
 	}
 }
 
-// Noticef writes nothing.
+// Noticef discards the line.
 func (*serverLog) Noticef(string, ...any) {}
 
-// Debugf writes nothing.
+// Debugf discards the line.
 func (*serverLog) Debugf(string, ...any) {}
 
-// Tracef writes nothing.
+// Tracef discards the line.
 func (*serverLog) Tracef(string, ...any) {}
 
 func (l *serverLog) write(format string, args []any) {

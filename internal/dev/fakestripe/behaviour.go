@@ -49,7 +49,7 @@ var behaviours = map[string]behaviour{
 //   - pm_drop charges and drops the connection; pm_500 charges and responds with a 500.
 //   - pm_late responds with "processing" and captures after Config.Late.
 //   - pm_twice captures and sends each webhook twice, the last event first.
-//   - pm_action requires the customer's authentication and charges nothing. Stripe
+//   - pm_action requires the customer's authentication and charges no money. Stripe
 //     declines such a card when the caller says that the customer is absent, so this is
 //     what should not happen.
 //   - pm_refund_fail, pm_refund_drop, pm_refund_500 and pm_refund_late capture. Their

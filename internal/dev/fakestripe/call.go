@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// failure is an error in Stripe's format.
+// failure is an error in the Stripe format.
 type failure struct {
 	status      int
 	Type        string  `json:"type"`
@@ -98,7 +98,7 @@ func fingerprint(r *http.Request) []byte {
 	return sum[:]
 }
 
-// stored returns a key's first response, or the zero response for a new key.
+// stored returns the first response under a key, or the zero response for a new key.
 func (s *Server) stored(ctx context.Context, key string, request []byte) (response, error) {
 	var same bool
 	res := response{replayed: true}
@@ -131,10 +131,10 @@ func (s *Server) run(ctx context.Context, key string, r *http.Request, do comman
 	return res, err
 }
 
-// A query returns the response body for a call that changes nothing.
+// A query returns the response body for a call that only reads.
 type query func(ctx context.Context, r *http.Request) (any, error)
 
-// read handles a call that changes nothing. It first decides due payments.
+// read handles a query. It first decides due payments.
 func (s *Server) read(q query) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := s.decideAndRead(r, q)
@@ -181,7 +181,7 @@ func metadataOf(form url.Values) map[string]string {
 	return metadata
 }
 
-// list is a page in Stripe's format.
+// list is a page in the Stripe format.
 type list[T any] struct {
 	Object  string `json:"object"`
 	URL     string `json:"url"`

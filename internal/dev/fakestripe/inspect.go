@@ -13,7 +13,7 @@ type Charge struct {
 	Payment string
 	// Count is the number of charges. More than one must never happen.
 	Count int
-	// ID is the first intent's id.
+	// ID is the id of the first intent.
 	ID string
 	// Amount and Refunded are sums, in the currency's smallest unit.
 	Amount   int64

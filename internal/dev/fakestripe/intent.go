@@ -17,7 +17,7 @@ import (
 
 const defaultLimit = 10
 
-// intent is a PaymentIntent in Stripe's format.
+// intent is a PaymentIntent in the Stripe format.
 type intent struct {
 	Object           string            `json:"object"`
 	ID               string            `json:"id"`
@@ -33,7 +33,7 @@ type intent struct {
 	LatestCharge     *charge           `json:"latest_charge"`
 }
 
-// charge holds an intent's refunded amount. Stripe sends only its id unless the caller
+// charge holds the refunded amount of an intent. Stripe sends only its id unless the caller
 // expands it.
 type charge struct {
 	Object         string `json:"object"`
@@ -183,7 +183,7 @@ func (s *Server) cancelIntent(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return responseOf(http.StatusOK, i)
 }
 
-// decideIntent sets an intent's final status.
+// decideIntent sets the final status of an intent.
 func (s *Server) decideIntent(ctx context.Context, tx pgx.Tx, id, status, declineCode string) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE fakestripe.intent SET status = $2, failure = coalesce(nullif($3, ''), failure), decide_at = NULL
@@ -240,7 +240,7 @@ func (s *Server) listIntents(ctx context.Context, r *http.Request) (any, error) 
 	return listOf(r, "list", intents, limit), err
 }
 
-// searchQuery is the supported part of Stripe's query language.
+// searchQuery is the supported part of the Stripe query language.
 var searchQuery = regexp.MustCompile(`^metadata\['(\w+)'\]:'([\w-]*)'$`)
 
 func (s *Server) searchIntents(ctx context.Context, r *http.Request) (any, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// refund is a Refund in Stripe's format.
+// refund is a Refund in the Stripe format.
 type refund struct {
 	Object        string            `json:"object"`
 	ID            string            `json:"id"`

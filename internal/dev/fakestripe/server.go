@@ -5,7 +5,7 @@
 // Stripe where that matters. It executes an idempotency key once and replays the first
 // response, even a 500; it rejects a key with other parameters, responds with 409 while
 // the first call runs, and sends signed webhooks until they are accepted. Payment
-// methods select failures that Stripe's sandbox cannot produce on demand: see [Tokens].
+// methods select failures that the Stripe sandbox cannot produce on demand: see [Tokens].
 //
 // Its state is in a separate PostgreSQL schema, so it survives when its process is
 // killed.

@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// account is the server's user. PostgreSQL refuses to run as root.
+// account is the server user. PostgreSQL refuses to run as root.
 type account struct {
 	name     string
 	uid, gid uint32
 	switched bool // switched from root: must own the files and run the child processes
 }
 
-// Account returns PostgreSQL's user id, and whether it differs from the current user,
+// Account returns the PostgreSQL user id, and whether it differs from the current user,
 // who is then root.
 func Account() (uid uint32, switched bool, err error) {
 	acc, err := serverAccount()
@@ -24,7 +24,7 @@ func Account() (uid uint32, switched bool, err error) {
 }
 
 // serverAccount returns the current user. For root, it returns the user created by
-// Debian's package, or a fallback.
+// the Debian package, or a fallback.
 func serverAccount() (account, error) {
 	if os.Geteuid() != 0 {
 		me, err := user.Current()

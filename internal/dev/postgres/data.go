@@ -74,7 +74,7 @@ func linkToShared(wanted string, acc account) (string, error) {
 }
 
 // makeShared creates the link's target if it is missing. It fails if the directory
-// belongs to another user.
+// belongs to a different user.
 func makeShared(dir string, acc account) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		return acc.own(dir)

@@ -40,14 +40,14 @@ type Config struct {
 	// Empty means a temporary directory, which Stop removes. It is in memory where
 	// there is room, so that only a machine crash loses it.
 	//
-	// If root starts the server, it runs as another user. If that user cannot reach
+	// If root starts the server, it runs as a different user. If that user cannot reach
 	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
 	// DataDir is a symbolic link to it.
 	DataDir string
 	// WALDir is where the first start places the write-ahead log, on another disk for
 	// example. Empty means in DataDir.
 	WALDir string
-	// Settings are parameters of postgresql.conf. Without any, commits are durable.
+	// Settings are parameters of postgresql.conf. If there are none, commits are durable.
 	Settings map[string]string
 	// Port is the port on 127.0.0.1, where the server asks for no password. 0 means no
 	// TCP: the server listens on a Unix socket that only its own user and root can
@@ -55,7 +55,7 @@ type Config struct {
 	Port int
 	// Environ are further environment variables of the programs, "NAME=value" each.
 	Environ []string
-	// Log receives the server's log. May be nil.
+	// Log receives the server log. May be nil.
 	Log io.Writer
 	// Notices receives the line that reports an installation of PostgreSQL. May be nil.
 	Notices io.Writer

@@ -17,7 +17,7 @@ type tail struct {
 	last []byte
 }
 
-// Write never fails: an error would end the server's log for good.
+// Write never fails: an error would end the server log for good.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -36,17 +36,17 @@ func (t tools) complete() bool {
 }
 
 // Command returns a command that runs a PostgreSQL program (pg_basebackup, pg_ctl, …)
-// as the server's user.
+// as the server user.
 func (p *Server) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.tools.path(program), args...)
-	cmd.Dir = "/" // the server's user may be unable to enter the current directory
+	cmd.Dir = "/" // the server user may be unable to enter the current directory
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, p.cfg.Environ...)
 	cmd.SysProcAttr = p.account.attributes()
 	return cmd
 }
 
-// Programs returns the folder with PostgreSQL's programs. If there are none and root
-// may do so, it installs Debian's package and reports that on notices.
+// Programs returns the folder with the PostgreSQL programs. If there are none and root
+// may do so, it installs the Debian package and reports that on notices.
 func Programs(ctx context.Context, notices io.Writer) (dir string, err error) {
 	found, err := findOrInstall(ctx, notices)
 	return string(found), err
@@ -69,7 +69,7 @@ func findOrInstall(ctx context.Context, notices io.Writer) (tools, error) {
 }
 
 // findTools returns binDir if it is set, or the directory of the initdb in $PATH, or
-// the newest version installed by Debian's packages.
+// the newest version installed by the Debian packages.
 func findTools(binDir, pattern string) (tools, error) {
 	if binDir != "" {
 		if !tools(binDir).complete() {
@@ -125,7 +125,7 @@ func remedy(goos string, apt bool) string {
 	}
 }
 
-// install installs Debian's package, without the cluster that it would create and start
+// install installs the Debian package, without the cluster that it would create and start
 // on port 5432.
 func install(ctx context.Context, notices io.Writer) (err error) {
 	_, _ = fmt.Fprintln(notices, "PostgreSQL is not installed: running apt-get install -y postgresql")

@@ -4,6 +4,6 @@ package process
 
 import "syscall"
 
-// signalAtParentsEnd does nothing: only Linux supports it. After a crash of this
+// signalAtParentsEnd is a no-op: only Linux supports it. After a crash of this
 // process, the other one has to be stopped by hand.
 func signalAtParentsEnd(*syscall.SysProcAttr, syscall.Signal) {}

@@ -43,7 +43,7 @@ func Start(cmd *exec.Cmd, atParentsEnd syscall.Signal) (*Process, error) {
 // PID returns the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Signal sends a signal. It does nothing if the process has ended.
+// Signal sends a signal. It is a no-op if the process has ended.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
 // Exited returns a channel that is closed when the process has ended.

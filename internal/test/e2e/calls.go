@@ -69,12 +69,12 @@ func (e *Env) OrderCommand(token string, orderID int, command, body string) Call
 	}
 }
 
-// ReserveCall extends an order's reservation, with a new key.
+// ReserveCall extends an order reservation, with a new key.
 func (e *Env) ReserveCall(token string, orderID int) Call {
 	return e.OrderCommand(token, orderID, "reservation", "")
 }
 
-// ConfirmCall pays an order from the customer's balance, with a new key.
+// ConfirmCall pays an order from the customer balance, with a new key.
 func (e *Env) ConfirmCall(t testing.TB, customer string, orderID int) Call {
 	t.Helper()
 	return e.OrderCommand(e.Token(t, customer, "customer"), orderID, "payment/confirm", `{"method": "balance"}`)

@@ -178,7 +178,7 @@ var (
 	groupedCommands = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_sum ([0-9]+)$`)}
 )
 
-// SharedTransactions counts the commands that ran in another command's transaction, as
+// SharedTransactions counts the commands that ran in another command transaction, as
 // the process's admin listener reports it.
 func SharedTransactions(t testing.TB, adminAddr string) int {
 	t.Helper()

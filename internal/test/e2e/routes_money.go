@@ -149,7 +149,7 @@ func refundUnpaidOrder(t testing.TB, s *Service) Refusal {
 	return Refusal{c, http.StatusConflict, "invalid_order_state", func() { s.MustPay(t, o) }}
 }
 
-// onBalance prepares the bank's command on a new customer's balance, which is 100.00.
+// onBalance prepares the bank's command on a new customer balance, which is 100.00.
 // Its effects are ledger entries.
 func onBalance(t testing.TB, s *Service, kind, amount, otherAmount string) Command {
 	t.Helper()

@@ -50,7 +50,7 @@ func (s *Service) Credit(t testing.TB, customer, amount string) {
 	Want[Transaction](t, s, http.StatusCreated, s.CreditCall(t, customer, amount))
 }
 
-// ReadBalance reads a customer's balance in roubles, "" when there is none.
+// ReadBalance reads a customer balance in roubles, "" when there is none.
 func (s *Service) ReadBalance(t testing.TB, customer string) string {
 	t.Helper()
 	b := Want[struct{ Balances []Money }](t, s, http.StatusOK,
@@ -63,7 +63,7 @@ func (s *Service) ReadBalance(t testing.TB, customer string) string {
 	return ""
 }
 
-// WantBalance checks a customer's balance in roubles.
+// WantBalance checks a customer balance in roubles.
 func (s *Service) WantBalance(t testing.TB, customer, amount string) {
 	t.Helper()
 	if got := s.ReadBalance(t, customer); got != amount {
@@ -148,7 +148,7 @@ func (s *Service) ReadPayments(t testing.TB, orderID int) []Payment {
 	return Want[struct{ Data []Payment }](t, s, http.StatusOK, Get(s.SellerToken(t), path)).Data
 }
 
-// ExpireReservation moves the end of an order's reservation into the past.
+// ExpireReservation moves the end of an order reservation into the past.
 func (e *Env) ExpireReservation(t testing.TB, orderID int) {
 	t.Helper()
 	e.Exec(t, `UPDATE orders SET reserved_until = now() - interval '1 second'

@@ -220,7 +220,7 @@ func (t *tx) balance(customerID string, currency core.Currency) *payment.Balance
 // ledger implements [payment.Ledger].
 type ledger struct{ *tx }
 
-// Append inserts an entry. An operation changes a customer's balance once; an entry
+// Append inserts an entry. An operation changes a customer balance once; an entry
 // without a key belongs to no operation. No two entries of a customer and kind have one
 // reference, and no two of a balance have one position.
 func (t ledger) Append(_ context.Context, e *payment.LedgerEntry) error {

@@ -128,7 +128,7 @@ func (t *tx) Record(_ context.Context, m core.Message) error {
 	return nil
 }
 
-// Renew does nothing, because this store forgets no message.
+// Renew is a no-op, because this store forgets no message.
 func (t *tx) Renew(context.Context, core.Message) error { return nil }
 
 // outbox implements [core.Outbox].

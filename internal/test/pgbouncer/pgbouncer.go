@@ -24,7 +24,7 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// debianPath is where Debian's package installs the program, which is not in every
+// debianPath is where the Debian package installs the program, which is not in every
 // PATH.
 const debianPath = "/usr/sbin/pgbouncer"
 
@@ -123,7 +123,7 @@ func credential(t testing.TB, host string) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// findOrInstall returns the program. It installs Debian's package, which may start
+// findOrInstall returns the program. It installs the Debian package, which may start
 // another pgbouncer, with another port and other files.
 func findOrInstall(ctx context.Context) (program string, err error) {
 	if program, err := find(); err == nil {

@@ -168,7 +168,7 @@ func newRefund(id int64, p *payment.Payment, by core.Operation) *payment.Refund 
 
 const account payment.Account = "customer/sber-42"
 
-// newLedgerEntry is a credit that brings a customer's balance to an amount.
+// newLedgerEntry is a credit that brings a customer balance to an amount.
 func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.LedgerEntry {
 	return &payment.LedgerEntry{
 		ID: id, Kind: payment.EntryCredit, Debit: payment.WorldAccount, Credit: account,
