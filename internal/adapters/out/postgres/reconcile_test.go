@@ -352,6 +352,34 @@ func TestReconciliation_LeavesOutCardPaymentsThatAreNoNumbersAndGoesOn(t *testin
 	}
 }
 
+func TestReconciliation_ComparesOtherPaymentsIfALateCaptureCannotBeReturned(t *testing.T) {
+	t.Parallel()
+	d := newHealthyShop(t)
+	const late = "00000000-0000-4000-8000-000000000003"
+	d.execute(t, acceptNaN,
+		`UPDATE payment SET method = 'card', provider = 'stripe', card_token = 'token', created_at = now() - interval '1 hour' WHERE id IN (3, 4)`,
+		`UPDATE payment SET status = 'failed', uuid = '`+late+`' WHERE id = 3`,
+		`UPDATE orders SET total = 'NaN' WHERE id = 3`)
+	found := map[string][]string{}
+	r := reconciliation(d, func(m payment.Mismatch) { found[m.Resource] = append(found[m.Resource], m.Detail) })
+	r.Payments = &payment.Service{Store: d.Payments()}
+	r.Gateway = capturedGateway{keys: []string{(&payment.Payment{UUID: late}).Key()}}
+
+	_, err := r.Run(t.Context())
+
+	if err == nil || !strings.Contains(err.Error(), "give back the late capture of payment 3: ") {
+		t.Errorf("error %v, want one about payment 3", err)
+	}
+	want := map[string][]string{
+		"order/3":   {"its total is NaN"},
+		"payment/3": {"failed here, and captured by the provider"},
+		"payment/4": {"captured here, and 0 times by the provider"},
+	}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("mismatches (-want +got):\n%s", diff)
+	}
+}
+
 func TestCardPayments_ReadsAllPages(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

@@ -88,11 +88,11 @@ func (s *Service) compareNext(ctx context.Context, position string, limit int) (
 		charges, done.charges, err = s.compareCharges(ctx)
 		found = append(found, charges...)
 	}
-	if err != nil {
-		return step{}, err
-	}
 	for _, m := range found {
 		s.Report(m)
+	}
+	if err != nil {
+		return step{}, err
 	}
 	done.found, done.next = len(found), next
 	return done, nil

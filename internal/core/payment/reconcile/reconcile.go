@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,7 +67,7 @@ type Service struct {
 }
 
 // compareCharges refunds late captures, then compares the provider's charges with
-// our payments.
+// our payments. It also compares if a refund fails, and returns that error.
 func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch, seen compared, err error) {
 	now := s.Now()
 	since, settled := now.Add(-Window), now.Add(-SettleTime)
@@ -85,13 +86,11 @@ func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch,
 		delete(captured, key)
 	}
 	for _, p := range payments {
-		if err := s.returnLateCapture(ctx, p, captured[p.Key()], settled); err != nil {
-			return nil, seen, err
-		}
+		err = errors.Join(err, s.returnLateCapture(ctx, p, captured[p.Key()], settled))
 	}
 	seen = countPayments(payments, settled)
 	seen.unreadable = len(unreadable)
-	return compare(payments, captured, since, settled), seen, nil
+	return compare(payments, captured, since, settled), seen, err
 }
 
 // compared counts the payments that were read for the comparison, those among them that
