@@ -52,12 +52,7 @@ type Config struct {
 	// DatabaseURL is the PostgreSQL URL, with one host or several; pool_max_conns=… sets the
 	// pool size. orders serve and orders migrate connect as two different roles.
 	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
-	// StandbyURL is the URL for reads that tolerate bounded staleness: lists of orders and
-	// products, and single products. Without one, the primary serves all reads.
-	StandbyURL string `env:"ORDERS_DATABASE_STANDBY_URL,unset"`
-	// StandbyStaleness is how old a standby's answer may be.
-	StandbyStaleness time.Duration `env:"ORDERS_DATABASE_STANDBY_STALENESS" envDefault:"1s"`
-	// DatabasePooler says where the URLs lead: transaction for pgbouncer in transaction mode,
+	// DatabasePooler says where the URL leads: transaction for pgbouncer in transaction mode,
 	// none for the servers.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
 	// CommandLanes is how many commands run at the same time before others wait and share a

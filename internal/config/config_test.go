@@ -31,7 +31,7 @@ func required() []string {
 func defaults() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DrainDelay: time.Second,
-		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", StandbyStaleness: time.Second, DatabasePooler: "none", DatabaseRole: "orders_service", OperatorRole: "orders_operator",
+		DatabaseURL: "postgres://orders@db/orders?sslmode=verify-full", DatabasePooler: "none", DatabaseRole: "orders_service", OperatorRole: "orders_operator",
 		JWTIssuer: "https://issuer.example", JWTAudience: "orders", JWKSURL: "https://issuer.example/keys", RolesClaim: "roles",
 		RolesMap: []string{"customer=customer", "seller=seller", "admin=admin", "system=system"},
 		JWTTypes: []string{"JWT", "at+jwt"}, JWTMaxLifetime: 24 * time.Hour, JWKSMaxAge: 24 * time.Hour,
@@ -81,8 +81,7 @@ var changes = []struct {
 	{"ORDERS_DRAIN_DELAY=0s", func(c *Config) { c.DrainDelay = 0 }},
 	{"ORDERS_DATABASE_URL=postgresql://h/d?sslmode=require", func(c *Config) { c.DatabaseURL = "postgresql://h/d?sslmode=require" }},
 	{"ORDERS_DATABASE_URL=postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require", func(c *Config) { c.DatabaseURL = "postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require" }},
-	{"ORDERS_DATABASE_STANDBY_URL=postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require", func(c *Config) { c.StandbyURL = "postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require" }},
-	{"ORDERS_DATABASE_STANDBY_STALENESS=100ms", func(c *Config) { c.StandbyStaleness = 100 * time.Millisecond }},
+	{"ORDERS_DATABASE_URL=postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require", func(c *Config) { c.DatabaseURL = "postgres://orders:word@a:1,[::1]:2,b/orders?sslmode=require" }},
 	{"ORDERS_OTLP_ENDPOINT=https://collector/otlp", func(c *Config) { c.OTLPEndpoint = "https://collector/otlp" }},
 	{"ORDERS_OTLP_ENDPOINT=http://127.0.0.1:4318", func(c *Config) { c.OTLPEndpoint = "http://127.0.0.1:4318" }},
 	{"ORDERS_NATS_URL=nats://user:word@127.0.0.1:4222", func(c *Config) { c.NATSURLs = []string{"nats://user:word@127.0.0.1:4222"} }},
@@ -150,21 +149,19 @@ func TestRead_UsesWhatIsSet(t *testing.T) {
 
 // invalidValues are values that each setting refuses.
 var invalidValues = map[string][]string{
-	"ORDERS_ADDR":                       {"8080", "localhost", "a:b:c"},
-	"ORDERS_ADMIN_ADDR":                 {"9090", "127.0.0.1:", ":", ":http", ":65536", ":-1", ":9090/", ":9090?", ":9090#", "user@h:9090", "h/x:9090", "h?x:9090", "h#x:9090", " h:9090", "h\\x:9090", "http://h:9090"},
-	"ORDERS_DRAIN_DELAY":                {"-1s", "61s", "1"},
-	"ORDERS_DATABASE_URL":               {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
-	"ORDERS_DATABASE_STANDBY_URL":       {"orders", "postgres://u:p@ss@h/d"},
-	"ORDERS_DATABASE_STANDBY_STALENESS": {"99ms", "61s", "0", "1"},
-	"ORDERS_TLS_CERT":                   {"tls.crt"},
-	"ORDERS_TLS_KEY":                    {"tls.key"},
-	"ORDERS_TLS_CLIENT_CA":              {"ca.crt"},
-	"ORDERS_DATABASE_POOLER":            {"session", "true"},
-	"ORDERS_DATABASE_ROLE":              {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
-	"ORDERS_DATABASE_OPERATOR_ROLE":     {"public", "orders_service"},
-	"ORDERS_JWT_ISSUER":                 {"", "two words", "a\tb"},
-	"ORDERS_JWT_AUDIENCE":               {"", " ", " orders", "orders\n"},
-	"ORDERS_JWT_CLIENTS":                {"web"}, // beside an audience; without, see TestRead_RequiresAudienceOrClients
+	"ORDERS_ADDR":                   {"8080", "localhost", "a:b:c"},
+	"ORDERS_ADMIN_ADDR":             {"9090", "127.0.0.1:", ":", ":http", ":65536", ":-1", ":9090/", ":9090?", ":9090#", "user@h:9090", "h/x:9090", "h?x:9090", "h#x:9090", " h:9090", "h\\x:9090", "http://h:9090"},
+	"ORDERS_DRAIN_DELAY":            {"-1s", "61s", "1"},
+	"ORDERS_DATABASE_URL":           {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
+	"ORDERS_TLS_CERT":               {"tls.crt"},
+	"ORDERS_TLS_KEY":                {"tls.key"},
+	"ORDERS_TLS_CLIENT_CA":          {"ca.crt"},
+	"ORDERS_DATABASE_POOLER":        {"session", "true"},
+	"ORDERS_DATABASE_ROLE":          {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
+	"ORDERS_DATABASE_OPERATOR_ROLE": {"public", "orders_service"},
+	"ORDERS_JWT_ISSUER":             {"", "two words", "a\tb"},
+	"ORDERS_JWT_AUDIENCE":           {"", " ", " orders", "orders\n"},
+	"ORDERS_JWT_CLIENTS":            {"web"}, // beside an audience; without, see TestRead_RequiresAudienceOrClients
 	"ORDERS_ROLES_MAP": {"customer", "customer=", "customer=a,", "customer=|a", "customer=a||b", "customer= a", "buyer=customer", "Customer=a",
 		" seller=a", "customer=a,seller=a", "customer=a|a", "customer=a,root=b", "=a", ","},
 	"ORDERS_ROLES_CLAIM":                 {"...", ".", "roles.", ".roles", "realm_access..roles", " ", "two words"},
@@ -340,26 +337,28 @@ func TestRules_CoverEveryVariableThatIsParsed(t *testing.T) {
 func TestRead_RefusesUnknownVariables(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
-		"ORDERS_IDEMPOTENCY_TLL=1h":       "ORDERS_IDEMPOTENCY_TLL is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
-		"ORDERS_DATABSE_URL=":             "ORDERS_DATABSE_URL is no setting; do you mean ORDERS_DATABASE_URL?",
-		"ORDERS_STRIPE_KEYS=sk_hunter2":   "ORDERS_STRIPE_KEYS is no setting; do you mean ORDERS_STRIPE_KEY?",
-		"ORDERS_LOGLEVEL=debug":           "ORDERS_LOGLEVEL is no setting; do you mean ORDERS_LOG_LEVEL?",
-		"ORDERS_Addr=:80":                 "ORDERS_Addr is no setting; do you mean ORDERS_ADDR?",
-		"ORDERS_STRIPE_KEY_FIL=/sk":       "ORDERS_STRIPE_KEY_FIL is no setting; do you mean ORDERS_STRIPE_KEY_FILE?",
-		"ORDERS_URL_DATABASE=":            "ORDERS_URL_DATABASE is no setting; do you mean ORDERS_DATABASE_URL?",
-		"ORDERS_TTL_IDEMPOTENCY=1h":       "ORDERS_TTL_IDEMPOTENCY is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
-		"ORDERS_TTL_IDEMPOTENSY=1h":       "ORDERS_TTL_IDEMPOTENSY is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
-		"ORDERS_url_Database=":            "ORDERS_url_Database is no setting; do you mean ORDERS_DATABASE_URL?",
-		"ORDERS_DB_URL=":                  "ORDERS_DB_URL is no setting; do you mean ORDERS_DATABASE_URL?",
-		"ORDERS_URL_DB_FILE=/url":         "ORDERS_URL_DB_FILE is no setting; do you mean ORDERS_DATABASE_URL_FILE?",
-		"ORDERS_CONN_MAX=5":               "ORDERS_CONN_MAX is no setting; do you mean ORDERS_MAX_CONNECTIONS?",
-		"ORDERS_JWT_AUD=orders":           "ORDERS_JWT_AUD is no setting; do you mean ORDERS_JWT_AUDIENCE?",
-		"ORDERS_KEYS_PER_MINUTE=1":        "ORDERS_KEYS_PER_MINUTE is no setting",
-		"ORDERS_CB_URL=":                  "ORDERS_CB_URL is no setting",
-		"ORDERS_ADDR_FILE=/addr":          "ORDERS_ADDR_FILE is no setting",
-		"ORDERS_COFFEE_MACHINE=hunter2":   "ORDERS_COFFEE_MACHINE is no setting",
-		"ORDERS_=hunter2":                 "ORDERS_ is no setting",
-		"ORDERS_TEST_POSTGRES_URL=secret": "ORDERS_TEST_POSTGRES_URL is no setting",
+		"ORDERS_IDEMPOTENCY_TLL=1h":           "ORDERS_IDEMPOTENCY_TLL is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
+		"ORDERS_DATABSE_URL=":                 "ORDERS_DATABSE_URL is no setting; do you mean ORDERS_DATABASE_URL?",
+		"ORDERS_STRIPE_KEYS=sk_hunter2":       "ORDERS_STRIPE_KEYS is no setting; do you mean ORDERS_STRIPE_KEY?",
+		"ORDERS_LOGLEVEL=debug":               "ORDERS_LOGLEVEL is no setting; do you mean ORDERS_LOG_LEVEL?",
+		"ORDERS_Addr=:80":                     "ORDERS_Addr is no setting; do you mean ORDERS_ADDR?",
+		"ORDERS_STRIPE_KEY_FIL=/sk":           "ORDERS_STRIPE_KEY_FIL is no setting; do you mean ORDERS_STRIPE_KEY_FILE?",
+		"ORDERS_URL_DATABASE=":                "ORDERS_URL_DATABASE is no setting; do you mean ORDERS_DATABASE_URL?",
+		"ORDERS_TTL_IDEMPOTENCY=1h":           "ORDERS_TTL_IDEMPOTENCY is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
+		"ORDERS_TTL_IDEMPOTENSY=1h":           "ORDERS_TTL_IDEMPOTENSY is no setting; do you mean ORDERS_IDEMPOTENCY_TTL?",
+		"ORDERS_url_Database=":                "ORDERS_url_Database is no setting; do you mean ORDERS_DATABASE_URL?",
+		"ORDERS_DB_URL=":                      "ORDERS_DB_URL is no setting; do you mean ORDERS_DATABASE_URL?",
+		"ORDERS_URL_DB_FILE=/url":             "ORDERS_URL_DB_FILE is no setting; do you mean ORDERS_DATABASE_URL_FILE?",
+		"ORDERS_CONN_MAX=5":                   "ORDERS_CONN_MAX is no setting; do you mean ORDERS_MAX_CONNECTIONS?",
+		"ORDERS_JWT_AUD=orders":               "ORDERS_JWT_AUD is no setting; do you mean ORDERS_JWT_AUDIENCE?",
+		"ORDERS_KEYS_PER_MINUTE=1":            "ORDERS_KEYS_PER_MINUTE is no setting",
+		"ORDERS_CB_URL=":                      "ORDERS_CB_URL is no setting",
+		"ORDERS_ADDR_FILE=/addr":              "ORDERS_ADDR_FILE is no setting",
+		"ORDERS_COFFEE_MACHINE=hunter2":       "ORDERS_COFFEE_MACHINE is no setting",
+		"ORDERS_=hunter2":                     "ORDERS_ is no setting",
+		"ORDERS_DATABASE_STANDBY_URL=hunter2": "ORDERS_DATABASE_STANDBY_URL was removed: the primary serves all reads",
+		"ORDERS_DATABASE_STANDBY_URL_FILE=/x": "ORDERS_DATABASE_STANDBY_URL_FILE was removed: the primary serves all reads",
+		"ORDERS_TEST_POSTGRES_URL=secret":     "ORDERS_TEST_POSTGRES_URL is no setting",
 	} {
 		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
@@ -389,13 +388,13 @@ func TestRead_ReadsSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	const url = "postgres://orders:hunter2@127.0.0.1/orders"
 	cfg, err := Read(append(required()[1:],
-		"ORDERS_DATABASE_URL_FILE="+fileWith(t, url+"\n"), "ORDERS_DATABASE_STANDBY_URL_FILE="+fileWith(t, url+"\r\n"),
+		"ORDERS_DATABASE_URL_FILE="+fileWith(t, url+"\r\n"),
 		"ORDERS_NATS_URL_FILE="+fileWith(t, "nats://127.0.0.1,nats://127.0.0.2"),
 		"ORDERS_STRIPE_KEY_FILE="+fileWith(t, "sk_1\n"), "ORDERS_STRIPE_WEBHOOK_SECRET_FILE="+fileWith(t, "whsec_1234567890\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.DatabaseURL != url || cfg.StandbyURL != url || len(cfg.NATSURLs) != 2 ||
+	if cfg.DatabaseURL != url || len(cfg.NATSURLs) != 2 ||
 		cfg.StripeKey != "sk_1" || cfg.StripeWebhookSecret != "whsec_1234567890" {
 		t.Errorf("read %+v", cfg)
 	}
@@ -482,15 +481,13 @@ func TestDescribe_MarksDefaults(t *testing.T) {
 // Which role, which pool, which CA and which socket are in force is what people look for.
 func TestDescribe_ShowsWhereADatabaseURLLeads(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"ORDERS_DATABASE_URL", "ORDERS_DATABASE_STANDBY_URL"} {
-		for url, want := range map[string]string{
-			"postgres://orders_app:hunter2@db/orders?sslmode=verify-full&sslrootcert=/etc/ca.pem&pool_max_conns=17": "postgres://orders_app:xxxxx@db/orders?pool_max_conns=17&sslmode=verify-full&sslrootcert=/etc/ca.pem",
-			"postgres://orders_app@/orders?host=/run/postgresql&port=5433":                                          "postgres://orders_app@/orders?host=/run/postgresql&port=5433",
-			"postgres:///orders?host=/run/postgresql&user=orders_app&sslpassword=hunter2":                           "postgres:///orders?host=/run/postgresql&user=orders_app",
-		} {
-			if shown := described(t, name+"="+url); !slices.Contains(shown, name+"="+want) {
-				t.Errorf("%s=%s is shown in\n%s\nwant %s", name, url, strings.Join(shown, "\n"), want)
-			}
+	for url, want := range map[string]string{
+		"postgres://orders_app:hunter2@db/orders?sslmode=verify-full&sslrootcert=/etc/ca.pem&pool_max_conns=17": "postgres://orders_app:xxxxx@db/orders?pool_max_conns=17&sslmode=verify-full&sslrootcert=/etc/ca.pem",
+		"postgres://orders_app@/orders?host=/run/postgresql&port=5433":                                          "postgres://orders_app@/orders?host=/run/postgresql&port=5433",
+		"postgres:///orders?host=/run/postgresql&user=orders_app&sslpassword=hunter2":                           "postgres:///orders?host=/run/postgresql&user=orders_app",
+	} {
+		if shown := described(t, "ORDERS_DATABASE_URL="+url); !slices.Contains(shown, "ORDERS_DATABASE_URL="+want) {
+			t.Errorf("%s is shown in\n%s\nwant %s", url, strings.Join(shown, "\n"), want)
 		}
 	}
 }

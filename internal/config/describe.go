@@ -30,7 +30,7 @@ func Describe(cfg Config) []Setting {
 	for _, field := range reflect.VisibleFields(values.Type()) {
 		hide := withoutQuery
 		switch {
-		case variable(field) == databaseVariable, variable(field) == standbyVariable:
+		case variable(field) == databaseVariable:
 			hide = withoutPassword
 		case isSecret(field):
 			hide = withoutSecret

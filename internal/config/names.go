@@ -50,9 +50,14 @@ func unknownNames(environ []string) []error {
 	known := variables()
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(env.ToMap(environ))) {
-		if strings.HasPrefix(name, prefix) && !slices.Contains(known, name) {
-			problems = append(problems, fmt.Errorf("%s is no setting%s", name, suggestion(name, known)))
+		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) {
+			continue
 		}
+		problem := removedSetting(name)
+		if problem == nil {
+			problem = fmt.Errorf("%s is no setting%s", name, suggestion(name, known))
+		}
+		problems = append(problems, problem)
 	}
 	return problems
 }

@@ -27,9 +27,6 @@ var dangers = []danger{
 	{"database", databaseVariable,
 		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
 		func(c Config) bool { return isEncryptedDatabase(c.DatabaseURL) }},
-	{"database", standbyVariable,
-		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
-		func(c Config) bool { return c.StandbyURL == "" || isEncryptedDatabase(c.StandbyURL) }},
 	{"broker", "ORDERS_NATS_URL",
 		"be tls:// URLs with credentials, in them or in the file of ORDERS_NATS_CREDENTIALS or ORDERS_NATS_CERT, or lead to loopback",
 		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, c.isUnprotectedBroker) }},
@@ -40,7 +37,6 @@ var dangers = []danger{
 
 const (
 	databaseVariable     = "ORDERS_DATABASE_URL"
-	standbyVariable      = "ORDERS_DATABASE_STANDBY_URL"
 	operatorRoleVariable = "ORDERS_DATABASE_OPERATOR_ROLE"
 	providerKeyVariable  = "ORDERS_STRIPE_KEY"
 )

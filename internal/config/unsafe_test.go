@@ -27,7 +27,6 @@ var unsafeSettings = map[string][]string{
 		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/postgresql,db",
 		"ORDERS_DATABASE_URL=postgres://127.0.0.1.example/orders",
 		"ORDERS_DATABASE_URL=postgresql://orders@db/orders?sslmode=require&sslmode=disable",
-		"ORDERS_DATABASE_STANDBY_URL=postgres://orders@db/orders",
 	},
 	"broker": {
 		"ORDERS_NATS_URL=nats://broker:4222", "ORDERS_NATS_URL=nats://orders:word@broker:4222", "ORDERS_NATS_URL=nats://10.0.0.7",
@@ -100,7 +99,6 @@ func TestRead_AcceptsSafeSettings(t *testing.T) {
 		"ORDERS_DATABASE_URL=postgres://orders@localhost/orders?sslmode=disable",
 		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/postgresql&sslmode=disable",
 		"ORDERS_DATABASE_URL=postgres:///orders?host=/run/postgresql,localhost",
-		"ORDERS_DATABASE_STANDBY_URL=postgres://orders@db/orders?sslmode=require",
 		"ORDERS_NATS_URL=tls://orders:word@broker:4222", "ORDERS_NATS_URL=tls://token@broker",
 		"ORDERS_NATS_URL=nats://127.0.0.1:4222", "ORDERS_NATS_URL=nats://localhost",
 		"ORDERS_NATS_URL=nats://127.0.0.1:4222,nats://127.0.0.2:4222", "ORDERS_NATS_URL=tls://orders:word@a,tls://token@b,tls://localhost",

@@ -59,7 +59,6 @@ func settings(n *Node) []string {
 		"ORDERS_ADDR=" + net.JoinHostPort(n.addr, "8080"),
 		"ORDERS_ADMIN_ADDR=" + net.JoinHostPort(n.addr, "9090"),
 		"ORDERS_DATABASE_URL=postgres://" + serviceRole + "@" + hosts + "/" + database + "?sslmode=disable" + parameters,
-		"ORDERS_DATABASE_STANDBY_URL=postgres://" + serviceRole + "@" + net.JoinHostPort(c.Node("haproxy").addr, "5433") + "/" + database + "?sslmode=disable",
 		"ORDERS_DATABASE_POOLER=transaction",
 		"ORDERS_DRAIN_DELAY=2s", // HAProxy checks twice a second and reacts to the second failure
 		"ORDERS_NATS_URL=" + c.BrokerURL(),

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"slices"
-	"time"
 
 	"example.com/orders/lab/history"
 )
@@ -45,11 +44,6 @@ func (l *Load) checkHistory() {
 	}
 	if l.world.lossy || l.Clock != nil { // a reservation may end without a command
 		forget(attempts, func(a history.Attempt) bool { return a.Account == history.StockOf(kettle.sku) })
-	}
-	for i, a := range attempts {
-		if l.Cluster != nil && a.Operation == history.ReadStock { // a standby shows an earlier moment
-			attempts[i].Start -= time.Second // ORDERS_DATABASE_STANDBY_STALENESS by default
-		}
 	}
 	losses, unexplained := history.Losses(attempts, done)
 	for _, v := range slices.Concat(history.Check(attempts, history.Options{Ledger: ledger}), history.CompareWithDatabase(attempts, done), unexplained) {

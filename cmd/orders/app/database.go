@@ -47,7 +47,6 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	}
 	a.db, err = postgres.Open(ctx, postgres.Config{
 		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes,
-		StandbyURL: cfg.StandbyURL, StandbyStaleness: cfg.StandbyStaleness,
 		Observe: a.metrics,
 	})
 	if err != nil {
@@ -86,7 +85,7 @@ func (a *App) tryToStartJobs(ctx context.Context) error {
 	if errors.Is(err, jobs.ErrOutdatedSchema) {
 		return refusal{err}
 	}
-	return err
+	return explainStandby(err)
 }
 
 // begun records the outcome of an attempt to reach the database: the process works, or
@@ -137,6 +136,16 @@ func (a *App) checkDatabase(ctx context.Context) error {
 	}
 	a.schema = state.SchemaVersion
 	return a.readyDB.RenewIncarnation(ctx)
+}
+
+// explainStandby names the setting that leads to a standby, where jobs cannot listen. It
+// may be promoted while the process waits.
+func explainStandby(err error) error {
+	const readOnlyTransaction = "25006"
+	if failed, ok := errors.AsType[*pgconn.PgError](err); !ok || failed.Code != readOnlyTransaction {
+		return err
+	}
+	return fmt.Errorf("ORDERS_DATABASE_URL leads to a standby: name the primary, or all servers: %w", err)
 }
 
 // explainRefusedLogin names the setting that the server or a pooler refuses. The fault

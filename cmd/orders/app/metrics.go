@@ -19,9 +19,6 @@ func (a *App) measure() {
 	a.metrics.Pool("requests", readPool(a.db.Pool(), a.db.CommitsInDoubt))
 	a.metrics.Pool("jobs", readPool(a.jobDB.Pool(), a.jobDB.CommitsInDoubt))
 	a.metrics.Pool("readiness", readPool(a.readyDB.Pool(), a.readyDB.CommitsInDoubt))
-	if standby := a.db.StandbyPool(); standby != nil {
-		a.metrics.Pool("standby", readPool(standby, func() int { return 0 }))
-	}
 	for _, kind := range jobs.Kinds {
 		a.metrics.Job(kind)
 	}

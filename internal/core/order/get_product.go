@@ -10,7 +10,7 @@ import (
 // not_found.
 func (s *Service) GetProduct(ctx context.Context, sku string) (*Product, error) {
 	var p *Product
-	err := s.Store.ReadStale(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		p, err = tx.Products.Get(ctx, sku)
 		return core.RefusalOf(err, "product")

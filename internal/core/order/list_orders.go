@@ -35,11 +35,7 @@ func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filte
 	if filter.Reference != "" && !filter.Grant.Everybody {
 		filter.CreatedBy = actor.Subject
 	}
-	read := s.Store.ReadStale
-	if filter.Reference != "" || filter.Grant.ListAccess() == core.ByAdminOverride {
-		read = s.Store.Read // callers look for a command's effect by its reference; audited reads write
-	}
-	err := read(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		if found, err = tx.Orders.List(ctx, filter, filter.Created.Start(page)); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 // it.
 func (s *Service) ListProducts(ctx context.Context, page core.Page) ([]*Product, *core.Position, error) {
 	var products []*Product
-	err := s.Store.ReadStale(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
 		var err error
 		products, err = tx.Products.List(ctx, page)
 		return err

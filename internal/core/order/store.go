@@ -23,9 +23,6 @@ type Store interface {
 	// Read is InTx for a use case that changes nothing but the audit log. It never waits
 	// for transactions that write, however many of them wait for the database.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
-	// ReadStale is Read for data whose age operators bound: a standby may serve it. Do
-	// not use it for data that a caller compares with a command's response.
-	ReadStale(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is a struct of stores bound to one transaction.

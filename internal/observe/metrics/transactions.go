@@ -12,7 +12,6 @@ type transactions struct {
 	runs     prometheus.Histogram
 	restarts *prometheus.CounterVec
 	records  prometheus.Counter
-	standby  *prometheus.CounterVec
 }
 
 func newTransactions(create promauto.Factory) transactions {
@@ -27,12 +26,8 @@ func newTransactions(create promauto.Factory) transactions {
 		records: create.NewCounter(prometheus.CounterOpts{
 			Name: "orders_idempotency_records_stored_total", Help: "Committed idempotency records.",
 		}),
-		standby: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "orders_standby_reads_total", Help: "Reads that a standby may serve: served, or served by the primary because the standby was behind, unmeasured or failed.",
-		}, []string{"outcome"}),
 	}
 	present(t.restarts, "serialization_failure", "deadlock", "unique_violation", "prepared_statement", "lock_timeout", "dead_connection", "read_only", "not_joined")
-	present(t.standby, "served", "behind", "unmeasured", "failed")
 	return t
 }
 
@@ -44,9 +39,6 @@ func (t *transactions) TransactionRestarted(reason string) { t.restarts.WithLabe
 
 // RecordsStored counts committed idempotency records.
 func (t *transactions) RecordsStored(records int) { t.records.Add(float64(records)) }
-
-// StandbyAsked counts a read that a standby may serve.
-func (t *transactions) StandbyAsked(outcome string) { t.standby.WithLabelValues(outcome).Inc() }
 
 // Pool is a database connection pool's state.
 type Pool struct {

@@ -84,11 +84,6 @@ func (p portStore[T]) Read(ctx context.Context, fn func(context.Context, T) erro
 	return p.InTx(ctx, fn)
 }
 
-// ReadStale is InTx.
-func (p portStore[T]) ReadStale(ctx context.Context, fn func(context.Context, T) error) error {
-	return p.InTx(ctx, fn)
-}
-
 // tx is one transaction. It reads and writes a copy of the state.
 type tx struct {
 	*state

@@ -46,13 +46,13 @@ func NewReplicated(t testing.TB) *Replicated {
 	t.Cleanup(func() { _ = primary.Stop() }) // fails after Promote
 	NewOn(t, primary)
 
-	return &Replicated{primary, startStandby(ctx, t, primary, "standby")}
+	return &Replicated{primary, startStandby(ctx, t, primary)}
 }
 
-// startStandby starts a standby. Its data is removed with that of the primary.
-func startStandby(ctx context.Context, t testing.TB, primary *devpostgres.Server, name string) *devpostgres.Server {
+// startStandby starts the standby. Its data is removed with that of the primary.
+func startStandby(ctx context.Context, t testing.TB, primary *devpostgres.Server) *devpostgres.Server {
 	t.Helper()
-	data := primary.DataDir() + "-" + name
+	data := primary.DataDir() + "-standby"
 	backup := primary.Command(ctx, "pg_basebackup", "--pgdata="+data, "--dbname="+primary.URL("postgres"),
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	if out, err := backup.CombinedOutput(); err != nil {
@@ -64,14 +64,6 @@ func startStandby(ctx context.Context, t testing.TB, primary *devpostgres.Server
 	}
 	t.Cleanup(func() { _ = standby.Stop() }) // fails after StopStandby
 	return standby
-}
-
-// AddStandby starts another standby and returns its database URL.
-func (r *Replicated) AddStandby(t testing.TB) (databaseURL string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	return startStandby(ctx, t, r.primary, "other").URL(database)
 }
 
 // PrimaryURL returns the database URL on the first primary.

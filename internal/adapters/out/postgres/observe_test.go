@@ -11,10 +11,10 @@ import (
 // observer records what the store reports.
 type observer struct {
 	pgtx.Unobserved
-	mu                sync.Mutex
-	runs, sizes       []int
-	splits            int
-	restarts, standby []string
+	mu          sync.Mutex
+	runs, sizes []int
+	splits      int
+	restarts    []string
 }
 
 func (o *observer) note(change func()) {
@@ -27,10 +27,6 @@ func (o *observer) TransactionEnded(runs int) { o.note(func() { o.runs = append(
 
 func (o *observer) TransactionRestarted(reason string) {
 	o.note(func() { o.restarts = append(o.restarts, reason) })
-}
-
-func (o *observer) StandbyAsked(outcome string) {
-	o.note(func() { o.standby = append(o.standby, outcome) })
 }
 
 func (o *observer) GroupRan(commands int) { o.note(func() { o.sizes = append(o.sizes, commands) }) }

@@ -200,8 +200,6 @@ var planCases = map[string][]planCase{
 	// Ids and the clock.
 	"Now":                   {{args: "''"}},
 	"Durability":            {{}},
-	"Position":              {{}},
-	"Reached":               {{args: "'0/1', '00000001'", rows: 1}},
 	"DrawOrderID":           {{buffers: 2}},
 	"DrawPaymentID":         {{buffers: 2}},
 	"DrawRefundID":          {{buffers: 2}},

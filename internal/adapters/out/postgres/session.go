@@ -186,11 +186,6 @@ func (s store[T]) Read(ctx context.Context, fn func(context.Context, T) error) e
 	return s.join(ctx, s.db.Read, fn)
 }
 
-// ReadStale is Read with bounded staleness; see [pgtx.DB.ReadStale].
-func (s store[T]) ReadStale(ctx context.Context, fn func(context.Context, T) error) error {
-	return s.join(ctx, s.db.ReadStale, fn)
-}
-
 // join runs fn in the session in ctx. Without one, it begins a transaction.
 func (s store[T]) join(
 	ctx context.Context, begin func(context.Context, pgtx.Work) error, fn func(context.Context, T) error,

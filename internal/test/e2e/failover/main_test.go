@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -137,6 +138,35 @@ func TestService_LeavesADemotedServerBehindAPooler(t *testing.T) {
 	for _, s := range replicas {
 		e2e.Eventually(t, "the replica is ready", func() bool { return s.Send(t, e2e.Get("", "/health/ready")).Status == http.StatusOK })
 	}
+}
+
+// A replica whose URL names a standby alone waits, serves nothing, and says why. It works
+// after a promotion.
+func TestService_OnAStandbyWaitsForAPromotion(t *testing.T) {
+	t.Parallel()
+	env, servers := newEnv(t, true)
+	admin := e2e.FreeAddr(t)
+	p := env.StartWaiting(t, e2e.BuildOrders(t), "ORDERS_ADMIN_ADDR="+admin,
+		"ORDERS_DATABASE_URL="+pgtest.AsService(t, servers.StandbyURL()))
+	var cause string
+	e2e.Eventually(t, "the process waits", func() bool {
+		if !p.IsOK("/health/live") {
+			return false
+		}
+		_, cause = e2e.Fetch(t, "http://"+admin+"/health/ready")
+		return strings.Contains(cause, "waiting for the database")
+	})
+	if want := "ORDERS_DATABASE_URL leads to a standby: name the primary, or all servers"; !strings.Contains(cause, want) {
+		t.Fatalf("operators read %s, want %q", cause, want)
+	}
+	s := env.ServiceOf(p)
+	credit := s.CreditCall(t, e2e.Alice, "5.00")
+	s.WantProblem(t, http.StatusServiceUnavailable, "unavailable", e2e.Get(s.SellerToken(t), "/orders"))
+	s.WantProblem(t, http.StatusServiceUnavailable, "unavailable", credit)
+
+	servers.Promote(t)
+	p.AwaitReady(t)
+	wantNewRun(t, s, credit)
 }
 
 // withHost returns a database URL that also has the host of another.

@@ -151,9 +151,6 @@ var moves = []move{
 		"orders_idempotency_replay_age_seconds_count":                             grows,
 		`orders_http_requests_total{method="POST",` + credited + `,status="201"}`: grows,
 	}},
-	{"a list that a standby may serve", list, map[string]change{
-		`orders_standby_reads_total{outcome="failed"}`: grows,
-	}},
 	{"a duplicate of a command that waits for a row", duplicate, map[string]change{
 		`orders_idempotency_outcomes_total{outcome="in_progress"}`: grows,
 		"orders_idempotency_wait_seconds_count":                    grows,
@@ -349,15 +346,6 @@ func expire(t testing.TB, f *fixture) {
 	f.undo = lock.Release
 }
 
-func list(t testing.TB, f *fixture) {
-	t.Helper()
-	e2e.Eventually(t, "the list is asked of the standby", func() bool {
-		r := f.Send(t, e2e.Get(f.SellerToken(t), "/products"))
-		_, metrics := e2e.Fetch(t, "http://"+f.admin+"/metrics")
-		return r.Status == http.StatusOK && !strings.Contains(metrics, `orders_standby_reads_total{outcome="failed"} 0`)
-	})
-}
-
 func cleanUp(t testing.TB, f *fixture) {
 	t.Helper()
 	f.insertRecord(t, "expired", "-1 hour")
@@ -497,7 +485,6 @@ func start(t testing.TB) *fixture {
 	f := &fixture{admin: e2e.FreeAddr(t), broker: natstest.New(t), provider: e2e.StartCardProvider(t, pgtest.New(t))}
 	settings := append(e2e.CardSettings(f.provider.URL), "ORDERS_NATS_URL="+f.broker.URL(), "ORDERS_ADMIN_ADDR="+f.admin,
 		env.DatabaseSetting(t, "pool_max_conns", "5"), "ORDERS_COMMAND_LANES=1",
-		"ORDERS_DATABASE_STANDBY_URL="+env.ServiceURL(t), "ORDERS_DATABASE_STANDBY_STALENESS=1m", // which is a primary
 		"ORDERS_IDEMPOTENCY_WAIT=300ms", "ORDERS_REQUESTS_PER_MINUTE=200",
 		"ORDERS_JWKS_URL="+issuer.URL+"/.well-known/jwks.json")
 	f.process = env.StartProcess(t, e2e.BuildOrders(t), settings...)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,10 +28,6 @@ type Config struct {
 	// Pooled reports whether the URL leads to a pooler, which reassigns the server
 	// connection after each transaction and rejects session settings.
 	Pooled bool
-	// StandbyURL leads to a standby for reads that tolerate StandbyStaleness. If it is
-	// empty, the primary serves all reads.
-	StandbyURL       string
-	StandbyStaleness time.Duration
 	// Lanes is the number of transactions at which commands with an idempotency key
 	// start to queue and share a transaction. Zero disables shared transactions.
 	Lanes int
@@ -42,15 +37,12 @@ type Config struct {
 	Observe Observer
 	// OnBroken is called when a connection breaks: the first sign of a failover.
 	OnBroken func()
-	// standby reports that the URL leads to a standby.
-	standby bool
 }
 
 // DB is a connection pool for one database.
 type DB struct {
 	pool    *pgxpool.Pool
 	servers *servers
-	standby *standby // nil if not configured
 	// writers limits write transactions, alone those outside groups (see transact), and
 	// patient those among them that may wait long for a row.
 	writers, alone, patient *semaphore.Weighted
@@ -92,12 +84,6 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	servers.pool.Store(pool)
 	db := newDB(pool, cfg)
 	db.servers, db.begin, db.askedLevel = servers, begin, asked
-	if cfg.StandbyURL != "" {
-		if db.standby, err = openStandby(ctx, pool, cfg); err != nil {
-			db.Close()
-			return nil, err
-		}
-	}
 	return db, nil
 }
 
@@ -182,14 +168,6 @@ func configurePooled(conn *pgx.ConnConfig) (begin []statement) {
 // Pool returns the connection pool, for River.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// StandbyPool returns the standby's connection pool, or nil.
-func (db *DB) StandbyPool() *pgxpool.Pool {
-	if db.standby == nil {
-		return nil
-	}
-	return db.standby.db.pool
-}
-
 // Share returns how many commands a principal should run at once, so that others always
 // find a connection. This requires a pool with at least four connections.
 func (db *DB) Share() int { return db.share }
@@ -225,9 +203,6 @@ func setDefault(params map[string]string, name, value string) {
 // doubt: their server keeps waiting for its standby, as if this process had died.
 func (db *DB) Close() {
 	db.doubts.close()
-	if db.standby != nil {
-		db.standby.close()
-	}
 	db.pool.Close()
 }
 

@@ -10,8 +10,6 @@ type Observer interface {
 	TransactionRestarted(reason string)
 	// RecordsStored is called with the number of records that a transaction committed.
 	RecordsStored(n int)
-	// StandbyAsked is called with the outcome of a read that a standby may serve.
-	StandbyAsked(outcome string)
 	// GroupRan is called with the number of commands before a group runs.
 	GroupRan(commands int)
 	// GroupSplit is called when a group has failed and is split in halves.
@@ -28,7 +26,6 @@ type unobserved struct{}
 func (unobserved) TransactionEnded(int)        {}
 func (unobserved) TransactionRestarted(string) {}
 func (unobserved) RecordsStored(int)           {}
-func (unobserved) StandbyAsked(string)         {}
 func (unobserved) GroupRan(int)                {}
 func (unobserved) GroupSplit()                 {}
 func (unobserved) CommandQueued(time.Duration) {}

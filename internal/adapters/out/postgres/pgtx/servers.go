@@ -60,12 +60,9 @@ type servers struct {
 	reset  time.Time // last pool reset
 }
 
-// connectTo makes a pool connect to the writable server, or to a standby.
+// connectTo makes a pool connect to the writable server, where the URL lists several.
 func connectTo(cfg *pgxpool.Config, from Config) *servers {
 	s := &servers{slots: semaphore.NewWeighted(maxConnecting)}
-	if from.standby && cfg.ConnConfig.ValidateConnect == nil {
-		cfg.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsStandby
-	}
 	cfg.ConnConfig.DialFunc = from.Dial
 	if from.Dial == nil {
 		cfg.ConnConfig.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
