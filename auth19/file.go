@@ -48,7 +48,7 @@ type request struct {
 	Capture          map[string]string // JSON pointers by name
 }
 
-// traps catch a command before and after its effect.
+// traps catch a command before and after the effect.
 type traps struct{ Before, After *trap }
 
 type trap struct {
@@ -120,7 +120,7 @@ func (p *parser) file(n *yaml.Node, f *file) {
 	})
 }
 
-// check finds missing members, and ${names} that nothing sets.
+// check finds missing members, and ${names} that no member sets.
 func (p *parser) check(n *yaml.Node, f *file) {
 	for name, there := range map[string]bool{
 		"server": len(f.Servers) > 0, "do": f.Do.Path != "", "effects": f.Effects != effects{},
@@ -191,7 +191,7 @@ func (p *parser) oneOf(n *yaml.Node, what string, known []string) string {
 	return n.Value
 }
 
-// each reads the elements of a list, or one element without a list.
+// each reads the elements of a list, or a single element.
 func each[T any](n *yaml.Node, read func(*yaml.Node) T) []T {
 	elements := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {

@@ -48,7 +48,7 @@ type operation struct {
 	body              any
 }
 
-// guarded returns the operations whose parameters include a key header.
+// guarded returns the operations with a key header among the parameters.
 func (d document) guarded() []operation {
 	var found []operation
 	paths := d.object(d["paths"])
@@ -80,7 +80,7 @@ func (d document) keyHeader(lists ...any) string {
 	return ""
 }
 
-// object returns an object, or the target of its $ref.
+// object returns an object, or the target of $ref.
 func (d document) object(value any) map[string]any {
 	object, _ := value.(map[string]any)
 	ref, isRef := object["$ref"].(string)
@@ -95,7 +95,7 @@ func (d document) object(value any) map[string]any {
 	return d.object(at)
 }
 
-// body returns a body for an operation: its example, or one made from its schema.
+// body returns a body for an operation: the example, or one made from the schema.
 func (d document) body(op map[string]any) any {
 	content := d.object(d.object(op["requestBody"])["content"])
 	media := d.object(content["application/json"])
@@ -145,7 +145,7 @@ func (d document) sample(schema any, depth int) any {
 	return map[string]any{}
 }
 
-// sampleObject returns an object with its required members.
+// sampleObject returns an object with the required members.
 func (d document) sampleObject(s map[string]any, depth int) any {
 	required, _ := s["required"].([]any)
 	properties := d.object(s["properties"])
@@ -156,7 +156,7 @@ func (d document) sampleObject(s map[string]any, depth int) any {
 	return made
 }
 
-// write writes the first operation as the one to test, and the others as comments.
+// write writes the first operation as the one to test, and the rest as comments.
 func (d document) write(out io.Writer, operations []operation) error {
 	server := "http://127.0.0.1:8080"
 	if servers, _ := d["servers"].([]any); len(servers) > 0 {

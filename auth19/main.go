@@ -1,4 +1,4 @@
-// Auth19 says whether a server keeps its idempotency promise: it races, hangs up, kills,
+// Auth19 says whether a server keeps the idempotency promise: it races, hangs up, kills,
 // changes the request, and counts effects by reading them back.
 package main
 

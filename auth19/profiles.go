@@ -7,10 +7,10 @@ import (
 	"example.com/orders/internal/idempotency/routetest/probe"
 )
 
-// silent is the source of a rule about which a profile's documents say nothing.
+// silent is the source of a rule that the documents of a profile do not mention.
 const silent = "the source says nothing; auth19 asks it of every profile"
 
-// common are the rules of profiles whose source says nothing else. They excuse every choice
+// common are the default rules of profiles. They excuse every choice
 // that costs nobody money and shows nobody a secret.
 var common = map[string]probe.Rule{
 	"once":             {Want: []string{"the right number of effects"}, Must: true, Says: "A request under one key takes effect at most once.", Where: silent},

@@ -14,7 +14,7 @@ import (
 	"example.com/orders/internal/idempotency/routetest/probe"
 )
 
-// report is a run. Its JSON is the source of the other forms.
+// report is a run. The JSON is the source of the other forms.
 type report struct {
 	Profile string         `json:"profile"`
 	Servers []string       `json:"servers"`
@@ -96,7 +96,7 @@ func (r *report) add(got probe.Result) {
 // masked returns a text without tokens.
 func (r *report) masked(text string) string { return r.masks.Replace(text) }
 
-// masks puts the name of its principal in place of each token. Of two tokens of which one
+// masks puts the principal name in place of each token. Of two tokens of which one
 // begins with the other, it finds the longer one.
 func masks(secrets map[string]string) *strings.Replacer {
 	var pairs []string
@@ -167,7 +167,7 @@ func (r *report) sum() string {
 	return fmt.Sprintf("%d probes: %s", len(r.Results), strings.Join(parts, ", "))
 }
 
-// printEnd prints each failure with its evidence, and the totals.
+// printEnd prints each failure with evidence, and the totals.
 func (r *report) printEnd(out io.Writer) {
 	for _, got := range r.Results {
 		if got.Verdict == string(probe.Fail) {

@@ -65,10 +65,10 @@ func (f *file) substituted(ctx context.Context, value string) (string, error) {
 	return value, failed
 }
 
-// secret returns a header value without its scheme.
+// secret returns a header value after the scheme.
 func secret(value string) string { return scheme.ReplaceAllString(value, "") }
 
-// shell runs a command in the folder of the file and returns its output. A process
+// shell runs a command in the folder of the file and returns the output. A process
 // that the command leaves running does not keep it waiting.
 func (f *file) shell(ctx context.Context, text string) (string, error) {
 	output, err := os.CreateTemp("", "auth19")
@@ -101,7 +101,7 @@ func (v values) expand(text string) string {
 	})
 }
 
-// body returns a YAML value as JSON, its members in their order. A text is sent as it is.
+// body returns a YAML value as JSON, the members in order. A text is sent as it is.
 func (v values) body(n *yaml.Node) string {
 	switch {
 	case n == nil:
@@ -222,7 +222,7 @@ func (f *file) hooks(op *probe.Operation, v values, key string) {
 	op.StoreDown, op.StoreUp = f.run(f.Down, v), f.run(f.Up, v)
 }
 
-// run returns a hook that runs a command, or nil without one.
+// run returns a hook that runs a command, or nil for no command.
 func (f *file) run(text string, v values) func(context.Context) error {
 	if text == "" {
 		return nil

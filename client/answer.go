@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// unansweredError is an attempt without an answer of the service: a proxy or portal gave
+// unansweredError is an attempt that the service did not answer: a proxy or portal gave
 // one, or the connection broke. The request may have taken effect.
 type unansweredError struct{ cause error }
 
@@ -78,7 +78,7 @@ func (r request) decodeSuccess(body []byte, read reader) error {
 	return read(body)
 }
 
-// bare returns a key as the service echoes it: without the quotes that a header may have.
+// bare returns a key as the service echoes it: the quotes that a header may have are removed.
 func bare(key string) string { return strings.Trim(key, ` "`) }
 
 // problemIn returns the service's problem document in a response, or nil. Gateways have

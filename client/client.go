@@ -39,7 +39,7 @@ type Config struct {
 	Transport http.RoundTripper
 	// AttemptTimeout bounds one attempt. The default is 10 s.
 	AttemptTimeout time.Duration
-	// Timeout bounds a call with all its attempts, unless its context has a deadline. The
+	// Timeout bounds a call with all attempts, unless the context has a deadline. The
 	// default is 30 s.
 	Timeout time.Duration
 	// BackOff is the time between two attempts.
@@ -68,7 +68,7 @@ type Client struct {
 	now      func() time.Time                        // by the wall clock
 }
 
-// New returns a client. It sends nothing.
+// New returns a client. The first command sends the first request.
 func New(config Config) (*Client, error) {
 	base, err := url.Parse(config.URL)
 	if err != nil || !isSafe(base) {
@@ -137,14 +137,14 @@ const maxResponse = 16 << 20
 // request is a call, sent unchanged in each attempt.
 type request struct {
 	operation api.Operation
-	path      string // with its parameters and the query
+	path      string // with parameters and query
 	header    http.Header
 	body      any       // sent as JSON, unless nil
 	name, key string    // set for commands
 	until     time.Time // deadline, by the wall clock
 }
 
-// to returns the request for an operation and its path parameters.
+// to returns the request for an operation with path parameters.
 func to(operation api.Operation, parameters ...any) request {
 	return request{operation: operation, path: operation.PathOf(parameters...)}
 }
@@ -160,7 +160,7 @@ func (r request) String() string {
 	return strings.TrimSpace(r.name + " " + r.operation.Method + " " + r.operation.Path)
 }
 
-// repeatable reports whether the request may be retried when its outcome is unknown.
+// repeatable reports whether the request may be retried when the outcome is unknown.
 func (r request) repeatable() bool { return r.key != "" || r.operation.Method == http.MethodGet }
 
 func (r request) build(ctx context.Context, baseURL string) (*http.Request, error) {
@@ -190,8 +190,8 @@ func (r request) build(ctx context.Context, baseURL string) (*http.Request, erro
 }
 
 // attempt sends a request, and once more with a fresh token if the token is refused. It
-// passes a success to read. Its error is a [Problem], an [unansweredError], or one that
-// another attempt cannot help.
+// passes a success to read. The error is a [Problem], an [unansweredError], or one that
+// a retry cannot help.
 func (c *Client) attempt(ctx context.Context, r request, read reader) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.AttemptTimeout)
 	defer cancel()
@@ -212,7 +212,7 @@ func (c *Client) send(ctx context.Context, r request, fresh bool, read reader) (
 		return nil, err
 	}
 	// The machine may have slept until now, and another caller may have got a new key for the
-	// operation. The old key could take effect beside it.
+	// operation. The old key could take effect as well.
 	if !c.now().Before(r.until) {
 		return nil, context.DeadlineExceeded
 	}

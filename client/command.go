@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Outcome describes how a command got its result.
+// Outcome describes how a command got the result.
 type Outcome struct {
 	// Key is the operation's Idempotency-Key.
 	Key string
@@ -70,7 +70,7 @@ func outcomeOf(header http.Header, key string) Outcome {
 	}
 }
 
-// Forget forgets an operation key, so that the next call with its name is a new operation.
+// Forget forgets an operation key, so that the next call with this name is a new operation.
 // If the old one took effect, there will be two effects.
 func (c *Client) Forget(ctx context.Context, operation string) error {
 	ctx, _, cancel := c.withDeadline(ctx, unlimited)

@@ -18,7 +18,7 @@ import (
 // KeyStore stores one Idempotency-Key per operation name. Keys are no secrets. A store that
 // forgets on its own can make a customer pay twice.
 type KeyStore interface {
-	// Key returns the operation key. It creates a key if there is none, and returns once it
+	// Key returns the operation key. It creates a missing key, and returns once it
 	// is durable, or an error when the context ends. Concurrent callers get the same key.
 	Key(ctx context.Context, operation string) (string, error)
 	// Forget forgets the operation key if it is still this one. The next call to Key creates
@@ -76,10 +76,10 @@ func (s *MemoryStore) Forget(_ context.Context, operation, key string) error {
 // process: in a container, put it on a volume.
 //
 // The file <name hash>.0 holds the first key of an operation. Forgetting a key creates the next
-// file with another key. Files appear complete and never change, so no lock is needed.
+// file with a new key. Files appear complete and never change, so no lock is needed.
 type FileStore struct{ dir string }
 
-// NewFileStore returns a store in a folder, and creates the folder if there is none.
+// NewFileStore returns a store in a folder, and creates a missing folder.
 func NewFileStore(dir string) (*FileStore, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("key store: %w", err)
@@ -92,7 +92,7 @@ func (s *FileStore) Key(ctx context.Context, operation string) (string, error) {
 	return within(ctx, func() (string, error) { return s.key(operation, randomKey) })
 }
 
-// keyOfBoth returns the key of an operation, which is that of its former name if it has none.
+// keyOfBoth returns the key of an operation, by default that of the former name.
 func (s *FileStore) keyOfBoth(ctx context.Context, operation, formerly string) (string, error) {
 	return within(ctx, func() (string, error) {
 		return s.key(operation, func() (string, error) { return s.key(formerly, randomKey) })
@@ -102,7 +102,7 @@ func (s *FileStore) keyOfBoth(ctx context.Context, operation, formerly string) (
 // randomKey is the source of most keys.
 func randomKey() (string, error) { return newKey(), nil }
 
-// key returns the key in the last file of the operation. If there is none, it takes one from a
+// key returns the key in the last file of the operation, or takes one from a
 // source.
 func (s *FileStore) key(operation string, source func() (string, error)) (string, error) {
 	if err := s.create(operation, 0, source); err != nil {
@@ -188,7 +188,7 @@ func (s *FileStore) read(operation string, n int) (string, error) {
 }
 
 // create creates the n-th file of the operation with a key from a source, unless it exists. The
-// content is durable before the file gets its name.
+// content is durable before the file gets this name.
 func (s *FileStore) create(operation string, n int, source func() (string, error)) error {
 	path := s.path(operation, n)
 	if _, err := os.Stat(path); err == nil {

@@ -40,13 +40,13 @@ type (
 
 // --- commands: each takes effect once per operation name ---
 
-// CreateOrder creates an order and reserves its stock.
+// CreateOrder creates an order and reserves stock.
 func (c *Client) CreateOrder(ctx context.Context, operation string, order NewOrder) (OrderResult, error) {
 	made, outcome, err := command[Order](ctx, c, operation, to(api.CreateOrder).with(order))
 	return OrderResult{made, outcome}, err
 }
 
-// ReserveInventory extends an order reservation, or reserves its stock again.
+// ReserveInventory extends an order reservation, or reserves the stock again.
 func (c *Client) ReserveInventory(ctx context.Context, operation string, orderID int64) (OrderResult, error) {
 	order, outcome, err := command[Order](ctx, c, operation, to(api.ReserveInventory, orderID).with(struct{}{}))
 	return OrderResult{order, outcome}, err
@@ -77,7 +77,7 @@ func (c *Client) RefundPaymentInFull(ctx context.Context, operation string, orde
 	return RefundResult{made, outcome}, err
 }
 
-// CancelOrder cancels an order and refunds its payment.
+// CancelOrder cancels an order and refunds the payment.
 func (c *Client) CancelOrder(ctx context.Context, operation string, orderID int64, how Cancellation) (OrderResult, error) {
 	order, outcome, err := command[Order](ctx, c, operation, to(api.CancelOrder, orderID).with(how))
 	return OrderResult{order, outcome}, err
@@ -137,7 +137,7 @@ func (c *Client) DeleteCustomerProfile(ctx context.Context, customerID string) e
 	return err
 }
 
-// ProductVersion is a product with the version of its name, price and stock.
+// ProductVersion is a product with the version of name, price and stock.
 type ProductVersion struct {
 	Product
 	ETag string
@@ -194,7 +194,7 @@ func (c *Client) GetProduct(ctx context.Context, sku string) (ProductVersion, er
 
 // GetIdempotencyKey returns the outcome of the operation with a key. [NotFound] means that
 // there is no record: a request with the key may still be on its way. Calling a command again
-// with its name also returns its result.
+// under the same name also returns the result.
 func (c *Client) GetIdempotencyKey(ctx context.Context, key string) (IdempotencyRecord, error) {
 	record, _, err := call[IdempotencyRecord](ctx, c, to(api.GetIdempotencyKey, key))
 	return record, err

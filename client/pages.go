@@ -100,7 +100,7 @@ func (c *Client) ListAuditLog(ctx context.Context) iter.Seq2[AuditEntry, error] 
 	return pages[AuditEntry](ctx, c, to(api.ListAuditLog), url.Values{})
 }
 
-// page is one page of a list, or a whole list without pages.
+// page is one page of a list, or a whole list that has no pages.
 type page[T any] struct {
 	Data       []T    `json:"data"`
 	NextCursor string `json:"next_cursor"`

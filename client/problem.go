@@ -9,8 +9,8 @@ import (
 	"example.com/orders/client/api"
 )
 
-// Problem is an error response: application/problem+json, RFC 9457. Match its code with
-// [errors.Is], and get its members with [errors.As]:
+// Problem is an error response: application/problem+json, RFC 9457. Match the code with
+// [errors.Is], and get the members with [errors.As]:
 //
 //	if errors.Is(err, client.OutOfStock) { … }
 type Problem struct {
@@ -30,8 +30,8 @@ type Problem struct {
 
 // Values of NextKey.
 const (
-	nextKeyNew    = "new"     // the operation was decided: another attempt is a new one
-	nextKeyLookUp = "look_up" // another request owns the key, and may have taken effect
+	nextKeyNew    = "new"     // the operation was decided: a further attempt is a new one
+	nextKeyLookUp = "look_up" // an earlier request owns the key, and may have taken effect
 )
 
 // FieldError describes an invalid member or parameter.
@@ -134,7 +134,7 @@ func leavesUnknown(err error) bool {
 		return problem.leavesUnknown()
 	}
 	_, isUnanswered := errors.AsType[*unansweredError](err)
-	return isUnanswered // the others were not sent
+	return isUnanswered // the rest were not sent
 }
 
 // failure returns the error for a call that ended with err. Unknown reports whether an attempt

@@ -60,7 +60,7 @@ func (c *Client) do(ctx context.Context, r request, read reader) (http.Header, e
 
 const unlimited = time.Duration(math.MaxInt64)
 
-// withDeadline bounds a call by its context or the time-out, and by longest. It also returns
+// withDeadline bounds a call by the context or the time-out, and by longest. It also returns
 // the deadline by the wall clock, which goes on while the machine sleeps. Contexts and timers
 // do not.
 func (c *Client) withDeadline(ctx context.Context, longest time.Duration) (context.Context, time.Time, context.CancelFunc) {

@@ -2,7 +2,7 @@ package client
 
 import "example.com/orders/client/api"
 
-// Responses. A member that is absent or null has its zero value: an order without a reservation
+// Responses. A member that is absent or null has the zero value: an order without a reservation
 // has one whose ExpiresAt is zero. Statuses are strings, because a newer service may send
 // unknown ones.
 type (
@@ -10,11 +10,11 @@ type (
 	Money = api.Money
 	// Order is a customer's purchase from one seller, in one currency.
 	Order = api.Order
-	// OrderItem is an ordered item with its price at that time.
+	// OrderItem is an ordered item with the price at that time.
 	OrderItem = api.OrderItem
 	// Payment pays an order.
 	Payment = api.Payment
-	// PaymentWithRefunds is a payment with its refunds, newest first.
+	// PaymentWithRefunds is a payment with all refunds, newest first.
 	PaymentWithRefunds = api.PaymentWithRefunds
 	// Refund refunds a payment, in full or in part.
 	Refund = api.Refund
@@ -24,7 +24,7 @@ type (
 	BalanceTransaction = api.BalanceTransaction
 	// Profile is a customer's personal data.
 	Profile = api.Profile
-	// Product is a product with its price and stock.
+	// Product is a product with price and stock.
 	Product = api.Product
 	// StockAdjustment changes a product's stock.
 	StockAdjustment = api.StockAdjustment
@@ -34,7 +34,7 @@ type (
 	AuditEntry = api.AuditEntry
 )
 
-// Requests. An optional member with its zero value is left out.
+// Requests. An optional member with the zero value is left out.
 type (
 	// NewOrder is an order to create. A seller names the customer.
 	NewOrder = api.CreateOrderRequest

@@ -28,7 +28,7 @@ type Config struct {
 type behaviour struct {
 	header, marker   string
 	mismatch         int
-	keyless          bool // runs without a key
+	keyless          bool // accepts a request that has no key
 	quoted           bool // a key may stand in quotes
 	strict           bool // refuses malformed keys
 	waits            bool // lets duplicates wait
@@ -181,7 +181,7 @@ func (s *server) replay(r *http.Request, c command, rec *record, stored record, 
 	sameRoute, sameBody := stored.Route == rec.Route, stored.Body == rec.Body
 	switch {
 	case sameRoute && sameBody, sameRoute && s.Fault == "replays to another body", sameBody && s.Fault == "ignores the route":
-		stored.Reply.again = !stored.Expired // the second line of defence marks nothing
+		stored.Reply.again = !stored.Expired // the second line of defence does not mark replays
 		return stored.Reply
 	case sameRoute && s.Fault == "runs another body":
 		return s.run(r, c, rec)
@@ -210,7 +210,7 @@ func (s *server) fingerprint(body []byte, c command) string {
 // command is the body of a request.
 type command map[string]any
 
-// run runs a command, and commits its effect and its record together.
+// run runs a command, and commits effect and record together.
 func (s *server) run(r *http.Request, c command, rec *record) reply {
 	s.hold("hold-before")
 	if s.on("fail-before") {

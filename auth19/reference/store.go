@@ -16,7 +16,7 @@ import (
 )
 
 // store is shared by all processes: a log in which each line is a transaction, so that an
-// effect and its response are there together or not at all.
+// effect and response are there together or not at all.
 type store struct {
 	dir string
 

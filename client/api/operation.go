@@ -23,7 +23,7 @@ type Operation struct {
 
 var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// PathOf returns the path with its parameters filled in, in their order.
+// PathOf returns the path with the parameters filled in, in order.
 func (o Operation) PathOf(parameters ...any) string {
 	next := 0
 	return placeholder.ReplaceAllStringFunc(o.Path, func(string) string {

@@ -37,7 +37,7 @@ func newFaults(s *servers) *faults {
 			begin: func(context.Context) error { s.broker.Halt(); return nil },
 			end:   s.broker.Restart,
 		},
-		// The fake card provider keeps its state in a database.
+		// The fake card provider keeps the state in a database.
 		"provider": {
 			begin: s.onPostgres("ALTER DATABASE "+stripeDatabase+" ALLOW_CONNECTIONS false", endSessions(stripeDatabase)),
 			end:   s.onPostgres(openProvider),

@@ -1,6 +1,6 @@
 // Command orders-dev runs the order and payment service on a developer's machine with
 // the servers that it needs: PostgreSQL, a broker, a token issuer and a double of the
-// card provider. Nothing in it is meant for production.
+// card provider. It is not meant for production.
 package main
 
 import (

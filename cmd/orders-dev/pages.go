@@ -48,7 +48,7 @@ func withPages(api http.Handler, playground *play.Playground, faults *faults, is
 	})
 }
 
-// The token subject for each role on the reference page. Its examples belong to them.
+// The token subject for each role on the reference page. The examples belong to them.
 var subjects = map[core.Role]string{
 	core.Customer: seedCustomer, core.Seller: seedSeller, core.Admin: "admin", core.System: "billing",
 }

@@ -85,7 +85,7 @@ func (s *servers) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.onStop(func() error { _ = ln.Close(); return nil }) // its server may have closed it
+	s.onStop(func() error { _ = ln.Close(); return nil }) // the server may have closed it
 	return ln, nil
 }
 
@@ -129,14 +129,14 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 	return s.endFaultsOfKilledRun(ctx)
 }
 
-// migrate migrates the database and switches the service to its role.
+// migrate migrates the database and switches the service to the service role.
 func (s *servers) migrate(ctx context.Context) (err error) {
 	err = s.prepare(ctx, ordersDatabase)
 	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, ordersDatabase)
 	return err
 }
 
-// prepare migrates a database as its owner, and grants the privileges of the service and of
+// prepare migrates a database as the owner, and grants the privileges of the service and of
 // operators.
 func (s *servers) prepare(ctx context.Context, database string) error {
 	owner := s.postgres.URL(database)

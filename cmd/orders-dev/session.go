@@ -20,7 +20,7 @@ var session = template.Must(template.New("session").Parse(sessionText))
 // tokenTTL is the token lifetime in the printed session.
 const tokenTTL = 24 * time.Hour
 
-// places are a run's addresses: the service, its database as owner, its broker, its admin
+// places are the addresses of a run: the service, the database as owner, the broker, the admin
 // listener and the file with the session's requests.
 type places struct{ URL, Database, Broker, Admin, Requests string }
 

@@ -27,7 +27,7 @@ Prints a token that the running service accepts.
 `
 )
 
-// token prints a token for orders-dev, signed with the key in its folder.
+// token prints a token for orders-dev, signed with the key in the folder.
 func token(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("orders-dev token", flag.ContinueOnError)
 	sub := flags.String("sub", "", "")

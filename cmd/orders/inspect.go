@@ -61,7 +61,7 @@ func printConfig(_ context.Context, _, environ []string, out io.Writer) error {
 	return nil
 }
 
-// checkHealth is the health check for an image without a shell. Dialling a wildcard
+// checkHealth is the health check for an image that has no shell. Dialling a wildcard
 // address, such as 0.0.0.0, reaches this machine.
 func checkHealth(ctx context.Context, _, environ []string, out io.Writer) error {
 	addr, err := config.AdminAddr(environ)

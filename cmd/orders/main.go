@@ -47,7 +47,7 @@ func main() {
 // execute runs one command and returns the exit code.
 func execute(ctx context.Context, args, environ []string, out, problems io.Writer) int {
 	if err := run(ctx, args, environ, out); err != nil {
-		_, _ = fmt.Fprintln(problems, "orders:", err) // nothing else can be done
+		_, _ = fmt.Fprintln(problems, "orders:", err) // the last resort
 		if errors.Is(err, errNotCompared) {
 			return 2
 		}
@@ -60,8 +60,8 @@ func execute(ctx context.Context, args, environ []string, out, problems io.Write
 type command struct {
 	name  string
 	usage string
-	// takesArguments reports whether run checks its arguments. All other commands take
-	// none.
+	// takesArguments reports whether run checks the arguments. All other commands refuse
+	// arguments.
 	takesArguments bool
 	run            func(ctx context.Context, args, environ []string, out io.Writer) error
 }
@@ -83,7 +83,7 @@ func run(ctx context.Context, args, environ []string, out io.Writer) error {
 		return errors.New("no command given: orders help lists the commands")
 	}
 	name, args := args[0], args[1:]
-	if name != "serve" { // its log has a queue
+	if name != "serve" { // serve has a queue for the log
 		out = stoppable(ctx, out)
 	}
 	if isHelp(name) {

@@ -21,7 +21,7 @@ const migrateUsage = `usage: orders migrate up|down|version
 ORDERS_DATABASE_URL names the database. Its role must own the schema.
 `
 
-// migrate migrates the schema of ORDERS_DATABASE_URL and prints its version.
+// migrate migrates the schema of ORDERS_DATABASE_URL and prints the version.
 func migrate(ctx context.Context, args, environ []string, out io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: orders migrate up|down|version")
@@ -70,7 +70,7 @@ func up(ctx context.Context, cfg config.Config, out io.Writer) error {
 
 // reportMissing says how to create a missing role that only a superuser can create, and
 // returns other errors of a grant. The owner can run the service meanwhile, and `orders
-// serve` refuses a role without its privileges.
+// serve` refuses a role that lacks privileges.
 func reportMissing(err error, whose, role string, out io.Writer) error {
 	if !errors.Is(err, migrations.ErrNoRole) {
 		return err

@@ -102,7 +102,7 @@ func operate(ctx context.Context, b backlog, args []string, out io.Writer) error
 	return nil
 }
 
-// printTable returns a function that prints rows with aligned columns, or that there are none.
+// printTable returns a function that prints rows with aligned columns, or "none".
 func printTable(out io.Writer) func(rows [][]string, err error) error {
 	return func(rows [][]string, err error) error {
 		if err == nil && len(rows) == 0 {

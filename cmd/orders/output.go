@@ -14,7 +14,7 @@ const outputTimeout = 5 * time.Second
 var errUnread = errors.New("stopped, and the output is not read")
 
 // stoppable returns a writer to out for a command that must print everything, however
-// long its reader pauses, as in `orders jobs list | less`. When ctx has ended, a write
+// long the reader pauses, as in `orders jobs list | less`. When ctx has ended, a write
 // waits for outputTimeout only: signals would otherwise end no command that prints.
 func stoppable(ctx context.Context, out io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {

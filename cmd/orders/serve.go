@@ -48,7 +48,7 @@ func serve(ctx context.Context, _, environ []string, out io.Writer) error {
 	})
 }
 
-// logged runs the service with a log, whose last lines are written when it returns.
+// logged runs the service with a log, and returns after the last lines are written.
 func logged(cfg config.Config, out io.Writer, run func(zerolog.Logger, *logqueue.Queue) error) error {
 	log, lines := app.NewQueuedLog(cfg, out)
 	defer lines.Close(outputTimeout)

@@ -14,7 +14,7 @@ import (
 )
 
 // Retention of responses (AUTH-19 requires 24 to 72 hours) and replay time of refusals. A
-// refused client continues under another key, so a refusal's key stays taken after that.
+// refused client continues under a new key, so the key of a refusal stays taken after that.
 const (
 	responseTTL = 72 * time.Hour
 	refusalTTL  = 6 * time.Hour
@@ -54,9 +54,9 @@ func (r refusal) Error() string { return r.code }
 //
 // decode turns the request into a command before the key is claimed.
 //
-// run executes the command in the transaction that txOf returns, and returns its reply. It may
-// run twice, after a rollback, so nothing leaves the database in it: no call, no message,
-// no e-mail. It stores the key beside its effect under a unique index, the second line of
+// run executes the command in the transaction that txOf returns, and returns the reply. It may
+// run twice, after a rollback, so it works on the database only: no call, no message,
+// no e-mail. It stores the key with the effect under a unique index, the second line of
 // defence, and looks there first.
 //
 // Do not guard a route whose response is a secret, such as a token, because the record keeps
@@ -131,7 +131,7 @@ func (l *keyLimit) take(customer string, now time.Time) bool {
 	return l.used[customer] <= l.perMinute
 }
 
-// read reads the whole body, so that a truncated request is not mistaken for another one, and
+// read reads the whole body, so that a truncated request is not mistaken for a shorter one, and
 // decodes it. It hashes the command, encoded again, so that white space and member order do
 // not count. A command therefore has no member that an honest retry changes: no send time,
 // no signature, no trace ID.

@@ -21,7 +21,7 @@ type txKey struct{}
 // a command it panics. With sqlc, pass it to Queries.WithTx.
 func txOf(ctx context.Context) pgx.Tx { return ctx.Value(txKey{}).(pgx.Tx) } //nolint:forcetypeassert // see above
 
-// Execute claims the key, runs the command and stores its result in one transaction. The
+// Execute claims the key, runs the command and stores the result in one transaction. The
 // command runs again after a deadlock (40P01) or a conflict (40001). A failed COMMIT is never
 // repeated, even if pgconn.SafeToRetry allows it.
 func (s store) Execute(ctx context.Context, c idempotency.Claim, run idempotency.Command) (rec idempotency.Record, replayed bool, err error) {

@@ -1,6 +1,6 @@
 // Package bench compares the service with a baseline on the same machine. For a command,
-// it is pgbench, which does the same database work without the service. For a replay, it
-// is a bare HTTP server, which sends the same response without the work.
+// it is pgbench, which does the same database work directly. For a replay, it
+// is a bare HTTP server, which only sends the same response.
 //
 // Service and baseline alternate within one run, on one durable PostgreSQL cluster.
 // Ratios within a run are meaningful; absolute figures from different runs are not
@@ -44,7 +44,7 @@ type options struct {
 	only        string
 	pool        int
 	md          string
-	other       string // path to another build
+	other       string // path to the second build
 	scale       float64
 }
 
@@ -93,8 +93,8 @@ type bench struct {
 	issuer  *devissuer.Issuer
 	jwksURL string
 	tokens  tokens
-	// rival is measured beside the service: another build on the same database, or the
-	// same build on a large one. It is nil without either.
+	// rival is measured next to the service: a second build on the same database, or the
+	// same build on a large one. It is nil if there is neither.
 	rival *target
 }
 

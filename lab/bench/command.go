@@ -12,7 +12,7 @@ import (
 	devissuer "example.com/orders/internal/dev/issuer"
 )
 
-// command is one report section: the requests to the service, and its baseline.
+// command is one report section: the requests to the service, and the baseline.
 type command struct {
 	name        string
 	description string // one line in the report
@@ -25,13 +25,13 @@ type command struct {
 	// Every response must have this status and replay flag.
 	status   int
 	replayed bool
-	// prepare runs before each measurement; nil if there is nothing to prepare.
+	// prepare runs before each measurement; may be nil.
 	prepare func(t *target)
 	// supply returns the rows that requests use up; nil if they use up none.
 	supply func(t *target) *supply
 	// skip updates the supply after pgbench has used some rows.
 	skip func(t *target)
-	// variables are set in the script, beside the shared ones.
+	// variables are set in the script, in addition to the shared ones.
 	variables map[string]string
 }
 
@@ -135,7 +135,7 @@ func confirm(t *target, r *rand.Rand) (request, error) {
 	}, err
 }
 
-// skipPaid marks the orders that pgbench has paid as used. Its clients share the orders
+// skipPaid marks the orders that pgbench has paid as used. The pgbench clients share the orders
 // evenly but not in step, so every order up to the last paid one counts.
 func skipPaid(t *target) {
 	last := t.Count(t.t, `SELECT max(id) FROM orders WHERE id >= $1 AND status = 'paid'`, t.orders.next())

@@ -34,7 +34,7 @@ func (b *bench) selectCommands() []command {
 }
 
 // plan lists the series to measure: each command with each number of connections. A
-// command without a probe has no baseline.
+// command that has no probe has no baseline.
 func (b *bench) plan(commands []command, probes map[string]probe) []*series {
 	var all []*series
 	for _, c := range commands {
@@ -101,7 +101,7 @@ func (t *target) answerStormOnce() {
 
 // startRival starts the other build that the -compare flag names. It receives the same
 // requests, on the same database, in the same rounds. Like the service, it keeps
-// running while others are measured.
+// running during other measurements.
 func (b *bench) startRival(t *target) {
 	if b.other == "" {
 		return
@@ -122,7 +122,7 @@ are service ÷ other build: the median of the ratios of the rounds. CPU is per r
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 `
 
-// rivalSection returns the section on another build, empty without one.
+// rivalSection returns the section on the second build, if there is one.
 func rivalSection(all []*series) string {
 	rows := &strings.Builder{}
 	for _, s := range all {

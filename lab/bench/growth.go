@@ -99,7 +99,7 @@ func (b *bench) fillLarge(t *target) {
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 1) }
 
 // recordsSQL inserts idempotency records as left by credits, numbered from to to-1.
-// Each has a random key within its step.
+// Each has a random key within the step.
 func recordsSQL(from, to, step int64) string {
 	return fmt.Sprintf(`INSERT INTO idempotency_record (scope, key, fingerprint,
 			operation, status, content_type, location, body, created_at, expires_at)

@@ -15,7 +15,7 @@ import (
 // request is one POST request.
 type request struct{ path, token, key, body string }
 
-// load is a closed loop: each connection sends its next request when it has received
+// load is a closed loop: each connection sends the next request when it has received
 // the response to the previous one. The load generator shares the machine with the
 // measured programs, so its client does as little as possible.
 type load struct {

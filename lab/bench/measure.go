@@ -35,7 +35,7 @@ type series struct {
 	compared    bool // with the baseline
 	baseline    []sample
 	service     []sample
-	rival       []sample // empty without one
+	rival       []sample // may be empty
 }
 
 // lastRates returns the last round's rates, in words.
@@ -84,13 +84,13 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// measureRound takes one sample on each side. rival is nil without one.
+// measureRound takes one sample on each side. rival may be nil.
 func (s *series) measureRound(t, rival *target, times timing, reversed bool) {
 	sides := s.sides(t, rival, times)
 	if reversed {
 		slices.Reverse(sides)
 	}
-	// Prepares rows for all sides, so that none runs right after heavy writes.
+	// Prepares rows for all sides, so that no side runs right after heavy writes.
 	s.command.prepareRows(t, timing{
 		time.Duration(len(sides)) * times.warmUp, time.Duration(len(sides)) * times.length,
 	})
@@ -128,7 +128,7 @@ func (c command) measureBaseline(
 		return c.measureService(&bare, connections, times)
 	}
 	c.prepareRows(t, times)
-	from, err := t.usage(t.t.Context()) // without a warm-up, the measurement begins here
+	from, err := t.usage(t.t.Context()) // if there is no warm-up, the measurement begins here
 	if err != nil {
 		t.t.Fatal(err)
 	}

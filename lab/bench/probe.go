@@ -13,7 +13,7 @@ import (
 // probeRequests is the number of requests to each side per probed command.
 const probeRequests = 200
 
-// probe describes a command before its measurement.
+// probe describes a command before the measurement.
 type probe struct {
 	// payloads are one request's response and events, for pgbench to write.
 	payloads map[string]string

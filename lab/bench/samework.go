@@ -23,7 +23,7 @@ func queryNames(text string) []string {
 }
 
 // sameQueries returns an error unless most requests ran exactly the script's queries,
-// in any order. The others may include queries from background jobs.
+// in any order. The rest may include queries from background jobs.
 func (c command) sameQueries(requests [][]roundtrips.Trip) error {
 	script, err := readScript(c.script)
 	if err != nil {

@@ -59,7 +59,7 @@ func cpuWithChildren(pid int) (float64, error) {
 			return 0, err
 		}
 		for _, process := range processes {
-			if child, err := process.Stat(); err == nil && child.PPID == pid { // others have ended
+			if child, err := process.Stat(); err == nil && child.PPID == pid { // the rest have ended
 				total += cpuOf(child)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // Page is an empty page with a unique origin.
 type Page struct{ Origin string }
 
-// NewPage serves a page on a new port, so that its origin is unique. The page may load
+// NewPage serves a page on a new port, so that the origin is unique. The page may load
 // npm packages from /node_modules/.
 func NewPage(t testing.TB) *Page {
 	t.Helper()

@@ -56,7 +56,7 @@ func OpenTabIn(t testing.TB, profile string) *Tab {
 	return tab
 }
 
-// Kill kills the browser, and waits until none of its processes uses the profile.
+// Kill kills the browser, and waits until no browser process uses the profile.
 func (tab *Tab) Kill(t testing.TB, profile string) {
 	t.Helper()
 	if err := chromedp.FromContext(tab.ctx).Browser.Process().Kill(); err != nil {
@@ -89,7 +89,7 @@ func (tab *Tab) Do(t testing.TB, steps ...chromedp.Action[chromedp.Void]) {
 	Get(t, tab, chromedp.Steps(steps...))
 }
 
-// Get runs an action and returns its value. A script may shop a thousand times.
+// Get runs an action and returns the value. A script may shop a thousand times.
 func Get[T any](t testing.TB, tab *Tab, action chromedp.Action[T]) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, 2*testwait.Patience)
@@ -101,7 +101,7 @@ func Get[T any](t testing.TB, tab *Tab, action chromedp.Action[T]) T {
 	return value
 }
 
-// Open opens a page in a size and a colour scheme, light or dark, without animations.
+// Open opens a page in a size and a colour scheme, light or dark, with animations off.
 func (tab *Tab) Open(t testing.TB, url, scheme string, width, height int64) {
 	t.Helper()
 	tab.Do(t, chromedp.EmulateViewport(width, height), prefer(scheme), chromedp.Navigate(url))

@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// run runs the selected rows. It returns an error that names those whose tests did not
+// run runs the selected rows. It returns an error that names those that the tests did not
 // notice.
 func run(ctx context.Context, only string) error {
 	selected, err := regexp.Compile(only)
@@ -107,7 +107,7 @@ func each[T any](items []T, do func(T)) {
 	for _, item := range items {
 		group.Go(func() error { do(item); return nil })
 	}
-	_ = group.Wait() // none returns an error
+	_ = group.Wait() // the functions return no error
 }
 
 // passUnedited runs all tests without edits, once per package, and returns whether a row's
@@ -136,13 +136,13 @@ func passUnedited(ctx context.Context, rows []*row) func(*row) bool {
 }
 
 // run tests the edited source. A failure counts only if a test failed: an
-// edit that does not compile proves nothing, and a data race is about something else.
+// edit that does not compile proves no protection, and a data race is a separate matter.
 func (r *row) run(ctx context.Context) (verdict, output string) {
 	dir, err := os.MkdirTemp("", "checks-")
 	if err != nil {
 		return "DOES NOT RUN", err.Error()
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans its temporary folder
+	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans temporary folders
 	description, err := overlay.Write(dir, r.edits...)
 	if err != nil {
 		return "DOES NOT RUN", err.Error()

@@ -44,7 +44,7 @@ func (r *row) String() string { return r.area + ": " + r.name }
 // place is the package with the flags: rows at one place share the run without edits.
 func (r *row) place() string { return r.pkg + " " + strings.Join(r.flags, " ") }
 
-// tests returns the test names without subtests.
+// tests returns the test names; subtests are cut off.
 func (r *row) tests() []string {
 	var names []string
 	for name := range strings.SplitSeq(r.test, "|") {

@@ -28,7 +28,7 @@ func (a account) attributes(gid uint32) *syscall.SysProcAttr {
 	return attr
 }
 
-// own makes the account the owner of a folder and its files.
+// own makes the account the owner of a folder and the files in it.
 func (a account) own(dir string, gid uint32) error {
 	if !a.switched {
 		return nil

@@ -44,14 +44,14 @@ type Config struct {
 	// Asynchronous lets COMMIT wait for no standby. A failover then loses commits that
 	// the standby lacks.
 	Asynchronous bool
-	// Available lets COMMIT wait for no standby while there is none: Patroni's
+	// Available lets COMMIT wait for no standby while no standby exists: Patroni's
 	// synchronous mode without strict.
 	Available bool
 	// Notices receives progress messages during the start. May be nil.
 	Notices io.Writer
 }
 
-// Cluster is a running cluster. Its methods are safe for concurrent use, except that
+// Cluster is a running cluster. The methods are safe for concurrent use, except that
 // each node needs one caller at a time.
 type Cluster struct {
 	cfg     Config
@@ -160,7 +160,7 @@ func (c *Cluster) startRoles(names ...string) error {
 	return nil
 }
 
-// migrate creates the database and its role, and migrates it with the service's binary.
+// migrate creates the database and the role, and migrates it with the service's binary.
 func (c *Cluster) migrate(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.databaseURL(superuser, superuser))
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *Cluster) Stop() error {
 // URL returns the service's URL behind HAProxy.
 func (c *Cluster) URL() string { return "http://" + net.JoinHostPort(c.Node("haproxy").addr, "8080") }
 
-// DatabaseURL returns the database URL for its owner. It leads directly to the current
+// DatabaseURL returns the database URL for the owner. It leads directly to the current
 // primary.
 func (c *Cluster) DatabaseURL() string { return c.databaseURL(superuser, database) }
 

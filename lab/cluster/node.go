@@ -25,7 +25,7 @@ type Node struct {
 	cluster *Cluster
 	role    role
 	name    string
-	number  int // from 1 within its role
+	number  int // from 1 within the role
 	addr    string
 	dir     string
 	// gid is the group for the node's processes if root starts them. No other process
@@ -34,7 +34,7 @@ type Node struct {
 	// binary is a service replica's program.
 	binary string
 
-	// process is the last started process, nil before. Its children may outlive it.
+	// process is the last started process, nil before. Children may outlive it.
 	process  *process.Process
 	paused   bool
 	isolated bool
@@ -46,7 +46,7 @@ func (n *Node) Name() string { return n.name }
 // Addr returns the node address without a port.
 func (n *Node) Addr() string { return n.addr }
 
-// Use makes a service replica run another binary from its next start on.
+// Use makes a service replica run a given binary from the next start on.
 func (n *Node) Use(binary string) { n.binary = binary }
 
 // Log returns the output from the node's processes since the cluster started.
@@ -67,7 +67,7 @@ func (n *Node) lastWords() string {
 
 func (n *Node) logPath() string { return filepath.Join(n.dir, "log") }
 
-// prepare makes the node folder and writes its configuration.
+// prepare makes the node folder and writes the configuration.
 func (n *Node) prepare() error {
 	users := fmt.Sprintf("%q \"\"\n%q \"\"\n", superuser, serviceRole) // pgbouncer's
 	return errors.Join(
@@ -111,7 +111,7 @@ func (v values) Role(name string) []*Node { return v.cluster.Role(name) }
 // Server returns the PostgreSQL node behind a pgbouncer.
 func (v values) Server() *Node { return v.cluster.Role("postgres")[v.number-1] }
 
-// Pgbouncers returns each pgbouncer with its Server.
+// Pgbouncers returns each pgbouncer with the Server.
 func (v values) Pgbouncers() (all []values) {
 	for _, n := range v.cluster.Role("pgbouncer") {
 		all = append(all, values{n})
@@ -199,7 +199,7 @@ func (n *Node) Kill() {
 // quitTimeout bounds PostgreSQL's shutdown.
 const quitTimeout = 5 * time.Second
 
-// quit ends all the node's processes. PostgreSQL first removes its shared memory, which
+// quit ends all the node's processes. PostgreSQL first removes the shared memory, which
 // Kill leaves behind until the next start.
 func (n *Node) quit() {
 	if n.role.name == "postgres" {
@@ -260,7 +260,7 @@ func (n *Node) signal(s syscall.Signal) {
 }
 
 // pids returns the processes with a working directory in the node folder. PostgreSQL
-// detaches from Patroni and works in its data folder.
+// detaches from Patroni and works in the data folder.
 func (n *Node) pids() (pids []int) {
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // the pattern is well-formed
 	for _, link := range links {
@@ -275,7 +275,7 @@ func (n *Node) pids() (pids []int) {
 	return pids
 }
 
-// isZombie reports whether a process has ended and its parent has not waited for it.
+// isZombie reports whether a process has ended and the parent has not waited for it.
 func isZombie(pid int) bool {
 	stat, err := fs.ReadFile(os.DirFS("/proc"), strconv.Itoa(pid)+"/stat")
 	_, state, found := strings.Cut(string(stat), ") ")

@@ -43,7 +43,7 @@ func checkAccounts(attempts []Attempt, opt Options) []Violation {
 	return found
 }
 
-// expiredKeys returns the keys whose record expired, or may have expired.
+// expiredKeys returns the keys with records that expired, or may have expired.
 func expiredKeys(attempts []Attempt) map[ID]bool {
 	expired := map[ID]bool{}
 	for _, a := range attempts {

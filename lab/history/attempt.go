@@ -24,7 +24,7 @@ func (a Attempt) command() bool {
 	return a.Key != "" && a.Operation != Lookup && a.Operation != Expiry
 }
 
-// Codes for the guard's refusals. They decide nothing and are not stored.
+// Codes for the guard's refusals. They do not decide the operation and are not stored.
 const (
 	codeReused     = "idempotency_key_reused"
 	codeSpent      = "idempotency_key_spent"
@@ -48,12 +48,12 @@ func (a Attempt) created() bool { return a.decides() && a.Result == "created" }
 // may.
 func (a Attempt) unknown() bool { return a.command() && a.Outcome == Unknown }
 
-// inProgress reports whether the answer is that another attempt is running.
+// inProgress reports whether the answer is that a second attempt is running.
 func (a Attempt) inProgress() bool {
 	return a.Code == codeInProgress || a.Operation == Lookup && a.Record != nil && a.Record.State == "in_progress"
 }
 
-// mayHold reports whether the attempt may have held its key between from and to.
+// mayHold reports whether the attempt may have held the key between from and to.
 func (a Attempt) mayHold(from, to time.Duration) bool {
 	return a.command() && a.Code != codeInProgress && a.Start <= to && (a.unknown() || a.End >= from)
 }

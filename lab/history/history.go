@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Outcome is an attempt's result, as far as its client knows.
+// Outcome is the result of an attempt, as far as the client knows.
 type Outcome string
 
 const (
@@ -27,7 +27,7 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// Attempt is one request with an Idempotency-Key, or a key lookup, and its outcome.
+// Attempt is one request with an Idempotency-Key, or a key lookup, with the outcome.
 type Attempt struct {
 	Client  int `json:"client"`
 	Replica int `json:"replica"`
@@ -46,7 +46,7 @@ type Attempt struct {
 	Start   time.Duration `json:"start"`
 	End     time.Duration `json:"end"`
 	Outcome Outcome       `json:"outcome"`
-	Status  int           `json:"status,omitempty"` // 0 without a response
+	Status  int           `json:"status,omitempty"` // 0 if there was no response
 	Code    string        `json:"code,omitempty"`   // in a problem document
 	Result  string        `json:"result,omitempty"` // the Idempotency-Result header
 	// SecondLine reports that the response is not a replay, but reports the effect of
@@ -58,7 +58,7 @@ type Attempt struct {
 	// Effect names the resource in a success, such as "order 17". It is the same in
 	// every success for a key, even after the record has expired.
 	Effect string `json:"effect,omitempty"`
-	// Record is the response to [Lookup], nil without one and for 404.
+	// Record is the response to [Lookup], nil if there was none and for 404.
 	Record *Record `json:"record,omitempty"`
 	// Error is the reason for a missing response.
 	Error string `json:"error,omitempty"`
@@ -78,7 +78,7 @@ type Record struct {
 	Status  int    `json:"status,omitempty"`
 }
 
-// Operations beside the contract's commands.
+// Operations in addition to the contract commands.
 const (
 	// Lookup reads a key's outcome.
 	Lookup = "getIdempotencyKey"
@@ -92,7 +92,7 @@ const (
 	// primary, such as a standby without synchronous replication or a backup. It begins
 	// before the primary is killed. It ends 100 ms after the new one answers, when
 	// processes have forgotten everything about the primary. A failover that must lose
-	// nothing is not in the history.
+	// no effect is not in the history.
 	Failover = "failover"
 )
 

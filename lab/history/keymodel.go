@@ -43,7 +43,7 @@ const (
 )
 
 // keyModel is the sequential behaviour of one key that begins in one of these states.
-// Its operations are attempts.
+// The operations are attempts.
 func keyModel(begin []keyState) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return anys(begin) },
@@ -86,7 +86,7 @@ func keyOperations(attempts []Attempt) []porcupine.Operation {
 	return operations
 }
 
-// step returns the possible states after an attempt; none if its answer is wrong.
+// step returns the possible states after an attempt: no state if the answer is wrong.
 func (s keyState) step(a Attempt) []keyState {
 	switch {
 	case a.Operation == Expiry:
@@ -106,7 +106,7 @@ func (s keyState) step(a Attempt) []keyState {
 	case a.decides():
 		return s.replay(a)
 	}
-	return s.when(true) // 400, 401, 403, 404 and 429 prove nothing
+	return s.when(true) // 400, 401, 403, 404 and 429 leave all states possible
 }
 
 // when returns the unchanged state if the answer is right.
@@ -202,7 +202,7 @@ func (s keyState) create(a Attempt) []keyState {
 	if a.Outcome == OK {
 		s.effect = effect{certain, a.Request, a.Effect}
 	} else if repeated {
-		s.effect = effect{} // the earlier unknown attempt did nothing
+		s.effect = effect{} // the earlier unknown attempt had no effect
 	}
 	s.stored, s.record = true, recordOf(a)
 	return []keyState{s}

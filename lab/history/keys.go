@@ -10,7 +10,7 @@ import (
 )
 
 // checkKeys checks each key separately: first the rules that name a defect, and then
-// whether some order of its attempts explains every answer.
+// whether some order of the attempts explains every answer.
 func checkKeys(attempts []Attempt, limit time.Duration) []Violation {
 	var found []Violation
 	f := failoversOf(attempts)
@@ -47,7 +47,7 @@ func checkAnswers(attempts []Attempt) []Violation {
 	return append(found, checkOthers(attempts)...)
 }
 
-// checkOthers checks the answers that another attempt has to explain.
+// checkOthers checks the answers that a different attempt has to explain.
 func checkOthers(attempts []Attempt) []Violation {
 	var found []Violation
 	for _, a := range attempts {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Loss is a key whose acknowledged effect was lost in a failover.
+// Loss is a key with an acknowledged effect that was lost in a failover.
 type Loss struct {
 	ID
 	// Attempts are all attempts with the key.
@@ -18,7 +18,7 @@ type Loss struct {
 //
 // It also returns losses that no failover explains: a standby has all commits up to one
 // point, so an effect cannot be lost if it was acknowledged before a kept one began.
-// [Check] checks that a lost key has one response again, and a kept one its first.
+// [Check] checks that a lost key has one response again, and a kept one the first.
 func Losses(attempts []Attempt, effects map[ID]int) ([]Loss, []Violation) {
 	f := failoversOf(attempts)
 	ids, ofKey := groupBy(filter(attempts, Attempt.command), Attempt.ID, ID.compare)

@@ -2,7 +2,7 @@ package history
 
 import "fmt"
 
-// makesResource lists the operations that create a resource. The others change an
+// makesResource lists the operations that create a resource. The rest change an
 // order, which two principals may do.
 var makesResource = map[string]bool{
 	"createOrder": true, "confirmPayment": true, "refundPayment": true,

@@ -20,7 +20,7 @@ const (
 	// OneResponse (I3): all stored responses for a key are equal until the record
 	// expires.
 	OneResponse Rule = "one response of a key"
-	// RecordKept (I3): an effect has its record, committed with it, until the record
+	// RecordKept (I3): an effect has a record, committed with it, until the record
 	// expires. Before, the second line of defence never answers.
 	RecordKept Rule = "an effect has its record"
 	// OneOwner (I11): an effect belongs to one principal's key, and two principals
@@ -30,9 +30,9 @@ const (
 	NoStoredFailure Rule = "no stored failure"
 	// ResultSaid: every success and every stored refusal has an Idempotency-Result.
 	ResultSaid Rule = "a response says its result"
-	// ReusedByAnother: idempotency_key_reused needs another request under the key.
+	// ReusedByAnother: idempotency_key_reused needs a different request under the key.
 	ReusedByAnother Rule = "another request under a reused key"
-	// ProgressOfAnother: a request in progress needs another attempt that may run.
+	// ProgressOfAnother: a request in progress needs a second attempt that may run.
 	ProgressOfAnother Rule = "another attempt in progress"
 	// KeyOrder: some order of a key's attempts explains every answer.
 	KeyOrder Rule = "an order of the attempts of a key"
@@ -41,7 +41,7 @@ const (
 	// LedgerAgrees: the ledger has one entry for each acknowledged change, with the
 	// change and the balance that the client knows.
 	LedgerAgrees Rule = "ledger and history agree"
-	// Undecided is no rule: the checker gave up. The run then proves nothing.
+	// Undecided is no rule: the checker gave up. The run then has no verdict.
 	Undecided Rule = "not decided within the time limit"
 )
 
@@ -49,9 +49,9 @@ const (
 const (
 	// EffectKept (I5): an acknowledged effect is in the database.
 	EffectKept Rule = "acknowledged effect kept"
-	// NoRefusedEffect: a key whose answers all deny an effect has none.
+	// NoRefusedEffect: if all answers deny an effect, the key has no effect.
 	NoRefusedEffect Rule = "no effect of a refusal"
-	// LastCommitsLost: a failover loses only the last commits, and none before a kept
+	// LastCommitsLost: a failover loses only the last commits, and no commit before a kept
 	// one.
 	LastCommitsLost Rule = "only the last commits lost"
 )

@@ -88,7 +88,7 @@ func (c check) run(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans its temporary folder
+	defer os.RemoveAll(dir) //nolint:errcheck // the system cleans temporary folders
 	file := c.model + ".pml"
 	text, err := os.ReadFile(filepath.Join(folder, file))
 	if err != nil {
@@ -97,7 +97,7 @@ func (c check) run(ctx context.Context) (result, error) {
 	if err := os.WriteFile(filepath.Join(dir, file), text, 0o600); err != nil {
 		return result{}, err
 	}
-	// Without -o3, Spin merges steps. With -DPEG, it counts how often each one was taken.
+	// Unless -o3 is given, Spin merges steps. With -DPEG, it counts how often each one was taken.
 	generate := append([]string{"spin", "-o3", "-a"}, c.defines()...)
 	compile := []string{"gcc", "-O1", "-DCOLLAPSE", "-DMEMLIM=3000", "-DNFAIR=4", "-DPEG", "-o", "pan", "pan.c"}
 	verify := []string{"./pan", "-m100000", "-w22"}
@@ -163,7 +163,7 @@ var truncated = []string{
 }
 
 // unlessSabotaged marks the model lines that only a sabotage can reach. In Spin's
-// listing, all conditions of an if have the line of its first option.
+// listing, all conditions of an if have the line of the first option.
 const unlessSabotaged = "only without a protection"
 
 // read parses a verifier's output for a model with these lines.

@@ -1,4 +1,4 @@
-// Package overlay builds the service without a protection and leaves the work tree
+// Package overlay removes a protection from a build and leaves the work tree
 // untouched: `go build -overlay` reads the changed files from elsewhere.
 package overlay
 

@@ -101,7 +101,7 @@ func rewritten(before, after catalogue) (found []Finding) {
 }
 
 // narrowed returns objects that the old version uses and that are gone, and objects that may
-// refuse its writes.
+// refuse the writes.
 func narrowed(before, after catalogue) (found []Finding) {
 	for _, was := range before {
 		if f, ok := lost(was, after); ok {
@@ -124,11 +124,11 @@ func lost(was object, after catalogue) (Finding, bool) {
 	is, kept := after.find(was)
 	switch {
 	case !kept && (was.Kind == constraint || was.Kind == trigger):
-		return Finding{}, false // it refuses nothing any more
+		return Finding{}, false // it refuses no write any more
 	case !kept && was.Kind != table && was.Table != "" && !after.has(table, was.Table):
 		return Finding{}, false // the table is reported
 	case !kept && was.Kind != column && !allLeft(was, after):
-		return Finding{}, false // its column is reported
+		return Finding{}, false // the column is reported
 	case !kept:
 		return Finding{was.Name, was.Name + " is gone", contracts}, true
 	case was.Definition != is.Definition && (was.Kind == constraint || was.Kind == trigger):

@@ -22,7 +22,7 @@ type Finding struct {
 	header string
 }
 
-// Check runs a migration on a database with the schema before it and returns its findings.
+// Check runs a migration on a database with the schema before it and returns the findings.
 // released is the last release's version.
 func Check(ctx context.Context, conn *pgx.Conn, migration, released string) ([]string, error) {
 	before, err := readCatalogue(ctx, conn)
@@ -78,7 +78,7 @@ func run(ctx context.Context, conn *pgx.Conn, migration string, before catalogue
 	return waiting(before, started, ended), tx.Commit(ctx)
 }
 
-// execute sends a migration as golang-migrate does: all its statements at once.
+// execute sends a migration as golang-migrate does: all statements at once.
 func execute(ctx context.Context, conn *pgx.Conn, migration string) error {
 	if _, err := conn.PgConn().Exec(ctx, migration).ReadAll(); err != nil {
 		return fmt.Errorf("run the migration: %w", err)

@@ -175,7 +175,7 @@ func (b *bench) shell(ctx context.Context, s *subject, script string) error {
 	return nil
 }
 
-// ask runs auth19 and adds its report.
+// ask runs auth19 and adds the report.
 func (b *bench) ask(ctx context.Context, s *subject, probes []string) error {
 	path := filepath.Join(b.folder(s), "report.json")
 	_ = os.Remove(path)

@@ -74,7 +74,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// section describes a subject and reproduces its red cells.
+// section describes a subject and reproduces the red cells.
 func (s *subject) section() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\n### %s\n\n%s. %s\n", s.folder, s.Name, s.Setup)

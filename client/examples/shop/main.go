@@ -2,7 +2,7 @@
 // balance and two by card, and refunds one of each.
 //
 // It stores only its client keys. Kill it at any time and start it again with the same cart:
-// it repeats its steps, and each takes effect once. Try it with `make run` in another
+// it repeats the steps, and each takes effect once. Try it with `make run` in a second
 // terminal:
 //
 //	export SHOP_CUSTOMER_TOKEN=$(bin/orders-dev token --sub sber-42 --role customer)
@@ -74,7 +74,7 @@ type shop struct {
 	out              io.Writer
 }
 
-// trade does all steps for one cart. Its operation names begin with the cart number, so that a
+// trade does all steps for one cart. The operation names begin with the cart number, so that a
 // second run means the same operations.
 func (s shop) trade(ctx context.Context) error {
 	name := "cart-" + s.cart

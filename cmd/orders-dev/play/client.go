@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Attempt is one try to send a payment, with its response.
+// Attempt is one try to send a payment, with the response.
 type Attempt struct {
 	Number  int    `json:"number"`
 	Payment int    `json:"payment"`
@@ -24,10 +24,10 @@ type Attempt struct {
 	Body    string `json:"body"`
 
 	Pending  bool   `json:"pending"` // true until the attempt ends
-	Status   int    `json:"status"`  // 0 without a response
+	Status   int    `json:"status"`  // 0 if no response arrived
 	Result   string `json:"result"`  // Idempotency-Result
 	Replayed bool   `json:"replayed"`
-	Response string `json:"response"` // the body, or the reason for its absence
+	Response string `json:"response"` // the body, or the reason why it is missing
 	Lost     *Lost  `json:"lost"`     // the response that the network lost
 	Effect   effect `json:"effect"`
 	Began    int64  `json:"began"` // milliseconds since the playground opened
@@ -38,10 +38,10 @@ type Attempt struct {
 type effect string
 
 const (
-	committed  effect = "committed"   // the payment was written, and its record with a guard
+	committed  effect = "committed"   // the payment was written, with a guard the record as well
 	replayed   effect = "replayed"    // the stored response was read
 	recognised effect = "recognised"  // the unique index on the payment knew the key
-	refused    effect = "refused"     // nothing was written
+	refused    effect = "refused"     // no row was written
 	rolledBack effect = "rolled back" // the transaction ended without COMMIT
 	unknown    effect = "unknown"
 )

@@ -92,7 +92,7 @@ func (d database) expire(ctx context.Context, key string) error {
 	return err
 }
 
-// rowLock locks a customer balance, so that a payment stops in the middle of its
+// rowLock locks a customer balance, so that a payment stops in the middle of the
 // transaction.
 type rowLock struct {
 	pool *pgxpool.Pool
@@ -125,5 +125,5 @@ func (l *rowLock) awaitWaiter(ctx context.Context) error {
 	})
 }
 
-// release ends the transaction by closing its connection.
+// release ends the transaction by closing the connection.
 func (l *rowLock) release() { _ = l.conn.Close(context.Background()) }

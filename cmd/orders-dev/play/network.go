@@ -13,7 +13,7 @@ import (
 )
 
 // network is a proxy between the client and a replica, for one attempt. It can lose the
-// response: the replica has committed and answered, and the client sees its connection
+// response: the replica has committed and answered, and the client sees the connection
 // close.
 type network struct {
 	url    string

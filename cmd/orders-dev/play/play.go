@@ -1,9 +1,9 @@
 // Package play is the playground in orders-dev: a page on which a person breaks things
-// and sees that a payment takes effect once. Nothing is simulated. Two replicas run as
+// and sees that a payment takes effect once. Everything is real. Two replicas run as
 // processes on a separate database; the proxies before them lose responses; a kill is
 // SIGKILL.
 //
-// The page starts a scenario with POST /play/… and reads its steps as they happen: one
+// The page starts a scenario with POST /play/… and reads the steps as they happen: one
 // JSON [Entry] per line.
 package play
 
@@ -34,7 +34,7 @@ var page embed.FS
 // Config connects the playground to orders-dev.
 type Config struct {
 	// OpenDatabase creates an empty database with the service schema. It returns the
-	// URLs for its owner and for the replicas' role.
+	// URLs for the owner and for the role of the replicas.
 	OpenDatabase func(ctx context.Context) (owner, service string, err error)
 	// Environ configures the replicas, except for the database and the ports.
 	Environ []string
@@ -44,7 +44,7 @@ type Config struct {
 	Log io.Writer
 }
 
-// Playground serves the page and runs its scenarios: one at a time, and Pay at any time.
+// Playground serves the page and runs the scenarios: one at a time, and Pay at any time.
 // It starts replicas when the page is first opened.
 type Playground struct {
 	cfg Config
@@ -110,8 +110,8 @@ func (p *play) of(a *account) *play {
 	return &play{p.stage, a, a.current, p.report}
 }
 
-// serve runs a scenario and streams its steps. ?guard=off sends the payment to the twin.
-// Closing the page does not stop it, because it has to repair its faults.
+// serve runs a scenario and streams the steps. ?guard=off sends the payment to the twin.
+// Closing the page does not stop it, because it has to repair the faults.
 func (p *Playground) serve(scenario func(*play, context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), timeout)

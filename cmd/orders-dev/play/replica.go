@@ -19,8 +19,8 @@ import (
 // listening precedes the address in a replica's first line.
 const listening = "listening on "
 
-// RunReplica runs the service, like orders serve, until ctx or in ends. It prints its
-// address in the first line, followed by its log. The playground holds the other end of
+// RunReplica runs the service, like orders serve, until ctx or in ends. It prints the
+// address in the first line, followed by the log. The playground holds the other end of
 // in, so that a replica never outlives it.
 func RunReplica(ctx context.Context, name string, environ []string, in io.Reader, out io.Writer) error {
 	cfg, err := config.Read(environ)

@@ -23,7 +23,7 @@ type Entry struct {
 	State   *State   `json:"state,omitempty"`
 }
 
-// overlap is how long a race holds the balance, so that its two requests overlap.
+// overlap is how long a race holds the balance, so that the two requests overlap.
 const overlap = 300 * time.Millisecond
 
 // scenarios are the actions behind the page buttons.
@@ -133,7 +133,7 @@ func (p *play) race(ctx context.Context) error {
 }
 
 // lockNew locks the balance and then makes sure that the payment is new, so that each of
-// its attempts has to wait.
+// these attempts has to wait.
 func (p *play) lockNew(ctx context.Context) (*rowLock, error) {
 	if err := p.fund(ctx, p.account); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (p *play) kill(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// killDuring kills a replica while its payment transaction is open.
+// killDuring kills a replica while the payment transaction is open.
 func (p *play) killDuring(ctx context.Context, victim *replica) error {
 	lock, err := p.lockNew(ctx)
 	if err != nil {
@@ -206,7 +206,7 @@ func (p *play) expire(ctx context.Context) error {
 	return p.retry(ctx, price)
 }
 
-// newPayment starts over with another payment and key.
+// newPayment starts over with a new payment and key.
 func (p *play) newPayment(ctx context.Context) error {
 	if err := p.fund(ctx, p.account); err != nil {
 		return err
@@ -276,14 +276,14 @@ func (p *play) end(a *Attempt) {
 	p.mu.Unlock()
 }
 
-// run sends an attempt and reports its end.
+// run sends an attempt and reports the end.
 func (p *play) run(ctx context.Context, a *Attempt, lose bool) error {
 	err := p.send(ctx, a, lose)
 	p.end(a)
 	return err
 }
 
-// judge reports how often the balance moved. While another attempt is under way, that
+// judge reports how often the balance moved. While a second attempt is under way, that
 // one reports it.
 func (p *play) judge(ctx context.Context) error {
 	p.mu.Lock()

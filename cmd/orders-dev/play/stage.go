@@ -22,7 +22,7 @@ const (
 
 	price, otherPrice = "999.00", "1.00"
 
-	enough = "5000.00" // for a new payment whose attempts are all charged
+	enough = "5000.00" // for a new payment with every attempt charged
 	topUp  = `{"amount": {"amount": "10000.00", "currency": "RUB"}, "description": "play money"}`
 )
 
@@ -52,7 +52,7 @@ type account struct {
 	current  *operation
 }
 
-// operation is one payment. Its attempts share a key.
+// operation is one payment. The attempts share a key.
 type operation struct {
 	number  int
 	key     string
@@ -64,7 +64,7 @@ type operation struct {
 // description identifies the payment in the ledger, where the twin has no key.
 func (p *operation) description() string { return fmt.Sprintf("payment %d", p.number) }
 
-// path returns the path of a charge: the API's, or the twin's beside it.
+// path returns the path of a charge: in the API or in the twin.
 func (p *operation) path() string {
 	path := "/customers/" + p.account.customer + "/balance/charge"
 	if !p.account.guarded {

@@ -18,7 +18,7 @@ import (
 // unguarded is the twin's path in a replica, before the path of the API.
 const unguarded = "/unguarded"
 
-// addTwin adds the twin without the guard to a replica: it runs the use case of the API
+// addTwin adds the unguarded twin to a replica: it runs the use case of the API
 // on the same database, and each request is a new operation, as in a service without
 // keys. Only orders-dev can start it.
 func addTwin(ctx context.Context, service *app.App, databaseURL string) (*postgres.DB, error) {

@@ -40,12 +40,12 @@ type App struct {
 	broker    *broker
 	jobs      *jobs.Runner
 	metrics   *metrics.Metrics
-	traces    *observe.Traces // nil without tracing
+	traces    *observe.Traces // nil if tracing is off
 	readiness *readiness
 	granted   string // migrations grant privileges to this role
 	adminHost string // host in ORDERS_ADMIN_ADDR
 	log       zerolog.Logger
-	lines     *logqueue.Queue // nil if the log has none
+	lines     *logqueue.Queue // nil for a log that does not queue
 	draining  atomic.Bool
 	inFlight  atomic.Int64            // requests on the public listener
 	waiting   atomic.Pointer[waiting] // nil once the database works

@@ -14,8 +14,8 @@ import (
 	"example.com/orders/internal/outbox"
 )
 
-// broker exchanges events with other services. Without a configured broker it is empty,
-// and events wait in the outbox unless another program publishes them.
+// broker exchanges events with other services. If no broker is configured, it is empty,
+// and events wait in the outbox unless a separate program publishes them.
 type broker struct {
 	conn     *nats.Conn
 	relay    *outbox.Relay

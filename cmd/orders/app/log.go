@@ -16,7 +16,7 @@ import (
 )
 
 // zerolog's time format and stack source are global. Times are RFC 3339 in UTC, and
-// each panic has its stack.
+// each panic has a stack.
 func init() {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
@@ -34,7 +34,7 @@ func NewLog(cfg config.Config, out io.Writer) zerolog.Logger {
 	return zerolog.New(formatted(cfg, out)).Level(cfg.LogLevel).With().Timestamp().Stack().Logger()
 }
 
-// NewQueuedLog returns a log as [NewLog] does. Its lines wait in the queue, so that an
+// NewQueuedLog returns a log as [NewLog] does. The lines wait in the queue, so that an
 // output that nobody reads stops no request.
 func NewQueuedLog(cfg config.Config, out io.Writer) (zerolog.Logger, *logqueue.Queue) {
 	log := NewLog(cfg, out)

@@ -15,8 +15,8 @@ import (
 const readyTimeout = 2 * time.Second
 
 // readyConns is the pool size for the readiness check, which uses one connection at a
-// time. But a connection to an unreachable server keeps its place in the pool for 15 s
-// after the check has timed out, because the driver still tries to cancel its query.
+// time. But a connection to an unreachable server keeps a place in the pool for 15 s
+// after the check has timed out, because the driver still tries to cancel the query.
 const readyConns = 8
 
 // readyFor is how long a readiness result is cached.
@@ -40,7 +40,7 @@ func (r *readiness) get(ctx context.Context) error {
 	if r.now().Before(r.until) {
 		return r.result
 	}
-	// Others share the result, so it must not depend on the first caller.
+	// More callers share the result, so it must not depend on the first one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	r.result = r.check(ctx)

@@ -178,7 +178,7 @@ func server(h http.Handler, log zerolog.Logger) *http.Server {
 		WriteTimeout:      60 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    32 << 10,
-		// TLS enables HTTP/2. The timeouts above bound its requests, but not a client
+		// TLS enables HTTP/2. The timeouts above bound the requests, but not a client
 		// that stops reading.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 100, WriteByteTimeout: 30 * time.Second},
 	}
@@ -198,7 +198,7 @@ func (a *App) adminHandler(addr net.Addr) http.Handler {
 	return httpapi.SecureHeaders(a.onlyLocalNames(addr, mux))
 }
 
-// onlyLocalNames refuses requests to a loopback listener that name another host. A page
+// onlyLocalNames refuses requests to a loopback listener that name a foreign host. A page
 // whose name resolves to this machine (DNS rebinding) reaches the listener, but its
 // name stays in Host. Any other listener is reached by pod addresses and Service names:
 // there, the network has to admit operators only.

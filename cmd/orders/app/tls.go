@@ -18,11 +18,11 @@ import (
 )
 
 // reloadInterval is the minimum time between reads of the certificate files. A
-// connecting client triggers them, so nothing runs in the background.
+// connecting client triggers them, so no goroutine runs in the background.
 const reloadInterval = 2 * time.Second
 
 // certificates hold the public listener's TLS configuration and follow their files: new
-// connections use a new pair without a restart. It is nil for plain HTTP.
+// connections use a new pair at once. It is nil for plain HTTP.
 type certificates struct {
 	cfg config.Config
 	log zerolog.Logger

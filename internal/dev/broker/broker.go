@@ -115,7 +115,7 @@ func (c *Cluster) join(options *server.Options) {
 // URL returns the URL for clients. Restart does not change it.
 func (b *Broker) URL() string { return fmt.Sprintf("nats://127.0.0.1:%d", b.cfg.Port) }
 
-// Halt ends the broker and keeps its streams.
+// Halt ends the broker and keeps the streams.
 func (b *Broker) Halt() {
 	if b.server != nil {
 		b.server.Shutdown()

@@ -2,7 +2,7 @@ package fakestripe
 
 import "slices"
 
-// Currencies for which Stripe has a rule, as its documentation lists them: amounts with
+// Currencies for which Stripe has a rule, as the documentation lists them: amounts with
 // three decimals end in 0, and those in ISK and UGX in 00. Minima are those of an account
 // that settles in the currency. Currencies with four decimals are not supported.
 var (

@@ -10,9 +10,9 @@ import (
 // once.
 type behaviour struct {
 	declines       string // the decline code; the card is declined
-	hangs          bool   // the first attempt gets no response and changes nothing
-	failsBefore    bool   // the first attempt gets a 500 and changes nothing
-	drops          bool   // the money moves, and the connection ends without a response
+	hangs          bool   // the first attempt gets no response and has no effect
+	failsBefore    bool   // the first attempt gets a 500 and has no effect
+	drops          bool   // the money moves, and the connection ends before a response
 	failsAfter     bool   // the money moves, and the response is a 500
 	late           bool   // the response is "processing"; the outcome is decided later
 	requiresAction bool   // the bank wants to authenticate the customer
@@ -44,8 +44,8 @@ var behaviours = map[string]behaviour{
 //   - pm_card_visa captures.
 //   - pm_card_declined and pm_insufficient are declined, pm_late_declined after a
 //     while.
-//   - pm_hang gets no response to its first attempt, and pm_500_before a 500. Those
-//     charge nothing.
+//   - pm_hang gets no response to the first attempt, and pm_500_before a 500. Those
+//     charge no money.
 //   - pm_drop charges and drops the connection; pm_500 charges and responds with a 500.
 //   - pm_late responds with "processing" and captures after Config.Late.
 //   - pm_twice captures and sends each webhook twice, the last event first.

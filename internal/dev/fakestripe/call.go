@@ -53,8 +53,8 @@ func responseOf(status int, body any) (response, error) {
 	return response{status: status, body: string(text)}, err
 }
 
-// A command executes a call in the transaction that stores its response. If it returns
-// an error, nothing changes and nothing is stored: Stripe also stores no response for a
+// A command executes a call in the transaction that stores the response. If it returns
+// an error, the transaction rolls back: Stripe also stores no response for a
 // request that it did not begin to execute.
 type command func(ctx context.Context, tx pgx.Tx, r *http.Request) (response, error)
 
@@ -63,7 +63,7 @@ func (s *Server) write(do command) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		res, err := s.runOnce(r, do)
 		if err == nil && res.drop {
-			panic(http.ErrAbortHandler) // ends the connection without a log entry
+			panic(http.ErrAbortHandler) // ends the connection and writes no log entry
 		}
 		reply(w, res, err)
 	}
@@ -89,7 +89,7 @@ func (s *Server) runOnce(r *http.Request, do command) (response, error) {
 	if err := s.failFirst(r.Context(), key, behaviours[r.PostForm.Get("payment_method")]); err != nil {
 		return response{}, err
 	}
-	// From here on, a caller that gives up stops nothing.
+	// From here on, the call completes even if the caller gives up.
 	return s.run(context.WithoutCancel(r.Context()), key, r, do)
 }
 
@@ -189,7 +189,7 @@ type list[T any] struct {
 	HasMore bool   `json:"has_more"`
 }
 
-// listOf returns a page with at most limit rows. rows has one more if another page
+// listOf returns a page with at most limit rows. rows has one more if a next page
 // follows.
 func listOf[T any](r *http.Request, object string, rows []T, limit int) list[T] {
 	more := len(rows) > limit

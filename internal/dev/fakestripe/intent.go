@@ -114,7 +114,7 @@ func (s *Server) createIntent(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return chargeResponse(i, b)
 }
 
-// insertIntent inserts an intent and its events.
+// insertIntent inserts an intent and the events.
 func (s *Server) insertIntent(
 	ctx context.Context, tx pgx.Tx, id string, amount int64, b behaviour, form url.Values,
 ) error {

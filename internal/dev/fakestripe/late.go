@@ -29,7 +29,7 @@ func (s *Server) decide(ctx context.Context, ahead time.Duration) error {
 	return nil
 }
 
-// undecided selects and locks the rows to decide, skipping those locked by another
+// undecided selects and locks the rows to decide, skipping those locked by a second
 // call.
 const undecided = `WHERE decide_at <= now() + $1::interval ORDER BY number FOR UPDATE SKIP LOCKED`
 

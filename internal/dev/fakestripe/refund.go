@@ -54,7 +54,7 @@ func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (
 		return response{}, invalid("charge_not_refundable", "This PaymentIntent has no successful charge")
 	}
 	remaining := strconv.FormatInt(i.Amount-i.LatestCharge.AmountRefunded, 10)
-	amount, err := strconv.ParseInt(cmp.Or(r.PostForm.Get("amount"), remaining), 10, 64) // without one, all of it
+	amount, err := strconv.ParseInt(cmp.Or(r.PostForm.Get("amount"), remaining), 10, 64) // by default, all of it
 	switch {
 	case err != nil || amount < 0 || amount == 0 && r.PostForm.Has("amount"):
 		return response{}, invalid("parameter_invalid_integer", "Invalid positive integer")
@@ -79,7 +79,7 @@ func (s *Server) createRefund(ctx context.Context, tx pgx.Tx, r *http.Request) (
 	return res, err
 }
 
-// insertRefund inserts a refund and its events.
+// insertRefund inserts a refund and the events.
 func (s *Server) insertRefund(
 	ctx context.Context, tx pgx.Tx, i intent, amount int64, b behaviour, metadata map[string]string,
 ) (refund, error) {
@@ -150,7 +150,7 @@ func (s *Server) listRefunds(ctx context.Context, r *http.Request) (any, error) 
 	return listOf(r, "list", refunds, limit), err
 }
 
-// hasExpand reports whether a request asks for an object instead of its id.
+// hasExpand reports whether a request asks for an object instead of the id.
 func hasExpand(q url.Values, path string) bool {
 	for name, values := range q {
 		if strings.HasPrefix(name, "expand[") && slices.Contains(values, path) {

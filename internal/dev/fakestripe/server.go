@@ -7,7 +7,7 @@
 // the first call runs, and sends signed webhooks until they are accepted. Payment
 // methods select failures that the Stripe sandbox cannot produce on demand: see [Tokens].
 //
-// Its state is in a separate PostgreSQL schema, so it survives when its process is
+// The state is in a separate PostgreSQL schema, so it survives when the process is
 // killed.
 package fakestripe
 
@@ -40,7 +40,7 @@ var schema string
 type Config struct {
 	// DatabaseURL names the database in which the schema fakestripe is created.
 	DatabaseURL string
-	// Key is the secret API key. Empty means that callers need none.
+	// Key is the secret API key. If it is empty, every caller is accepted.
 	Key string
 	// WebhookSecret signs webhooks.
 	WebhookSecret string

@@ -121,7 +121,7 @@ type delivery struct {
 	Payload string
 }
 
-// deliver makes one attempt and stores its result.
+// deliver makes one attempt and stores the result.
 func (s *Server) deliver(ctx context.Context, url string, d delivery) error {
 	sendErr := s.post(ctx, url, []byte(d.Payload))
 	_, err := s.pool.Exec(ctx, `

@@ -134,7 +134,7 @@ func (i *Issuer) Sign(claims jwt.MapClaims) (string, error) {
 	return signed, nil
 }
 
-// Key returns the newest key and its id, for tests that forge tokens.
+// Key returns the newest key with the id, for tests that forge tokens.
 func (i *Issuer) Key() (id string, private crypto.Signer) {
 	key := i.newest()
 	return key.id, key.private

@@ -74,7 +74,7 @@ func saveKey(dir string, private crypto.Signer) (signingKey, error) {
 	return newSigningKey(private, file)
 }
 
-// newSigningKey derives the id of a key from its public half, so that every process
+// newSigningKey derives the id of a key from the public half, so that every process
 // that loads the file gets the same id.
 func newSigningKey(private crypto.Signer, file string) (signingKey, error) {
 	der, err := x509.MarshalPKIXPublicKey(private.Public())

@@ -12,8 +12,8 @@ import (
 )
 
 // Only serves requests that come from this machine and name it as their host, and
-// refuses others with 403. A site whose name resolves to this machine (DNS rebinding)
-// reaches the server, but its name stays in Host.
+// refuses the rest with 403. A site with a name that resolves to this machine (DNS
+// rebinding) reaches the server, but the name stays in Host.
 func Only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLocalPeer(r.RemoteAddr) || !isLocalHost(r.Host) {

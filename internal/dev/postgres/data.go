@@ -20,7 +20,7 @@ const sharedTemp = "/var/tmp"
 // hold the data directory's lock.
 const lockTimeout = time.Second
 
-// placeData returns the data directory: wanted, or its link target.
+// placeData returns the data directory: wanted, or the link target.
 func placeData(ctx context.Context, wanted string, acc account) (string, error) {
 	wanted, err := filepath.Abs(wanted)
 	if err != nil {
@@ -39,7 +39,7 @@ func placeData(ctx context.Context, wanted string, acc account) (string, error) 
 		return wanted, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return "", err // the probe was stopped and proves nothing
+		return "", err // the probe was stopped and proves no fault
 	}
 	return linkToShared(wanted, acc)
 }

@@ -27,7 +27,7 @@ import (
 const (
 	// superuser is the role created by initdb, which owns every database.
 	superuser = "postgres"
-	// defaultPort names the socket file, even for a server without TCP.
+	// defaultPort names the socket file, even if TCP is off.
 	defaultPort = 5432
 	// stopTimeout bounds an orderly shutdown, which ends with a checkpoint. After it,
 	// the server is stopped at once.
@@ -44,7 +44,7 @@ type Config struct {
 	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
 	// DataDir is a symbolic link to it.
 	DataDir string
-	// WALDir is where the first start places the write-ahead log, on another disk for
+	// WALDir is where the first start places the write-ahead log, on a second disk for
 	// example. Empty means in DataDir.
 	WALDir string
 	// Settings are parameters of postgresql.conf. If there are none, commits are durable.
@@ -132,8 +132,8 @@ func (p *Server) prepareData(ctx context.Context) error {
 	return p.account.checkOwner(dir)
 }
 
-// initialize creates the cluster under another name and renames it, so that an
-// interrupted first start leaves nothing that looks like a cluster.
+// initialize creates the cluster under a temporary name and renames it, so that an
+// interrupted first start leaves no half-made cluster.
 func (p *Server) initialize(ctx context.Context) error {
 	staging := p.dataDir + ".initdb"
 	if err := os.RemoveAll(staging); err != nil {
@@ -230,11 +230,11 @@ func (p *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// URL returns a database URL for pgx, libpq and golang-migrate, as its owner. Restart
+// URL returns a database URL for pgx, libpq and golang-migrate, as the owner. Restart
 // does not change it.
 func (p *Server) URL(database string) string { return p.URLAs(superuser, database) }
 
-// URLAs is URL for another role.
+// URLAs is URL for a given role.
 func (p *Server) URLAs(role, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(role), Path: "/" + database}
 	query := url.Values{"sslmode": {"disable"}}
@@ -242,7 +242,7 @@ func (p *Server) URLAs(role, database string) string {
 		u.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(p.cfg.Port))
 	} else {
 		query.Set("host", p.runDir)
-		query.Set("port", strconv.Itoa(defaultPort)) // without it, $PGPORT would count
+		query.Set("port", strconv.Itoa(defaultPort)) // otherwise $PGPORT would count
 	}
 	u.RawQuery = query.Encode()
 	return u.String()

@@ -10,7 +10,7 @@ import (
 // tailSize is enough for the last lines of a failed start.
 const tailSize = 4 << 10
 
-// tail forwards a log and remembers its end, which explains a failed start.
+// tail forwards a log and remembers the end, which explains a failed start.
 type tail struct {
 	next io.Writer
 	mu   sync.Mutex

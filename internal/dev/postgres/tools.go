@@ -78,7 +78,7 @@ func findTools(binDir, pattern string) (tools, error) {
 		return tools(binDir), nil
 	}
 	if initdb, err := exec.LookPath("initdb"); err == nil {
-		// The initdb in PATH is often a link; postgres is beside its target.
+		// The initdb in PATH is often a link; postgres is next to the target.
 		if target, err := filepath.EvalSymlinks(initdb); err == nil && tools(filepath.Dir(target)).complete() {
 			return tools(filepath.Dir(target)), nil
 		}
@@ -98,7 +98,7 @@ func newestTools(pattern string) (tools, error) {
 	return tools(slices.MaxFunc(dirs, func(a, b string) int { return majorVersion(a) - majorVersion(b) })), nil
 }
 
-// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 without a number.
+// majorVersion returns 15 for /usr/lib/postgresql/15/bin, and 0 if there is no number.
 func majorVersion(dir string) int {
 	n, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	if err != nil {

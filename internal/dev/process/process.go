@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Process is a child process. Its own children may outlive it.
+// Process is a child process. Grandchildren may outlive it.
 type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}

@@ -21,7 +21,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// Pair is a certificate and its key in PEM.
+// Pair is a certificate and the key in PEM.
 type Pair struct{ Cert, Key []byte }
 
 // NewAuthority returns a new CA, which is in no system's trust store.

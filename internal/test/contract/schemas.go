@@ -20,7 +20,7 @@ import (
 	"example.com/orders/api"
 )
 
-// contractURL names the contract for the schema compiler. Nothing is fetched.
+// contractURL names the contract for the schema compiler, which does not fetch it.
 const contractURL = "openapi.json"
 
 // schemas checks bodies, headers and parameters against the contract's schemas. It

@@ -31,7 +31,7 @@ func (a Access) Roles() []string {
 }
 
 // Pair holds a role's outcomes for the resource owner and for a stranger. The role
-// counts: an owner who comes with another role is a stranger.
+// counts: an owner who comes with a different role is a stranger.
 type Pair struct{ Owner, Stranger Outcome }
 
 // Outcome is the result that a request must have.
@@ -68,9 +68,9 @@ var (
 // The people in the tests.
 const (
 	Alice   = "alice"   // a customer
-	Mallory = "mallory" // another customer, without any share in Alice's resources
+	Mallory = "mallory" // a customer who has no share in Alice's resources
 	Shop    = "shop"    // a seller
-	Rival   = "rival"   // another seller, without any share in the shop's resources
+	Rival   = "rival"   // a seller who has no share in the shop's resources
 	Bank    = "bank"    // the system
 	Root    = "root"    // an administrator
 )

@@ -17,7 +17,7 @@ func (e *Env) PutProductCall(t testing.TB, sku, seller string, price Money, onHa
 	}
 }
 
-// PutPriceCall puts a seller's product without changing its stock.
+// PutPriceCall puts a seller's product and keeps the stock.
 func (e *Env) PutPriceCall(t testing.TB, sku, seller string, price Money) Call {
 	t.Helper()
 	return e.PutProductCall(t, sku, seller, price, 0).WithBody(fmt.Sprintf(

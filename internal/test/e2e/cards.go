@@ -18,7 +18,7 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// Secrets that a replica shares with its card provider.
+// Secrets that a replica shares with the card provider.
 const (
 	StripeKey     = "sk_test_double"
 	WebhookSecret = "whsec_double"
@@ -172,7 +172,7 @@ func (p *CardProvider) breakHangingCall(w http.ResponseWriter, r *http.Request) 
 		panic(http.ErrAbortHandler) // breaks the connection
 	}
 	w.WriteHeader(response.Code)
-	_, _ = w.Write(response.Body.Bytes()) // a caller that is gone calls another time
+	_, _ = w.Write(response.Body.Bytes()) // a caller that is gone calls again
 }
 
 // SetHook lets a hook handle all further calls; nil lets the double handle them again.

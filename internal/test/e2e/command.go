@@ -9,13 +9,13 @@ import (
 	contracttest "example.com/orders/internal/test/contract"
 )
 
-// Command is a prepared request: everything it needs exists, and nothing has been sent.
+// Command is a prepared request: everything it needs exists, and it has not been sent.
 // Each has separate people, products and orders, so that commands in one environment do
 // not meet. The members below Status are for guarded routes only.
 type Command struct {
 	*Service
 	Operation contracttest.Operation
-	// Call is the request, without a key. Subject sends it in Role.
+	// Call is the request; it has no key yet. Subject sends it in Role.
 	Call          Call
 	Subject, Role string
 	// Customer and Seller own the resource: Alice and the shop unless set.
@@ -42,7 +42,7 @@ type Command struct {
 	effectsBefore, recordsBefore int
 }
 
-// Query is an SQL statement with its arguments.
+// Query is an SQL statement with arguments.
 type Query struct {
 	SQL  string
 	Args []any
@@ -97,7 +97,7 @@ func operation(t testing.TB, contract *contracttest.Validator, route string) con
 	return operations[i]
 }
 
-// On returns the command as it is sent to another replica.
+// On returns the command as it is sent to a given replica.
 func (c Command) On(s *Service) Command {
 	c.Service = s
 	return c
@@ -177,7 +177,7 @@ func (c Command) countRecords(t testing.TB) int {
 	return c.Count(t, "SELECT count(*) FROM idempotency_record WHERE scope = $1", c.Scope())
 }
 
-// WantKeyFree checks that nothing happened and that the key can still be used.
+// WantKeyFree checks that there was no effect and that the key can still be used.
 func (c Command) WantKeyFree(t testing.TB, key string) {
 	t.Helper()
 	c.WantEffects(t, 0)

@@ -26,19 +26,19 @@ type Call struct {
 	Header       http.Header
 }
 
-// WithKey returns the call with another Idempotency-Key.
+// WithKey returns the call with an Idempotency-Key.
 func (c Call) WithKey(key string) Call {
 	c.Key = key
 	return c
 }
 
-// WithBody returns the call with another body.
+// WithBody returns the call with a body.
 func (c Call) WithBody(body string) Call {
 	c.Body = body
 	return c
 }
 
-// WithToken returns the call with another token.
+// WithToken returns the call with a token.
 func (c Call) WithToken(token string) Call {
 	c.Token = token
 	return c
@@ -53,14 +53,14 @@ func (c Call) WithHeader(name string, values ...string) Call {
 // Get returns a call that reads a path.
 func Get(token, path string) Call { return Call{Method: http.MethodGet, Path: path, Token: token} }
 
-// Reply is a response whose body has been read.
+// Reply is a response with the body that has been read.
 type Reply struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// ReadReply reads a response to its end. The caller closes it.
+// ReadReply reads a response to the end. The caller closes it.
 func ReadReply(resp *http.Response) (Reply, error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r Reply) problem() (p problem) {
 	return p
 }
 
-// Code returns the problem's code, or "" for another body.
+// Code returns the problem code, or "" for any other body.
 func (r Reply) Code() string { return r.problem().Code }
 
 // NextKey returns the problem's next_key, "" for null.
@@ -277,7 +277,7 @@ func NewSignal() (signal <-chan struct{}, fire func()) {
 	return c, sync.OnceFunc(func() { close(c) })
 }
 
-// Receive waits for a value from another goroutine.
+// Receive waits for a value from a goroutine.
 func Receive[T any](t testing.TB, from <-chan T, what string) T {
 	t.Helper()
 	select {

@@ -230,7 +230,7 @@ func Violations(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
 	return append(found, lost...), err
 }
 
-// lostStock compares the stock that is on hand or sold with the initial stock and its
+// lostStock compares the stock that is on hand or sold with the initial stock and the
 // adjustments.
 func lostStock(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
 	rows, _ := tx.Query(ctx, `

@@ -24,7 +24,7 @@ type Load struct {
 	client http.Client
 	url    atomic.Pointer[string] // URL to send requests to
 
-	// Answered counts operations. The others count requests that did not reach the
+	// Answered counts operations. The rest count requests that did not reach the
 	// process, got no response, a status other than 201, or a replay.
 	Answered, Unsent, Broken, Refused, Replayed atomic.Int64
 
@@ -40,8 +40,8 @@ type credit struct {
 	first    Reply
 }
 
-// NewLoad returns a load without a process. Each request opens a connection, so that
-// the transport retries nothing by itself and the counts are true.
+// NewLoad returns a load that has no process yet. Each request opens a connection, so that
+// the transport does not retry and the counts are true.
 func NewLoad(env *Env) *Load {
 	transport := &http.Transport{DisableKeepAlives: true}
 	return &Load{Env: env, client: http.Client{Transport: transport, Timeout: 20 * time.Second}}

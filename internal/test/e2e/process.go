@@ -78,7 +78,7 @@ func (p *Process) Log() string { return p.log.String() }
 // ServiceOf returns a process as a service, for sending calls.
 func (e *Env) ServiceOf(p *Process) *Service { return &Service{Env: e, URL: p.URL} }
 
-// Kill ends the process at once (SIGKILL), without any cleanup.
+// Kill ends the process at once (SIGKILL), before any cleanup.
 func (p *Process) Kill() {
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill() // it may be gone already
@@ -86,7 +86,7 @@ func (p *Process) Kill() {
 	})
 }
 
-// wait waits until the process has ended and its output is read.
+// wait waits until the process has ended and the output is read.
 func (p *Process) wait() error {
 	err := p.cmd.Wait()
 	p.log.awaitEnd()
@@ -101,7 +101,7 @@ func (p *Process) Signal(t testing.TB, signal syscall.Signal) {
 	}
 }
 
-// Pause stops the process (SIGSTOP) and returns when all its threads have stopped.
+// Pause stops the process (SIGSTOP) and returns when all threads have stopped.
 func (p *Process) Pause(t testing.TB) {
 	t.Helper()
 	p.Signal(t, syscall.SIGSTOP)
@@ -151,7 +151,7 @@ func (p *Process) WantEnd(t testing.TB, ended <-chan error, timeout time.Duratio
 	}
 }
 
-// FreeAddr returns an address without a listener.
+// FreeAddr returns an address where no listener is.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(testport.Free(t)))

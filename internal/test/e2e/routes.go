@@ -28,7 +28,7 @@ func joined(parts ...map[string]Route) map[string]Route {
 	return table
 }
 
-// GuardedRoutes returns the rows whose requests take an Idempotency-Key.
+// GuardedRoutes returns the rows of requests that take an Idempotency-Key.
 func GuardedRoutes() []string {
 	var guarded []string
 	for name, route := range Routes {

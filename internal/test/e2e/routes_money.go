@@ -66,7 +66,7 @@ var balanceRoutes = map[string]Route{
 	"listBalanceTransactions":        {Prepare: readBalanceOf("/transactions"), Access: balanceOwner},
 }
 
-// confirmPayment pays an order whose customer has money enough for two.
+// confirmPayment pays an order of a customer who has money enough for two.
 func confirmPayment(t testing.TB, s *Service) Command {
 	t.Helper()
 	c := onPayment(t, s)
@@ -76,7 +76,7 @@ func confirmPayment(t testing.TB, s *Service) Command {
 	return c
 }
 
-// onPayment prepares an order's payment from the balance. Its effects are payments.
+// onPayment prepares an order's payment from the balance. The effects are payments.
 func onPayment(t testing.TB, s *Service) Command {
 	t.Helper()
 	c, o := onOrder(t, s, "payment/confirm", `{"method": "balance"}`)
@@ -119,7 +119,7 @@ func refundInFull(t testing.TB, s *Service) Command {
 	c, o := onRefund(t, s, `{"reason": "dented a/b", "full": true}`)
 	s.MustPay(t, o)
 	c.OtherBody = refundOf("200.00")
-	c.Peer, c.PeerStatus = s.AdminToken(t), http.StatusConflict // nothing is left to refund
+	c.Peer, c.PeerStatus = s.AdminToken(t), http.StatusConflict // the refund was full
 	return c
 }
 

@@ -96,8 +96,8 @@ func (e *Env) StartReplicaWithLog(
 	return &Service{Env: e, URL: server.URL, App: a, Config: cfg}
 }
 
-// Run runs the replica as `orders serve` does, with its jobs, until stop is called or
-// the test ends. A replica that has been stopped still answers on its URL, and is not
+// Run runs the replica as `orders serve` does, with the jobs, until stop is called or
+// the test ends. A replica that has been stopped still answers on the URL, and is not
 // ready.
 func (s *Service) Run(t testing.TB) (stop func()) {
 	t.Helper()
@@ -156,7 +156,7 @@ func (e *Env) ReleaseExpiredReservations(t testing.TB) {
 	}
 }
 
-// KeepReleasing releases expired reservations as two replicas do, without a pause,
+// KeepReleasing releases expired reservations as two replicas do, again and again,
 // until stop is called.
 func (e *Env) KeepReleasing(t testing.TB) (stop func()) {
 	t.Helper()

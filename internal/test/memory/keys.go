@@ -13,7 +13,7 @@ type Keys struct{ s *Store }
 // Keys returns the store of the guard.
 func (s *Store) Keys() *Keys { return &Keys{s} }
 
-// Execute claims the key, runs the command and stores its result in one transaction.
+// Execute claims the key, runs the command and stores the result in one transaction.
 func (k *Keys) Execute(
 	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {

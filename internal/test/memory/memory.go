@@ -34,7 +34,7 @@ type Store struct {
 	running   chan struct{}
 	committed atomic.Pointer[state]
 	lastID    atomic.Int64
-	// inUse has the keys whose first request is running. It is not part of the state, so
+	// inUse has the keys of running first requests. It is not part of the state, so
 	// that a duplicate need not wait for a transaction.
 	inUse sync.Map
 }

@@ -37,7 +37,7 @@ func (t products) List(_ context.Context, page core.Page) ([]*order.Product, err
 	return list(t.products, func(*order.Product) bool { return true }, at, page), nil
 }
 
-// Save keeps a product; its stock is counted by SaveStock alone.
+// Save keeps a product; only SaveStock counts the stock.
 func (t products) Save(_ context.Context, p *order.Product) error {
 	stored := copyOf(p)
 	stored.Reserved = 0
@@ -202,7 +202,7 @@ func (t *tx) stockOf(o *order.Order) order.Stock {
 // reservations implements [order.Reservations].
 type reservations struct{ *tx }
 
-// Lock returns an order that the grant covers, with the stock of its lines.
+// Lock returns an order that the grant covers, with the stock of all lines.
 func (t reservations) Lock(ctx context.Context, q order.ReservationQuery) (order.Reservation, error) {
 	o, err := orders(t).Lock(ctx, q.OrderID, q.Grant)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // orderPayments implements [payment.OrderPaymentsStore].
 type orderPayments struct{ *tx }
 
-// Lock returns an order that the grant covers, with its stock and its money.
+// Lock returns an order that the grant covers, with stock and money.
 func (t orderPayments) Lock(ctx context.Context, orderID int64, g core.Grant) (*payment.OrderPayments, error) {
 	o, err := orders(t).Lock(ctx, orderID, g)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t orderPayments) LockByRefundUUID(ctx context.Context, uuid string) (*paym
 // payments implements [payment.Payments].
 type payments struct{ *tx }
 
-// Get returns a payment with its refunds, and the owners of its order.
+// Get returns a payment with all refunds, and the owners of the order.
 func (t payments) Get(_ context.Context, id int64) (*payment.Payment, core.Owners, error) {
 	p, err := find(t.payments, id)
 	if err != nil {
@@ -125,7 +125,7 @@ func (t *tx) paymentsPage(selected func(*payment.Payment) bool, page core.Page) 
 // refunds implements [payment.Refunds].
 type refunds struct{ *tx }
 
-// Get returns a refund, and the owners of its order.
+// Get returns a refund, and the owners of the order.
 func (t refunds) Get(_ context.Context, id int64) (*payment.Refund, core.Owners, error) {
 	r, err := find(t.refunds, id)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// state is everything that is stored. Its values are replaced and never changed, so a
+// state is everything that is stored. The values are replaced and never changed, so a
 // copy of the maps is a complete copy.
 type state struct {
 	products   map[string]*order.Product
@@ -65,7 +65,7 @@ func copyMap[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// copyOf copies a value on its way in or out: the store shares no memory with its callers.
+// copyOf copies a value on its way in or out: the store shares no memory with callers.
 func copyOf[T any](v *T) *T { return new(*v) }
 
 // find returns a copy of a row.
@@ -114,7 +114,7 @@ func compare(a, b core.Position) int {
 }
 
 // NextID returns an id. All sequences count together: no two kinds share an id, so a
-// test notices when one is used for another.
+// test notices when one is used for the wrong value.
 func (t *tx) NextID(context.Context, core.Sequence) (int64, error) { return t.store.lastID.Add(1), nil }
 
 // Recall reports whether a message is recorded. This store forgets no message.

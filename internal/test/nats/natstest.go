@@ -1,4 +1,4 @@
-// Package natstest starts a broker for a test and reads its streams.
+// Package natstest starts a broker for a test and reads the streams.
 package natstest
 
 import (

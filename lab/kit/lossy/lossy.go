@@ -19,9 +19,9 @@ import (
 // Fault is the proxy's treatment for one request.
 type Fault string
 
-// Half the requests pass. The others suffer each fault equally often.
+// Half the requests pass. The rest suffer each fault equally often.
 const (
-	// Pass forwards the request and its response.
+	// Pass forwards the request and the response.
 	Pass Fault = "pass"
 	// DropRequest closes the connection. The service never sees the request.
 	DropRequest Fault = "drop request"
@@ -29,7 +29,7 @@ const (
 	DropResponse Fault = "drop response"
 	// CutBody closes the connection in the middle of the response body.
 	CutBody Fault = "cut body"
-	// Delay holds the response back until the client gives up. A client without a time-out
+	// Delay holds the response back until the client gives up. A client that has no time-out
 	// waits until the test ends.
 	Delay Fault = "delay"
 	// BadGateway answers 502 with HTML, and the service never sees the request.
@@ -42,13 +42,13 @@ const (
 	Redirect Fault = "redirect"
 	// Queue answers 202 after the service has answered.
 	Queue Fault = "answer as a queue"
-	// Mix answers with a success of another key after the service has answered.
+	// Mix answers with the success of a different key after the service has answered.
 	Mix Fault = "mix up responses"
 	// Refuse answers with a refusal that asks for a new key after the service has answered.
 	Refuse Fault = "refuse"
 )
 
-// Losses are the faults that leave a client without an answer. Foreign are those that give
+// Losses are the faults that leave a client unanswered. Foreign are those that give
 // it one that is not the service's. Faults holds each fault once.
 var (
 	Losses  = []Fault{DropRequest, DropResponse, CutBody, Delay, BadGateway}
@@ -190,7 +190,7 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, fault Fault) {
 	}
 }
 
-// closeConnection ends a handler without a response, or in the middle of one.
+// closeConnection ends a handler before a response, or in the middle of one.
 func closeConnection() { panic(http.ErrAbortHandler) }
 
 // answerAs answers for the service.

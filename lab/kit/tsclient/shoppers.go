@@ -1,5 +1,5 @@
 // Package tsclient provides shoppers that use the client in clients/ts while a proxy
-// loses their requests. Its tests have the build tag node, because they need Node.js:
+// loses their requests. The tests have the build tag node, because they need Node.js:
 // `make -C lab kit` runs them.
 package tsclient
 
@@ -13,11 +13,11 @@ import (
 	"example.com/orders/internal/test/e2e"
 )
 
-// Built is the folder with the built client and its test programs, relative to a
+// Built is the folder with the built client and the test programs, relative to a
 // package in lab/kit.
 const Built = "../../../clients/ts"
 
-// Operations is the number of operations per shopper: a credit, an order, its payment
+// Operations is the number of operations per shopper: a credit, an order, the payment
 // and a refund.
 const Operations = 4
 
