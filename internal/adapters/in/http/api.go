@@ -186,7 +186,7 @@ func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	entryOf(ctx).about.add(done.about)
+	entryOf(ctx).resources.add(done.resources)
 	return done.encode()
 }
 

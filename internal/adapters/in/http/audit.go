@@ -13,7 +13,7 @@ func (a *api) listAuditLog(ctx context.Context, actor core.Actor, page core.Page
 	if err != nil {
 		return nil, err
 	}
-	body := wire.AuditPage{Data: each(entries, auditOut), NextCursor: encodeCursor(next)}
+	body := wire.AuditPage{Data: convertAll(entries, auditOut), NextCursor: encodeCursor(next)}
 	return &success{status: http.StatusOK, body: body}, nil
 }
 

@@ -33,7 +33,7 @@ func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID strin
 	if err != nil {
 		return nil, err
 	}
-	amounts := each(balances, func(b *payment.Balance) wire.Money { return moneyOut(b.Amount) })
+	amounts := convertAll(balances, func(b *payment.Balance) wire.Money { return moneyOut(b.Amount) })
 	return &success{status: http.StatusOK, body: wire.Balance{CustomerID: customerID, Balances: amounts}}, nil
 }
 
@@ -46,7 +46,7 @@ func decodeTransactionFilter(r *request) (payment.EntryFilter, error) {
 }
 
 func showTransactions(found []*payment.LedgerEntry, next *string) any {
-	return wire.BalanceTransactionPage{Data: each(found, balanceTransactionOut), NextCursor: next}
+	return wire.BalanceTransactionPage{Data: convertAll(found, balanceTransactionOut), NextCursor: next}
 }
 
 func showBalanceTransaction(e *payment.LedgerEntry) *success {

@@ -7,11 +7,11 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// each translates a list. An empty list stays a list and never becomes null.
-func each[A, B any](list []A, translate func(A) B) []B {
+// convertAll converts a list. An empty list stays a list and never becomes null.
+func convertAll[A, B any](list []A, convert func(A) B) []B {
 	out := make([]B, len(list))
 	for i, v := range list {
-		out[i] = translate(v)
+		out[i] = convert(v)
 	}
 	return out
 }
@@ -37,11 +37,11 @@ func orNull(s string) *string {
 // their decimals, which a schema cannot list.
 func decodeMoney(in wire.Money, pointer string) (core.Money, error) {
 	money, err := core.ParseMoney(in.Amount, in.Currency)
-	return money, below(pointer, err)
+	return money, prefixPointers(pointer, err)
 }
 
-// below moves a fault's pointers under a member in the body.
-func below(pointer string, err error) error {
+// prefixPointers puts pointer in front of a fault's pointers, which start at that member.
+func prefixPointers(pointer string, err error) error {
 	if fault, ok := errors.AsType[*core.Fault](err); ok {
 		for i := range fault.Fields {
 			fault.Fields[i].Pointer = pointer + fault.Fields[i].Pointer

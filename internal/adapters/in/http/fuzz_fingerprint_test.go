@@ -77,7 +77,7 @@ func (d drawnRequest) content(t *rapid.T) idempotency.Content {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parameters := each(rapid.Permutation(slices.Sorted(maps.Keys(d.query))).Draw(t, "order"), func(name string) string {
+	parameters := convertAll(rapid.Permutation(slices.Sorted(maps.Keys(d.query))).Draw(t, "order"), func(name string) string {
 		everyByte := strings.ReplaceAll(fmt.Sprintf(" % x", d.query[name]), " ", "%")
 		return name + "=" + rapid.SampledFrom([]string{url.QueryEscape(d.query[name]), everyByte}).Draw(t, "spelling")
 	})
@@ -144,7 +144,7 @@ func spell(t *rapid.T, value any) string {
 		}
 		return space() + "{" + strings.Join(members, ",") + space() + "}" + space()
 	case []any:
-		elements := each(v, func(element any) string { return spell(t, element) })
+		elements := convertAll(v, func(element any) string { return spell(t, element) })
 		return space() + "[" + strings.Join(elements, ",") + space() + "]" + space()
 	case string:
 		return space() + spellText(t, v) + space()

@@ -61,7 +61,7 @@ func invalidAt(t *testing.T, method, target, body string) string {
 		if p.Code != wire.ProblemCodeValidationFailed {
 			t.Errorf("%s %s: %d %s", method, target, w.Code, w.Body)
 		}
-		pointers := each(p.Errors, func(e wire.FieldError) string { return e.Pointer })
+		pointers := convertAll(p.Errors, func(e wire.FieldError) string { return e.Pointer })
 		slices.Sort(pointers)
 		return strings.Join(pointers, " ")
 	}

@@ -32,7 +32,7 @@ type logEntry struct {
 	guarded   bool
 	pattern   string
 	principal string
-	about     subjects
+	resources resources
 	key       string
 	outcome   string
 	code      string
@@ -51,9 +51,9 @@ type logEntry struct {
 func (e *logEntry) completed(record idempotency.Record, replayed bool, done *success) {
 	e.outcome = outcomeOf(replayed || done != nil && done.repeated)
 	if done != nil {
-		e.about.add(done.about)
+		e.resources.add(done.resources)
 	}
-	e.about.add(subjectOfLocation(record.Location))
+	e.resources.add(resourceOfLocation(record.Location))
 	if replayed {
 		e.replayOf = record.CreatedAt
 	}
@@ -121,16 +121,16 @@ func (e *logEntry) write(log zerolog.Logger, method string, status int, took tim
 		Str("request_id", e.requestID).Str("remote_addr", e.remote).
 		Str("method", loggedMethod(method)).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
-	optional(event, "trace_id", e.traceID)
-	optional(event, "principal", loggedPrincipal(e.principal))
-	e.about.log(event)
-	optional(event, "code", e.code)
-	optional(event, "reason", e.reason)
-	optional(event, "idempotency", e.outcome)
+	strUnlessEmpty(event, "trace_id", e.traceID)
+	strUnlessEmpty(event, "principal", loggedPrincipal(e.principal))
+	e.resources.log(event)
+	strUnlessEmpty(event, "code", e.code)
+	strUnlessEmpty(event, "reason", e.reason)
+	strUnlessEmpty(event, "idempotency", e.outcome)
 	if e.key != "" {
 		event.Str("key_sha256", shortHash(e.key))
 	}
-	optional(event, "stack", panics.StackOf(e.cause))
+	strUnlessEmpty(event, "stack", panics.StackOf(e.cause))
 	event.AnErr(zerolog.ErrorFieldName, e.cause).Msg("request")
 }
 
@@ -172,7 +172,8 @@ func shortHash(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-func optional(event *zerolog.Event, name, value string) {
+// strUnlessEmpty adds a field to a log event, unless the value is empty.
+func strUnlessEmpty(event *zerolog.Event, name, value string) {
 	if value != "" {
 		event.Str(name, value)
 	}

@@ -118,13 +118,13 @@ func TestLog_NamesWhatTheRequestWasAbout(t *testing.T) {
 
 func TestLog_NamesWhatTheResultBelongsTo(t *testing.T) {
 	var entry logEntry
-	entry.about.add(subjects{{"order_id", 17}})
-	entry.about.add(showRefund(&payment.Refund{ID: 3, PaymentID: 5, OrderID: 17}).about)
-	if want := (subjects{{"order_id", 17}, {"payment_id", 5}, {"refund_id", 3}}); entry.about != want {
-		t.Errorf("the subjects are %v, want %v", entry.about, want)
+	entry.resources.add(resources{{"order_id", 17}})
+	entry.resources.add(showRefund(&payment.Refund{ID: 3, PaymentID: 5, OrderID: 17}).resources)
+	if want := (resources{{"order_id", 17}, {"payment_id", 5}, {"refund_id", 3}}); entry.resources != want {
+		t.Errorf("the resources are %v, want %v", entry.resources, want)
 	}
-	for location, want := range map[string]subjects{"/orders/17": {{"order_id", 17}}, "/products/17": {}, "": {}} {
-		if got := subjectOfLocation(location); got != want {
+	for location, want := range map[string]resources{"/orders/17": {{"order_id", 17}}, "/products/17": {}, "": {}} {
+		if got := resourceOfLocation(location); got != want {
 			t.Errorf("%s: %v, want %v", location, got, want)
 		}
 	}

@@ -15,7 +15,7 @@ func decodeCreateOrder(r *request) (order.CreateOrder, error) {
 	if err != nil {
 		return order.CreateOrder{}, err
 	}
-	items := each(in.Items, func(item wire.CreateOrderItem) order.Item {
+	items := convertAll(in.Items, func(item wire.CreateOrderItem) order.Item {
 		return order.Item{SKU: item.SKU, Quantity: item.Quantity}
 	})
 	cmd := order.CreateOrder{
@@ -37,7 +37,7 @@ func decodeOrderFilter(r *request) (order.Filter, error) {
 }
 
 func showOrders(found []*order.Order, next *string) any {
-	return wire.OrderPage{Data: each(found, orderOut), NextCursor: next}
+	return wire.OrderPage{Data: convertAll(found, orderOut), NextCursor: next}
 }
 
 func decodeReserveInventory(r *request) (order.ReserveInventory, error) {
@@ -73,7 +73,7 @@ func orderOut(o *order.Order) wire.Order {
 	out := wire.Order{
 		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Reference: orNull(o.Reference),
 		Status: wire.OrderStatus(o.Status),
-		Items:  each(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
+		Items:  convertAll(o.Lines, lineOut), Total: moneyOut(o.Total), Version: o.Version,
 		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt,
 	}
 	if !o.ReservedUntil.IsZero() {

@@ -106,7 +106,7 @@ func oneOf[T ~string](r *request, name string, allowed ...T) (T, error) {
 	if value := T(q.Get(name)); !q.Has(name) || slices.Contains(allowed, value) {
 		return value, nil
 	}
-	names := each(allowed, func(value T) string { return string(value) })
+	names := convertAll(allowed, func(value T) string { return string(value) })
 	return "", core.InvalidField("/"+name, name+" must be one of "+strings.Join(names, ", "))
 }
 

@@ -50,20 +50,20 @@ func decodePaymentSearch(r *request) (search payment.Search, err error) {
 }
 
 func showPaymentPage(found []*payment.Payment, next *string) any {
-	return wire.PaymentPage{Data: each(found, paymentWithRefundsOut), NextCursor: next}
+	return wire.PaymentPage{Data: convertAll(found, paymentWithRefundsOut), NextCursor: next}
 }
 
 func showPayment(p *payment.Payment) *success {
-	return &success{status: http.StatusOK, body: paymentOut(p), about: subjects{{"order_id", p.OrderID}, {"payment_id", p.ID}}}
+	return &success{status: http.StatusOK, body: paymentOut(p), resources: resources{{"order_id", p.OrderID}, {"payment_id", p.ID}}}
 }
 
 func showRefund(r *payment.Refund) *success {
-	about := subjects{{"order_id", r.OrderID}, {"payment_id", r.PaymentID}, {"refund_id", r.ID}}
-	return &success{status: http.StatusOK, body: refundOut(r), about: about}
+	found := resources{{"order_id", r.OrderID}, {"payment_id", r.PaymentID}, {"refund_id", r.ID}}
+	return &success{status: http.StatusOK, body: refundOut(r), resources: found}
 }
 
 func showPayments(payments []*payment.Payment) *success {
-	return &success{status: http.StatusOK, body: wire.PaymentList{Data: each(payments, paymentWithRefundsOut)}}
+	return &success{status: http.StatusOK, body: wire.PaymentList{Data: convertAll(payments, paymentWithRefundsOut)}}
 }
 
 func paymentOut(p *payment.Payment) wire.Payment {
@@ -85,6 +85,6 @@ func paymentWithRefundsOut(p *payment.Payment) wire.PaymentWithRefunds {
 	out := paymentOut(p)
 	return wire.PaymentWithRefunds{
 		ID: out.ID, OrderID: out.OrderID, Method: out.Method, Amount: out.Amount, Refunded: out.Refunded,
-		Status: out.Status, Failure: out.Failure, CreatedAt: out.CreatedAt, Refunds: each(p.Refunds, refundOut),
+		Status: out.Status, Failure: out.Failure, CreatedAt: out.CreatedAt, Refunds: convertAll(p.Refunds, refundOut),
 	}
 }

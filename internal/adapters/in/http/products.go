@@ -51,7 +51,7 @@ func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*
 	if err != nil {
 		return nil, err
 	}
-	body := wire.ProductPage{Data: each(products, productOut), NextCursor: encodeCursor(next)}
+	body := wire.ProductPage{Data: convertAll(products, productOut), NextCursor: encodeCursor(next)}
 	return &success{status: http.StatusOK, body: body}, nil
 }
 

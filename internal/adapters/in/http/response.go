@@ -18,8 +18,8 @@ type success struct {
 	body any
 	// header holds an unguarded operation's other headers.
 	header http.Header
-	// about names the result's subjects besides those in path and location.
-	about subjects
+	// resources are those of the result that path and location do not name.
+	resources resources
 	// repeated reports that the operation had taken effect before (the second line of
 	// defence found it), so that this request had no effect.
 	repeated bool

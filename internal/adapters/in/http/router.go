@@ -108,7 +108,7 @@ func (a *api) getDocs(w http.ResponseWriter, r *http.Request) (*response, error)
 
 func describe(r *http.Request, pattern string) *logEntry {
 	entry := entryOf(r.Context())
-	entry.pattern, entry.about = pattern, subjectsOfPath(r)
+	entry.pattern, entry.resources = pattern, resourcesOfPath(r)
 	return entry
 }
 
