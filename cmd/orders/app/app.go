@@ -126,7 +126,7 @@ func (a *App) httpConfig(
 		Tokens:    a.tokens,
 		Limits:    a.limits,
 		Webhooks:  webhooks, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
-		Observe: a.metrics, TokenRefused: a.metrics.TokenRefused,
+		Observe: a.metrics, TokenRejected: a.metrics.TokenRejected,
 		Started: a.started, Ready: a.ready, Version: version.Number,
 		Guard: httpapi.GuardConfig{
 			Wait: cfg.IdempotencyWait, TTL: cfg.IdempotencyTTL, RefusalTTL: cfg.IdempotencyErrorTTL,
@@ -145,7 +145,7 @@ func (a *App) newLimits(cfg config.Config) *limits.Limits {
 	return limits.New(limits.Config{
 		RequestsPerMinute: cfg.RequestsPerMinute, KeysPerMinute: cfg.KeysPerMinute, InFlight: cfg.InFlight,
 		UnlimitedRoles: cfg.UnlimitedRoles, Share: a.db.Share(),
-		Now: time.Now, OnRefusal: a.metrics.RequestLimited,
+		Now: time.Now, OnExceeded: a.metrics.RequestLimited,
 	})
 }
 

@@ -80,8 +80,8 @@ func (r *requests) RequestEnded(route, method string, status int, took time.Dura
 // RequestLimited counts a request refused by a limit.
 func (r *requests) RequestLimited(limit string) { r.limited.WithLabelValues(limit).Inc() }
 
-// TokenRefused counts a request refused with 401.
-func (r *requests) TokenRefused(reason string) { r.refused.WithLabelValues(reason).Inc() }
+// TokenRejected counts a request refused with 401.
+func (r *requests) TokenRejected(reason string) { r.refused.WithLabelValues(reason).Inc() }
 
 // KeyEnded counts a request that needs a key, by outcome.
 func (r *requests) KeyEnded(outcome string) { r.outcomes.WithLabelValues(outcome).Inc() }

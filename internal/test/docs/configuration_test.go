@@ -233,7 +233,7 @@ func everything(withDatabase bool) *metrics.Metrics {
 	m.ProviderAnswered("charge", "ok", time.Second)
 	m.Job("settle_payment")
 	m.RowsRemoved("settle_payment", 1)
-	m.TokenRefused("expired")
+	m.TokenRejected("expired")
 	m.Pool("requests", func() metrics.Pool { return metrics.Pool{} })
 	yes := func() bool { return true }
 	m.Circuit(yes)

@@ -46,8 +46,8 @@ type Config struct {
 	Audit     *audit.Service
 	Keys      idempotency.LookupStore
 	Tokens    *token.Verifier
-	// TokenRefused is called with the reason for each 401.
-	TokenRefused func(reason string)
+	// TokenRejected is called with the reason for each 401.
+	TokenRejected func(reason string)
 	// ClientCertificate reports whether a connection has a valid client certificate. It is
 	// nil where the role system needs none.
 	ClientCertificate func(conn *tls.ConnectionState) bool
@@ -123,7 +123,7 @@ func (a *api) secured(rt route) http.HandlerFunc {
 // answer answers an authorised request within its principal's limits: it decodes the
 // request and calls the use case, on a guarded route inside the guard.
 func (a *api) answer(rt route, w http.ResponseWriter, req *request) (_ *response, err error) {
-	if err := a.refuseUntilStarted(); err != nil {
+	if err := a.checkStarted(); err != nil {
 		return nil, err
 	}
 	if req.admission, err = a.Limits.Admit(req.scope, req.actor); err != nil {
@@ -140,8 +140,8 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (_ *response
 	return answerUnguarded(rt, req, call)
 }
 
-// refuseUntilStarted returns an error while no use case may run.
-func (a *api) refuseUntilStarted() error {
+// checkStarted returns an error while no use case may run.
+func (a *api) checkStarted() error {
 	if a.Started == nil {
 		return nil
 	}
@@ -204,11 +204,11 @@ func unknownWithoutKey(rt route) *problem.Problem {
 // (AUTH-2).
 func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 	id, err := a.Tokens.Authenticate(r)
-	if refusal, refused := errors.AsType[*token.Refusal](err); refused {
-		entryOf(r.Context()).reason = refusal.Reason
-		a.TokenRefused(refusal.Reason)
-		p := problem.New(wire.ProblemCodeUnauthenticated, refusal.Detail)
-		p.Header.Set("WWW-Authenticate", refusal.Challenge())
+	if rejection, rejected := errors.AsType[*token.Rejection](err); rejected {
+		entryOf(r.Context()).reason = rejection.Reason
+		a.TokenRejected(rejection.Reason)
+		p := problem.New(wire.ProblemCodeUnauthenticated, rejection.Detail)
+		p.Header.Set("WWW-Authenticate", rejection.Challenge())
 		return nil, p
 	}
 	if err != nil {
@@ -259,24 +259,24 @@ func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 // respond writes a response, unless it is nil, or a problem document for an error.
 func (a *api) respond(w http.ResponseWriter, r *http.Request, resp *response, err error) {
 	if err != nil {
-		a.refuse(w, r, err)
+		a.respondError(w, r, err)
 	} else if resp != nil {
 		resp.write(w)
 	}
 }
 
-// refuse answers with a problem document. It logs the cause of a failure and never
+// respondError answers with a problem document. It logs the cause of a failure and never
 // shows it to the client (AUTH-18).
-func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	a.refuseAt(w, r, entryOf(r.Context()).pattern, err)
+func (a *api) respondError(w http.ResponseWriter, r *http.Request, err error) {
+	a.respondErrorAt(w, r, entryOf(r.Context()).pattern, err)
 }
 
-// refuseAt is [api.refuse] for a path whose pattern did not serve the request.
-func (a *api) refuseAt(w http.ResponseWriter, r *http.Request, pattern string, err error) {
+// respondErrorAt is [api.respondError] for a path whose pattern did not serve the request.
+func (a *api) respondErrorAt(w http.ResponseWriter, r *http.Request, pattern string, err error) {
 	entry, p := entryOf(r.Context()), problem.Of(err)
 	entry.code = string(p.Code)
 	if p.Status() >= http.StatusInternalServerError {
 		entry.cause = err
 	}
-	refusalOf(p, entry, problem.Instance(pattern, r.URL)).write(w)
+	problemResponse(p, entry, problem.Instance(pattern, r.URL)).write(w)
 }

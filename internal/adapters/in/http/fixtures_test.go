@@ -91,8 +91,8 @@ func newTestLimits(t *testing.T, cfg limits.Config) *limits.Limits {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.OnRefusal == nil {
-		cfg.OnRefusal = func(string) {}
+	if cfg.OnExceeded == nil {
+		cfg.OnExceeded = func(string) {}
 	}
 	cfg.Share = cmp.Or(cfg.Share, 8)
 	l := limits.New(cfg)

@@ -129,7 +129,7 @@ func (g guard) storeRefusal(req *request, err error) (idempotency.Result, error)
 	p.Stored = true
 	entry := entryOf(req.http.Context())
 	entry.code = string(p.Code)
-	resp := refusalOf(p, entry, problem.Instance(entry.pattern, req.http.URL))
+	resp := problemResponse(p, entry, problem.Instance(entry.pattern, req.http.URL))
 	return idempotency.Result{
 		Response: resp.stored(), Refused: true, TTL: max(g.ttl, g.refusalTTL), ReplayTTL: g.refusalTTL,
 	}, nil

@@ -91,7 +91,7 @@ func (a *api) instrumented(next http.Handler) http.Handler {
 // message and stack. The transaction has been rolled back by then.
 func (a *api) finish(w middleware.WrapResponseWriter, r *http.Request, span trace.Span, start time.Time) {
 	if v := recover(); v != nil {
-		a.refuse(w, r, panics.Recovered(v))
+		a.respondError(w, r, panics.Recovered(v))
 	}
 	entry, took := entryOf(r.Context()), time.Since(start)
 	endSpan(span, r, entry, w.Status())

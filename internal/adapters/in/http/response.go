@@ -46,8 +46,8 @@ func (s *success) encode() (*response, error) {
 	return &response{status: s.status, contentType: "application/json", location: s.location, body: body, header: s.header}, err
 }
 
-// refusalOf returns a problem document for a log entry's request.
-func refusalOf(p *problem.Problem, entry *logEntry, instance string) *response {
+// problemResponse returns a problem document for a log entry's request.
+func problemResponse(p *problem.Problem, entry *logEntry, instance string) *response {
 	return &response{
 		status: p.Status(), contentType: problem.MediaType, header: p.Header,
 		body: p.Document(entry.requestID, instance, entry.guarded),

@@ -113,7 +113,7 @@ func describe(r *http.Request, pattern string) *logEntry {
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {
-	a.refuse(w, r, problem.New(wire.ProblemCodeNotFound, "there is no such path"))
+	a.respondError(w, r, problem.New(wire.ProblemCodeNotFound, "there is no such path"))
 }
 
 // methodNotAllowed lists the path's methods in Allow (RFC 9110, section 15.5.6).
@@ -126,7 +126,7 @@ func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 				pattern = match.RoutePattern()
 			}
 		}
-		a.refuseAt(w, r, pattern, problem.New(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
+		a.respondErrorAt(w, r, pattern, problem.New(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
 	}
 }
 

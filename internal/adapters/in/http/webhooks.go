@@ -73,7 +73,7 @@ const (
 var errEventDiffers = errors.New("the provider event differs")
 
 func (a *api) applyProviderEvent(ctx context.Context, event payment.ProviderEvent) (payment.EventOutcome, error) {
-	if err := a.refuseUntilStarted(); err != nil {
+	if err := a.checkStarted(); err != nil {
 		return webhookFailed, err
 	}
 	ctx, cancel := detach(ctx)

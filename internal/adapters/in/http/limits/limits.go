@@ -48,8 +48,8 @@ type Config struct {
 	Share int
 	// Now is the clock.
 	Now func() time.Time
-	// OnRefusal is called with the limit's name when a request is refused.
-	OnRefusal func(limit string)
+	// OnExceeded is called with the limit's name when a request is refused.
+	OnExceeded func(limit string)
 }
 
 // Limits keeps one principal from taking the service away from others. It counts in this
@@ -145,7 +145,7 @@ func (l *Limits) take(bucket *rate.Limiter, limit, counted string) error {
 
 // refuse returns a refusal that says after how many seconds to retry, one at least.
 func (l *Limits) refuse(limit string, wait time.Duration, detail string) *problem.Problem {
-	l.cfg.OnRefusal(limit)
+	l.cfg.OnExceeded(limit)
 	p := problem.New(wire.ProblemCodeRateLimited, detail)
 	seconds := max(1, (wait+time.Second-1)/time.Second)
 	p.Header.Set("Retry-After", strconv.Itoa(int(seconds)))

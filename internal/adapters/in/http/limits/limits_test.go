@@ -17,8 +17,8 @@ func newLimits(t *testing.T, cfg Config) *Limits {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.OnRefusal == nil {
-		cfg.OnRefusal = func(string) {}
+	if cfg.OnExceeded == nil {
+		cfg.OnExceeded = func(string) {}
 	}
 	cfg.Share = cmp.Or(cfg.Share, 8)
 	limits := New(cfg)

@@ -152,7 +152,7 @@ func TestVerifier_ForgetsTokensWhoseKeyIsGone(t *testing.T) {
 	}
 	issuer.publish(t, keyOf(t, newEC(t, elliptic.P256()).Public()))
 	_ = send(v, sign(t, clock, "unknown", jwt.SigningMethodES256, key)) // makes us ask the issuer
-	if err := send(v, token); !errors.As(err, new(*Refusal)) {
+	if err := send(v, token); !errors.As(err, new(*Rejection)) {
 		t.Errorf("a token of a key that is gone: %v, want it refused", err)
 	}
 }

@@ -145,23 +145,23 @@ func (v *Verifier) Keys() (keys int, age time.Duration) {
 	return fetched.count, v.cfg.Now().Sub(fetched.asked)
 }
 
-// Authenticate returns a request's identity. Its error is a [Refusal] for a missing or
+// Authenticate returns a request's identity. Its error is a [Rejection] for a missing or
 // bad token, and [core.ErrUnavailable] while there are no keys to verify it with.
 func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
-	token, refusal := bearer(r)
-	if refusal != nil {
-		return Identity{}, refusal
+	token, rejection := bearer(r)
+	if rejection != nil {
+		return Identity{}, rejection
 	}
 	hash := sha256.Sum256([]byte(token))
 	if known, ok := v.verified.GetIfPresent(hash); ok && v.stillValid(known) {
 		return known.identity, nil
 	}
-	fresh, refusal := v.verify(r.Context(), token)
-	if reason := v.keys.distrust(); refusal != nil && reason != nil {
+	fresh, rejection := v.verify(r.Context(), token)
+	if reason := v.keys.distrust(); rejection != nil && reason != nil {
 		return Identity{}, fmt.Errorf("%w: %w", core.ErrUnavailable, reason)
 	}
-	if refusal != nil {
-		return Identity{}, refusal
+	if rejection != nil {
+		return Identity{}, rejection
 	}
 	v.verified.Set(hash, fresh)
 	return fresh.identity, nil
@@ -185,33 +185,33 @@ func (v *Verifier) stillValid(known verified) bool {
 }
 
 // verify checks a token's form, signature and claims.
-func (v *Verifier) verify(ctx context.Context, token string) (verified, *Refusal) {
+func (v *Verifier) verify(ctx context.Context, token string) (verified, *Rejection) {
 	switch {
 	case len(token) <= maxToken && isOpaque(token):
-		return verified{}, refuse("opaque")
+		return verified{}, reject("opaque")
 	case len(token) > maxToken || !isStrictToken(token):
-		return verified{}, refuse("malformed")
+		return verified{}, reject("malformed")
 	}
 	claims, fetched := jwt.MapClaims{}, v.keys.fetched.Load()
 	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.findKeys(ctx, t) })
 	if err != nil {
-		return verified{}, v.refusalOf(err, claims)
+		return verified{}, v.rejectionOf(err, claims)
 	}
 	expires, _ := claims.GetExpirationTime() // the library has required it
-	id, refusal := v.identify(claims)
-	return verified{id, expires.Time, fetched}, refusal
+	id, rejection := v.identify(claims)
+	return verified{id, expires.Time, fetched}, rejection
 }
 
 // bearer returns the token in the Authorization header (RFC 6750, section 2.1). It
-// refuses a token in the query, because URLs are logged.
-func bearer(r *http.Request) (string, *Refusal) {
+// rejects a token in the query, because URLs are logged.
+func bearer(r *http.Request) (string, *Rejection) {
 	headers := r.Header.Values("Authorization")
 	if len(headers) > 1 || r.URL.RawQuery != "" && r.URL.Query().Has("access_token") {
-		return "", refuse("misplaced")
+		return "", reject("misplaced")
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", refuse("missing")
+		return "", reject("missing")
 	}
 	return token, nil
 }
@@ -247,34 +247,34 @@ func (v *Verifier) findKeys(ctx context.Context, t *jwt.Token) (any, error) {
 	alg := t.Method.Alg()
 	switch {
 	case !slices.Contains(acceptedMethods, alg):
-		return nil, refuse("algorithm")
+		return nil, reject("algorithm")
 	case critical || !v.acceptsType(t.Header):
-		return nil, refuse("type")
+		return nil, reject("type")
 	case kid == "":
-		return nil, refuse("unknown_key")
+		return nil, reject("unknown_key")
 	}
 	keys := v.keys.find(ctx, keyName{kid, jwkset.ALG(alg)})
 	if keys == nil {
-		return nil, refuse("unknown_key")
+		return nil, reject("unknown_key")
 	}
 	return keys.VerificationKeySet(ctx)
 }
 
 // identify returns subject and roles from verified claims.
-func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Refusal) {
+func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Rejection) {
 	subject, err := claims.GetSubject()
 	_, hasAudience := claims["aud"]
 	switch {
 	case isForOtherPurpose(claims):
-		return Identity{}, refuse("purpose")
+		return Identity{}, reject("purpose")
 	case hasAudience && v.cfg.Audience == "": // it is for others (RFC 7519, section 4.1.3)
-		return Identity{}, v.refusalOf(errAudience, claims)
+		return Identity{}, v.rejectionOf(errAudience, claims)
 	case !v.acceptsClient(claims):
-		return Identity{}, refuse("client")
+		return Identity{}, reject("client")
 	case err != nil || !IsSubject(subject) || !hasExactTimes(claims):
-		return Identity{}, refuse("claims")
+		return Identity{}, reject("claims")
 	case !v.boundsLifetime(claims):
-		return Identity{}, refuse("lifetime")
+		return Identity{}, reject("lifetime")
 	}
 	id := Identity{Actor: core.Actor{Subject: subject}, Scope: idempotency.NewScope(v.cfg.Issuer, subject)}
 	var values int

@@ -100,17 +100,17 @@ func TestVerifier_SaysWhyItRefuses(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+signed(t, jwt.SigningMethodES256, by, c.header, c.claims))
 		}
 		_, err := v.Authenticate(r)
-		refusal, refused := errors.AsType[*Refusal](err)
-		if !refused || refusal.Reason != c.reason {
+		rejection, rejected := errors.AsType[*Rejection](err)
+		if !rejected || rejection.Reason != c.reason {
 			t.Errorf("%s: %#v, want %s", name, err, c.reason)
 			continue
 		}
-		if want := c.detail; want != "" && refusal.Detail != want || strings.Contains(refusal.Detail, "hunter") || refusal.Detail == "" {
-			t.Errorf("%s: detail %q, want %q", name, refusal.Detail, want)
+		if want := c.detail; want != "" && rejection.Detail != want || strings.Contains(rejection.Detail, "hunter") || rejection.Detail == "" {
+			t.Errorf("%s: detail %q, want %q", name, rejection.Detail, want)
 		}
 		seen[c.reason] = true
 	}
-	for _, r := range refusals {
+	for _, r := range rejections {
 		if !seen[r.Reason] {
 			t.Errorf("no request is refused as %s", r.Reason)
 		}
@@ -123,37 +123,37 @@ func TestVerifier_ReadsNoClaimsBeforeTheSignature(t *testing.T) {
 	clock := &testClock{}
 	v, _ := newTestVerifier(t, newTestIssuer(t, keyOf(t, newEC(t, elliptic.P256()).Public())), clock)
 	err := send(v, signed(t, jwt.SigningMethodES256, newEC(t, elliptic.P256()), nil, fields{"exp": 1, "iss": "another"}))
-	if refusal, _ := errors.AsType[*Refusal](err); refusal == nil || refusal.Reason != "signature" {
+	if rejection, _ := errors.AsType[*Rejection](err); rejection == nil || rejection.Reason != "signature" {
 		t.Errorf("%#v, want the signature", err)
 	}
 }
 
-func TestRefusal_ChallengesAsRFC6750(t *testing.T) {
+func TestRejection_ChallengesAsRFC6750(t *testing.T) {
 	t.Parallel()
-	if got := refuse("missing").Challenge(); got != "Bearer" {
+	if got := reject("missing").Challenge(); got != "Bearer" {
 		t.Errorf("without a token: %s, want no error", got)
 	}
-	for _, r := range refusals {
+	for _, r := range rejections {
 		if r.Challenge() != "Bearer" && !strings.Contains(r.Challenge(), r.Detail) || r.Detail == "" {
 			t.Errorf("%s: %q cannot be quoted", r.Reason, r.Detail)
 		}
 	}
-	configured := Refusal{Detail: "the service requires a\"b\\c\nd\u00e9"}
+	configured := Rejection{Detail: "the service requires a\"b\\c\nd\u00e9"}
 	if got := configured.Challenge(); !strings.HasSuffix(got, `="the service requires a?b?c?d?"`) {
 		t.Errorf("characters of a setting that a description may not contain: %s", got)
 	}
 	const want = `Bearer error="invalid_token", error_description="the token's signature is invalid"`
-	if got := refuse("signature").Challenge(); got != want {
+	if got := reject("signature").Challenge(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 // Prometheus misses the first increment of a counter that does not begin at 0.
-func TestRefusals_AreCountedFromZero(t *testing.T) {
+func TestRejections_AreCountedFromZero(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()
 	metrics.New(zerolog.Nop()).Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-	for _, r := range refusals {
+	for _, r := range rejections {
 		if want := `orders_unauthenticated_requests_total{reason="` + r.Reason + `"} 0`; !strings.Contains(recorder.Body.String(), want) {
 			t.Errorf("the metrics lack %s", want)
 		}
@@ -225,8 +225,8 @@ func TestVerifier_AcceptsClientsInPlaceOfAnAudience(t *testing.T) {
 			c.claims["aud"] = nil
 		}
 		err := send(v, signed(t, jwt.SigningMethodES256, key, nil, c.claims))
-		refusal, refused := errors.AsType[*Refusal](err)
-		if refused != (c.reason != "") || refused && refusal.Reason != c.reason {
+		rejection, rejected := errors.AsType[*Rejection](err)
+		if rejected != (c.reason != "") || rejected && rejection.Reason != c.reason {
 			t.Errorf("%s: %v, want %q", name, err, c.reason)
 		}
 	}

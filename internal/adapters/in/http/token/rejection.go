@@ -8,19 +8,19 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Refusal is the error for a request without a valid bearer token. It repeats nothing
+// Rejection is the error for a request without a valid bearer token. It repeats nothing
 // from the token except, once its signature is verified, when it expired.
-type Refusal struct {
+type Rejection struct {
 	// Reason is one word, for logs and metrics.
 	Reason string
-	// Detail explains the refusal to an honest caller.
+	// Detail explains the rejection to an honest caller.
 	Detail string
 	// err is the library's error with this reason.
 	err error
 }
 
-// refusals are all refusals. The first one that applies counts.
-var refusals = []Refusal{
+// rejections are all rejections. The first one that applies counts.
+var rejections = []Rejection{
 	{"missing", "send a bearer token in the Authorization header", nil},
 	{"misplaced", "send one token in one Authorization header, and none in the query", nil},
 	{"opaque", "the token is opaque: the service accepts signed JWTs only", nil},
@@ -41,8 +41,8 @@ var refusals = []Refusal{
 	{"claims", "the token lacks iss, aud, sub or exp, or has an unusable value", nil},
 }
 
-func refuse(reason string) *Refusal {
-	for _, r := range refusals {
+func reject(reason string) *Rejection {
+	for _, r := range rejections {
 		if r.Reason == reason {
 			return &r
 		}
@@ -53,13 +53,13 @@ func refuse(reason string) *Refusal {
 // errAudience is the error for a token with an audience where clients replace it.
 var errAudience = errors.New("any audience")
 
-// refusalOf returns the refusal for an error of the library, which checks claims only
+// rejectionOf returns the rejection for an error of the library, which checks claims only
 // after the signature.
-func (v *Verifier) refusalOf(err error, claims jwt.MapClaims) *Refusal {
-	if r, ours := errors.AsType[*Refusal](err); ours {
+func (v *Verifier) rejectionOf(err error, claims jwt.MapClaims) *Rejection {
+	if r, ours := errors.AsType[*Rejection](err); ours {
 		return r
 	}
-	for _, r := range refusals {
+	for _, r := range rejections {
 		if r.err == nil || !errors.Is(err, r.err) {
 			continue
 		}
@@ -71,15 +71,15 @@ func (v *Verifier) refusalOf(err error, claims jwt.MapClaims) *Refusal {
 		}
 		return &r
 	}
-	return refuse("claims")
+	return reject("claims")
 }
 
 // Error returns the detail.
-func (r *Refusal) Error() string { return r.Detail }
+func (r *Rejection) Error() string { return r.Detail }
 
 // Challenge returns the value of WWW-Authenticate (RFC 6750, section 3), which may not
 // contain every character of a setting. A request without a token gets no error code.
-func (r *Refusal) Challenge() string {
+func (r *Rejection) Challenge() string {
 	if r.Reason == "missing" {
 		return "Bearer"
 	}
