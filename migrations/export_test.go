@@ -12,4 +12,4 @@ func UpFrom(ctx context.Context, files fs.FS, databaseURL string) error {
 }
 
 // Again calls run as a migration does, tries times and without a pause.
-func Again(tries int, run func() error) error { return again(nil, tries, time.Nanosecond, run) }
+func Again(tries int, run func() error) error { return retryLocked(nil, tries, time.Nanosecond, run) }

@@ -115,7 +115,7 @@ func riverUp(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return fmt.Errorf("migrate the jobs: %w", err)
 	}
-	err = again(ctx.Done(), lockTries, lockPause, func() error {
+	err = retryLocked(ctx.Done(), lockTries, lockPause, func() error {
 		_, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 		return err
 	})
@@ -245,7 +245,7 @@ func open(stop <-chan struct{}, files fs.FS, databaseURL string) (*migrate.Migra
 	if err := waitForLocks(driver, lockTimeout); err != nil {
 		return nil, fmt.Errorf("open the database for migration: %w", errors.Join(err, driver.Close()))
 	}
-	return migrate.NewWithInstance("iofs", source, "pgx5", &patient{Driver: driver, stop: stop})
+	return migrate.NewWithInstance("iofs", source, "pgx5", &lockRetrier{Driver: driver, stop: stop})
 }
 
 // ownersQuery returns the session role and the owners it would have to be: the tables'

@@ -94,7 +94,7 @@ func finish(ctx context.Context, conn *pgx.Conn, files fs.FS, version int) error
 		return err
 	}
 	if !concurrently.Match(text) {
-		if _, err := conn.Exec(ctx, recorded(string(text), version)); err != nil {
+		if _, err := conn.Exec(ctx, recordVersion(string(text), version)); err != nil {
 			return fmt.Errorf("%w (%w)", ErrInterrupted, err)
 		}
 		return nil

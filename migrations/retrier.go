@@ -33,10 +33,10 @@ const (
 // single statement blocks no command, however long it waits itself.
 var concurrently = regexp.MustCompile(`(?m)^(CREATE INDEX|CREATE UNIQUE INDEX|DROP INDEX) CONCURRENTLY `)
 
-// patient is a driver that retries files which lost a race against commands. PostgreSQL
-// has rolled them back. A file in a transaction records its version there, so that a
-// killed process leaves all or nothing.
-type patient struct {
+// lockRetrier is a driver that retries files which lost a race for locks against commands.
+// PostgreSQL has rolled them back. A file in a transaction records its version there, so
+// that a killed process leaves all or nothing.
+type lockRetrier struct {
 	database.Driver
 	stop <-chan struct{}
 	// target is the version after the file that is about to run; recorded reports that
@@ -45,22 +45,23 @@ type patient struct {
 	recorded bool
 }
 
-func (p *patient) Run(file io.Reader) error {
+func (r *lockRetrier) Run(file io.Reader) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
 		return err
 	}
 	if concurrently.Match(text) {
-		return p.runConcurrently(text)
+		return r.runConcurrently(text)
 	}
-	whole := recorded(string(text), p.target)
-	err = again(p.stop, lockTries, lockPause, func() error { return p.Driver.Run(strings.NewReader(whole)) })
-	p.recorded = err == nil
+	whole := recordVersion(string(text), r.target)
+	err = retryLocked(r.stop, lockTries, lockPause, func() error { return r.Driver.Run(strings.NewReader(whole)) })
+	r.recorded = err == nil
 	return err
 }
 
-// recorded adds to a file that it records a version. Readers of the version do not wait.
-func recorded(text string, version int) string {
+// recordVersion adds statements to a file that record a version. Readers of the version do
+// not wait.
+func recordVersion(text string, version int) string {
 	text += "\n;DELETE FROM schema_migrations;"
 	if version < 0 {
 		return text
@@ -70,16 +71,16 @@ func recorded(text string, version int) string {
 
 // runConcurrently runs a file once, because a failure leaves an invalid index; see
 // repair. The schema is dirty meanwhile.
-func (p *patient) runConcurrently(text []byte) error {
-	err := again(p.stop, lockTries, lockPause, func() error { return p.Driver.SetVersion(p.target, true) })
+func (r *lockRetrier) runConcurrently(text []byte) error {
+	err := retryLocked(r.stop, lockTries, lockPause, func() error { return r.Driver.SetVersion(r.target, true) })
 	if err == nil {
-		err = waitForLocks(p.Driver, "0")
+		err = waitForLocks(r.Driver, "0")
 	}
 	if err != nil {
 		return err
 	}
-	err = p.Driver.Run(bytes.NewReader(text))
-	return errors.Join(err, waitForLocks(p.Driver, lockTimeout))
+	err = r.Driver.Run(bytes.NewReader(text))
+	return errors.Join(err, waitForLocks(r.Driver, lockTimeout))
 }
 
 // waitForLocks sets the connection's lock timeout, 0 for none.
@@ -89,19 +90,19 @@ func waitForLocks(driver database.Driver, timeout string) error {
 
 // SetVersion is called before a file runs (dirty) and after. Recording locks a table read
 // by each readiness check. It never gives up on a file that has run.
-func (p *patient) SetVersion(version int, dirty bool) error {
+func (r *lockRetrier) SetVersion(version int, dirty bool) error {
 	switch {
 	case dirty:
-		p.target, p.recorded = version, false
+		r.target, r.recorded = version, false
 		return nil
-	case p.recorded && version == p.target:
+	case r.recorded && version == r.target:
 		return nil
 	}
-	return again(p.stop, endless, lockPause, func() error { return p.Driver.SetVersion(version, false) })
+	return retryLocked(r.stop, endless, lockPause, func() error { return r.Driver.SetVersion(version, false) })
 }
 
-// again calls run until it loses no race, up to tries times, or until stop.
-func again(stop <-chan struct{}, tries int, pause time.Duration, run func() error) error {
+// retryLocked calls run until it loses no race, up to tries times, or until stop.
+func retryLocked(stop <-chan struct{}, tries int, pause time.Duration, run func() error) error {
 	for {
 		err := run()
 		if !lostRace(err) {
