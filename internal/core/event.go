@@ -1,8 +1,6 @@
 package core
 
-import (
-	"context"
-)
+import "context"
 
 // Event announces to other services that an aggregate changed. It carries ids and amounts but
 // no personal data (AUTH-16). The transaction that makes the change also writes the
@@ -12,8 +10,9 @@ type Event struct {
 	// Aggregate names the changed aggregate, "order/17". The events of one aggregate
 	// are published in the order they were written.
 	Aggregate string
-	// Data holds the facts: ids, amounts as decimal strings, statuses.
-	Data map[string]any
+	// Data is a shape from the area's event.go: ids, money, statuses. The store maps it to
+	// the published one, and rejects any other.
+	Data any
 }
 
 // EventType is a name such as "order.created". Each area declares its types, and a test

@@ -44,7 +44,7 @@ func write(t *testing.T, db *postgres.DB, aggregate string, first, n int) {
 	for number := first; number < first+n; number++ {
 		err := db.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
 			return tx.Outbox.Add(ctx, core.Event{
-				Type: "test.happened", Aggregate: aggregate, Data: map[string]any{"number": number},
+				Type: "test.happened", Aggregate: aggregate, Data: order.EventData{Version: number},
 			})
 		})
 		if err != nil {
@@ -76,7 +76,7 @@ func readStream(t *testing.T, broker natstest.Address) streamed {
 		var e struct {
 			ID      string
 			Subject string
-			Data    struct{ Number int }
+			Data    struct{ Version int }
 		}
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Fatal(err)
@@ -85,10 +85,10 @@ func readStream(t *testing.T, broker natstest.Address) streamed {
 			t.Errorf("event %s is in the stream twice", e.ID)
 		}
 		ids[e.ID] = true
-		if want := len(got[e.Subject]); e.Data.Number != want {
-			t.Errorf("%s: event %d arrived at position %d", e.Subject, e.Data.Number, want)
+		if want := len(got[e.Subject]); e.Data.Version != want {
+			t.Errorf("%s: event %d arrived at position %d", e.Subject, e.Data.Version, want)
 		}
-		got[e.Subject] = append(got[e.Subject], e.Data.Number)
+		got[e.Subject] = append(got[e.Subject], e.Data.Version)
 	}
 	return got
 }

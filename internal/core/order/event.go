@@ -32,34 +32,36 @@ var deliveryEvents = map[Status]core.EventType{
 	Delivered:  EventDelivered,
 }
 
+// EventData is the data of events about an order.
+type EventData struct {
+	OrderID    int64
+	CustomerID string
+	SellerID   string
+	Status     Status
+	Total      core.Money
+	Version    int
+}
+
 // Event returns an event about the order.
-func (o *Order) Event(what core.EventType) core.Event {
-	return core.Event{
-		Type:      what,
-		Aggregate: Resource(o.ID),
-		Data: map[string]any{
-			"order_id":    o.ID,
-			"customer_id": o.CustomerID,
-			"seller_id":   o.SellerID,
-			"status":      string(o.Status),
-			"amount":      o.Total.Decimal(),
-			"currency":    string(o.Total.Currency()),
-			"version":     o.Version,
-		},
-	}
+func (o *Order) Event(eventType core.EventType) core.Event {
+	return core.Event{Type: eventType, Aggregate: Resource(o.ID), Data: EventData{
+		OrderID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID,
+		Status: o.Status, Total: o.Total, Version: o.Version,
+	}}
+}
+
+// StockEventData is the data of events about stock adjustments.
+type StockEventData struct {
+	SKU          string
+	SellerID     string
+	AdjustmentID int64
+	Change       int64
+	OnHand       int64
 }
 
 // Event returns an event about a stock adjustment of the product.
-func (p *Product) Event(what core.EventType, a *StockAdjustment) core.Event {
-	return core.Event{
-		Type:      what,
-		Aggregate: p.resource(),
-		Data: map[string]any{
-			"sku":                 p.SKU,
-			"seller_id":           p.SellerID,
-			"stock_adjustment_id": a.ID,
-			"change":              a.Change,
-			"on_hand":             a.OnHand,
-		},
-	}
+func (p *Product) Event(eventType core.EventType, a *StockAdjustment) core.Event {
+	return core.Event{Type: eventType, Aggregate: p.resource(), Data: StockEventData{
+		SKU: p.SKU, SellerID: p.SellerID, AdjustmentID: a.ID, Change: a.Change, OnHand: a.OnHand,
+	}}
 }

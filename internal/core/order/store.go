@@ -40,8 +40,8 @@ type Tx struct {
 }
 
 // SaveOrder saves an order with its changed stock, which may be nil, and publishes an
-// event of type what.
-func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.EventType) error {
+// event of type eventType.
+func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, eventType core.EventType) error {
 	if len(stock) > 0 {
 		if err := tx.Products.SaveStock(ctx, stock); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, what core.Eve
 	if err := tx.Orders.Save(ctx, o); err != nil {
 		return err
 	}
-	return tx.Outbox.Add(ctx, o.Event(what))
+	return tx.Outbox.Add(ctx, o.Event(eventType))
 }
 
 // Orders stores orders.

@@ -45,52 +45,57 @@ var balanceEvents = map[EntryKind]core.EventType{
 	EntryRefund:  EventBalanceRefund,
 }
 
-// Event returns an event about the payment.
-func (p *Payment) Event(what core.EventType) core.Event {
-	return core.Event{
-		Type:      what,
-		Aggregate: paymentResource(p.ID),
-		Data: map[string]any{
-			"payment_id": p.ID,
-			"order_id":   p.OrderID,
-			"method":     string(p.Method),
-			"status":     string(p.Status),
-			"amount":     p.Amount.Decimal(),
-			"refunded":   p.Refunded().Decimal(),
-			"currency":   string(p.Amount.Currency()),
-		},
-	}
+// EventData is the data of events about a payment.
+type EventData struct {
+	PaymentID int64
+	OrderID   int64
+	Method    Method
+	Status    Status
+	Amount    core.Money
+	Refunded  core.Money
 }
 
-// Event returns an event about the refund. Its aggregate is the payment, so that a
-// payment's events and its refunds' events stay in order.
-func (r *Refund) Event(what core.EventType) core.Event {
-	return core.Event{
-		Type:      what,
-		Aggregate: paymentResource(r.PaymentID),
-		Data: map[string]any{
-			"refund_id":  r.ID,
-			"payment_id": r.PaymentID,
-			"order_id":   r.OrderID,
-			"status":     string(r.Status),
-			"amount":     r.Amount.Decimal(),
-			"currency":   string(r.Amount.Currency()),
-		},
-	}
+// Event returns an event about the payment.
+func (p *Payment) Event(eventType core.EventType) core.Event {
+	return core.Event{Type: eventType, Aggregate: paymentResource(p.ID), Data: EventData{
+		PaymentID: p.ID, OrderID: p.OrderID, Method: p.Method, Status: p.Status,
+		Amount: p.Amount, Refunded: p.Refunded(),
+	}}
+}
+
+// RefundEventData is the data of events about a refund.
+type RefundEventData struct {
+	RefundID  int64
+	PaymentID int64
+	OrderID   int64
+	Status    RefundStatus
+	Amount    core.Money
+}
+
+// Event returns an event about the refund. Its aggregate is the payment, so that the
+// events of a payment and of its refunds stay in order.
+func (r *Refund) Event(eventType core.EventType) core.Event {
+	return core.Event{Type: eventType, Aggregate: paymentResource(r.PaymentID), Data: RefundEventData{
+		RefundID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, Status: r.Status, Amount: r.Amount,
+	}}
+}
+
+// BalanceEventData is the data of events about a balance.
+type BalanceEventData struct {
+	CustomerID   string
+	EntryID      int64
+	Kind         EntryKind
+	Amount       core.Money
+	BalanceAfter core.Money
 }
 
 // Event returns an event about a ledger entry that changed the balance.
-func (b *Balance) Event(what core.EventType, e *LedgerEntry) core.Event {
+func (b *Balance) Event(eventType core.EventType, e *LedgerEntry) core.Event {
 	return core.Event{
-		Type:      what,
+		Type:      eventType,
 		Aggregate: "balance/" + b.CustomerID + "/" + string(b.Amount.Currency()),
-		Data: map[string]any{
-			"customer_id":            b.CustomerID,
-			"balance_transaction_id": e.ID,
-			"kind":                   string(e.Kind),
-			"amount":                 e.Amount.Decimal(),
-			"balance_after":          b.Amount.Decimal(),
-			"currency":               string(e.Amount.Currency()),
+		Data: BalanceEventData{
+			CustomerID: b.CustomerID, EntryID: e.ID, Kind: e.Kind, Amount: e.Amount, BalanceAfter: b.Amount,
 		},
 	}
 }

@@ -243,7 +243,7 @@ func guardFixture(s Stores) idempotencytest.Fixture {
 				if _, err := tx.Balances.Lock(ctx, payment.BalanceQuery{CustomerID: "ann", Currency: "RUB"}); err != nil {
 					return err
 				}
-				return tx.Outbox.Add(ctx, core.Event{Type: "order.paid", Aggregate: "order/1"})
+				return tx.Outbox.Add(ctx, newEvent(order.EventPaid))
 			})
 		},
 		Read: func(ctx context.Context) error {
@@ -307,7 +307,7 @@ func refusalDropsAllWrites(t *testing.T, s Stores) {
 				return err
 			}
 			_, err := tx.Orders.Get(ctx, 1) // sends the writes above before it reads
-			return errors.Join(err, tx.Outbox.Add(ctx, core.Event{Type: "order.paid"}))
+			return errors.Join(err, tx.Outbox.Add(ctx, newEvent(order.EventPaid)))
 		})
 	})
 	s.isEmpty(t)

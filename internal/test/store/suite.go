@@ -32,8 +32,9 @@ type Stores struct {
 	Keys      Keys
 	// Replica is the store of the same keys in another process.
 	Replica Keys
-	// Events reads the outbox, in the order in which it was written.
-	Events func(t testing.TB) []core.Event
+	// Events reads the outbox in the order in which it was written: each event's type and
+	// aggregate, "order.paid order/1".
+	Events func(t testing.TB) []string
 }
 
 // Keys is the store of the guard, with the clean-up of expired records.
@@ -149,6 +150,9 @@ func newOrder(id int64, key string) *order.Order {
 		CreatedAt: minute(int(id)), UpdatedAt: minute(int(id)), New: true,
 	}
 }
+
+// newEvent is an event about an order.
+func newEvent(eventType core.EventType) core.Event { return newOrder(1, "key-1").Event(eventType) }
 
 // newPayment is a payment of an order that has not been stored.
 func newPayment(id, orderID int64, key string) *payment.Payment {

@@ -172,14 +172,10 @@ func TestGroup_WritesEventsInTheOrderOfItsCommands(t *testing.T) {
 	d, g := newGroup(t)
 	expect(t, g.together(t, credit("ann", "5.00"), credit("bob", "1.00"), charge("ann", "3.00"), credit("ann", "1.00")),
 		done, done, done, done)
-	var found []string
-	for _, e := range d.events(t) {
-		found = append(found, string(e.Type)+" "+e.Aggregate)
-	}
 	want := []string{
 		"balance.credit balance/ann/RUB", "balance.credit balance/bob/RUB", "balance.charge balance/ann/RUB", "balance.credit balance/ann/RUB",
 	}
-	if diff := cmp.Diff(want, found); diff != "" {
+	if diff := cmp.Diff(want, d.events(t)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

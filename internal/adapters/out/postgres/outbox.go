@@ -2,12 +2,12 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/relay"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/observe/tracing"
 )
@@ -18,7 +18,7 @@ type outboxWriter struct{ tx *session }
 // Add writes an event to the outbox under a new id. The id's random part makes it
 // unique across databases, and its time prefix keeps index inserts at the end.
 func (s outboxWriter) Add(ctx context.Context, e core.Event) error {
-	data, err := json.Marshal(e.Data)
+	data, err := relay.EncodeData(e.Data)
 	if err != nil {
 		return fmt.Errorf("encode event %s: %w", e.Type, err)
 	}

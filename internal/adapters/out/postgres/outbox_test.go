@@ -17,7 +17,7 @@ func (d *database) addEvents(t *testing.T, n int) {
 	err := d.Orders().InTx(t.Context(), func(ctx context.Context, tx order.Tx) error {
 		for number := range n {
 			err := tx.Outbox.Add(ctx, core.Event{
-				Type: "test.happened", Aggregate: "thing/0", Data: map[string]any{"number": number},
+				Type: "test.happened", Aggregate: "thing/0", Data: order.EventData{Version: number},
 			})
 			if err != nil {
 				return err

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/adapters/out/postgres/group"
-	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
 	pgtest "example.com/orders/internal/test/pg"
 	storetest "example.com/orders/internal/test/store"
@@ -126,19 +124,13 @@ func openWith(t *testing.T, cfg postgres.Config) *postgres.DB {
 }
 
 // events reads the outbox, in the order in which it was written.
-func (d *database) events(t testing.TB) []core.Event {
+func (d *database) events(t testing.TB) []string {
 	t.Helper()
-	rows, err := d.plain.Query(t.Context(), "SELECT type, aggregate, data FROM outbox ORDER BY id")
+	rows, err := d.plain.Query(t.Context(), "SELECT type || ' ' || aggregate FROM outbox ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e core.Event, err error) {
-		var data []byte
-		if err := row.Scan(&e.Type, &e.Aggregate, &data); err != nil {
-			return e, err
-		}
-		return e, json.Unmarshal(data, &e.Data)
-	})
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		t.Fatal(err)
 	}

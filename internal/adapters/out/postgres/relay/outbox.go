@@ -1,4 +1,5 @@
-// Package relay leases, reads and deletes outbox events for the publisher.
+// Package relay leases, reads and deletes outbox events for the publisher, and encodes
+// their data.
 package relay
 
 import (
