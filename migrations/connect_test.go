@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	pgtest "example.com/orders/internal/test/pg"
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 	testwait "example.com/orders/internal/test/wait"
 	"example.com/orders/migrations"
 )
@@ -98,16 +98,16 @@ func TestUp_CanBeKilledAtEachStep(t *testing.T) {
 			for step := int64(1); ; step++ {
 				url := pgtest.New(t)
 				files, version := withNext(t, up)
-				p, err := wire.Start(url)
+				p, err := pgproxy.Start(url)
 				if err != nil {
 					t.Fatal(err)
 				}
 				var answers atomic.Int64
-				p.SetHook(func(m wire.Message) wire.Verdict {
+				p.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 					if m.Kind == "ReadyForQuery" && answers.Add(1) >= step {
-						return wire.CutBefore
+						return pgproxy.CutBefore
 					}
-					return wire.Forward
+					return pgproxy.Forward
 				})
 				killed := migrations.UpFrom(t.Context(), files, p.URL())
 				if err := p.Close(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // linkFaults break the link between a replica and PostgreSQL.
@@ -27,7 +27,7 @@ var linkFaults = []Fault{
 }
 
 // drawLink draws a replica and returns it with its link.
-func (s *System) drawLink(random *rand.Rand) (*Replica, *wire.Proxy) {
+func (s *System) drawLink(random *rand.Rand) (*Replica, *pgproxy.Proxy) {
 	i := random.IntN(len(s.Links))
 	return s.Replicas[i], s.Links[i]
 }
@@ -39,11 +39,11 @@ func resetLink(t testing.TB, s *System, random *rand.Rand) {
 	replica, link := s.drawLink(random)
 	var messages atomic.Int64
 	at := 1 + random.Int64N(100)
-	verdict := []wire.Verdict{wire.CutBefore, wire.CutWithin, wire.CutAfter}[random.IntN(3)]
+	verdict := []pgproxy.Verdict{pgproxy.CutBefore, pgproxy.CutWithin, pgproxy.CutAfter}[random.IntN(3)]
 	cut, isCut := e2e.NewSignal()
-	link.SetHook(func(m wire.Message) wire.Verdict {
+	link.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 		if m.Statement == "" || messages.Add(1) != at {
-			return wire.Forward
+			return pgproxy.Forward
 		}
 		isCut()
 		return verdict
@@ -73,14 +73,14 @@ func (s *System) stallOnce(t testing.TB, random *rand.Rand) {
 	resumed, resume := e2e.NewSignal()
 	defer resume()
 	var stalled atomic.Bool
-	link.SetHook(func(m wire.Message) wire.Verdict {
+	link.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 		if m.Kind == "CommandComplete" && strings.Contains(m.Statement, "INSERT INTO idempotency_record") {
 			stalled.Store(true)
 		}
 		if stalled.Load() {
 			<-resumed
 		}
-		return wire.Forward
+		return pgproxy.Forward
 	})
 	// Each client has at most one request there, and all time out after the same time.
 	// So the first one is among them.
@@ -105,12 +105,12 @@ func loseCommitAnswers(t testing.TB, s *System, random *rand.Rand) {
 	var commits atomic.Int64
 	each := 1 + random.Int64N(4)
 	for _, link := range s.Links {
-		link.SetHook(func(m wire.Message) wire.Verdict {
+		link.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 			if !m.AnswersCommit() || commits.Add(1)%each != 0 {
-				return wire.Forward
+				return pgproxy.Forward
 			}
 			s.Counters.Add("lost COMMIT answers", 1)
-			return wire.CutBefore
+			return pgproxy.CutBefore
 		})
 	}
 	s.Counters.awaitMore(t, unknownOutcomes, 3)

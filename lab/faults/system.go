@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/test/e2e"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 	"example.com/orders/lab/cluster"
 	"example.com/orders/lab/history"
 )
@@ -47,7 +47,7 @@ type System struct {
 	Disk *smallDisk
 	// Links are the proxies between the replicas and PostgreSQL, if the fault needs
 	// them.
-	Links    [replicas]*wire.Proxy
+	Links    [replicas]*pgproxy.Proxy
 	Provider *Provider
 	// Streams is the broker. Broker is the same if the run can stop it.
 	Streams natstest.Address
@@ -151,9 +151,9 @@ func (s *System) databaseOf(t testing.TB, needs Needs, replica int) string {
 }
 
 // startLink starts a proxy to PostgreSQL that runs until the test ends.
-func startLink(t testing.TB, databaseURL string) *wire.Proxy {
+func startLink(t testing.TB, databaseURL string) *pgproxy.Proxy {
 	t.Helper()
-	link, err := wire.Start(databaseURL)
+	link, err := pgproxy.Start(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // link is a connection of the service. Its messages wait here in both directions.
@@ -39,7 +39,7 @@ type link struct {
 // read collects the service's messages until it closes the connection.
 func (l *link) read() {
 	for typeSize := 0; ; typeSize = 1 {
-		raw, err := wire.ReadMessage(l.service, typeSize)
+		raw, err := pgproxy.ReadMessage(l.service, typeSize)
 		l.mu.Lock()
 		if err != nil {
 			l.closed = true

@@ -13,7 +13,7 @@ import (
 
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/core/payment/reconcile"
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 	pgbouncertest "example.com/orders/internal/test/pgbouncer"
 )
 
@@ -103,12 +103,12 @@ func TestCheckDurability_RefusesWhatLosesAcknowledgedCommits(t *testing.T) {
 
 // proxy forwards the traffic between a store and its server, and breaks connections
 // where a test asks for it.
-type proxy struct{ *wire.Proxy }
+type proxy struct{ *pgproxy.Proxy }
 
 // through starts a proxy and returns the URL of the database behind it.
 func (d *database) through(t *testing.T) (proxy, string) {
 	t.Helper()
-	p, err := wire.Start(d.url)
+	p, err := pgproxy.Start(d.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,11 +123,11 @@ func (d *database) through(t *testing.T) (proxy, string) {
 // loseAnswerToCommit breaks a connection once, after the server has committed and before
 // the client learns of it.
 func (p proxy) loseAnswerToCommit() {
-	p.SetHook(func(m wire.Message) wire.Verdict {
+	p.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 		if m.AnswersCommit() && p.Cuts() == 0 {
-			return wire.CutBefore
+			return pgproxy.CutBefore
 		}
-		return wire.Forward
+		return pgproxy.Forward
 	})
 }
 
@@ -146,12 +146,12 @@ func (p proxy) hold(t *testing.T) hold {
 	t.Cleanup(release)
 	var held atomic.Bool
 	arm := func() error {
-		p.SetHook(func(m wire.Message) wire.Verdict {
-			if m.From == wire.Server && held.CompareAndSwap(false, true) {
+		p.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
+			if m.From == pgproxy.Server && held.CompareAndSwap(false, true) {
 				close(begun)
 				<-released
 			}
-			return wire.Forward
+			return pgproxy.Forward
 		})
 		return nil
 	}
@@ -162,10 +162,10 @@ func (p proxy) hold(t *testing.T) hold {
 // server has done what it was asked for, but its answer is lost.
 func (p proxy) breakAfter(n int64) {
 	var trips atomic.Int64
-	p.SetHook(func(m wire.Message) wire.Verdict {
+	p.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 		if m.Kind == "ReadyForQuery" && trips.Add(1) == n+1 {
-			return wire.CutBefore
+			return pgproxy.CutBefore
 		}
-		return wire.Forward
+		return pgproxy.Forward
 	})
 }

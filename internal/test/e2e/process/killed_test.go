@@ -9,7 +9,7 @@ import (
 
 	"example.com/orders/internal/test/e2e"
 	pgtest "example.com/orders/internal/test/pg"
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // stepsOfACardPayment are those of the table in docs/guide.md. The process is killed after
@@ -17,7 +17,7 @@ import (
 // command's conversation with PostgreSQL.
 var stepsOfACardPayment = []struct {
 	name string
-	lost func(wire.Message) bool
+	lost func(pgproxy.Message) bool
 	// answered and committed report whether the client had a response, and whether
 	// the payment and its record are in the database.
 	answered, committed bool
@@ -25,15 +25,15 @@ var stepsOfACardPayment = []struct {
 	{name: "claim", lost: asks("-- name: LockOrder")},
 	{name: "load", lost: asks("-- name: InsertPayment")},
 	{name: "write", lost: asks("commit")},
-	{name: "COMMIT", lost: wire.Message.AnswersCommit, committed: true},
+	{name: "COMMIT", lost: pgproxy.Message.AnswersCommit, committed: true},
 	{name: "answer", committed: true, answered: true},
 	{name: "charge", committed: true, answered: true},
 }
 
 // asks recognises the client's request for a statement.
-func asks(statement string) func(wire.Message) bool {
-	return func(m wire.Message) bool {
-		return m.From == wire.Client && strings.HasPrefix(m.Statement, statement)
+func asks(statement string) func(pgproxy.Message) bool {
+	return func(m pgproxy.Message) bool {
+		return m.From == pgproxy.Client && strings.HasPrefix(m.Statement, statement)
 	}
 }
 
@@ -73,9 +73,9 @@ func TestConfirmPayment_KilledAfterEachStep(t *testing.T) {
 }
 
 // startProxy starts a proxy in front of a database until the test ends.
-func startProxy(t *testing.T, databaseURL string) *wire.Proxy {
+func startProxy(t *testing.T, databaseURL string) *pgproxy.Proxy {
 	t.Helper()
-	link, err := wire.Start(databaseURL)
+	link, err := pgproxy.Start(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,18 +89,18 @@ func startProxy(t *testing.T, databaseURL string) *wire.Proxy {
 
 // killInsteadOf kills the process, and drops the message that lost recognises on the
 // connection that claimed a key. A nil lost recognises none.
-func killInsteadOf(link *wire.Proxy, p *e2e.Process, lost func(wire.Message) bool) {
+func killInsteadOf(link *pgproxy.Proxy, p *e2e.Process, lost func(pgproxy.Message) bool) {
 	var command atomic.Int64 // the connection's number
 	claims := asks("-- name: ClaimKeys")
-	link.SetHook(func(m wire.Message) wire.Verdict {
+	link.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 		if claims(m) {
 			command.Store(int64(m.Conn))
 		}
 		if lost == nil || int64(m.Conn) != command.Load() || !lost(m) {
-			return wire.Forward
+			return pgproxy.Forward
 		}
 		p.Kill()
-		return wire.CutBefore
+		return pgproxy.CutBefore
 	})
 }
 

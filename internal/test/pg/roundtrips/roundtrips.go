@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 )
 
 // Trip is one round trip: the statements that were sent together.
@@ -22,7 +22,7 @@ type Trip []string
 // It omits housekeeping, which belongs to no particular command: drawing a block of ids
 // for the next hundred rows, and checking whether an idle connection is alive.
 type Proxy struct {
-	*wire.Proxy
+	*pgproxy.Proxy
 
 	mu      sync.Mutex
 	sending map[int]Trip // statements since the last trip, by connection
@@ -38,7 +38,7 @@ type barrier struct {
 
 // Start starts a proxy on loopback for the server in databaseURL.
 func Start(databaseURL string) (*Proxy, error) {
-	forward, err := wire.Start(databaseURL)
+	forward, err := pgproxy.Start(databaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -72,16 +72,16 @@ func (p *Proxy) HoldAfter(n int) (release func()) {
 }
 
 // pass is the hook of the proxy.
-func (p *Proxy) pass(m wire.Message) wire.Verdict {
-	if m.From == wire.Client && m.Statement != "" {
+func (p *Proxy) pass(m pgproxy.Message) pgproxy.Verdict {
+	if m.From == pgproxy.Client && m.Statement != "" {
 		p.await(m)
 		p.record(m)
 	}
-	return wire.Forward
+	return pgproxy.Forward
 }
 
 // await waits until a message may pass.
-func (p *Proxy) await(m wire.Message) {
+func (p *Proxy) await(m pgproxy.Message) {
 	p.mu.Lock()
 	b := p.barrier
 	held := b != nil && b.passes == 0 && !housekeeping(m.Statement)
@@ -91,7 +91,7 @@ func (p *Proxy) await(m wire.Message) {
 	}
 }
 
-func (p *Proxy) record(m wire.Message) {
+func (p *Proxy) record(m pgproxy.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch m.Kind {

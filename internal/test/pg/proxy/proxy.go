@@ -1,6 +1,6 @@
-// Package wire is a PostgreSQL proxy that understands the messages it forwards. Tests cut a
+// Package pgproxy is a PostgreSQL proxy that understands the messages it forwards. Tests cut a
 // connection at any message, hold messages back, or reset it.
-package wire
+package pgproxy
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package wire_test
+package pgproxy_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	pgtest "example.com/orders/internal/test/pg"
-	"example.com/orders/internal/test/pg/wire"
+	pgproxy "example.com/orders/internal/test/pg/proxy"
 	testwait "example.com/orders/internal/test/wait"
 )
 
@@ -15,14 +15,14 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // fixture is a connection through a proxy, and one past it.
 type fixture struct {
-	*wire.Proxy
+	*pgproxy.Proxy
 	conn, direct *pgx.Conn
 }
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
 	databaseURL := pgtest.New(t)
-	proxy, err := wire.Start(databaseURL)
+	proxy, err := pgproxy.Start(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,28 +63,28 @@ const insert = "insert into effect values (1)"
 // A cut decides what the server has done: nothing before it got COMMIT, everything after.
 func TestHook_Cuts(t *testing.T) {
 	t.Parallel()
-	sends := func(m wire.Message) bool { return m.Kind == "Execute" && m.Statement == "commit" }
+	sends := func(m pgproxy.Message) bool { return m.Kind == "Execute" && m.Statement == "commit" }
 	for name, c := range map[string]struct {
-		at      func(wire.Message) bool
-		verdict wire.Verdict
+		at      func(pgproxy.Message) bool
+		verdict pgproxy.Verdict
 		effects int
 	}{
-		"before COMMIT is sent":           {sends, wire.CutBefore, 0},
-		"within COMMIT":                   {sends, wire.CutWithin, 0},
-		"after COMMIT is sent":            {sends, wire.CutAfter, 2},
-		"before the answer to COMMIT":     {wire.Message.AnswersCommit, wire.CutBefore, 2},
-		"within the answer to COMMIT":     {wire.Message.AnswersCommit, wire.CutWithin, 2},
-		"after the answer to COMMIT":      {wire.Message.AnswersCommit, wire.CutAfter, 2},
-		"before the second write is sent": {func(m wire.Message) bool { return m.Number > 4 && m.Kind == "Bind" }, wire.CutBefore, 0},
+		"before COMMIT is sent":           {sends, pgproxy.CutBefore, 0},
+		"within COMMIT":                   {sends, pgproxy.CutWithin, 0},
+		"after COMMIT is sent":            {sends, pgproxy.CutAfter, 2},
+		"before the answer to COMMIT":     {pgproxy.Message.AnswersCommit, pgproxy.CutBefore, 2},
+		"within the answer to COMMIT":     {pgproxy.Message.AnswersCommit, pgproxy.CutWithin, 2},
+		"after the answer to COMMIT":      {pgproxy.Message.AnswersCommit, pgproxy.CutAfter, 2},
+		"before the second write is sent": {func(m pgproxy.Message) bool { return m.Number > 4 && m.Kind == "Bind" }, pgproxy.CutBefore, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			f.SetHook(func(m wire.Message) wire.Verdict {
+			f.SetHook(func(m pgproxy.Message) pgproxy.Verdict {
 				if c.at(m) {
 					return c.verdict
 				}
-				return wire.Forward
+				return pgproxy.Forward
 			})
 			if err := write(t, f.conn); err == nil {
 				t.Error("the client did not see the cut")
