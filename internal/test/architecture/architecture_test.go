@@ -30,7 +30,6 @@ const (
 	outbox      = module + "internal/outbox"
 	panics      = module + "internal/observe/panics"
 	tracing     = module + "internal/observe/tracing"
-	streams     = module + "internal/streams"
 	strictJSON  = module + "internal/strictjson"
 	devServers  = module + "internal/dev"
 	testHelp    = module + "internal/test"
@@ -104,7 +103,7 @@ var rules = slices.Concat(partRules(core, areas), partRules(httpAPI, httpRooms, 
 		name:     "adapters know the core, the guard, the outbox and the contract",
 		packages: adapters + "/...", forbidden: []string{module + "..."},
 		except: []string{
-			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, streams, strictJSON, tracing, module + "api",
+			adapters + "/...", core + "/...", idempotency + "/...", outbox + "/...", panics, strictJSON, tracing, module + "api",
 		},
 	},
 	{

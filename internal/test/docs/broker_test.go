@@ -19,10 +19,10 @@ import (
 
 	"example.com/orders/internal/adapters/in/events"
 	outnats "example.com/orders/internal/adapters/out/nats"
+	"example.com/orders/internal/adapters/streams"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/outbox"
-	"example.com/orders/internal/streams"
 	testlog "example.com/orders/internal/test/log"
 	natstest "example.com/orders/internal/test/nats"
 	testwait "example.com/orders/internal/test/wait"

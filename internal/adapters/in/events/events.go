@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/orders/internal/adapters/streams"
 	"example.com/orders/internal/core/order"
-	"example.com/orders/internal/streams"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.com/orders/internal/streams"
+	"example.com/orders/internal/adapters/streams"
 )
 
 // RetrySubject takes requests to process a dead letter again. A request contains the

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/orders/internal/adapters/streams"
 	"example.com/orders/internal/observe/tracing"
 	"example.com/orders/internal/outbox"
-	"example.com/orders/internal/streams"
 )
 
 const (

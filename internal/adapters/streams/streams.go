@@ -1,4 +1,5 @@
-// Package streams prepares the service's NATS JetStream streams.
+// Package streams prepares NATS JetStream streams, for the adapters that consume and
+// publish messages.
 package streams
 
 import (

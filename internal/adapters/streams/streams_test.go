@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"example.com/orders/internal/streams"
+	"example.com/orders/internal/adapters/streams"
 	natstest "example.com/orders/internal/test/nats"
 )
 
