@@ -214,7 +214,7 @@ func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	entryOf(r.Context()).principal = id.Actor.Subject
+	entryOf(r.Context()).subject = id.Actor.Subject
 	if a.lacksCertificate(id.Actor, r) {
 		return nil, problem.New(wire.ProblemCodeForbiddenRole, "a token with the role system requires a client certificate")
 	}

@@ -31,7 +31,7 @@ type logEntry struct {
 	// which key comes next. It is not logged.
 	guarded   bool
 	pattern   string
-	principal string
+	subject   string
 	resources resources
 	key       string
 	outcome   string
@@ -122,7 +122,7 @@ func (e *logEntry) write(log zerolog.Logger, method string, status int, took tim
 		Str("method", loggedMethod(method)).Str("route", e.pattern).
 		Int("status", status).Dur("duration_ms", took)
 	strUnlessEmpty(event, "trace_id", e.traceID)
-	strUnlessEmpty(event, "principal", loggedPrincipal(e.principal))
+	strUnlessEmpty(event, "principal", loggedSubject(e.subject)) // log fields keep their names
 	e.resources.log(event)
 	strUnlessEmpty(event, "code", e.code)
 	strUnlessEmpty(event, "reason", e.reason)
@@ -157,9 +157,9 @@ func loggedMethod(method string) string {
 	return otherMethod
 }
 
-// loggedPrincipal returns a subject as it is, or its hash if it looks like an e-mail
+// loggedSubject returns a subject as it is, or its hash if it looks like an e-mail
 // address, a telephone number or a card number. An issuer should use none of them.
-func loggedPrincipal(subject string) string {
+func loggedSubject(subject string) string {
 	if strings.ContainsAny(subject, "@+") || cardnumber.In(subject) {
 		return "sha256:" + shortHash(subject)
 	}

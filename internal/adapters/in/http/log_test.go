@@ -74,7 +74,7 @@ func TestLog_HashesPrincipalsThatLookPersonal(t *testing.T) {
 		"": "", "sber-42": "sber-42", "auth0|42": "auth0|42",
 		"anna@example.com": "sha256:f7d54c22dda5", "+79161234567": "sha256:c795313d1a25",
 	} {
-		if got := loggedPrincipal(subject); got != want {
+		if got := loggedSubject(subject); got != want {
 			t.Errorf("%s: got %s, want %s", subject, got, want)
 		}
 	}
