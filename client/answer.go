@@ -62,7 +62,7 @@ func (r request) decode(resp *http.Response, body []byte, read reader) error {
 	return nil
 }
 
-// decodeSuccess passes a body to read if it has the operation's member.
+// decodeSuccess passes a body to read if it has the expected member.
 func (r request) decodeSuccess(body []byte, read reader) error {
 	member := r.operation.Member
 	if member == "" {
@@ -81,7 +81,7 @@ func (r request) decodeSuccess(body []byte, read reader) error {
 // bare returns a key as the service echoes it: the quotes that a header may have are removed.
 func bare(key string) string { return strings.Trim(key, ` "`) }
 
-// problemIn returns the service's problem document in a response, or nil. Gateways have
+// problemIn returns the problem document in a response, or nil. Gateways have
 // documents with other members.
 func problemIn(resp *http.Response, body []byte) *Problem {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

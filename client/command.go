@@ -10,7 +10,7 @@ import (
 
 // Outcome describes how a command got the result.
 type Outcome struct {
-	// Key is the operation's Idempotency-Key.
+	// Key is the Idempotency-Key.
 	Key string
 	// Replayed reports whether the result comes from an earlier attempt, in this call or
 	// another.

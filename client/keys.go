@@ -214,7 +214,7 @@ func (s *FileStore) create(operation string, n int, source func() (string, error
 	return nil
 }
 
-// syncDir makes the folder's file names durable.
+// syncDir makes the file names in the folder durable.
 func (s *FileStore) syncDir() error {
 	if runtime.GOOS == "windows" {
 		return nil // it cannot sync a folder

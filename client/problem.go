@@ -48,7 +48,7 @@ func (p *Problem) Error() string {
 	return text.String()
 }
 
-// Is reports whether target is the problem's code.
+// Is reports whether target is the problem code.
 func (p *Problem) Is(target error) bool { return target == p.Code }
 
 // leavesUnknown reports whether the request may have taken effect, or still may.
@@ -113,7 +113,7 @@ type UnknownOutcomeError struct {
 	Err       error  // from the last attempt
 }
 
-// Error returns the remedy and the last attempt's error.
+// Error returns the remedy and the error of the last attempt.
 func (e *UnknownOutcomeError) Error() string {
 	next := "call it again with the same name"
 	if e.Key == "" {
@@ -122,7 +122,7 @@ func (e *UnknownOutcomeError) Error() string {
 	return "outcome unknown, " + next + ": " + e.Err.Error()
 }
 
-// Unwrap returns the last attempt's error.
+// Unwrap returns the error of the last attempt.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
 // Is reports whether target is [OutcomeUnknown].

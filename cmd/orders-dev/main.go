@@ -1,4 +1,4 @@
-// Command orders-dev runs the order and payment service on a developer's machine with
+// Command orders-dev runs the order and payment service on a developer machine with
 // the servers that it needs: PostgreSQL, a broker, a token issuer and a double of the
 // card provider. It is not meant for production.
 package main

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// askTimeout bounds the request that identifies a port's user.
+// askTimeout bounds the request that identifies the user of a port.
 const askTimeout = time.Second
 
 // explainPortInUse explains how to reach a service that already uses the port, probably

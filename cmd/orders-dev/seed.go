@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/core/payment"
 )
 
-// The people and the product in the printed session and the contract's examples.
+// The people and the product in the printed session and the contract examples.
 const (
 	seedCustomer = "sber-42"
 	seedSeller   = "tea-shop"

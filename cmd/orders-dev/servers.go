@@ -31,7 +31,7 @@ const (
 // superuser.
 const serviceRole = "orders_app"
 
-// servers are the service's surroundings: PostgreSQL, a broker, a token issuer and a
+// servers surround the service: PostgreSQL, a broker, a token issuer and a
 // fake card provider.
 type servers struct {
 	dir     string
@@ -207,7 +207,7 @@ func (s *servers) serve(ctx context.Context, serve func(context.Context, net.Lis
 	s.onStop(func() error { cancel(); return <-ended })
 }
 
-// serviceURL returns the public API's address.
+// serviceURL returns the address of the public API.
 func (s *servers) serviceURL() string { return "http://" + s.listeners.Public.Addr().String() }
 
 func (s *servers) onStop(stop func() error) { s.stops = append(s.stops, stop) }

@@ -21,7 +21,7 @@ var session = template.Must(template.New("session").Parse(sessionText))
 const tokenTTL = 24 * time.Hour
 
 // places are the addresses of a run: the service, the database as owner, the broker, the admin
-// listener and the file with the session's requests.
+// listener and the file with the requests of the session.
 type places struct{ URL, Database, Broker, Admin, Requests string }
 
 // printSession prints the addresses, and commands to paste, which it also writes to a file

@@ -55,7 +55,7 @@ func logged(cfg config.Config, out io.Writer, run func(zerolog.Logger, *logqueue
 	return run(log, lines)
 }
 
-// tuneMemory sets the garbage collector's target to five times the live heap, unless
+// tuneMemory sets the target of the garbage collector to five times the live heap, unless
 // GOGC is set. Live data is small (remembered records and tokens) and requests allocate
 // much, so this saves a fifth of the CPU time for some hundred megabytes.
 func tuneMemory(environ []string) {

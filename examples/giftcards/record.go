@@ -79,8 +79,8 @@ func lostRace(err error) bool {
 	return ok && (cause.SQLState() == "40P01" || cause.SQLState() == "40001")
 }
 
-// lockID returns a key's advisory lock number. All users of such locks in a database share its
-// 64-bit numbers, so it is a hash. If two keys collide, one waits for the other.
+// lockID returns the advisory lock number of a key. All users of such locks in a database
+// share the 64-bit numbers, so it is a hash. If two keys collide, one waits for the other.
 func lockID(id idempotency.ID) int64 {
 	sum := sha256.Sum256([]byte(table + "\x00" + string(id.Scope) + "\x00" + id.Key))
 	return int64(binary.BigEndian.Uint64(sum[:]))

@@ -59,7 +59,7 @@ func (s store) executeOnce(ctx context.Context, c idempotency.Claim, run idempot
 		return rec, false, fmt.Errorf("set a savepoint: %w", err)
 	}
 	result, err := run(context.WithValue(ctx, txKey{}, tx))
-	if err == nil && result.Refused { // a refusal drops the command's writes
+	if err == nil && result.Refused { // a refusal drops the writes of the command
 		_, err = tx.Exec(ctx, "ROLLBACK TO SAVEPOINT command")
 	}
 	if err != nil {

@@ -55,7 +55,7 @@ func (s sqlStore) executeOnce(ctx context.Context, c idempotency.Claim, run idem
 		return rec, false, fmt.Errorf("set a savepoint: %w", err)
 	}
 	result, err := run(context.WithValue(ctx, sqlTxKey{}, tx))
-	if err == nil && result.Refused { // a refusal drops the command's writes
+	if err == nil && result.Refused { // a refusal drops the writes of the command
 		_, err = tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT command")
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The scripts do only the service's database work: the same reads, locks and rows, in
+// The scripts do only the database work of the service: the same reads, locks and rows, in
 // one transaction per request with one round trip per statement.
 //
 //go:embed scripts/*.sql
@@ -22,14 +22,14 @@ var scripts embed.FS
 
 func readScript(name string) ([]byte, error) { return scripts.ReadFile("scripts/" + name + ".sql") }
 
-// baseline is one pgbench run: a command's database work without the service.
+// baseline is one pgbench run: only the database work of a command.
 type baseline struct {
 	script      string
 	connections int
 	variables   map[string]string
 }
 
-// pgbenchResult is pgbench's report without connecting and without the warm-up: each
+// pgbenchResult is the pgbench report, less connecting and the warm-up: each
 // new connection plans every statement several times.
 type pgbenchResult struct {
 	transactions int64
@@ -39,7 +39,7 @@ type pgbenchResult struct {
 // run runs pgbench for the warm-up and the measurement, in whole seconds. It calls mark
 // when the warm-up ends, if there is one.
 func (b baseline) run(t *target, times timing, mark func() error) pgbenchResult {
-	// pgbench's duration includes the time to connect.
+	// The pgbench duration includes the time to connect.
 	connecting := time.Duration(b.connections/100) * time.Second
 	seconds := int((connecting + times.warmUp + times.length).Round(time.Second).Seconds())
 	out := &pgbenchOutput{warmUp: times.warmUp}
@@ -75,7 +75,7 @@ func (b baseline) pgbench(t *target, out *pgbenchOutput, length ...string) pgben
 	return result
 }
 
-// pgbenchOutput collects pgbench's output, and calls mark when the warm-up has ended.
+// pgbenchOutput collects the pgbench output, and calls mark when the warm-up has ended.
 type pgbenchOutput struct {
 	text   bytes.Buffer
 	warmUp time.Duration
@@ -113,7 +113,7 @@ func (b baseline) args() []string {
 	return args
 }
 
-// parsePgbench parses pgbench's report and progress lines. It returns an error if a
+// parsePgbench parses the report and the progress lines of pgbench. It returns an error if a
 // transaction failed.
 func parsePgbench(out string, warmUp time.Duration) (pgbenchResult, error) {
 	var r pgbenchResult

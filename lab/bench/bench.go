@@ -48,7 +48,7 @@ type options struct {
 	scale       float64
 }
 
-// timing is a measurement's duration.
+// timing is the duration of a measurement.
 type timing struct{ warmUp, length time.Duration }
 
 // define defines the flags.

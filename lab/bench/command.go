@@ -162,7 +162,7 @@ func (c command) check(res *fasthttp.Response) error {
 	return nil
 }
 
-// load returns the command's load on the service.
+// load returns the command load on the service.
 func (c command) load(t *target, connections int) load {
 	return load{
 		addr: t.service.addr, connections: connections, check: c.check,
@@ -170,7 +170,7 @@ func (c command) load(t *target, connections int) load {
 	}
 }
 
-// baseline returns the command's pgbench run. pgbench writes the payloads unchanged.
+// baseline returns the pgbench run of the command. pgbench writes the payloads unchanged.
 func (c command) baseline(t *target, connections int, payloads map[string]string) baseline {
 	all := map[string]string{
 		"issuer": devissuer.Name, "scope": scopeOf(bank), "buyers": number(buyers),

@@ -50,7 +50,7 @@ func growthText(setup, content string, all []*series) string {
 	return out.String()
 }
 
-// The large database's content at scale 1.
+// The content of the large database at scale 1.
 const (
 	largeRecords = 10_000_000
 	largeOrders  = 1_000_000

@@ -91,7 +91,7 @@ func callAt(ctx context.Context, at time.Time, f func() error) error {
 	}
 }
 
-// loop sends one connection's requests, and returns the latencies between the times.
+// loop sends the requests of one connection, and returns the latencies between the times.
 func (l load) loop(ctx context.Context, client *fasthttp.HostClient, from, to time.Time) ([]time.Duration, error) {
 	random := newRandom()
 	var latencies []time.Duration

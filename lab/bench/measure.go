@@ -14,7 +14,7 @@ type sample struct {
 	cpuService, cpuPostgres, cpuLoad float64
 
 	wal    float64 // bytes in the write-ahead log per request
-	memory uint64  // the service's peak resident memory
+	memory uint64  // the peak resident memory of the service
 }
 
 // setUsage computes the usage per request between two moments.
@@ -38,7 +38,7 @@ type series struct {
 	rival       []sample // may be empty
 }
 
-// lastRates returns the last round's rates, in words.
+// lastRates returns the rates of the last round, in words.
 func (s *series) lastRates() string {
 	last := func(samples []sample) float64 { return samples[len(samples)-1].rate }
 	text := fmt.Sprintf("service %.0f/s", last(s.service))

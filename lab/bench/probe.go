@@ -20,7 +20,7 @@ type probe struct {
 	trips    int // median round trips to PostgreSQL per request
 }
 
-// probeAll probes the commands, with a proxy that counts the service's round trips.
+// probeAll probes the commands, with a proxy that counts the round trips.
 func (b *bench) probeAll(t *target, commands []command) map[string]probe {
 	proxy, err := roundtrips.Start(t.ServiceURL(b.t))
 	if err != nil {
@@ -85,7 +85,7 @@ func medianTrips(requests [][]roundtrips.Trip) int {
 	return counts[len(counts)/2]
 }
 
-// readPayloads reads the last request's response and events.
+// readPayloads reads the response and the events of the last request.
 func (c command) readPayloads(t *target, events int64) map[string]string {
 	var fingerprint, body string
 	err := t.DB.QueryRow(t.t.Context(), `SELECT fingerprint::text, convert_from(body, 'UTF8')

@@ -10,7 +10,7 @@ import (
 	"example.com/orders/internal/test/pg/roundtrips"
 )
 
-// queryName finds the names that sqlc writes above the service's queries. The scripts
+// queryName finds the names that sqlc writes above the queries. The scripts
 // have the same names above their statements.
 var queryName = regexp.MustCompile(`(?m)^-- name: (\w+)`)
 
@@ -45,7 +45,7 @@ func (c command) sameQueries(requests [][]roundtrips.Trip) error {
 	return nil
 }
 
-// queriesOf returns the sorted query names in a request's round trips.
+// queriesOf returns the sorted query names in the round trips of a request.
 func queriesOf(trips []roundtrips.Trip) []string {
 	var names []string
 	for _, trip := range trips {
@@ -61,7 +61,7 @@ func queriesOf(trips []roundtrips.Trip) []string {
 // lengths, which differ between the sides.
 const padding = 8
 
-// tableSize is a table's content.
+// tableSize is the content of a table.
 type tableSize struct{ rows, bytes int64 }
 
 func (s tableSize) minus(other tableSize) tableSize {

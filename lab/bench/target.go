@@ -86,7 +86,7 @@ func (b *bench) newTarget(databaseURL string) *target {
 	return t
 }
 
-// serve starts a target's service, and stops a running one first. The new process
+// serve starts the service of a target, and stops a running one first. The new process
 // answers each request in the retry storm once, so that replays find the responses in
 // memory.
 func (b *bench) serve(t *target, databaseURL string, pool int) {
@@ -179,7 +179,7 @@ func (t *target) fillUnseen(from, to int64) {
 		from, to-1, scopeOf(bank), firstStormKey))
 }
 
-// scopeOf returns the scope for keys from a token's subject.
+// scopeOf returns the scope for keys from a token subject.
 func scopeOf(subject string) string { return devissuer.Name + " " + subject }
 
 // supply is a numbered series of rows; each request uses up one. They are inserted

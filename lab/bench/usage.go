@@ -85,7 +85,7 @@ func resetPeakMemory(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// peakMemory returns a process's peak resident memory since the last reset, in bytes.
+// peakMemory returns the peak resident memory of a process since the last reset, in bytes.
 func peakMemory(pid int) (uint64, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

@@ -30,7 +30,7 @@ func NewPage(t testing.TB) *Page {
 	return &Page{server.URL}
 }
 
-// Run opens the page in a new browser and returns the script's result. The script is
+// Run opens the page in a new browser and returns the result of the script. The script is
 // the body of an asynchronous function with the variable args.
 func Run[T any](t testing.TB, p *Page, script string, args any) T {
 	t.Helper()

@@ -71,7 +71,7 @@ func (tab *Tab) Kill(t testing.TB, profile string) {
 	})
 }
 
-// chromium returns the browser's path.
+// chromium returns the path of the browser.
 func chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -107,7 +107,7 @@ func (tab *Tab) Open(t testing.TB, url, scheme string, width, height int64) {
 	tab.Do(t, chromedp.EmulateViewport(width, height), prefer(scheme), chromedp.Navigate(url))
 }
 
-// prefer sets the user's preferences.
+// prefer sets the user preferences.
 func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -128,7 +128,7 @@ func (tab *Tab) WantNoWider(t testing.TB, width, height int64) {
 	}
 }
 
-// Eval returns a script's result. The script is the body of an asynchronous function.
+// Eval returns the result of a script. The script is the body of an asynchronous function.
 func Eval[T any](t testing.TB, tab *Tab, script string) T {
 	t.Helper()
 	return Get(t, tab, chromedp.Evaluate[T]("(async () => { "+script+" })()", chromedp.EvalAwaitPromise))

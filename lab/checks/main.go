@@ -174,7 +174,7 @@ func (r *row) printed(output string) string {
 	return ""
 }
 
-// goTest runs the row's tests and returns their output.
+// goTest runs the tests of the row and returns their output.
 func (r *row) goTest(ctx context.Context, environ []string) (output string, err error) {
 	names := "^(" + strings.ReplaceAll(r.test, "/", ")$/^(") + ")$"
 	if r.test == "" {

@@ -23,7 +23,7 @@ import (
 	devpostgres "example.com/orders/internal/dev/postgres"
 )
 
-// The service's database, its owner and its user.
+// The service database, its owner and its user.
 const (
 	database    = "orders"
 	superuser   = "postgres"
@@ -36,7 +36,7 @@ const startTimeout = 2 * time.Minute
 
 // Config describes a cluster.
 type Config struct {
-	// Orders is the service's binary, Nats the NATS server's.
+	// Orders is the service binary, Nats the NATS server.
 	Orders, Nats string
 	// Settings are additional settings for the replicas, "NAME=value" each, such as the
 	// issuer. The cluster adds their addresses, the database and the broker.
@@ -160,7 +160,7 @@ func (c *Cluster) startRoles(names ...string) error {
 	return nil
 }
 
-// migrate creates the database and the role, and migrates it with the service's binary.
+// migrate creates the database and the role, and migrates it with the service binary.
 func (c *Cluster) migrate(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.databaseURL(superuser, superuser))
 	if err != nil {
@@ -214,7 +214,7 @@ func (c *Cluster) Stop() error {
 	return errors.Join(c.endPartitions(), c.subnet.release(), os.RemoveAll(c.dir))
 }
 
-// URL returns the service's URL behind HAProxy.
+// URL returns the service URL behind HAProxy.
 func (c *Cluster) URL() string { return "http://" + net.JoinHostPort(c.Node("haproxy").addr, "8080") }
 
 // DatabaseURL returns the database URL for the owner. It leads directly to the current
@@ -226,12 +226,12 @@ func (c *Cluster) databaseURL(role, name string) string {
 		"?sslmode=disable&target_session_attrs=read-write&connect_timeout=2"
 }
 
-// BrokerURL returns the broker's URLs, separated by commas.
+// BrokerURL returns the broker URLs, separated by commas.
 func (c *Cluster) BrokerURL() string {
 	return "nats://" + strings.ReplaceAll(c.hosts("nats", "4222"), ",", ",nats://")
 }
 
-// hosts returns a role's addresses with a port, separated by commas.
+// hosts returns the addresses of a role with a port, separated by commas.
 func (c *Cluster) hosts(role, port string) string {
 	var hosts []string
 	for _, n := range c.Role(role) {

@@ -28,10 +28,10 @@ type Node struct {
 	number  int // from 1 within the role
 	addr    string
 	dir     string
-	// gid is the group for the node's processes if root starts them. No other process
+	// gid is the group for the node processes if root starts them. No other process
 	// has it, so that iptables recognises the node's packets.
 	gid uint32
-	// binary is a service replica's program.
+	// binary is the program of a service replica.
 	binary string
 
 	// process is the last started process, nil before. Children may outlive it.
@@ -49,7 +49,7 @@ func (n *Node) Addr() string { return n.addr }
 // Use makes a service replica run a given binary from the next start on.
 func (n *Node) Use(binary string) { n.binary = binary }
 
-// Log returns the output from the node's processes since the cluster started.
+// Log returns the output from the node processes since the cluster started.
 func (n *Node) Log() string {
 	text, err := os.ReadFile(n.logPath())
 	if err != nil {
@@ -128,7 +128,7 @@ func (v values) Synchronous() bool { return !v.cluster.cfg.Asynchronous }
 // Strict reports whether COMMIT waits even while there is no standby.
 func (v values) Strict() bool { return !v.cluster.cfg.Asynchronous && !v.cluster.cfg.Available }
 
-// Start starts the node's processes without waiting until they are ready. It kills
+// Start starts the node processes and does not wait until they are ready. It kills
 // running ones first.
 func (n *Node) Start() error {
 	n.Kill()
@@ -143,7 +143,7 @@ func (n *Node) Start() error {
 		return fmt.Errorf("start %s: %w", n.name, err)
 	}
 	cmd := n.cluster.command(context.Background(), program, args[1:]...)
-	cmd.Dir = n.dir // marks the node's processes; see pids
+	cmd.Dir = n.dir // marks the node processes; see pids
 	cmd.Env = append(cmd.Env, n.role.environ(n)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = n.cluster.account.attributes(n.gid)
@@ -186,7 +186,7 @@ func (n *Node) Running() bool {
 	}
 }
 
-// Kill kills all the node's processes at once (SIGKILL), like a power cut. They stay
+// Kill kills all node processes at once (SIGKILL), like a power cut. They stay
 // away until Start.
 func (n *Node) Kill() {
 	n.signal(syscall.SIGKILL)
@@ -196,10 +196,10 @@ func (n *Node) Kill() {
 	}
 }
 
-// quitTimeout bounds PostgreSQL's shutdown.
+// quitTimeout bounds the PostgreSQL shutdown.
 const quitTimeout = 5 * time.Second
 
-// quit ends all the node's processes. PostgreSQL first removes the shared memory, which
+// quit ends all node processes. PostgreSQL first removes the shared memory, which
 // Kill leaves behind until the next start.
 func (n *Node) quit() {
 	if n.role.name == "postgres" {
@@ -226,7 +226,7 @@ func (n *Node) Terminate(ctx context.Context) error {
 	}
 }
 
-// Pause stops all the node's processes (SIGSTOP) until Resume. They keep their
+// Pause stops all node processes (SIGSTOP) until Resume. They keep their
 // connections, and the kernel still acknowledges packets.
 func (n *Node) Pause() {
 	n.paused = true
@@ -239,7 +239,7 @@ func (n *Node) Resume() {
 	n.paused = false
 }
 
-// signal sends a signal to all the node's processes, until no more appear.
+// signal sends a signal to all node processes, until no more appear.
 func (n *Node) signal(s syscall.Signal) {
 	reached := map[int]bool{}
 	for {
@@ -282,7 +282,7 @@ func isZombie(pid int) bool {
 	return err != nil || found && strings.HasPrefix(state, "Z")
 }
 
-// command returns a command that runs a program without this process's variables.
+// command returns a command that runs a program with a minimal environment.
 func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "HOME=" + c.dir}

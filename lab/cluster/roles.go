@@ -47,7 +47,7 @@ var roles = []role{
 
 func noVariables(*Node) []string { return nil }
 
-// settings returns a service replica's settings. The last replica reaches the database
+// settings returns the settings of a service replica. The last replica reaches the database
 // through HAProxy, the others by the list of all servers, so that both are tried.
 func settings(n *Node) []string {
 	c := n.cluster
@@ -66,7 +66,7 @@ func settings(n *Node) []string {
 	}, c.cfg.Settings)
 }
 
-// sbin is Debian's folder for servers. It is not in every PATH.
+// sbin is the Debian folder for servers. It is not in every PATH.
 const sbin = "/usr/sbin/"
 
 // findPrograms returns the paths to the nodes' programs by role, and to the folder with

@@ -108,7 +108,7 @@ func (c *Cluster) Describe(ctx context.Context, out io.Writer) error {
 	return table.Flush()
 }
 
-// condition reports the node's state in a word.
+// condition reports the node state in a word.
 func (n *Node) condition() string {
 	switch {
 	case !n.Running():
@@ -265,7 +265,7 @@ func (c *Cluster) checkReplicas(ctx context.Context) error {
 	return nil
 }
 
-// statisticsURL returns the URL for HAProxy's statistics as CSV.
+// statisticsURL returns the URL for the HAProxy statistics as CSV.
 func (c *Cluster) statisticsURL() string {
 	return "http://" + net.JoinHostPort(c.Node("haproxy").addr, "8404") + "/;csv"
 }
@@ -283,7 +283,7 @@ func isUp(statistics []byte, replica string) bool {
 // answerLimit bounds one request to a node: others answer although one has stopped.
 const answerLimit = 2 * time.Second
 
-// read returns a successful response's body.
+// read returns the body of a successful response.
 func read(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()

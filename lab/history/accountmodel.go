@@ -20,7 +20,7 @@ type accountOperation struct {
 	kind   operationKind
 	change int64
 	after  *int64
-	// entry is the operation's ledger entry, if the ledger is known.
+	// entry is the ledger entry of the operation, if the ledger is known.
 	entry *Entry
 	// shown is an attempt that represents the operation in a report.
 	shown Attempt
@@ -37,7 +37,7 @@ const (
 	balanceRead
 )
 
-// accountModel is one account's sequential behaviour.
+// accountModel is the sequential behaviour of one account.
 func accountModel(begin accountState) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return begin },
@@ -79,11 +79,11 @@ func (s accountState) sees(balance int64) (bool, accountState) {
 	return s.balance == balance, s
 }
 
-// Entry is an account's ledger entry.
+// Entry is the ledger entry of an account.
 type Entry struct {
 	ID      // the command key; empty for none
 	Account string
-	// Position counts the account's entries: 1, 2, 3 …
+	// Position counts the entries of the account: 1, 2, 3 …
 	Position int64
 	Change   int64
 	// After is the balance after the entry.

@@ -77,7 +77,7 @@ func accountOperations(attempts []Attempt, expired map[ID]bool, later bool) []ac
 // tooLittle are the refusals of what would make a balance or an available stock negative.
 var tooLittle = []string{"insufficient_funds", "out_of_stock", "stock_reserved"}
 
-// operationsOf returns one request's operations on the account.
+// operationsOf returns the operations of one request on the account.
 func operationsOf(attempts []Attempt, expired map[ID]bool, later bool) []accountOperation {
 	took := filter(attempts, Attempt.took)
 	refused := filter(attempts, func(a Attempt) bool { return a.decides() && slices.Contains(tooLittle, a.Code) })

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ID is a principal's key.
+// ID is the key of a principal.
 type ID struct{ Scope, Key string }
 
-// ID returns the attempt's key.
+// ID returns the key of the attempt.
 func (a Attempt) ID() ID { return ID{a.Scope, a.Key} }
 
 func (id ID) String() string { return "key " + id.Key + " of " + id.Scope }

@@ -71,7 +71,7 @@ type Attempt struct {
 	After   *int64 `json:"after,omitempty"`
 }
 
-// Record is a key lookup's result.
+// Record is the result of a key lookup.
 type Record struct {
 	State   string `json:"state"` // completed or in_progress
 	Command string `json:"command,omitempty"`
@@ -80,7 +80,7 @@ type Record struct {
 
 // Operations in addition to the contract commands.
 const (
-	// Lookup reads a key's outcome.
+	// Lookup reads the outcome of a key.
 	Lookup = "getIdempotencyKey"
 	// ReadBalance reads an account balance, and ReadStock a product's available stock.
 	// They have no key.
@@ -96,7 +96,7 @@ const (
 	Failover = "failover"
 )
 
-// Log collects a run's attempts. It is safe for concurrent use.
+// Log collects the attempts of a run. It is safe for concurrent use.
 type Log struct {
 	began time.Time
 

@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// keyState is a database's possible knowledge about a key: the record that decides it,
+// keyState is possible knowledge of a database about a key: the record that decides it,
 // and the effect, which outlives the record.
 type keyState struct {
 	stored bool
@@ -28,7 +28,7 @@ type storedRecord struct {
 	lookup             string // the response to Lookup
 }
 
-// effect is the command's permanent effect.
+// effect is the permanent effect of the command.
 type effect struct {
 	certainty   certainty
 	request, id string

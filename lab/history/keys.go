@@ -77,7 +77,7 @@ func checkRecord(attempts []Attempt) []Violation {
 	return found
 }
 
-// checkEra checks one database's answers with the rules that need no search.
+// checkEra checks the answers of one database with the rules that need no search.
 func checkEra(attempts []Attempt) []Violation {
 	var found []Violation
 	if n := len(filter(attempts, func(a Attempt) bool { return a.took() && a.created() })); n > 1 {
@@ -108,7 +108,7 @@ func storedResponses(attempts []Attempt) []string {
 	return slices.Compact(responses)
 }
 
-// namedEffects returns the different effects in a key's successes, each with the
+// namedEffects returns the different effects in the successes of a key, each with the
 // resulting balance. They never change.
 func namedEffects(attempts []Attempt) []string {
 	var effects []string
@@ -123,7 +123,7 @@ func namedEffects(attempts []Attempt) []string {
 	return slices.Compact(effects)
 }
 
-// checkOrders checks each database's answers with the key model. Each database begins
+// checkOrders checks the answers of each database with the key model. Each database begins
 // with or without an earlier one's record.
 func checkOrders(eras [][]Attempt, limit time.Duration) []Violation {
 	var found []Violation

@@ -51,7 +51,7 @@ func promisedBefore(f failovers, attempts []Attempt) []Attempt {
 	})
 }
 
-// takenAgain reports whether two databases created a key's effect.
+// takenAgain reports whether two databases created the effect of a key.
 func takenAgain(f failovers, attempts []Attempt) bool {
 	eras := map[int]bool{}
 	for _, a := range attempts {

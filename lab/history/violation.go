@@ -67,7 +67,7 @@ type Violation struct {
 	Attempts []Attempt
 }
 
-// maxLines bounds one violation's report.
+// maxLines bounds the report of one violation.
 const maxLines = 40
 
 // String returns the violation with a line for each attempt, ordered by start.

@@ -1,6 +1,6 @@
 package main
 
-// check is a search through a model's state space.
+// check is a search through the state space of a model.
 type check struct {
 	model, what string
 	// macros are defined for the model.

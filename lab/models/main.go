@@ -82,7 +82,7 @@ func say(out io.Writer, format string, args ...any) {
 // String returns the name of the check.
 func (c check) String() string { return c.model + ": " + c.what }
 
-// run lets Spin generate the model's verifier, compiles it and runs it.
+// run lets Spin generate the verifier, compiles it and runs it.
 func (c check) run(ctx context.Context) (result, error) {
 	dir, err := os.MkdirTemp("", "spin-")
 	if err != nil {
@@ -118,7 +118,7 @@ func (c check) run(ctx context.Context) (result, error) {
 	return read(output.String(), strings.Split(string(text), "\n")), nil
 }
 
-// defines returns the options that set the check's macros.
+// defines returns the options that set the macros of the check.
 func (c check) defines() []string {
 	var options []string
 	for _, macro := range c.macros {
@@ -137,7 +137,7 @@ func inFolder(ctx context.Context, dir string, command []string) (string, error)
 	return string(output), nil
 }
 
-// result is a verifier's parsed output.
+// result is the parsed output of a verifier.
 type result struct {
 	states, depth string
 	// violation is the first violated property, empty if all hold.
@@ -156,7 +156,7 @@ var (
 	takenOf     = regexp.MustCompile(`(?m)^ *\d+\ttrans +(\d+) `)
 )
 
-// truncated are the verifier's messages about an incomplete search.
+// truncated are the verifier messages about an incomplete search.
 var truncated = []string{
 	"Search not completed", "max search depth too small", "out of memory", "memory limit", "MEMLIM", "Interrupted",
 	"hash array", "Bit statespace",
@@ -166,7 +166,7 @@ var truncated = []string{
 // listing, all conditions of an if have the line of the first option.
 const unlessSabotaged = "only without a protection"
 
-// read parses a verifier's output for a model with these lines.
+// read parses the output of a verifier for a model with these lines.
 func read(output string, lines []string) result {
 	r := result{states: first(statesOf, output), depth: first(depthOf, output), violation: first(violationOf, output)}
 	r.violation = strings.Join(strings.Fields(r.violation), " ")

@@ -19,10 +19,10 @@ const (
 	function    = "function"
 )
 
-// object is something that the service's statements use or meet.
+// object is something that the statements of the service use or meet.
 type object struct {
 	Kind, Name, Table string
-	// Definition is a column's type.
+	// Definition is the type of a column.
 	Definition string
 	// Columns belong to an index or constraint.
 	Columns []string

@@ -23,7 +23,7 @@ type Finding struct {
 }
 
 // Check runs a migration on a database with the schema before it and returns the findings.
-// released is the last release's version.
+// released is the version of the last release.
 func Check(ctx context.Context, conn *pgx.Conn, migration, released string) ([]string, error) {
 	before, err := readCatalogue(ctx, conn)
 	if err != nil {

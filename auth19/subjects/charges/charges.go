@@ -48,7 +48,7 @@ func CustomerOf(authorization string) string {
 // Hooks say where a request waits and fails.
 type Hooks struct{ DelayBefore, DelayAfter, Fail string }
 
-// HooksOf reads the hooks of a request's headers.
+// HooksOf reads the hooks in request headers.
 func HooksOf(header func(string) string) Hooks {
 	return Hooks{header("X-Delay-Before"), header("X-Delay-After"), header("X-Fail")}
 }

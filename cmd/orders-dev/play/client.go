@@ -34,7 +34,7 @@ type Attempt struct {
 	Millis   int64  `json:"millis"`
 }
 
-// effect is an attempt's effect in the database.
+// effect is the effect of an attempt in the database.
 type effect string
 
 const (
@@ -113,7 +113,7 @@ func (c client) call(ctx context.Context, method, url, token, key, body string) 
 	return answer{response.StatusCode, response.Header, read}, err
 }
 
-// must makes the playground's own API calls and decodes the response.
+// must makes the API calls of the playground and decodes the response.
 func (c client) must(ctx context.Context, into any, method, url, token, key, body string) error {
 	got, err := c.call(ctx, method, url, token, key, body)
 	if err != nil {

@@ -34,7 +34,7 @@ type LedgerEntry struct {
 	BalanceAfter string `json:"balance_after"`
 }
 
-// ledger returns a customer's latest entries, newest first.
+// ledger returns the latest entries of a customer, newest first.
 func (d database) ledger(ctx context.Context, customer string, limit int) ([]LedgerEntry, error) {
 	rows, err := d.pool.Query(ctx, `
 		SELECT id, kind, description, to_char(amount, '`+shown+`'), to_char(balance_after, '`+shown+`')

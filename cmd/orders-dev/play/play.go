@@ -24,7 +24,7 @@ import (
 // timeout bounds one scenario.
 const timeout = 45 * time.Second
 
-// policy is the page's Content-Security-Policy: only its two files, and no other hosts.
+// policy is the Content-Security-Policy of the page: only its two files, and no other hosts.
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"connect-src 'self'; img-src 'self' data:; style-src 'self'; script-src 'self'"
 
@@ -103,7 +103,7 @@ func alone(scenario func(*play, context.Context) error) func(*play, context.Cont
 	}
 }
 
-// of returns the play with an account's current payment.
+// of returns the play with the current payment of an account.
 func (p *play) of(a *account) *play {
 	p.mu.Lock()
 	defer p.mu.Unlock()

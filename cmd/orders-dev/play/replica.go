@@ -16,7 +16,7 @@ import (
 	"example.com/orders/internal/config"
 )
 
-// listening precedes the address in a replica's first line.
+// listening precedes the address in the first line of a replica.
 const listening = "listening on "
 
 // RunReplica runs the service, like orders serve, until ctx or in ends. It prints the

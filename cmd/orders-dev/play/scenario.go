@@ -67,7 +67,7 @@ func (p *play) pay(ctx context.Context) error {
 	return p.judge(ctx)
 }
 
-// loseResponse loses a payment's response and retries.
+// loseResponse loses the response to a payment and retries.
 func (p *play) loseResponse(ctx context.Context) error {
 	if err := p.fund(ctx, p.account); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (p *play) killDuring(ctx context.Context, victim *replica) error {
 	return nil
 }
 
-// expire expires a payment's record and retries. The payment goes to replica A and the
+// expire expires a payment record and retries. The payment goes to replica A and the
 // retry to B, because a replica caches the records it has seen.
 func (p *play) expire(ctx context.Context) error {
 	if err := p.newPayment(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// The playground's people and amounts.
+// The people and amounts of the playground.
 const (
 	guardedCustomer = "sber-42"
 	twinCustomer    = "sber-42-twin"
@@ -127,7 +127,7 @@ func (s *stage) startReplicas(ctx context.Context, started func(*replica)) error
 	return nil
 }
 
-// api returns the address for the playground's own calls.
+// api returns the address for calls of the playground itself.
 func (s *stage) api(a *account) string {
 	return s.replicas[1].url() + "/customers/" + a.customer + "/balance"
 }
@@ -149,7 +149,7 @@ func (s *stage) fund(ctx context.Context, a *account) error {
 	return s.client.must(ctx, &ignored, http.MethodPost, s.api(a)+"/credit", s.token, "credit-"+rand.Text(), topUp)
 }
 
-// renew replaces an account's payment with a new one.
+// renew replaces the payment of an account with a new one.
 func (s *stage) renew(a *account) *operation {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"example.com/orders/internal/dev/loopback"
 )
 
-// unguarded is the twin's path in a replica, before the path of the API.
+// unguarded is the path of the twin in a replica, before the path of the API.
 const unguarded = "/unguarded"
 
 // addTwin adds the unguarded twin to a replica: it runs the use case of the API
@@ -39,7 +39,7 @@ func addTwin(ctx context.Context, service *app.App, databaseURL string) (*postgr
 	return db, nil
 }
 
-// charge is the body of a charge, and of the twin's response.
+// charge is the body of a charge, and of the response from the twin.
 type charge struct {
 	ID           int64   `json:"id,omitempty"`
 	Amount       amount  `json:"amount"`

@@ -94,7 +94,7 @@ func (a *App) build(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 	return err
 }
 
-// useCases are the core's services on one database pool.
+// useCases are the core services on one database pool.
 type useCases struct {
 	orders    *order.Service
 	payments  *payment.Service

@@ -15,7 +15,7 @@ import (
 	"example.com/orders/internal/observe/version"
 )
 
-// zerolog's time format and stack source are global. Times are RFC 3339 in UTC, and
+// The time format and stack source of zerolog are global. Times are RFC 3339 in UTC, and
 // each panic has a stack.
 func init() {
 	zerolog.TimeFieldFormat = time.RFC3339Nano

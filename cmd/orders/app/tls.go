@@ -21,7 +21,7 @@ import (
 // connecting client triggers them, so no goroutine runs in the background.
 const reloadInterval = 2 * time.Second
 
-// certificates hold the public listener's TLS configuration and follow their files: new
+// certificates hold the TLS configuration of the public listener and follow the files: new
 // connections use a new pair at once. It is nil for plain HTTP.
 type certificates struct {
 	cfg config.Config

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// behaviour is a payment method's effect on the server. The zero behaviour captures at
+// behaviour is the effect of a payment method on the server. The zero behaviour captures at
 // once.
 type behaviour struct {
 	declines       string // the decline code; the card is declined

@@ -15,7 +15,7 @@ type Charge struct {
 	Count int
 	// ID is the id of the first intent.
 	ID string
-	// Amount and Refunded are sums, in the currency's smallest unit.
+	// Amount and Refunded are sums, in the smallest unit of the currency.
 	Amount   int64
 	Currency string
 	Refunded int64

@@ -1,7 +1,7 @@
 // Package fakestripe is a stateful fake of Stripe for tests and `make run`. It moves no
 // money and must not be used in production, because any caller can charge.
 //
-// It implements the part of Stripe's API that the stripe adapter uses, and behaves like
+// It implements the part of the Stripe API that the stripe adapter uses, and behaves like
 // Stripe where that matters. It executes an idempotency key once and replays the first
 // response, even a 500; it rejects a key with other parameters, responds with 409 while
 // the first call runs, and sends signed webhooks until they are accepted. Payment

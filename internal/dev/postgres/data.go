@@ -17,7 +17,7 @@ import (
 const sharedTemp = "/var/tmp"
 
 // lockTimeout bounds the wait for a server whose parent was just killed: it may still
-// hold the data directory's lock.
+// hold the lock of the data directory.
 const lockTimeout = time.Second
 
 // placeData returns the data directory: wanted, or the link target.
@@ -73,7 +73,7 @@ func linkToShared(wanted string, acc account) (string, error) {
 	return target, os.Symlink(target, wanted)
 }
 
-// makeShared creates the link's target if it is missing. It fails if the directory
+// makeShared creates the target of the link if it is missing. It fails if the directory
 // belongs to a different user.
 func makeShared(dir string, acc account) error {
 	if err := os.Mkdir(dir, 0o700); err == nil {

@@ -164,7 +164,7 @@ func (v *Validator) check(req *http.Request, reqBody []byte, resp *http.Response
 	)
 }
 
-// documentedResponse returns the contract's response for a status, or nil. The default
+// documentedResponse returns the contract response for a status, or nil. The default
 // is a problem, so it describes no success.
 func documentedResponse(op *openapi3.Operation, status int) *openapi3.ResponseRef {
 	if documented := op.Responses.Status(status); documented != nil || status < http.StatusBadRequest {

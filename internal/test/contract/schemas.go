@@ -23,7 +23,7 @@ import (
 // contractURL names the contract for the schema compiler, which does not fetch it.
 const contractURL = "openapi.json"
 
-// schemas checks bodies, headers and parameters against the contract's schemas. It
+// schemas checks bodies, headers and parameters against the contract schemas. It
 // compiles each schema once, because the tests check some ten thousand bodies.
 type schemas struct {
 	mu       sync.Mutex
@@ -128,7 +128,7 @@ type request struct {
 	path       map[string]string // path parameters
 }
 
-// resolve finds a request's operation. A request without one belongs to an operation
+// resolve finds the operation of a request. A request without one belongs to an operation
 // that answers 404 or 405.
 func (v *Validator) resolve(req *http.Request) request {
 	route, path, err := v.findRoute(req)

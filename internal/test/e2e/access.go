@@ -30,7 +30,7 @@ func (a Access) Roles() []string {
 	return roles
 }
 
-// Pair holds a role's outcomes for the resource owner and for a stranger. The role
+// Pair holds the outcomes of a role for the resource owner and for a stranger. The role
 // counts: an owner who comes with a different role is a stranger.
 type Pair struct{ Owner, Stranger Outcome }
 

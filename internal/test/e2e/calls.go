@@ -24,7 +24,7 @@ func (e *Env) PutPriceCall(t testing.TB, sku, seller string, price Money) Call {
 		`{"name": %q, "price": {"amount": %q, "currency": %q}}`, sku, price.Amount, price.Currency))
 }
 
-// AdjustStockCall adjusts a product's stock, with a new key.
+// AdjustStockCall adjusts the stock of a product, with a new key.
 func (e *Env) AdjustStockCall(token, sku string, change int) Call {
 	return Call{
 		Method: http.MethodPost, Path: "/products/" + sku + "/stock", Token: token, Key: e.NewKey(),
@@ -101,7 +101,7 @@ func (e *Env) CancelCall(token string, orderID int) Call {
 	return e.OrderCommand(token, orderID, "cancel", `{"reason": "changed my mind"}`)
 }
 
-// StatusCall changes an order's status. It needs no key.
+// StatusCall changes an order status. It needs no key.
 func StatusCall(token string, orderID int, status string) Call {
 	return Call{
 		Method: http.MethodPatch, Path: fmt.Sprintf("/orders/%d/status", orderID),

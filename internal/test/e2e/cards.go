@@ -158,7 +158,7 @@ func (p *CardProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // breakHangingCall lets the double handle a call, but breaks the connection when the
-// call hangs, because the service's timeout is longer than a test should take.
+// call hangs, because the service timeout is longer than a test should take.
 func (p *CardProvider) breakHangingCall(w http.ResponseWriter, r *http.Request) {
 	if r.ParseForm() != nil || r.PostForm.Get("payment_method") != "pm_hang" {
 		p.double.ServeHTTP(w, r)

@@ -23,7 +23,7 @@ type Command struct {
 	// Status is the expected response status.
 	Status int
 
-	// OtherBody asks for something else and is as valid as the call's body; empty if
+	// OtherBody asks for something else and is as valid as the body of the call; empty if
 	// there is no alternative.
 	OtherBody string
 	// OtherPath names another resource that accepts the same body; empty if the path
@@ -124,7 +124,7 @@ func (c Command) WantFirst(t testing.TB, r Reply, status int) {
 	c.WantResult(t, r, "created", "")
 }
 
-// WantResult checks the guard's headers Idempotency-Result and Idempotent-Replayed.
+// WantResult checks the guard headers Idempotency-Result and Idempotent-Replayed.
 func (c Command) WantResult(t testing.TB, r Reply, result, replayed string) {
 	t.Helper()
 	got := [2]string{r.Header.Get("Idempotency-Result"), r.Header.Get("Idempotent-Replayed")}
@@ -168,7 +168,7 @@ func (c Command) countEffects(t testing.TB) int {
 	return c.Count(t, c.Effects.SQL, c.Effects.Args...)
 }
 
-// Scope is the scope of the subject's keys.
+// Scope is the key scope of the subject.
 func (c Command) Scope() string { return devissuer.Name + " " + c.Subject }
 
 // countRecords counts the records that the guard has stored for the subject.

@@ -21,7 +21,7 @@ import (
 	pgtest "example.com/orders/internal/test/pg"
 )
 
-// Env holds the database, the token issuer and the contract that a test's replicas
+// Env holds the database, the token issuer and the contract that the replicas of a test
 // share.
 type Env struct {
 	// DatabaseURL connects as the owner. The service connects with another role.
@@ -50,7 +50,7 @@ func NewEnv(t testing.TB) *Env {
 	return e
 }
 
-// Connect opens the test's connections. A test calls it after it has moved the
+// Connect opens the connections of the test. A test calls it after it has moved the
 // environment to another database.
 func (e *Env) Connect(t testing.TB) {
 	t.Helper()
@@ -79,7 +79,7 @@ func (e *Env) openStore(t testing.TB) *postgres.DB {
 	return db
 }
 
-// ServiceURL returns the service's database URL.
+// ServiceURL returns the database URL of the service.
 func (e *Env) ServiceURL(t testing.TB) string {
 	t.Helper()
 	return pgtest.AsService(t, e.DatabaseURL)
@@ -91,7 +91,7 @@ func (e *Env) OwnerEnviron(t testing.TB) []string {
 	return e.Environ(t, "ORDERS_DATABASE_URL="+e.DatabaseURL)
 }
 
-// Environ returns a replica's environment variables. Settings, "NAME=value" each, take
+// Environ returns the environment variables of a replica. Settings, "NAME=value" each, take
 // precedence.
 func (e *Env) Environ(t testing.TB, settings ...string) []string {
 	t.Helper()

@@ -85,7 +85,7 @@ func (r Reply) problem() (p problem) {
 // Code returns the problem code, or "" for any other body.
 func (r Reply) Code() string { return r.problem().Code }
 
-// NextKey returns the problem's next_key, "" for null.
+// NextKey returns the next_key of a problem, "" for null.
 func (r Reply) NextKey() string { return r.problem().NextKey }
 
 // Verdict returns the status and the code in one string: "200", "409 out_of_stock".

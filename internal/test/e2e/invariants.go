@@ -212,7 +212,7 @@ func CheckInvariants(t testing.TB, db *pgxpool.Pool, stock Stock) {
 	}
 }
 
-// Violations returns the violated invariants in a transaction's snapshot, each with an
+// Violations returns the violated invariants in the snapshot of a transaction, each with an
 // offender.
 func Violations(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
 	var found []string

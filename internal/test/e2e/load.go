@@ -172,7 +172,7 @@ func (l *Load) Check(t testing.TB, s *Service) {
 }
 
 // CompareStream compares the published events with the outbox and returns the mistakes:
-// every event is published once, and each aggregate's events keep their order.
+// every event is published once, and the events of each aggregate keep their order.
 func CompareStream(ctx context.Context, db Querier, published [][]byte) ([]string, error) {
 	rows, _ := db.Query(ctx, `SELECT event_id::text FROM outbox ORDER BY id`)
 	written, err := pgx.CollectRows(rows, pgx.RowTo[string])

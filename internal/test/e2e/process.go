@@ -130,7 +130,7 @@ func (p *Process) Terminate(t testing.TB) <-chan error {
 	return p.Ended()
 }
 
-// Ended returns a channel that reports the process's end.
+// Ended returns a channel that reports the end of the process.
 func (p *Process) Ended() <-chan error {
 	ended := make(chan error, 1)
 	go p.once.Do(func() { ended <- p.wait() })
@@ -185,7 +185,7 @@ func SharedTransactions(t testing.TB, adminAddr string) int {
 	return groupedCommands.Read(t, adminAddr) - commandGroups.Read(t, adminAddr)
 }
 
-// Read reads the figure from a process's admin listener.
+// Read reads the figure from the admin listener of a process.
 func (f Figure) Read(t testing.TB, adminAddr string) int {
 	t.Helper()
 	_, body := Fetch(t, "http://"+adminAddr+f.path)
@@ -243,7 +243,7 @@ func lock(t testing.TB, path string) (unlock func()) {
 	return func() { _ = file.Close() } // unlocks
 }
 
-// productDir returns the product's folder, also for tests in other modules.
+// productDir returns the product folder, also for tests in other modules.
 func productDir(t testing.TB) string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "example.com/orders").Output()

@@ -76,7 +76,7 @@ func confirmPayment(t testing.TB, s *Service) Command {
 	return c
 }
 
-// onPayment prepares an order's payment from the balance. The effects are payments.
+// onPayment prepares an order payment from the balance. The effects are payments.
 func onPayment(t testing.TB, s *Service) Command {
 	t.Helper()
 	c, o := onOrder(t, s, "payment/confirm", `{"method": "balance"}`)

@@ -23,7 +23,7 @@ func (s *Service) PutProduct(t testing.TB, sku string, onHand int) Product {
 	return p
 }
 
-// AdjustStock changes a product's stock in the shop.
+// AdjustStock changes the stock of a product in the shop.
 func (s *Service) AdjustStock(t testing.TB, sku string, change int) StockAdjustment {
 	t.Helper()
 	return Want[StockAdjustment](t, s, http.StatusCreated, s.AdjustStockCall(s.SellerToken(t), sku, change))
@@ -35,7 +35,7 @@ func (s *Service) ReadProduct(t testing.TB, sku string) Product {
 	return Want[Product](t, s, http.StatusOK, Get(s.SellerToken(t), "/products/"+sku))
 }
 
-// WantStock checks a product's stock.
+// WantStock checks the stock of a product.
 func (s *Service) WantStock(t testing.TB, sku string, onHand, reserved int) {
 	t.Helper()
 	if p := s.ReadProduct(t, sku); p.OnHand != onHand || p.Reserved != reserved || p.Available != onHand-reserved {
@@ -77,7 +77,7 @@ func (s *Service) MustCreateOrder(t testing.TB, customer, sku string, quantity i
 	return Want[Order](t, s, http.StatusCreated, s.CreateOrderCall(t, customer, sku, quantity))
 }
 
-// MustPay credits the customer with the order's total and pays the order from the
+// MustPay credits the customer with the order total and pays the order from the
 // balance.
 func (s *Service) MustPay(t testing.TB, o Order) Payment {
 	t.Helper()
@@ -133,7 +133,7 @@ func (s *Service) ReadOrder(t testing.TB, orderID int) Order {
 	return Want[Order](t, s, http.StatusOK, Get(s.SellerToken(t), fmt.Sprintf("/orders/%d", orderID)))
 }
 
-// WantOrderStatus checks an order's status as the shop.
+// WantOrderStatus checks an order status as the shop.
 func (s *Service) WantOrderStatus(t testing.TB, orderID int, status string) {
 	t.Helper()
 	if got := s.ReadOrder(t, orderID).Status; got != status {
@@ -141,7 +141,7 @@ func (s *Service) WantOrderStatus(t testing.TB, orderID int, status string) {
 	}
 }
 
-// ReadPayments reads an order's payments as the shop.
+// ReadPayments reads the payments of an order as the shop.
 func (s *Service) ReadPayments(t testing.TB, orderID int) []Payment {
 	t.Helper()
 	path := fmt.Sprintf("/orders/%d/payments", orderID)

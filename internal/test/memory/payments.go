@@ -184,7 +184,7 @@ func (t balances) Lock(_ context.Context, q payment.BalanceQuery) (payment.Locke
 	return locked, nil
 }
 
-// Of returns a customer's balances.
+// Of returns the balances of a customer.
 func (t balances) Of(_ context.Context, customerID string) ([]*payment.Balance, error) {
 	found := []*payment.Balance{}
 	for key, b := range t.balances {

@@ -14,7 +14,7 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// fetchTimeout bounds the wait for a stream's next messages.
+// fetchTimeout bounds the wait for the next messages of a stream.
 const fetchTimeout = 10 * time.Second
 
 // Address is a broker or a [Cluster].

@@ -11,7 +11,7 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// Publisher returns the service's publisher, on a separate connection, until the test
+// Publisher returns the publisher of the service, on a separate connection, until the test
 // ends.
 func Publisher(t testing.TB, broker Address) *nats.Publisher {
 	t.Helper()

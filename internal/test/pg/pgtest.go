@@ -29,7 +29,7 @@ import (
 	"example.com/orders/migrations"
 )
 
-// URLVariable is the environment variable with the shared cluster's URL.
+// URLVariable is the environment variable with the URL of the shared cluster.
 const URLVariable = "ORDERS_TEST_POSTGRES_URL"
 
 // database is the database name on a cluster that serves one test.
@@ -39,7 +39,7 @@ const database = "orders"
 // until PostgreSQL is installed.
 const startTimeout = 5 * time.Minute
 
-// unsafeButFast are the shared cluster's settings. It need not survive a crash, because
+// unsafeButFast are the settings of the shared cluster. It need not survive a crash, because
 // tests that crash a server use NewCluster. Packages run in parallel, each with several
 // pools, and need many connections. The log, which each new database fills with 9 MB,
 // is in memory like the data.
@@ -95,14 +95,14 @@ const (
 	operatorGroup = "orders_operator"
 )
 
-// AsService returns a database URL for the service's role. All other URLs in this
+// AsService returns a database URL for the service role. All other URLs in this
 // package are for the owner, a superuser.
 func AsService(t testing.TB, databaseURL string) string {
 	t.Helper()
 	return as(t, ServiceRole, databaseURL)
 }
 
-// AsOperator is [AsService] for an operator's role.
+// AsOperator is [AsService] for the operator role.
 func AsOperator(t testing.TB, databaseURL string) string {
 	t.Helper()
 	return as(t, OperatorRole, databaseURL)

@@ -223,7 +223,7 @@ type Endpoint struct {
 	open     map[net.Conn]bool
 }
 
-// target is an endpoint's current server. Without a network, the endpoint accepts
+// target is the current server of an endpoint. Without a network, the endpoint accepts
 // connections and never answers, or it answers that the server is starting.
 type target struct {
 	network, address string

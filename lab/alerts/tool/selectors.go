@@ -20,7 +20,7 @@ type selector struct {
 	Labels []string          `json:"labels"`
 }
 
-// printSelectors prints the selectors in a file's queries.
+// printSelectors prints the selectors in the queries of a file.
 func printSelectors(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -42,7 +42,7 @@ func printSelectors(file string) error {
 	return json.NewEncoder(os.Stdout).Encode(all)
 }
 
-// selectorsOf returns an expression's selectors. The grouping labels come from the
+// selectorsOf returns the selectors of an expression. The grouping labels come from the
 // surrounding expressions.
 func selectorsOf(query string, node parser.Node, grouping []string) []selector {
 	switch n := node.(type) {

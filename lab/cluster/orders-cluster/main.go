@@ -85,7 +85,7 @@ var sessionText string
 
 var session = template.Must(template.New("session").Parse(sessionText))
 
-// operate prints instructions, and serves the cluster's state and faults until ctx
+// operate prints instructions, and serves the cluster state and faults until ctx
 // ends.
 func operate(ctx context.Context, c *cluster.Cluster, issuer *devissuer.Issuer, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

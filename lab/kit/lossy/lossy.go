@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// Fault is the proxy's treatment for one request.
+// Fault is the treatment of one request by the proxy.
 type Fault string
 
 // Half the requests pass. The rest suffer each fault equally often.

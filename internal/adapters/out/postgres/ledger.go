@@ -111,7 +111,7 @@ func (s balances) Lock(ctx context.Context, query payment.BalanceQuery) (payment
 	return ask(ctx, s.tx, balanceWant(query), s.tx.batch.lockedBalance)
 }
 
-// Of returns a customer's balances.
+// Of returns the balances of a customer.
 func (s balances) Of(ctx context.Context, customerID string) ([]*payment.Balance, error) {
 	return list(ctx, s.tx, (*queries).BalancesOf, customerID, balanceOf)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Verdict is the proxy's action on a message.
+// Verdict is the proxy action on a message.
 type Verdict int
 
 // The verdicts. A cut ends the connection on both sides. Earlier messages are delivered, and

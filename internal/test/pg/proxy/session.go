@@ -15,7 +15,7 @@ type session struct {
 	conn, messages      int
 	statements, portals map[string]string // SQL by name
 	requests            []request
-	last                string // the last request's statement
+	last                string // the statement of the last request
 	status              string // the transaction status
 }
 
@@ -161,7 +161,7 @@ func ends(answer, request string) bool {
 	return false
 }
 
-// Side is a connection's end.
+// Side is the end of a connection.
 type Side string
 
 // The sides.
@@ -177,14 +177,14 @@ type Message struct {
 	Conn, Number int
 	// From is the side that sent the message.
 	From Side
-	// Kind is the message name in PostgreSQL's documentation, such as Bind.
+	// Kind is the message name in the PostgreSQL documentation, such as Bind.
 	Kind string
 	// Statement is the SQL that the message is about. Sync and ReadyForQuery are about
 	// the last statement before them. It is empty where there is none.
 	Statement string
-	// Tag is a CommandComplete's command tag.
+	// Tag is the command tag of a CommandComplete.
 	Tag string
-	// Status is a ReadyForQuery's transaction status: I, T or E.
+	// Status is the transaction status of a ReadyForQuery: I, T or E.
 	Status string
 }
 
