@@ -255,7 +255,7 @@ func (p *parser) as(n *yaml.Node) string {
 	return p.text(n)
 }
 
-// texts reads an object whose members are texts of any name.
+// texts reads an object with text members of any name.
 func (p *parser) texts(n *yaml.Node, what string) map[string]string {
 	texts := map[string]string{}
 	if n.Kind != yaml.MappingNode {

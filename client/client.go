@@ -90,7 +90,7 @@ func New(config Config) (*Client, error) {
 	return &Client{
 		config:   config,
 		formerly: config.URL,
-		// A redirect could carry the token to another host, and a POST is not repeated there.
+		// A redirect could carry the token to a foreign host, and a POST is not repeated there.
 		http: &http.Client{
 			Transport:     config.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -211,7 +211,7 @@ func (c *Client) send(ctx context.Context, r request, fresh bool, read reader) (
 	if err != nil {
 		return nil, err
 	}
-	// The machine may have slept until now, and another caller may have got a new key for the
+	// The machine may have slept until now, and a second caller may have got a new key for the
 	// operation. The old key could take effect as well.
 	if !c.now().Before(r.until) {
 		return nil, context.DeadlineExceeded

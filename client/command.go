@@ -22,7 +22,7 @@ type Outcome struct {
 	RequestID string
 }
 
-// keyAge is how long after it was read a key may be sent. Another caller of the operation
+// keyAge is how long after it was read a key may be sent. A second caller of the operation
 // may forget the key meanwhile, and the service stores a refusal for six hours.
 const keyAge = 6 * time.Hour
 

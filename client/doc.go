@@ -17,7 +17,7 @@
 // A name keeps the key after a success. After a refusal, the problem's next_key decides.
 // With "new", as for [OutOfStock] or [InsufficientFunds], the name gets a new key: call again
 // after a top-up, or with a changed request. With "look_up", as for [IdempotencyKeyReused],
-// the name keeps its key, because another request owns it and may have taken effect: see
+// the name keeps its key, because an earlier request owns it and may have taken effect: see
 // Record in [Problem]. Any other value also keeps the key.
 //
 // # Errors

@@ -112,7 +112,7 @@ func (s *FileStore) key(operation string, source func() (string, error)) (string
 	for n := 1; err == nil; n++ {
 		next, nextErr := s.read(operation, n)
 		if errors.Is(nextErr, fs.ErrNotExist) {
-			// The file may be another process's that has not synced the folder yet.
+			// The file may belong to a process that has not synced the folder yet.
 			return key, s.syncDir()
 		}
 		key, err = next, nextErr

@@ -36,7 +36,7 @@ type guard struct {
 type reply struct {
 	Status   int
 	Location string // or empty
-	Body     any    // nil for none, as with 204
+	Body     any    // may be nil, as with 204
 }
 
 // refusal is a command error that decides the operation, so it is stored and replayed. Use it
@@ -59,7 +59,7 @@ func (r refusal) Error() string { return r.code }
 // no e-mail. It stores the key with the effect under a unique index, the second line of
 // defence, and looks there first.
 //
-// Do not guard a route whose response is a secret, such as a token, because the record keeps
+// Do not guard a route that returns a secret, such as a token, because the record keeps
 // it in plain text for days. Do not guard a stream, because a record holds a whole response.
 func guarded[C any](
 	g guard, operation string,

@@ -38,7 +38,7 @@ const (
 type Store interface {
 	// Lease acquires or extends the right to relay, and reports whether holder has it.
 	Lease(ctx context.Context, holder string, d time.Duration) (bool, error)
-	// Release ends holder's lease. It does nothing if another holder has it.
+	// Release ends the lease of holder, unless a different holder has it.
 	Release(ctx context.Context, holder string) error
 	// Unpublished returns up to limit events not marked as published, the first ones
 	// first. An aggregate's events are in the order they were written, without a gap.
@@ -76,7 +76,7 @@ type Publisher interface {
 // continues after its lease expired sends events that its successor also sends. Each of
 // them sends those events in order, so the first copies arrive in order as well.
 //
-// A failure ends nothing: the relay logs it, backs off and retries, and the events wait
+// The relay survives a failure: it logs it, backs off and retries, and the events wait
 // in the outbox.
 type Relay struct {
 	Store     Store
@@ -107,7 +107,7 @@ func (r *Relay) Run(ctx context.Context) {
 			continue
 		}
 		failures = 0
-		if n < batchSize { // the outbox is empty, or another relay has the lease
+		if n < batchSize { // the outbox is empty, or a second relay has the lease
 			sleep(ctx, pollInterval)
 		}
 	}
@@ -160,7 +160,7 @@ func (r *Relay) mark(ctx context.Context, ids []string) error {
 	return r.Store.MarkPublished(ctx, ids)
 }
 
-// release lets another replica continue at once. If it fails, the lease expires.
+// release lets the next replica continue at once. If it fails, the lease expires.
 func (r *Relay) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
@@ -190,7 +190,7 @@ func backoff(failures int) time.Duration {
 	return d/2 + mathrand.N(d/2)
 }
 
-// External is the [Publisher] of an outbox that another program publishes, such as
+// External is the [Publisher] of an outbox that a separate program publishes, such as
 // Debezium from the WAL. It acknowledges each event, so that the relay marks it as
 // published and clean-up deletes it in time.
 type External struct{}

@@ -16,7 +16,7 @@ import (
 type command struct {
 	name        string
 	description string // one line in the report
-	// script is the pgbench script that does the same database work. A replay has none,
+	// script is the pgbench script that does the same database work. A replay has no script,
 	// and is compared with the bare server.
 	script      string
 	connections []int // nil means the -connections flag
@@ -27,7 +27,7 @@ type command struct {
 	replayed bool
 	// prepare runs before each measurement; may be nil.
 	prepare func(t *target)
-	// supply returns the rows that requests use up; nil if they use up none.
+	// supply returns the rows that requests use up; may be nil.
 	supply func(t *target) *supply
 	// skip updates the supply after pgbench has used some rows.
 	skip func(t *target)

@@ -16,7 +16,7 @@ type role struct {
 	name string
 	// count is the number of nodes.
 	count int
-	// template is the configuration's name in deploy/cluster; the service has none.
+	// template is the configuration name in deploy/cluster, "" for the service.
 	template string
 	// command returns a node program and its arguments.
 	command func(*Node) []string
@@ -48,7 +48,7 @@ var roles = []role{
 func noVariables(*Node) []string { return nil }
 
 // settings returns the settings of a service replica. The last replica reaches the database
-// through HAProxy, the others by the list of all servers, so that both are tried.
+// through HAProxy, the rest by the list of all servers, so that both are tried.
 func settings(n *Node) []string {
 	c := n.cluster
 	hosts, parameters := c.hosts("pgbouncer", "6432"), "&target_session_attrs=read-write"

@@ -34,7 +34,7 @@ func (c *Cluster) SyncStandby(ctx context.Context) (*Node, error) {
 	return c.first(ctx, "synchronous")
 }
 
-// first returns the first node whose Patroni answers a health check with 200.
+// first returns the first node where Patroni answers a health check with 200.
 func (c *Cluster) first(ctx context.Context, check string) (*Node, error) {
 	for _, n := range c.Role("postgres") {
 		if _, err := read(ctx, n.patroniURL(check)); err == nil {
@@ -280,7 +280,7 @@ func isUp(statistics []byte, replica string) bool {
 	return false
 }
 
-// answerLimit bounds one request to a node: others answer although one has stopped.
+// answerLimit bounds one request to a node: the rest answer although one has stopped.
 const answerLimit = 2 * time.Second
 
 // read returns the body of a successful response.

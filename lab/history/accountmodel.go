@@ -66,7 +66,7 @@ func (s accountState) step(op accountOperation) (bool, accountState) {
 	case op.after != nil:
 		return next.sees(*op.after)
 	case s.known && next.balance < 0:
-		return op.kind == mayChange, s // it never takes effect; nothing follows it
+		return op.kind == mayChange, s // it never takes effect, and is the last step
 	}
 	return true, next
 }
@@ -81,7 +81,7 @@ func (s accountState) sees(balance int64) (bool, accountState) {
 
 // Entry is the ledger entry of an account.
 type Entry struct {
-	ID      // the command key; empty for none
+	ID      // the command key, may be empty
 	Account string
 	// Position counts the entries of the account: 1, 2, 3 …
 	Position int64

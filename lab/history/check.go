@@ -13,8 +13,8 @@ type Options struct {
 	Limit time.Duration
 }
 
-// Check returns the rules that a history breaks: none if a service under AUTH-19 can
-// have answered like this. [Undecided] is among them for each key or account whose
+// Check returns the rules that a history breaks. A service under AUTH-19 breaks no
+// rule. [Undecided] is among them for each key or account whose
 // search took too long.
 //
 // The search for a key or an account is exponential in the overlapping attempts, and an

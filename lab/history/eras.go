@@ -1,6 +1,6 @@
 package history
 
-// failovers are the history lines at which another database took over.
+// failovers are the history lines at which a new database took over.
 type failovers []Attempt
 
 func failoversOf(attempts []Attempt) failovers {
@@ -33,7 +33,7 @@ func (f failovers) split(attempts []Attempt) [][]Attempt {
 		}
 		if first < last {
 			if !a.command() && a.Operation != Expiry {
-				continue // either one may have answered the read, so it proves nothing
+				continue // either one may have answered the read, so it is no proof
 			}
 			a = a.lost()
 		}

@@ -38,7 +38,7 @@ type Attempt struct {
 	// Operation is the contract's operation id, such as creditBalance, or [Expiry] or
 	// [Failover].
 	Operation string `json:"operation"`
-	// Request hashes method, path and body: attempts with another hash are another
+	// Request hashes method, path and body: attempts with a different hash are a different
 	// request under the same key.
 	Request string `json:"request"`
 	// Start and End are the times of request and response, since the history began. For
@@ -58,7 +58,7 @@ type Attempt struct {
 	// Effect names the resource in a success, such as "order 17". It is the same in
 	// every success for a key, even after the record has expired.
 	Effect string `json:"effect,omitempty"`
-	// Record is the response to [Lookup], nil if there was none and for 404.
+	// Record is the response to [Lookup], nil if there was no response, and for 404.
 	Record *Record `json:"record,omitempty"`
 	// Error is the reason for a missing response.
 	Error string `json:"error,omitempty"`

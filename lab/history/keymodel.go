@@ -117,7 +117,7 @@ func (s keyState) when(right bool) []keyState {
 	return []keyState{s}
 }
 
-// expire forgets the record. An expiry with an unknown outcome may have done nothing:
+// expire forgets the record. An expiry with an unknown outcome may have had no effect:
 // then it comes last in the order.
 func (s keyState) expire(Attempt) []keyState {
 	if s.stored {
@@ -176,7 +176,7 @@ func (s keyState) stepUnknown(a Attempt) []keyState {
 	return append(states, s)
 }
 
-// belongsToOther reports whether a request may be refused because the key has another
+// belongsToOther reports whether a request may be refused because the key has a different
 // one.
 func (s keyState) belongsToOther(request string) bool {
 	if s.stored && s.record.request != request || s.effect.certainty != none && s.effect.request != request {

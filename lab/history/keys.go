@@ -92,7 +92,7 @@ func checkEra(attempts []Attempt) []Violation {
 	return found
 }
 
-// storedResponses returns the different stored responses for a key whose record never
+// storedResponses returns the different stored responses for a key with a record that never
 // expired.
 func storedResponses(attempts []Attempt) []string {
 	var responses []string

@@ -14,7 +14,7 @@ type Loss struct {
 
 // Losses returns the acknowledged effects that a history's failovers lost, given the
 // effects in the last database. Without synchronous replication, the documents admit
-// losses; with it, there must be none, so such a failover is not in the history.
+// losses; with it, there are no losses, so such a failover is not in the history.
 //
 // It also returns losses that no failover explains: a standby has all commits up to one
 // point, so an effect cannot be lost if it was acknowledged before a kept one began.

@@ -256,7 +256,7 @@ func hasCode(documented *openapi3.Response, code string, status int) bool {
 	return fmt.Sprint(shown["status"]) == strconv.Itoa(status)
 }
 
-// nextKey returns the key that a further attempt needs: none where the operation takes no
+// nextKey returns the key that a further attempt needs, "" where the operation takes no
 // key, otherwise the same, unless a stored refusal, which has an Idempotency-Result,
 // decided the operation.
 func nextKey(op *openapi3.Operation, header http.Header, code string) string {

@@ -36,7 +36,7 @@ func Pages(t testing.TB) []Page {
 	t.Helper()
 	var found []Page
 	err := walk(func(name string) error {
-		if path.Ext(name) == ".md" && !strings.Contains(name, "/_") { // Go ignores it: it belongs to another module
+		if path.Ext(name) == ".md" && !strings.Contains(name, "/_") { // Go ignores it: it belongs to a separate module
 			found = append(found, pageAt(name))
 		}
 		return nil
@@ -145,7 +145,7 @@ var (
 	htmlAnchor = regexp.MustCompile(`(?:id|name)="([^"]+)"`)
 )
 
-// addHTML adds the links and anchors of tags. Comments have none.
+// addHTML adds the links and anchors of tags, and skips comments.
 func (d *document) addHTML(tags string) {
 	if strings.HasPrefix(tags, "<!--") {
 		return

@@ -110,7 +110,7 @@ func (s *Service) SendWebhook(t testing.TB, payload string) {
 	Want[struct{}](t, s, http.StatusOK, WebhookCall(payload, signature))
 }
 
-// CardProvider is a double for the card provider. It keeps its data in another database
+// CardProvider is a double for the card provider. It keeps the data in a separate database
 // and outlives every service, as the real one does. It sends webhooks when the test
 // says so.
 type CardProvider struct {
@@ -185,7 +185,7 @@ func (p *CardProvider) SetHook(h ProviderHook) {
 }
 
 // Capture captures kopecks at the provider, without our service, for a payment that is
-// ours or another database's.
+// ours or of a different database.
 func (p *CardProvider) Capture(t testing.TB, of Payment, reference string, kopecks int, key string) {
 	t.Helper()
 	form := url.Values{

@@ -26,10 +26,10 @@ type Command struct {
 	// OtherBody asks for something else and is as valid as the body of the call; empty if
 	// there is no alternative.
 	OtherBody string
-	// OtherPath names another resource that accepts the same body; empty if the path
-	// names none.
+	// OtherPath names a second resource that accepts the same body; empty if the path
+	// names no resource.
 	OtherPath string
-	// Peer is a token for another principal who may send the same request, and
+	// Peer is a token for a second principal who may send the same request, and
 	// PeerStatus the response status after the command took effect.
 	Peer       string
 	PeerStatus int

@@ -24,7 +24,7 @@ import (
 // Env holds the database, the token issuer and the contract that the replicas of a test
 // share.
 type Env struct {
-	// DatabaseURL connects as the owner. The service connects with another role.
+	// DatabaseURL connects as the owner. The service connects with the service role.
 	DatabaseURL string
 	DB          *pgxpool.Pool
 	Issuer      *devissuer.Issuer
@@ -51,7 +51,7 @@ func NewEnv(t testing.TB) *Env {
 }
 
 // Connect opens the connections of the test. A test calls it after it has moved the
-// environment to another database.
+// environment to a different database.
 func (e *Env) Connect(t testing.TB) {
 	t.Helper()
 	var err error

@@ -36,7 +36,7 @@ const (
 	cancelledBy       = "a cancelled order names who cancelled it"
 )
 
-// AuditedCommands are the actions whose entries are counted against their effects, for
+// AuditedCommands are the actions with entries that are counted against effects, for
 // IN in SQL.
 const AuditedCommands = `'RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance', 'AdjustStock'`
 

@@ -20,7 +20,7 @@ type output struct {
 	ended   chan struct{}
 }
 
-// startWithOutput starts a command whose outputs are one pipe.
+// startWithOutput starts a command with one pipe for both outputs.
 func startWithOutput(t testing.TB, cmd *exec.Cmd) *output {
 	t.Helper()
 	pipe, end, err := os.Pipe()

@@ -178,7 +178,7 @@ var (
 	groupedCommands = Figure{"/metrics", regexp.MustCompile(`(?m)^orders_command_group_size_sum ([0-9]+)$`)}
 )
 
-// SharedTransactions counts the commands that ran in another command transaction, as
+// SharedTransactions counts the commands that ran in the transaction of a different command, as
 // the process's admin listener reports it.
 func SharedTransactions(t testing.TB, adminAddr string) int {
 	t.Helper()

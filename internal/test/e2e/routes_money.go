@@ -112,7 +112,7 @@ func refundPayment(t testing.TB, s *Service) Command {
 	return c
 }
 
-// refundInFull refunds a payment without naming the amount. Naming it is another
+// refundInFull refunds a payment and does not name the amount. Naming it is a different
 // request.
 func refundInFull(t testing.TB, s *Service) Command {
 	t.Helper()
@@ -180,8 +180,8 @@ func creditBalance(t testing.TB, s *Service) Command {
 	return onBalance(t, s, "credit", "10.00", "11.00")
 }
 
-// withReference prepares a command with a reference. The same command with another
-// reference is another request. peerStatus is the status that another principal gets
+// withReference prepares a command with a reference. The same command with a changed
+// reference is a different request. peerStatus is the status that a second principal gets
 // for the same reference: it is taken for all entries in a balance with the same kind,
 // but only for the same creator's orders, refunds and adjustments.
 func withReference(prepare func(testing.TB, *Service) Command, peerStatus int) func(testing.TB, *Service) Command {

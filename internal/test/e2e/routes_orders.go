@@ -97,7 +97,7 @@ func readOrderOf(path string) func(testing.TB, *Service) Command {
 	}
 }
 
-// onOrder prepares a command on a new customer's order. The customer also has another
+// onOrder prepares a command on a new customer's order. The customer also has a second
 // order. Its effects are changes to the order's version.
 func onOrder(t testing.TB, s *Service, command, body string) (Command, Order) {
 	t.Helper()
@@ -228,7 +228,7 @@ func adjustStock(t testing.TB, s *Service) Command {
 }
 
 // onStock prepares an adjustment to a new seller's product, with ten units in stock.
-// The seller also has another product. Its effects are adjustments.
+// The seller also has a second product. The effects are adjustments.
 func onStock(t testing.TB, s *Service, change int) (c Command, sku string) {
 	t.Helper()
 	seller, rival := s.UniqueName("seller"), s.UniqueName("seller")

@@ -82,7 +82,7 @@ func (l RowLock) giveUp(t testing.TB) {
 	}
 }
 
-// AwaitWaiters waits until n connections wait for the locked rows, or for others that do.
+// AwaitWaiters waits until n connections wait for the locked rows, or for waiters.
 func (l RowLock) AwaitWaiters(t testing.TB, n int) {
 	t.Helper()
 	Eventually(t, "statements wait for the locked rows", func() bool {

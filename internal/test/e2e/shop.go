@@ -50,7 +50,7 @@ func (s *Service) Credit(t testing.TB, customer, amount string) {
 	Want[Transaction](t, s, http.StatusCreated, s.CreditCall(t, customer, amount))
 }
 
-// ReadBalance reads a customer balance in roubles, "" when there is none.
+// ReadBalance reads a customer balance in roubles, "" if it is missing.
 func (s *Service) ReadBalance(t testing.TB, customer string) string {
 	t.Helper()
 	b := Want[struct{ Balances []Money }](t, s, http.StatusOK,

@@ -71,7 +71,7 @@ type portStore[T any] struct {
 	ports func(*tx) T
 }
 
-// InTx runs fn in the transaction of ctx, or in a new one if ctx has none.
+// InTx runs fn in the transaction of ctx, or in a new one.
 func (p portStore[T]) InTx(ctx context.Context, fn func(context.Context, T) error) error {
 	if t, ok := ctx.Value(txKey{}).(*tx); ok {
 		return fn(ctx, p.ports(t))

@@ -217,7 +217,7 @@ func (t reservations) Lock(ctx context.Context, q order.ReservationQuery) (order
 	return r, nil
 }
 
-// Expired returns the orders after a position whose reservation has expired, the oldest
+// Expired returns the orders after a position with an expired reservation, the oldest
 // reservation first.
 func (t reservations) Expired(_ context.Context, after order.Expiry, limit int) ([]order.Expiry, error) {
 	compare := func(a, b order.Expiry) int {

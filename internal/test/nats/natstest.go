@@ -42,7 +42,7 @@ func start(t testing.TB, cfg devbroker.Config) *devbroker.Broker {
 }
 
 // Connect connects to a broker until the test ends. The connection survives broker
-// restarts, and moves to another server when one in a cluster stops answering.
+// restarts, and moves to the next server when one in a cluster stops answering.
 func Connect(t testing.TB, broker Address) *nats.Conn {
 	t.Helper()
 	conn, err := nats.Connect(broker.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),

@@ -2,7 +2,7 @@
 //
 // All packages of a test run share one cluster: `make test` starts it and sets
 // ORDERS_TEST_POSTGRES_URL. Without that variable, as in `go test ./internal/…`, each
-// package starts another cluster when its first test needs a database.
+// package starts a cluster when the first test needs a database.
 package pgtest
 
 import (
@@ -294,7 +294,7 @@ func ensureTemplate(ctx context.Context, server string) (string, error) {
 	return name, buildTemplate(ctx, conn, server, name)
 }
 
-// buildTemplate migrates a database under another name and renames it, so that a
+// buildTemplate migrates a database under a temporary name and renames it, so that a
 // template is always complete.
 func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
 	building := name + "_building"

@@ -20,7 +20,7 @@ import (
 	testwait "example.com/orders/internal/test/wait"
 )
 
-// replicated are both servers' settings. A killed server loses nothing without fsync:
+// replicated are both servers' settings. A killed server loses no data even if fsync is off:
 // only a machine crash would.
 var replicated = map[string]string{
 	"fsync":                       "off",
@@ -209,7 +209,7 @@ func (r *Replicated) Promote(t testing.TB) {
 	}
 }
 
-// Endpoint is an address that leads to a server, and to another one after a failover,
+// Endpoint is an address that leads to a server, and to the next one after a failover,
 // as a load balancer's does.
 type Endpoint struct {
 	listener net.Listener
@@ -273,7 +273,7 @@ func (e *Endpoint) Freeze() {
 	e.freezes++
 }
 
-// Thaw serves new connections again. Those opened before stay frozen, as when another
+// Thaw serves new connections again. Those opened before stay frozen, as when a different
 // server has the address.
 func (e *Endpoint) Thaw() {
 	e.mu.Lock()
@@ -365,7 +365,7 @@ func (e *Endpoint) serve(to target, freezes int, client net.Conn) {
 	if err != nil {
 		return
 	}
-	defer server.Close() //nolint:errcheck // nothing is lost
+	defer server.Close() //nolint:errcheck // no data is lost
 	go func() {
 		_, _ = io.Copy(freezable{e, freezes, client}, server)
 		_ = client.Close()

@@ -124,7 +124,7 @@ func credential(t testing.TB, host string) *syscall.Credential {
 }
 
 // findOrInstall returns the program. It installs the Debian package, which may start
-// another pgbouncer, with another port and other files.
+// a second pgbouncer, with a separate port and files.
 func findOrInstall(ctx context.Context) (program string, err error) {
 	if program, err := find(); err == nil {
 		return program, nil

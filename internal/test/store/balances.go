@@ -128,7 +128,7 @@ func oneLedgerEntryOfAnOperation(t *testing.T, s Stores) {
 
 func onePositionOfAnEntry(t *testing.T, s Stores) {
 	s.save(t, newLedgerEntry(1, rub("1.00"), operation("root", "key-1")))
-	s.save(t, newLedgerEntry(2, money("1", "JPY"), operation("root", "key-2"))) // of another balance
+	s.save(t, newLedgerEntry(2, money("1", "JPY"), operation("root", "key-2"))) // of a second balance
 	s.refuses(t, "a second entry at one position of a balance", entryAt{newLedgerEntry(3, rub("2.00"), operation("root", "key-3")), 1})
 }
 
@@ -177,7 +177,7 @@ func balanceLock(t *testing.T, s Stores) {
 			return err
 		}
 		b := locked.Balance
-		time.Sleep(time.Millisecond) // so that the others can interfere, if nothing stops them
+		time.Sleep(time.Millisecond) // so that the rest can interfere, if they are not stopped
 		if b.Amount, err = b.Amount.Add(rub("1.00")); err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func orderLockFollowsGrant(t *testing.T, s Stores) {
 	}
 }
 
-// wantLocked checks that a grant that covers a row gets it, and that another gets nothing.
+// wantLocked checks that only a grant that covers a row gets it.
 func wantLocked[T any](t *testing.T, what string, got *T, err error, row *T, covers bool) {
 	t.Helper()
 	var wantErr error
@@ -172,7 +172,7 @@ func (s Stores) saveProfile(t *testing.T, p customer.Profile) {
 	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error { return tx.Profiles.Save(ctx, &p) })
 }
 
-// wantProfile reads a profile in both ways; want is nil for none.
+// wantProfile reads a profile in both ways; want is nil if it is missing.
 func (s Stores) wantProfile(t *testing.T, customerID string, want *customer.Profile) {
 	t.Helper()
 	s.inCustomerTx(t, func(ctx context.Context, tx customer.Tx) error {
@@ -239,7 +239,7 @@ func guardFixture(s Stores) idempotencytest.Fixture {
 		Store: s.Keys, Replica: s.Replica,
 		Write: func(ctx context.Context) error {
 			return s.Payments.InTx(ctx, func(ctx context.Context, tx payment.Tx) error {
-				// A command that loads nothing shares no transaction.
+				// A command that loads no row shares no transaction.
 				if _, err := tx.Balances.Lock(ctx, payment.BalanceQuery{CustomerID: "ann", Currency: "RUB"}); err != nil {
 					return err
 				}

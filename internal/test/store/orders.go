@@ -230,7 +230,7 @@ func oneOrderOfAReference(t *testing.T, s Stores) {
 	equal(t, "orders", s.ordersShown(t, everything), []int64{1, 2, 3, 4, 5})
 }
 
-// The transactions lock nothing that they share, so only the unique index can decide.
+// The transactions share no locked row, so only the unique index can decide.
 func concurrentOrdersOfAReference(t *testing.T, s Stores) {
 	const n = 8
 	var taken [n]bool

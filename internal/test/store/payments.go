@@ -63,7 +63,7 @@ func (s Stores) payments(t *testing.T, orderID int64) []*payment.Payment {
 	})
 }
 
-// Ids come in blocks for each process, so they say nothing about the order.
+// Ids come in blocks for each process, so they do not show the order.
 func paymentsOfAnOrder(t *testing.T, s Stores) {
 	first, second, live := newPayment(113, 1, "key-1"), newPayment(12, 1, "key-2"), newPayment(14, 1, "key-3")
 	for i, p := range []*payment.Payment{first, second} {

@@ -160,7 +160,7 @@ func unpaidOrdersLock(t *testing.T, s Stores) {
 		if err != nil || basket.Unpaid == limit {
 			return err
 		}
-		time.Sleep(time.Millisecond) // lets the others interfere, if they can
+		time.Sleep(time.Millisecond) // lets the rest interfere, if they can
 		return tx.Orders.Save(ctx, o)
 	})
 	equal(t, "orders", len(s.ordersShown(t, everything)), limit)

@@ -30,7 +30,7 @@ type Stores struct {
 	Customers customer.Store
 	Audit     audit.Store
 	Keys      Keys
-	// Replica is the store of the same keys in another process.
+	// Replica is the store of the same keys in a second process.
 	Replica Keys
 	// Events reads the outbox in the order in which it was written: each event's type and
 	// aggregate, "order.paid order/1".
@@ -181,7 +181,7 @@ func newLedgerEntry(id int64, after core.Money, by core.Operation) *payment.Ledg
 	}
 }
 
-// entryAt is an entry whose position no lock has determined.
+// entryAt is an entry at a position that no lock has determined.
 type entryAt struct {
 	entry    *payment.LedgerEntry
 	position int64

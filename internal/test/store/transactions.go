@@ -89,7 +89,7 @@ func writeEverything(ctx context.Context, tx payment.Tx) error {
 	return save(ctx, tx, newLedgerEntry(31, rub("1.00"), p.By), newEvent(order.EventCreated), core.AuditEntry{Actor: "root"})
 }
 
-// isEmpty checks that nothing of writeEverything is stored.
+// isEmpty checks that no part of writeEverything is stored.
 func (s Stores) isEmpty(t *testing.T) {
 	t.Helper()
 	s.inTx(t, func(ctx context.Context, tx payment.Tx) error {

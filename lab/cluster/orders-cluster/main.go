@@ -1,6 +1,6 @@
 // Command orders-cluster runs the order and payment service on a local cluster: three
 // replicas, with Patroni, pgbouncer and NATS behind them and HAProxy in front. It prints
-// commands to try, and keeps nothing when Ctrl-C stops it. `make -C lab cluster` builds it
+// commands to try, and removes everything when Ctrl-C stops it. `make -C lab cluster` builds it
 // and installs the rest. It is for experiments with dying nodes and not meant for
 // production.
 package main

@@ -20,7 +20,7 @@ const (
 	// pingInterval is the time between pings on an idle connection, which is closed
 	// after two missed pings.
 	pingInterval = 2 * time.Second
-	// writeTimeout bounds a write to a server that reads nothing.
+	// writeTimeout bounds a write to a server that has stopped reading.
 	writeTimeout = 5 * time.Second
 	// minBackoff and maxBackoff bound the wait after no server could be reached.
 	minBackoff = 250 * time.Millisecond

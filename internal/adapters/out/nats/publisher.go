@@ -46,7 +46,7 @@ type Publisher struct {
 	streamReady bool // the stream existed at the last check
 }
 
-// NewPublisher returns a publisher on conn. It sends nothing yet.
+// NewPublisher returns a publisher on conn.
 func NewPublisher(conn *client.Conn) (*Publisher, error) {
 	js, err := jetstream.New(conn,
 		jetstream.WithPublishAsyncTimeout(ackTimeout),
@@ -124,7 +124,7 @@ func (p *Publisher) publishRound(ctx context.Context, events []outbox.Event) (ac
 		}
 		acks[i] = ack
 	}
-	var unacked error // the first one; the others fail for the same reason
+	var unacked error // the first one; the rest fail for the same reason
 	for i, ack := range acks {
 		ackErr := await(ctx, ack)
 		tracing.End(ack.span, ackErr)

@@ -30,7 +30,7 @@ func (g *Gateway) Charge(ctx context.Context, c payment.ChargeRequest) (payment.
 	return g.createIntent(ctx, c, amount)
 }
 
-// findIntent returns a payment's intent, or nil if Stripe's search finds none.
+// findIntent returns the intent of a payment, or nil if the Stripe search finds no match.
 func (g *Gateway) findIntent(ctx context.Context, c payment.ChargeRequest) (*api.PaymentIntent, error) {
 	query := fmt.Sprintf("metadata['%s']:'%s'", metaPayment, c.Payment)
 	params := &api.PaymentIntentSearchParams{SearchParams: api.SearchParams{Query: query}}

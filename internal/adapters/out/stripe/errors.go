@@ -21,10 +21,10 @@ import (
 
 // class is the meaning of a failed call.
 type class struct {
-	// refused: no money moved, and another call would not change that. Otherwise the
+	// refused: no money moved, and a further call would not change that. Otherwise the
 	// outcome is unknown.
 	refused bool
-	// retryable: another attempt with the same key may succeed at once.
+	// retryable: a further attempt with the same key may succeed at once.
 	retryable bool
 	// outage: Stripe or the network is in trouble. The breaker counts it.
 	outage bool
@@ -162,7 +162,7 @@ var (
 )
 
 // mayStillCapture reports whether an action could still make an intent capture money.
-// After a decline an intent needs another card, which only we could supply and never
+// After a decline an intent needs a new card, which only we could supply and never
 // do.
 func mayStillCapture(intent *api.PaymentIntent) bool {
 	switch intent.Status {

@@ -33,7 +33,7 @@ import (
 
 const (
 	// defaultTimeout bounds one attempt. It is long, because banks are slow and a
-	// result that arrives after the timeout costs another call.
+	// result that arrives after the timeout costs a further call.
 	defaultTimeout = 20 * time.Second
 
 	maxRetries = 2
@@ -41,7 +41,7 @@ const (
 	maxBackoff = 2 * time.Second
 
 	// The breaker opens when nearly all recent attempts failed. At a lower rate, a few
-	// hanging cards could stop all others.
+	// hanging cards could stop the rest.
 	breakerRate   = 0.8
 	breakerCalls  = 20
 	breakerPeriod = 30 * time.Second

@@ -39,7 +39,7 @@ func (w Webhooks) CheckHeader(signatureHeader string) error {
 }
 
 // Parse verifies the signature over the exact payload bytes, checks its age, and parses
-// the event. An event that decides nothing about our payments names no payment. A
+// the event. An event that does not decide our payments names no payment. A
 // signed event that cannot be parsed is [payment.ErrUnreadableEvent], unless it is not
 // even JSON.
 func (w Webhooks) Parse(payload []byte, signatureHeader string) (payment.ProviderEvent, error) {
@@ -124,7 +124,7 @@ func (e event) toCore() (payment.ProviderEvent, error) {
 	return e.aboutRefund(o)
 }
 
-// idOnly returns an event that changes nothing.
+// idOnly returns an event that has no effect.
 func (e event) idOnly() payment.ProviderEvent {
 	return payment.ProviderEvent{Message: core.Message{Source: source, ID: e.ID, SentAt: time.Unix(e.Created, 0)}}
 }

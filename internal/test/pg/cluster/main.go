@@ -1,4 +1,4 @@
-// Command testcluster starts a PostgreSQL cluster, runs another command, and stops the
+// Command testcluster starts a PostgreSQL cluster, runs a given command, and stops the
 // cluster:
 //
 //	testcluster go test ./...

@@ -31,7 +31,7 @@ const (
 	CutBefore
 	// CutWithin forwards half of the message.
 	CutWithin
-	// CutAfter forwards the message, and nothing after it.
+	// CutAfter forwards the message and drops the rest.
 	CutAfter
 )
 

@@ -180,7 +180,7 @@ type Message struct {
 	// Kind is the message name in the PostgreSQL documentation, such as Bind.
 	Kind string
 	// Statement is the SQL that the message is about. Sync and ReadyForQuery are about
-	// the last statement before them. It is empty where there is none.
+	// the last statement before them, if there is one.
 	Statement string
 	// Tag is the command tag of a CommandComplete.
 	Tag string
