@@ -76,7 +76,7 @@ func (s *servers) start(ctx context.Context) (*app.App, error) {
 // printSession prints the addresses, and commands to paste.
 func (s *servers) printSession() error {
 	return printSession(s.out, places{
-		URL: s.serviceURL(), Database: s.postgres.URL(ordersDatabase), Broker: s.broker.URL(),
+		URL: s.serviceURL(), Database: s.postgres.URL(serviceDatabase), Broker: s.broker.URL(),
 		Admin: "http://" + s.listeners.Admin.Addr().String(), Requests: filepath.Join(s.dir, "session.http"),
 	}, s.issuer)
 }

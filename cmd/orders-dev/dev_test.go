@@ -165,12 +165,12 @@ func TestDev_RepairsWhatAnEarlierRunLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.Connect(t.Context(), server.URL(ordersDatabase))
+	conn, err := pgx.Connect(t.Context(), server.URL(serviceDatabase))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = conn.Exec(t.Context(), `DROP OWNED BY orders_service, orders_app; DROP ROLE orders_app, orders_service;
-		ALTER DATABASE `+ordersDatabase+` SET default_transaction_read_only = on`)
+		ALTER DATABASE `+serviceDatabase+` SET default_transaction_read_only = on`)
 	if err := errors.Join(err, conn.Close(t.Context()), server.Stop()); err != nil {
 		t.Fatal(err)
 	}

@@ -70,5 +70,5 @@
     return execute(request);
   };
 
-  ordersPlugins.push(() => ({statePlugins: {spec: {wrapActions: {execute: withToken}}}}));
+  pagePlugins.push(() => ({statePlugins: {spec: {wrapActions: {execute: withToken}}}}));
 }

@@ -43,8 +43,8 @@ func newFaults(s *servers) *faults {
 			end:   s.onPostgres(openProvider),
 		},
 		"database": {
-			begin: s.onPostgres("ALTER DATABASE "+ordersDatabase+" SET default_transaction_read_only = on", endSessions(ordersDatabase)),
-			end:   s.onPostgres(makeWritable, endSessions(ordersDatabase)),
+			begin: s.onPostgres("ALTER DATABASE "+serviceDatabase+" SET default_transaction_read_only = on", endSessions(serviceDatabase)),
+			end:   s.onPostgres(makeWritable, endSessions(serviceDatabase)),
 		},
 		"client": {begin: client.start, end: client.stop},
 	}}
@@ -52,7 +52,7 @@ func newFaults(s *servers) *faults {
 
 const (
 	openProvider = "ALTER DATABASE " + stripeDatabase + " ALLOW_CONNECTIONS true"
-	makeWritable = "ALTER DATABASE " + ordersDatabase + " RESET default_transaction_read_only"
+	makeWritable = "ALTER DATABASE " + serviceDatabase + " RESET default_transaction_read_only"
 )
 
 // endFaultsOfKilledRun ends PostgreSQL faults that the last run left behind.

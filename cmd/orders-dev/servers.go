@@ -22,9 +22,9 @@ import (
 // The databases in the cluster. The fake card provider has a separate one, and so has
 // the playground, which empties it when it starts.
 const (
-	ordersDatabase = "orders"
-	stripeDatabase = "provider"
-	playDatabase   = "playground"
+	serviceDatabase = "orders"
+	stripeDatabase  = "provider"
+	playDatabase    = "playground"
 )
 
 // serviceRole is the service database role. The owner, who migrates, is the cluster's
@@ -121,7 +121,7 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 		return err
 	}
 	s.onStop(s.postgres.Stop)
-	for _, name := range []string{ordersDatabase, stripeDatabase} {
+	for _, name := range []string{serviceDatabase, stripeDatabase} {
 		if err := s.postgres.EnsureDatabase(ctx, name); err != nil {
 			return err
 		}
@@ -131,8 +131,8 @@ func (s *servers) startPostgres(ctx context.Context) (err error) {
 
 // migrate migrates the database and switches the service to the service role.
 func (s *servers) migrate(ctx context.Context) (err error) {
-	err = s.prepare(ctx, ordersDatabase)
-	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, ordersDatabase)
+	err = s.prepare(ctx, serviceDatabase)
+	s.cfg.DatabaseURL = s.postgres.URLAs(serviceRole, serviceDatabase)
 	return err
 }
 

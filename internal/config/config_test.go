@@ -152,7 +152,7 @@ var invalidValues = map[string][]string{
 	"ORDERS_ADDR":                   {"8080", "localhost", "a:b:c"},
 	"ORDERS_ADMIN_ADDR":             {"9090", "127.0.0.1:", ":", ":http", ":65536", ":-1", ":9090/", ":9090?", ":9090#", "user@h:9090", "h/x:9090", "h?x:9090", "h#x:9090", " h:9090", "h\\x:9090", "http://h:9090"},
 	"ORDERS_DRAIN_DELAY":            {"-1s", "61s", "1"},
-	"ORDERS_DATABASE_URL":           {"", "orders", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
+	"ORDERS_DATABASE_URL":           {"", "db", "mysql://h/d", "host=h dbname=d", "://", "postgres://u:p@ss@h/d", "postgres://u:1/ss@h/d"},
 	"ORDERS_TLS_CERT":               {"tls.crt"},
 	"ORDERS_TLS_KEY":                {"tls.key"},
 	"ORDERS_TLS_CLIENT_CA":          {"ca.crt"},
@@ -160,7 +160,7 @@ var invalidValues = map[string][]string{
 	"ORDERS_DATABASE_ROLE":          {"public", "none", "current_user", "pg_monitor", "Shop", "1st", "a b", `a"b`, strings.Repeat("r", 64)},
 	"ORDERS_DATABASE_OPERATOR_ROLE": {"public", "orders_service"},
 	"ORDERS_JWT_ISSUER":             {"", "two words", "a\tb"},
-	"ORDERS_JWT_AUDIENCE":           {"", " ", " orders", "orders\n"},
+	"ORDERS_JWT_AUDIENCE":           {"", " ", " shop", "shop\n"},
 	"ORDERS_JWT_CLIENTS":            {"web"}, // beside an audience; without, see TestRead_RequiresAudienceOrClients
 	"ORDERS_ROLES_MAP": {"customer", "customer=", "customer=a,", "customer=|a", "customer=a||b", "customer= a", "buyer=customer", "Customer=a",
 		" seller=a", "customer=a,seller=a", "customer=a|a", "customer=a,root=b", "=a", ","},

@@ -205,15 +205,14 @@ func exported(t *testing.T, withDatabase bool) []metric {
 }
 
 // suffixOf returns the name of a metric without that of the service, or nothing if it is not
-// one of ours. Some metrics of a copy have the name of the business.
+// one of ours.
 func suffixOf(name string) string {
 	module := strings.TrimSuffix(reflect.TypeFor[config.Config]().PkgPath(), "/internal/config")
-	for _, service := range []string{strings.ReplaceAll(path.Base(module), "-", "_"), "orders"} {
-		if suffix, isOurs := strings.CutPrefix(name, service+"_"); isOurs {
-			return suffix
-		}
+	suffix, isOurs := strings.CutPrefix(name, strings.ReplaceAll(path.Base(module), "-", "_")+"_")
+	if !isOurs {
+		return ""
 	}
-	return ""
+	return suffix
 }
 
 // labelNames returns the labels of a sample, without that of a histogram's bucket.

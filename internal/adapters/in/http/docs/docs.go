@@ -53,7 +53,7 @@ func New(notFound http.HandlerFunc) (*Docs, error) {
 	}
 	ui := v5emb.NewWithConfig(swgui.Config{
 		AppendHead: `<link rel="stylesheet" href="/docs/orders.css"><script src="/docs/orders.js"></script>`,
-		SettingsUI: map[string]string{"plugins": "[SwaggerUIBundle.plugins.DownloadUrl, ...ordersPlugins]"},
+		SettingsUI: map[string]string{"plugins": "[SwaggerUIBundle.plugins.DownloadUrl, ...pagePlugins]"},
 	})("Orders", "/openapi.yaml", "/docs")
 	page := bodyRecorder{header: http.Header{}}
 	ui.ServeHTTP(&page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs"}})

@@ -5,7 +5,7 @@
 // of its prose that open on demand.
 
 // The plugins of the page.
-const ordersPlugins = [({React}) => {
+const pagePlugins = [({React}) => {
   const keys = new Map(); // by path and method: the parameter, the key that was made, and whether it stays
 
   const entryOf = pathMethod => {
