@@ -4,11 +4,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
 )
 
 func main() {
@@ -29,40 +34,110 @@ func run(args []string, out io.Writer) error {
 	if *module == "" || *dir == "" {
 		return errors.New("usage: make new MODULE=example.com/tickets DIR=../tickets")
 	}
-	copied, err := copyService(".", *module, *dir)
-	if err != nil {
+	if err := copyService(".", *module, *dir, out); err != nil {
 		return err
 	}
-	code, tests := copied.lines()
-	_, err = fmt.Fprintf(out, `%s is in %s: %d lines of Go and %d of tests. Next:
-
-  cd %[2]s
+	_, err := fmt.Fprintf(out, `
+  cd %s
   make run     # the service with all that it needs, and a session to paste
   make test    # its tests
-`, *module, *dir, code, tests)
+`, *dir)
 	return err
 }
 
-// copyService copies the service in root to dir, under the module's name. It returns what it
-// wrote.
-func copyService(root, module, dir string) (tree, error) {
+// copyService copies the service in root to dir, under the module's name, and prints each
+// step. It writes nothing unless all input is good.
+func copyService(root, module, dir string, out io.Writer) error {
 	from, err := ownName(root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	to, err := parseName(module)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := checkEmpty(dir); err != nil {
-		return nil, err
+	if err := checkFolder(root, dir); err != nil {
+		return err
+	}
+	if _, err := output(root, "git", "var", "GIT_COMMITTER_IDENT"); err != nil {
+		return fmt.Errorf("the copy is committed under your name: git config --global user.name and user.email (%w)", err)
 	}
 	files, err := readTree(root)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if files, err = files.rename(from, to); err != nil {
-		return nil, err
+	r, err := newRenamer(from, to)
+	if err != nil {
+		return err
 	}
-	return files, files.write(dir)
+	renamed, err := files.rename(r)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "renamed %d files: %s is %s, %s_… is %s_…\n", len(files), from.module, to.module, from.upper, to.upper)
+	if err := renamed.write(dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "wrote them to %s\n", dir)
+	return renamed.finish(dir, from, out)
+}
+
+// finish sorts the requirements of each module, which the new name may have moved, and
+// commits the copy.
+func (t tree) finish(dir string, from name, out io.Writer) error {
+	modules := 0
+	for file := range t {
+		if path.Base(file) == "go.mod" {
+			modules++
+			if _, err := output(filepath.Join(dir, path.Dir(file)), "go", "mod", "edit", "-fmt"); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(out, "formatted %d go.mod\n", modules)
+	for _, args := range [][]string{
+		{"init", "--quiet"}, {"add", "--all"}, {"commit", "--quiet", "--message=Start from a copy of " + from.module},
+	} {
+		if _, err := output(dir, "git", args...); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(out, "committed them to a new repository")
+	return err
+}
+
+// checkFolder returns an error unless dir is absent or empty, and outside of root.
+func checkFolder(root, dir string) error {
+	own, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if full == own || strings.HasPrefix(full, own+string(filepath.Separator)) {
+		return fmt.Errorf("DIR %s is inside this repository: name a folder beside it", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case os.IsNotExist(err):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("DIR %s is not empty: name a new folder", dir)
+	}
+	return nil
+}
+
+// output runs a command in a folder and returns what it prints.
+func output(dir, command string, args ...string) (string, error) {
+	cmd := exec.CommandContext(context.Background(), command, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%s: %w: %s", cmd, err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return string(out), err
 }

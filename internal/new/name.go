@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"go/token"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,22 +18,22 @@ type name struct {
 	snake  string // gift_cards: databases, roles, metrics
 	upper  string // GIFT_CARDS: settings, streams
 	header string // Gift-Cards: headers of messages
-	camel  string // GiftCards: identifiers
+	camel  string // GiftCards: identifiers, alerts
+	flat   string // giftcards: anchors of headings
 	title  string // Gift cards: headings
 }
 
-// reservedNames cannot name a service. Go treats the first ones apart, sessions of the
-// shell have variables with the others, and the service refuses variables that begin with
-// its name and that it does not know.
-var reservedNames = strings.Fields(`internal testdata vendor
+// reservedNames cannot name a service. Go, PostgreSQL and the business have other things of
+// the first ones, sessions of the shell have variables with the last ones, and the service
+// refuses variables that begin with its name and that it does not know.
+var reservedNames = strings.Fields(`internal testdata vendor main postgres public template0 template1
 	order orders-dev customer seller system payment refund json url attempt
 	aws ci docker git github gitlab go home http https java kubernetes lang lc mail make no node npm path pg pwd
 	shell ssh ssl term test tmp user xdg`)
 
 var (
-	validModule  = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*)+$`)
-	validName    = regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
-	majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+	validModule = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*)+$`)
+	validName   = regexp.MustCompile(`^[a-z]+[a-z0-9]*(-[a-z0-9]+)*$`)
 )
 
 // maxName leaves room for suffixes in role names, which have up to 63 characters.
@@ -44,14 +45,14 @@ func parseName(module string) (name, error) {
 		return name{}, fmt.Errorf("MODULE %q is no module path with a domain, such as example.com/tickets", module)
 	}
 	last := path.Base(module)
-	if majorVersion.MatchString(last) {
+	if strings.Trim(last, "0123456789") == "v" {
 		last = path.Base(path.Dir(module))
 	}
 	switch {
 	case !validName.MatchString(last), len(last) > maxName:
 		return name{}, fmt.Errorf("the last element of MODULE, %q, names the service: "+
 			"it must be small letters, digits and single hyphens, begin with a letter, and have at most %d characters", last, maxName)
-	case slices.Contains(reservedNames, last):
+	case slices.Contains(reservedNames, last), token.IsKeyword(last):
 		return name{}, fmt.Errorf("the last element of MODULE, %q, names the service, "+
 			"and this word has another meaning in its code or in its environment: choose another one", last)
 	}
@@ -62,7 +63,7 @@ func spell(module, kebab string) name {
 	words := strings.Split(kebab, "-")
 	n := name{
 		module: module, kebab: kebab, snake: strings.Join(words, "_"), upper: strings.ToUpper(strings.Join(words, "_")),
-		title: capital(strings.Join(words, " ")),
+		flat: strings.Join(words, ""), title: capital(strings.Join(words, " ")),
 	}
 	for i := range words {
 		words[i] = capital(words[i])
@@ -73,15 +74,20 @@ func spell(module, kebab string) name {
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
+// spellings maps what places.txt calls a spelling to the spelling.
+func (n name) spellings() map[string]string {
+	return map[string]string{
+		"module": n.module, "kebab": n.kebab, "snake": n.snake, "upper": n.upper,
+		"header": n.header, "camel": n.camel, "flat": n.flat, "title": n.title,
+	}
+}
+
 // ownName returns the service's name in root.
 func ownName(root string) (name, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return name{}, err
 	}
-	match := regexp.MustCompile(`(?m)^module (\S+)$`).FindSubmatch(text)
-	if match == nil {
-		return name{}, fmt.Errorf("%s/go.mod names no module", root)
-	}
-	return parseName(string(match[1]))
+	first, _, _ := strings.Cut(string(text), "\n")
+	return parseName(strings.TrimPrefix(first, "module "))
 }

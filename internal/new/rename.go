@@ -1,93 +1,126 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// renamer changes texts when a service gets another name.
+// placesText lists where the name stands for the service and not for its business.
+//
+//go:embed places.txt
+var placesText string
+
+// renamer gives a service another name.
 type renamer struct {
-	// marks replace each spelling of the old name, where it stands for the service, with a
-	// mark. Equal business words stay: a table, a route, a variable.
-	marks []mark
-	// names replaces the marks with the new name, in a separate step because the new name may
-	// contain the old one.
-	names *strings.Replacer
-	// remaining is the old name wherever it is left in a file that is only about the service.
-	remaining mark
+	places  []place  // everywhere
+	about   []place  // in the files about the service as well
+	folders []string // of those files
 }
 
-type mark struct {
-	pattern *regexp.Regexp
-	to      string
+// place is a spelling of the name, and texts around it.
+type place struct {
+	before, after []string
+	from, to      string
 }
 
-// newRenamer returns a renamer. In a pattern, ‹› is the name, and the text around it is kept.
-func newRenamer(from, to name) renamer {
-	var marks []mark
-	var names []string
-	add := func(spelling func(name) string, patterns ...string) {
-		m := fmt.Sprintf("\x00%d\x00", len(names))
-		for _, pattern := range patterns {
-			before, after, _ := strings.Cut(pattern, "‹›")
-			expr := "(?m)(" + before + ")" + regexp.QuoteMeta(spelling(from)) + "(" + after + ")"
-			marks = append(marks, mark{regexp.MustCompile(expr), "${1}" + m + "${2}"})
+func newRenamer(from, to name) (renamer, error) {
+	var r renamer
+	for line := range strings.Lines(placesText) {
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `\n`, "\n")
+		if line == "" || strings.HasPrefix(line, "//") {
+			continue
 		}
-		names = append(names, m, spelling(to))
+		if folders, begins := strings.CutPrefix(line, "in "); begins {
+			r.folders = strings.Fields(folders)
+			continue
+		}
+		p, err := parsePlace(line, from.spellings(), to.spellings())
+		if err != nil {
+			return renamer{}, err
+		}
+		if r.about = append(r.about, p); r.folders == nil {
+			r.places = r.about
+		}
 	}
-	add(func(n name) string { return n.module }, `\b‹›\b`)
-	add(func(n name) string { return n.upper }, `\b‹›(?:_|\b)`)
-	add(func(n name) string { return n.header }, `\b‹›-`)
-	add(func(n name) string { return n.camel }, `\bBuild‹›(?:Dev)?\b`)
-	add(func(n name) string { return n.title }, `^  title: ‹›$`, `^    name: ‹›$`, `v5emb\.New\("‹›"`)
-	add(func(n name) string { return n.snake },
-		// roles, metrics, metadata at the card provider
-		`\b‹›_(?:app|service|owner|extra|payment|refund)\b`,
-		`\b‹›_(?:database|reconciliation|webhooks|limited|outbox)_`,
-		// databases
-		`postgres(?:ql)?://[^\s"'`+"`"+`]*/‹›\b`, `dbname=‹›\b`, `^    ‹› = host=`, `CREATE DATABASE ‹›\b`, `\bconst database = "‹›"`, `Database += "‹›"`,
-	)
-	add(func(n name) string { return n.kebab },
-		// commands, their folders and their data
-		`\b(?:cmd|bin)/‹›\b`, `commands \+ "/‹›/`, `-o ‹› `, `\bbuild\(t, "‹›"`, `Dir\(\), "‹›"`, `\(dir, "‹›"`,
-		`\b‹›-`, "(?:^|[ \"'`/])\\.‹›[ \"'`/.]",
-		`\b‹› (?:serve|migrate|config|health|version|help|COMMAND)\b`, `\b‹› is (?:an order|running|the order)`, `Fprintln\((?:problems|out), "‹›`, `"‹›: `, `out: "‹› `, `\b‹› %s takes`, `\b‹› "\+c\.name`,
-		// names in other systems
-		`\b‹›\.(?:events|dlq|example|localhost)\b`, `\b‹›\\\.example`,
-		`[Aa]udience(?::| +=) *"?‹›\b`, `"aud": "‹›"`, `_AUDIENCE=‹›\b`, `audiences: \[‹›\]`, `domain: ‹›\b`,
-		`"resource_access": \{"‹›"`,
-		`client\.Name\("‹›"`, `"application_name", "‹›"`, `serviceActor = "‹›"`, `pg_logical_emit_message\(true, '‹›'`,
-		`sourcePrefix = "/‹›/"`, `/‹›/[0-9a-f]{8}-`, `pattern: .\^/‹›/`,
-		// headings
-		`^# ‹›$`, `^# Running ‹›$`, `\[Running ‹›\]`, "^`‹›`: set",
-	)
-	// The last mark is the name with hyphens.
-	remaining := mark{regexp.MustCompile(`\b` + regexp.QuoteMeta(from.kebab) + `\b`), names[len(names)-2]}
-	return renamer{marks, strings.NewReplacer(names...), remaining}
+	return r, nil
 }
 
-// aboutTheService are the files in which the name never stands for the business.
-var aboutTheService = []string{
-	"deploy/Containerfile", "deploy/compose.yaml", "deploy/.env.example", "deploy/postgres/", "deploy/kubernetes/",
-	"lab/deploy/",
+// parsePlace reads a line such as cmd/|bin/‹kebab›.
+func parsePlace(line string, from, to map[string]string) (place, error) {
+	before, rest, _ := strings.Cut(line, "‹")
+	spelling, after, _ := strings.Cut(rest, "›")
+	spelling, isBusiness := strings.CutPrefix(spelling, "keep ")
+	p := place{strings.Split(before, "|"), strings.Split(after, "|"), from[spelling], to[spelling]}
+	if isBusiness {
+		p.to = p.from
+	}
+	if p.from == "" {
+		return place{}, fmt.Errorf("places.txt: %q names no spelling", line)
+	}
+	return p, nil
 }
 
 // renameFile renames the service in a file's text.
 func (r renamer) renameFile(path, text string) string {
-	if slices.ContainsFunc(aboutTheService, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
-		return r.names.Replace(r.remaining.pattern.ReplaceAllString(r.mark(text), r.remaining.to))
+	isAbout := func(folder string) bool { return strings.HasPrefix(path, folder) }
+	if slices.ContainsFunc(r.folders, isAbout) {
+		return rename(text, r.about)
 	}
-	return r.rename(text)
+	return rename(text, r.places)
 }
 
-func (r renamer) rename(text string) string { return r.names.Replace(r.mark(text)) }
-
-// mark replaces the old name with marks, where it stands for the service.
-func (r renamer) mark(text string) string {
-	for _, m := range r.marks {
-		text = m.pattern.ReplaceAllString(text, m.to)
+// rename renames the service in a text. It reads the text once, because the new name may
+// contain the old one.
+func rename(text string, places []place) string {
+	var out strings.Builder
+	done := 0
+	for i := 0; i < len(text); i++ {
+		found := slices.IndexFunc(places, func(p place) bool {
+			return strings.HasPrefix(text[i:], p.from) && p.surrounds(text[:i], text[i+len(p.from):])
+		})
+		if found < 0 {
+			continue
+		}
+		out.WriteString(text[done:i] + places[found].to)
+		done = i + len(places[found].from)
+		i = done - 1
 	}
-	return text
+	return out.String() + text[done:]
+}
+
+// surrounds reports whether a name between two texts stands in this place.
+func (p place) surrounds(before, after string) bool {
+	return slices.ContainsFunc(p.after, func(text string) bool { return begins(after, text) }) &&
+		slices.ContainsFunc(p.before, func(text string) bool { return ends(before, text) })
+}
+
+// begins reports whether the text after a name begins as a place says.
+func begins(after, with string) bool {
+	switch with {
+	case "":
+		return after == "" || !isWord(after[0])
+	case "…":
+		return after != "" && isWord(after[0])
+	default:
+		return strings.HasPrefix(after, with)
+	}
+}
+
+// ends reports whether the text before a name ends as a place says.
+func ends(before, with string) bool {
+	if with == "" {
+		return before == "" || !isWord(before[len(before)-1])
+	}
+	begin, end, parted := strings.Cut(with, "…")
+	if !parted {
+		return strings.HasSuffix(before, with)
+	}
+	word := before[strings.LastIndexAny(before, " \t\n\"'`")+1:]
+	return strings.Contains(word, begin) && strings.HasSuffix(word, end)
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
