@@ -1,0 +1,188 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/lab/faults/clients"
+	"example.com/orders/lab/faults/world"
+)
+
+// commitsInFlight counts failovers with a COMMIT that waited for the standby. Its
+// client may have hung up, so that no client gets outcome_unknown.
+const commitsInFlight = "commits that waited when the primary was killed"
+
+// failoverFaults break a primary with a standby.
+var failoverFaults = []Fault{
+	{
+		Name: "failover", Number: "F5", Short: true, Needs: world.Needs{Database: world.SynchronousStandby},
+		Strike: failOver, Proof: []string{"failovers", commitsInFlight, world.UnavailableResponses},
+	},
+	{
+		Name: "failover-asynchronous", Number: "F5", Needs: world.Needs{Database: world.AsynchronousStandby},
+		Strike: failOverAsynchronously, Verdicts: verdictsOnLostOrders, Proof: []string{"failovers", world.UnavailableResponses, "effects lost by a failover", "lost keys that ran as new"},
+	},
+	{
+		Name: "standby-gone", Number: "F6", Needs: world.Needs{Database: world.SynchronousStandby},
+		Strike: stopStandby, Proof: []string{"standbys stopped", world.UnknownOutcomes, world.ReadsAlone},
+	},
+	{
+		Name: "standby-gone-failover", Number: "F19", Needs: world.Needs{Database: world.SynchronousStandby},
+		Strike: promoteStandbyThatWasGone,
+		Proof:  []string{"standbys stopped", "failovers", world.UnknownOutcomes, world.ReadsAlone, "events that the standby lacked"},
+	},
+}
+
+// verdictsOnLostOrders are answers to commands on orders lost in a failover. Other
+// orders may have their numbers now.
+var verdictsOnLostOrders = []string{"404 not_found", "403 forbidden_resource"}
+
+// failOver kills the primary and promotes the standby. In half the runs the standby
+// stops first, so that each COMMIT waits for it when the primary dies.
+func failOver(t testing.TB, l *clients.Load, random *rand.Rand) {
+	t.Helper()
+	if random.IntN(2) == 0 {
+		l.Servers.StopStandby()
+	}
+	l.Servers.AwaitCommit(t)
+	l.Counters.Add(commitsInFlight, 1)
+	l.Promote(t)
+}
+
+// failOverAsynchronously promotes a standby that lacks the last commits. A lost key
+// must run as new and keep its new response.
+func failOverAsynchronously(t testing.TB, l *clients.Load, _ *rand.Rand) {
+	t.Helper()
+	l.Servers.StopStandby()
+	l.AwaitDecided(clients.Pause)
+	c := l.NewProbe()
+	lost := creditSome(c)
+	begun := l.History.Now()
+	l.Promote(t)
+	l.BeginAgain(begun)
+	wantRunAsNew(t, c, lost)
+}
+
+// creditSome credits a customer a few times and returns the commands.
+func creditSome(c *clients.Client) []clients.Operation {
+	var finished []clients.Operation
+	for range 5 {
+		op := c.ChangeBalanceOf(clients.OneOf(c.Random, clients.Savers), "credit", 100)
+		c.Finish(op)
+		finished = append(finished, op)
+	}
+	return finished
+}
+
+// wantRunAsNew resends commands that the database has lost. Each runs as new, once.
+func wantRunAsNew(t testing.TB, c *clients.Client, lost []clients.Operation) {
+	t.Helper()
+	for _, op := range lost {
+		first, second := c.Finish(op), c.Finish(op)
+		if first.Result != "created" || second.Result != "reused" || second.Response != first.Response {
+			t.Errorf("a lost key does not run as new once:\n%v\n%v", first, second)
+		}
+		c.Counters.Add("lost keys that ran as new", 1)
+	}
+}
+
+// stopStandby stops the standby until a command times out, and starts it again. Reads
+// go on meanwhile.
+func stopStandby(t testing.TB, l *clients.Load, _ *rand.Rand) {
+	t.Helper()
+	l.Servers.StopStandby()
+	l.Counters.Add("standbys stopped", 1)
+	l.Servers.AwaitCommit(t)
+	l.Counters.UntilMore(t, world.UnknownOutcomes, 1, func() {
+		for _, r := range l.Replicas {
+			wantRead(t, l, r, world.ReadsAlone)
+		}
+	})
+	l.Servers.StartStandby(t)
+}
+
+// wantRead reads the seller's newest orders, and counts that.
+func wantRead(t testing.TB, l *clients.Load, r *world.Replica, counter string) (got e2e.Reply) {
+	t.Helper()
+	service := e2e.Service{Env: l.Env, URL: r.URL, Client: &http.Client{Timeout: 5 * time.Second}}
+	if got = service.Send(t, e2e.Get(l.SellerToken(t), "/orders?limit=100")); got.Status != http.StatusOK {
+		t.Errorf("%s: %s", counter, got.Verdict())
+	}
+	l.Counters.Add(counter, 1)
+	return got
+}
+
+// promoteStandbyThatWasGone stops the standby until commands have timed out, and
+// promotes it. Everything that primary readers saw meanwhile must still be there. So
+// must everything in the stream, which a check compares at the end: an event that the
+// standby lacks becomes visible because its wait is cancelled.
+func promoteStandbyThatWasGone(t testing.TB, l *clients.Load, _ *rand.Rand) {
+	t.Helper()
+	l.Servers.StopStandby()
+	l.Counters.Add("standbys stopped", 1)
+	writeEventThatTheStandbyLacks(t, l)
+	var orders sync.WaitGroup
+	for range 4 {
+		c := l.NewProbe()
+		orders.Go(func() { c.Finish(c.CreateOrder()) })
+	}
+	seen := map[int64]bool{}
+	read := func() {
+		for _, r := range l.Replicas {
+			readOrders(t, l, r, seen)
+		}
+	}
+	l.Counters.UntilMore(t, world.UnknownOutcomes, 1, read)
+	l.Counters.UntilMore(t, "attempts", 2*clients.Most, read) // new data becomes visible now
+	l.Promote(t)
+	orders.Wait()
+	for id := range seen {
+		if l.Count(t, "SELECT count(*) FROM orders WHERE id = $1", id) != 1 {
+			t.Errorf("a reader of the primary saw order %d, and the failover took it back", id)
+		}
+	}
+}
+
+// readOrders adds the seller's newest orders to seen.
+func readOrders(t testing.TB, l *clients.Load, r *world.Replica, seen map[int64]bool) {
+	t.Helper()
+	var page struct{ Data []struct{ ID int64 } }
+	if err := json.Unmarshal(wantRead(t, l, r, world.ReadsAlone).Body, &page); err != nil {
+		t.Error(err)
+	}
+	for _, o := range page.Data {
+		seen[o.ID] = true
+	}
+}
+
+// writeEventThatTheStandbyLacks writes an event and cancels its COMMIT's wait.
+func writeEventThatTheStandbyLacks(t testing.TB, l *clients.Load) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), l.Servers.PrimaryURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	written := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(t.Context(), `INSERT INTO outbox (event_id, type, aggregate, data, created_at)
+			VALUES (gen_random_uuid(), 'order.created', 'order/0', '{}', now())`)
+		written <- err
+	}()
+	e2e.Eventually(t, "the event is visible", func() bool {
+		l.Exec(t, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'SyncRep'", conn.PgConn().PID())
+		return len(written) == 1
+	})
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	l.Counters.Add("events that the standby lacked", 1)
+}
