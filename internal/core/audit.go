@@ -65,7 +65,9 @@ type AuditLog interface {
 
 // AuditRead records a read that only an admin override allowed. Reads by owners leave
 // no entry (AUTH-12).
-func AuditRead(ctx context.Context, log AuditLog, actor Actor, access Access, action, resource string, metadata Metadata) error {
+func AuditRead(
+	ctx context.Context, log AuditLog, actor Actor, access Access, action, resource string, metadata Metadata,
+) error {
 	if access != ByAdminOverride {
 		return nil
 	}
@@ -74,7 +76,9 @@ func AuditRead(ctx context.Context, log AuditLog, actor Actor, access Access, ac
 
 // AuditChange records a change by an administrator, even to their own resource
 // (AUTH-15). Changes by other roles leave no entry.
-func AuditChange(ctx context.Context, log AuditLog, actor Actor, action, resource string, metadata Metadata) error {
+func AuditChange(
+	ctx context.Context, log AuditLog, actor Actor, action, resource string, metadata Metadata,
+) error {
 	if !actor.Has(Admin) {
 		return nil
 	}

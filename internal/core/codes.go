@@ -19,9 +19,9 @@ const (
 	CodePaymentMethodUnavailable Code = "payment_method_unavailable"
 )
 
-// ReferenceTaken refuses an intent that already took effect under another key: only the
-// caller's reference can show that two operations are the same intent. The effect
-// begins the detail text.
+// ReferenceTaken refuses an intent that already took effect under a different key: only
+// the reference can show that two operations are the same intent. The effect begins the
+// detail text.
 func ReferenceTaken(effect string) *Fault {
 	return Refuse(CodeReferenceTaken, effect+" with this reference")
 }

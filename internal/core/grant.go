@@ -8,20 +8,20 @@ type Owners struct {
 	Seller   string
 }
 
-// Grant says whose resources an actor may use in one use case. The policies derive it
-// from the actor (AUTH-11). Stores apply it before locking, so that strangers neither
-// wait for locks nor hold them; use cases check it again. Owners never change, so a
-// grant checked before the lock still holds after it.
+// Grant names the owners of the resources that an actor may use in one use case. The
+// policies derive it from the actor (AUTH-11). Stores apply it before locking, so that
+// strangers neither wait for locks nor hold them; use cases check it again. Owners
+// never change, so a grant checked before the lock still holds after it.
 //
-// The zero Grant covers nothing.
+// The zero Grant covers no resource.
 type Grant struct {
-	// Customer and Seller are the covered owners, "" for none.
+	// Customer and Seller are the covered owners, each optional.
 	Customer string
 	Seller   string
 	// Everybody covers all owners.
 	Everybody bool
-	// Override reports that the actor is an administrator. Their reads of other owners'
-	// resources are audited, even if another role also admits the actor.
+	// Override reports that the actor is an administrator. Their reads are audited
+	// unless they own the resource, even if another role also admits the actor.
 	Override bool
 }
 
@@ -49,7 +49,9 @@ func (a Actor) Grant(admitted ...Role) Grant {
 func (g Grant) Covers(o Owners) bool { return g.Everybody || g.owns(o) }
 
 func (g Grant) owns(o Owners) bool {
-	return (g.Customer != "" && g.Customer == o.Customer) || (g.Seller != "" && g.Seller == o.Seller)
+	isCustomer := g.Customer != "" && g.Customer == o.Customer
+	isSeller := g.Seller != "" && g.Seller == o.Seller
+	return isCustomer || isSeller
 }
 
 // Access is the right by which an actor uses a resource.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Message identifies a message from another service.
+// Message identifies a message from a different service.
 type Message struct {
 	Source string
 	ID     string
@@ -22,14 +22,14 @@ type Inbox interface {
 	// Recall reports whether a message is recorded, and until when forgotten messages may
 	// have been sent.
 	Recall(ctx context.Context, source, id string) (known bool, forgottenUntil time.Time, err error)
-	// Record records a message in the transaction of its effect.
+	// Record records a message in the transaction that applies it.
 	Record(ctx context.Context, m Message) error
-	// Renew records another delivery of a known message.
+	// Renew records a further delivery of a known message.
 	Renew(ctx context.Context, m Message) error
 }
 
 // ErrForgotten means that a message may have been processed before, and is forgotten.
-// Nothing was processed now.
+// It was not processed now.
 var ErrForgotten = errors.New("the message may have been processed before")
 
 // maxClockLead is how far the clock of a sender may be ahead of the database clock. The

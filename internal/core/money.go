@@ -25,9 +25,9 @@ type Money struct {
 }
 
 // ParseMoney parses an amount such as "1999.00" and a currency such as "RUB". It
-// refuses signs, exponents, leading zeros, excess decimals for the currency, more
-// than 15 integer digits, and currencies not listed by ISO 4217. The error is a [Fault]
-// whose pointers are relative to the money object.
+// refuses signs, exponents, leading zeros, excess decimals for the currency, more than
+// 15 integer digits, and currencies not listed by ISO 4217. The error is a [Fault] with
+// pointers relative to the money object.
 func ParseMoney(amount, code string) (Money, error) {
 	currency, ok := ParseCurrency(code)
 	if !ok {
@@ -66,7 +66,10 @@ func plainDecimal(s string) bool {
 			return false
 		}
 	}
-	return digits > 0 && integer <= maxIntegerDigits && (s[0] != '0' || integer == 1)
+	if digits == 0 || integer > maxIntegerDigits {
+		return false
+	}
+	return s[0] != '0' || integer == 1
 }
 
 // MoneyOf converts a stored amount, ignoring trailing zeros. It refuses amounts that
@@ -88,13 +91,13 @@ func Zero(c Currency) Money {
 	return Money{amount: decimal.Zero.Pad(c.Decimals()), currency: c}
 }
 
-// Amount returns the amount, padded to the currency's decimals.
+// Amount returns the amount, padded to the currency decimals.
 func (m Money) Amount() decimal.Decimal { return m.amount }
 
 // Currency returns the currency.
 func (m Money) Currency() Currency { return m.currency }
 
-// Decimal returns the amount as a decimal string with the currency's decimals.
+// Decimal returns the amount as a string with all decimals of the currency.
 func (m Money) Decimal() string { return m.amount.String() }
 
 // String returns amount and currency, "1999.00 RUB".
@@ -147,7 +150,7 @@ func (m Money) Times(n int) (Money, error) {
 	return m.with(product)
 }
 
-// with returns amount in m's currency, after a bounds check.
+// with returns amount in the currency of m, after a bounds check.
 func (m Money) with(amount decimal.Decimal) (Money, error) {
 	if amount.IsNeg() {
 		return Money{}, errors.New("amount below zero")
@@ -174,7 +177,7 @@ func (c Currency) Decimals() int {
 	return 2
 }
 
-// unusualDecimals holds the currencies whose minor unit is not a hundredth.
+// unusualDecimals holds the currencies with a minor unit other than a hundredth.
 var unusualDecimals = map[Currency]int{
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0,
 	"PYG": 0, "RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,

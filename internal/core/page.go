@@ -21,10 +21,12 @@ type Period struct {
 }
 
 // Start moves the beginning of the page to the end of the period if that comes later in
-// the list. Stores therefore need to know only the period's beginning.
+// the list. Stores therefore need to know only the beginning of the period.
 func (p Period) Start(page Page) Page {
-	after := page.After.CreatedAt
-	if !p.To.IsZero() && (after.IsZero() || !p.To.After(after)) {
+	if p.To.IsZero() {
+		return page
+	}
+	if after := page.After.CreatedAt; after.IsZero() || !p.To.After(after) {
 		page.After = Position{CreatedAt: p.To} // rows created at To have greater ids
 	}
 	return page
@@ -32,11 +34,14 @@ func (p Period) Start(page Page) Page {
 
 // Includes reports whether the period contains a creation time.
 func (p Period) Includes(created time.Time) bool {
-	return !created.Before(p.From) && (p.To.IsZero() || created.Before(p.To))
+	if created.Before(p.From) {
+		return false
+	}
+	return p.To.IsZero() || created.Before(p.To)
 }
 
 // Paginate returns one page and the position after it, nil on the last page. The store
-// must have been asked for one extra row, which shows that another page follows.
+// must have been asked for one extra row, which shows that a page follows.
 func Paginate[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) {
 	if len(rows) <= limit {
 		return rows, nil
@@ -45,9 +50,9 @@ func Paginate[T any](rows []T, limit int, at func(T) Position) ([]T, *Position) 
 	return rows[:limit], &next
 }
 
-// After returns now, or the first microsecond after last if now is not later. Rows
-// whose order a lock decides take their times from it, so that lists by time keep that
-// order.
+// After returns now, or the first microsecond after last if now is not later. Rows in
+// an order that a lock decides take their times from it, so that lists by time keep
+// that order.
 func After(last, now time.Time) time.Time {
 	if next := last.Add(time.Microsecond); now.Before(next) {
 		return next

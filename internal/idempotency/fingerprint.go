@@ -86,7 +86,10 @@ func (c Content) Matches(f Fingerprint) (bool, error) {
 	if !known {
 		return false, fmt.Errorf("the stored fingerprint has version %d, which this program does not know", f[0])
 	}
-	return hash(c) == f[1:] || f[0] == 1 && c.matchesOtherSpelling(f[1:]), nil
+	if hash(c) == f[1:] {
+		return true, nil
+	}
+	return f[0] == 1 && c.matchesOtherSpelling(f[1:]), nil
 }
 
 // hashParts returns the SHA-256 over all parts, with the path in the form of a version.

@@ -10,7 +10,9 @@ import (
 // it. The HTTP adapter admits administrators only. The log has no owner, so each read
 // needs the admin override and is audited. The page does not include the entry for the
 // read itself.
-func (s *Service) ListAuditLog(ctx context.Context, actor core.Actor, page core.Page) ([]core.AuditEntry, *core.Position, error) {
+func (s *Service) ListAuditLog(
+	ctx context.Context, actor core.Actor, page core.Page,
+) ([]core.AuditEntry, *core.Position, error) {
 	var entries []core.AuditEntry
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var err error

@@ -20,7 +20,7 @@ func (s *Service) DeleteCustomerProfile(ctx context.Context, actor core.Actor, c
 	return s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		_, err := tx.Profiles.Lock(ctx, customerID)
 		if errors.Is(err, core.ErrNotFound) {
-			return nil // nothing changes, so there is nothing to audit
+			return nil // no change, so no audit entry
 		}
 		if err != nil {
 			return err
@@ -28,6 +28,7 @@ func (s *Service) DeleteCustomerProfile(ctx context.Context, actor core.Actor, c
 		if err := tx.Profiles.Delete(ctx, customerID); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "DeleteCustomerProfile", resource(customerID), auditMetadata(customerID))
+		return core.AuditChange(ctx, tx.AuditLog, actor, "DeleteCustomerProfile",
+			resource(customerID), auditMetadata(customerID))
 	})
 }

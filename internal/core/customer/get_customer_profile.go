@@ -6,8 +6,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// GetCustomerProfile returns a profile to its customer, or to an administrator, whose
-// read is audited. Refusals: forbidden_resource, not_found.
+// GetCustomerProfile returns a profile to its customer, or to an administrator
+// (audited). Refusals: forbidden_resource, not_found.
 func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*Profile, error) {
 	access, err := authorise(actor, customerID)
 	if err != nil {
@@ -19,7 +19,8 @@ func (s *Service) GetCustomerProfile(ctx context.Context, actor core.Actor, cust
 		if p, err = tx.Profiles.Get(ctx, customerID); err != nil {
 			return core.RefusalOf(err, "profile")
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetCustomerProfile", resource(customerID), auditMetadata(customerID))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetCustomerProfile",
+			resource(customerID), auditMetadata(customerID))
 	})
 	return p, err
 }

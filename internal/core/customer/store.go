@@ -17,7 +17,7 @@ type Store interface {
 
 // Tx is a struct of stores bound to one transaction.
 type Tx struct {
-	// Now is the transaction's start on the database clock, in UTC.
+	// Now is the transaction start on the database clock, in UTC.
 	Now      time.Time
 	Profiles Profiles
 	AuditLog core.AuditLog

@@ -12,7 +12,7 @@ type AdjustStock struct {
 	SKU    string
 	Change int64
 	Reason string
-	// Reference is the caller's id for the adjustment, or "".
+	// Reference is an optional id from the caller.
 	Reference string
 	Key       string
 }
@@ -26,8 +26,8 @@ func (cmd AdjustStock) Validate() error {
 }
 
 // AdjustStock adds units to a product's stock or takes units from it. If the same
-// operation already adjusted the product, it changes nothing and returns that
-// adjustment and true (AUTH-19, second line of defence).
+// operation already adjusted the product, it only returns that adjustment and true
+// (AUTH-19, second line of defence).
 //
 // Refusals: not_found, forbidden_resource, validation_failed (a zero change, or too
 // many units), reference_taken, stock_reserved (fewer units on hand than reserved),

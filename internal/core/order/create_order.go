@@ -13,7 +13,7 @@ import (
 type CreateOrder struct {
 	// CustomerID may be empty when customers order for themselves.
 	CustomerID string
-	// Reference is the caller's id for the order, or "".
+	// Reference is an optional id from the caller.
 	Reference string
 	Items     []Item
 	Key       string
@@ -25,9 +25,9 @@ type Item struct {
 	Quantity int
 }
 
-// CreateOrder creates an order and reserves its stock, all or nothing. If the same
-// operation already created the order, it changes nothing and returns that order and
-// true (AUTH-19, second line of defence).
+// CreateOrder creates an order and reserves stock for all lines, or fails. If the same
+// operation already created the order, it only returns that order and true (AUTH-19,
+// second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed, reference_taken, unknown_sku,
 // mixed_currencies, mixed_sellers, unpaid_orders_limit, out_of_stock,
@@ -68,7 +68,8 @@ func (s *Service) CreateOrder(ctx context.Context, actor core.Actor, cmd CreateO
 		if err := tx.openOrder(ctx, o, basket.Stock, s.ReservationTTL); err != nil {
 			return err
 		}
-		return core.AuditChange(ctx, tx.AuditLog, actor, "CreateOrder", Resource(o.ID), o.Owners().Metadata().WithAmount(o.Total))
+		return core.AuditChange(ctx, tx.AuditLog, actor, "CreateOrder",
+			Resource(o.ID), o.Owners().Metadata().WithAmount(o.Total))
 	})
 	return o, repeated, err
 }
@@ -141,8 +142,8 @@ func newOrder(items []Item, stock Stock) (*Order, error) {
 	return o, nil
 }
 
-// add appends a line to a new order. The first line sets the order's currency and
-// seller.
+// add appends a line to a new order. The first line sets the currency and seller of the
+// order.
 func (o *Order) add(p *Product, quantity int) error {
 	if len(o.Lines) == 0 {
 		o.SellerID, o.Total = p.SellerID, core.Zero(p.Price.Currency())

@@ -6,8 +6,8 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// GetOrderByID returns an order to its customer, its seller, or an administrator, whose
-// read is audited. Refusals: not_found, forbidden_resource.
+// GetOrderByID returns an order to its customer or seller, or to an administrator
+// (audited). Refusals: not_found, forbidden_resource.
 func (s *Service) GetOrderByID(ctx context.Context, actor core.Actor, id int64) (*Order, error) {
 	var o *Order
 	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {

@@ -27,9 +27,11 @@ func (f Filter) auditMetadata() core.Metadata {
 // Customers see their orders, sellers the orders for their products, and administrators
 // all orders, which is audited.
 //
-// A reference is its creator's id, so customers and sellers who list by reference see
-// only orders that they created.
-func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filter, page core.Page) ([]*Order, *core.Position, error) {
+// Creators choose references, so customers and sellers who list by reference see only
+// orders that they created.
+func (s *Service) ListOrders(
+	ctx context.Context, actor core.Actor, filter Filter, page core.Page,
+) ([]*Order, *core.Position, error) {
 	filter.Grant = ReadGrant(actor)
 	var found []*Order
 	if filter.Reference != "" && !filter.Grant.Everybody {
@@ -40,7 +42,8 @@ func (s *Service) ListOrders(ctx context.Context, actor core.Actor, filter Filte
 		if found, err = tx.Orders.List(ctx, filter, filter.Created.Start(page)); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, filter.Grant.ListAccess(), "ListOrders", "orders", filter.auditMetadata())
+		return core.AuditRead(ctx, tx.AuditLog, actor, filter.Grant.ListAccess(), "ListOrders",
+			"orders", filter.auditMetadata())
 	})
 	found, next := core.Paginate(found, page.Limit, func(o *Order) core.Position {
 		return core.Position{CreatedAt: o.CreatedAt, ID: o.ID}

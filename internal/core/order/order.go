@@ -18,9 +18,9 @@ type Order struct {
 	Status     Status
 	Lines      []Line
 	Total      core.Money
-	// ReservedUntil is when the stock reservation expires, zero without a reservation.
+	// ReservedUntil is when the stock reservation expires, zero if there is none.
 	ReservedUntil time.Time
-	// Reference is the creator's id for the order, or "". It is unique per creator and
+	// Reference is an optional id from the creator. It is unique per creator and
 	// customer, even among cancelled orders: a delayed duplicate request must not
 	// create the order again.
 	Reference string
@@ -65,7 +65,7 @@ type Cancellation struct {
 // Resource names an order in events and in the audit log.
 func Resource(id int64) string { return "order/" + strconv.FormatInt(id, 10) }
 
-// Owners returns the order's customer and seller.
+// Owners returns the customer and the seller.
 func (o *Order) Owners() core.Owners {
 	return core.Owners{Customer: o.CustomerID, Seller: o.SellerID}
 }
@@ -87,7 +87,7 @@ func (o *Order) touch(now time.Time) {
 }
 
 // HasReservation reports whether the reservation is in force at now. An expired one
-// does not count, even before the job has released its stock.
+// does not count, even before the job has released the stock.
 func (o *Order) HasReservation(now time.Time) bool { return now.Before(o.ReservedUntil) }
 
 // hasReservedStock reports whether the stock still counts units reserved for this
@@ -113,7 +113,8 @@ func (o *Order) Reserve(stock Stock, now time.Time, ttl time.Duration) error {
 }
 
 // ExpireReservation releases the stock of an expired reservation and reports whether it
-// did. It changes nothing while the reservation is in force or a payment is processing.
+// did. A reservation in force stays, and so does one under a payment that is
+// processing.
 func (o *Order) ExpireReservation(stock Stock, now time.Time) (bool, error) {
 	if o.Status != PendingPayment || !o.hasReservedStock() || o.HasReservation(now) {
 		return false, nil
@@ -123,7 +124,7 @@ func (o *Order) ExpireReservation(stock Stock, now time.Time) (bool, error) {
 	return true, stock.release(o.Lines)
 }
 
-// Payable refuses payment unless the order waits for it and its reservation is in
+// Payable refuses payment unless the order waits for it and the reservation is in
 // force.
 func (o *Order) Payable(now time.Time) error {
 	if o.Status != PendingPayment {
@@ -137,7 +138,7 @@ func (o *Order) Payable(now time.Time) error {
 	return nil
 }
 
-// AwaitPayment marks the order as waiting for a card payment result. Meanwhile its
+// AwaitPayment marks the order as waiting for a card payment result. Meanwhile the
 // reservation does not expire.
 func (o *Order) AwaitPayment(now time.Time) error {
 	if err := o.Payable(now); err != nil {
@@ -146,10 +147,10 @@ func (o *Order) AwaitPayment(now time.Time) error {
 	return o.moveTo(PaymentProcessing, now)
 }
 
-// PaymentFailed makes the order payable again; its reservation can expire again.
+// PaymentFailed makes the order payable again; the reservation can expire again.
 func (o *Order) PaymentFailed(now time.Time) error { return o.moveTo(PendingPayment, now) }
 
-// Pay marks the order paid and its reserved stock sold.
+// Pay marks the order paid and the reserved stock sold.
 func (o *Order) Pay(stock Stock, now time.Time) error {
 	if err := o.moveTo(Paid, now); err != nil {
 		return err
@@ -189,7 +190,7 @@ func (o *Order) Cancel(c Cancellation, stock Stock, now time.Time) error {
 // Cancellable reports whether the order can still be cancelled.
 func (o *Order) Cancellable() bool { return o.Status.LeadsTo(Cancelled) }
 
-// Repeats refuses a retry whose reason differs from the first cancellation.
+// Repeats refuses a retry with a reason other than that of the first cancellation.
 func (c *Cancellation) Repeats(requested Cancellation) error {
 	if c.Reason != requested.Reason {
 		return core.KeyReused()
@@ -204,7 +205,7 @@ func (o *Order) sameItems(items []Item) bool {
 	})
 }
 
-// Status is a step in an order's life cycle.
+// Status is a step in the order life cycle.
 type Status string
 
 // The statuses.
@@ -238,7 +239,8 @@ func Statuses() []Status {
 // LeadsTo reports whether an order with this status may get the next one.
 func (s Status) LeadsTo(next Status) bool { return slices.Contains(transitions[s], next) }
 
-// Unpaid reports whether an order with this status counts among its creator's unpaid ones.
+// Unpaid reports whether an order with this status counts among the creator's unpaid
+// orders.
 func (s Status) Unpaid() bool { return s == PendingPayment || s == PaymentProcessing }
 
 // BeforeShipping reports whether the goods have not been shipped yet.

@@ -23,10 +23,11 @@ func productGrant(actor core.Actor) core.Grant { return actor.Grant(core.Seller,
 
 // allowOrdering returns the customer whom the actor orders for: customers order for
 // themselves, sellers for a named customer. The grant covers the products that may be
-// ordered: any seller's for a customer, only their own for a seller.
+// ordered: all products for a customer, only their own for a seller.
 func allowOrdering(actor core.Actor, customerID string) (string, core.Grant, error) {
+	forSelf := customerID == "" || customerID == actor.Subject
 	switch {
-	case actor.Has(core.Customer) && (customerID == "" || customerID == actor.Subject):
+	case actor.Has(core.Customer) && forSelf:
 		return actor.Subject, core.GrantEverybody, nil
 	case actor.Has(core.Seller) && customerID != "":
 		return customerID, actor.Grant(core.Seller), nil

@@ -11,7 +11,7 @@ import (
 
 // Product is an offer by a seller, with its stock.
 type Product struct {
-	// ID is the product's position in lists. Clients identify products by SKU.
+	// ID is the position in lists. Clients identify products by SKU.
 	ID       int64
 	SKU      string
 	SellerID string
@@ -40,7 +40,7 @@ func (p *Product) Clone() *Product {
 
 const maxOnHand = 1_000_000_000
 
-// Owners returns the product's seller.
+// Owners returns the seller.
 func (p *Product) Owners() core.Owners { return core.Owners{Seller: p.SellerID} }
 
 // Available returns the quantity that can still be ordered.
@@ -94,10 +94,11 @@ func (p *Product) stockReserved() error {
 // resource names the product in events and in the audit log.
 func (p *Product) resource() string { return "product/" + p.SKU }
 
-// Stock is an order's products by SKU, locked by the transaction.
+// Stock is the products of an order by SKU, locked by the transaction.
 type Stock map[string]*Product
 
-// reserve takes all lines from the available quantities, or none.
+// reserve takes all lines from the available quantities, or fails and changes no
+// quantity.
 func (s Stock) reserve(lines []Line) error {
 	for _, l := range lines {
 		if s[l.SKU].Available() < int64(l.Quantity) {

@@ -19,8 +19,8 @@ type PutProduct struct {
 	OnHand *int64
 	// MustExist refuses to create the product.
 	MustExist bool
-	// Versions are the versions that the caller has seen, if any, with [NoVersion] for what
-	// is none. The product must have one of them.
+	// Versions are the versions that the caller has seen, if any, and [NoVersion] for
+	// each tag that is not ours. The product must have one of them.
 	Versions []int64
 }
 
@@ -33,9 +33,10 @@ const NoVersion = 0
 // Stock is replaced only in a version that the caller has seen, so that a repeated or
 // late command never brings back sold units.
 //
-// Refusals: forbidden_resource, validation_failed (a zero price, a new product without
-// stock), precondition_failed (no product, or another version), precondition_required
-// (stock without a version), stock_reserved (fewer units on hand than reserved).
+// Refusals: forbidden_resource, validation_failed (a zero price, or no stock for a new
+// product), precondition_failed (no product, or a different version),
+// precondition_required (stock but no version), stock_reserved (fewer units on hand
+// than reserved).
 func (s *Service) PutProduct(ctx context.Context, actor core.Actor, cmd PutProduct) (*Product, bool, error) {
 	if cmd.Price.IsZero() {
 		return nil, false, core.InvalidField("/price/amount", "must be greater than zero")
@@ -90,7 +91,7 @@ func (p *Product) replace(cmd PutProduct, now time.Time) error {
 	return nil
 }
 
-// permits checks the command's preconditions.
+// permits checks the preconditions of the command.
 func (p *Product) permits(cmd PutProduct) error {
 	switch {
 	case p.New && cmd.MustExist:

@@ -15,10 +15,10 @@ const maxNamed = 5
 // position, oldest first. It returns the position of the last one and how many it
 // found. The orders remain.
 //
-// Each order is released in a separate transaction, under the order's lock. A
-// concurrent payment either wins, leaving nothing to release, or finds the reservation
-// expired. Several replicas may run this at once: no stock is released twice. A failed
-// order does not stop the others.
+// Each order is released in a separate transaction, under the order lock. A concurrent
+// payment either wins and keeps the stock, or finds the reservation expired. Several
+// replicas may run this at once: no stock is released twice. A failed order does not
+// stop the next one.
 func (s *Service) ReleaseExpiredReservations(ctx context.Context, after Expiry, limit int) (Expiry, int, error) {
 	expired, err := s.expiredReservations(ctx, after, limit)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ReserveInventory is the command to extend an order's reservation.
+// ReserveInventory is the command to extend a reservation.
 type ReserveInventory struct {
 	OrderID int64
 	Key     string
@@ -15,7 +15,7 @@ type ReserveInventory struct {
 
 // ReserveInventory extends the reservation of an order that waits for payment, or
 // reserves the stock again if the reservation has expired. If the same operation
-// already extended it, it changes nothing and returns true (AUTH-19, second line of
+// already extended it, it only returns the order and true (AUTH-19, second line of
 // defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, reservation_limit,
@@ -56,7 +56,7 @@ func (s *Service) ReserveInventory(ctx context.Context, actor core.Actor, cmd Re
 }
 
 // allowExtension refuses extensions beyond limit (0 means no limit). An order that does
-// not wait for payment is refused for its state, regardless of the number.
+// not wait for payment is refused for the state, regardless of the number.
 func (r Reservation) allowExtension(limit int) error {
 	if limit > 0 && r.Extensions >= limit && r.Order.Status == PendingPayment {
 		return core.Refuse(core.CodeReservationLimit, fmt.Sprintf(

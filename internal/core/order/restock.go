@@ -15,7 +15,7 @@ type Restock struct {
 	Message core.Message
 }
 
-// ErrRestockedBefore means that the message was already processed and nothing was
+// ErrRestockedBefore means that the message was already processed, so that no unit was
 // added.
 var ErrRestockedBefore = errors.New("the message has been processed before")
 

@@ -9,9 +9,9 @@ import (
 
 // Store opens transactions.
 type Store interface {
-	// InTx runs fn in a transaction and commits it when fn returns nil. Nothing is
-	// stored when fn fails. Inside a guarded request InTx joins the transaction of the
-	// guard.
+	// InTx runs fn in a transaction and commits it when fn returns nil. When fn fails,
+	// all writes are rolled back. Inside a guarded request InTx joins the transaction
+	// of the guard.
 	//
 	// fn may run twice: after a deadlock or a lost race the transaction is rolled back
 	// and starts from the beginning. So fn must have no effect outside the transaction.
@@ -20,14 +20,14 @@ type Store interface {
 	// commands: it only learns then what to load for all of them. fn must return the error
 	// of a load unchanged or wrapped, never hide it.
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
-	// Read is InTx for a use case that changes nothing but the audit log. It never waits
+	// Read is InTx for a use case that changes the audit log at most. It never waits
 	// for transactions that write, however many of them wait for the database.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 }
 
 // Tx is a struct of stores bound to one transaction.
 type Tx struct {
-	// Now is the transaction's start on the database clock, in UTC.
+	// Now is the transaction start on the database clock, in UTC.
 	Now              time.Time
 	IDs              core.IDs
 	Orders           Orders
@@ -39,7 +39,7 @@ type Tx struct {
 	Inbox            core.Inbox
 }
 
-// SaveOrder saves an order with its changed stock, which may be nil, and publishes an
+// SaveOrder saves an order with the changed stock, which may be nil, and publishes an
 // event of type eventType.
 func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, eventType core.EventType) error {
 	if len(stock) > 0 {
@@ -55,8 +55,8 @@ func (tx Tx) SaveOrder(ctx context.Context, o *Order, stock Stock, eventType cor
 
 // Orders stores orders.
 type Orders interface {
-	// Basket loads the data for CreateOrder's decision, and locks the products, by SKU,
-	// that the grant covers. Unknown SKUs are absent from the stock.
+	// Basket loads the data for the decision of CreateOrder, and locks the products, by
+	// SKU, that the grant covers. Unknown SKUs are absent from the stock.
 	//
 	// A query that counts unpaid orders first locks the pair of customer and actor, so
 	// that no concurrent transaction counts the same orders: the count includes all
@@ -64,8 +64,8 @@ type Orders interface {
 	Basket(ctx context.Context, q BasketQuery) (Basket, error)
 	// Get loads an order, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Order, error)
-	// Lock locks and loads an order for a change that does not concern its stock. It
-	// returns [core.ErrNotFound], or [core.ErrNotGranted] without waiting for a lock.
+	// Lock locks and loads an order for a change that does not concern stock. It
+	// returns [core.ErrNotFound], or [core.ErrNotGranted] before any wait for a lock.
 	Lock(ctx context.Context, id int64, grant core.Grant) (*Order, error)
 	// List returns orders, newest first, one more than the page limit.
 	List(ctx context.Context, f Filter, page core.Page) ([]*Order, error)
@@ -76,7 +76,7 @@ type Orders interface {
 // BasketQuery describes an order about to be created.
 type BasketQuery struct {
 	CustomerID string
-	// Reference is the caller's id for the order, or "".
+	// Reference is an optional id from the caller.
 	Reference string
 	By        core.Operation
 	SKUs      []string
@@ -99,7 +99,7 @@ type Basket struct {
 	// reference for the customer, including by the same operation.
 	ReferenceTaken bool
 	// Unpaid is the number of unpaid orders that the actor created for the customer, up
-	// to CountUnpaid. An order stays unpaid when its reservation expires, because it
+	// to CountUnpaid. An order stays unpaid when the reservation expires, because it
 	// can be extended.
 	Unpaid int
 }
@@ -107,7 +107,7 @@ type Basket struct {
 // Reservations stores which orders have stock reserved.
 type Reservations interface {
 	// Lock locks and loads an order and its stock. It returns [core.ErrNotFound], or
-	// [core.ErrNotGranted] without waiting for a lock.
+	// [core.ErrNotGranted] before any wait for a lock.
 	Lock(ctx context.Context, q ReservationQuery) (Reservation, error)
 	// Expired returns orders after a position that wait for payment with an expired
 	// reservation, oldest expiry first.
@@ -123,7 +123,7 @@ type Expiry struct {
 	OrderID int64
 }
 
-// ReservationQuery describes a change to an order's reservation.
+// ReservationQuery describes a change to a reservation.
 type ReservationQuery struct {
 	OrderID int64
 	By      core.Operation
@@ -147,11 +147,11 @@ type Products interface {
 	// Get loads a product, or returns [core.ErrNotFound].
 	Get(ctx context.Context, sku string) (*Product, error)
 	// Lock locks and loads a product. It returns [core.ErrNotFound], or
-	// [core.ErrNotGranted] without waiting for a lock.
+	// [core.ErrNotGranted] before any wait for a lock.
 	Lock(ctx context.Context, sku string, grant core.Grant) (*Product, error)
 	// List returns products, newest first, one more than the page limit.
 	List(ctx context.Context, page core.Page) ([]*Product, error)
-	// Save inserts a new product or updates an existing one, except for its reserved
+	// Save inserts a new product or updates an existing one, except for the reserved
 	// quantity, which only SaveStock changes.
 	Save(ctx context.Context, p *Product) error
 	// SaveStock writes the quantities and versions of several products at once.
@@ -161,7 +161,7 @@ type Products interface {
 // StockAdjustments stores the operations that adjusted stock.
 type StockAdjustments interface {
 	// Lock locks and loads a product. It returns [core.ErrNotFound], or
-	// [core.ErrNotGranted] without waiting for a lock.
+	// [core.ErrNotGranted] before any wait for a lock.
 	Lock(ctx context.Context, q StockQuery) (LockedStock, error)
 	// Add inserts an adjustment.
 	Add(ctx context.Context, a *StockAdjustment) error
@@ -170,7 +170,7 @@ type StockAdjustments interface {
 // StockQuery describes an adjustment about to be made.
 type StockQuery struct {
 	SKU string
-	// Reference is the caller's id for the adjustment, or "".
+	// Reference is the optional id of the adjustment.
 	Reference string
 	By        core.Operation
 	Grant     core.Grant

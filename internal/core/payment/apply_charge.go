@@ -7,9 +7,9 @@ import (
 )
 
 // applyCharge applies a charge result: it captures the payment, or fails it so that the
-// order waits for another one. A decided payment does not change, even if results
+// order waits for the next one. A decided payment does not change, even if results
 // arrive late or twice; a late capture is given back. A result that differs from the
-// payment changes nothing and is returned as a mismatch.
+// payment is not applied, but returned as a mismatch.
 func (tx Tx) applyCharge(ctx context.Context, op *OrderPayments, p *Payment, result ChargeResult) (*Mismatch, error) {
 	if result.Outcome == ChargePending {
 		return nil, nil
@@ -54,7 +54,7 @@ func (tx Tx) capture(ctx context.Context, op *OrderPayments, p *Payment) error {
 	return tx.Outbox.Add(ctx, p.Event(EventPaymentCaptured))
 }
 
-// fail marks the payment failed; the order waits for another one.
+// fail marks the payment failed; the order waits for the next one.
 func (tx Tx) fail(ctx context.Context, op *OrderPayments, p *Payment) error {
 	p.Status = Failed
 	if err := op.Order.PaymentFailed(tx.Now); err != nil {

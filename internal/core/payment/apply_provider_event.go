@@ -8,7 +8,7 @@ import (
 )
 
 // ProviderEvent is a charge or refund result that a card provider sends unasked. The
-// result's terms have no keys if the event does not concern this service.
+// terms have no keys if the event does not concern this service.
 type ProviderEvent struct {
 	Message core.Message
 	Result  ChargeResult
@@ -26,7 +26,7 @@ const (
 	EventApplied EventOutcome = "applied"
 	// EventDuplicate: the event was already applied.
 	EventDuplicate EventOutcome = "duplicate"
-	// EventIgnored: the event concerns nothing in this database.
+	// EventIgnored: the event concerns no payment or refund in this database.
 	EventIgnored EventOutcome = "ignored"
 	// EventRejected: the event differs from the payment or refund, or is forgotten.
 	EventRejected EventOutcome = "rejected"
@@ -43,7 +43,9 @@ func (s *Service) ApplyProviderEvent(ctx context.Context, event ProviderEvent) (
 		return EventIgnored, nil, nil
 	}
 	if !plainID.MatchString(event.Message.ID) {
-		return EventRejected, &Mismatch{Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters"}, nil
+		return EventRejected, &Mismatch{
+			Resource: "provider event", Detail: "its id is not 1–255 printable ASCII characters",
+		}, nil
 	}
 	outcome := EventApplied
 	var mismatch *Mismatch

@@ -5,8 +5,8 @@ import "context"
 // applyRefund applies the result of a card refund. A refused refund leaves the amount
 // refundable and needs an operator (R-DIST-COMP). A refusal is final: a successful
 // refund can still be refused days later, when the customer's bank returns it, but
-// never the reverse. A result that differs from the refund changes nothing and is
-// returned as a mismatch.
+// never the reverse. A result that differs from the refund is not applied, but returned
+// as a mismatch.
 func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, result ChargeResult) (*Mismatch, error) {
 	if result.Outcome == ChargePending {
 		return nil, nil
@@ -30,8 +30,8 @@ func (tx Tx) applyRefund(ctx context.Context, op *OrderPayments, r *Refund, resu
 	return nil, tx.Outbox.Add(ctx, r.Event(refundEvents[r.Status]))
 }
 
-// receiver returns the account that a card payment went to: the seller's, unless the
-// payment had failed.
+// receiver returns the account that a card payment went to: that of the seller, unless
+// the payment had failed.
 func (op *OrderPayments) receiver(p *Payment) Account {
 	if p.Status == Failed {
 		return UnappliedAccount

@@ -9,7 +9,7 @@ import (
 )
 
 // Balance is a customer's money in one currency. It equals the sum of the ledger
-// entries on the customer's account, and is stored beside them so that it can be locked
+// entries on the customer account, and is stored in addition so that it can be locked
 // and checked. It is never negative.
 type Balance struct {
 	CustomerID string
@@ -32,7 +32,7 @@ func (b *Balance) Clone() *Balance {
 // Account returns the customer's ledger account.
 func (b *Balance) Account() Account { return customerAccount(b.CustomerID) }
 
-// deposit adds an amount from another account. Its refusal is about the whole command,
+// deposit adds an amount from a second account. The refusal is about the whole command,
 // because not every command that deposits names an amount; see [atAmount].
 func (b *Balance) deposit(kind EntryKind, from Account, amount core.Money) (*LedgerEntry, error) {
 	sum, err := b.Amount.Add(amount)
@@ -53,7 +53,7 @@ func atAmount(err error) error {
 	return err
 }
 
-// withdraw moves an amount to another account. Refusal: insufficient_funds.
+// withdraw moves an amount to a second account. Refusal: insufficient_funds.
 func (b *Balance) withdraw(kind EntryKind, to Account, amount core.Money) (*LedgerEntry, error) {
 	if b.Amount.Less(amount) {
 		return nil, core.Refuse(core.CodeInsufficientFunds, fmt.Sprintf("the balance is below %s", amount))

@@ -14,9 +14,9 @@ type CancelOrder struct {
 	Key     string
 }
 
-// CancelOrder cancels an order, returns its stock, and refunds its captured payment. It
+// CancelOrder cancels an order, returns the stock, and refunds the captured payment. It
 // belongs to this package because it moves money. If the same operation already
-// cancelled the order, it changes nothing and returns true (AUTH-19, second line of
+// cancelled the order, it only returns the order and true (AUTH-19, second line of
 // defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, validation_failed (a
@@ -57,7 +57,7 @@ func (s *Service) CancelOrder(ctx context.Context, actor core.Actor, cmd CancelO
 }
 
 // refundInFull refunds the refundable amount of a cancelled order. It returns nil if
-// there is none.
+// that is zero.
 func (tx Tx) refundInFull(ctx context.Context, op *OrderPayments, cancellation order.Cancellation) (*Refund, error) {
 	p := op.captured()
 	if p == nil || p.Refundable().IsZero() {

@@ -6,13 +6,13 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// ChangeBalance is the command to change a customer's balance without an order.
+// ChangeBalance is the command to change a balance where no order is involved.
 type ChangeBalance struct {
 	CustomerID  string
 	Amount      core.Money
 	Description string
-	// Reference is the caller's id for the change, or "". It is unique per customer and
-	// entry kind.
+	// Reference is an optional id from the caller. It is unique per customer and entry
+	// kind.
 	Reference string
 	Key       string
 }
@@ -30,7 +30,7 @@ func amountOfZero() error {
 }
 
 // CreditBalance adds money to a customer's balance. If the same operation already did
-// so, it changes nothing and returns true (AUTH-19, second line of defence).
+// so, it only returns that entry and true (AUTH-19, second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed (a zero amount, or a balance above
 // the maximum), reference_taken, idempotency_key_reused.
@@ -42,7 +42,7 @@ func (s *Service) CreditBalance(ctx context.Context, actor core.Actor, cmd Chang
 }
 
 // ChargeBalance takes money from a customer's balance, which never becomes negative. If
-// the same operation already did so, it changes nothing and returns true (AUTH-19,
+// the same operation already did so, it only returns that entry and true (AUTH-19,
 // second line of defence).
 //
 // Refusals: forbidden_resource, validation_failed (a zero amount), reference_taken,

@@ -18,8 +18,8 @@ type ConfirmPayment struct {
 
 // ConfirmPayment pays an order that belongs to the actor. A payment from the balance is
 // captured at once; a card payment is processing until the provider has answered. If
-// the same operation already paid, it changes nothing and returns true (AUTH-19, second
-// line of defence).
+// the same operation already paid, it only returns that payment and true (AUTH-19,
+// second line of defence).
 //
 // Refusals: not_found, forbidden_resource, invalid_order_state, reservation_expired,
 // insufficient_funds, payment_method_unavailable, idempotency_key_reused.
@@ -46,7 +46,9 @@ func (s *Service) ConfirmPayment(ctx context.Context, actor core.Actor, cmd Conf
 }
 
 // pay saves a payment by the requested method.
-func (s *Service) pay(ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
+func (s *Service) pay(
+	ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation,
+) (*Payment, error) {
 	if cmd.Method == ByCard {
 		return s.payByCard(ctx, tx, op, cmd, by)
 	}
@@ -59,7 +61,9 @@ func (s *Service) pay(ctx context.Context, tx Tx, op *OrderPayments, cmd Confirm
 
 // payByCard saves a processing payment together with the intent to charge the card. The
 // provider is called after the commit, because a call inside could not be rolled back.
-func (s *Service) payByCard(ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation) (*Payment, error) {
+func (s *Service) payByCard(
+	ctx context.Context, tx Tx, op *OrderPayments, cmd ConfirmPayment, by core.Operation,
+) (*Payment, error) {
 	if s.Gateway == nil {
 		return nil, core.Refuse(core.CodePaymentMethodUnavailable, "card payments are not enabled")
 	}

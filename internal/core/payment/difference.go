@@ -22,7 +22,7 @@ var (
 	shortCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 )
 
-// UnknownReason is the reason of a refusal whose code is unknown or unreadable.
+// UnknownReason is the reason of a refusal with an unknown or unreadable code.
 const UnknownReason = "unknown_reason"
 
 // code returns the reason as a short code, which the API and events can carry.
@@ -59,8 +59,8 @@ func (p *Payment) difference(r ChargeResult) string {
 	return detail
 }
 
-// chargeMismatch returns how a result differs from a payment, or nil. A charge that
-// belongs to another payment also differs.
+// chargeMismatch returns how a result differs from a payment, or nil. A charge for a
+// different payment also differs.
 func (tx Tx) chargeMismatch(ctx context.Context, p *Payment, result ChargeResult) (*Mismatch, error) {
 	detail := p.difference(result)
 	if detail == "" && result.ExternalID != "" && result.ExternalID != p.Card.ExternalID {

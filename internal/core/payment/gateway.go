@@ -13,14 +13,14 @@ import (
 //
 // An error means that the outcome is unknown: the provider may have moved the money or
 // not. The caller repeats the call with the same key until the provider answers. It
-// never charges under another key, and a timeout never fails a payment.
+// never charges under a new key, and a timeout never fails a payment.
 type Gateway interface {
 	// Charge captures money from a card, once per key.
 	Charge(ctx context.Context, c ChargeRequest) (ChargeResult, error)
-	// Refund returns a charge's money to the card, once per key.
+	// Refund returns the money of a charge to the card, once per key.
 	Refund(ctx context.Context, r RefundRequest) (ChargeResult, error)
 	// AmountRefusal returns why the provider cannot take or return an amount, or "". It
-	// calls nobody.
+	// does not call the provider.
 	AmountRefusal(amount core.Money) string
 	// Charges lists the charges for our payments that were created or refunded since the
 	// given time.
@@ -42,19 +42,19 @@ type Terms struct {
 // ChargeRequest asks the provider to capture money.
 type ChargeRequest struct {
 	Terms
-	// PaymentID helps people who look at the charge. It identifies nothing.
+	// PaymentID helps people who look at the charge. It is not a key.
 	PaymentID int64
 	// Token stands for the card. This service never sees card numbers.
 	Token string
 	// Retry reports that the call may have been made before. The gateway then looks for
-	// an earlier result first, and charges only if there is none.
+	// an earlier result first, and charges only if it finds no such result.
 	Retry bool
 }
 
 // RefundRequest asks the provider to refund money.
 type RefundRequest struct {
 	Terms
-	// PaymentID and RefundID help people who look at the refund. They identify nothing.
+	// PaymentID and RefundID help people who look at the refund. They are not keys.
 	PaymentID int64
 	RefundID  int64
 	// ExternalID is the provider's charge id.
@@ -75,7 +75,7 @@ const (
 	ChargeRefused
 )
 
-// ChargeResult is a provider's response or unasked event.
+// ChargeResult is a response from the provider, or an unasked event.
 type ChargeResult struct {
 	// Terms are reported by the provider. If it refused a request before storing
 	// anything, they are those in the request.
@@ -94,13 +94,13 @@ type ProviderCharge struct {
 	Terms
 	ExternalID string
 	Captured   bool
-	// Received is the captured amount, zero if nothing was captured.
+	// Received is the captured amount, zero before a capture.
 	Received core.Money
 	// Refunded includes pending refunds.
 	Refunded core.Money
 }
 
-// The provider's keys for payments and refunds contain the row's UUID instead of its
+// The provider keys for payments and refunds contain the UUID of the row instead of the
 // id: a database restored to an earlier moment assigns the same ids to other rows, and
 // the provider remembers the keys.
 const (
@@ -124,5 +124,5 @@ func uuidIn(key, kind string) (string, bool) {
 	return uuid, ok && uuidForm.MatchString(uuid)
 }
 
-// UUID returns the UUID in a payment's key, and reports whether there is one.
+// UUID returns the UUID in a payment key, and reports whether there is one.
 func UUID(key string) (string, bool) { return uuidIn(key, paymentKeys) }

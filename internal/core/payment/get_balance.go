@@ -19,7 +19,8 @@ func (s *Service) GetBalance(ctx context.Context, actor core.Actor, customerID s
 		if balances, err = tx.Balances.Of(ctx, customerID); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetBalance", resource(customerID), auditMetadata(customerID))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "GetBalance",
+			resource(customerID), auditMetadata(customerID))
 	})
 	return balances, err
 }

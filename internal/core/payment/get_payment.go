@@ -8,7 +8,7 @@ import (
 )
 
 // GetPayment returns a payment with its refunds to the order's customer or seller, or
-// to an administrator, whose read is audited. Refusals: not_found, forbidden_resource.
+// to an administrator (audited). Refusals: not_found, forbidden_resource.
 func (s *Service) GetPayment(ctx context.Context, actor core.Actor, id int64) (*Payment, error) {
 	var found *Payment
 	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {

@@ -7,8 +7,8 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// GetRefund returns a refund to the order's customer or seller, or to an administrator,
-// whose read is audited. Refusals: not_found, forbidden_resource.
+// GetRefund returns a refund to the order's customer or seller, or to an administrator
+// (audited). Refusals: not_found, forbidden_resource.
 func (s *Service) GetRefund(ctx context.Context, actor core.Actor, id int64) (*Refund, error) {
 	var found *Refund
 	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {

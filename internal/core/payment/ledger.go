@@ -6,7 +6,7 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// Account is one side of a ledger entry. A customer's account holds our debt to the
+// Account is one side of a ledger entry. A customer account holds our debt to the
 // customer; money comes from and goes to the other accounts.
 type Account string
 
@@ -21,7 +21,7 @@ const (
 
 func customerAccount(id string) Account { return Account("customer/" + id) }
 
-// sellerAccount collects customers' payments for a seller's orders.
+// sellerAccount collects payments for a seller's orders.
 func sellerAccount(id string) Account { return Account("seller/" + id) }
 
 // EntryKind is the reason for a ledger entry.
@@ -44,7 +44,7 @@ type LedgerEntry struct {
 	Debit  Account
 	Credit Account
 	Amount core.Money
-	// CustomerID is the customer whose balance changed, and BalanceAfter the resulting
+	// CustomerID is the owner of the changed balance, and BalanceAfter the resulting
 	// balance. Both are zero for an entry that changes no balance (cards).
 	CustomerID   string
 	BalanceAfter core.Money

@@ -20,7 +20,9 @@ func (f EntryFilter) auditMetadata() core.Metadata {
 
 // ListBalanceTransactions returns a page of the ledger entries on a customer's
 // balances, newest first, and the position after it. Refusal: forbidden_resource.
-func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor, filter EntryFilter, page core.Page) ([]*LedgerEntry, *core.Position, error) {
+func (s *Service) ListBalanceTransactions(
+	ctx context.Context, actor core.Actor, filter EntryFilter, page core.Page,
+) ([]*LedgerEntry, *core.Position, error) {
 	access, err := authoriseReading(actor, filter.CustomerID)
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +33,8 @@ func (s *Service) ListBalanceTransactions(ctx context.Context, actor core.Actor,
 		if entries, err = tx.Ledger.List(ctx, filter, filter.Created.Start(page)); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListBalanceTransactions", resource(filter.CustomerID), filter.auditMetadata())
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListBalanceTransactions",
+			resource(filter.CustomerID), filter.auditMetadata())
 	})
 	entries, next := core.Paginate(entries, page.Limit, func(e *LedgerEntry) core.Position {
 		return core.Position{CreatedAt: e.CreatedAt, ID: e.ID}

@@ -7,9 +7,9 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// ListPayments returns an order's payments with their refunds, newest first, to its
-// customer, its seller, or an administrator, whose read is audited. Refusals:
-// not_found, forbidden_resource.
+// ListPayments returns an order's payments with their refunds, newest first, to the
+// customer or seller, or to an administrator (audited). Refusals: not_found,
+// forbidden_resource.
 func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID int64) ([]*Payment, error) {
 	var payments []*Payment
 	err := s.Store.Read(ctx, func(ctx context.Context, tx Tx) error {
@@ -24,7 +24,8 @@ func (s *Service) ListPayments(ctx context.Context, actor core.Actor, orderID in
 		if payments, err = tx.Payments.Of(ctx, orderID); err != nil {
 			return err
 		}
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListPayments", order.Resource(orderID), o.Owners().Metadata())
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "ListPayments",
+			order.Resource(orderID), o.Owners().Metadata())
 	})
 	return payments, err
 }
@@ -36,9 +37,11 @@ type Search struct {
 	Created core.Period
 }
 
-// SearchPayments returns a page of payments, newest first, and the position after it, to
-// administrators, whose read is audited. Refusal: forbidden_resource.
-func (s *Service) SearchPayments(ctx context.Context, actor core.Actor, search Search, page core.Page) ([]*Payment, *core.Position, error) {
+// SearchPayments returns a page of payments, newest first, and the position after it,
+// to administrators (audited). Refusal: forbidden_resource.
+func (s *Service) SearchPayments(
+	ctx context.Context, actor core.Actor, search Search, page core.Page,
+) ([]*Payment, *core.Position, error) {
 	access, err := searchGrant(actor).Authorise(core.Owners{})
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +53,8 @@ func (s *Service) SearchPayments(ctx context.Context, actor core.Actor, search S
 			return err
 		}
 		metadata := core.Metadata{}.With("status", string(search.Status)).With("method", string(search.Method))
-		return core.AuditRead(ctx, tx.AuditLog, actor, access, "SearchPayments", "payments", metadata.WithPeriod(search.Created))
+		return core.AuditRead(ctx, tx.AuditLog, actor, access, "SearchPayments",
+			"payments", metadata.WithPeriod(search.Created))
 	})
 	found, next := core.Paginate(found, page.Limit, func(p *Payment) core.Position {
 		return core.Position{CreatedAt: p.CreatedAt, ID: p.ID}

@@ -9,8 +9,8 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// OrderPayments is an order with its payments, refunds and stock, and the customer's
-// balance in its currency, all locked for a decision about money.
+// OrderPayments is an order with the payments, refunds and stock, and the customer
+// balance in the currency of the order, all locked for a decision about money.
 type OrderPayments struct {
 	Order    *order.Order
 	Stock    order.Stock
@@ -31,7 +31,7 @@ func (tx Tx) lockOrder(ctx context.Context, id int64, grant core.Grant) (*OrderP
 	return op, nil
 }
 
-// payFromBalance moves the order's total from the customer's balance to the seller, and
+// payFromBalance moves the order total from the customer balance to the seller, and
 // marks the order paid. Refusals: invalid_order_state, reservation_expired,
 // insufficient_funds.
 func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Payment, *LedgerEntry, error) {
@@ -53,9 +53,11 @@ func (op *OrderPayments) payFromBalance(by core.Operation, now time.Time) (*Paym
 }
 
 // refund returns money to the customer. A refund to the balance succeeds at once; a
-// card refund is pending, without a ledger entry, until the provider has answered.
-// Refusal: refund_exceeds_payment.
-func (op *OrderPayments) refund(p *Payment, amount core.Money, by core.Operation, now time.Time) (*Refund, *LedgerEntry, error) {
+// card refund is pending until the provider has answered, and has a ledger entry only
+// then. Refusal: refund_exceeds_payment.
+func (op *OrderPayments) refund(
+	p *Payment, amount core.Money, by core.Operation, now time.Time,
+) (*Refund, *LedgerEntry, error) {
 	if amount.IsZero() || p.Refundable().Less(amount) {
 		return nil, nil, core.Refuse(core.CodeRefundExceedsPayment,
 			"the refundable amount of the payment is "+p.Refundable().String())
@@ -107,8 +109,9 @@ func (op *OrderPayments) refundBy(by core.Operation) *Refund {
 	return r
 }
 
-// refundReferring returns the refund that an actor made with a reference, or nil. A refund
-// that failed keeps its reference: a late copy of the request must not refund once more.
+// refundReferring returns the refund that an actor made with a reference, or nil. A
+// refund that failed keeps the reference: a late copy of the request must not refund
+// once more.
 func (op *OrderPayments) refundReferring(reference string, actor core.Actor) *Refund {
 	_, r := op.findRefund(func(r *Refund) bool {
 		return reference != "" && r.Reference == reference && r.By.Actor == actor.Subject

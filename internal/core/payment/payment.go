@@ -29,8 +29,8 @@ const (
 	Failed     Status = "failed"
 )
 
-// Payment is the money for one order. Its amount never changes; refunds are recorded
-// beside it.
+// Payment is the money for one order. The amount never changes; refunds are recorded
+// separately.
 type Payment struct {
 	ID int64
 	// UUID is assigned by the database on insert; see [Payment.Key].
@@ -62,15 +62,15 @@ func (p *Payment) Clone() *Payment {
 	return &c
 }
 
-// Card is the card provider's part in a payment.
+// Card is the provider's part in a card payment.
 type Card struct {
 	// Token stands for the card.
 	Token string
 	// AskedAt is when the provider was first asked to charge, or zero; see [asked].
 	AskedAt time.Time
-	// ExternalID is the provider's charge id, empty until it assigns one.
+	// ExternalID is the charge id, empty until the provider assigns one.
 	ExternalID string
-	// Failure is the provider's reason for refusing the charge, or "".
+	// Failure is the reason why the provider refused the charge, or "".
 	Failure string
 }
 
@@ -111,7 +111,7 @@ const (
 )
 
 // Refund returns payment money to the customer. It compensates the payment with new
-// rows and deletes none (R-DIST-COMP).
+// rows (R-DIST-COMP).
 type Refund struct {
 	ID int64
 	// UUID is assigned by the database on insert; see [Refund.Key].
@@ -121,17 +121,17 @@ type Refund struct {
 	Amount    core.Money
 	Status    RefundStatus
 	Reason    string
-	// Reference is the caller's id for the refund, or "".
+	// Reference is an optional id from the caller.
 	Reference string
 	// AskedAt is when the provider was first asked to refund, or zero; see [asked].
 	AskedAt time.Time
 	// ExternalID is the provider's refund id, empty for a refund to the balance.
 	ExternalID string
-	// Failure is the provider's reason for refusing the refund, or "".
+	// Failure is the reason why the provider refused the refund, or "".
 	Failure string
 	// Full reports a request for the whole refundable amount.
 	Full bool
-	// By is the operation that requested the refund. Its key is empty after a
+	// By is the operation that requested the refund. The key is empty after a
 	// cancellation, which has a separate second line of defence.
 	By        core.Operation
 	CreatedAt time.Time
@@ -153,7 +153,8 @@ func (r *Refund) auditMetadata(o *order.Order) core.Metadata {
 
 // repeats refuses a retry that asks for a different refund than the first request did.
 func (r *Refund) repeats(cmd RefundPayment) error {
-	if r.Full != cmd.Full || (!cmd.Full && !r.Amount.Equal(*cmd.Amount)) || r.Reason != cmd.Reason || r.Reference != cmd.Reference {
+	sameAmount := r.Full == cmd.Full && (cmd.Full || r.Amount.Equal(*cmd.Amount))
+	if !sameAmount || r.Reason != cmd.Reason || r.Reference != cmd.Reference {
 		return core.KeyReused()
 	}
 	return nil

@@ -7,15 +7,15 @@ import (
 	"example.com/orders/internal/core/order"
 )
 
-// RefundPayment is the command to refund an order's payment. It says how much in exactly
-// one way, so that a command that lost its amount is not the largest refund.
+// RefundPayment is the command to refund an order's payment. It says how much in
+// exactly one way, so that a command that lost the amount is not the largest refund.
 type RefundPayment struct {
 	OrderID int64
 	// Full asks for the whole refundable amount; Amount is nil then.
 	Full   bool
 	Amount *core.Money
 	Reason string
-	// Reference is the caller's id for the refund, or "".
+	// Reference is an optional id from the caller.
 	Reference string
 	Key       string
 }
@@ -34,16 +34,15 @@ func (cmd RefundPayment) Validate() error {
 }
 
 // RefundPayment refunds an order's payment in full or in part. The customer may request
-// it until the goods are shipped, an administrator at any time. When nothing refundable
-// remains, an order that has not been shipped is cancelled. If the same operation
-// already refunded, it changes nothing and returns true (AUTH-19, second line of
-// defence).
+// it until the goods are shipped, an administrator at any time. When the refundable
+// amount reaches zero, an order that has not been shipped is cancelled. If the same
+// operation already refunded, it only returns that refund and true (AUTH-19, second
+// line of defence).
 //
-// Refusals: not_found, forbidden_resource, validation_failed (no amount, a zero
-// amount, another currency, an amount that the card provider cannot return,
-// or a balance above the maximum), reference_taken,
-// invalid_order_state (no captured payment, or already shipped),
-// refund_exceeds_payment, idempotency_key_reused.
+// Refusals: not_found, forbidden_resource, validation_failed (no amount, a zero amount,
+// a different currency, an amount that the card provider cannot return, or a balance
+// above the maximum), reference_taken, invalid_order_state (no captured payment, or
+// already shipped), refund_exceeds_payment, idempotency_key_reused.
 func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd RefundPayment) (*Refund, bool, error) {
 	if err := cmd.Validate(); err != nil {
 		return nil, false, err
@@ -72,8 +71,8 @@ func (s *Service) RefundPayment(ctx context.Context, actor core.Actor, cmd Refun
 	return r, repeated, err
 }
 
-// refundAndCancel makes the refund, and cancels the order if nothing refundable
-// remains.
+// refundAndCancel makes the refund, and cancels the order if the refundable amount is
+// zero then.
 func (s *Service) refundAndCancel(ctx context.Context, tx Tx, op *OrderPayments, actor core.Actor, cmd RefundPayment, by core.Operation) (*Refund, error) {
 	p, amount, err := op.refundable(actor, cmd)
 	if err != nil {

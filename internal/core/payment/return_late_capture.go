@@ -12,8 +12,8 @@ const lateCaptureReason = "captured after the payment had failed"
 // serviceActor is the actor for refunds that no user requested.
 const serviceActor = "orders"
 
-// returnLateCapture refunds money that the provider captured for a failed payment.
-// The customer was told that the payment failed, and may have used another card. So
+// returnLateCapture refunds money that the provider captured for a failed payment. The
+// customer was told that the payment failed, and may have used a second card. So
 // payment and order keep their statuses; the money is recorded and refunded in full.
 //
 // It happens once per payment: if the provider refuses the refund or captures again,
@@ -43,8 +43,8 @@ func (tx Tx) returnLateCapture(ctx context.Context, op *OrderPayments, p *Paymen
 	return tx.saveRefund(ctx, op, r, nil)
 }
 
-// ReturnLateCapture applies a charge that reconciliation found for a failed payment, and
-// returns the payment's refunds.
+// ReturnLateCapture applies a charge that reconciliation found for a failed payment,
+// and returns the refunds of the payment.
 func (s *Service) ReturnLateCapture(ctx context.Context, paymentID int64, result ChargeResult) ([]*Refund, error) {
 	var p *Payment
 	err := s.Store.InTx(ctx, func(ctx context.Context, tx Tx) error {

@@ -34,7 +34,7 @@ type Tx struct {
 // OrderPaymentsStore locks orders together with their money.
 type OrderPaymentsStore interface {
 	// Lock locks and loads all data for a decision about an order's money. It returns
-	// [core.ErrNotFound], or [core.ErrNotGranted] without waiting for a lock.
+	// [core.ErrNotFound], or [core.ErrNotGranted] before any wait for a lock.
 	Lock(ctx context.Context, orderID int64, grant core.Grant) (*OrderPayments, error)
 	// LockByPayment locks the order of a payment, for jobs and provider events: it
 	// covers all owners.
@@ -59,8 +59,8 @@ type Intents interface {
 
 // Payments stores payments.
 type Payments interface {
-	// Get loads a payment with its refunds, newest first, and the order's owners. It
-	// returns [core.ErrNotFound] if there is none.
+	// Get loads a payment with its refunds, newest first, and the order owners, or
+	// returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Payment, core.Owners, error)
 	// Of returns an order's payments with their refunds, newest first.
 	Of(ctx context.Context, orderID int64) ([]*Payment, error)
@@ -68,7 +68,7 @@ type Payments interface {
 	// limit. The page begins within the period; see [core.Period.Start].
 	Search(ctx context.Context, search Search, page core.Page) ([]*Payment, error)
 	// Save inserts a new payment. For an existing one it updates the status, AskedAt
-	// and the charge result; nothing else ever changes.
+	// and the charge result; no other field ever changes.
 	Save(ctx context.Context, p *Payment) error
 	// OfCharge returns the id of the payment with a provider charge, or 0.
 	OfCharge(ctx context.Context, externalID string) (int64, error)
@@ -76,10 +76,10 @@ type Payments interface {
 
 // Refunds stores refunds.
 type Refunds interface {
-	// Get loads a refund and the order's owners, or returns [core.ErrNotFound].
+	// Get loads a refund and the order owners, or returns [core.ErrNotFound].
 	Get(ctx context.Context, id int64) (*Refund, core.Owners, error)
 	// Save inserts a new refund. For an existing one it updates the status, AskedAt and
-	// the provider's id; nothing else ever changes.
+	// the external id; no other field ever changes.
 	Save(ctx context.Context, r *Refund) error
 	// OfExternal returns the id of the refund with a provider id, or 0.
 	OfExternal(ctx context.Context, externalID string) (int64, error)
@@ -87,8 +87,8 @@ type Refunds interface {
 
 // Balances stores customers' balances.
 type Balances interface {
-	// Lock locks and loads a balance that is about to change. The balance is new if the
-	// customer has none in the currency.
+	// Lock locks and loads a balance that is about to change. The balance is new if it
+	// is the first one of the customer in the currency.
 	Lock(ctx context.Context, q BalanceQuery) (LockedBalance, error)
 	// Of returns a customer's balances, sorted by currency.
 	Of(ctx context.Context, customerID string) ([]*Balance, error)
@@ -101,7 +101,7 @@ type BalanceQuery struct {
 	CustomerID string
 	Currency   core.Currency
 	Kind       EntryKind
-	// Reference is the caller's id for the change, or "".
+	// Reference is the optional id of the change.
 	Reference string
 	By        core.Operation
 }

@@ -11,9 +11,9 @@ import (
 // must retry later.
 var ErrUndecided = errors.New("the provider has not decided")
 
-// askedAfter is the age from which a payment or a refund counts as asked about, even
-// without the mark, which a restored database may have lost. Until then, the provider
-// still knows the key from the first call.
+// askedAfter is the age from which a payment or a refund counts as asked about, even if
+// a restored database has lost the mark. Until then, the provider still knows the key
+// from the first call.
 const askedAfter = time.Hour
 
 // asked reports whether the provider may already have been asked.
@@ -52,7 +52,7 @@ func (s *Service) SettlePayment(ctx context.Context, paymentID int64) error {
 }
 
 // undecided returns [ErrUndecided] unless a provider decision has been applied. A
-// mismatch decides nothing.
+// mismatch is no decision.
 func undecided(result ChargeResult, mismatch *Mismatch, err error) error {
 	switch {
 	case err != nil:

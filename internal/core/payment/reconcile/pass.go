@@ -16,7 +16,8 @@ type Pass struct {
 	Position string
 	// Found is the number of mismatches found so far.
 	Found int
-	// SinceLast is the time since the last complete pass, negative if there was none.
+	// SinceLast is the time since the last complete pass, negative before the first
+	// one.
 	SinceLast time.Duration
 }
 
@@ -34,8 +35,8 @@ type Progress interface {
 }
 
 // Step compares the next rows and reports every mismatch among them. It returns limit
-// while the pass continues, and 0 when nothing is due. The next call repeats a failed
-// step.
+// while the pass continues, and 0 until the next pass is due. The next call repeats a
+// failed step.
 func (s *Service) Step(ctx context.Context, limit int) (int, error) {
 	pass, err := s.Progress.LoadPass(ctx)
 	if err != nil || !pass.due(s.Every) {
@@ -79,8 +80,8 @@ type step struct {
 	charges compared
 }
 
-// compareNext compares the next rows, and reports and counts the mismatches. The last step
-// in a pass also compares the provider's charges.
+// compareNext compares the next rows, and reports and counts the mismatches. The last
+// step in a pass also compares the charges at the provider.
 func (s *Service) compareNext(ctx context.Context, position string, limit int) (done step, err error) {
 	found, next, err := s.Store.Compare(ctx, position, limit)
 	if err == nil && next == "" && s.Gateway != nil {

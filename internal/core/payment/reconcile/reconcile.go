@@ -1,5 +1,5 @@
-// Package reconcile compares orders, payments and the ledger with one another and with
-// the card provider.
+// Package reconcile compares orders, payments, the ledger and the records of the card
+// provider.
 package reconcile
 
 import (
@@ -21,7 +21,7 @@ const (
 	SettleTime = 15 * time.Minute
 )
 
-// LeftOut counts card payments that were not compared with the provider's charges.
+// LeftOut counts card payments that were not compared with charges at the provider.
 type LeftOut struct {
 	// Recent payments, or their refunds, are younger than SettleTime.
 	Recent int
@@ -71,8 +71,8 @@ type Service struct {
 func (s *Service) compareCharges(ctx context.Context) (found []payment.Mismatch, seen compared, err error) {
 	now := s.Now()
 	since, settled := now.Add(-Window), now.Add(-SettleTime)
-	// Read the provider's charges first, because each is made after our row exists. The
-	// extra hour allows for clock skew.
+	// Read the charges first, because each is made after our row exists. The extra hour
+	// allows for clock skew.
 	charges, err := s.Gateway.Charges(ctx, since.Add(-time.Hour))
 	if err != nil {
 		return nil, seen, fmt.Errorf("read the provider's charges: %w", err)
