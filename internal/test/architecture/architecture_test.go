@@ -63,6 +63,7 @@ var httpRooms = map[string][]string{
 	"wire":       {},
 	"cardnumber": {},
 	"docs":       {},
+	"etag":       {},
 	"reference":  {},
 	"token":      {},
 	"problem":    {"cardnumber", "wire"},

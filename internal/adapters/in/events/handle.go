@@ -41,7 +41,8 @@ func (c *Consumer) startSpan(ctx context.Context, msg jetstream.Msg) (context.Co
 	if c.cfg.Tracer == nil {
 		return ctx, trace.SpanFromContext(ctx)
 	}
-	ctx, span := tracing.Continue(ctx, c.cfg.Tracer, msg.Headers().Get(tracing.Header), "process "+restockedType, trace.SpanKindConsumer)
+	ctx, span := tracing.Continue(
+		ctx, c.cfg.Tracer, msg.Headers().Get(tracing.Header), "process "+restockedType, trace.SpanKindConsumer)
 	span.SetAttributes(
 		attribute.String("messaging.system", "nats"), attribute.String("messaging.operation.type", "process"),
 		attribute.String("messaging.destination.name", Subject))
@@ -120,7 +121,8 @@ func (c *Consumer) retryLater(ctx context.Context, msg jetstream.Msg, cause erro
 		deliveries = meta.NumDelivered
 	}
 	delay := retryDelay(deliveries)
-	inTrace(ctx, c.cfg.Log.Warn()).Err(cause).Uint64("deliveries", deliveries).Dur("delay", delay).Msg("message retried later")
+	inTrace(ctx, c.cfg.Log.Warn()).Err(cause).Uint64("deliveries", deliveries).Dur("delay", delay).
+		Msg("message retried later")
 	_ = msg.NakWithDelay(delay) // if it fails, the broker delivers again after AckWait
 }
 

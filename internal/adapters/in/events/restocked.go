@@ -60,7 +60,8 @@ func readEvent(m message) (e restocked, ok bool) {
 		}, true
 	}
 	e, ok = readJSON[restocked](m.data)
-	if !ok || (e.Data != nil && e.DataBase64 != nil) {
+	hasBoth := e.Data != nil && e.DataBase64 != nil
+	if !ok || hasBoth {
 		return restocked{}, false
 	}
 	if e.DataBase64 != nil {
@@ -98,7 +99,8 @@ func attributesIn(headers nats.Header) (found map[string]string, ok bool) {
 func decode(m message) (order.Restock, error) {
 	e, ok := readEvent(m)
 	if !ok {
-		return order.Restock{}, unreadable("the message must be a CloudEvents envelope in JSON, or have its attributes in ce- headers, each once")
+		return order.Restock{}, unreadable(
+			"the message must be a CloudEvents envelope in JSON, or have its attributes in ce- headers, each once")
 	}
 	data, ok := readJSON[struct {
 		SKU      string `json:"sku"`

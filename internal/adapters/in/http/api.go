@@ -104,7 +104,7 @@ type api struct {
 	guard    guard
 	docs     *docs.Docs
 	// webhookBodies admits webhooks whose bodies are read.
-	webhookBodies places
+	webhookBodies limits.Places
 }
 
 // secured returns the handler of a route that needs a token.
@@ -193,7 +193,8 @@ func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 // unknownWithoutKey returns the problem for an unknown outcome without a key. Only a
 // request that can be repeated without harm is retryable.
 func unknownWithoutKey(rt route) *problem.Problem {
-	p := problem.New(wire.ProblemCodeOutcomeUnknown, "the outcome of the request is unknown; read the resource to learn it")
+	p := problem.New(wire.ProblemCodeOutcomeUnknown,
+		"the outcome of the request is unknown; read the resource to learn it")
 	if rt.repeat == unrepeatable {
 		p.Header.Del("Retry-After")
 	}
@@ -216,13 +217,16 @@ func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 	}
 	entryOf(r.Context()).subject = id.Actor.Subject
 	if a.lacksCertificate(id.Actor, r) {
-		return nil, problem.New(wire.ProblemCodeForbiddenRole, "a token with the role system requires a client certificate")
+		return nil, problem.New(wire.ProblemCodeForbiddenRole,
+			"a token with the role system requires a client certificate")
 	}
 	if !id.HasRoles {
-		return nil, problem.New(wire.ProblemCodeForbiddenRole, "the token lacks the claim with its roles; the issuer must add it")
+		return nil, problem.New(wire.ProblemCodeForbiddenRole,
+			"the token lacks the claim with its roles; the issuer must add it")
 	}
 	if !rt.allows(id.Actor) {
-		detail := "the operation requires the role " + strings.ReplaceAll(contract.JoinRoles(rt.roles), " ", " or ")
+		allowed := strings.ReplaceAll(contract.JoinRoles(rt.roles), " ", " or ")
+		detail := "the operation requires the role " + allowed
 		if id.NoRole != "" {
 			detail += "; " + id.NoRole
 		}

@@ -18,5 +18,8 @@ func (a *api) listAuditLog(ctx context.Context, actor core.Actor, page core.Page
 }
 
 func auditOut(e core.AuditEntry) wire.AuditEntry {
-	return wire.AuditEntry{ID: e.ID, Actor: e.Actor, At: e.At, Action: e.Action, Resource: e.Resource, Metadata: wire.AuditMetadata(e.Metadata)}
+	return wire.AuditEntry{
+		ID: e.ID, Actor: e.Actor, At: e.At, Action: e.Action, Resource: e.Resource,
+		Metadata: wire.AuditMetadata(e.Metadata),
+	}
 }

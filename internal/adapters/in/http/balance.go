@@ -34,7 +34,8 @@ func (a *api) getBalance(ctx context.Context, actor core.Actor, customerID strin
 		return nil, err
 	}
 	amounts := convertAll(balances, func(b *payment.Balance) wire.Money { return moneyOut(b.Amount) })
-	return &success{status: http.StatusOK, body: wire.Balance{CustomerID: customerID, Balances: amounts}}, nil
+	body := wire.Balance{CustomerID: customerID, Balances: amounts}
+	return &success{status: http.StatusOK, body: body}, nil
 }
 
 func decodeTransactionFilter(r *request) (payment.EntryFilter, error) {

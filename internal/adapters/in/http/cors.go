@@ -44,7 +44,8 @@ func allowOrigins(origins []string, routes []route) func(http.Handler) http.Hand
 		AllowedOrigins: origins,
 		AllowedMethods: methodsOf(routes),
 		AllowedHeaders: slices.Concat(
-			[]string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"}, tracingHeaders),
+			[]string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match",
+				"If-None-Match", "X-Request-Id"}, tracingHeaders),
 		ExposedHeaders: []string{
 			"ETag", "Idempotency-Expires", "Idempotency-Key", "Idempotency-Result", "Idempotent-Replayed",
 			"Location", "Retry-After", "WWW-Authenticate", "X-Request-Id",

@@ -15,7 +15,9 @@ func decodeProfile(r *request) (customer.Profile, error) {
 		return customer.Profile{}, err
 	}
 	in, err := bodyOf[wire.UpdateCustomerProfileRequest](r)
-	return customer.Profile{CustomerID: customerID, FullName: in.FullName, Email: in.Email, Phone: in.Phone}, err
+	return customer.Profile{
+		CustomerID: customerID, FullName: in.FullName, Email: in.Email, Phone: in.Phone,
+	}, err
 }
 
 func (a *api) deleteCustomerProfile(ctx context.Context, actor core.Actor, customerID string) (*success, error) {
@@ -26,5 +28,8 @@ func (a *api) deleteCustomerProfile(ctx context.Context, actor core.Actor, custo
 }
 
 func showProfile(p *customer.Profile) *success {
-	return &success{status: http.StatusOK, body: wire.Profile{CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}}
+	return &success{status: http.StatusOK, body: wire.Profile{
+		CustomerID: p.CustomerID, FullName: p.FullName, Email: p.Email, Phone: p.Phone,
+		CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+	}}
 }

@@ -99,7 +99,9 @@ func (g guard) protect(rt route, w http.ResponseWriter, req *request, call useCa
 	if replayed {
 		header.Set("Idempotent-Replayed", "true")
 	}
-	return &response{status: record.Status, contentType: record.ContentType, location: record.Location, body: record.Body}, nil
+	return &response{
+		status: record.Status, contentType: record.ContentType, location: record.Location, body: record.Body,
+	}, nil
 }
 
 // keyedRequest returns the request as the engine compares it with later ones.
@@ -169,6 +171,7 @@ func (a *api) getIdempotencyKey(ctx context.Context, _ core.Actor, id idempotenc
 	}
 	return &success{status: http.StatusOK, body: wire.IdempotencyRecord{
 		Key: rec.Key, State: wire.IdempotencyStateCompleted,
-		Command: &rec.Operation, Status: &rec.Status, CreatedAt: &rec.CreatedAt, ExpiresAt: &rec.ReplayedUntil,
+		Command: &rec.Operation, Status: &rec.Status,
+		CreatedAt: &rec.CreatedAt, ExpiresAt: &rec.ReplayedUntil,
 	}}, nil
 }

@@ -25,7 +25,8 @@ type useCase func(ctx context.Context) (*success, error)
 
 // handle returns a handler from its two steps.
 func handle[C any](
-	decode func(r *request) (C, error), run func(ctx context.Context, actor core.Actor, c C) (*success, error),
+	decode func(r *request) (C, error),
+	run func(ctx context.Context, actor core.Actor, c C) (*success, error),
 ) handler {
 	return func(r *request) (useCase, error) {
 		c, err := decode(r)

@@ -46,10 +46,11 @@ type logEntry struct {
 	replayOf time.Time
 }
 
-// completed notes how a guarded request ended: with a record that was replayed, or that done
-// made now.
+// completed records the outcome of a guarded request: the record replayed, or stored now for
+// done.
 func (e *logEntry) completed(record idempotency.Record, replayed bool, done *success) {
-	e.outcome = outcomeOf(replayed || done != nil && done.repeated)
+	repeated := done != nil && done.repeated
+	e.outcome = outcomeOf(replayed || repeated)
 	if done != nil {
 		e.resources.add(done.resources)
 	}

@@ -95,7 +95,8 @@ func (a *api) trace(ctx context.Context, r *http.Request) (context.Context, trac
 	if a.Tracer == nil || strings.HasPrefix(r.URL.Path, "/health/") {
 		return ctx, trace.SpanFromContext(ctx)
 	}
-	ctx, span := tracing.Continue(ctx, a.Tracer, r.Header.Get(tracing.Header), tracedMethod(r), trace.SpanKindServer)
+	parent := r.Header.Get(tracing.Header)
+	ctx, span := tracing.Continue(ctx, a.Tracer, parent, tracedMethod(r), trace.SpanKindServer)
 	entryOf(ctx).traceID = tracing.ID(ctx)
 	return ctx, span
 }
@@ -111,7 +112,8 @@ func endSpan(span trace.Span, r *http.Request, entry *logEntry, status int) {
 		scheme = "https"
 	}
 	span.SetAttributes(
-		attribute.String("http.request.method", tracedMethod(r)), attribute.String("url.scheme", scheme),
+		attribute.String("http.request.method", tracedMethod(r)),
+		attribute.String("url.scheme", scheme),
 		attribute.Int("http.response.status_code", status))
 	if entry.pattern != "" {
 		span.SetName(tracedMethod(r) + " " + entry.pattern)

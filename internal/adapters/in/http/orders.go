@@ -63,10 +63,13 @@ func decodeUpdateOrderStatus(r *request) (order.UpdateOrderStatus, error) {
 	return order.UpdateOrderStatus{OrderID: id, Status: order.Status(in.Status)}, err
 }
 
-func showOrder(o *order.Order) *success { return &success{status: http.StatusOK, body: orderOut(o)} }
+func showOrder(o *order.Order) *success {
+	return &success{status: http.StatusOK, body: orderOut(o)}
+}
 
 func showNewOrder(o *order.Order) *success {
-	return &success{status: http.StatusCreated, location: "/orders/" + strconv.FormatInt(o.ID, 10), body: orderOut(o)}
+	location := createdAt + strconv.FormatInt(o.ID, 10)
+	return &success{status: http.StatusCreated, location: location, body: orderOut(o)}
 }
 
 func orderOut(o *order.Order) wire.Order {

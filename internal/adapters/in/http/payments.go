@@ -29,7 +29,8 @@ func decodeRefundPayment(r *request) (payment.RefundPayment, error) {
 		return payment.RefundPayment{}, err
 	}
 	cmd := payment.RefundPayment{
-		OrderID: id, Full: valueOf(in.Full), Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key,
+		OrderID: id, Full: valueOf(in.Full),
+		Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key,
 	}
 	if in.Amount != nil {
 		amount, err := decodeMoney(*in.Amount, "/amount")
@@ -54,7 +55,8 @@ func showPaymentPage(found []*payment.Payment, next *string) any {
 }
 
 func showPayment(p *payment.Payment) *success {
-	return &success{status: http.StatusOK, body: paymentOut(p), resources: resources{{"order_id", p.OrderID}, {"payment_id", p.ID}}}
+	found := resources{{"order_id", p.OrderID}, {"payment_id", p.ID}}
+	return &success{status: http.StatusOK, body: paymentOut(p), resources: found}
 }
 
 func showRefund(r *payment.Refund) *success {
@@ -63,13 +65,15 @@ func showRefund(r *payment.Refund) *success {
 }
 
 func showPayments(payments []*payment.Payment) *success {
-	return &success{status: http.StatusOK, body: wire.PaymentList{Data: convertAll(payments, paymentWithRefundsOut)}}
+	body := wire.PaymentList{Data: convertAll(payments, paymentWithRefundsOut)}
+	return &success{status: http.StatusOK, body: body}
 }
 
 func paymentOut(p *payment.Payment) wire.Payment {
 	return wire.Payment{
-		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method), Amount: moneyOut(p.Amount),
-		Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status), Failure: (*wire.PaymentFailure)(orNull(p.Card.Failure)), CreatedAt: p.CreatedAt,
+		ID: p.ID, OrderID: p.OrderID, Method: wire.PaymentMethod(p.Method),
+		Amount: moneyOut(p.Amount), Refunded: moneyOut(p.Refunded()), Status: wire.PaymentStatus(p.Status),
+		Failure: (*wire.PaymentFailure)(orNull(p.Card.Failure)), CreatedAt: p.CreatedAt,
 	}
 }
 
@@ -84,7 +88,8 @@ func refundOut(r *payment.Refund) wire.Refund {
 func paymentWithRefundsOut(p *payment.Payment) wire.PaymentWithRefunds {
 	out := paymentOut(p)
 	return wire.PaymentWithRefunds{
-		ID: out.ID, OrderID: out.OrderID, Method: out.Method, Amount: out.Amount, Refunded: out.Refunded,
-		Status: out.Status, Failure: out.Failure, CreatedAt: out.CreatedAt, Refunds: convertAll(p.Refunds, refundOut),
+		ID: out.ID, OrderID: out.OrderID, Method: out.Method,
+		Amount: out.Amount, Refunded: out.Refunded, Status: out.Status, Failure: out.Failure,
+		CreatedAt: out.CreatedAt, Refunds: convertAll(p.Refunds, refundOut),
 	}
 }

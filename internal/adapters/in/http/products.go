@@ -4,10 +4,8 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"regexp"
-	"strconv"
-	"strings"
 
+	"example.com/orders/internal/adapters/in/http/etag"
 	"example.com/orders/internal/adapters/in/http/problem"
 	"example.com/orders/internal/adapters/in/http/wire"
 	"example.com/orders/internal/core"
@@ -31,7 +29,7 @@ func (a *api) putProduct(ctx context.Context, actor core.Actor, cmd order.PutPro
 	if err != nil {
 		return nil, err
 	}
-	done := &success{status: http.StatusOK, header: http.Header{"Etag": {etagOf(p.Version)}}, body: productOut(p)}
+	done := showProduct(p)
 	if created {
 		done.status, done.location = http.StatusCreated, "/products/"+p.SKU
 	}
@@ -43,7 +41,12 @@ func (a *api) getProduct(ctx context.Context, _ core.Actor, sku string) (*succes
 	if err != nil {
 		return nil, err
 	}
-	return &success{status: http.StatusOK, header: http.Header{"Etag": {etagOf(p.Version)}}, body: productOut(p)}, nil
+	return showProduct(p), nil
+}
+
+func showProduct(p *order.Product) *success {
+	header := http.Header{"Etag": {etag.Of(p.Version)}}
+	return &success{status: http.StatusOK, header: header, body: productOut(p)}
 }
 
 func (a *api) listProducts(ctx context.Context, _ core.Actor, page core.Page) (*success, error) {
@@ -68,66 +71,33 @@ func decodeAdjustStock(r *request) (order.AdjustStock, error) {
 	if err != nil {
 		return order.AdjustStock{}, err
 	}
-	cmd := order.AdjustStock{SKU: sku, Change: in.Change, Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key}
+	cmd := order.AdjustStock{
+		SKU: sku, Change: in.Change,
+		Reason: valueOf(in.Reason), Reference: valueOf(in.Reference), Key: r.key,
+	}
 	return cmd, problem.Join(invalidSKU, cmd.Validate())
 }
 
 func showStockAdjustment(a *order.StockAdjustment) *success {
 	return &success{status: http.StatusCreated, body: wire.StockAdjustment{
-		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand, Reason: orNull(a.Reason), Reference: orNull(a.Reference), CreatedAt: a.CreatedAt,
+		ID: a.ID, SKU: a.SKU, Change: a.Change, OnHand: a.OnHand,
+		Reason: orNull(a.Reason), Reference: orNull(a.Reference), CreatedAt: a.CreatedAt,
 	}}
 }
 
-// etagOf returns a version's entity tag.
-func etagOf(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }
-
-// entityTag matches a list's first entity tag, and the comma after it.
-var entityTag = regexp.MustCompile(`^(W/)?("[\x21\x23-\x7e]*")[ \t]*(?:,|$)`)
-
-// decodeIfMatch parses If-Match (RFC 9110, section 13.1.1). It reports whether the
-// resource must exist, and returns the versions that match, none for "*", and
-// [order.NoVersion] for each tag that is not ours.
+// decodeIfMatch reports whether the resource must exist, and returns the versions that it
+// may have, any if there are none; see [etag.ParseIfMatch].
 func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
 	values := r.http.Header.Values("If-Match")
 	if len(values) == 0 {
 		return false, nil, nil
 	}
-	list := strings.Trim(strings.Join(values, ","), ", \t")
-	if list == "*" {
-		return true, nil, nil
-	}
-	for list != "" {
-		tag := entityTag.FindStringSubmatch(list)
-		if tag == nil {
-			break
-		}
-		versions = append(versions, versionOf(tag[2]))
-		list = strings.TrimLeft(list[len(tag[0]):], ", \t")
-	}
-	if list != "" || len(versions) == 0 {
-		return false, nil, problem.New(wire.ProblemCodeMalformedRequest, `If-Match must be * or a list of entity tags in double quotes, such as "3"`)
+	versions, valid := etag.ParseIfMatch(values)
+	if !valid {
+		return false, nil, problem.New(wire.ProblemCodeMalformedRequest,
+			`If-Match must be * or a list of entity tags in double quotes, such as "3"`)
 	}
 	return true, versions, nil
-}
-
-// rewrittenTag matches an entity tag of ours, also with the content coding that a proxy
-// appended when it compressed the response: "3-gzip" (Apache), "3--gzip" (Jetty).
-var rewrittenTag = regexp.MustCompile(`^"([1-9][0-9]*)(?:(?:--?|[;:+.])(?:x-)?(?:gzip|gz|deflate|br|brotli|zstd|bzip2|compress))*"$`)
-
-// versionOf returns the version that an entity tag names, also if a proxy has weakened the
-// tag. RFC 9110 compares If-Match strongly, because a weak tag may stand for different
-// bytes. Our tags are the version of all that PutProduct replaces. A proxy that
-// compresses the response changes nothing of that, so the comparison is as safe.
-func versionOf(tag string) int64 {
-	named := rewrittenTag.FindStringSubmatch(tag)
-	if named == nil {
-		return order.NoVersion
-	}
-	version, err := strconv.ParseInt(named[1], 10, 64)
-	if err != nil { // too large
-		return order.NoVersion
-	}
-	return version
 }
 
 // apiPolicy is the Content-Security-Policy for everything but the documentation page: a

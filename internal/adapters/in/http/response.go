@@ -43,7 +43,9 @@ func (s *success) encode() (*response, error) {
 		return &response{status: s.status, header: s.header}, nil
 	}
 	body, err := json.Marshal(s.body)
-	return &response{status: s.status, contentType: "application/json", location: s.location, body: body, header: s.header}, err
+	return &response{
+		status: s.status, contentType: "application/json", location: s.location, body: body, header: s.header,
+	}, err
 }
 
 // problemResponse returns a problem document for a log entry's request.

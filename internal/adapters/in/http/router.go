@@ -57,11 +57,14 @@ func checkRoutes(spec *contract.Contract, routes []route, public []publicRoute) 
 			return fmt.Errorf("%s %s declares no roles (AUTH-9)", rt.method, rt.pattern)
 		}
 		declared = append(declared, contract.Operation{
-			Method: rt.method, Path: rt.pattern, ID: rt.operation, Roles: contract.JoinRoles(rt.roles), KeyRequired: rt.guarded(), KeyKept: rt.guarded(),
+			Method: rt.method, Path: rt.pattern, ID: rt.operation, Roles: contract.JoinRoles(rt.roles),
+			KeyRequired: rt.guarded(), KeyKept: rt.guarded(),
 		})
 	}
 	for _, rt := range public {
-		declared = append(declared, contract.Operation{Method: rt.method, Path: rt.pattern, ID: rt.operation, Public: true})
+		declared = append(declared, contract.Operation{
+			Method: rt.method, Path: rt.pattern, ID: rt.operation, Public: true,
+		})
 	}
 	return spec.CheckOperations(declared)
 }
@@ -126,7 +129,8 @@ func (a *api) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 				pattern = match.RoutePattern()
 			}
 		}
-		a.respondErrorAt(w, r, pattern, problem.New(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
+		a.respondErrorAt(w, r, pattern,
+			problem.New(wire.ProblemCodeMethodNotAllowed, "the path does not support this method"))
 	}
 }
 

@@ -1,6 +1,10 @@
 package httpapi
 
-import "example.com/orders/internal/core"
+import (
+	"slices"
+
+	"example.com/orders/internal/core"
+)
 
 const (
 	customers = core.Customer
@@ -9,39 +13,103 @@ const (
 	systems   = core.System
 )
 
+// roles lists the roles that may use an operation.
+func roles(r ...core.Role) []core.Role { return r }
+
 // routes returns every operation that needs a token. Money, reservations and stock
 // adjustments are guarded.
 func (a *api) routes() []route {
-	roles := func(r ...core.Role) []core.Role { return r }
+	return slices.Concat(a.orderRoutes(), a.customerRoutes(), a.productRoutes(), []route{
+		{"GET", "/idempotency-keys/{key}",
+			"getIdempotencyKey", repeatable, roles(customers, sellers, admins, systems),
+			handle(decodeKeyID, a.getIdempotencyKey)},
+		{"GET", "/admin/audit-log",
+			"listAuditLog", repeatable, roles(admins),
+			handle(decodePage, a.listAuditLog)},
+	})
+}
+
+func (a *api) orderRoutes() []route {
 	return []route{
-		{"POST", "/orders", "createOrder", guarded, roles(customers, sellers), command(decodeCreateOrder, a.Orders.CreateOrder, showNewOrder)},
-		{"GET", "/orders", "listOrders", repeatable, roles(customers, sellers, admins), list(decodeOrderFilter, a.Orders.ListOrders, showOrders)},
-		{"GET", "/orders/{order_id}", "getOrderById", repeatable, roles(customers, sellers, admins), query(decodeOrderID, a.Orders.GetOrderByID, showOrder)},
-		{"POST", "/orders/{order_id}/reservation", "reserveInventory", guarded, roles(customers, sellers, systems), command(decodeReserveInventory, a.Orders.ReserveInventory, showOrder)},
-		{"POST", "/orders/{order_id}/payment/confirm", "confirmPayment", guarded, roles(customers), command(decodeConfirmPayment, a.Payments.ConfirmPayment, showPayment)},
-		{"POST", "/orders/{order_id}/payment/refund", "refundPayment", guarded, roles(customers, admins), command(decodeRefundPayment, a.Payments.RefundPayment, showRefund)},
-		{"GET", "/orders/{order_id}/payments", "listPayments", repeatable, roles(customers, sellers, admins), query(decodeOrderID, a.Payments.ListPayments, showPayments)},
-		{"GET", "/payments", "searchPayments", repeatable, roles(admins), list(decodePaymentSearch, a.Payments.SearchPayments, showPaymentPage)},
-		{"GET", "/payments/{payment_id}", "getPayment", repeatable, roles(customers, sellers, admins), query(decodePaymentID, a.Payments.GetPayment, showPayment)},
-		{"GET", "/refunds/{refund_id}", "getRefund", repeatable, roles(customers, sellers, admins), query(decodeRefundID, a.Payments.GetRefund, showRefund)},
-		{"POST", "/orders/{order_id}/cancel", "cancelOrder", guarded, roles(customers, sellers, admins), command(decodeCancelOrder, a.Payments.CancelOrder, showOrder)},
-		{"PATCH", "/orders/{order_id}/status", "updateOrderStatus", unrepeatable, roles(sellers, admins), query(decodeUpdateOrderStatus, a.Orders.UpdateOrderStatus, showOrder)},
+		{"POST", "/orders",
+			"createOrder", guarded, roles(customers, sellers),
+			command(decodeCreateOrder, a.Orders.CreateOrder, showNewOrder)},
+		{"GET", "/orders",
+			"listOrders", repeatable, roles(customers, sellers, admins),
+			list(decodeOrderFilter, a.Orders.ListOrders, showOrders)},
+		{"GET", "/orders/{order_id}",
+			"getOrderById", repeatable, roles(customers, sellers, admins),
+			query(decodeOrderID, a.Orders.GetOrderByID, showOrder)},
+		{"POST", "/orders/{order_id}/reservation",
+			"reserveInventory", guarded, roles(customers, sellers, systems),
+			command(decodeReserveInventory, a.Orders.ReserveInventory, showOrder)},
+		{"POST", "/orders/{order_id}/payment/confirm",
+			"confirmPayment", guarded, roles(customers),
+			command(decodeConfirmPayment, a.Payments.ConfirmPayment, showPayment)},
+		{"POST", "/orders/{order_id}/payment/refund",
+			"refundPayment", guarded, roles(customers, admins),
+			command(decodeRefundPayment, a.Payments.RefundPayment, showRefund)},
+		{"GET", "/orders/{order_id}/payments",
+			"listPayments", repeatable, roles(customers, sellers, admins),
+			query(decodeOrderID, a.Payments.ListPayments, showPayments)},
+		{"GET", "/payments",
+			"searchPayments", repeatable, roles(admins),
+			list(decodePaymentSearch, a.Payments.SearchPayments, showPaymentPage)},
+		{"GET", "/payments/{payment_id}",
+			"getPayment", repeatable, roles(customers, sellers, admins),
+			query(decodePaymentID, a.Payments.GetPayment, showPayment)},
+		{"GET", "/refunds/{refund_id}",
+			"getRefund", repeatable, roles(customers, sellers, admins),
+			query(decodeRefundID, a.Payments.GetRefund, showRefund)},
+		{"POST", "/orders/{order_id}/cancel",
+			"cancelOrder", guarded, roles(customers, sellers, admins),
+			command(decodeCancelOrder, a.Payments.CancelOrder, showOrder)},
+		{"PATCH", "/orders/{order_id}/status",
+			"updateOrderStatus", unrepeatable, roles(sellers, admins),
+			query(decodeUpdateOrderStatus, a.Orders.UpdateOrderStatus, showOrder)},
+	}
+}
 
-		{"POST", "/customers/{customer_id}/balance/charge", "chargeBalance", guarded, roles(systems, admins), command(decodeChangeBalance, a.Payments.ChargeBalance, showBalanceTransaction)},
-		{"POST", "/customers/{customer_id}/balance/credit", "creditBalance", guarded, roles(systems, admins), command(decodeChangeBalance, a.Payments.CreditBalance, showBalanceTransaction)},
-		{"GET", "/customers/{customer_id}/balance", "getBalance", repeatable, roles(customers, systems, admins), handle(decodeCustomerID, a.getBalance)},
-		{"GET", "/customers/{customer_id}/balance/transactions", "listBalanceTransactions", repeatable, roles(customers, systems, admins), list(decodeTransactionFilter, a.Payments.ListBalanceTransactions, showTransactions)},
-		{"GET", "/customers/{customer_id}/profile", "getCustomerProfile", repeatable, roles(customers, admins), query(decodeCustomerID, a.Customers.GetCustomerProfile, showProfile)},
-		{"PUT", "/customers/{customer_id}/profile", "updateCustomerProfile", repeatable, roles(customers, admins), query(decodeProfile, a.Customers.UpdateCustomerProfile, showProfile)},
-		{"DELETE", "/customers/{customer_id}/profile", "deleteCustomerProfile", repeatable, roles(customers, admins), handle(decodeCustomerID, a.deleteCustomerProfile)},
+func (a *api) customerRoutes() []route {
+	return []route{
+		{"POST", "/customers/{customer_id}/balance/charge",
+			"chargeBalance", guarded, roles(systems, admins),
+			command(decodeChangeBalance, a.Payments.ChargeBalance, showBalanceTransaction)},
+		{"POST", "/customers/{customer_id}/balance/credit",
+			"creditBalance", guarded, roles(systems, admins),
+			command(decodeChangeBalance, a.Payments.CreditBalance, showBalanceTransaction)},
+		{"GET", "/customers/{customer_id}/balance",
+			"getBalance", repeatable, roles(customers, systems, admins),
+			handle(decodeCustomerID, a.getBalance)},
+		{"GET", "/customers/{customer_id}/balance/transactions",
+			"listBalanceTransactions", repeatable, roles(customers, systems, admins),
+			list(decodeTransactionFilter, a.Payments.ListBalanceTransactions, showTransactions)},
+		{"GET", "/customers/{customer_id}/profile",
+			"getCustomerProfile", repeatable, roles(customers, admins),
+			query(decodeCustomerID, a.Customers.GetCustomerProfile, showProfile)},
+		{"PUT", "/customers/{customer_id}/profile",
+			"updateCustomerProfile", repeatable, roles(customers, admins),
+			query(decodeProfile, a.Customers.UpdateCustomerProfile, showProfile)},
+		{"DELETE", "/customers/{customer_id}/profile",
+			"deleteCustomerProfile", repeatable, roles(customers, admins),
+			handle(decodeCustomerID, a.deleteCustomerProfile)},
+	}
+}
 
-		{"PUT", "/products/{sku}", "putProduct", unrepeatable, roles(sellers, admins), handle(decodePutProduct, a.putProduct)},
-		{"POST", "/products/{sku}/stock", "adjustStock", guarded, roles(sellers, admins), command(decodeAdjustStock, a.Orders.AdjustStock, showStockAdjustment)},
-		{"GET", "/products/{sku}", "getProduct", repeatable, roles(customers, sellers, admins, systems), handle(decodeSKU, a.getProduct)},
-		{"GET", "/products", "listProducts", repeatable, roles(customers, sellers, admins, systems), handle(decodePage, a.listProducts)},
-
-		{"GET", "/idempotency-keys/{key}", "getIdempotencyKey", repeatable, roles(customers, sellers, admins, systems), handle(decodeKeyID, a.getIdempotencyKey)},
-		{"GET", "/admin/audit-log", "listAuditLog", repeatable, roles(admins), handle(decodePage, a.listAuditLog)},
+func (a *api) productRoutes() []route {
+	return []route{
+		{"PUT", "/products/{sku}",
+			"putProduct", unrepeatable, roles(sellers, admins),
+			handle(decodePutProduct, a.putProduct)},
+		{"POST", "/products/{sku}/stock",
+			"adjustStock", guarded, roles(sellers, admins),
+			command(decodeAdjustStock, a.Orders.AdjustStock, showStockAdjustment)},
+		{"GET", "/products/{sku}",
+			"getProduct", repeatable, roles(customers, sellers, admins, systems),
+			handle(decodeSKU, a.getProduct)},
+		{"GET", "/products",
+			"listProducts", repeatable, roles(customers, sellers, admins, systems),
+			handle(decodePage, a.listProducts)},
 	}
 }
 

@@ -112,7 +112,7 @@ func (a *api) decodeWebhook(w http.ResponseWriter, r *http.Request) (payment.Pro
 
 // readWebhook reads a body within [webhookBodyTimeout], if a place is free.
 func (a *api) readWebhook(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	leave, free := a.webhookBodies.enter(hostOf(r.RemoteAddr))
+	leave, free := a.webhookBodies.Enter(hostOf(r.RemoteAddr))
 	if !free {
 		return nil, fmt.Errorf("%w: too many webhooks are being read", core.ErrUnavailable)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"example.com/orders/internal/adapters/in/http/limits"
 	"example.com/orders/internal/core/payment"
 )
 
@@ -78,7 +79,7 @@ func (s *webhookSenders) send(t *testing.T, from string) (reads bool, w *httptes
 func TestWebhooks_LeavePlacesForOtherAddresses(t *testing.T) {
 	t.Parallel()
 	s := newWebhookSenders(t)
-	for i := range maxBodiesOfAddress {
+	for i := range limits.MaxPlacesOfAddress {
 		if reads, w := s.send(t, fmt.Sprintf("192.0.2.1:%d", 1000+i)); !reads {
 			t.Fatalf("webhook %d of an address: %d", i+1, w.Code)
 		}
@@ -86,7 +87,7 @@ func TestWebhooks_LeavePlacesForOtherAddresses(t *testing.T) {
 	if reads, w := s.send(t, "192.0.2.1:1"); reads || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("one more of the address: read %t, %d %v, want 503 with Retry-After", reads, w.Code, w.Header())
 	}
-	for i := range maxWebhookBodies - maxBodiesOfAddress {
+	for i := range limits.MaxPlaces - limits.MaxPlacesOfAddress {
 		if reads, w := s.send(t, fmt.Sprintf("198.51.100.%d:1", i)); !reads {
 			t.Fatalf("another address %d: %d", i+1, w.Code)
 		}
@@ -102,20 +103,8 @@ func TestWebhooks_LeavePlacesForOtherAddresses(t *testing.T) {
 		t.Errorf("when one has ended: %d", w.Code)
 	}
 	close(s.body.end)
-	for range maxWebhookBodies {
+	for range limits.MaxPlaces {
 		<-s.answered
-	}
-}
-
-func TestSenderOf_IsAnAddressOrAnIPv6Site(t *testing.T) {
-	t.Parallel()
-	for host, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
-		"2001:db8:1:2:ffff::": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "@": "@", "": "",
-	} {
-		if got := senderOf(host); got != want {
-			t.Errorf("%s: %s, want %s", host, got, want)
-		}
 	}
 }
 

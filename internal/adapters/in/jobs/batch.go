@@ -94,7 +94,9 @@ func prompt(queue string, period time.Duration) pace {
 // gentle is the pace for clean-up and reconciliation, which work a tenth of the time at
 // any backlog.
 func gentle(period time.Duration) pace {
-	return pace{queue: river.QueueDefault, period: period, maxRun: 50 * time.Second, timeout: longTimeout, pauseFactor: 9}
+	return pace{
+		queue: river.QueueDefault, period: period, maxRun: 50 * time.Second, timeout: longTimeout, pauseFactor: 9,
+	}
 }
 
 // addBatchJob schedules a job that has a function.

@@ -154,7 +154,8 @@ func (r *run) unreadable(body string) {
 	c := r.by(op, op.Do)
 	c.Body = body
 	got := r.try(c)
-	if readable := json.Valid([]byte(body)) || !json.Valid([]byte(op.Do.Body)); readable && got.succeeded() {
+	readable := json.Valid([]byte(body)) || !json.Valid([]byte(op.Do.Body))
+	if readable && got.succeeded() {
 		return
 	}
 	next := r.send(r.by(op, op.Do))
@@ -234,7 +235,8 @@ func refusal(r *run) {
 	default:
 		r.judge(op, "refusal", compared(got, first), first, got)
 		r.had(op, 0, first, got)
-		if other := op.Do; r.marked(got) && (other.Path != c.Path || other.Body != c.Body) {
+		isOther := op.Do.Path != c.Path || op.Do.Body != c.Body
+		if isOther && r.marked(got) {
 			r.judgeOther(op, "mismatch", first, r.send(r.by(op, op.Do)))
 		}
 	}

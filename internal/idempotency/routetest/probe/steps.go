@@ -70,7 +70,8 @@ func (r *run) retry(c call) (Exchange, time.Duration) {
 	for {
 		got := r.try(c)
 		waited := time.Since(began)
-		if got.Status != 0 && !got.later() || waited > r.Patience || r.Err() != nil {
+		answered := got.Status != 0 && !got.later()
+		if answered || waited > r.Patience || r.Err() != nil {
 			return got, waited
 		}
 		r.pause(min(r.Patience/20, 100*time.Millisecond))
@@ -244,14 +245,18 @@ func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 // judgeHidden judges that a refusal shows nothing of the first response.
 func (r *run) judgeHidden(op *operation, first, got Exchange) {
 	location := first.Header.Get("Location")
-	shown := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body)) ||
-		location != "" && got.Header.Get("Location") == location || contains(got, op.Canary)
+	hasBody := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body))
+	hasLocation := location != "" && got.Header.Get("Location") == location
+	shown := hasBody || hasLocation || contains(got, op.Canary)
 	r.judge(op, "hidden", map[bool]string{true: "shown", false: "hidden"}[shown], first, got)
 }
 
 // contains reports whether a text is in the body or the headers of a response.
 func contains(e Exchange, text string) bool {
-	return text != "" && (bytes.Contains(e.Body, []byte(text)) || strings.Contains(fmt.Sprint(e.Header), text))
+	if text == "" {
+		return false
+	}
+	return bytes.Contains(e.Body, []byte(text)) || strings.Contains(fmt.Sprint(e.Header), text)
 }
 
 // ownHeaders belong to each response, and not to the stored one: names, and parts of names.

@@ -88,7 +88,9 @@ func (c *Contract) CheckQuery(operationID, rawQuery string) error {
 	}
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		return problem.Invalid(wire.FieldError{Pointer: "#", Detail: "the query must be name=value pairs, percent-encoded, with & between them"})
+		return problem.Invalid(wire.FieldError{
+			Pointer: "#", Detail: "the query must be name=value pairs, percent-encoded, with & between them",
+		})
 	}
 	var refused []wire.FieldError
 	for _, name := range slices.Sorted(maps.Keys(query)) {

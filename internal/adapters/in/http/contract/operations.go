@@ -116,8 +116,9 @@ type (
 
 func (item pathItem) operations() map[string]*operationObject {
 	found := map[string]*operationObject{
-		http.MethodGet: item.Get, http.MethodPut: item.Put, http.MethodPost: item.Post, http.MethodPatch: item.Patch,
-		http.MethodDelete: item.Delete, http.MethodHead: item.Head, http.MethodOptions: item.Options, http.MethodTrace: item.Trace,
+		http.MethodGet: item.Get, http.MethodPut: item.Put, http.MethodPost: item.Post,
+		http.MethodPatch: item.Patch, http.MethodDelete: item.Delete, http.MethodHead: item.Head,
+		http.MethodOptions: item.Options, http.MethodTrace: item.Trace,
 	}
 	for method, op := range found {
 		if op == nil {

@@ -66,7 +66,11 @@ func (doc *openAPI) shapeOf(ref string) (*shape, error) {
 // complete replaces the references in a shape. It returns an error for a keyword that no
 // check knows, so that none is ignored.
 func (doc *openAPI) complete(s *shape) (err error) {
-	isChoice, isOpen := len(s.OneOf) > 0, s.AdditionalProperties == nil || *s.AdditionalProperties
+	isChoice := len(s.OneOf) > 0
+	isTyped := isChoice || slices.Contains(types, s.Type)
+	isOpen := s.AdditionalProperties == nil || *s.AdditionalProperties
+	hasUnknownMembers := s.Type == "object" && isOpen
+	lacksItems := s.Type == "array" && s.Items == nil
 	switch {
 	case s.Ref != "":
 		named, err := doc.shapeOf(s.Ref)
@@ -74,8 +78,7 @@ func (doc *openAPI) complete(s *shape) (err error) {
 			*s = *named
 		}
 		return err
-	case len(s.Unknown) > 0 || !isChoice && !slices.Contains(types, s.Type) ||
-		s.Type == "object" && isOpen || s.Type == "array" && s.Items == nil:
+	case len(s.Unknown) > 0 || !isTyped || hasUnknownMembers || lacksItems:
 		return fmt.Errorf("bodies are checked for %v with known members and items only, and not for %v", types, s.Unknown)
 	case isChoice && len(s.Discriminator.Mapping) > 0:
 		return doc.completeChoice(s)

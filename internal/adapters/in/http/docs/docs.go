@@ -57,7 +57,9 @@ func New(notFound http.HandlerFunc) (*Docs, error) {
 	})("Orders", "/openapi.yaml", "/docs")
 	page := bodyRecorder{header: http.Header{}}
 	ui.ServeHTTP(&page, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/docs"}})
-	return &Docs{page: page.Bytes(), policy: policyOf(page.Bytes()), files: ui, assets: assets, notFound: notFound}, nil
+	return &Docs{
+		page: page.Bytes(), policy: policyOf(page.Bytes()), files: ui, assets: assets, notFound: notFound,
+	}, nil
 }
 
 // bodyRecorder keeps a response body. The page never changes, so it is rendered once.

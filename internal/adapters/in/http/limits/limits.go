@@ -140,7 +140,8 @@ func (l *Limits) take(bucket *rate.Limiter, limit, counted string) error {
 	}
 	missing := 1 - bucket.TokensAt(now)
 	wait := time.Duration(missing / float64(bucket.Limit()) * float64(time.Second))
-	return l.refuse(limit, wait, fmt.Sprintf("at most %d %s a minute; retry after the time in Retry-After", bucket.Burst(), counted))
+	return l.refuse(limit, wait,
+		fmt.Sprintf("at most %d %s a minute; retry after the time in Retry-After", bucket.Burst(), counted))
 }
 
 // refuse returns a refusal that says after how many seconds to retry, one at least.

@@ -73,7 +73,8 @@ func usableKey(text []byte) (publicKey, error) {
 		named, _ := strictjson.Decode[struct {
 			KID string `json:"kid"`
 		}](text)
-		return publicKey{keyName: keyName{kid: named.KID}}, errors.New("kty, kid, use, key_ops or alg has the wrong type, or a member is repeated")
+		return publicKey{keyName: keyName{kid: named.KID}},
+			errors.New("kty, kid, use, key_ops or alg has the wrong type, or a member is repeated")
 	}
 	key := publicKey{keyName: keyName{kid: published.KID}}
 	switch {
@@ -91,7 +92,8 @@ func usableKey(text []byte) (publicKey, error) {
 		return key, errors.New("its key material cannot be read") // the library's error may quote it
 	}
 	if rsaKey, isRSA := key.jwk.Key().(*rsa.PublicKey); isRSA && !isSafeRSA(rsaKey) {
-		return key, fmt.Errorf("its modulus has not between %d and %d bits, or its exponent is weak", minRSA, maxRSA)
+		return key, fmt.Errorf("its modulus has not between %d and %d bits, or its exponent is weak",
+			minRSA, maxRSA)
 	}
 	return key, nil
 }
@@ -126,11 +128,14 @@ type keyMembers struct {
 // is everybody's.
 func (m keyMembers) isPrivate() bool {
 	private := []any{m.D, m.P, m.Q, m.DP, m.DQ, m.QI, m.K}
-	return len(m.Oth) > 0 || slices.ContainsFunc(private, func(value any) bool { return value != nil && value != "" })
+	isSet := func(value any) bool { return value != nil && value != "" }
+	return len(m.Oth) > 0 || slices.ContainsFunc(private, isSet)
 }
 
 func (m keyMembers) isForSignatures() bool {
-	return (m.Use == "" || m.Use == "sig") && (m.KeyOps == nil || slices.Contains(m.KeyOps, "verify"))
+	signs := m.Use == "" || m.Use == "sig"
+	verifies := m.KeyOps == nil || slices.Contains(m.KeyOps, "verify")
+	return signs && verifies
 }
 
 // algorithm returns the one algorithm that a key verifies, or nothing. A key without alg
@@ -147,9 +152,13 @@ func (m keyMembers) algorithm() jwkset.ALG {
 		possible = []jwkset.ALG{jwkset.AlgEdDSA, "Ed25519"} // two names (RFC 9864)
 	}
 	switch {
-	case len(possible) == 0 || m.Alg != "" && !slices.Contains(possible, m.Alg):
+	case len(possible) == 0:
 		return ""
-	case m.Alg == "" || m.KTY == jwkset.KtyOKP:
+	case m.Alg == "":
+		return possible[0]
+	case !slices.Contains(possible, m.Alg):
+		return ""
+	case m.KTY == jwkset.KtyOKP:
 		return possible[0]
 	}
 	return m.Alg
@@ -160,7 +169,9 @@ func (m keyMembers) material() (jwkset.JWK, error) {
 		text, _ := value.(string)
 		return text
 	}
-	public := jwkset.JWKMarshal{KTY: m.KTY, CRV: jwkset.CRV(text(m.CRV)), X: text(m.X), Y: text(m.Y), N: text(m.N), E: text(m.E)}
+	public := jwkset.JWKMarshal{
+		KTY: m.KTY, CRV: jwkset.CRV(text(m.CRV)), X: text(m.X), Y: text(m.Y), N: text(m.N), E: text(m.E),
+	}
 	return jwkset.NewJWKFromMarshal(public, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 }
 

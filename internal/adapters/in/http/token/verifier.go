@@ -113,7 +113,9 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 	if cfg.Audience != "" {
 		options = append(options, jwt.WithAudience(cfg.Audience))
 	}
-	return &Verifier{cfg: cfg, keys: fetchKeys(ctx, cfg), verified: cache, parser: jwt.NewParser(options...)}, nil
+	return &Verifier{
+		cfg: cfg, keys: fetchKeys(ctx, cfg), verified: cache, parser: jwt.NewParser(options...),
+	}, nil
 }
 
 func (c Config) isComplete() bool {
@@ -206,7 +208,8 @@ func (v *Verifier) verify(ctx context.Context, token string) (verified, *Rejecti
 // rejects a token in the query, because URLs are logged.
 func bearer(r *http.Request) (string, *Rejection) {
 	headers := r.Header.Values("Authorization")
-	if len(headers) > 1 || r.URL.RawQuery != "" && r.URL.Query().Has("access_token") {
+	inQuery := r.URL.RawQuery != "" && r.URL.Query().Has("access_token")
+	if len(headers) > 1 || inQuery {
 		return "", reject("misplaced")
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -219,8 +222,11 @@ func bearer(r *http.Request) (string, *Rejection) {
 // isOpaque reports whether a token is no JWT, signed or encrypted.
 func isOpaque(token string) bool {
 	parts := strings.Split(token, ".")
+	if len(parts) != 3 && len(parts) != 5 {
+		return true
+	}
 	header, err := base64.RawURLEncoding.DecodeString(parts[0])
-	return len(parts) != 3 && len(parts) != 5 || err != nil || json.Unmarshal(header, &map[string]any{}) != nil
+	return err != nil || json.Unmarshal(header, &map[string]any{}) != nil
 }
 
 // isStrictToken reports whether header and claims are JSON that every parser reads in
@@ -280,7 +286,8 @@ func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Rejection) {
 	var values int
 	id.Actor.Roles, values, id.HasRoles = v.rolesIn(claims)
 	if len(id.Actor.Roles) == 0 {
-		id.NoRole = fmt.Sprintf("none of the %d values in the token's claim %s grants a role", values, v.cfg.RolesClaim)
+		id.NoRole = fmt.Sprintf("none of the %d values in the token's claim %s grants a role",
+			values, v.cfg.RolesClaim)
 	}
 	return id, nil
 }
@@ -293,7 +300,9 @@ func IsSubject(text string) bool { return subjectPattern.MatchString(text) }
 // hasExactTimes reports whether the library keeps the claims' times exactly.
 func hasExactTimes(claims jwt.MapClaims) bool {
 	for _, name := range []string{"exp", "nbf", "iat"} {
-		if t, ok := claims[name].(float64); ok && (t < 0 || t > maxTime) {
+		t, ok := claims[name].(float64)
+		outOfRange := t < 0 || t > maxTime
+		if ok && outOfRange {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package httpapi
+package limits
 
 import (
 	"net/netip"
@@ -6,31 +6,31 @@ import (
 )
 
 const (
-	// maxWebhookBodies bounds the webhook bodies that are read concurrently. Their
+	// MaxPlaces bounds the webhook bodies that are read concurrently. Their
 	// senders are unknown until then, so this bounds the memory that strangers can
 	// take.
-	maxWebhookBodies = 64
-	// maxBodiesOfAddress is how many of them one address may send, so that one stranger
+	MaxPlaces = 64
+	// MaxPlacesOfAddress is how many of them one address may send, so that one stranger
 	// does not take the places of the provider. It is half of them, because behind a
 	// proxy all senders have its address.
-	maxBodiesOfAddress = maxWebhookBodies / 2
+	MaxPlacesOfAddress = MaxPlaces / 2
 	// ipv6Site is the prefix that one customer of a provider has to itself.
 	ipv6Site = 64
 )
 
-// places admits the senders of webhooks while their bodies are read.
-type places struct {
+// Places admits the senders of webhooks while their bodies are read.
+type Places struct {
 	mu    sync.Mutex
 	taken int
 	by    map[string]int
 }
 
-// enter takes a place for a remote host. It reports whether one was free.
-func (p *places) enter(host string) (leave func(), free bool) {
+// Enter takes a place for a remote host. It reports whether one was free.
+func (p *Places) Enter(host string) (leave func(), free bool) {
 	sender := senderOf(host)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken == maxWebhookBodies || p.by[sender] == maxBodiesOfAddress {
+	if p.taken == MaxPlaces || p.by[sender] == MaxPlacesOfAddress {
 		return nil, false
 	}
 	if p.by == nil {
@@ -41,7 +41,7 @@ func (p *places) enter(host string) (leave func(), free bool) {
 	return func() { p.leave(sender) }, true
 }
 
-func (p *places) leave(sender string) {
+func (p *Places) leave(sender string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken--
