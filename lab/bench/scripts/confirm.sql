@@ -11,7 +11,7 @@
 BEGIN;
 -- name: ClaimKeys
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
--- name: FindRecord
+-- name: FindRecords
 SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :issuer || ' ' || :customer AND r.key = :key;
 -- name: OrdersExist
 SELECT EXISTS (SELECT FROM orders WHERE id = :order);
@@ -41,7 +41,7 @@ SELECT nextval('ledger_entry_id_seq') AS ledger_entries_from \gset
 UPDATE product SET on_hand = on_hand - 1, reserved = reserved - 1, version = version + 1 WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]);
 -- name: UpdateOrder
 UPDATE orders SET status = 'paid', reserved_until = NULL, version = 2, updated_at = now(), cancelled_by = NULL, cancel_key = NULL, cancel_reason = NULL WHERE id = :order;
--- name: InsertPayment
+-- name: InsertPayments
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at) OVERRIDING SYSTEM VALUE
 VALUES (:payment, :order, :key, 2.00, 'RUB', 'balance', 'captured', :customer, now());
 -- name: UpdateBalance

@@ -6,11 +6,11 @@
 BEGIN;
 -- name: ClaimKeys
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
--- name: FindRecord
+-- name: FindRecords
 SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :scope AND r.key = :key;
 -- name: LockBalance
 SELECT * FROM balance WHERE customer_id = :customer AND currency = 'RUB' FOR UPDATE \gset
--- name: LedgerEntryByOperation
+-- name: LedgerEntriesByOperation
 SELECT * FROM ledger_entry WHERE customer_id = :customer AND created_by = 'bank' AND idempotency_key = :key;
 \if :ledger_entries_used = 100
 SELECT nextval('ledger_entry_id_seq') AS ledger_entries_from \gset

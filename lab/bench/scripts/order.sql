@@ -8,13 +8,13 @@
 BEGIN;
 -- name: ClaimKeys
 SELECT pg_try_advisory_xact_lock(:key) AS locked, now()::timestamptz AS now, (current_setting('synchronous_standby_names') <> '')::bool AS synchronous;
--- name: FindRecord
+-- name: FindRecords
 SELECT r.*, r.expires_at <= clock_timestamp() AS expired FROM idempotency_record r WHERE r.scope = :issuer || ' ' || :customer AND r.key = :key;
 -- name: LockCreators
 SELECT pg_advisory_xact_lock(0, :customer);
 -- name: CountUnpaidOrdersOf
 SELECT count(*) FROM (SELECT FROM orders WHERE customer_id = :customer AND created_by = :customer AND status IN ('pending_payment', 'payment_processing') AND created_by >= '' LIMIT 1000000) unpaid;
--- name: OrderByOperation
+-- name: OrdersByOperation
 SELECT o.*, i.* FROM orders o JOIN order_item i ON i.order_id = o.id WHERE o.id = (SELECT p.id FROM orders p WHERE p.customer_id = :customer AND p.created_by = :customer AND p.idempotency_key = :key) ORDER BY i.line;
 -- name: LockProducts
 SELECT * FROM product WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]) ORDER BY sku FOR UPDATE;
@@ -26,7 +26,7 @@ SELECT nextval('orders_id_seq') AS orders_from \gset
 \set orders_used :orders_used + 1
 -- name: UpdateStockOfMany
 UPDATE product SET reserved = reserved + 1 WHERE sku = ANY(ARRAY[:sku1, :sku2]::text[]);
--- name: InsertOrder
+-- name: InsertOrders
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version, created_by, idempotency_key, created_at, updated_at, reference) OVERRIDING SYSTEM VALUE
 VALUES (:order, :customer, 'shop', 'pending_payment', 2.00, 'RUB', now() + interval '24 hours', 1, :customer, :key, now(), now(), '');
 -- name: InsertItemsOfOrders

@@ -21,26 +21,25 @@ func (s auditLog) Add(_ context.Context, e core.AuditEntry) error {
 			return fmt.Errorf("encode the metadata of %s: %w", e.Action, err)
 		}
 	}
-	return s.tx.write(addedAuditEntry{
-		Actor: e.Actor, At: s.tx.now, Action: e.Action, Resource: e.Resource, Metadata: metadata,
-	})
+	e.At = s.tx.now
+	return s.tx.write(addedAuditEntry{e, metadata})
 }
 
 // addedAuditEntry is an entry added by a command.
-type addedAuditEntry dbsqlc.InsertAuditEntryParams
+type addedAuditEntry struct {
+	core.AuditEntry
+
+	metadata []byte
+}
 
 func (e addedAuditEntry) join(b *batch) { b.audited = append(b.audited, e) }
-
-func (e addedAuditEntry) params() dbsqlc.InsertAuditEntryParams {
-	return dbsqlc.InsertAuditEntryParams(e)
-}
 
 // auditParams uses the first entry's time: a transaction has only one.
 func auditParams(entries []addedAuditEntry) dbsqlc.InsertAuditEntriesParams {
 	p := dbsqlc.InsertAuditEntriesParams{At: entries[0].At}
 	for _, e := range entries {
 		p.Actors, p.Actions = append(p.Actors, e.Actor), append(p.Actions, e.Action)
-		p.Resources, p.Metadata = append(p.Resources, e.Resource), append(p.Metadata, string(e.Metadata))
+		p.Resources, p.Metadata = append(p.Resources, e.Resource), append(p.Metadata, string(e.metadata))
 	}
 	return p
 }

@@ -244,11 +244,6 @@ func (b *batch) priorEntries(w wants) []pgtx.Read {
 		return err
 	}
 	reads := []pgtx.Read{pgtx.Each((*queries).LedgerEntriesByOperation, by, keep)}
-	if len(w.balances) == 1 {
-		reads[0] = pgtx.Each((*queries).LedgerEntryByOperation, dbsqlc.LedgerEntryByOperationParams{
-			CustomerID: by.CustomerIds[0], CreatedBy: by.CreatedBy[0], IdempotencyKey: by.IdempotencyKeys[0],
-		}, keep)
-	}
 	if len(refs.Refs) > 0 {
 		reads = append(reads, pgtx.Each((*queries).LedgerEntriesByReference, refs, func(r dbsqlc.LedgerEntriesByReferenceRow) error {
 			b.entryRefs[entryRef{r.CustomerID, payment.EntryKind(r.Kind), r.Reference}] = true
@@ -271,12 +266,6 @@ func (b *batch) priorOrders(w wants) []pgtx.Read {
 	}
 	keep := func(o *order.Order) { b.ordersBy[operationOf{o.CustomerID, o.CreatedBy}] = o }
 	reads := []pgtx.Read{func(ctx context.Context, q *queries) error {
-		if len(w.baskets) == 1 {
-			found, err := q.OrderByOperation(ctx, dbsqlc.OrderByOperationParams{
-				CustomerID: by.CustomerIds[0], CreatedBy: by.CreatedBy[0], IdempotencyKey: by.IdempotencyKeys[0],
-			})
-			return eachOrder(linesOf(found), err, keep)
-		}
 		found, err := q.OrdersByOperation(ctx, by)
 		return eachOrder(linesOf(found), err, keep)
 	}}

@@ -105,60 +105,47 @@ func (b *batch) holds(s *session) bool {
 func (b *batch) Write(ctx context.Context) error {
 	q := b.tx.Writes()
 	err := errors.Join(
-		b.writeStock(ctx, q),
-		pgtx.WriteRows(ctx, b.newOrders, q.InsertOrder, newOrderParams, q.InsertOrders, newOrdersParams),
-		b.writeItems(ctx, q),
-		pgtx.WriteRows(ctx, b.oldOrders.names, q.UpdateOrder, b.oldOrderParams, q.UpdateOrders, b.oldOrdersParams),
-		pgtx.WriteRows(ctx, b.newPayments, q.InsertPayment, newPaymentParams, q.InsertPayments, newPaymentsParams),
+		pgtx.WriteRows(ctx, b.stock.names, q.UpdateStockOfMany, b.stockParams),
+		pgtx.WriteRows(ctx, b.newOrders, q.InsertOrders, newOrdersParams),
+		pgtx.WriteRows(ctx, b.newOrders, q.InsertItemsOfOrders, itemsParams),
+		pgtx.WriteOneOrMany(ctx, b.oldOrders.names, q.UpdateOrder, b.oldOrderParams, q.UpdateOrders, b.oldOrdersParams),
+		pgtx.WriteRows(ctx, b.newPayments, q.InsertPayments, newPaymentsParams),
 	)
 	for _, s := range b.statements {
 		err = errors.Join(err, b.tx.Queue(s.sql, s.args))
 	}
 	err = errors.Join(
 		err,
-		pgtx.WriteRows(ctx, b.entries, q.InsertLedgerEntry, entryParams, q.InsertLedgerEntries, entriesParams),
-		b.writeNewBalances(ctx, q),
-		pgtx.WriteRows(ctx, b.oldBalances.names, q.UpdateBalance, b.oldBalanceParams, q.UpdateBalances, b.oldBalancesParams),
-		pgtx.WriteRows(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
-		pgtx.WriteRows(ctx, b.audited, q.InsertAuditEntry, addedAuditEntry.params, q.InsertAuditEntries, auditParams),
+		pgtx.WriteOneOrMany(ctx, b.entries, q.InsertLedgerEntry, entryParams, q.InsertLedgerEntries, entriesParams),
+		pgtx.WriteRows(ctx, b.newBalances.names, q.InsertBalances, b.newBalancesParams),
+		pgtx.WriteOneOrMany(ctx, b.oldBalances.names, q.UpdateBalance, b.oldBalanceParams, q.UpdateBalances, b.oldBalancesParams),
+		pgtx.WriteOneOrMany(ctx, b.events, q.InsertEvent, addedEvent.params, q.InsertEvents, eventsParams),
+		pgtx.WriteRows(ctx, b.audited, q.InsertAuditEntries, auditParams),
 	)
 	b.changed = changed{}
 	return err
 }
 
-func (b *batch) writeStock(ctx context.Context, q *queries) error {
-	if len(b.stock.names) == 0 {
-		return nil
-	}
+func (b *batch) stockParams(skus []string) dbsqlc.UpdateStockOfManyParams {
 	var many dbsqlc.UpdateStockOfManyParams
-	for _, sku := range b.stock.names {
+	for _, sku := range skus {
 		p, read := b.products[sku], b.stock.read[sku]
 		many.Skus, many.Versions = append(many.Skus, sku), append(many.Versions, p.Version)
 		many.OnHand, many.Reserved = append(many.OnHand, p.OnHand), append(many.Reserved, p.Reserved)
 		many.ReadVersions, many.ReadReserved = append(many.ReadVersions, read.Version), append(many.ReadReserved, read.Reserved)
 	}
-	return q.UpdateStockOfMany(ctx, many)
+	return many
 }
 
-func (b *batch) writeItems(ctx context.Context, q *queries) error {
-	if len(b.newOrders) == 0 {
-		return nil
-	}
-	return q.InsertItemsOfOrders(ctx, itemsParams(b.newOrders))
-}
-
-func (b *batch) writeNewBalances(ctx context.Context, q *queries) error {
-	if len(b.newBalances.names) == 0 {
-		return nil
-	}
+func (b *batch) newBalancesParams(keys []balanceKey) dbsqlc.InsertBalancesParams {
 	var p dbsqlc.InsertBalancesParams
-	for _, k := range b.newBalances.names {
+	for _, k := range keys {
 		saved := b.balances[k]
 		p.CustomerIds, p.Currencies = append(p.CustomerIds, k.customer), append(p.Currencies, string(k.currency))
 		p.Amounts, p.Positions = append(p.Amounts, saved.Amount.Decimal()), append(p.Positions, saved.Position)
 		p.ChangedAt = append(p.ChangedAt, saved.ChangedAt)
 	}
-	return q.InsertBalances(ctx, p)
+	return p
 }
 
 func (b *batch) oldBalanceParams(k balanceKey) dbsqlc.UpdateBalanceParams {

@@ -126,16 +126,6 @@ func (o savedOrder) join(b *batch) {
 	b.orders[o.ID] = o.Order
 }
 
-func newOrderParams(o savedOrder) dbsqlc.InsertOrderParams {
-	return dbsqlc.InsertOrderParams{
-		ID: o.ID, CustomerID: o.CustomerID, SellerID: o.SellerID, Status: string(o.Status),
-		Total: o.Total.Decimal(), Currency: string(o.Total.Currency()),
-		ReservedUntil: optionalTime(o.ReservedUntil), Version: int64(o.Version),
-		CreatedBy: o.CreatedBy.Actor, IdempotencyKey: o.CreatedBy.Key,
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Reference: o.Reference,
-	}
-}
-
 func (b *batch) oldOrderParams(id int64) dbsqlc.UpdateOrderParams {
 	o := b.orders[id]
 	p := dbsqlc.UpdateOrderParams{
@@ -223,7 +213,7 @@ type orderLine = dbsqlc.OrderByIDRow
 
 // linesOf converts the rows from all order queries to one type.
 func linesOf[R dbsqlc.OrderByIDRow | dbsqlc.LockOrderRow | dbsqlc.LockOrdersRow |
-	dbsqlc.OrderByOperationRow | dbsqlc.OrdersByOperationRow |
+	dbsqlc.OrdersByOperationRow |
 	dbsqlc.ListOrdersRow | dbsqlc.ListOrdersOfRow | dbsqlc.ListOrdersBetweenRow | dbsqlc.ListOrdersByReferenceRow](rows []R) []orderLine {
 	lines := make([]orderLine, len(rows))
 	for i, r := range rows {

@@ -99,15 +99,6 @@ func (p savedPayment) join(b *batch) {
 	b.payments[p.OrderID] = slices.Insert(b.payments[p.OrderID], 0, p.Payment)
 }
 
-func newPaymentParams(p savedPayment) dbsqlc.InsertPaymentParams {
-	return dbsqlc.InsertPaymentParams{
-		ID: p.ID, OrderID: p.OrderID, IdempotencyKey: p.By.Key,
-		Amount: p.Amount.Decimal(), Currency: string(p.Amount.Currency()),
-		Method: string(p.Method), Status: string(p.Status), CreatedBy: p.By.Actor, CreatedAt: p.CreatedAt,
-		Provider: optional(provider(p.Payment)), CardToken: optional(p.Card.Token),
-	}
-}
-
 func newPaymentsParams(made []savedPayment) dbsqlc.InsertPaymentsParams {
 	var all dbsqlc.InsertPaymentsParams
 	for _, p := range made {

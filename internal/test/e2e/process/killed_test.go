@@ -23,7 +23,7 @@ var stepsOfACardPayment = []struct {
 	answered, committed bool
 }{
 	{name: "claim", lost: asks("-- name: LockOrder")},
-	{name: "load", lost: asks("-- name: InsertPayment")},
+	{name: "load", lost: asks("-- name: InsertPayments")},
 	{name: "write", lost: asks("commit")},
 	{name: "COMMIT", lost: pgproxy.Message.AnswersCommit, committed: true},
 	{name: "answer", committed: true, answered: true},

@@ -169,7 +169,7 @@ func TestTrace_FollowsAPaymentByCard(t *testing.T) {
 func wantRoundTrips(t *testing.T, traces *collector.Collector, guard collector.Span) {
 	t.Helper()
 	trips := below(traces, guard, "client")
-	if len(trips) != 3 || !strings.Contains(trips[1], "LockOrder,") || trips[0] != "begin, ClaimKeys, FindRecord" || !strings.HasSuffix(trips[2], "InsertRecord, commit") {
+	if len(trips) != 3 || !strings.Contains(trips[1], "LockOrder,") || trips[0] != "begin, ClaimKeys, FindRecords" || !strings.HasSuffix(trips[2], "InsertRecord, commit") {
 		t.Errorf("the round trips are %q, want three", trips)
 	}
 }

@@ -34,29 +34,6 @@ func (q *Queries) InsertAuditEntries(ctx context.Context, arg InsertAuditEntries
 	return err
 }
 
-const insertAuditEntry = `-- name: InsertAuditEntry :exec
-INSERT INTO audit_log (actor, at, action, resource, metadata) VALUES ($1, $2, $3, $4, $5)
-`
-
-type InsertAuditEntryParams struct {
-	Actor    string
-	At       time.Time
-	Action   string
-	Resource string
-	Metadata []byte
-}
-
-func (q *Queries) InsertAuditEntry(ctx context.Context, arg InsertAuditEntryParams) error {
-	_, err := q.db.Exec(ctx, insertAuditEntry,
-		arg.Actor,
-		arg.At,
-		arg.Action,
-		arg.Resource,
-		arg.Metadata,
-	)
-	return err
-}
-
 const listAuditEntries = `-- name: ListAuditEntries :many
 SELECT id, actor, at, action, resource, metadata FROM audit_log
 WHERE (at, id) < (COALESCE($1::timestamptz, 'infinity'), $2::bigint)

@@ -267,54 +267,6 @@ func (q *Queries) LedgerEntriesByReference(ctx context.Context, arg LedgerEntrie
 	return items, nil
 }
 
-const ledgerEntryByOperation = `-- name: LedgerEntryByOperation :many
-SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
-WHERE customer_id = $1::text AND created_by = $2::text AND idempotency_key = $3::text
-`
-
-type LedgerEntryByOperationParams struct {
-	CustomerID     string
-	CreatedBy      string
-	IdempotencyKey string
-}
-
-func (q *Queries) LedgerEntryByOperation(ctx context.Context, arg LedgerEntryByOperationParams) ([]LedgerEntry, error) {
-	rows, err := q.db.Query(ctx, ledgerEntryByOperation, arg.CustomerID, arg.CreatedBy, arg.IdempotencyKey)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []LedgerEntry
-	for rows.Next() {
-		var i LedgerEntry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Kind,
-			&i.Debit,
-			&i.Credit,
-			&i.Amount,
-			&i.Currency,
-			&i.CustomerID,
-			&i.BalanceAfter,
-			&i.PaymentID,
-			&i.RefundID,
-			&i.Description,
-			&i.Reference,
-			&i.CreatedBy,
-			&i.IdempotencyKey,
-			&i.CreatedAt,
-			&i.Position,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const listLedgerEntries = `-- name: ListLedgerEntries :many
 SELECT id, kind, debit, credit, amount, currency, customer_id, balance_after, payment_id, refund_id, description, reference, created_by, idempotency_key, created_at, position FROM ledger_entry
 WHERE customer_id = $1 AND balance_after IS NOT NULL

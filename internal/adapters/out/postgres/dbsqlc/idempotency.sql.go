@@ -132,69 +132,6 @@ func (q *Queries) DeleteExpiredRecords(ctx context.Context, maxRecords int32) (i
 	return result.RowsAffected(), nil
 }
 
-const findRecord = `-- name: FindRecord :many
-SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
-       r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
-       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
-FROM idempotency_record r WHERE r.scope = $1 AND r.key = $2
-`
-
-type FindRecordParams struct {
-	Scope string
-	Key   string
-}
-
-type FindRecordRow struct {
-	Scope       string
-	Key         string
-	Fingerprint []byte
-	Operation   string
-	Status      int16
-	ContentType string
-	Location    string
-	Body        []byte
-	CreatedAt   time.Time
-	ExpiresAt   time.Time
-	ReplayedFor *time.Duration
-	Expired     bool
-	Spent       bool
-}
-
-// Like FindRecords, for one.
-func (q *Queries) FindRecord(ctx context.Context, arg FindRecordParams) ([]FindRecordRow, error) {
-	rows, err := q.db.Query(ctx, findRecord, arg.Scope, arg.Key)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []FindRecordRow
-	for rows.Next() {
-		var i FindRecordRow
-		if err := rows.Scan(
-			&i.Scope,
-			&i.Key,
-			&i.Fingerprint,
-			&i.Operation,
-			&i.Status,
-			&i.ContentType,
-			&i.Location,
-			&i.Body,
-			&i.CreatedAt,
-			&i.ExpiresAt,
-			&i.ReplayedFor,
-			&i.Expired,
-			&i.Spent,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const findRecords = `-- name: FindRecords :many
 SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
        r.replayed_for, r.expires_at <= clock_timestamp() AS expired,

@@ -191,49 +191,6 @@ func (q *Queries) InsertItemsOfOrders(ctx context.Context, arg InsertItemsOfOrde
 	return err
 }
 
-const insertOrder = `-- name: InsertOrder :exec
-INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
-                    created_by, idempotency_key, created_at, updated_at, reference)
-OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, $4, ($5::text)::numeric, $6, $7, $8,
-        $9, $10, $11, $12, $13)
-`
-
-type InsertOrderParams struct {
-	ID             int64
-	CustomerID     string
-	SellerID       string
-	Status         string
-	Total          string
-	Currency       string
-	ReservedUntil  *time.Time
-	Version        int64
-	CreatedBy      string
-	IdempotencyKey string
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	Reference      string
-}
-
-func (q *Queries) InsertOrder(ctx context.Context, arg InsertOrderParams) error {
-	_, err := q.db.Exec(ctx, insertOrder,
-		arg.ID,
-		arg.CustomerID,
-		arg.SellerID,
-		arg.Status,
-		arg.Total,
-		arg.Currency,
-		arg.ReservedUntil,
-		arg.Version,
-		arg.CreatedBy,
-		arg.IdempotencyKey,
-		arg.CreatedAt,
-		arg.UpdatedAt,
-		arg.Reference,
-	)
-	return err
-}
-
 const insertOrders = `-- name: InsertOrders :exec
 INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
                     created_by, idempotency_key, created_at, updated_at, reference)
@@ -842,69 +799,6 @@ func (q *Queries) OrderByID(ctx context.Context, id int64) ([]OrderByIDRow, erro
 	var items []OrderByIDRow
 	for rows.Next() {
 		var i OrderByIDRow
-		if err := rows.Scan(
-			&i.Order.ID,
-			&i.Order.CustomerID,
-			&i.Order.SellerID,
-			&i.Order.Status,
-			&i.Order.Total,
-			&i.Order.Currency,
-			&i.Order.ReservedUntil,
-			&i.Order.Version,
-			&i.Order.CreatedBy,
-			&i.Order.IdempotencyKey,
-			&i.Order.CancelledBy,
-			&i.Order.CancelKey,
-			&i.Order.CancelReason,
-			&i.Order.CreatedAt,
-			&i.Order.UpdatedAt,
-			&i.Order.Reference,
-			&i.OrderItem.OrderID,
-			&i.OrderItem.Line,
-			&i.OrderItem.Sku,
-			&i.OrderItem.Quantity,
-			&i.OrderItem.UnitPrice,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const orderByOperation = `-- name: OrderByOperation :many
-SELECT o.id, o.customer_id, o.seller_id, o.status, o.total, o.currency, o.reserved_until, o.version, o.created_by, o.idempotency_key, o.cancelled_by, o.cancel_key, o.cancel_reason, o.created_at, o.updated_at, o.reference, i.order_id, i.line, i.sku, i.quantity, i.unit_price
-FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id = (
-    SELECT p.id FROM orders p
-    WHERE p.customer_id = $1 AND p.created_by = $2 AND p.idempotency_key = $3
-)
-ORDER BY i.line
-`
-
-type OrderByOperationParams struct {
-	CustomerID     string
-	CreatedBy      string
-	IdempotencyKey string
-}
-
-type OrderByOperationRow struct {
-	Order     Order
-	OrderItem OrderItem
-}
-
-func (q *Queries) OrderByOperation(ctx context.Context, arg OrderByOperationParams) ([]OrderByOperationRow, error) {
-	rows, err := q.db.Query(ctx, orderByOperation, arg.CustomerID, arg.CreatedBy, arg.IdempotencyKey)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []OrderByOperationRow
-	for rows.Next() {
-		var i OrderByOperationRow
 		if err := rows.Scan(
 			&i.Order.ID,
 			&i.Order.CustomerID,

@@ -10,43 +10,6 @@ import (
 	"time"
 )
 
-const insertPayment = `-- name: InsertPayment :exec
-INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
-OVERRIDING SYSTEM VALUE
-VALUES ($1, $2, $3, ($4::text)::numeric, $5, $6, $7, $8, $9, $10, $11)
-`
-
-type InsertPaymentParams struct {
-	ID             int64
-	OrderID        int64
-	IdempotencyKey string
-	Amount         string
-	Currency       string
-	Method         string
-	Status         string
-	Provider       *string
-	CardToken      *string
-	CreatedBy      string
-	CreatedAt      time.Time
-}
-
-func (q *Queries) InsertPayment(ctx context.Context, arg InsertPaymentParams) error {
-	_, err := q.db.Exec(ctx, insertPayment,
-		arg.ID,
-		arg.OrderID,
-		arg.IdempotencyKey,
-		arg.Amount,
-		arg.Currency,
-		arg.Method,
-		arg.Status,
-		arg.Provider,
-		arg.CardToken,
-		arg.CreatedBy,
-		arg.CreatedAt,
-	)
-	return err
-}
-
 const insertPayments = `-- name: InsertPayments :exec
 INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
 OVERRIDING SYSTEM VALUE

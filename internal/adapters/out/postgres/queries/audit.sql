@@ -7,6 +7,3 @@ LIMIT @rows;
 -- name: InsertAuditEntries :exec
 INSERT INTO audit_log (actor, at, action, resource, metadata)
 SELECT unnest(@actors::text[]), @at, unnest(@actions::text[]), unnest(@resources::text[]), unnest(@metadata::text[])::jsonb;
-
--- name: InsertAuditEntry :exec
-INSERT INTO audit_log (actor, at, action, resource, metadata) VALUES (@actor, @at, @action, @resource, @metadata);

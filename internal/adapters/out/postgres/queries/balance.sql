@@ -115,7 +115,3 @@ FOR UPDATE;
 UPDATE balance SET amount = (@amount::text)::numeric, changed_at = @changed_at,
     position = CASE WHEN position = @read_position::bigint THEN @position::bigint ELSE -1 END
 WHERE customer_id = @customer_id AND currency = @currency;
-
--- name: LedgerEntryByOperation :many
-SELECT * FROM ledger_entry
-WHERE customer_id = @customer_id::text AND created_by = @created_by::text AND idempotency_key = @idempotency_key::text;

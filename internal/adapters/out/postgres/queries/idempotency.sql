@@ -68,10 +68,3 @@ SELECT count(*) FROM (
 -- name: InsertRecord :exec
 INSERT INTO idempotency_record (scope, key, fingerprint, operation, status, content_type, location, body, created_at, expires_at, replayed_for)
 VALUES (@scope, @key, @fingerprint, @operation, @status, @content_type, @location, @body, @created_at, @expires_at, nullif(@replayed_for::interval, '0'));
-
--- name: FindRecord :many
--- Like FindRecords, for one.
-SELECT r.scope, r.key, r.fingerprint, r.operation, r.status, r.content_type, r.location, r.body, r.created_at, r.expires_at,
-       r.replayed_for, r.expires_at <= clock_timestamp() AS expired,
-       coalesce(r.created_at + r.replayed_for <= clock_timestamp(), false)::bool AS spent
-FROM idempotency_record r WHERE r.scope = @scope AND r.key = @key;

@@ -233,13 +233,6 @@ WHERE o.id = @id AND (@everybody::bool OR o.customer_id = @as_customer::text OR 
 ORDER BY i.line
 FOR UPDATE OF o;
 
--- name: InsertOrder :exec
-INSERT INTO orders (id, customer_id, seller_id, status, total, currency, reserved_until, version,
-                    created_by, idempotency_key, created_at, updated_at, reference)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @customer_id, @seller_id, @status, (@total::text)::numeric, @currency, sqlc.narg(reserved_until), @version,
-        @created_by, @idempotency_key, @created_at, @updated_at, @reference);
-
 -- name: UpdateOrder :exec
 -- Like UpdateOrders, for one.
 UPDATE orders
@@ -247,12 +240,3 @@ SET status = @status, reserved_until = sqlc.narg(reserved_until), updated_at = @
     version = CASE WHEN version = @read_version::bigint THEN @version::bigint ELSE 0 END,
     cancelled_by = sqlc.narg(cancelled_by), cancel_key = sqlc.narg(cancel_key), cancel_reason = sqlc.narg(cancel_reason)
 WHERE id = @id;
-
--- name: OrderByOperation :many
-SELECT sqlc.embed(o), sqlc.embed(i)
-FROM orders o JOIN order_item i ON i.order_id = o.id
-WHERE o.id = (
-    SELECT p.id FROM orders p
-    WHERE p.customer_id = @customer_id AND p.created_by = @created_by AND p.idempotency_key = @idempotency_key
-)
-ORDER BY i.line;

@@ -90,8 +90,3 @@ SELECT unnest(@ids::bigint[]), unnest(@order_ids::bigint[]), unnest(@idempotency
        unnest(@currencies::text[]), unnest(@methods::text[]), unnest(@statuses::text[]),
        NULLIF(unnest(@providers::text[]), ''), NULLIF(unnest(@card_tokens::text[]), ''),
        unnest(@created_by::text[]), unnest(@created_at::timestamptz[]);
-
--- name: InsertPayment :exec
-INSERT INTO payment (id, order_id, idempotency_key, amount, currency, method, status, provider, card_token, created_by, created_at)
-OVERRIDING SYSTEM VALUE
-VALUES (@id, @order_id, @idempotency_key, (@amount::text)::numeric, @currency, @method, @status, @provider, @card_token, @created_by, @created_at);

@@ -142,17 +142,7 @@ func find(ids []idempotency.ID, rows *[]dbsqlc.FindRecordsRow) pgtx.Read {
 	for _, id := range ids {
 		p.Scopes, p.Keys = append(p.Scopes, string(id.Scope)), append(p.Keys, id.Key)
 	}
-	return func(ctx context.Context, q *dbsqlc.Queries) (err error) {
-		if len(ids) > 1 {
-			*rows, err = q.FindRecords(ctx, p)
-			return err
-		}
-		found, err := q.FindRecord(ctx, dbsqlc.FindRecordParams{Scope: p.Scopes[0], Key: p.Keys[0]})
-		for _, row := range found {
-			*rows = append(*rows, dbsqlc.FindRecordsRow(row))
-		}
-		return err
-	}
+	return pgtx.Into(rows, (*dbsqlc.Queries).FindRecords, p)
 }
 
 // MakeRoom deletes a key's expired record, so that a new one can be stored.
