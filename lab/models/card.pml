@@ -112,7 +112,7 @@ inline settle(outcome) {
     assert(entries <= moved) /* the ledger records only what the provider moved */
 }
 
-inline lockOrder() { /* -> internal/adapters/out/postgres/order_payments.go: orderPaymentsStore.Lock: ask(ctx, s.tx, orderWant{orderID, g}, s.tx.batch.orderPayments) */
+inline lockOrder() { /* -> internal/adapters/out/postgres/order_payments.go: orderPaymentsStore.Lock: ask(ctx, s.tx, orderLoad{orderID, g}, s.tx.batch.orderPayments) */
 #ifndef NO_ROW_LOCK
     !locked -> locked = true;
 #endif

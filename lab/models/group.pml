@@ -220,7 +220,7 @@ claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, 
                 hadKey[c] = hadKey[c] || seat[c] == me;
                 if
                 :: seat[c] != me -> draft[c] = FAILED /* -> internal/adapters/out/postgres/group/member.go: member.try: if m.settled && g.shared() { */
-                :: seat[c] == me && marks > 0 -> draft[c] = OUTSIDE; rowHeld[c] = true /* -> internal/adapters/out/postgres/group/group.go: Keys.load: m.rowHeld = k.held.Any(m.wants()) */
+                :: seat[c] == me && marks > 0 -> draft[c] = OUTSIDE; rowHeld[c] = true /* -> internal/adapters/out/postgres/group/group.go: Keys.load: m.rowHeld = k.held.Any(m.announced()) */
                 :: seat[c] == me && marks == 0 /* it announces the row */
 #ifdef NOT_JOINED_WRITES
                 :: seat[c] == me && stock > 0 -> left = stock - 1; changed = true; before = stock; draft[c] = SOLD + left
@@ -359,7 +359,7 @@ claim: /* after a rollback it waits for its key */ /* -> internal/adapters/out/p
         fi
     }
 
-load: /* -> internal/adapters/out/postgres/session.go: ask: if err := s.batch.load(ctx, w); err != nil { */
+load: /* -> internal/adapters/out/postgres/session.go: ask: if err := s.batch.load(ctx, l); err != nil { */
     atomic {
         if
         :: rowFree -> read(); decide(result)

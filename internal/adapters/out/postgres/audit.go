@@ -50,7 +50,7 @@ type auditEntries struct{ tx *session }
 // List returns a page plus one more entry, newest first.
 func (s auditEntries) List(ctx context.Context, page core.Page) ([]core.AuditEntry, error) {
 	return list(ctx, s.tx, (*queries).ListAuditEntries, dbsqlc.ListAuditEntriesParams{
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
 	}, auditEntryOf)
 }
 

@@ -29,8 +29,8 @@ type batch struct {
 func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
 	return &batch{ctx: ctx, tx: t, shared: shared, behind: map[int64]orderRows{}, loaded: loaded{
 		balances: map[balanceKey]*payment.Balance{}, products: map[string]*order.Product{},
-		foreign: map[string]*order.Product{}, orders: map[int64]*order.Order{}, exist: map[int64]bool{},
-		payments: map[int64][]*payment.Payment{}, mixed: map[int64]bool{},
+		unlockedProducts: map[string]*order.Product{}, orders: map[int64]*order.Order{}, exist: map[int64]bool{},
+		payments: map[int64][]*payment.Payment{}, incomplete: map[int64]bool{},
 		entriesBy: map[operationOf]*payment.LedgerEntry{}, ordersBy: map[operationOf]*order.Order{},
 		entryRefs: map[entryRef]bool{}, orderRefs: map[orderRef]bool{}, unpaidOrders: map[creator]int{},
 	}}
@@ -51,12 +51,12 @@ func (b *batch) Load(ctx context.Context, announced []group.Session) error {
 	return b.load(ctx, announcedBy(announced)...)
 }
 
-func announcedBy(sessions []group.Session) []want {
-	wants := make([]want, len(sessions))
+func announcedBy(sessions []group.Session) []load {
+	loads := make([]load, len(sessions))
 	for i, s := range sessions {
-		wants[i] = s.(*session).want //nolint:forcetypeassert // Session made it
+		loads[i] = s.(*session).announced //nolint:forcetypeassert // Session made it
 	}
-	return wants
+	return loads
 }
 
 // loaded holds the transaction's aggregates, as loaded or as changed by earlier
@@ -65,14 +65,14 @@ func announcedBy(sessions []group.Session) []want {
 type loaded struct {
 	balances map[balanceKey]*payment.Balance
 	products map[string]*order.Product
-	// foreign holds products that the batch has read without a lock. They belong to a
-	// seller other than the one who orders them, and that order is refused.
-	foreign  map[string]*order.Product
-	orders   map[int64]*order.Order
-	exist    map[int64]bool
-	payments map[int64][]*payment.Payment // by order
-	// mixed holds orders with changes that this state does not show.
-	mixed map[int64]bool
+	// unlockedProducts belong to a seller other than the one who orders them, and that
+	// order is refused.
+	unlockedProducts map[string]*order.Product
+	orders           map[int64]*order.Order
+	exist            map[int64]bool
+	payments         map[int64][]*payment.Payment // by order
+	// incomplete holds orders with changes that this state does not show.
+	incomplete map[int64]bool
 
 	// Results of earlier operations.
 	entriesBy    map[operationOf]*payment.LedgerEntry
@@ -113,62 +113,62 @@ func (b *batch) balance(customer string, currency core.Currency) *payment.Balanc
 	return &payment.Balance{CustomerID: customer, Amount: core.Zero(currency), New: true}
 }
 
-// lockedBalance answers a [balanceWant].
-func (b *batch) lockedBalance(w balanceWant) (payment.LockedBalance, error) {
+// lockedBalance answers a [balanceLoad].
+func (b *batch) lockedBalance(l balanceLoad) (payment.LockedBalance, error) {
 	return payment.LockedBalance{
-		Balance:        b.balance(w.CustomerID, w.Currency),
-		Prior:          b.entriesBy[operationOf{w.CustomerID, w.By}].Clone(),
-		ReferenceTaken: b.entryRefs[entryRef{w.CustomerID, w.Kind, w.Reference}],
+		Balance:        b.balance(l.CustomerID, l.Currency),
+		Prior:          b.entriesBy[operationOf{l.CustomerID, l.By}].Clone(),
+		ReferenceTaken: b.entryRefs[entryRef{l.CustomerID, l.Kind, l.Reference}],
 	}, nil
 }
 
-// basket answers a [basketWant].
-func (b *batch) basket(w basketWant) (order.Basket, error) {
-	by := creator{w.CustomerID, w.By.Actor}
+// basket answers a [basketLoad].
+func (b *batch) basket(l basketLoad) (order.Basket, error) {
+	by := creator{l.CustomerID, l.By.Actor}
 	basket := order.Basket{
 		Stock:          order.Stock{},
-		Prior:          b.ordersBy[operationOf{w.CustomerID, w.By}].Clone(),
-		ReferenceTaken: b.orderRefs[orderRef{by, w.Reference}],
-		Unpaid:         min(b.unpaidOrders[by], w.CountUnpaid),
+		Prior:          b.ordersBy[operationOf{l.CustomerID, l.By}].Clone(),
+		ReferenceTaken: b.orderRefs[orderRef{by, l.Reference}],
+		Unpaid:         min(b.unpaidOrders[by], l.CountUnpaid),
 	}
-	for _, sku := range w.SKUs {
+	for _, sku := range l.SKUs {
 		if p, locked := b.products[sku]; locked {
 			basket.Stock[sku] = p.Clone()
-		} else if p := b.foreign[sku]; p != nil && !w.Grant.Covers(p.Owners()) {
+		} else if p := b.unlockedProducts[sku]; p != nil && !l.Grant.Covers(p.Owners()) {
 			basket.Stock[sku] = p.Clone() // a covered one was created after the locks: it is missing
 		}
 	}
 	return basket, nil
 }
 
-// orderPayments answers an [orderWant].
-func (b *batch) orderPayments(w orderWant) (*payment.OrderPayments, error) {
-	o, stock, err := b.order(w)
+// orderPayments answers an [orderLoad].
+func (b *batch) orderPayments(l orderLoad) (*payment.OrderPayments, error) {
+	o, stock, err := b.order(l)
 	if err != nil {
 		return nil, err
 	}
 	op := &payment.OrderPayments{Order: o, Stock: stock, Balance: b.balance(o.CustomerID, o.Total.Currency())}
-	for _, p := range b.payments[w.id] {
+	for _, p := range b.payments[l.id] {
 		op.Payments = append(op.Payments, p.Clone())
 	}
 	return op, nil
 }
 
 // order returns copies of a locked order and its locked stock.
-func (b *batch) order(w orderWant) (*order.Order, order.Stock, error) {
-	o := b.orders[w.id]
+func (b *batch) order(l orderLoad) (*order.Order, order.Stock, error) {
+	o := b.orders[l.id]
 	switch {
 	case o == nil:
-		return nil, nil, notLocked(b.exist[w.id])
-	case !w.grant.Covers(o.Owners()):
+		return nil, nil, notLocked(b.exist[l.id])
+	case !l.grant.Covers(o.Owners()):
 		return nil, nil, core.ErrNotGranted
-	case b.mixed[w.id]:
-		return nil, nil, group.ErrNotJoined // its state is incomplete in this batch
+	case b.incomplete[l.id]:
+		return nil, nil, group.ErrNotJoined
 	}
 	stock := order.Stock{}
-	for _, l := range o.Lines {
-		if p := b.products[l.SKU]; p != nil {
-			stock[l.SKU] = p.Clone()
+	for _, line := range o.Lines {
+		if p := b.products[line.SKU]; p != nil {
+			stock[line.SKU] = p.Clone()
 		}
 	}
 	return o.Clone(), stock, nil

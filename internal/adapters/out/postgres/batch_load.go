@@ -15,78 +15,81 @@ import (
 
 // Loads that commands can share.
 type (
-	balanceWant payment.BalanceQuery
-	basketWant  order.BasketQuery
-	// orderWant loads an order and its payments.
-	orderWant struct {
+	balanceLoad payment.BalanceQuery
+	basketLoad  order.BasketQuery
+	// orderLoad loads an order and its payments.
+	orderLoad struct {
 		id    int64
 		grant core.Grant
 	}
 )
 
 // lock is the order and its grant, as the queries about one order take them.
-func (w orderWant) lock() dbsqlc.LockOrderParams {
-	return dbsqlc.LockOrderParams{ID: w.id, Everybody: w.grant.Everybody, AsCustomer: w.grant.Customer, AsSeller: w.grant.Seller}
+func (l orderLoad) lock() dbsqlc.LockOrderParams {
+	return dbsqlc.LockOrderParams{ID: l.id, Everybody: l.grant.Everybody, AsCustomer: l.grant.Customer, AsSeller: l.grant.Seller}
 }
 
-// wants groups loads by kind.
-type wants struct {
-	balances []balanceWant
-	baskets  []basketWant
-	counted  []basketWant // those whose unpaid orders are counted
-	orders   []orderWant
-	// The wanted orders' ids, and each member's grant.
+// loads groups loads by kind.
+type loads struct {
+	balances []balanceLoad
+	baskets  []basketLoad
+	counted  []basketLoad // those whose unpaid orders are counted
+	orders   []orderLoad
+	// The orders' ids, and each member's grant.
 	ids                []int64
 	everybody          []bool
 	customers, sellers []string
 }
 
-func wantsOf(all ...want) (w wants) {
+func loadsOf(all ...load) (l loads) {
 	for _, one := range all {
 		switch one := one.(type) {
-		case balanceWant:
-			w.balances = append(w.balances, one)
-		case basketWant:
-			w.baskets = append(w.baskets, one)
+		case balanceLoad:
+			l.balances = append(l.balances, one)
+		case basketLoad:
+			l.baskets = append(l.baskets, one)
 			if one.CountUnpaid > 0 {
-				w.counted = append(w.counted, one)
+				l.counted = append(l.counted, one)
 			}
-		case orderWant:
-			w.orders, w.ids = append(w.orders, one), append(w.ids, one.id)
-			w.everybody = append(w.everybody, one.grant.Everybody)
-			w.customers, w.sellers = append(w.customers, one.grant.Customer), append(w.sellers, one.grant.Seller)
+		case orderLoad:
+			l.orders, l.ids = append(l.orders, one), append(l.ids, one.id)
+			l.everybody = append(l.everybody, one.grant.Everybody)
+			l.customers, l.sellers = append(l.customers, one.grant.Customer), append(l.sellers, one.grant.Seller)
 		}
 	}
-	return w
+	return l
 }
 
 // load loads for all commands in one round trip, and locks in the global order:
 // creators, orders, stock, balances. It reads earlier results after the locks, so that
 // they include commits by the previous holders.
-func (b *batch) load(ctx context.Context, all ...want) error {
+//
+// For one command, locks without arrays save CPU, as noted there: 3 to 10 % in all of
+// what a command alone takes the service and the server.
+func (b *batch) load(ctx context.Context, all ...load) error {
 	if len(all) == 0 {
 		return nil
 	}
-	w := wantsOf(all...)
+	l := loadsOf(all...)
 	reads := b.tx.DrawIDs(map[core.Sequence]int{
-		core.OrderIDs: len(w.baskets), core.PaymentIDs: len(w.orders), core.RefundIDs: len(w.orders),
-		core.LedgerEntryIDs: len(w.orders) + len(w.balances),
+		core.OrderIDs: len(l.baskets), core.PaymentIDs: len(l.orders), core.RefundIDs: len(l.orders),
+		core.LedgerEntryIDs: len(l.orders) + len(l.balances),
 	})
 	for _, kind := range []struct {
 		locks  string
 		wanted int
-		reads  func(wants) []pgtx.Read
+		reads  func(loads) []pgtx.Read
 	}{
-		{creatorRow, len(w.counted), b.creators},
-		{orderRow, len(w.orders), b.ordersToLock},
-		{productRow, len(w.orders) + len(w.baskets), b.stockToLock},
-		{balanceRow, len(w.orders) + len(w.balances), b.balancesToLock},
-		{"", len(w.orders), b.paymentsToShow},
-		{"", len(w.balances), b.priorEntries},
-		{"", len(w.baskets), b.priorOrders},
+		{creatorRow, len(l.counted), b.creators},
+		{orderRow, len(l.orders), b.ordersToLock},
+		{productRow, len(l.orders) + len(l.baskets), b.stockToLock},
+		{balanceRow, len(l.orders) + len(l.balances), b.balancesToLock},
+		{"", len(l.orders), b.paymentsToShow},
+		{"", len(l.balances), b.priorEntries},
+		{"", len(l.baskets), b.priorOrders},
 	} {
 		if kind.wanted > 0 {
-			for _, read := range kind.reads(w) {
+			for _, read := range kind.reads(l) {
 				reads = append(reads, func(ctx context.Context, q *queries) error {
 					b.locking = kind.locks
 					return read(ctx, q)
@@ -111,11 +114,11 @@ func eachOrder(lines []orderLine, err error, keep func(*order.Order)) error {
 
 // creators locks each pair of customer and actor, and counts their unpaid orders. Its
 // limit is higher than for one command, because each earlier member may pay an order.
-func (b *batch) creators(w wants) []pgtx.Read {
+func (b *batch) creators(l loads) []pgtx.Read {
 	var locks dbsqlc.LockCreatorsParams
 	count := dbsqlc.CountUnpaidOrdersOfParams{}
 	seen := map[creator]bool{}
-	for _, basket := range w.counted {
+	for _, basket := range l.counted {
 		c := creator{basket.CustomerID, basket.By.Actor}
 		if seen[c] {
 			continue
@@ -128,28 +131,28 @@ func (b *batch) creators(w wants) []pgtx.Read {
 	}
 	return []pgtx.Read{
 		func(ctx context.Context, q *queries) error { return q.LockCreators(ctx, locks) },
-		pgtx.Each((*queries).CountUnpaidOrdersOf, count, func(r dbsqlc.CountUnpaidOrdersOfRow) error {
+		pgtx.ReadRows((*queries).CountUnpaidOrdersOf, count, func(r dbsqlc.CountUnpaidOrdersOfRow) error {
 			b.unpaidOrders[creator{r.CustomerID, r.CreatedBy}] = int(r.Orders)
 			return nil
 		}),
 	}
 }
 
-func (b *batch) ordersToLock(w wants) []pgtx.Read {
+func (b *batch) ordersToLock(l loads) []pgtx.Read {
 	keep := func(o *order.Order) {
 		b.orders[o.ID], b.behind[o.ID] = o, rowsBehind(o)
 		delete(b.payments, o.ID) // this load replaces an earlier one, and shows all changes
-		delete(b.mixed, o.ID)
+		delete(b.incomplete, o.ID)
 	}
 	return []pgtx.Read{
-		pgtx.Each((*queries).OrdersExist, w.ids, func(id int64) error { b.exist[id] = true; return nil }),
+		pgtx.ReadRows((*queries).OrdersExist, l.ids, func(id int64) error { b.exist[id] = true; return nil }),
 		func(ctx context.Context, q *queries) error {
-			if len(w.ids) == 1 {
-				found, err := q.LockOrder(ctx, w.orders[0].lock())
+			if len(l.ids) == 1 { // saves 35 µs
+				found, err := q.LockOrder(ctx, l.orders[0].lock())
 				return eachOrder(linesOf(found), err, keep)
 			}
 			found, err := q.LockOrders(ctx, dbsqlc.LockOrdersParams{
-				Ids: w.ids, Everybody: w.everybody, AsCustomers: w.customers, AsSellers: w.sellers,
+				Ids: l.ids, Everybody: l.everybody, AsCustomers: l.customers, AsSellers: l.sellers,
 			})
 			return eachOrder(linesOf(found), err, keep)
 		},
@@ -158,9 +161,9 @@ func (b *batch) ordersToLock(w wants) []pgtx.Read {
 
 // stockToLock locks the products in baskets and orders. Basket products that the grant
 // does not cover are read without a lock.
-func (b *batch) stockToLock(w wants) []pgtx.Read {
-	lock := dbsqlc.LockStockParams{OrderIds: w.ids, Everybody: w.everybody, AsCustomers: w.customers, AsSellers: w.sellers}
-	for _, basket := range w.baskets {
+func (b *batch) stockToLock(l loads) []pgtx.Read {
+	lock := dbsqlc.LockStockParams{OrderIds: l.ids, Everybody: l.everybody, AsCustomers: l.customers, AsSellers: l.sellers}
+	for _, basket := range l.baskets {
 		if basket.Grant.Everybody {
 			lock.Skus = append(lock.Skus, basket.SKUs...)
 			continue
@@ -171,24 +174,24 @@ func (b *batch) stockToLock(w wants) []pgtx.Read {
 	}
 	keep := func(row dbsqlc.Product) (err error) { b.products[row.Sku], err = productOf(row); return err }
 	switch {
-	case len(w.ids) == 0 && len(lock.Sellers) == 0:
-		return []pgtx.Read{pgtx.Each((*queries).LockProducts, lock.Skus, keep)}
-	case len(w.ids) == 1 && len(w.baskets) == 0:
-		return []pgtx.Read{pgtx.Each((*queries).LockStockOfOrder, dbsqlc.LockStockOfOrderParams(w.orders[0].lock()), keep)}
+	case len(l.ids) == 0 && len(lock.Sellers) == 0: // saves 47 µs
+		return []pgtx.Read{pgtx.ReadRows((*queries).LockProducts, lock.Skus, keep)}
+	case len(l.ids) == 1 && len(l.baskets) == 0: // saves 88 µs
+		return []pgtx.Read{pgtx.ReadRows((*queries).LockStockOfOrder, dbsqlc.LockStockOfOrderParams(l.orders[0].lock()), keep)}
 	}
-	reads := []pgtx.Read{pgtx.Each((*queries).LockStock, lock, keep)}
+	reads := []pgtx.Read{pgtx.ReadRows((*queries).LockStock, lock, keep)}
 	if len(lock.SkusOfSellers) > 0 {
-		reads = append(reads, pgtx.Each((*queries).ProductsBySKU, lock.SkusOfSellers, func(row dbsqlc.Product) (err error) {
-			b.foreign[row.Sku], err = productOf(row)
+		reads = append(reads, pgtx.ReadRows((*queries).ProductsBySKU, lock.SkusOfSellers, func(row dbsqlc.Product) (err error) {
+			b.unlockedProducts[row.Sku], err = productOf(row)
 			return err
 		}))
 	}
 	return reads
 }
 
-func (b *batch) balancesToLock(w wants) []pgtx.Read {
-	lock := dbsqlc.LockBalancesParams{OrderIds: w.ids, Everybody: w.everybody, AsCustomers: w.customers, AsSellers: w.sellers}
-	for _, one := range w.balances {
+func (b *batch) balancesToLock(l loads) []pgtx.Read {
+	lock := dbsqlc.LockBalancesParams{OrderIds: l.ids, Everybody: l.everybody, AsCustomers: l.customers, AsSellers: l.sellers}
+	for _, one := range l.balances {
 		lock.CustomerIds, lock.Currencies = append(lock.CustomerIds, one.CustomerID), append(lock.Currencies, string(one.Currency))
 	}
 	keep := func(row dbsqlc.Balance) (err error) {
@@ -196,18 +199,18 @@ func (b *batch) balancesToLock(w wants) []pgtx.Read {
 		return err
 	}
 	switch {
-	case len(w.ids) == 0 && len(w.balances) == 1:
+	case len(l.ids) == 0 && len(l.balances) == 1: // saves 53 µs
 		one := dbsqlc.LockBalanceParams{CustomerID: lock.CustomerIds[0], Currency: lock.Currencies[0]}
-		return []pgtx.Read{pgtx.Each((*queries).LockBalance, one, keep)}
-	case len(w.ids) == 1 && len(w.balances) == 0:
-		return []pgtx.Read{pgtx.Each((*queries).LockBalanceOfOrder, dbsqlc.LockBalanceOfOrderParams(w.orders[0].lock()), keep)}
+		return []pgtx.Read{pgtx.ReadRows((*queries).LockBalance, one, keep)}
+	case len(l.ids) == 1 && len(l.balances) == 0: // saves 46 µs
+		return []pgtx.Read{pgtx.ReadRows((*queries).LockBalanceOfOrder, dbsqlc.LockBalanceOfOrderParams(l.orders[0].lock()), keep)}
 	}
-	return []pgtx.Read{pgtx.Each((*queries).LockBalances, lock, keep)}
+	return []pgtx.Read{pgtx.ReadRows((*queries).LockBalances, lock, keep)}
 }
 
-// paymentsToShow reads the payments once of an order that several members want.
-func (b *batch) paymentsToShow(w wants) []pgtx.Read {
-	ids := slices.Compact(slices.Sorted(slices.Values(w.ids)))
+// paymentsToShow reads the payments once of an order that several members load.
+func (b *batch) paymentsToShow(l loads) []pgtx.Read {
+	ids := slices.Compact(slices.Sorted(slices.Values(l.ids)))
 	var rows []dbsqlc.Payment
 	return []pgtx.Read{
 		pgtx.Into(&rows, (*queries).PaymentsOfOrders, ids),
@@ -225,10 +228,10 @@ func (b *batch) paymentsToShow(w wants) []pgtx.Read {
 	}
 }
 
-func (b *batch) priorEntries(w wants) []pgtx.Read {
+func (b *batch) priorEntries(l loads) []pgtx.Read {
 	var by dbsqlc.LedgerEntriesByOperationParams
 	var refs dbsqlc.LedgerEntriesByReferenceParams
-	for _, one := range w.balances {
+	for _, one := range l.balances {
 		by.CustomerIds = append(by.CustomerIds, one.CustomerID)
 		by.CreatedBy, by.IdempotencyKeys = append(by.CreatedBy, one.By.Actor), append(by.IdempotencyKeys, one.By.Key)
 		if one.Reference != "" {
@@ -243,9 +246,9 @@ func (b *batch) priorEntries(w wants) []pgtx.Read {
 		}
 		return err
 	}
-	reads := []pgtx.Read{pgtx.Each((*queries).LedgerEntriesByOperation, by, keep)}
+	reads := []pgtx.Read{pgtx.ReadRows((*queries).LedgerEntriesByOperation, by, keep)}
 	if len(refs.Refs) > 0 {
-		reads = append(reads, pgtx.Each((*queries).LedgerEntriesByReference, refs, func(r dbsqlc.LedgerEntriesByReferenceRow) error {
+		reads = append(reads, pgtx.ReadRows((*queries).LedgerEntriesByReference, refs, func(r dbsqlc.LedgerEntriesByReferenceRow) error {
 			b.entryRefs[entryRef{r.CustomerID, payment.EntryKind(r.Kind), r.Reference}] = true
 			return nil
 		}))
@@ -253,10 +256,10 @@ func (b *batch) priorEntries(w wants) []pgtx.Read {
 	return reads
 }
 
-func (b *batch) priorOrders(w wants) []pgtx.Read {
+func (b *batch) priorOrders(l loads) []pgtx.Read {
 	var by dbsqlc.OrdersByOperationParams
 	var refs dbsqlc.OrdersByReferenceParams
-	for _, one := range w.baskets {
+	for _, one := range l.baskets {
 		by.CustomerIds = append(by.CustomerIds, one.CustomerID)
 		by.CreatedBy, by.IdempotencyKeys = append(by.CreatedBy, one.By.Actor), append(by.IdempotencyKeys, one.By.Key)
 		if one.Reference != "" {
@@ -270,7 +273,7 @@ func (b *batch) priorOrders(w wants) []pgtx.Read {
 		return eachOrder(linesOf(found), err, keep)
 	}}
 	if len(refs.Refs) > 0 {
-		reads = append(reads, pgtx.Each((*queries).OrdersByReference, refs, func(r dbsqlc.OrdersByReferenceRow) error {
+		reads = append(reads, pgtx.ReadRows((*queries).OrdersByReference, refs, func(r dbsqlc.OrdersByReferenceRow) error {
 			b.orderRefs[orderRef{creator{r.CustomerID, r.CreatedBy}, r.Reference}] = true
 			return nil
 		}))

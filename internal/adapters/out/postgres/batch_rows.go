@@ -64,11 +64,11 @@ func (s *session) Keep() error {
 		}
 		return errNotLocked
 	}
-	w, ofOrder := s.want.(orderWant)
+	l, ofOrder := s.announced.(orderLoad)
 	for _, c := range s.changes {
 		c.join(s.batch)
 		if _, is := c.(statement); is && ofOrder {
-			s.batch.mixed[w.id] = true // the loaded state does not show it
+			s.batch.incomplete[l.id] = true // the loaded state does not show it
 		}
 	}
 	return nil
@@ -78,13 +78,13 @@ func (s *session) Keep() error {
 // statement does not name its rows: in a shared batch, it counts as one about the
 // command's order.
 func (b *batch) holds(s *session) bool {
-	if b.shared && s.want == nil {
+	if b.shared && s.announced == nil {
 		return len(s.changes) == 0
 	}
 	return !slices.ContainsFunc(s.changes, func(c change) bool {
 		switch c := c.(type) {
 		case statement:
-			_, ofOrder := s.want.(orderWant)
+			_, ofOrder := s.announced.(orderLoad)
 			return b.shared && !ofOrder
 		case savedOrder:
 			return !c.New && b.orders[c.ID] == nil

@@ -32,7 +32,7 @@ func (e appendedEntry) join(b *batch) {
 func (s ledger) List(ctx context.Context, f payment.EntryFilter, page core.Page) ([]*payment.LedgerEntry, error) {
 	by := dbsqlc.ListLedgerEntriesParams{
 		CustomerID: &f.CustomerID,
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	}
 	if f.Reference == "" {
@@ -48,12 +48,12 @@ func entryParams(e appendedEntry) dbsqlc.InsertLedgerEntryParams {
 	return dbsqlc.InsertLedgerEntryParams{
 		ID: e.ID, Kind: string(e.Kind), Debit: string(e.Debit), Credit: string(e.Credit),
 		Amount: e.Amount.Decimal(), Currency: string(e.Amount.Currency()),
-		CustomerID:   optional(e.CustomerID),
+		CustomerID:   nullIfZero(e.CustomerID),
 		BalanceAfter: balanceAfter(e.LedgerEntry),
 		Position:     e.Position,
-		PaymentID:    optional(e.PaymentID), RefundID: optional(e.RefundID),
+		PaymentID:    nullIfZero(e.PaymentID), RefundID: nullIfZero(e.RefundID),
 		Description: e.Description, Reference: e.Reference,
-		CreatedBy: optional(e.By.Actor), IdempotencyKey: optional(e.By.Key), CreatedAt: e.CreatedAt,
+		CreatedBy: nullIfZero(e.By.Actor), IdempotencyKey: nullIfZero(e.By.Key), CreatedAt: e.CreatedAt,
 	}
 }
 
@@ -108,7 +108,7 @@ type balances struct{ tx *session }
 // the other transaction starts over. The reference is looked up after the lock, so that
 // the lookup sees the previous holder's entry.
 func (s balances) Lock(ctx context.Context, query payment.BalanceQuery) (payment.LockedBalance, error) {
-	return ask(ctx, s.tx, balanceWant(query), s.tx.batch.lockedBalance)
+	return ask(ctx, s.tx, balanceLoad(query), s.tx.batch.lockedBalance)
 }
 
 // Of returns the balances of a customer.

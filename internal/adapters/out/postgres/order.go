@@ -16,7 +16,7 @@ type orders struct{ tx *session }
 // order. The reference is looked up after the locks, so that the lookup sees the
 // previous holder's order.
 func (s orders) Basket(ctx context.Context, query order.BasketQuery) (order.Basket, error) {
-	return ask(ctx, s.tx, basketWant(query), s.tx.batch.basket)
+	return ask(ctx, s.tx, basketLoad(query), s.tx.batch.basket)
 }
 
 // Get loads an order.
@@ -64,14 +64,14 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 	case f.Grant.Everybody && f.CustomerID == "":
 		rows, err := q.ListOrders(ctx, dbsqlc.ListOrdersParams{
 			Statuses:   oneOr(f.Status, order.Statuses()...),
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+			BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
 	case !f.Grant.Everybody && f.CustomerID != "" && f.CustomerID != customer:
 		rows, err := q.ListOrdersBetween(ctx, dbsqlc.ListOrdersBetweenParams{
 			SellerID: seller, CustomerID: f.CustomerID, Statuses: oneOr(f.Status, order.Statuses()...),
-			BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+			BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 			Rows: int32(page.Limit + 1),
 		})
 		return linesOf(rows), err
@@ -79,8 +79,8 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 		customer, seller = f.CustomerID, ""
 	}
 	rows, err := q.ListOrdersOf(ctx, dbsqlc.ListOrdersOfParams{
-		CustomerID: optional(customer), SellerID: optional(seller), Statuses: oneOr(f.Status, order.Statuses()...),
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		CustomerID: nullIfZero(customer), SellerID: nullIfZero(seller), Statuses: oneOr(f.Status, order.Statuses()...),
+		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
 	return linesOf(rows), err
@@ -89,9 +89,9 @@ func listOrders(ctx context.Context, q *queries, f order.Filter, page core.Page)
 // listOrdersByReference is [listOrders] for orders with a reference.
 func listOrdersByReference(ctx context.Context, q *queries, f order.Filter, page core.Page) ([]orderLine, error) {
 	rows, err := q.ListOrdersByReference(ctx, dbsqlc.ListOrdersByReferenceParams{
-		CustomerID: optional(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: oneOr(f.Status, order.Statuses()...),
+		CustomerID: nullIfZero(f.CustomerID), CreatedBy: f.CreatedBy, Reference: f.Reference, Statuses: oneOr(f.Status, order.Statuses()...),
 		Everybody: f.Grant.Everybody, AsCustomer: f.Grant.Customer, AsSeller: f.Grant.Seller,
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
 	return linesOf(rows), err
@@ -129,11 +129,11 @@ func (o savedOrder) join(b *batch) {
 func (b *batch) oldOrderParams(id int64) dbsqlc.UpdateOrderParams {
 	o := b.orders[id]
 	p := dbsqlc.UpdateOrderParams{
-		ID: id, Status: string(o.Status), ReservedUntil: optionalTime(o.ReservedUntil), UpdatedAt: o.UpdatedAt,
+		ID: id, Status: string(o.Status), ReservedUntil: nullIfZeroTime(o.ReservedUntil), UpdatedAt: o.UpdatedAt,
 		Version: int64(o.Version), ReadVersion: int64(b.oldOrders.read[id].Version),
 	}
 	if c := o.Cancellation; c != nil {
-		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, optional(c.By.Key), &c.Reason
+		p.CancelledBy, p.CancelKey, p.CancelReason = &c.By.Actor, nullIfZero(c.By.Key), &c.Reason
 	}
 	return p
 }
@@ -143,10 +143,14 @@ func (b *batch) oldOrdersParams(ids []int64) dbsqlc.UpdateOrdersParams {
 	for _, id := range ids {
 		o := b.orders[id]
 		c := valueOf(o.Cancellation)
-		p.Ids, p.Statuses = append(p.Ids, id), append(p.Statuses, string(o.Status))
-		p.ReservedUntil, p.UpdatedAt = append(p.ReservedUntil, o.ReservedUntil), append(p.UpdatedAt, o.UpdatedAt)
-		p.Versions, p.ReadVersions = append(p.Versions, int64(o.Version)), append(p.ReadVersions, int64(b.oldOrders.read[id].Version))
-		p.CancelledBy, p.CancelKeys = append(p.CancelledBy, c.By.Actor), append(p.CancelKeys, c.By.Key)
+		p.Ids = append(p.Ids, id)
+		p.Statuses = append(p.Statuses, string(o.Status))
+		p.ReservedUntil = append(p.ReservedUntil, o.ReservedUntil)
+		p.UpdatedAt = append(p.UpdatedAt, o.UpdatedAt)
+		p.Versions = append(p.Versions, int64(o.Version))
+		p.ReadVersions = append(p.ReadVersions, int64(b.oldOrders.read[id].Version))
+		p.CancelledBy = append(p.CancelledBy, c.By.Actor)
+		p.CancelKeys = append(p.CancelKeys, c.By.Key)
 		p.CancelReasons = append(p.CancelReasons, c.Reason)
 	}
 	return p
@@ -188,11 +192,11 @@ func itemsParams(created []savedOrder) dbsqlc.InsertItemsOfOrdersParams {
 func (s *session) lockOrder(
 	ctx context.Context, id int64, g core.Grant, withStock bool, others ...pgtx.Read,
 ) (*order.Order, order.Stock, error) {
-	one := orderWant{id, g}
-	w := wantsOf(one)
-	reads := s.batch.ordersToLock(w)
+	one := orderLoad{id, g}
+	loads := loadsOf(one)
+	reads := s.batch.ordersToLock(loads)
 	if withStock {
-		reads = append(reads, s.batch.stockToLock(w)...)
+		reads = append(reads, s.batch.stockToLock(loads)...)
 	}
 	if err := s.load(ctx, append(reads, others...)...); err != nil {
 		return nil, nil, err

@@ -13,7 +13,7 @@ type orderPaymentsStore struct{ tx *session }
 // Lock locks and loads in the global order: the order, its stock by SKU, the balance.
 // Payments and refunds need no lock because they change only under the order lock.
 func (s orderPaymentsStore) Lock(ctx context.Context, orderID int64, g core.Grant) (*payment.OrderPayments, error) {
-	return ask(ctx, s.tx, orderWant{orderID, g}, s.tx.batch.orderPayments)
+	return ask(ctx, s.tx, orderLoad{orderID, g}, s.tx.batch.orderPayments)
 }
 
 // LockByPayment locks a payment's order.

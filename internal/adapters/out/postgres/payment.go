@@ -50,7 +50,7 @@ func (s payments) Search(ctx context.Context, f payment.Search, page core.Page) 
 	rows, err := find(ctx, s.tx, (*queries).SearchPayments, dbsqlc.SearchPaymentsParams{
 		Statuses:   oneOr(f.Status, payment.Processing, payment.Captured, payment.Failed),
 		Methods:    oneOr(f.Method, payment.FromBalance, payment.ByCard),
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: optionalTime(f.Created.From),
+		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, CreatedFrom: nullIfZeroTime(f.Created.From),
 		Rows: int32(page.Limit + 1),
 	})
 	if err != nil {
@@ -83,8 +83,8 @@ func (s payments) Save(ctx context.Context, p *payment.Payment) error {
 	if !p.New {
 		return s.tx.writes().UpdatePayment(ctx, dbsqlc.UpdatePaymentParams{
 			ID: p.ID, Status: string(p.Status),
-			ExternalPaymentID: optional(p.Card.ExternalID), Failure: optional(p.Card.Failure),
-			AskedAt: optionalTime(p.Card.AskedAt),
+			ExternalPaymentID: nullIfZero(p.Card.ExternalID), Failure: nullIfZero(p.Card.Failure),
+			AskedAt: nullIfZeroTime(p.Card.AskedAt),
 		})
 	}
 	return s.tx.write(savedPayment{p.Clone()})
@@ -102,11 +102,16 @@ func (p savedPayment) join(b *batch) {
 func newPaymentsParams(made []savedPayment) dbsqlc.InsertPaymentsParams {
 	var all dbsqlc.InsertPaymentsParams
 	for _, p := range made {
-		all.Ids, all.OrderIds = append(all.Ids, p.ID), append(all.OrderIds, p.OrderID)
-		all.IdempotencyKeys, all.CreatedBy = append(all.IdempotencyKeys, p.By.Key), append(all.CreatedBy, p.By.Actor)
-		all.Amounts, all.Currencies = append(all.Amounts, p.Amount.Decimal()), append(all.Currencies, string(p.Amount.Currency()))
-		all.Methods, all.Statuses = append(all.Methods, string(p.Method)), append(all.Statuses, string(p.Status))
-		all.Providers, all.CardTokens = append(all.Providers, provider(p.Payment)), append(all.CardTokens, p.Card.Token)
+		all.Ids = append(all.Ids, p.ID)
+		all.OrderIds = append(all.OrderIds, p.OrderID)
+		all.IdempotencyKeys = append(all.IdempotencyKeys, p.By.Key)
+		all.CreatedBy = append(all.CreatedBy, p.By.Actor)
+		all.Amounts = append(all.Amounts, p.Amount.Decimal())
+		all.Currencies = append(all.Currencies, string(p.Amount.Currency()))
+		all.Methods = append(all.Methods, string(p.Method))
+		all.Statuses = append(all.Statuses, string(p.Status))
+		all.Providers = append(all.Providers, provider(p.Payment))
+		all.CardTokens = append(all.CardTokens, p.Card.Token)
 		all.CreatedAt = append(all.CreatedAt, p.CreatedAt)
 	}
 	return all
@@ -184,12 +189,12 @@ func (s refunds) Get(ctx context.Context, id int64) (*payment.Refund, core.Owner
 func (s refunds) Save(ctx context.Context, r *payment.Refund) error {
 	if !r.New {
 		return s.tx.writes().UpdateRefund(ctx, dbsqlc.UpdateRefundParams{
-			ID: r.ID, Status: string(r.Status), ExternalRefundID: optional(r.ExternalID),
-			Failure: optional(r.Failure), AskedAt: optionalTime(r.AskedAt),
+			ID: r.ID, Status: string(r.Status), ExternalRefundID: nullIfZero(r.ExternalID),
+			Failure: nullIfZero(r.Failure), AskedAt: nullIfZeroTime(r.AskedAt),
 		})
 	}
 	return s.tx.writes().InsertRefund(ctx, dbsqlc.InsertRefundParams{
-		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: optional(r.By.Key),
+		ID: r.ID, PaymentID: r.PaymentID, OrderID: r.OrderID, IdempotencyKey: nullIfZero(r.By.Key),
 		Amount: r.Amount.Decimal(), Currency: string(r.Amount.Currency()), Status: string(r.Status),
 		Reason: r.Reason, Reference: r.Reference, FullRefund: r.Full, CreatedBy: r.By.Actor, CreatedAt: r.CreatedAt,
 	})

@@ -27,7 +27,7 @@ func (s products) Lock(ctx context.Context, sku string, g core.Grant) (*order.Pr
 func (s *session) lockProduct(ctx context.Context, sku string, g core.Grant, others ...pgtx.Read) (*order.Product, error) {
 	var exists bool
 	var rows []dbsqlc.Product
-	lock := dbsqlc.LockProductParams{Sku: sku, Everybody: g.Everybody, AsSeller: optional(g.Seller)}
+	lock := dbsqlc.LockProductParams{Sku: sku, Everybody: g.Everybody, AsSeller: nullIfZero(g.Seller)}
 	err := s.load(ctx, append([]pgtx.Read{
 		pgtx.Into(&exists, (*queries).ProductExists, sku), pgtx.Into(&rows, (*queries).LockProduct, lock),
 	}, others...)...)
@@ -47,7 +47,7 @@ func (s *session) lockProduct(ctx context.Context, sku string, g core.Grant, oth
 // List returns a page plus one more product, newest first.
 func (s products) List(ctx context.Context, page core.Page) ([]*order.Product, error) {
 	return list(ctx, s.tx, (*queries).ListProducts, dbsqlc.ListProductsParams{
-		BeforeTime: optionalTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
+		BeforeTime: nullIfZeroTime(page.After.CreatedAt), BeforeID: page.After.ID, Rows: int32(page.Limit + 1),
 	}, productOf)
 }
 

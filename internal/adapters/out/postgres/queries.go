@@ -53,8 +53,8 @@ func one[P, R, T any](
 	return all[0], nil
 }
 
-// optional returns NULL for a zero id or text.
-func optional[T comparable](v T) *T {
+// nullIfZero returns NULL for a zero id or text.
+func nullIfZero[T comparable](v T) *T {
 	var zero T
 	if v == zero {
 		return nil
@@ -71,8 +71,8 @@ func valueOf[T any](v *T) T {
 	return *v
 }
 
-// optionalTime returns NULL for the zero time.
-func optionalTime(t time.Time) *time.Time {
+// nullIfZeroTime returns NULL for the zero time.
+func nullIfZeroTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

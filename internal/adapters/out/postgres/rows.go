@@ -17,22 +17,22 @@ const (
 	balanceRow = "balance/"
 )
 
-func (w balanceWant) rows() []string {
-	return []string{balanceRow + w.CustomerID + "/" + string(w.Currency)}
+func (l balanceLoad) rows() []string {
+	return []string{balanceRow + l.CustomerID + "/" + string(l.Currency)}
 }
 
-func (w basketWant) rows() []string {
+func (l basketLoad) rows() []string {
 	var rows []string
-	for _, sku := range w.SKUs {
+	for _, sku := range l.SKUs {
 		rows = append(rows, productRow+sku)
 	}
-	if w.CountUnpaid > 0 {
-		rows = append(rows, creatorRow+w.CustomerID+"/"+w.By.Actor)
+	if l.CountUnpaid > 0 {
+		rows = append(rows, creatorRow+l.CustomerID+"/"+l.By.Actor)
 	}
 	return rows
 }
 
-func (w orderWant) rows() []string { return []string{orderRow + strconv.FormatInt(w.id, 10)} }
+func (l orderLoad) rows() []string { return []string{orderRow + strconv.FormatInt(l.id, 10)} }
 
 // orderRows are those locked with an order. They never change.
 type orderRows struct {
@@ -41,7 +41,7 @@ type orderRows struct {
 }
 
 func rowsBehind(o *order.Order) orderRows {
-	rows := orderRows{o.Owners(), balanceWant{CustomerID: o.CustomerID, Currency: o.Total.Currency()}.rows()}
+	rows := orderRows{o.Owners(), balanceLoad{CustomerID: o.CustomerID, Currency: o.Total.Currency()}.rows()}
 	for _, line := range o.Lines {
 		rows.names = append(rows.names, productRow+line.SKU)
 	}
@@ -50,21 +50,21 @@ func rowsBehind(o *order.Order) orderRows {
 
 // rows names the rows that a load locks, as far as known. A stranger to an order waits
 // for none of those behind it.
-func (b *batch) rows(w want) []string {
-	rows := w.rows()
-	if w, ofOrder := w.(orderWant); ofOrder && w.grant.Covers(b.behind[w.id].owners) {
-		rows = append(rows, b.behind[w.id].names...)
+func (b *batch) rows(l load) []string {
+	rows := l.rows()
+	if l, ofOrder := l.(orderLoad); ofOrder && l.grant.Covers(b.behind[l.id].owners) {
+		rows = append(rows, b.behind[l.id].names...)
 	}
 	return rows
 }
 
 // look finds the rows behind orders. It waits for no lock.
-func (b *batch) look(ctx context.Context, wants ...want) error {
+func (b *batch) look(ctx context.Context, loads ...load) error {
 	var reads []pgtx.Read
-	for _, w := range wants {
-		if w, ofOrder := w.(orderWant); ofOrder {
+	for _, l := range loads {
+		if l, ofOrder := l.(orderLoad); ofOrder {
 			reads = append(reads, func(ctx context.Context, q *queries) error {
-				found, err := q.OrderByID(ctx, w.id)
+				found, err := q.OrderByID(ctx, l.id)
 				return eachOrder(linesOf(found), err, func(o *order.Order) { b.behind[o.ID] = rowsBehind(o) })
 			})
 		}

@@ -24,15 +24,15 @@ type session struct {
 	batch *batch
 	held  *lanes.HeldRows // nil if the command may wait for them
 	now   time.Time
-	// want is the first load, and answered reports whether this run has its result.
-	want     want
-	answered bool
-	changes  []change
-	ended    bool
+	// announced is the first load, and answered reports whether this run has its result.
+	announced load
+	answered  bool
+	changes   []change
+	ended     bool
 }
 
-// want is a load that commands can share.
-type want interface {
+// load is a load that commands can share.
+type load interface {
 	// rows names the rows that the load locks, as far as known before it.
 	rows() []string
 }
@@ -61,17 +61,17 @@ func (s *session) Bind(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// Wants implements [group.Session].
-func (s *session) Wants() []string {
-	if s.want == nil {
+// Announced implements [group.Session].
+func (s *session) Announced() []string {
+	if s.announced == nil {
 		return nil
 	}
-	return s.batch.rows(s.want)
+	return s.batch.rows(s.announced)
 }
 
 // Blocked implements [group.Session].
 func (s *session) Blocked() []string {
-	return slices.DeleteFunc(s.Wants(), func(row string) bool { return !strings.HasPrefix(row, s.batch.locking) })
+	return slices.DeleteFunc(s.Announced(), func(row string) bool { return !strings.HasPrefix(row, s.batch.locking) })
 }
 
 // End implements [group.Session].
@@ -80,32 +80,32 @@ func (s *session) End() { s.ended = true }
 // errAnnounced ends the first run in a shared transaction.
 var errAnnounced = errors.New("the load is announced")
 
-// ask loads w and answers it from the batch. In a shared batch, the answer excludes the
+// ask loads l and answers it from the batch. In a shared batch, the answer excludes the
 // command's earlier writes.
-func ask[W want, A any](ctx context.Context, s *session, w W, answer func(W) (A, error)) (A, error) {
+func ask[L load, A any](ctx context.Context, s *session, l L, answer func(L) (A, error)) (A, error) {
 	var none A
 	switch {
 	case s.ended:
 		return none, pgtx.ErrReleased
 	case !s.batch.shared:
-		s.want = w
+		s.announced = l
 		if err := s.flush(ctx); err != nil {
 			return none, err
 		}
 		if err := s.refuseHeld(ctx); err != nil {
 			return none, err
 		}
-		if err := s.batch.load(ctx, w); err != nil {
+		if err := s.batch.load(ctx, l); err != nil {
 			return none, err
 		}
 	case s.answered, len(s.changes) > 0:
 		return none, group.ErrNotJoined
-	case s.want == nil:
-		s.want = w
+	case s.announced == nil:
+		s.announced = l
 		return none, errAnnounced
 	}
 	s.answered = true
-	return answer(w)
+	return answer(l)
 }
 
 // refuseHeld returns an error instead of waiting for a held row in a lane.
@@ -113,8 +113,8 @@ func (s *session) refuseHeld(ctx context.Context) error {
 	if s.held == nil || s.held.Empty() {
 		return nil
 	}
-	err := s.batch.look(ctx, s.want)
-	if err == nil && s.held.Any(s.Wants()) {
+	err := s.batch.look(ctx, s.announced)
+	if err == nil && s.held.Any(s.Announced()) {
 		err = pgtx.ErrRowHeld
 	}
 	return err

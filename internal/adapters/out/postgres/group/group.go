@@ -187,7 +187,7 @@ func (k *Keys) run(g *group) error {
 func (k *Keys) load(g *group) error {
 	for _, m := range g.claimed() {
 		result, err := m.try(g, true)
-		if m.wants() == nil { // it needed no load, or one that cannot be shared
+		if m.announced() == nil { // it needed no load, or one that cannot be shared
 			m.finish(g, result, err)
 		}
 	}
@@ -197,7 +197,7 @@ func (k *Keys) load(g *group) error {
 		}
 	}
 	for _, m := range g.claimed() {
-		m.rowHeld = k.held.Any(m.wants())
+		m.rowHeld = k.held.Any(m.announced())
 		m.draft.outside = m.rowHeld
 	}
 	return g.batch.Load(g.ctx, sessionsOf(g.claimed()))
@@ -300,7 +300,7 @@ func (k *Keys) settle(g *group) {
 func (k *Keys) settleOne(g *group, m *member) {
 	if m.draft.unjoined {
 		k.db.Observe.TransactionRestarted("not_joined")
-		if m.wants() == nil { // independent of its data
+		if m.announced() == nil { // independent of its data
 			k.unsuited.Add(m.claim.Operation)
 		}
 	}

@@ -39,9 +39,9 @@ type Session interface {
 	// first run only announces its rows: it fails, and the command runs again after the
 	// batch has loaded them.
 	Bind(ctx context.Context) context.Context
-	// Wants names the rows that the first load locks, as far as known, or nil if it was
+	// Announced names the rows that the first load locks, as far as known, or nil if it was
 	// not announced.
-	Wants() []string
+	Announced() []string
 	// Blocked names those of them for which a load that reached its lock timeout may
 	// have waited.
 	Blocked() []string

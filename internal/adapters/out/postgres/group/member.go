@@ -125,8 +125,8 @@ func (m *member) begin(s Session) {
 	m.draft, m.session, m.replaces = fate{}, s, false
 }
 
-// wants names the rows that the command's first load locks, as far as known.
-func (m *member) wants() []string { return m.session.Wants() }
+// announced names the rows that the command's first load locks, as far as known.
+func (m *member) announced() []string { return m.session.Announced() }
 
 // try runs the command on the loaded data, or up to its first load to announce that. In
 // a shared group, a panic becomes an error of this member.
@@ -139,7 +139,7 @@ func (m *member) try(g *group, announce bool) (result idempotency.Result, err er
 	m.ran = !announce
 	defer func() {
 		m.session.End()
-		m.ran = m.ran || m.wants() == nil // a command without a load has finished
+		m.ran = m.ran || m.announced() == nil // a command without a load has finished
 	}()
 	if g.shared() {
 		defer panics.Catch(&err)

@@ -13,9 +13,9 @@ import (
 // wanting is a session that has announced what it locks.
 type wanting struct{ Session }
 
-func (wanting) Wants() []string { return []string{"balance/ann"} }
+func (wanting) Announced() []string { return []string{"balance/ann"} }
 
-func (w wanting) Blocked() []string { return w.Wants() }
+func (w wanting) Blocked() []string { return w.Announced() }
 
 // A command that is gone does not wait for the row: nothing would remove its mark.
 func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
@@ -31,7 +31,7 @@ func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 			m.wait()
 		}
 		k.settleOutside(m, timeout)
-		if got := k.held.Any(m.wants()); got == gone {
+		if got := k.held.Any(m.announced()); got == gone {
 			t.Errorf("gone: %t, and the row is held: %t", gone, got)
 		}
 		k.held.Remove(m.fate.marked)

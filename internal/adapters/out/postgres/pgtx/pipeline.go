@@ -108,10 +108,9 @@ func WriteRows[R, P any](
 	return write(ctx, params(rows))
 }
 
-// WriteOneOrMany is [WriteRows] with a statement without arrays for one row. It is for
-// the rows of frequent commands, where it saves more than 3 % of the CPU that a command
-// alone takes the service and the server: 35 µs for an event, 45 µs for a record, and
-// 50 µs for a ledger entry, an order or a balance.
+// WriteOneOrMany is [WriteRows] with a statement without arrays for one row. Such a
+// statement saves 30 µs (an order) to 60 µs (a balance) of CPU. A command alone takes the
+// service and the server 1 to 1.8 ms, and writes up to four such rows.
 func WriteOneOrMany[R, P, M any](
 	ctx context.Context, rows []R, one func(context.Context, P) error, params func(R) P,
 	many func(context.Context, M) error, paramsOfMany func([]R) M,

@@ -201,8 +201,8 @@ func Into[P, R any](result *R, query func(*dbsqlc.Queries, context.Context, P) (
 	}
 }
 
-// Each returns a read that passes a query's rows to keep.
-func Each[P, R any](
+// ReadRows returns a read that passes a query's rows to keep.
+func ReadRows[P, R any](
 	query func(*dbsqlc.Queries, context.Context, P) ([]R, error), params P, keep func(R) error,
 ) Read {
 	return func(ctx context.Context, q *dbsqlc.Queries) error {

@@ -152,7 +152,7 @@ func MakeRoom(ctx context.Context, t *pgtx.Tx, id idempotency.ID) error {
 
 // Store queues records for insertion. They share one creation time.
 func Store(ctx context.Context, t *pgtx.Tx, recs []idempotency.Record) error {
-	if len(recs) == 1 {
+	if len(recs) == 1 { // saves 45 µs; see pgtx.WriteOneOrMany
 		rec := recs[0]
 		return t.Writes().InsertRecord(ctx, dbsqlc.InsertRecordParams{
 			Scope: string(rec.Scope), Key: rec.Key,
