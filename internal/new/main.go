@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path"
@@ -34,20 +35,21 @@ func run(args []string, out io.Writer) error {
 	if *module == "" || *dir == "" {
 		return errors.New("usage: make new MODULE=example.com/tickets DIR=../tickets")
 	}
-	if err := copyService(".", *module, *dir, out); err != nil {
+	steps := log.New(out, "", 0)
+	if err := copyService(".", *module, *dir, steps); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, `
+	steps.Printf(`
   cd %s
   make run     # the service with all that it needs, and a session to paste
   make test    # its tests
 `, *dir)
-	return err
+	return nil
 }
 
 // copyService copies the service in root to dir, under the module's name, and prints each
 // step. It writes nothing unless all input is good.
-func copyService(root, module, dir string, out io.Writer) error {
+func copyService(root, module, dir string, steps *log.Logger) error {
 	from, err := ownName(root)
 	if err != nil {
 		return err
@@ -74,17 +76,17 @@ func copyService(root, module, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "renamed %d files: %s is %s, %s_… is %s_…\n", len(files), from.module, to.module, from.upper, to.upper)
+	steps.Printf("renamed %d files: %s is %s, %s_… is %s_…", len(files), from.module, to.module, from.upper, to.upper)
 	if err := renamed.write(dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "wrote them to %s\n", dir)
-	return renamed.finish(dir, from, out)
+	steps.Print("wrote them to ", dir)
+	return renamed.finish(dir, from, steps)
 }
 
 // finish sorts the requirements of each module, which the new name may have moved, and
 // commits the copy.
-func (t tree) finish(dir string, from name, out io.Writer) error {
+func (t tree) finish(dir string, from name, steps *log.Logger) error {
 	modules := 0
 	for file := range t {
 		if path.Base(file) == "go.mod" {
@@ -94,7 +96,7 @@ func (t tree) finish(dir string, from name, out io.Writer) error {
 			}
 		}
 	}
-	fmt.Fprintf(out, "formatted %d go.mod\n", modules)
+	steps.Printf("formatted %d go.mod", modules)
 	for _, args := range [][]string{
 		{"init", "--quiet"}, {"add", "--all"}, {"commit", "--quiet", "--message=Start from a copy of " + from.module},
 	} {
@@ -102,8 +104,8 @@ func (t tree) finish(dir string, from name, out io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintln(out, "committed them to a new repository")
-	return err
+	steps.Print("committed them to a new repository")
+	return nil
 }
 
 // checkFolder returns an error unless dir is absent or empty, and outside of root.

@@ -6,6 +6,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"hash/crc32"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +42,7 @@ func makeCopy(t *testing.T) string {
 	t.Setenv("GIT_AUTHOR_EMAIL", "new@example.com")
 	t.Setenv("GIT_COMMITTER_NAME", "new")
 	t.Setenv("GIT_COMMITTER_EMAIL", "new@example.com")
-	if err := copyService(root, copied, dir, t.Output()); err != nil {
+	if err := copyService(root, copied, dir, log.New(t.Output(), "", 0)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -153,7 +154,7 @@ func TestNew_FolderMustBeNewAndOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for folder, want := range map[string]string{dir: "is not empty", root + "/tickets": "inside this repository", root: "inside this repository"} {
-		if err := copyService(root, copied, folder, t.Output()); err == nil || !strings.Contains(err.Error(), want) {
+		if err := copyService(root, copied, folder, log.New(t.Output(), "", 0)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: err = %v, want one that says %q", folder, err, want)
 		}
 	}
