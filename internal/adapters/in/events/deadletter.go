@@ -12,10 +12,11 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// The headers of a dead letter. Its body and its CloudEvents attributes are the message's.
+// The headers of a dead letter. Body and CloudEvents attributes are those of the
+// message.
 const (
-	// HeaderReason is a stable code: [CodeUnreadable], [CodeForgotten] or the code of the
-	// use case's fault.
+	// HeaderReason is a stable code: [CodeUnreadable], [CodeForgotten] or the fault
+	// code of the use case.
 	HeaderReason = "Orders-Reason"
 	// HeaderDetail explains the reason in words.
 	HeaderDetail = "Orders-Detail"
@@ -36,8 +37,8 @@ const (
 	CodeForgotten = "forgotten_message"
 )
 
-// maxDeadLetterBody leaves room for the headers below the broker's limit. Longer
-// messages are cut; the warehouse sends short ones.
+// maxDeadLetterBody leaves room for the headers below the broker limit. Longer messages
+// are cut; the warehouse sends short ones.
 const maxDeadLetterBody = 64 << 10
 
 // unprocessable explains why a message can never be processed.
@@ -61,7 +62,7 @@ func (u *unprocessable) Error() string { return u.code + ": " + u.detail }
 
 // deadLetter moves a message to the dead-letter stream for operators (R-DIST-COMP). It
 // terminates the message only after the broker has acknowledged the dead letter. On a
-// second run the broker drops the duplicate, whose id is the message's stream position.
+// second run the broker drops the duplicate: the id is the message's stream position.
 func (c *Consumer) deadLetter(
 	ctx context.Context, msg jetstream.Msg, meta *jetstream.MsgMetadata, reason *unprocessable,
 ) error {

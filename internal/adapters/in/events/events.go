@@ -1,8 +1,8 @@
 // Package events consumes messages from other services over NATS JetStream.
 //
-// A message is acknowledged after its effect has committed, and the use case stores its
-// id in that transaction. So a message may be delivered any number of times, to any
-// replica, and has one effect.
+// A message is acknowledged after the effect has committed, and the use case stores the
+// message id in that transaction. So a message may be delivered any number of times, to
+// any replica, and has one effect.
 package events
 
 import (
@@ -42,7 +42,7 @@ const (
 	// before it redelivers the message.
 	ackWait = 30 * time.Second
 	// heartbeat is how often the broker confirms a pending fetch. It forgets fetches
-	// when the stream's leader changes; after two missed heartbeats the fetch is
+	// when the stream leader changes; after two missed heartbeats the fetch is
 	// repeated.
 	heartbeat    = 2 * time.Second
 	setupTimeout = 5 * time.Second
@@ -66,11 +66,11 @@ type Config struct {
 	Log     zerolog.Logger
 	// Ended receives each delivery's outcome; nil disables it.
 	Ended func(outcome string)
-	// Tracer is nil without tracing.
+	// Tracer is nil if tracing is off.
 	Tracer trace.Tracer
 }
 
-// Consumer applies the warehouse's messages to the stock.
+// Consumer applies warehouse messages to the stock.
 type Consumer struct {
 	cfg Config
 	js  jetstream.JetStream
@@ -133,7 +133,7 @@ func (c *Consumer) work(ctx context.Context, consumer jetstream.Consumer) error 
 	}
 }
 
-// prepare creates missing streams and the consumer, which has as many replicas as its
+// prepare creates missing streams and the consumer, which has as many replicas as the
 // stream.
 func (c *Consumer) prepare(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)

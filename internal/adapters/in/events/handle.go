@@ -36,7 +36,7 @@ func (c *Consumer) handle(ctx context.Context, msg jetstream.Msg) {
 	c.cfg.Ended(outcome)
 }
 
-// startSpan starts the span for one delivery in the message's trace.
+// startSpan starts the span for one delivery in the trace of the message.
 func (c *Consumer) startSpan(ctx context.Context, msg jetstream.Msg) (context.Context, trace.Span) {
 	if c.cfg.Tracer == nil {
 		return ctx, trace.SpanFromContext(ctx)

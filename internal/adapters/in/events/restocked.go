@@ -70,8 +70,8 @@ func readEvent(m message) (e restocked, ok bool) {
 	return e, true
 }
 
-// readJSON decodes text as strictly as the HTTP adapter: member names are exact, and none
-// may be sent twice.
+// readJSON decodes text as strictly as the HTTP adapter: member names are exact, and
+// each may be sent once.
 func readJSON[T any](text []byte) (v T, ok bool) {
 	v, err := strictjson.Decode[T](text)
 	return v, err == nil

@@ -14,10 +14,11 @@ import (
 )
 
 // RetrySubject takes requests to process a dead letter again. A request contains the
-// letter's sequence and not its message, so that its sender cannot invent stock.
+// sequence of the letter instead of the message, so that the sender cannot invent
+// stock.
 const RetrySubject = "orders.retry.inventory.restocked"
 
-// retryTimeout is how long a request waits for its answer.
+// retryTimeout is how long a request waits for the answer.
 const retryTimeout = processTimeout + 5*time.Second
 
 // answerRetries answers requests, one at a time. Each goes to one replica.
@@ -36,12 +37,12 @@ func (c *Consumer) answerRetries(ctx context.Context) error {
 		if err := c.retry(ctx, string(request.Data)); err != nil {
 			answer = err.Error()
 		}
-		_ = request.Respond([]byte(answer)) // otherwise the operator's wait ends
+		_ = request.Respond([]byte(answer)) // otherwise the wait of the operator ends
 	}
 }
 
-// retry processes a dead letter's message and then deletes the letter. The time of the
-// letter counts as that of the message: an earlier retry may be forgotten.
+// retry processes the message in a dead letter and then deletes the letter. The time of
+// the letter counts as that of the message: an earlier retry may be forgotten.
 func (c *Consumer) retry(ctx context.Context, sequence string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), processTimeout)
 	defer cancel()
@@ -75,7 +76,7 @@ type DeadLetters struct {
 	conn *nats.Conn
 }
 
-// OpenDeadLetters opens the stream. It fails at once without a broker.
+// OpenDeadLetters opens the stream. It fails at once if there is no broker.
 func OpenDeadLetters(ctx context.Context, conn *nats.Conn) (l DeadLetters, err error) {
 	if err = streams.CheckConnection(conn); err != nil {
 		return l, err
@@ -89,8 +90,8 @@ func OpenDeadLetters(ctx context.Context, conn *nats.Conn) (l DeadLetters, err e
 	return l, err
 }
 
-// Retry lets the service process a dead letter's message, and waits for the outcome. A
-// second call has no second effect: the inbox knows the message.
+// Retry lets the service process the message in a dead letter, and waits for the
+// outcome. A second call has no second effect: the inbox knows the message.
 func (l DeadLetters) Retry(ctx context.Context, sequence uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
 	defer cancel()

@@ -4,7 +4,7 @@
 //
 // A request is checked in this order: token (401), role (403), limits (429),
 // Idempotency-Key (400), body (413, 415, 400), schema (422), query and path (422, 404).
-// Then its use case runs, on a guarded route inside the guard. Every error becomes an
+// Then the use case runs, on a guarded route inside the guard. Every error becomes an
 // RFC 9457 problem document.
 package httpapi
 
@@ -34,11 +34,11 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// commandTimeout bounds an accepted request's work. A client that hangs up does not end
-// it earlier.
+// commandTimeout bounds the work for an accepted request. A client that hangs up does
+// not end it earlier.
 const commandTimeout = 10 * time.Second
 
-// Config holds the API's dependencies and settings.
+// Config holds the dependencies and settings of the API.
 type Config struct {
 	Orders    *order.Service
 	Payments  *payment.Service
@@ -48,35 +48,35 @@ type Config struct {
 	Tokens    *token.Verifier
 	// TokenRejected is called with the reason for each 401.
 	TokenRejected func(reason string)
-	// ClientCertificate reports whether a connection has a valid client certificate. It is
-	// nil where the role system needs none.
+	// ClientCertificate reports whether a connection has a valid client certificate. It
+	// is nil where the role system needs no certificate.
 	ClientCertificate func(conn *tls.ConnectionState) bool
 	Limits            *limits.Limits
 	// Observe receives request events.
 	Observe Observer
-	// Webhooks is nil where card payments are not enabled. ProviderEvents applies its events:
-	// commands that wait must not delay them.
+	// Webhooks is nil where card payments are not enabled. ProviderEvents applies the
+	// events: commands that wait must not delay them.
 	Webhooks       Webhooks
 	ProviderEvents *payment.Service
-	// WebhookEnded is called with each webhook's outcome.
+	// WebhookEnded is called with the outcome of each webhook.
 	WebhookEnded func(outcome string)
-	// Started returns why no use case may run yet, or nil. It is nil for a process that works
-	// with its database from the beginning.
+	// Started returns why no use case may run yet, or nil. It is nil for a process that
+	// works with the database from the beginning.
 	Started func() error
 	// Ready returns why the process cannot serve requests, or nil.
 	Ready func(ctx context.Context) error
 	// Version is reported by the liveness check.
 	Version string
 	Guard   GuardConfig
-	// CORSOrigins are the origins whose pages may call the API.
+	// CORSOrigins are the origins of pages that may call the API.
 	CORSOrigins []string
 	Log         zerolog.Logger
-	// Tracer is nil where nothing is traced.
+	// Tracer is nil if tracing is off.
 	Tracer trace.Tracer
 }
 
-// New returns the API's handler. It fails when a route declares no roles (AUTH-9), or
-// when routes and contract differ: in an operation, its roles or whether it requires a
+// New returns the API handler. It fails when a route declares no roles (AUTH-9), or
+// when routes and contract differ: in an operation, the roles or whether it requires a
 // key.
 func New(cfg Config) (http.Handler, error) {
 	spec, err := contract.Embedded()
@@ -103,7 +103,7 @@ type api struct {
 	contract *contract.Contract
 	guard    guard
 	docs     *docs.Docs
-	// webhookBodies admits webhooks whose bodies are read.
+	// webhookBodies admits webhooks while their bodies are read.
 	webhookBodies limits.Places
 }
 
@@ -190,8 +190,8 @@ func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	return done.encode()
 }
 
-// unknownWithoutKey returns the problem for an unknown outcome without a key. Only a
-// request that can be repeated without harm is retryable.
+// unknownWithoutKey returns the problem for an unknown outcome where no key resolves
+// it. Only a request that can be repeated safely is retryable.
 func unknownWithoutKey(rt route) *problem.Problem {
 	p := problem.New(wire.ProblemCodeOutcomeUnknown,
 		"the outcome of the request is unknown; read the resource to learn it")
@@ -236,7 +236,7 @@ func (a *api) authorise(rt route, r *http.Request) (*request, error) {
 }
 
 // lacksCertificate reports whether a caller with the role system needs a client
-// certificate and has none. Such a caller has no other role either, so that a stolen
+// certificate and lacks it. Such a caller has no other role either, so that a stolen
 // service token is useless.
 func (a *api) lacksCertificate(actor core.Actor, r *http.Request) bool {
 	return a.ClientCertificate != nil && actor.Has(systems) && !a.ClientCertificate(r.TLS)
@@ -275,7 +275,8 @@ func (a *api) respondError(w http.ResponseWriter, r *http.Request, err error) {
 	a.respondErrorAt(w, r, entryOf(r.Context()).pattern, err)
 }
 
-// respondErrorAt is [api.respondError] for a path whose pattern did not serve the request.
+// respondErrorAt is [api.respondError] for a path with a pattern that did not serve the
+// request.
 func (a *api) respondErrorAt(w http.ResponseWriter, r *http.Request, pattern string, err error) {
 	entry, p := entryOf(r.Context()), problem.Of(err)
 	entry.code = string(p.Code)

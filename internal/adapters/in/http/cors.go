@@ -13,9 +13,8 @@ import (
 const preflightAge = 10 * time.Minute
 
 // tracingHeaders are the headers that monitoring in the browser adds to the requests of
-// a page. The service reads traceparent only, but a browser refuses the whole request if
-// one of its headers is not allowed. They change nothing here, so every vendor may add
-// its own.
+// a page. The service reads traceparent only, but a browser refuses the whole request
+// if one header is not allowed. The service ignores them, so every vendor may add more.
 var tracingHeaders = []string{
 	"traceparent", "tracestate", "baggage", // W3C: OpenTelemetry, and most of the vendors below
 	"sentry-trace",
@@ -34,8 +33,8 @@ var tracingHeaders = []string{
 const webhooks = "/webhooks/"
 
 // allowOrigins returns the middleware that lets pages with these origins call the API
-// and read every response (CORS). Without origins it does nothing, and browsers refuse
-// all other pages.
+// and read every response (CORS). With no origins it is a no-op. Browsers refuse all
+// other pages.
 func allowOrigins(origins []string, routes []route) func(http.Handler) http.Handler {
 	if len(origins) == 0 { // the library would take this for every origin
 		return func(next http.Handler) http.Handler { return next }

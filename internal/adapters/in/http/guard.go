@@ -20,22 +20,21 @@ import (
 // in package idempotency; the guard translates between it and HTTP:
 //
 //  1. Key. parseKey reads the header before the rest of the request is decoded. A
-//     request that cannot be decoded never gets further, so it leaves its key free.
-//  2. Request. Whose key it is (issuer and subject) and what the request asks for
+//     request that cannot be decoded never gets further, so it leaves the key free.
+//  2. Request. The key owner (issuer and subject) and what the request asks for
 //     (method, path, query, canonical body) become an [idempotency.Request].
 //  3. Do. [idempotency.Guard.Do] claims the key and calls the use case in the
-//     transaction of the claim. For a duplicate it returns the stored record and
-//     calls nothing.
-//     A key counts as new when the use case is called: a replay is free.
+//     transaction of the claim. For a duplicate it only returns the stored record. A
+//     key counts as new when the use case is called: a replay is free.
 //  4. Result. A success and a final refusal are stored in that transaction. Any other
 //     error rolls it back, and the key is free.
 //  5. Response. The record becomes the response. Status, Content-Type, Location and
 //     body are the same for the first request and for every replay. Only the
 //     Idempotency headers differ.
 //
-// The use case knows nothing of this. It gets the key as the id of the business
-// operation, to store beside the effect under a unique index. That index is the second
-// line of defence: it recognises a retry that arrives after the record has expired.
+// The use case does not see this. It gets the key as the id of the business operation,
+// to store with the effect under a unique index. That index is the second line of
+// defence: it recognises a retry that arrives after the record has expired.
 type guard struct {
 	idempotency.Guard
 	keys            idempotency.LookupStore
@@ -47,7 +46,7 @@ type GuardConfig struct {
 	// Wait is how long a duplicate waits for the first request.
 	Wait time.Duration
 	// TTL is how long a key is kept, with a successful response. RefusalTTL is how long
-	// a refusal is replayed; after that its key is spent.
+	// a refusal is replayed; after that the key is spent.
 	TTL        time.Duration
 	RefusalTTL time.Duration
 }
@@ -146,8 +145,8 @@ func outcomeOf(reused bool) string {
 	return "created"
 }
 
-// decodeKeyID returns the path's key, parsed like the header, in the caller's scope: no
-// caller can look up another principal's key.
+// decodeKeyID returns the key in the path, parsed like the header, in the caller's
+// scope: principals can look up only their own keys.
 func decodeKeyID(r *request) (idempotency.ID, error) {
 	key, err := idempotency.ParseKey([]string{r.param("key")})
 	if errors.Is(err, idempotency.ErrKeyRequired) {

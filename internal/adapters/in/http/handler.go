@@ -15,15 +15,15 @@ import (
 )
 
 // handler serves a route in two steps. The handler itself decodes the request: path,
-// query, body and money. Its refusals have touched no idempotency key, no lock and no
+// query, body and money. These refusals have touched no idempotency key, no lock and no
 // transaction, and are never stored. The use case that it returns is the second step.
-// On a guarded route it runs inside the key's claim.
+// On a guarded route it runs inside the claim of the key.
 type handler func(r *request) (useCase, error)
 
 // useCase runs one decoded command or query.
 type useCase func(ctx context.Context) (*success, error)
 
-// handle returns a handler from its two steps.
+// handle returns a handler from the two steps.
 func handle[C any](
 	decode func(r *request) (C, error),
 	run func(ctx context.Context, actor core.Actor, c C) (*success, error),
@@ -92,12 +92,12 @@ func query[C, R any](
 	})
 }
 
-// request is an HTTP request whose token, role, key and body have been checked.
+// request is an HTTP request after the checks of token, role, key and body.
 type request struct {
 	http  *http.Request
 	actor core.Actor
-	// scope is the token's principal, issuer and subject: the owner of the idempotency
-	// keys.
+	// scope is the principal, issuer and subject of the token: the owner of the
+	// idempotency keys.
 	scope idempotency.Scope
 	// admission counts the request within the principal's limits.
 	admission *limits.Admission
@@ -116,5 +116,5 @@ func (r *request) param(name string) string {
 	return v
 }
 
-// bodyOf decodes a body that has passed its operation's schema.
+// bodyOf decodes a body that has passed the schema of the operation.
 func bodyOf[T any](r *request) (T, error) { return strictjson.Decode[T](r.body) }

@@ -10,14 +10,14 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// getLiveness reports that the process runs, and its version. It does not touch the
+// getLiveness reports that the process runs, and the version. It does not touch the
 // database: restarting the process does not repair a database.
 func (a *api) getLiveness(http.ResponseWriter, *http.Request) (*response, error) {
 	return healthy(wire.Liveness{Status: wire.HealthStatusLive, Version: a.Version})
 }
 
-// getReadiness reports whether the process can serve requests. A 503 takes it out of a
-// load balancer's rotation. Only operators see the cause.
+// getReadiness reports whether the process can serve requests. A 503 takes it out of
+// the load balancer rotation. Only operators see the cause.
 func (a *api) getReadiness(_ http.ResponseWriter, r *http.Request) (*response, error) {
 	err := a.Ready(r.Context())
 	switch {

@@ -20,14 +20,14 @@ import (
 	"example.com/orders/internal/observe/panics"
 )
 
-// logEntry collects the fields of a request's log event while it is served. Nothing else
-// is logged: no token, no plain key, no body, no query (AUTH-16).
+// logEntry collects the fields of the log event while a request is served. Only these
+// are logged: no token, no plain key, no body, no query (AUTH-16).
 type logEntry struct {
 	requestID string
-	traceID   string // empty where nothing is traced
+	traceID   string // empty if tracing is off
 	// remote is the host at the connection's other end: the client or a proxy.
 	remote string
-	// guarded reports that the route takes an Idempotency-Key, so that its problems say
+	// guarded reports that the route takes an Idempotency-Key, so that problems say
 	// which key comes next. It is not logged.
 	guarded   bool
 	pattern   string
@@ -36,11 +36,11 @@ type logEntry struct {
 	key       string
 	outcome   string
 	code      string
-	// reason explains a refusal to operators only. It repeats nothing of the request.
+	// reason explains a refusal to operators only. It repeats no part of the request.
 	reason string
 	cause  error
 
-	// waited is how long the request waited for another one with the key.
+	// waited is how long the request waited for the first one with the key.
 	waited time.Duration
 	// replayOf is when the record was stored that was replayed.
 	replayOf time.Time
@@ -88,7 +88,7 @@ func (a *api) instrumented(next http.Handler) http.Handler {
 	})
 }
 
-// finish ends an instrumented request. A panic becomes a 500, and the log entry has its
+// finish ends an instrumented request. A panic becomes a 500, and the log entry has
 // message and stack. The transaction has been rolled back by then.
 func (a *api) finish(w middleware.WrapResponseWriter, r *http.Request, span trace.Span, start time.Time) {
 	if v := recover(); v != nil {
@@ -100,7 +100,7 @@ func (a *api) finish(w middleware.WrapResponseWriter, r *http.Request, span trac
 	entry.report(a.Observe, r.Method, w.Status(), took) // in flight until here, should the log wait
 }
 
-// hostOf returns an address without its port.
+// hostOf returns the host in an address.
 func hostOf(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -158,8 +158,8 @@ func loggedMethod(method string) string {
 	return otherMethod
 }
 
-// loggedSubject returns a subject as it is, or its hash if it looks like an e-mail
-// address, a telephone number or a card number. An issuer should use none of them.
+// loggedSubject returns a subject as it is, or a hash if it looks like an e-mail
+// address, a telephone number or a card number, which an issuer should not use.
 func loggedSubject(subject string) string {
 	if strings.ContainsAny(subject, "@+") || cardnumber.In(subject) {
 		return "sha256:" + shortHash(subject)

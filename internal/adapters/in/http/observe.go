@@ -23,7 +23,8 @@ type Observer interface {
 	// route matched; the method is an HTTP method, or "other".
 	RequestEnded(route, method string, status int, took time.Duration)
 	// KeyEnded is called with the outcome of a request to a route that needs an
-	// Idempotency-Key. A request that was refused before its key was read has none.
+	// Idempotency-Key. A request that was refused before the key was read has no
+	// outcome.
 	KeyEnded(outcome string)
 	// DuplicateWaited is called with the time that a request waited for the first one.
 	DuplicateWaited(d time.Duration)
@@ -31,16 +32,17 @@ type Observer interface {
 	RecordReplayed(age time.Duration)
 }
 
-// The outcomes of requests with an Idempotency-Key besides those in Idempotency-Result.
+// The outcomes of requests with an Idempotency-Key in addition to those in
+// Idempotency-Result.
 const (
 	// keyRefused: a final refusal was stored now.
 	keyRefused = "refused"
-	// keyFailed: nothing was kept, and the key is free.
+	// keyFailed: no record was kept, and the key is free.
 	keyFailed = "failed"
 )
 
-// keyProblems are the outcomes of requests that failed because of their key, or whose
-// outcome only a look-up by key can resolve.
+// keyProblems are the outcomes of requests that failed because of their key, or with an
+// outcome that only a look-up by key can resolve.
 var keyProblems = map[string]string{
 	string(wire.ProblemCodeIdempotencyKeyRequired): "key_required",
 	string(wire.ProblemCodeIdempotencyKeyInvalid):  "key_invalid",
@@ -86,10 +88,10 @@ func (e *logEntry) keyOutcome() string {
 	return ""
 }
 
-// trace starts a request's span. Probes and untraced requests have ctx's span, which
-// does nothing.
+// trace starts a request's span. Probes and untraced requests have the span in ctx, a
+// no-op.
 //
-// The attributes are those semantic conventions for HTTP that cannot contain a client's
+// The attributes are those semantic conventions for HTTP that cannot contain client
 // inventions: not the path, the query or the user agent (AUTH-16).
 func (a *api) trace(ctx context.Context, r *http.Request) (context.Context, trace.Span) {
 	if a.Tracer == nil || strings.HasPrefix(r.URL.Path, "/health/") {
@@ -101,7 +103,7 @@ func (a *api) trace(ctx context.Context, r *http.Request) (context.Context, trac
 	return ctx, span
 }
 
-// endSpan ends a request's span with its outcome.
+// endSpan ends a request's span with the outcome.
 func endSpan(span trace.Span, r *http.Request, entry *logEntry, status int) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -133,7 +135,7 @@ func tracedMethod(r *http.Request) string {
 	return "_OTHER"
 }
 
-// endGuard ends the guard's span. Its outcome is the Idempotency-Result, or the problem
+// endGuard ends the guard span. The outcome is the Idempotency-Result, or the problem
 // code with which the guarded request was refused.
 func endGuard(span trace.Span, entry *logEntry, err error) {
 	defer span.End()

@@ -29,7 +29,7 @@ func decodePaymentID(r *request) (int64, error) { return decodeID(r, "payment") 
 func decodeRefundID(r *request) (int64, error) { return decodeID(r, "refund") }
 
 // decodeID returns a resource id from the path. Text that cannot be an id names no
-// resource, so it is 404 and not 422. An id has one form: 02 and +2 are none.
+// resource, so it is 404 and not 422. An id has one form: 02 and +2 are invalid.
 func decodeID(r *request, resource string) (int64, error) {
 	text := r.param(resource + "_id")
 	id, err := strconv.ParseInt(text, 10, 64)
@@ -47,7 +47,7 @@ func decodeSKU(r *request) (string, error) {
 	return sku, nil
 }
 
-// checkPath checks the path parameters of a request whose body is invalid, so that one
+// checkPath checks the path parameters of a request with an invalid body, so that one
 // response names everything.
 func checkPath(rt route, r *request) error {
 	var err error

@@ -101,7 +101,7 @@ func decodeIfMatch(r *request) (mustExist bool, versions []int64, err error) {
 }
 
 // apiPolicy is the Content-Security-Policy for everything but the documentation page: a
-// browser that shows a response loads and runs nothing.
+// browser that shows a response loads no resource and runs no script.
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'"
 
 // secureHeaders are the security headers. All responses share these slices, which must

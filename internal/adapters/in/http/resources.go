@@ -9,15 +9,15 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// resource is a resource that a request concerned: its ID, under the name that it has in
-// the log.
+// resource is a resource that a request concerned: the ID, under the name that it has
+// in the log.
 type resource struct {
 	name string
 	id   int64
 }
 
-// resources are those that a request concerned. There are three at most: a refund, its
-// payment and their order.
+// resources are those that a request concerned. There are three at most: a refund, the
+// payment and the order.
 type resources [3]resource
 
 // add adds the resources that have an ID.
@@ -71,8 +71,8 @@ func numberIn(text string) int64 {
 	return int64(number)
 }
 
-// createdAt is the location prefix for created resources, and createdName their ID's
-// name.
+// createdAt is the location prefix for created resources, and createdName the name of
+// their ID.
 const createdAt, createdName = "/orders/", "order_id"
 
 // resourceOfLocation returns the resource that a response or its replay created.

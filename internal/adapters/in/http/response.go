@@ -28,9 +28,9 @@ type success struct {
 // response is an answer in bytes, as it goes to the client.
 type response struct {
 	status int
-	// contentType is empty for a response without a body.
+	// contentType is empty if there is no body.
 	contentType string
-	// location is the Location header's value, or empty.
+	// location is the Location header, or empty.
 	location string
 	body     []byte
 	// header holds all other headers.
@@ -63,7 +63,7 @@ func (resp *response) stored() idempotency.Response {
 	}
 }
 
-// write sends the response. Its length is set for HEAD, which sends the headers only.
+// write sends the response. It sets the length for HEAD, which sends the headers only.
 func (resp *response) write(w http.ResponseWriter) {
 	h := w.Header()
 	maps.Copy(h, resp.header)

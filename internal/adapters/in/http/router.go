@@ -25,13 +25,13 @@ type route struct {
 	handle    handler
 }
 
-// repetition is the effect of repeating a request whose outcome was unknown.
+// repetition is the effect of repeating a request after an unknown outcome.
 type repetition int
 
 const (
 	// guarded: the route takes an Idempotency-Key, and a repetition gets the first response.
 	guarded repetition = iota + 1
-	// repeatable: a repetition changes nothing more.
+	// repeatable: a repetition has no further effect.
 	repeatable
 	// unrepeatable: a repetition can change more, or is refused because of the first
 	// one.
@@ -40,7 +40,7 @@ const (
 
 func (rt route) guarded() bool { return rt.repeat == guarded }
 
-// publicRoute is one operation without a token.
+// publicRoute is one operation that needs no token.
 type publicRoute struct {
 	method    string
 	pattern   string
@@ -49,7 +49,7 @@ type publicRoute struct {
 }
 
 // checkRoutes returns an error unless the routes are the contract's and each route with
-// a token declares its roles.
+// a token declares roles.
 func checkRoutes(spec *contract.Contract, routes []route, public []publicRoute) error {
 	var declared []contract.Operation
 	for _, rt := range routes {
@@ -94,7 +94,7 @@ func serve(r chi.Router, method, pattern string, handler http.Handler) {
 	}
 }
 
-// public returns the handler of a route without a token.
+// public returns the handler of a route that needs no token.
 func (a *api) public(rt publicRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		describe(r, rt.pattern)
@@ -103,7 +103,7 @@ func (a *api) public(rt publicRoute) http.HandlerFunc {
 	}
 }
 
-// getDocs lets the documentation write its responses.
+// getDocs lets the documentation write the responses.
 func (a *api) getDocs(w http.ResponseWriter, r *http.Request) (*response, error) {
 	a.docs.ServeHTTP(w, r)
 	return nil, nil

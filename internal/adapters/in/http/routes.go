@@ -113,7 +113,7 @@ func (a *api) productRoutes() []route {
 	}
 }
 
-// publicRoutes returns every operation without a token.
+// publicRoutes returns every operation that needs no token.
 func (a *api) publicRoutes() []publicRoute {
 	return []publicRoute{
 		{"POST", "/webhooks/stripe", "takeStripeWebhook", a.takeStripeWebhook},

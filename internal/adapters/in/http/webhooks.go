@@ -21,7 +21,7 @@ const (
 	webhookBodyTimeout = 2 * time.Second
 )
 
-// Webhooks verifies and parses the card provider's webhooks.
+// Webhooks verifies and parses card provider webhooks.
 type Webhooks interface {
 	// CheckHeader returns an error unless a signature header is well-formed and recent.
 	CheckHeader(signature string) error
@@ -30,7 +30,7 @@ type Webhooks interface {
 }
 
 // takeStripeWebhook applies a provider event. Instead of a token the request has a
-// signature over its bytes, and instead of a key an event id, which the use case
+// signature over the bytes, and instead of a key an event id, which the use case
 // applies once. Stripe sends an event for three days until it gets 200, so an
 // unreadable event is also acknowledged, logged as an error and counted.
 func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*response, error) {
@@ -58,7 +58,7 @@ func (a *api) takeStripeWebhook(w http.ResponseWriter, r *http.Request) (*respon
 	return (&success{status: http.StatusOK, body: struct{}{}}).encode()
 }
 
-// The webhook outcomes besides the core's.
+// The webhook outcomes in addition to the core's.
 const (
 	// webhookUnsigned: no signature over the whole body could be verified.
 	webhookUnsigned payment.EventOutcome = "unsigned"

@@ -45,8 +45,8 @@ func InOrder[C any](
 	}
 }
 
-// Batch job arguments have only a kind. River stores it, so a renamed kind would leave
-// old jobs without a worker.
+// Batch job arguments have only a kind. River stores it, so a renamed kind would orphan
+// old jobs.
 type (
 	releaseExpiredReservations struct{}
 	restoreIntents             struct{}
@@ -82,7 +82,7 @@ type pace struct {
 	// After maxRun a run starts no further batch, and after timeout it is cancelled.
 	// The next run continues.
 	maxRun, timeout time.Duration
-	// pauseFactor is the pause after a batch, in multiples of its duration.
+	// pauseFactor is the pause after a batch, in multiples of the batch duration.
 	pauseFactor int
 }
 

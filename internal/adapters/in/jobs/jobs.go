@@ -1,6 +1,6 @@
 // Package jobs runs background jobs on River: scheduled ones, and those inserted by a
-// use case in its transaction. River's tables have their own schema, and the jobs their
-// own pool, so that they never take a connection from traffic.
+// use case in the transaction. The River tables have their own schema, and the jobs
+// their own pool, so that they never take a connection from traffic.
 //
 // Every replica runs jobs, and a job may run twice: after a long pause River rescues a
 // job that is still running elsewhere, and a replica that takes over the schedule
@@ -35,8 +35,8 @@ const (
 	// for the card provider.
 	runTimeout  = 20 * time.Second
 	longTimeout = time.Minute
-	// rescueAfter is when another replica takes over a job whose process died, unless
-	// the job's timeout is longer.
+	// rescueAfter is when a second replica takes over a job after the death of the
+	// process, unless the job timeout is longer.
 	rescueAfter = 30 * time.Second
 	// keepFinished is how long River keeps finished jobs for inspection.
 	keepFinished = time.Hour
@@ -46,7 +46,7 @@ const (
 )
 
 // The queues. A job waits only for jobs in its queue. A new kind needs a new queue,
-// because River fetches everything in a queue and discards unknown kinds: an older
+// because River fetches all jobs in a queue and discards unknown kinds: an older
 // version must not fetch it.
 const (
 	// reservationsQueue has separate workers, because customers wait for the stock.
@@ -62,14 +62,14 @@ const (
 	settleWorkers      = 8
 )
 
-// Config lists the jobs. A scheduled job without a function does not run.
+// Config lists the jobs. A scheduled job with a nil function does not run.
 type Config struct {
 	// Pool is for the jobs alone; four connections are enough.
 	Pool *pgxpool.Pool
 	// Schema is River's schema.
 	Schema string
 	Log    zerolog.Logger
-	// Tracer is nil without tracing.
+	// Tracer is nil if tracing is off.
 	Tracer trace.Tracer
 	// PollOnly replaces notifications with polling, because behind a pooler LISTEN
 	// would stay on a shared connection.
@@ -96,13 +96,13 @@ type Config struct {
 	// every hour. A concurrent run skips locked rows.
 	CleanProcessedMessages BatchJob
 
-	// Reconcile compares our rows with one another and with the card provider, in
-	// steps, every minute; most runs find no pass due. A concurrent run saves no step
-	// twice, and refunds no late capture twice.
+	// Reconcile compares our rows with each other and with the card provider, in steps,
+	// every minute; most runs find no pass due. A concurrent run saves no step twice,
+	// and refunds no late capture twice.
 	Reconcile BatchJob
 
 	// SettlePayment and SettleRefund ask the card provider for an outcome. The use case
-	// inserts the job in its transaction. A second run moves no money: the provider
+	// inserts the job in the transaction. A second run moves no money: the provider
 	// executes an idempotency key once, the row records whether it was asked before,
 	// and a decided payment or refund does not change.
 	SettlePayment func(ctx context.Context, paymentID int64) error
@@ -118,7 +118,7 @@ type Runner struct {
 	running     *atomic.Int64
 }
 
-// New returns a runner. It starts nothing.
+// New returns a runner, which Start starts.
 func New(cfg Config) (*Runner, error) {
 	stopping, running := make(chan struct{}), new(atomic.Int64)
 	schedule := newSchedule(cfg, stopping)
@@ -158,7 +158,7 @@ func clientConfig(cfg Config, schedule *schedule, running *atomic.Int64) *river.
 	}
 }
 
-// schedule holds the configured jobs in River's terms.
+// schedule holds the configured jobs as River types.
 type schedule struct {
 	workers  *river.Workers
 	queues   map[string]river.QueueConfig
@@ -194,7 +194,7 @@ var unfinished = []rivertype.JobState{
 }
 
 // every schedules a job periodically and at the start, so that a process that restarts
-// often still gets to its work. A kind has at most one unfinished job, so that they do
+// often still gets to the work. A kind has at most one unfinished job, so that they do
 // not pile up behind one that hangs.
 func (s *schedule) every(period time.Duration, queue string, args river.JobArgs) {
 	opts := river.InsertOpts{
@@ -272,7 +272,7 @@ func (cfg Config) reportRemoved(kind string, rows int) {
 }
 
 // recoverPanic converts a job's panic into an error. River would write the complete
-// panic value to its log and table.
+// panic value to the log and the table.
 func recoverPanic(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) (err error) {
 	defer panics.Catch(&err)
 	return work(ctx)

@@ -97,6 +97,6 @@ func traceparentOf(job *rivertype.JobRow) string {
 	var metadata struct {
 		Traceparent string `json:"traceparent"`
 	}
-	_ = json.Unmarshal(job.Metadata, &metadata) // River's metadata is an object and may lack it
+	_ = json.Unmarshal(job.Metadata, &metadata) // the metadata is an object and may lack it
 	return metadata.Traceparent
 }

@@ -31,9 +31,9 @@ type rowArgs interface {
 	id() int64
 }
 
-// addSettle registers these jobs even without cards: any process may rescue the jobs of
-// dead processes, and River discards unknown kinds. Only a process with cards works on
-// their queue.
+// addSettle registers these jobs even if cards are off: any process may rescue the jobs
+// of dead processes, and River discards unknown kinds. Only a process with cards works
+// on their queue.
 func addSettle(s *schedule, cfg Config) {
 	river.AddWorker(s.workers, &settleWorker[settlePayment]{settle: cfg.SettlePayment})
 	river.AddWorker(s.workers, &settleWorker[settleRefund]{settle: cfg.SettleRefund})

@@ -55,8 +55,8 @@ func In(s string) bool {
 	return false
 }
 
-// hasDigits reports whether a text can have as many digits without a letter in between. It
-// spares most texts the rest.
+// hasDigits reports whether a text can have as many digits with no letter in between.
+// It spares most texts the rest.
 func hasDigits(s string, n int) bool {
 	found, missing := false, n
 	for i := range len(s) {

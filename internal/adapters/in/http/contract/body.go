@@ -33,8 +33,8 @@ func ReadBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// ReadUpTo reads a body to its end, because a truncated request must not be taken for a
-// shorter one. The buffer has its final size from the start: growing it would take
+// ReadUpTo reads a body to the end, because a truncated request must not be taken for a
+// shorter one. The buffer has the final size from the start: growing it would take
 // several times the memory.
 //
 // Refusals: body_too_large, malformed_request.
@@ -104,8 +104,8 @@ func (c *Contract) CheckQuery(operationID, rawQuery string) error {
 	return problem.Invalid(refused...)
 }
 
-// parameterError returns the rule that a parameter violates, if there is one. It does not
-// repeat a name that may be a person's or a secret.
+// parameterError returns the rule that a parameter violates, if there is one. It does
+// not repeat a name that may be personal data or a secret.
 func parameterError(name string, values, known []string) (field wire.FieldError, wrong bool) {
 	field.Pointer = problem.Pointer(name)
 	hidden := isPrivate(name)

@@ -25,7 +25,7 @@ type bodyRule struct {
 	shape    *shape
 }
 
-// Embedded parses this binary's contract once per process, because tests start hundreds
+// Embedded parses the embedded contract once per process, because tests start hundreds
 // of services.
 var Embedded = sync.OnceValues(func() (*Contract, error) { return Parse(openapi.OpenAPI) })
 
@@ -48,7 +48,7 @@ func Parse(file []byte) (*Contract, error) {
 }
 
 func (c *Contract) addBody(doc *openAPI, op *operationObject) error {
-	if op.RequestBody.Content == nil || len(op.Roles) == 0 { // the body of a webhook is its provider's
+	if op.RequestBody.Content == nil || len(op.Roles) == 0 { // the provider defines the body of a webhook
 		return nil
 	}
 	s, err := doc.shapeOf(op.RequestBody.Content["application/json"].Schema.Ref)
@@ -65,9 +65,9 @@ func (c *Contract) HasBody(operationID string) bool {
 	return ok
 }
 
-// Check checks a body against an operation's contract and returns its canonical form
-// (RFC 8785): bodies with the same meaning are equal bytes. A refusal repeats only member
-// names (AUTH-16).
+// Check checks a body against an operation's contract and returns the canonical form
+// (RFC 8785): bodies with the same meaning are equal bytes. A refusal repeats only
+// member names (AUTH-16).
 //
 // Refusals: malformed_request, validation_failed.
 func (c *Contract) Check(operationID string, body []byte) ([]byte, error) {
@@ -76,7 +76,7 @@ func (c *Contract) Check(operationID string, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the contract has no body for %q", operationID)
 	}
 	if len(body) == 0 && !rule.required {
-		body = []byte("{}") // no body means a body without members
+		body = []byte("{}") // no body means an empty object
 	}
 	return rule.shape.check(body)
 }

@@ -16,19 +16,19 @@ const maxName = 64
 
 const unknownMember = "is not a known member"
 
-// isPrivate reports whether a name may be a secret or a person's: it looks like a token, an
-// e-mail address or a card number. It must not be repeated.
+// isPrivate reports whether a name may be a secret or personal data: it looks like a
+// token, an e-mail address or a card number. It must not be repeated.
 func isPrivate(name string) bool {
 	return len(name) > maxName || strings.Contains(name, "@") || cardnumber.In(name)
 }
 
-// refuse notes a rule that the value violates, or its member with a name.
+// refuse notes a rule that the value violates, or the member with a name.
 func (r *reader) refuse(detail string, member ...string) {
 	pointer := problem.Pointer(slices.Concat(r.path, member)...)
 	r.refused = append(r.refused, wire.FieldError{Pointer: pointer, Detail: detail})
 }
 
-// requireOne refuses an object that has none of the alternatives, or several.
+// requireOne refuses an object unless it has exactly one of the alternatives.
 func (r *reader) requireOne(alternatives, names []string) {
 	var present []string
 	for _, name := range alternatives {
@@ -58,7 +58,7 @@ func (r *reader) bounded(least, most *int, n int, unit string) {
 	}
 }
 
-// patternTexts says in words what the contract's patterns require of a member.
+// patternTexts says in words what the patterns of the contract require of a member.
 var patternTexts = map[string]string{
 	`^(0|[1-9][0-9]{0,14})(\.[0-9]{1,4})?$`: "must be at most 15 digits, a point, and at most the currency's decimals, such as 1999.00 for RUB",
 	`^[A-Z]{3}$`:                            "must be an ISO 4217 currency code, such as RUB",

@@ -16,11 +16,11 @@ import (
 // comparable.
 type Operation struct {
 	Method, Path, ID string
-	// roles are sorted and separated by spaces; none are needed where access is public.
+	// roles are sorted and separated by spaces; empty where access is public.
 	Roles       string
 	Public      bool
 	KeyRequired bool
-	// KeyKept reports whether the operation documents how long its key is kept.
+	// KeyKept reports whether the operation documents how long the key is kept.
 	KeyKept bool
 }
 
@@ -49,8 +49,8 @@ func JoinRoles(roles []core.Role) string {
 	return strings.Join(names, " ")
 }
 
-// CheckOperations returns an error unless the routes are exactly the contract's
-// operations: method, path, operationId, roles and whether a key is required.
+// CheckOperations returns an error unless the routes are exactly the operations of the
+// contract: method, path, operationId, roles and whether a key is required.
 func (c *Contract) CheckOperations(routes []Operation) error {
 	var errs []error
 	for _, op := range c.operations {
@@ -86,14 +86,14 @@ type (
 		ID         string `yaml:"operationId"`
 		Parameters []parameter
 		Roles      []core.Role `yaml:"x-roles"`
-		// Idempotency is absent where no key is required. Tests read its members.
+		// Idempotency is absent where no key is required. Tests read the members.
 		Idempotency map[string]any `yaml:"x-idempotency"`
 		// Security is empty, and not absent, where access is public.
 		Security    *[]any
 		RequestBody requestBody `yaml:"requestBody"`
 	}
 
-	// discriminator names a member, and the object's schema by its value.
+	// discriminator names a member, and the schema of the object for each value of it.
 	discriminator struct {
 		PropertyName string `yaml:"propertyName"`
 		Mapping      map[string]string

@@ -22,9 +22,9 @@ import (
 	"example.com/orders/internal/strictjson"
 )
 
-// Body limits, beyond the contract's needs: the largest legal body, an order with 100
-// items, has 304 values on 3 levels. A number beyond its limits would change in canonical
-// form.
+// Body limits, beyond what the contract needs: the largest legal body, an order with
+// 100 items, has 304 values on 3 levels. A number beyond the limits would change in
+// canonical form.
 const (
 	maxDepth        = 16
 	maxValues       = 500
@@ -32,8 +32,8 @@ const (
 	maxExactInteger = 1 << 53
 )
 
-// reader checks a body against its shape while it reads it, and writes it in canonical form
-// (RFC 8785) except for the order of members.
+// reader checks a body against the shape while it reads it, and writes it in canonical
+// form (RFC 8785) except for the order of members.
 type reader struct {
 	*jsontext.Decoder
 	values    int
@@ -53,7 +53,7 @@ var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 // numbers must be neither hashed nor stored. They are looked for in valid texts only, because
 // that is slow in a long text.
 func read(s *shape, body []byte) ([]byte, error) {
-	d, _ := decoders.Get().(*jsontext.Decoder) // the pool has nothing else
+	d, _ := decoders.Get().(*jsontext.Decoder) // the pool holds decoders only
 	defer decoders.Put(d)
 	d.Reset(bytes.NewBuffer(body))
 	r := reader{Decoder: d, canonical: make([]byte, 0, len(body)), path: make([]string, 0, maxDepth)}
@@ -110,7 +110,8 @@ func (r *reader) value(s *shape) (err error) {
 	return nil
 }
 
-// as returns the shape of a value with a type, or nil where that is not the shape's.
+// as returns the shape of a value with a type, or nil where the shape has a different
+// type.
 func (r *reader) as(kind string, s *shape) *shape {
 	if s != nil && s.Type != kind {
 		r.refuse("must be of type " + s.Type)
@@ -151,7 +152,7 @@ func (r *reader) object(s *shape) error {
 // character. Such a name may precede one that is smaller in UTF-8.
 func beyondFirstPlane(c rune) bool { return c > 0xffff }
 
-// member returns the shape of a member, nil for an unknown one, and its name.
+// member returns the shape of a member, nil for an unknown one, and the name.
 func (r *reader) member(s *shape, text []byte) (*shape, string) {
 	if s == nil {
 		return nil, string(text)
@@ -226,7 +227,7 @@ func (r *reader) text(s *shape, text []byte) {
 	}
 }
 
-// reference checks a reference by more rules than its pattern has.
+// reference checks a reference by more rules than the pattern has.
 func (r *reader) reference(text string) {
 	if wrong := reference.Check(text); wrong != "" {
 		r.refuse(wrong)
@@ -280,7 +281,7 @@ func unquoted(raw jsontext.Value) []byte {
 	return text
 }
 
-// syntaxError is a mistake in words for the client. It repeats nothing from the body
+// syntaxError is a mistake in words for the client. It repeats no part of the body
 // (AUTH-16).
 type syntaxError string
 
@@ -308,7 +309,7 @@ func malformed(body []byte, offset int64, err error) *problem.Problem {
 		fmt.Sprintf("%s (line %d, column %d)", mistake, bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(line)+1))
 }
 
-// isExact reports whether a JSON number keeps its value in canonical form, which has
+// isExact reports whether a JSON number keeps the value in canonical form, which has
 // float64 only: 1e999, 9007199254740993 and 0.1000000000000000000001 do not.
 func isExact(number string) bool {
 	if len(number) > maxNumberLength {

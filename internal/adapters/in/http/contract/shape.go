@@ -12,8 +12,8 @@ import (
 	"example.com/orders/internal/strictjson"
 )
 
-// shape is the schema of a value in a body: the part of JSON Schema that the contract uses
-// there. Each occurrence of a schema in the contract is a shape of its own.
+// shape is the schema of a value in a body: the part of JSON Schema that the contract
+// uses there. Each occurrence of a schema in the contract is a separate shape.
 type shape struct {
 	Ref                  string `yaml:"$ref"`
 	Type                 string // object, array, string, integer or boolean
@@ -38,7 +38,8 @@ type shape struct {
 	name    string // of the member
 	pattern *regexp.Regexp
 	choices map[string]*shape // by the value of the discriminator
-	// selector is the shape of a body as far as its discriminator: it allows other members.
+	// selector is the shape of a body as far as the discriminator: it allows other
+	// members.
 	selector *shape
 	// alternatives are members of which exactly one must be present.
 	alternatives []string
@@ -63,8 +64,8 @@ func (doc *openAPI) shapeOf(ref string) (*shape, error) {
 	return s, nil
 }
 
-// complete replaces the references in a shape. It returns an error for a keyword that no
-// check knows, so that none is ignored.
+// complete replaces the references in a shape. It returns an error for a keyword that
+// no check knows, so that no keyword is ignored.
 func (doc *openAPI) complete(s *shape) (err error) {
 	isChoice := len(s.OneOf) > 0
 	isTyped := isChoice || slices.Contains(types, s.Type)
@@ -112,8 +113,9 @@ func (doc *openAPI) completeChoice(s *shape) (err error) {
 	return nil
 }
 
-// completeAlternatives makes one object of the shapes of a choice without a discriminator.
-// They are objects with one required member each, and share all other members.
+// completeAlternatives makes one object of the shapes of a choice that has no
+// discriminator. They are objects with one required member each, and share all other
+// members.
 func (doc *openAPI) completeAlternatives(s *shape) error {
 	whole := &shape{Type: "object", AdditionalProperties: new(false), Properties: map[string]*shape{}, name: s.name}
 	for _, choice := range s.OneOf {
@@ -150,7 +152,7 @@ func (s *shape) check(body []byte) ([]byte, error) {
 	return canonical, s.explain(err, chosen)
 }
 
-// explain says that another choice may know the unknown members.
+// explain says that a different choice may know the unknown members.
 func (s *shape) explain(err error, chosen string) error {
 	p, ok := errors.AsType[*problem.Problem](err)
 	if !ok {

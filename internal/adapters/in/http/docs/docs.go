@@ -29,7 +29,7 @@ var own embed.FS
 
 var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
-// Docs serves /openapi.yaml, and the documentation page below /docs. All its files are
+// Docs serves /openapi.yaml, and the documentation page below /docs. All files are
 // embedded, so that the page works offline.
 type Docs struct {
 	page   []byte
@@ -40,7 +40,7 @@ type Docs struct {
 	notFound http.HandlerFunc
 }
 
-// New returns the documentation's handler. notFound answers requests for files that the
+// New returns the documentation handler. notFound answers requests for files that the
 // page does not have.
 func New(notFound http.HandlerFunc) (*Docs, error) {
 	files, err := static.FS.ReadDir(".")
@@ -77,8 +77,8 @@ func (r *bodyRecorder) WriteHeader(int) {}
 var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 
 // policyOf returns the page's Content-Security-Policy. People paste tokens into the
-// page, so it may load only itself, call only this service and run only its scripts,
-// which the policy names by their hashes.
+// page, so it may load only itself, call only this service and run only the scripts in
+// it, which the policy names by their hashes.
 func policyOf(page []byte) string {
 	scripts := []string{"script-src 'self'"}
 	for _, script := range inlineScript.FindAllSubmatch(page, -1) {
@@ -110,14 +110,14 @@ func (d *Docs) servePage(w http.ResponseWriter) {
 	send(w, d.page)
 }
 
-// send writes content with its length, which HEAD sends without the content.
+// send writes content with the Content-Length, which HEAD sends alone.
 func send(w http.ResponseWriter, content []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	_, _ = w.Write(content) // a client that hung up retries
 }
 
 // How long browsers and proxies may cache public content: the page and the contract
-// until they have revalidated them, because they belong together; the page's files for
+// until they have revalidated them, because they belong together; all other files for
 // an hour.
 const (
 	revalidated = "no-cache"

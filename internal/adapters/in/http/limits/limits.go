@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxBuckets bounds the principals whose requests are counted, and so the memory.
+	// maxBuckets bounds the principals with counted requests, and so the memory.
 	maxBuckets = 100_000
 	// keepBuckets is how long unused buckets are kept. After a minute they are full,
 	// like new ones.
@@ -43,8 +43,9 @@ type Config struct {
 	InFlight int
 	// UnlimitedRoles exempt a principal from all limits above.
 	UnlimitedRoles []core.Role
-	// Share bounds the concurrent commands without a key, and the concurrent reads.
-	// Others wait. No role is exempt. The guard's store shares out those with a key.
+	// Share bounds the concurrent commands that have no key, and the concurrent reads.
+	// Further ones wait. No role is exempt. The store of the guard shares out guarded
+	// commands.
 	Share int
 	// Now is the clock.
 	Now func() time.Time
@@ -66,7 +67,7 @@ type Limits struct {
 // buckets are one principal's token buckets.
 type buckets struct{ requests, keys *rate.Limiter }
 
-// principal is shared by one principal's requests in flight.
+// principal is shared by the requests of one principal in flight.
 type principal struct {
 	inFlight        int
 	commands, reads *semaphore.Weighted
@@ -90,7 +91,7 @@ func (l *Limits) Close() { l.buckets.StopAllGoroutines() }
 type Admission struct {
 	limits    *Limits
 	scope     idempotency.Scope
-	buckets   *buckets // nil for a principal without limits
+	buckets   *buckets // nil for an unlimited principal
 	principal *principal
 	tookKey   bool
 }
@@ -132,7 +133,7 @@ func perMinute(n int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(n)/60, n)
 }
 
-// take takes a token from a bucket. If there is none, it refuses until there is.
+// take takes a token from a bucket. It refuses while the bucket is empty.
 func (l *Limits) take(bucket *rate.Limiter, limit, counted string) error {
 	now := l.cfg.Now()
 	if bucket.AllowN(now, 1) {
@@ -171,7 +172,7 @@ func (l *Limits) enter(scope idempotency.Scope, limited bool) *principal {
 	return p
 }
 
-// End ends the request. A principal without requests leaves nothing behind.
+// End ends the request. A principal is forgotten with the last request.
 func (a *Admission) End() {
 	l := a.limits
 	l.mu.Lock()
@@ -196,9 +197,9 @@ func (a *Admission) TakeKey() error {
 // a function that ends the use. Reads and commands have separate shares, so that reads
 // do not wait behind commands.
 //
-// One principal's commands on one order wait for its row, and each would keep a
-// connection from others meanwhile. They wait for their share first, without a
-// connection. The store does the same for guarded commands.
+// Commands of one principal on one order wait for the order row, and each would keep a
+// connection meanwhile. They wait for the share first, before they take one. The store
+// does the same for guarded commands.
 func (a *Admission) Share(ctx context.Context, isRead bool) (release func(), err error) {
 	share := a.principal.commands
 	if isRead {

@@ -12,7 +12,7 @@ const (
 	MaxPlaces = 64
 	// MaxPlacesOfAddress is how many of them one address may send, so that one stranger
 	// does not take the places of the provider. It is half of them, because behind a
-	// proxy all senders have its address.
+	// proxy all senders have the proxy address.
 	MaxPlacesOfAddress = MaxPlaces / 2
 	// ipv6Site is the prefix that one customer of a provider has to itself.
 	ipv6Site = 64

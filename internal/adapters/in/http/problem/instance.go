@@ -11,8 +11,8 @@ import (
 // hidden replaces path values that an instance must not repeat.
 const hidden = "*"
 
-// repeated lists the path parameters that an instance repeats, with their form. All
-// others are hidden.
+// repeated lists the path parameters that an instance repeats, with their form. It
+// hides the rest.
 var repeated = map[string]*regexp.Regexp{
 	"{order_id}":    regexp.MustCompile(`^[0-9]{1,19}$`),
 	"{sku}":         regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`),

@@ -34,23 +34,24 @@ type kind struct {
 
 func (k kind) retryable() bool { return k.retryAfter > 0 }
 
-// nextKey says which Idempotency-Key another attempt needs on a route that takes one. A
-// program that obeys it blindly never has two effects.
+// nextKey says which Idempotency-Key the next attempt needs on a route that takes one.
+// A program that obeys it blindly never has two effects.
 type nextKey int
 
 const (
 	// noKey: no route with a key has the problem.
 	noKey nextKey = iota
-	// sameKey: nothing was decided, and an earlier attempt with the key may have taken
-	// effect, or may still.
+	// sameKey: the operation is undecided, and an earlier attempt with the key may have
+	// taken effect, or may still.
 	sameKey
-	// lookUpKey: the key belongs to another request, which may have taken effect. Only
-	// a look-up resolves it.
+	// lookUpKey: the key belongs to a different request, which may have taken effect.
+	// Only a look-up resolves it.
 	lookUpKey
 	// newKey: the operation was decided under the key before.
 	newKey
-	// newKeyIfStored: the use case refuses with it, and the guard stores that: it decides the
-	// operation. Found before the key is claimed, it decides nothing, as with sameKey.
+	// newKeyIfStored: the use case refuses with it, and the guard stores that: it
+	// decides the operation. Found before the key is claimed, it is no decision, as
+	// with sameKey.
 	newKeyIfStored
 )
 
@@ -105,15 +106,14 @@ var kinds = map[wire.ProblemCode]kind{
 }
 
 // Problem refuses a request. It is an error inside the adapter and an RFC 9457 document
-// for the client, so it contains nothing that the client must not know (AUTH-16,
-// AUTH-18).
+// for the client, so it contains only what the client may know (AUTH-16, AUTH-18).
 type Problem struct {
 	Code   wire.ProblemCode
 	Detail string
 	Errors []wire.FieldError
 	// Stored reports that the guard stores the refusal under the request's key.
 	Stored bool
-	// Header holds the response headers besides Content-Type.
+	// Header holds all response headers except Content-Type.
 	Header http.Header
 }
 
@@ -137,12 +137,12 @@ func (p *Problem) Error() string { return string(p.Code) + ": " + p.Detail }
 // Status returns the HTTP status.
 func (p *Problem) Status() int { return kinds[p.Code].status }
 
-// IsFinal reports whether a use case's refusal decides the operation, so that the guard
-// stores it: 402, 409 and 422. A failure decides nothing, nor do 403 and 404, which
-// depend on who asks and on what exists by then.
+// IsFinal reports whether a refusal by a use case decides the operation, so that the
+// guard stores it: 402, 409 and 422. A failure is no decision, nor are 403 and 404,
+// which depend on who asks and on what exists by then.
 //
-// Refusals about a key decide nothing either. When the second line of defence answers
-// idempotency_key_reused, the key belongs to another request whose record has expired;
+// Refusals about a key are no decisions either. When the second line of defence answers
+// idempotency_key_reused, the key belongs to an earlier request with an expired record;
 // storing the refusal would take the key away from that request.
 func (p *Problem) IsFinal() bool { return kinds[p.Code].next == newKeyIfStored }
 
@@ -193,7 +193,7 @@ var errorProblems = []struct {
 }
 
 // Of returns the problem for an error, and is the only place that decides it. An
-// unknown error is internal: the client learns nothing about it.
+// unknown error is internal: the client does not learn it.
 func Of(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p

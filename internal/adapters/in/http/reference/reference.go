@@ -1,9 +1,10 @@
-// Package reference decides which texts can be a reference, the caller's ID of an intent.
+// Package reference decides which texts can be a reference, the ID that the caller
+// gives an intent.
 //
-// A reference stops a second effect only if everybody who means one intent sends one text.
-// So texts that look alike must not differ in characters that are not seen. They are
-// refused and not repaired, so that a caller finds in responses, lists and its own records
-// what it has sent.
+// A reference stops a second effect only if everybody who means one intent sends one
+// text. So texts that look alike must not differ in characters that are not seen. They
+// are refused and not repaired, so that a caller finds in responses, lists and own
+// records what it has sent.
 package reference
 
 import (
@@ -18,7 +19,7 @@ import (
 // maxLength is the longest reference in characters.
 const maxLength = 64
 
-// blanks are printable characters without a mark.
+// blanks are printable characters that leave no mark.
 const blanks = "\u2800\U00016FE4\U0001D159"
 
 // Check returns why a text cannot be a reference, or "".

@@ -28,7 +28,7 @@ type keyName struct {
 	alg jwkset.ALG
 }
 
-// publicKey is a key that verifies the tokens with its name.
+// publicKey is a key that verifies the tokens with the same name.
 type publicKey struct {
 	keyName
 
@@ -98,16 +98,16 @@ func usableKey(text []byte) (publicKey, error) {
 	return key, nil
 }
 
-// keyMembers are the members that decide about a key. All others are ignored: the key is
-// trusted for the address that it comes from, and issuers fill the others in their own
-// ways. Auth0's x5t, for one, is not the thumbprint that the library compares.
+// keyMembers are the members that decide about a key. The rest is ignored: the key is
+// trusted for the address that it comes from, and issuers fill the rest in their own
+// ways. The x5t of Auth0, for one, is not the thumbprint that the library compares.
 type keyMembers struct {
 	KTY    jwkset.KTY `json:"kty"`
 	KID    string     `json:"kid"`
 	Use    string     `json:"use"`
 	KeyOps []string   `json:"key_ops"`
 	Alg    jwkset.ALG `json:"alg"`
-	// The public key. Of these, only the members of its kind are read.
+	// The public key. Of these, only the members of the kind are read.
 	CRV any `json:"crv"`
 	X   any `json:"x"`
 	Y   any `json:"y"`
@@ -125,7 +125,7 @@ type keyMembers struct {
 }
 
 // isPrivate reports whether a key has a private member. A private key that is published
-// is everybody's.
+// is compromised.
 func (m keyMembers) isPrivate() bool {
 	private := []any{m.D, m.P, m.Q, m.DP, m.DQ, m.QI, m.K}
 	isSet := func(value any) bool { return value != nil && value != "" }
@@ -138,8 +138,8 @@ func (m keyMembers) isForSignatures() bool {
 	return signs && verifies
 }
 
-// algorithm returns the one algorithm that a key verifies, or nothing. A key without alg
-// stands for the first one of its kind only: a key that two algorithms share is weaker
+// algorithm returns the one algorithm that a key verifies, or "". A key that lacks alg
+// stands for the first one of the kind only: a key that two algorithms share is weaker
 // than either needs.
 func (m keyMembers) algorithm() jwkset.ALG {
 	var possible []jwkset.ALG

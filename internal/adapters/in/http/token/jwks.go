@@ -16,10 +16,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The issuer's keys are fetched every five minutes (AUTH-5). A token with an unknown
-// key makes us fetch them in between, but at most every ten seconds, so that forged
-// tokens cannot be used to flood the issuer. The issuer may take its time, because the
-// fetch runs in the background. A request that needs it waits less.
+// The issuer keys are fetched every five minutes (AUTH-5). A token with an unknown key
+// makes us fetch them in between, but at most every ten seconds, so that forged tokens
+// cannot be used to flood the issuer. The issuer may take long, because the fetch runs
+// in the background. A request that needs it waits less.
 const (
 	keyRefresh         = 5 * time.Minute
 	unknownKeyInterval = 10 * time.Second
@@ -28,9 +28,9 @@ const (
 	maxKeySet          = 1 << 20
 )
 
-// keySet holds the issuer's keys. The libraries' sets follow redirects, let one malformed
-// key spoil the set, replace good keys by an empty set, trust them for ever, and know one
-// key for each kid.
+// keySet holds the issuer keys. The libraries' sets follow redirects, let one malformed
+// key spoil the set, replace good keys by an empty set, trust them for ever, and know
+// one key for each kid.
 type keySet struct {
 	cfg     Config
 	client  http.Client
@@ -54,7 +54,7 @@ type fetchedKeys struct {
 	asked time.Time
 }
 
-// fetchKeys returns the issuer's keys and keeps them fresh until ctx ends. The first
+// fetchKeys returns the issuer keys and keeps them fresh until ctx ends. The first
 // fetch may fail, and goes on in the background if it takes long.
 func fetchKeys(ctx context.Context, cfg Config) *keySet {
 	keys := newKeySet(cfg)
@@ -90,7 +90,7 @@ func (s *keySet) keepFresh(ctx context.Context) {
 	}
 }
 
-// find returns the keys with a name, or nil. It asks the issuer if it knows none.
+// find returns the keys with a name, or nil. It asks the issuer if the name is unknown.
 func (s *keySet) find(ctx context.Context, name keyName) keyfunc.Keyfunc {
 	if keys := s.known(name); keys != nil {
 		return keys
@@ -128,7 +128,7 @@ func (s *keySet) refetch(ctx context.Context) {
 
 func always() bool { return true }
 
-// start starts a fetch if it is allowed and none is under way.
+// start starts a fetch if it is allowed and no fetch is under way.
 func (s *keySet) start(ctx context.Context, allowed func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,10 +186,10 @@ func groupByName(ctx context.Context, keys []publicKey) map[keyName]keyfunc.Keyf
 	byName := map[keyName]keyfunc.Keyfunc{}
 	for _, key := range keys {
 		if byName[key.keyName] == nil {
-			// It only fails for a set without a storage.
+			// It only fails for a set that has no storage.
 			byName[key.keyName], _ = keyfunc.New(keyfunc.Options{Storage: jwkset.NewMemoryStorage()})
 		}
-		_ = byName[key.keyName].Storage().KeyWrite(ctx, key.jwk) // memory refuses none
+		_ = byName[key.keyName].Storage().KeyWrite(ctx, key.jwk) // memory accepts all
 	}
 	return byName
 }
@@ -232,8 +232,8 @@ func (s *keySet) report(unused []UnusedKey) {
 	}
 }
 
-// withoutURL returns a failed request's cause. The error itself has the URL, whose
-// query may contain a secret.
+// withoutURL returns a failed request's cause. The error itself has the URL, which may
+// contain a secret in the query.
 func withoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err

@@ -8,14 +8,14 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Rejection is the error for a request without a valid bearer token. It repeats nothing
-// from the token except, once its signature is verified, when it expired.
+// Rejection is the error for a request that lacks a valid bearer token. Of the token it
+// repeats only the expiry, once the signature is verified.
 type Rejection struct {
 	// Reason is one word, for logs and metrics.
 	Reason string
 	// Detail explains the rejection to an honest caller.
 	Detail string
-	// err is the library's error with this reason.
+	// err is the library error with this reason.
 	err error
 }
 
@@ -78,7 +78,7 @@ func (v *Verifier) rejectionOf(err error, claims jwt.MapClaims) *Rejection {
 func (r *Rejection) Error() string { return r.Detail }
 
 // Challenge returns the value of WWW-Authenticate (RFC 6750, section 3), which may not
-// contain every character of a setting. A request without a token gets no error code.
+// contain every character of a setting. A request that has no token gets no error code.
 func (r *Rejection) Challenge() string {
 	if r.Reason == "missing" {
 		return "Bearer"

@@ -11,7 +11,7 @@ import (
 
 // rolesIn is the only converter from claims to roles (AUTH-7). It also returns how many
 // values the configured claim has, and whether the token has it. Names that are not
-// configured grant nothing.
+// configured grant no role.
 func (v *Verifier) rolesIn(claims jwt.MapClaims) (roles []core.Role, values int, found bool) {
 	claim, found := claimAt(claims, v.cfg.RolesClaim)
 	names, values := namesIn(claim)
@@ -42,8 +42,8 @@ func claimAt(object map[string]any, path string) (claim any, found bool) {
 }
 
 // namesIn returns the names in a list, in a string that separates them by spaces (RFC
-// 6749, section 3.3), or among an object's keys, and how many values there are. A key
-// counts if its value is true or an object.
+// 6749, section 3.3), or among the keys of an object, and how many values there are. A
+// key counts if the value is true or an object.
 func namesIn(claim any) (names []string, values int) {
 	switch claim := claim.(type) {
 	case string:
@@ -70,7 +70,8 @@ func namesIn(claim any) (names []string, values int) {
 // otherPurposes are claims in tokens that grant no access by themselves, although the
 // same issuer signs them with the same key: nonce and at_hash in ID tokens (OpenID
 // Connect), events in logout and security event tokens (RFC 8417), and cnf in
-// proof-of-possession tokens (RFC 7800), whose proof the service does not verify.
+// proof-of-possession tokens (RFC 7800), which need a proof that the service does not
+// verify.
 var otherPurposes = []string{"nonce", "at_hash", "events", "cnf"}
 
 func isForOtherPurpose(claims jwt.MapClaims) bool {
@@ -80,9 +81,9 @@ func isForOtherPurpose(claims jwt.MapClaims) bool {
 	})
 }
 
-// acceptsType reports whether a header's typ is accepted. It is a media type, which has
-// no case and may omit "application/" (RFC 7515, section 4.1.9). A token without typ is
-// a JWT.
+// acceptsType reports whether the typ in a header is accepted. It is a media type,
+// which has no case and may omit "application/" (RFC 7515, section 4.1.9). A token that
+// lacks typ is a JWT.
 func (v *Verifier) acceptsType(header map[string]any) bool {
 	const prefix = "application/"
 	typ, isText := "JWT", true

@@ -1,5 +1,5 @@
-// Package token authenticates requests: it verifies bearer tokens (JWT) with the issuer's
-// published keys (JWKS), and converts their claims to actors.
+// Package token authenticates requests: it verifies bearer tokens (JWT) with the
+// issuer's published keys (JWKS), and converts their claims to actors.
 package token
 
 import (
@@ -29,14 +29,14 @@ const (
 	maxToken = 8 << 10
 	// maxVerified is how many verified tokens are remembered.
 	maxVerified = 10_000
-	// leeway is how far the issuer's clock may be off.
+	// leeway is how far the issuer clock may be off.
 	leeway = 30 * time.Second
 	// maxTime is the largest exp, nbf and iat that a float64 holds exactly.
 	maxTime = 1 << 53
 )
 
-// acceptedMethods are the algorithms, as the library names them. Ed25519 is another name
-// for EdDSA with that curve (RFC 9864).
+// acceptedMethods are the algorithms, as the library names them. Ed25519 is a second
+// name for EdDSA with that curve (RFC 9864).
 var acceptedMethods = []string{"RS256", "PS256", "ES256", "EdDSA"}
 
 func init() {
@@ -50,17 +50,17 @@ type Config struct {
 	Audience string
 	// Clients are the accepted values of client_id and azp, in tokens without aud.
 	Clients []string
-	// JWKSURL is where the issuer publishes its keys.
+	// JWKSURL is where the issuer publishes keys.
 	JWKSURL string
 	// RolesClaim is the name of the claim with the roles, or the path to it.
 	RolesClaim string
-	// Roles are the roles that the issuer's names grant.
+	// Roles are the roles that the issuer names grant.
 	Roles map[string]core.Role
 	// Types are the accepted values of typ, without "application/".
 	Types []string
 	// MaxLifetime is how long after it was issued a token may expire.
 	MaxLifetime time.Duration
-	// MaxKeyAge is how long the keys are trusted if the issuer publishes none.
+	// MaxKeyAge is how long the keys are trusted if the issuer publishes no new ones.
 	MaxKeyAge time.Duration
 	// Now is the clock.
 	Now func() time.Time
@@ -87,13 +87,13 @@ type Identity struct {
 	Scope idempotency.Scope
 	// HasRoles reports that the token has the claim for roles, even an empty one.
 	HasRoles bool
-	// NoRole is why a claim for roles grants none.
+	// NoRole is why a claim for roles grants no role.
 	NoRole string
 }
 
-// NewVerifier fetches the issuer's keys and keeps them fresh until ctx ends. It
-// succeeds even if the issuer cannot be reached yet; until the keys are loaded, every
-// token is answered with 503.
+// NewVerifier fetches the issuer keys and keeps them fresh until ctx ends. It succeeds
+// even if the issuer cannot be reached yet; until the keys are loaded, every token is
+// answered with 503.
 //
 // An empty value in cfg is an error, because the libraries would take an empty issuer or
 // audience as "do not check".
@@ -147,8 +147,8 @@ func (v *Verifier) Keys() (keys int, age time.Duration) {
 	return fetched.count, v.cfg.Now().Sub(fetched.asked)
 }
 
-// Authenticate returns a request's identity. Its error is a [Rejection] for a missing or
-// bad token, and [core.ErrUnavailable] while there are no keys to verify it with.
+// Authenticate returns a request's identity. The error is a [Rejection] for a missing
+// or bad token, and [core.ErrUnavailable] while there are no keys to verify it with.
 func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
 	token, rejection := bearer(r)
 	if rejection != nil {
@@ -169,8 +169,8 @@ func (v *Verifier) Authenticate(r *http.Request) (Identity, error) {
 	return fresh.identity, nil
 }
 
-// verified is a verified token. It is remembered by the whole token's hash, so that no
-// other token can be mistaken for it.
+// verified is a verified token. It is remembered by the hash of the whole token, so
+// that no other token can be mistaken for it.
 type verified struct {
 	identity Identity
 	expires  time.Time
@@ -179,8 +179,8 @@ type verified struct {
 }
 
 // stillValid checks the facts that can change after verification: the token expires,
-// and the next keys may lack its key. Keys are fetched so seldom that each token can be
-// verified again then.
+// and the next keys may lack the signing key. Keys are fetched so seldom that each
+// token can be verified again then.
 func (v *Verifier) stillValid(known verified) bool {
 	return known.fetched == v.keys.fetched.Load() && v.keys.distrust() == nil &&
 		v.cfg.Now().Before(known.expires.Add(leeway))
@@ -245,7 +245,7 @@ func isStrictToken(token string) bool {
 	return true
 }
 
-// findKeys finds the keys for a token by its kid and algorithm; each is tried. The library
+// findKeys finds the keys for a token by kid and algorithm; each is tried. The library
 // would ignore an unknown critical extension (crit; RFC 7515, section 4.1.11).
 func (v *Verifier) findKeys(ctx context.Context, t *jwt.Token) (any, error) {
 	kid, _ := t.Header["kid"].(string)
@@ -273,7 +273,7 @@ func (v *Verifier) identify(claims jwt.MapClaims) (Identity, *Rejection) {
 	switch {
 	case isForOtherPurpose(claims):
 		return Identity{}, reject("purpose")
-	case hasAudience && v.cfg.Audience == "": // it is for others (RFC 7519, section 4.1.3)
+	case hasAudience && v.cfg.Audience == "": // it is for a different audience (RFC 7519, section 4.1.3)
 		return Identity{}, v.rejectionOf(errAudience, claims)
 	case !v.acceptsClient(claims):
 		return Identity{}, reject("client")
