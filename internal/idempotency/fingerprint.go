@@ -17,16 +17,16 @@ type Content struct {
 	// Segments is the path, split at slashes and then decoded: "ann@x", "ann%40x" and
 	// "%61nn%40x" are one segment, and "a%2Fb" is one as well (RFC 3986, section 6.2.2).
 	Segments []string
-	// Path is the escaped path with its parameters as they were sent, and Route its pattern,
-	// such as /orders/{order_id}/cancel. Only version 1 needs them.
+	// Path is the escaped path with all parameters as they were sent, and Route the
+	// pattern, such as /orders/{order_id}/cancel. Only version 1 needs them.
 	Path, Route string
-	// Query is the query with its parameters sorted by name.
+	// Query is the query with parameters sorted by name.
 	Query string
 	// Body is canonical: bodies with the same meaning are equal bytes. RFC 8785 does
 	// that for JSON; encoding the decoded command again also does.
 	Body []byte
-	// Headers are headers that change the request's meaning, each as "Name: value" and
-	// in a fixed order. Most requests have none.
+	// Headers are headers that change the meaning, each as "Name: value" and in a fixed
+	// order. Most requests have no such header.
 	Headers []string
 }
 
@@ -50,22 +50,22 @@ func NewContent(method, route string, target *url.URL, body []byte) Content {
 // Fingerprint is a content hash: one byte for the version, then the hash.
 type Fingerprint string
 
-// currentVersion is the version that new records are stored with. The last release must know
-// it: its replicas read these records during an upgrade, and after a rollback. Version 2
-// may become current in the release that follows the first one to know it.
+// currentVersion is the version that new records are stored with. The last release must
+// know it: old replicas read these records during an upgrade, and after a rollback.
+// Version 2 may become current in the release that follows the first one to know it.
 const currentVersion byte = 1
 
 // fingerprintVersions holds every version that a stored record may have.
 //
 // A record is compared in the version it was stored with. To change the hashed parts,
 // add a version here and deploy it everywhere; only then make it the current one. An
-// older version may go when its last record has expired. That way no upgrade answers
-// "key reused" to an honest retry, and no replica meets an unknown version.
+// older version may go when the last such record has expired. That way no upgrade
+// answers "key reused" to an honest retry, and no replica meets an unknown version.
 //
 // Version 1 hashes the path as it was sent, although clients and proxies spell a path
-// differently. Its records are therefore compared with the other spellings as well. They
-// are stored as before, because the last release compares them with the spelling that
-// it receives.
+// differently. Version 1 records are therefore compared with the other spellings as
+// well. They are stored as before, because the last release compares them with the
+// spelling that it receives.
 var fingerprintVersions = map[byte]func(Content) Fingerprint{
 	1: func(c Content) Fingerprint { return hashParts(c, c.Path) },
 	2: func(c Content) Fingerprint { return hashParts(c, string(joinParts(c.Segments))) },
@@ -77,7 +77,7 @@ func (c Content) Fingerprint() Fingerprint {
 }
 
 // Matches reports whether f is a fingerprint of c, in the version that f was made with.
-// Its error means that this program does not know the version.
+// An error means that this program does not know the version.
 func (c Content) Matches(f Fingerprint) (bool, error) {
 	if f == "" {
 		return false, errors.New("the stored fingerprint is empty")
@@ -106,7 +106,7 @@ func hashParts(c Content, path string) Fingerprint {
 	return Fingerprint(hash[:])
 }
 
-// joinParts returns one part that holds the others.
+// joinParts returns one part that holds all parts.
 func joinParts(parts []string) (text []byte) {
 	for _, part := range parts {
 		text = appendPart(text, part)
@@ -114,7 +114,8 @@ func joinParts(parts []string) (text []byte) {
 	return text
 }
 
-// appendPart appends a part after its length, so that no two contents become the same text.
+// appendPart appends a part after the length, so that no two contents become the same
+// text.
 func appendPart[T string | []byte](text []byte, part T) []byte {
 	text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
 	return append(text, part...)

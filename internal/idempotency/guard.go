@@ -6,8 +6,9 @@
 // other services can copy it as it is. A service adds two things:
 //
 //   - A [Store], which keeps records and runs a command in the transaction that stores
-//     its response. The package idempotencytest is the suite that every store must pass.
-//   - A few lines that turn its requests into [Guard.Do], and the outcome into responses.
+//     the response. The package idempotencytest is the suite that every store must
+//     pass.
+//   - A few lines that turn requests into [Guard.Do], and the outcome into responses.
 package idempotency
 
 import (
@@ -17,16 +18,17 @@ import (
 	"time"
 )
 
-// Errors from [Guard.Do] besides those from the command and the store.
+// Errors from [Guard.Do] in addition to those from the command and the store.
 var (
-	// ErrInProgress: the first request with this key is still running, here or in
-	// another process. The same request with the same key can be sent again later.
+	// ErrInProgress: the first request with this key is still running, in this process
+	// or elsewhere. The same request with the same key can be sent again later.
 	ErrInProgress = errors.New("a request with this idempotency key is in progress")
-	// ErrKeyReused: the key belongs to another request. The stored response stays hidden.
+	// ErrKeyReused: the key belongs to a different request. The stored response stays
+	// hidden.
 	ErrKeyReused = errors.New("the idempotency key was used for another request")
 	// ErrKeySpent: the request was refused, and the refusal is no longer replayed. The
-	// caller may have continued under another key, so a late copy of the request must
-	// not run beside it.
+	// caller may have continued under a new key, so a late copy of the request must not
+	// run as well.
 	ErrKeySpent = errors.New("the idempotency key was spent on a refusal")
 )
 
@@ -51,34 +53,35 @@ type Request struct {
 	Content Content
 }
 
-// Command performs a request. It runs in the transaction that stores its result: its
-// effect and its response commit together or not at all.
+// Command performs a request. It runs in the transaction that stores the result: effect
+// and response commit together or not at all.
 //
 // A command may run more than once, because a transaction that loses a race starts
-// again. An earlier run's writes are rolled back first. Nothing may therefore leave the
-// database inside a command: no call, no message.
+// again. An earlier run's writes are rolled back first. A command must therefore not
+// reach outside the database: no call, no message.
 type Command func(ctx context.Context) (Result, error)
 
 // Do returns the record of the first request with r's key, and reports whether that
 // record was replayed rather than made now.
 //
-//  1. Claim. The store tries to lock the key and looks it up. A key belongs to its scope:
-//     another principal's equal key is another key.
-//  2. Run. The key is unused: run executes inside the claim's transaction. A
-//     crash at any moment leaves nothing behind.
-//  3. Replay. There is a record for this request: its stored response is the answer, and
-//     nothing runs.
-//  4. Refuse. The record belongs to another request, or is no longer replayed:
-//     the error is [ErrKeyReused] or [ErrKeySpent].
-//  5. Wait. Another request holds the key: wait, without a database connection, and try
-//     again. After g.Wait, or when the client is gone, the error is [ErrInProgress].
+//  1. Claim. The store tries to lock the key and looks it up. A key belongs to a scope:
+//     equal keys of two principals are two keys.
+//  2. Run. The key is unused: run executes inside the claim's transaction. A crash at
+//     any moment rolls it back.
+//  3. Replay. There is a record for this request: the stored response is the answer,
+//     and run is not called.
+//  4. Refuse. The record belongs to a different request, or is no longer replayed: the
+//     error is [ErrKeyReused] or [ErrKeySpent].
+//  5. Wait. A concurrent request holds the key: wait with no database connection, and
+//     try again. After g.Wait, or when the client is gone, the error is
+//     [ErrInProgress].
 //
-// A client that hangs up does not stop a command that has been accepted: the command runs
-// to its end on a separate context, and the retry finds its response.
+// A client that hangs up does not stop a command that has been accepted: the command
+// runs to the end on a separate context, and the retry finds the response.
 //
-// An error of run is returned as it is; nothing was stored, and the key is free. An error
-// of the store may mean that the outcome is unknown, because the answer to COMMIT was
-// lost. Then the same request with the same key resolves it.
+// An error of run is returned as it is; the transaction was rolled back, and the key is
+// free. An error of the store may mean that the outcome is unknown, because the answer
+// to COMMIT was lost. Then the same request with the same key resolves it.
 func (g Guard) Do(ctx context.Context, r Request, run Command) (Record, bool, error) {
 	claim := Claim{ID: r.ID, Operation: r.Operation, Fingerprint: r.Content.Fingerprint()}
 	arrived := time.Now()
@@ -108,10 +111,10 @@ const (
 	longestPoll = 250 * time.Millisecond
 )
 
-// replay returns rec, unless it belongs to another request or is spent. Another request
-// learns nothing about the record, not even that it is spent.
+// replay returns rec, unless it belongs to a different request or is spent. A different
+// request learns only that the key is taken, not even that it is spent.
 func (r Request) replay(rec Record, fingerprint Fingerprint) (Record, bool, error) {
-	if rec.Fingerprint != fingerprint { // another version, or another request
+	if rec.Fingerprint != fingerprint { // a different version or request
 		same, err := r.Content.Matches(rec.Fingerprint)
 		if err != nil {
 			return Record{}, false, err

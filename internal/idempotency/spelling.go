@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// matchesOtherSpelling reports whether a hash of version 1 is that of c with its path
+// matchesOtherSpelling reports whether a hash of version 1 is that of c with the path
 // parameters spelled differently. It can go together with version 1.
 //
-// It tries every spelling of up to eight bytes. Of more, it tries what encoders do: they
-// escape all occurrences of a byte or none, with hexadecimal digits in one case.
+// It tries every spelling of up to eight bytes. Of more, it tries what encoders do:
+// they escape all occurrences of a byte or leave them, with hexadecimal digits in one
+// case.
 func (c Content) matchesOtherSpelling(hash Fingerprint) bool {
 	names := strings.Split(c.Route, "/")
 	if len(names) != len(c.Segments) {
@@ -38,8 +39,8 @@ func (c Content) optionalEscapes(names []string) (optional []byte) {
 	return optional
 }
 
-// spellRoute returns an escaped path whose segments besides the parameters are spelled in one
-// way. Some routers accept others.
+// spellRoute returns an escaped path with one spelling for all segments except the
+// parameters. Some routers accept more spellings.
 func spellRoute(route, path string) string {
 	names, segments := strings.Split(route, "/"), strings.Split(path, "/")
 	if len(names) != len(segments) || !strings.Contains(path, "%") {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Scope is a key's owner: everything besides the request itself that decides the
-// request's meaning. Here that is the principal, a token's issuer and subject; a
-// service with tenants adds the tenant. Equal keys in two scopes are two keys.
+// Scope is a key's owner: all that decides a request's meaning, apart from the request
+// itself. Here that is the principal, a token's issuer and subject; a service with
+// tenants adds the tenant. Equal keys in two scopes are two keys.
 type Scope string
 
 // NewScope returns the scope for the given parts. Different parts make different scopes
@@ -46,13 +46,13 @@ type Response struct {
 	Body        []byte
 }
 
-// Result is a command's outcome, to be stored with its effect.
+// Result is a command's outcome, to be stored with the effect.
 type Result struct {
 	Response
-	// Refused reports that the command did nothing: the store drops its writes and
+	// Refused reports that the command was refused: the store drops all writes and
 	// keeps only the response.
 	Refused bool
-	// TTL is how long the record is kept: nothing else runs under its key.
+	// TTL is how long the record is kept: no other command runs under the key.
 	TTL time.Duration
 	// ReplayTTL is how long the response is replayed, zero for as long as the record is kept.
 	// After that, the key is spent; see [ErrKeySpent].
@@ -64,8 +64,8 @@ type Record struct {
 	Claim
 	Response
 	CreatedAt time.Time
-	// ReplayedUntil is when the response ends to be replayed, and ExpiresAt when the record
-	// counts as absent.
+	// ReplayedUntil is when the response stops being replayed, and ExpiresAt when the
+	// record counts as absent.
 	ReplayedUntil, ExpiresAt time.Time
 	// Spent reports that ReplayedUntil has passed, by the store's clock.
 	Spent bool
@@ -82,14 +82,14 @@ func (r Result) Record(c Claim, now time.Time) Record {
 // Store keeps records. A record that has expired, by the store's clock, counts as
 // absent, whether or not it has been deleted.
 type Store interface {
-	// Execute returns a key's record, with replayed set, if there is one. If there is
-	// none, it claims the key, runs the command, and commits the command's writes
-	// together with the record of its result.
+	// Execute returns a key's record, with replayed set, if there is one. Otherwise it
+	// claims the key, runs the command, and commits the writes together with the
+	// record.
 	//
-	// While another transaction holds the key, it returns ErrInProgress, at once and
-	// without keeping a connection. When run fails or panics, nothing is kept, the key
-	// is free, and run's error is returned as it is. The writes of run reach the
-	// transaction through its context.
+	// While a different transaction holds the key, it returns ErrInProgress at once and
+	// keeps no connection. When run fails or panics, the transaction is rolled back,
+	// the key is free, and the error is returned as it is. The writes of run reach the
+	// transaction through the context.
 	//
 	// Execute does not compare fingerprints: the guard does, with the record it gets.
 	// For the same reason Execute also returns a spent key's record.
@@ -102,11 +102,11 @@ type LookupStore interface {
 	Store
 	// Lookup returns a key's record. While a transaction holds the key and there is no
 	// record, it returns ErrInProgress. found is false if there is neither, which does
-	// not promise that nothing happens: the request may still be on its way.
+	// not rule out a later effect: the request may still be on the way.
 	//
 	// A transaction that ends meanwhile must not be missed. So a store looks first
 	// whether the key is held, and then for the record, with a younger snapshot. It
-	// does not try to hold the key itself: a first request would take it for another
-	// one.
+	// does not try to hold the key itself: a first request would take it for a
+	// concurrent one.
 	Lookup(ctx context.Context, id ID) (rec Record, found bool, err error)
 }

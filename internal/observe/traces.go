@@ -21,17 +21,17 @@ import (
 	"example.com/orders/internal/observe/version"
 )
 
-// Traces sends spans to a collector. Nil sends nothing.
+// Traces sends spans to a collector. Nil sends no span.
 type Traces struct{ provider *sdktrace.TracerProvider }
 
 // NewTraces returns traces for the collector at an endpoint, by OTLP over HTTP, or nil
-// without an endpoint. It does not connect yet.
+// if there is no endpoint. It does not connect yet.
 //
-// The SDK reads the process's OTEL_… variables, such as OTEL_TRACES_SAMPLER,
+// The SDK reads the OTEL_… variables, such as OTEL_TRACES_SAMPLER,
 // OTEL_TRACES_SAMPLER_ARG, OTEL_BSP_MAX_QUEUE_SIZE and OTEL_EXPORTER_OTLP_HEADERS.
 //
 // Spans wait in a bounded queue and are dropped when it is full, so that a slow or
-// missing collector delays nothing.
+// missing collector delays no request.
 func NewTraces(ctx context.Context, endpoint string, log zerolog.Logger) (*Traces, error) {
 	if endpoint == "" {
 		if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" {
@@ -71,7 +71,7 @@ func describeProcess(ctx context.Context) (*resource.Resource, error) {
 	return described, nil
 }
 
-// Tracer returns the tracer, nil without tracing.
+// Tracer returns the tracer, nil if tracing is off.
 func (t *Traces) Tracer() trace.Tracer {
 	if t == nil {
 		return nil
@@ -86,8 +86,8 @@ func (t *Traces) Close(ctx context.Context) {
 	}
 }
 
-// SetDefaultLog sends OpenTelemetry's own errors, such as unreadable variables, to log
-// for the whole process.
+// SetDefaultLog sends OpenTelemetry errors, such as unreadable variables, to log for
+// the whole process.
 func SetDefaultLog(log zerolog.Logger) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("tracing failed") }))
 }

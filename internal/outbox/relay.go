@@ -1,9 +1,9 @@
 // Package outbox publishes the events that transactions have written to the outbox.
 //
-// A use case writes its event in the transaction of the change itself, so an event
-// exists exactly when its change does (R-DIST-OBX). The [Relay] reads committed events
-// and passes them to the broker. It knows two ports, [Store] and [Publisher], and
-// neither the database nor the broker behind them.
+// A use case writes its event in the transaction of the change, so an event exists
+// exactly when the change does (R-DIST-OBX). The [Relay] reads committed events and
+// passes them to the broker. It knows two ports, [Store] and [Publisher], and neither
+// the database nor the broker behind them.
 package outbox
 
 import (
@@ -41,8 +41,8 @@ type Store interface {
 	// Release ends the lease of holder, unless a different holder has it.
 	Release(ctx context.Context, holder string) error
 	// Unpublished returns up to limit events not marked as published, the first ones
-	// first. An aggregate's events are in the order they were written, without a gap.
-	// It returns no event that a failover could still undo, as far as the database's
+	// first. An aggregate's events are in the order they were written, with no gap. It
+	// returns no event that a failover could still undo, as far as the database's
 	// replication promises.
 	Unpublished(ctx context.Context, limit int) ([]Event, error)
 	// MarkPublished marks events acknowledged by the broker.
@@ -73,7 +73,7 @@ type Publisher interface {
 //
 // A lease lets one relay publish at a time, because several would all send the same
 // events. The promises do not depend on it. A relay that stalls during a batch and
-// continues after its lease expired sends events that its successor also sends. Each of
+// continues after its lease expired sends events that the successor also sends. Each of
 // them sends those events in order, so the first copies arrive in order as well.
 //
 // The relay survives a failure: it logs it, backs off and retries, and the events wait

@@ -12,7 +12,7 @@ import (
 )
 
 // CheckConnection returns why conn reaches no broker server, or nil. The library would
-// report an exceeded buffer, because we give it none.
+// report an exceeded buffer, because we disable the buffer.
 func CheckConnection(conn *nats.Conn) error {
 	if conn.IsConnected() {
 		return nil
@@ -23,8 +23,8 @@ func CheckConnection(conn *nats.Conn) error {
 	return errors.New("no connection to the broker")
 }
 
-// Ensure creates a missing stream. It raises an existing stream's replicas to cfg's,
-// and leaves age, size and additional replicas to its operators.
+// Ensure creates a missing stream. It raises the replicas of an existing stream to
+// those in cfg, and leaves age, size and additional replicas to the operators.
 //
 // It fails while the broker has too few servers for the replicas, so that an
 // acknowledged message is on as many servers as configured.
@@ -37,7 +37,7 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 		stream, err = js.CreateStream(ctx, cfg)
 	}
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse): // another process has just created it
+	case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse): // a second process has just created it
 		return nil
 	case err != nil:
 		return fmt.Errorf("prepare stream %s: %w", cfg.Name, err)

@@ -16,7 +16,7 @@ var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 // statuses are all statuses.
 var statuses = slices.Sorted(slices.Values(Statuses()))
 
-// allowed is the life cycle of an order according to contract §3.
+// allowed is the life cycle of an order. Each other pair of statuses must be refused.
 var allowed = map[[2]Status]bool{
 	{PendingPayment, Paid}:              true,
 	{PendingPayment, PaymentProcessing}: true,

@@ -1,5 +1,5 @@
-// Package idempotencytest is the suite that every [idempotency.Store] must pass. A store
-// of one's own is tested with a few lines:
+// Package idempotencytest is the suite that every [idempotency.Store] must pass. A few
+// lines test a new store:
 //
 //	func TestStore(t *testing.T) {
 //		idempotencytest.Run(t, func(t *testing.T) idempotencytest.Fixture { … })
@@ -19,10 +19,10 @@ import (
 
 // Fixture is a store under test on an empty database.
 type Fixture struct {
-	// Store is the store. If it is an [idempotency.LookupStore], its look-up is tested as
-	// well.
+	// Store is the store. If it is an [idempotency.LookupStore], the look-up is tested
+	// as well.
 	Store idempotency.Store
-	// Replica is the store of another process on the same database.
+	// Replica is the store of a second process on the same database.
 	Replica idempotency.Store
 	// Write adds an effect in the transaction that ctx carries.
 	Write func(ctx context.Context) error
@@ -74,7 +74,7 @@ func claim(key string) idempotency.Claim {
 	}
 }
 
-// created is the result of a command that did something. Its body is not text: a store
+// created is the result of a command that did something. The body is not text: a store
 // keeps bytes.
 var created = idempotency.Result{
 	Response: idempotency.Response{
@@ -122,7 +122,7 @@ func (f Fixture) mustRun(t *testing.T, c idempotency.Claim, run idempotency.Comm
 }
 
 // wantReplay checks that a request gets a record, on every replica and repeatedly, and
-// that nothing runs.
+// that no command runs.
 func (f Fixture) wantReplay(t *testing.T, c idempotency.Claim, want idempotency.Record) {
 	t.Helper()
 	for name, store := range map[string]idempotency.Store{"this process": f.Store, "a replica": f.Replica} {
@@ -136,9 +136,9 @@ func (f Fixture) wantReplay(t *testing.T, c idempotency.Claim, want idempotency.
 	}
 }
 
-// remembered returns a record that every replica has replayed, so that it may remember it,
-// and whose replays have ended since. shorten lets them end after d. On a slow machine a
-// record ends before its replays: the next one lives twice as long.
+// remembered returns a record that every replica has replayed, so that it may remember
+// it, and that is no longer replayed. shorten ends the replays after d. On a slow
+// machine a record ends before them: the next one lives twice as long.
 func (f Fixture) remembered(
 	t *testing.T, shorten func(result *idempotency.Result, d time.Duration),
 ) (idempotency.Claim, idempotency.Record) {
@@ -158,8 +158,8 @@ func (f Fixture) remembered(
 	return idempotency.Claim{}, idempotency.Record{}
 }
 
-// reach uses another key on every replica. A store may trust its memory only shortly after it
-// has reached the database.
+// reach uses a second key on every replica. A store may trust cached records only
+// shortly after it has reached the database.
 func (f Fixture) reach(t *testing.T) {
 	t.Helper()
 	for _, store := range []idempotency.Store{f.Store, f.Replica} {
@@ -215,7 +215,7 @@ func (f Fixture) wantEffects(t *testing.T, want int) {
 	}
 }
 
-// wantFree checks that nothing was kept for a key, and that its command runs.
+// wantFree checks that there is no record for a key, and that a command with it runs.
 func (f Fixture) wantFree(t *testing.T, c idempotency.Claim) {
 	t.Helper()
 	f.wantEffects(t, 0)

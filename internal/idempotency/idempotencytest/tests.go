@@ -84,7 +84,7 @@ func keepsNothingOfAPanic(t *testing.T, f Fixture) {
 	var err error
 	func() {
 		defer func() {
-			if recover() == nil && err == nil { // a store whose commands share a transaction returns it
+			if recover() == nil && err == nil { // a store returns it if commands share a transaction
 				t.Error("the panic was swallowed")
 			}
 		}()
@@ -100,7 +100,7 @@ func reportsInProgress(t *testing.T, f Fixture) {
 	c := claim("key-1")
 	first := f.mustRun(t, c, func(context.Context) (idempotency.Result, error) {
 		for name, store := range map[string]idempotency.Store{"this process": f.Store, "a replica": f.Replica} {
-			// Another request, whose context is not that of the command.
+			// A second request, with a separate context.
 			_, _, err := store.Execute(t.Context(), c, mustNotRun(t))
 			if !errors.Is(err, idempotency.ErrInProgress) {
 				t.Errorf("%s: %v, want ErrInProgress", name, err)

@@ -20,19 +20,19 @@ import (
 
 // Route is a guarded route under test, on an empty database.
 type Route struct {
-	// URL is the base URL of the service: http://127.0.0.1:8080. Replica is that of another
-	// process on the same database; the zero value stands for URL.
+	// URL is the base URL of the service: http://127.0.0.1:8080. Replica is that of a
+	// second process on the same database; the zero value stands for URL.
 	URL, Replica string
-	// Request is a valid request with a JSON object as its body. Each new key that it is
-	// sent with has one effect.
+	// Request is a valid request with a JSON object as the body. Each new key that it
+	// is sent with has one effect.
 	Request Request
-	// Others ask for something else and are as valid: another body, another resource in the
-	// path, another method if that is also guarded.
+	// Others ask for something else and are as valid: a different body, resource in the
+	// path, or method if that is also guarded.
 	Others []Request
 	// Refused is a valid request that the business refuses with 402, 409 or 422.
 	Refused Request
-	// Principal authenticates the sender of these requests, such as {"Authorization": …}.
-	// Peer is another principal, who may also send Request.
+	// Principal authenticates the sender of these requests, such as {"Authorization":
+	// …}. Peer is a second principal, who may also send Request.
 	Principal, Peer http.Header
 	// Effects returns the number of effects, of all requests.
 	Effects func(t *testing.T) int
@@ -49,7 +49,7 @@ type Route struct {
 	Expire func(t *testing.T)
 }
 
-// Request is a request without a key and without a principal.
+// Request is a request before key and principal are added.
 type Request struct {
 	Method, Path, Body string
 }

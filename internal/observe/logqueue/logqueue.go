@@ -15,7 +15,7 @@ const capacity = 4096
 
 // Queue is a writer that never waits. Lines wait in memory while the output is busy,
 // and are dropped while the queue is full. Each dropped line is counted at once:
-// zerolog's diode counts only when its reader moves on, and a reader that has stopped
+// zerolog's diode counts only when the reader moves on, and a reader that has stopped
 // never does.
 type Queue struct {
 	out      io.Writer
@@ -44,14 +44,14 @@ func New(out io.Writer, report func(lines uint64)) *Queue {
 // report one.
 func (q *Queue) Write(line []byte) (int, error) {
 	select {
-	case q.lines <- bytes.Clone(line): // the caller reuses its buffer
+	case q.lines <- bytes.Clone(line): // the caller reuses the buffer
 	default:
 		q.dropped.Add(1)
 	}
 	return len(line), nil
 }
 
-// Dropped returns the number of lines that are lost. A nil queue loses none.
+// Dropped returns the number of lines that are lost. A nil queue loses no line.
 func (q *Queue) Dropped() uint64 {
 	if q == nil {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// background holds the metrics for work beside requests: jobs, events and the issuer's
+// background holds the metrics for work other than requests: jobs, events and issuer
 // keys.
 type background struct {
 	jobs      *prometheus.CounterVec
@@ -81,7 +81,7 @@ func (b *background) PublishFailed() { b.publishFailed.Inc() }
 // MessageEnded counts a message delivery.
 func (b *background) MessageEnded(outcome string) { b.consumed.WithLabelValues(outcome).Inc() }
 
-// RefreshFailed counts a failed fetch of the issuer's keys.
+// RefreshFailed counts a failed fetch of the issuer keys.
 func (b *background) RefreshFailed() { b.refreshFailed.Inc() }
 
 // Broker adds the state of the broker connection.
@@ -105,8 +105,8 @@ var (
 // issuerCollector reads the key count and age on each scrape.
 type issuerCollector func() (keys int, age time.Duration)
 
-// Issuer adds the metrics for the issuer's keys. read returns their number and the time
-// since the last fetch, negative if there was none.
+// Issuer adds the metrics for the issuer keys. read returns their number and the time
+// since the last fetch, negative before the first one.
 func (m *Metrics) Issuer(read func() (keys int, age time.Duration)) {
 	m.registry.MustRegister(issuerCollector(read))
 }
@@ -159,7 +159,7 @@ func (c *cards) ProviderAnswered(operation, outcome string, took time.Duration) 
 	c.durations.WithLabelValues(operation).Observe(took.Seconds())
 }
 
-// Circuit adds the state of the provider's circuit breaker.
+// Circuit adds the state of the provider circuit breaker.
 func (m *Metrics) Circuit(open func() bool) {
 	m.gauge("orders_provider_circuit_open", "1 while calls to the card provider fail at once because nearly all before them failed.",
 		func() float64 { return number(open()) })

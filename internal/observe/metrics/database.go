@@ -30,10 +30,10 @@ type Database struct {
 	ExpiredRecords int64
 	// Jobs are the unfinished jobs.
 	Jobs []Jobs
-	// Tables are the table sizes. There are none while one table is locked.
+	// Tables are the table sizes. It is empty while one table is locked.
 	Tables []Table
 	// Mismatches is the number of reconciliation mismatches, and ReconciliationAge the
-	// time since the last complete pass, negative if there was none.
+	// time since the last complete pass, negative before the first one.
 	Mismatches        int64
 	ReconciliationAge time.Duration
 	// ExcessPrivileges counts privileges of the database role that the service does not
@@ -45,7 +45,7 @@ type Database struct {
 type Jobs struct {
 	Kind, State string
 	Count       int64
-	// Oldest is the oldest job's age, 0 if there are none.
+	// Oldest is the oldest job's age, 0 if there is no job.
 	Oldest time.Duration
 }
 
@@ -87,7 +87,7 @@ var (
 )
 
 // databaseCollector reads the database on each scrape. If the database does not answer,
-// its metrics are absent and orders_database_up is 0.
+// the other metrics are absent and orders_database_up is 0.
 type databaseCollector struct {
 	read ReadDatabase
 	log  zerolog.Logger

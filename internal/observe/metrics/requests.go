@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// requests holds the metrics for the API and its idempotency keys.
+// requests holds the metrics for the API and idempotency keys.
 type requests struct {
 	ended     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -59,8 +59,8 @@ func newRequests(create promauto.Factory) requests {
 	return r
 }
 
-// present initialises a counter for each label value: without the 0, Prometheus would
-// miss the first increment.
+// present initialises a counter for each label value: Prometheus would miss the first
+// increment if no 0 came before it.
 func present(counter *prometheus.CounterVec, values ...string) {
 	for _, value := range values {
 		counter.WithLabelValues(value)
@@ -86,7 +86,7 @@ func (r *requests) TokenRejected(reason string) { r.refused.WithLabelValues(reas
 // KeyEnded counts a request that needs a key, by outcome.
 func (r *requests) KeyEnded(outcome string) { r.outcomes.WithLabelValues(outcome).Inc() }
 
-// DuplicateWaited records a duplicate's wait for the first request.
+// DuplicateWaited records how long a duplicate waited for the first request.
 func (r *requests) DuplicateWaited(d time.Duration) { r.waits.Observe(d.Seconds()) }
 
 // RecordReplayed records the age of a replayed record. The database clock may be ahead

@@ -31,7 +31,7 @@ func newTransactions(create promauto.Factory) transactions {
 	return t
 }
 
-// TransactionEnded records a transaction's number of runs.
+// TransactionEnded records how often a transaction ran.
 func (t *transactions) TransactionEnded(runs int) { t.runs.Observe(float64(runs)) }
 
 // TransactionRestarted counts a restarted transaction.
@@ -43,11 +43,11 @@ func (t *transactions) RecordsStored(records int) { t.records.Add(float64(record
 // Pool is a database connection pool's state.
 type Pool struct {
 	// Idle, Used and Opening count the present connections, and Max bounds them. Used
-	// includes InDoubt: connections whose COMMIT was abandoned before its answer
+	// includes InDoubt: connections with a COMMIT that was abandoned before the answer
 	// arrived.
 	Idle, Used, Opening, InDoubt, Max int32
-	// Acquires counts acquired connections. Waits counts those acquired when none was
-	// idle, and Waited is their total wait.
+	// Acquires counts acquired connections. Waits counts those acquired when all were
+	// busy, and Waited is their total wait.
 	Acquires, Waits int64
 	Waited          time.Duration
 }
@@ -122,5 +122,5 @@ func (g *groups) GroupRan(commands int) { g.sizes.Observe(float64(commands)) }
 // GroupSplit counts a failed group.
 func (g *groups) GroupSplit() { g.split.Inc() }
 
-// CommandQueued records a command's wait for its group.
+// CommandQueued records how long a command waited for a group.
 func (g *groups) CommandQueued(d time.Duration) { g.queued.Observe(d.Seconds()) }

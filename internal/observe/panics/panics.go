@@ -33,16 +33,16 @@ func Catch(err *error) { //nolint:gocritic // it sets the result of the function
 // A panic value can be anything, even a whole request, and is not checked for personal
 // data (AUTH-16). So the error contains the text of an error or a string, cut short,
 // because programmers write those like other error texts. For any other value it
-// contains only the type, and for a database error the SQLSTATE, because its message
+// contains only the type, and for a database error the SQLSTATE, because the message
 // can quote row values.
 func Recovered(v any) *Error {
 	return &Error{text: strings.ToValidUTF8(cut(describe(v)), ""), stack: string(debug.Stack())}
 }
 
-// Error returns the panic's description.
+// Error describes the panic.
 func (e *Error) Error() string { return "panic: " + e.text }
 
-// Stack returns the panic's stack, without values.
+// Stack returns the panic's stack, with no values.
 func (e *Error) Stack() string { return e.stack }
 
 // StackOf returns the stack of a panic wrapped by err, or "".

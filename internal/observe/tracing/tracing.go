@@ -1,5 +1,5 @@
 // Package tracing starts spans, and propagates traces across rows, jobs and messages.
-// It uses the OpenTelemetry API and no exporter. Without tracing, it does nothing.
+// It uses the OpenTelemetry API and no exporter. It is a no-op if tracing is off.
 //
 // Spans have no error text, because it is not checked for secrets. The log has it, with
 // the trace ID.
@@ -16,7 +16,7 @@ import (
 // Name is the service's tracer name.
 const Name = "example.com/orders"
 
-// Header propagates traces in messages and requests (W3C Trace Context). Its companion
+// Header propagates traces in messages and requests (W3C Trace Context). The companion
 // tracestate is ignored, because callers can write anything there.
 const Header = "traceparent"
 
@@ -31,7 +31,7 @@ func Start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 }
 
 // Continue starts a child of the span named by a traceparent, or a new trace if that
-// names none. Without a tracer, it returns ctx and a no-op span.
+// names no trace. If tracer is nil, it returns ctx and a no-op span.
 func Continue(
 	ctx context.Context, tracer trace.Tracer, traceparent, name string, kind trace.SpanKind,
 ) (context.Context, trace.Span) {
@@ -49,7 +49,7 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// Parent returns the traceparent for ctx's span, or "" if it has none.
+// Parent returns the traceparent for ctx's span, or "" if ctx has no span.
 func Parent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return ""
@@ -68,7 +68,7 @@ func WithParent(ctx context.Context, traceparent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{Header: traceparent})
 }
 
-// ID returns ctx's trace ID, or "" without a trace.
+// ID returns the trace ID in ctx, or "".
 func ID(ctx context.Context) string {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.HasTraceID() {

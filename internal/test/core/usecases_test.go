@@ -45,7 +45,7 @@ func mustRun(t testing.TB, f *fixture, c command, actor core.Actor, o *order.Ord
 	}
 }
 
-// useCase is one row of contract §1, as far as the core decides on it.
+// useCase is one operation of api/openapi.yaml, as far as the core decides on it.
 type useCase struct {
 	name string
 	// prepare creates what the command needs, and returns the order that it concerns.

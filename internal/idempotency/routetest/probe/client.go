@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// Request is a request without a key and without a principal.
+// Request is a request before key and principal are added.
 type Request struct {
 	Method, Path, Body string
 	Header             http.Header
@@ -34,11 +34,11 @@ type call struct {
 	keys   []string
 }
 
-// Exchange is a request and its response, if there was one.
+// Exchange is a request and the response, if there was one.
 type Exchange struct {
 	Request  Request // with all headers
 	Server   string
-	Status   int // 0 without a response
+	Status   int // 0 if there was no response
 	Header   http.Header
 	Body     []byte
 	Err      error     // why there was no response
@@ -108,7 +108,7 @@ func (c call) bytes(host string) []byte {
 	return text.Bytes()
 }
 
-// write sends all of the request but its last bytes.
+// write sends all bytes of the request but the last ones.
 func (c *conn) write(keep int) error {
 	cut := len(c.rest) - keep
 	_, err := c.Write(c.rest[:cut])
@@ -152,7 +152,7 @@ func (e *Exchange) read(from *bufio.Reader, method string) error {
 	}
 }
 
-// exchange sends a call on its own connection.
+// exchange sends a call on a new connection.
 func exchange(ctx context.Context, c call) Exchange {
 	connection, err := dial(ctx, c)
 	if err != nil {
@@ -161,8 +161,8 @@ func exchange(ctx context.Context, c call) Exchange {
 	return connection.finish(ctx)
 }
 
-// together sends calls at the same moment: all connections are open, and the server has read
-// every request but its last byte.
+// together sends calls at the same moment: all connections are open, and the server has
+// read every request but the last byte.
 func together(ctx context.Context, calls []call) ([]Exchange, error) {
 	connections := make([]*conn, 0, len(calls))
 	for _, c := range calls {

@@ -31,8 +31,8 @@ func crowd(r *run) {
 	r.notef("%d of %d keys had more than one effect", doubled, meetings)
 }
 
-// crowd sends one request many times at once. If commands can be held, none ends before all
-// have begun.
+// crowd sends one request many times at once. If commands can be held, each ends after
+// all have begun.
 func (r *run) crowd(op *operation, hold bool) []Exchange {
 	var trap Trap
 	if hold && op.HoldBefore != nil {
@@ -101,7 +101,7 @@ func hangUp(r *run) {
 		got, waited := r.retry(r.elsewhere(r.by(op, op.Do)))
 		answers <- func() (Exchange, time.Duration) { return got, waited }
 	}()
-	r.pause(r.Settle) // for a service that would stop its command now, or run it once more
+	r.pause(r.Settle) // for a service that would stop the command now, or run it once more
 	h.release()
 	got, waited := (<-answers)()
 	r.pause(slow + r.Settle) // for the first command to end
@@ -109,7 +109,8 @@ func hangUp(r *run) {
 	r.once(op, first, got)
 }
 
-// slowness returns how long a command takes that is held by a header, which nobody can release.
+// slowness returns how long a command takes that is held by a header and cannot be
+// released.
 func (r *run) slowness(op *operation) time.Duration {
 	trap := r.set(op.HoldBefore)
 	defer r.command("release", trap.Undo)
@@ -121,7 +122,7 @@ func (r *run) slowness(op *operation) time.Duration {
 	return time.Since(began)
 }
 
-// found returns the outcome of a retry whose first response was lost. Only where replays are
+// found returns the outcome of a retry after a lost response. Only where replays are
 // marked does a retry show that the command ran once more after it had been stopped.
 func (r *run) found(op *operation, got Exchange, waited time.Duration) string {
 	switch {
@@ -163,7 +164,7 @@ func killedBefore(r *run) {
 		r.notef("the key was locked for %v", waited.Round(100*time.Millisecond))
 	}
 	r.judge(op, "killed before", outcome, first, got)
-	r.pause(r.Settle) // for a command that would go on without its client
+	r.pause(r.Settle) // for a command that would go on after the client has left
 	r.once(op, first, got)
 }
 
@@ -196,7 +197,8 @@ func storeDown(r *run) {
 	got := r.try(r.by(op, op.Do))
 	r.command("store.up", op.StoreUp)
 	outcome := got.outcome()
-	// A request without an answer may have waited for the store, and run under its protection.
+	// An unanswered request may have waited for the store, and run under its
+	// protection.
 	if r.effects(op) > 0 && got.Status != 0 {
 		outcome = "ran"
 	}
@@ -276,7 +278,7 @@ func secrets(r *run) {
 	var calls []call
 	for _, req := range append(op.Others, op.Routes...) {
 		if op.Canary != "" && strings.Contains(req.Body, op.Canary) {
-			continue // it may echo its request
+			continue // it may echo the request
 		}
 		mine, theirs := r.by(op, req), r.by(op, req)
 		theirs.who = op.B

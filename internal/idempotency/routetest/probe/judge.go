@@ -1,8 +1,9 @@
-// Package probe asks a server, over HTTP and as a black box, whether it keeps its idempotency
-// promise. Each probe sends requests as a client, a race, a lost connection or a crash would,
-// counts effects by reading them back, and compares the outcome with the rules of a profile.
+// Package probe asks a server, over HTTP and as a black box, whether it keeps the
+// idempotency promise. Each probe sends requests as a client, a race, a lost connection
+// or a crash would, counts effects by reading them back, and compares the outcome with
+// the rules of a profile.
 //
-// Passing every probe proves nothing; failing one proves something.
+// A failed probe is a proof; passed probes are not.
 package probe
 
 import (
@@ -24,7 +25,7 @@ const (
 	Pass Verdict = "pass"
 	// Fail breaks a rule of the profile.
 	Fail Verdict = "fail"
-	// Differs breaks a rule in a way that another profile chose.
+	// Differs breaks a rule in a way that a different profile chose.
 	Differs Verdict = "differs"
 	// NotApplicable is never a pass: something was missing.
 	NotApplicable Verdict = "not applicable"
@@ -39,9 +40,9 @@ var Verdicts = []Verdict{Pass, NotApplicable, Differs, Unreachable, Fail}
 type Rule struct {
 	// Want lists outcomes. Each stands for all that begin with it.
 	Want []string
-	// Must: no choice of another profile excuses another outcome.
+	// Must: no choice of a profile excuses a different outcome.
 	Must bool
-	// Says is the demand of the source, in our words, and Where its place.
+	// Says is the demand of the source, in our words, and Where the place.
 	Says, Where string
 }
 
@@ -51,11 +52,11 @@ type Profile struct {
 	// Header is the name of the key header. Keys are sent in quotes if Quoted.
 	Header string
 	Quoted bool
-	// Marker is the header, and its value, that marks a replay.
+	// Marker is the header, with the value, that marks a replay.
 	Marker [2]string
 	// Rules by name. A profile may have no rule about something.
 	Rules map[string]Rule
-	// Elsewhere reports whether another profile wants an outcome. It may be nil.
+	// Elsewhere reports whether a different profile wants an outcome. It may be nil.
 	Elsewhere func(rule, outcome string) bool
 }
 
@@ -107,7 +108,7 @@ type Result struct {
 type Probe struct {
 	Name  string // a letter
 	Level int
-	// Title names the behaviour that the probe expects. Sends describes its requests.
+	// Title names the behaviour that the probe expects. Sends describes the requests.
 	Title, Sends string
 	// Rules are the rules that it judges by.
 	Rules []string
@@ -117,7 +118,7 @@ type Probe struct {
 
 // run is a probe in progress.
 type run struct {
-	context.Context //nolint:containedctx // a run lives as long as its context
+	context.Context //nolint:containedctx // a run lives as long as the context
 
 	*Target
 
@@ -198,7 +199,7 @@ func NewKey(seed uint64, words ...any) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// operation is an operation with its key and its effects.
+// operation is an operation with key and effects.
 type operation struct {
 	*Operation
 
@@ -246,8 +247,8 @@ func (r *run) had(op *operation, want int, exchanges ...Exchange) {
 	r.judge(op, "once", outcome, exchanges...)
 }
 
-// Check reports why a target cannot be tested: the request that has to succeed does not, or
-// its effect cannot be counted.
+// Check reports why a target cannot be tested: the request that has to succeed does
+// not, or the effect cannot be counted.
 func (t *Target) Check(ctx context.Context) error {
 	check := Probe{Name: "check", ask: func(r *run) {
 		op := r.prepare()

@@ -99,7 +99,7 @@ func otherRoute(r *run) {
 	}
 }
 
-// exists stops a probe if another route is not found under a new key either.
+// exists stops a probe if the other route is not found under a new key either.
 func (r *run) exists(route int) {
 	op := r.prepare()
 	c := r.by(op, op.Routes[route])

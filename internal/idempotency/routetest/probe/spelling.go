@@ -25,8 +25,8 @@ func spelling(r *run) {
 	}
 }
 
-// respelledPath judges whether another spelling of the path is the same request, for the
-// first segment in which the server takes one.
+// respelledPath judges whether a different spelling of the path is the same request,
+// for the first segment in which the server takes one.
 func (r *run) respelledPath() {
 	for segment := range strings.Count(r.prepare().Do.Path, "/") + 1 {
 		op := r.prepare()
@@ -45,7 +45,7 @@ func (r *run) respelledPath() {
 	r.notef("not asked: the server takes no other spelling of the path")
 }
 
-// likeKey judges whether another spelling is the same key.
+// likeKey judges whether a different spelling is the same key.
 func (r *run) likeKey(op *operation, rule, key string, first Exchange) {
 	if !r.states(rule) {
 		return

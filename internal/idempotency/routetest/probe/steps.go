@@ -36,7 +36,7 @@ func caught(req Request, trap Trap) Request {
 	return req
 }
 
-// try sends a call, which may remain without an answer.
+// try sends a call, which may remain unanswered.
 func (r *run) try(c call) Exchange {
 	ctx, cancel := context.WithTimeout(r, r.Timeout)
 	defer cancel()
@@ -52,8 +52,8 @@ func (r *run) send(c call) Exchange {
 	return got
 }
 
-// first sends a call that must succeed as the first one with its key, and gives the server time
-// to store the response. Probe O gives it none.
+// first sends a call that must succeed as the first one with the key, and gives the
+// server time to store the response. Probe O gives it no time.
 func (r *run) first(c call) Exchange {
 	got := r.send(c)
 	if !got.succeeded() {
@@ -94,14 +94,15 @@ func (r *run) await(what string, holds func() bool) {
 	}
 }
 
-// need stops a probe whose hook is missing.
+// need stops a probe if the hook is missing.
 func (r *run) need(there bool, hook string) {
 	if !there {
 		r.stop(NotApplicable, "there is no %s", hook)
 	}
 }
 
-// has reports whether a hook is there, and notes the part of the probe that is not asked without it.
+// has reports whether a hook is there, and notes the part of the probe that is skipped
+// otherwise.
 func (r *run) has(there bool, hook string) bool {
 	if !there {
 		r.notef("not asked: there is no %s", hook)
@@ -119,7 +120,7 @@ func (r *run) command(name string, hook func(context.Context) error) {
 	}
 }
 
-// held is a command that a trap keeps in its handler.
+// held is a command that a trap keeps in the handler.
 type held struct {
 	reply   <-chan Exchange
 	hangUp  func()
@@ -155,8 +156,8 @@ func inBackground(ctx context.Context, c call) <-chan Exchange {
 	return reply
 }
 
-// meet sends a second call while the first one runs, and returns both. Without a trap it
-// races them, with new keys, until they have met.
+// meet sends a second call while the first one runs, and returns both. If there is no
+// trap, it races them, with new keys, until they have met.
 func (r *run) meet(second func(*operation) call) (op *operation, first, other Exchange) {
 	op = r.prepare()
 	if op.HoldBefore == nil {
@@ -225,7 +226,7 @@ func (r *run) replays(op *operation, c call, first Exchange) {
 	}
 }
 
-// judgeOther judges the answer to another request under the key of an operation.
+// judgeOther judges the answer to a different request under the key of an operation.
 func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 	before := op.after
 	ran := r.effects(op) > before-op.before
@@ -242,7 +243,7 @@ func (r *run) judgeOther(op *operation, rule string, first, got Exchange) {
 	}
 }
 
-// judgeHidden judges that a refusal shows nothing of the first response.
+// judgeHidden judges that a refusal hides the first response.
 func (r *run) judgeHidden(op *operation, first, got Exchange) {
 	location := first.Header.Get("Location")
 	hasBody := len(first.Body) > 2 && bytes.Contains(got.Body, bytes.TrimSpace(first.Body))

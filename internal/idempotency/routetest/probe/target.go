@@ -37,22 +37,23 @@ type Operation struct {
 	A, B http.Header
 	// Do is a request that succeeds.
 	Do Request
-	// Others ask for something else on the same route, and Routes use another route or method.
-	// All of them are as valid as Do.
+	// Others ask for something else on the same route, and Routes use a different route
+	// or method. All of them are as valid as Do.
 	Others, Routes []Request
-	// Empty is a request whose success has no body.
+	// Empty is a request that succeeds with no body.
 	Empty *Request
 	// Refused is a valid request that the business refuses. Remedy removes the reason.
 	Refused *Request
 	Remedy  func(context.Context) error
 	// Effects returns the number of effects so far.
 	Effects func(context.Context) (int, error)
-	// HoldBefore keeps a command in its handler before its effect, and HoldAfter after it.
+	// HoldBefore keeps a command in the handler before the effect, and HoldAfter after
+	// it.
 	HoldBefore, HoldAfter func(context.Context) (Trap, error)
-	// FailBefore makes a command fail before its effect, and FailAfter after it.
+	// FailBefore makes a command fail before the effect, and FailAfter after it.
 	FailBefore, FailAfter func(context.Context) (Trap, error)
-	// Kill ends the first process, or its running command as a crash would. Start starts it
-	// again, if that is needed.
+	// Kill ends the first process, or the running command as a crash would. Start
+	// starts it again, if that is needed.
 	Kill, Start func(context.Context) error
 	// Expire makes every stored key expire.
 	Expire func(context.Context) error
@@ -62,11 +63,11 @@ type Operation struct {
 	Canary string
 }
 
-// Trap catches commands until it is undone. Its fields may be nil.
+// Trap catches commands until it is undone. All fields may be nil.
 type Trap struct {
 	// Header is sent with the request that is to be caught.
 	Header http.Header
-	// Await returns when a command is caught. Without it, a probe waits for Settle.
+	// Await returns when a command is caught. If it is nil, a probe waits for Settle.
 	Await func(context.Context) error
 	// Undo releases the command.
 	Undo func(context.Context) error
