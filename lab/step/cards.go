@@ -6,6 +6,7 @@ import (
 
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/test/commands"
 )
 
 // provider approves each charge and refund, as often as it is asked.
@@ -33,14 +34,15 @@ func approved(t payment.Terms) payment.ChargeResult {
 func onCharge(name string, owner core.Actor, of string,
 	run func(ctx context.Context, s *payment.Service, p *payment.Payment) (string, error),
 ) *command {
-	return onOrder(name, owner, of, func(ctx context.Context, s *service, id int64, c *command) (string, error) {
-		payments, err := s.payments.ListPayments(ctx, c.by, id)
+	return use(name, owner, of, func(ctx context.Context, s commands.Service, id int64, _ string) (commands.Answer, error) {
+		payments, err := s.Payments.ListPayments(ctx, owner, id)
 		for _, p := range payments {
 			if p.Method == payment.ByCard {
-				return run(ctx, s.payments, p)
+				text, err := run(ctx, s.Payments, p)
+				return commands.Answer{Text: text}, err
 			}
 		}
-		return "no card", err
+		return commands.Answer{Text: "no card"}, err
 	})
 }
 

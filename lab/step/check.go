@@ -123,7 +123,7 @@ func newReference() (*reference, error) {
 // state is finalState in memory.
 func (s *reference) state() ([]string, error) {
 	var all []string
-	products, _, err := s.orders.ListProducts(context.Background(), core.Page{Limit: 100})
+	products, _, err := s.Orders.ListProducts(context.Background(), core.Page{Limit: 100})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *reference) state() ([]string, error) {
 		all = append(all, fmt.Sprintf("product %s: %d, %d", p.SKU, p.OnHand, p.Reserved))
 	}
 	for _, of := range []core.Actor{ann, bob} {
-		balances, err := s.payments.GetBalance(context.Background(), of, of.Subject)
+		balances, err := s.Payments.GetBalance(context.Background(), of, of.Subject)
 		if err != nil {
 			return nil, err
 		}
@@ -153,11 +153,11 @@ func (s *reference) state() ([]string, error) {
 // orderState returns an order's status, whether it has a reservation, and what was paid and
 // refunded.
 func (s *reference) orderState(id int64) (string, error) {
-	o, err := s.orders.GetOrderByID(context.Background(), admin, id)
+	o, err := s.Orders.GetOrderByID(context.Background(), admin, id)
 	if err != nil {
 		return "", err
 	}
-	payments, err := s.payments.ListPayments(context.Background(), admin, id)
+	payments, err := s.Payments.ListPayments(context.Background(), admin, id)
 	paid, refunded := core.Zero("RUB"), core.Zero("RUB")
 	for _, p := range payments {
 		paid, _ = paid.Add(p.Amount)

@@ -10,29 +10,23 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/test/commands"
 )
 
 // service is the use cases behind the guard, on PostgreSQL or in memory.
 type service struct {
-	orders   *order.Service
-	payments *payment.Service
-	guard    idempotency.Guard
-	keys     idempotency.LookupStore
+	commands.Service
+	guard idempotency.Guard
+	keys  idempotency.LookupStore
 	// publish is a turn of the relay, and stored reports whether a key's response is
 	// committed. Both are nil in memory.
 	publish func(ctx context.Context) error
 	stored  func(id idempotency.ID) bool
 }
 
-// Bounds that some commands reach.
-const maxExtensions, maxUnpaidOrders = 2, 3
-
 func newService(orders order.Store, payments payment.Store, keys idempotency.LookupStore) *service {
 	return &service{
-		orders: &order.Service{
-			Store: orders, ReservationTTL: time.Hour, MaxExtensions: maxExtensions, MaxUnpaidOrders: maxUnpaidOrders,
-		},
-		payments: &payment.Service{Store: payments, Gateway: provider{}},
+		Service: commands.NewService(orders, payments, provider{}),
 		// Without Wait, a duplicate learns at once that its key is in progress. Its retry is
 		// a step.
 		guard: idempotency.Guard{Store: keys, Timeout: 25 * time.Second},
@@ -42,12 +36,12 @@ func newService(orders order.Store, payments payment.Store, keys idempotency.Loo
 
 // The people. The stranger owns nothing.
 var (
-	ann      = core.Actor{Subject: "ann", Roles: []core.Role{core.Customer}}
-	bob      = core.Actor{Subject: "bob", Roles: []core.Role{core.Customer}}
+	ann      = commands.Customer("ann")
+	bob      = commands.Customer("bob")
 	stranger = core.Actor{Subject: "eve", Roles: []core.Role{core.Customer, core.Seller}}
-	seller   = core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
-	bank     = core.Actor{Subject: "bank", Roles: []core.Role{core.System}}
-	admin    = core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
+	seller   = commands.Seller
+	bank     = commands.Bank
+	admin    = commands.Admin
 )
 
 // names maps the orders that commands are about to their ids, which differ in each store.

@@ -14,6 +14,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/test/commands"
 )
 
 // together are commands that are sent at the same moment. Each takes its turn when it runs
@@ -76,7 +77,7 @@ func (m *machine) runOneByOne(t *rapid.T, turns []turn) map[string]core.Code {
 	}
 	for i, taken := range turns {
 		results[taken.key] = taken.result
-		if taken.result == tooMany && unpaid[taken.buyer] >= maxUnpaidOrders {
+		if taken.result == tooMany && unpaid[taken.buyer] >= commands.MaxUnpaidOrders {
 			continue
 		}
 		if want := taken.model(); taken.result != want {

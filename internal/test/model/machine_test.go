@@ -20,30 +20,19 @@ import (
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
 	"example.com/orders/internal/idempotency"
+	"example.com/orders/internal/test/commands"
 	"example.com/orders/internal/test/memory"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const reservationTTL = time.Hour
-
 // service holds the use cases on one of the stores.
 type service struct {
-	orders   *order.Service
-	payments *payment.Service
-	keys     idempotency.LookupStore
+	commands.Service
+	keys idempotency.LookupStore
 	// expire makes the reservations of the customers expire.
 	expire func(customers []string) error
-}
-
-func newService(
-	orders order.Store, payments payment.Store, keys idempotency.LookupStore, expire func([]string) error,
-) service {
-	bounded := &order.Service{
-		Store: orders, ReservationTTL: reservationTTL, MaxExtensions: maxExtensions, MaxUnpaidOrders: maxUnpaidOrders,
-	}
-	return service{bounded, &payment.Service{Store: payments}, keys, expire}
 }
 
 func TestModelOnMemory(t *testing.T) {
@@ -51,10 +40,11 @@ func TestModelOnMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		store := memory.New(func() time.Time { return now })
-		run(t, newService(store.Orders(), store.Payments(), store.Keys(), func([]string) error {
-			now = now.Add(2 * reservationTTL)
+		expire := func([]string) error {
+			now = now.Add(2 * commands.ReservationTTL)
 			return nil
-		}))
+		}
+		run(t, service{commands.NewService(store.Orders(), store.Payments(), nil), store.Keys(), expire})
 	})
 }
 
@@ -77,7 +67,8 @@ func TestModelOnPostgreSQL(t *testing.T) {
 			WHERE reserved_until IS NOT NULL AND customer_id = ANY($1)`, customers)
 		return err
 	}
-	rapid.Check(t, func(t *rapid.T) { run(t, newService(db.Orders(), db.Payments(), db.Keys(), expire)) })
+	real := service{commands.NewService(db.Orders(), db.Payments(), nil), db.Keys(), expire}
+	rapid.Check(t, func(t *rapid.T) { run(t, real) })
 	groups.wantShared(t)
 }
 
@@ -93,12 +84,6 @@ type machine struct {
 }
 
 var runs atomic.Int64
-
-var (
-	seller = core.Actor{Subject: "shop", Roles: []core.Role{core.Seller}}
-	system = core.Actor{Subject: "bank", Roles: []core.Role{core.System}}
-	admin  = core.Actor{Subject: "root", Roles: []core.Role{core.Admin}}
-)
 
 // run runs one random sequence of commands.
 func run(t *rapid.T, r service) {
@@ -133,7 +118,7 @@ func run(t *rapid.T, r service) {
 		},
 		"expired reservations are released": func(t *rapid.T) {
 			m.releaseExpired()
-			if _, _, err := m.real.orders.ReleaseExpiredReservations(ctx, order.Expiry{}, 1000); err != nil {
+			if _, _, err := m.real.Orders.ReleaseExpiredReservations(ctx, order.Expiry{}, 1000); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -208,21 +193,13 @@ func (m *machine) repeat(t *rapid.T) {
 	}
 }
 
-func roubles(n int) core.Money {
-	m, err := core.ParseMoney(strconv.Itoa(n), "RUB")
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
-
 func (m *machine) put(t *rapid.T, sku string, onHand int) {
 	want := m.putStock(sku, onHand)
-	cmd := order.PutProduct{SKU: sku, Name: sku, Price: roubles(m.stock[sku].price), OnHand: new(int64(onHand))}
-	if known, err := m.real.orders.GetProduct(ctx, sku); err == nil {
+	cmd := order.PutProduct{SKU: sku, Name: sku, Price: commands.Roubles(m.stock[sku].price), OnHand: new(int64(onHand))}
+	if known, err := m.real.Orders.GetProduct(ctx, sku); err == nil {
 		cmd.Versions = []int64{known.Version}
 	}
-	_, _, err := m.real.orders.PutProduct(ctx, seller, cmd)
+	_, _, err := m.real.Orders.PutProduct(ctx, commands.Seller, cmd)
 	if got := codeOf(t, err); got != want {
 		t.Fatalf("put %d of %s: %q, the model says %q", onHand, sku, got, want)
 	}
@@ -232,7 +209,7 @@ func (m *machine) advanceOrder(t *rapid.T) {
 	s := m.someOrder(t)
 	next := rapid.SampledFrom([]order.Status{order.Fulfilling, order.Shipped, order.Delivered}).Draw(t, "next")
 	want := m.advance(s, next)
-	_, err := m.real.orders.UpdateOrderStatus(ctx, seller, order.UpdateOrderStatus{OrderID: s.id, Status: next})
+	_, err := commands.Advance(commands.Seller, next)(ctx, m.real.Service, s.id, "")
 	if got := codeOf(t, err); got != want {
 		t.Fatalf("advance to %s: %q, the model says %q", next, got, want)
 	}
@@ -252,25 +229,25 @@ type command struct {
 // String returns the name and the key.
 func (c *command) String() string { return c.name + " " + c.key }
 
-// newCommand returns a command with a new key.
-func (m *machine) newCommand(
-	name string, model func() core.Code, send func(ctx context.Context, key string) (bool, error),
-) *command {
+// newCommand returns a command with a new key, which may be about an order.
+func (m *machine) newCommand(name string, about *orderState, model func() core.Code, call commands.Call) *command {
 	key := m.newKey()
-	return &command{
-		name: name, key: key, model: model,
-		send: func(ctx context.Context) (bool, error) { return send(ctx, key) },
-	}
+	return &command{name: name, key: key, model: model, send: func(ctx context.Context) (bool, error) {
+		answer, err := call(ctx, m.real.Service, about.id, key)
+		if answer.Created != 0 {
+			about.id = answer.Created
+		}
+		return answer.Repeated, err
+	}}
 }
+
+// noOrder is for commands that are about no order.
+var noOrder = &orderState{}
 
 func (m *machine) adjustStock(t *rapid.T) *command {
 	sku, change, name := m.sku(t), rapid.IntRange(-6, 6).Draw(t, "change"), m.reference(t)
 	model := func() core.Code { return m.adjust(sku, change, name) }
-	return m.newCommand("adjust", model, func(ctx context.Context, key string) (bool, error) {
-		cmd := order.AdjustStock{SKU: sku, Change: int64(change), Reference: name, Key: key}
-		_, repeated, err := m.real.orders.AdjustStock(ctx, seller, cmd)
-		return repeated, err
-	})
+	return m.newCommand("adjust", noOrder, model, commands.Adjust(commands.Seller, sku, change, name))
 }
 
 func (m *machine) drawChange(t *rapid.T) balanceChange {
@@ -279,10 +256,7 @@ func (m *machine) drawChange(t *rapid.T) balanceChange {
 
 func (m *machine) credits(c balanceChange) *command {
 	model := func() core.Code { return m.credit(c) }
-	return m.newCommand("credit", model, func(ctx context.Context, key string) (bool, error) {
-		_, repeated, err := m.real.payments.CreditBalance(ctx, system, c.command(key))
-		return repeated, err
-	})
+	return m.newCommand("credit", noOrder, model, commands.Credit(commands.Bank, c.customer, c.amount, c.reference))
 }
 
 // undone is the refusal of a command that has written.
@@ -290,27 +264,13 @@ const undone = core.Code("undone")
 
 // undoneCredit credits a customer and refuses then: the store must drop what it wrote.
 func (m *machine) undoneCredit(t *rapid.T) *command {
-	c := m.credits(balanceChange{m.customer(t), rapid.IntRange(1, 100).Draw(t, "amount"), ""})
-	model := func() core.Code { return undone }
-	return m.newCommand("undone credit", model, func(ctx context.Context, _ string) (bool, error) {
-		repeated, err := c.send(ctx)
-		if err != nil {
-			return repeated, err
-		}
-		return repeated, core.Refuse(undone, "")
-	})
+	credit := commands.Credit(commands.Bank, m.customer(t), rapid.IntRange(1, 100).Draw(t, "amount"), "")
+	return m.newCommand("undone credit", noOrder, func() core.Code { return undone }, commands.Undone(credit, undone))
 }
 
 func (m *machine) charges(c balanceChange) *command {
 	model := func() core.Code { return m.charge(c) }
-	return m.newCommand("charge", model, func(ctx context.Context, key string) (bool, error) {
-		_, repeated, err := m.real.payments.ChargeBalance(ctx, system, c.command(key))
-		return repeated, err
-	})
-}
-
-func (c balanceChange) command(key string) payment.ChangeBalance {
-	return payment.ChangeBalance{CustomerID: c.customer, Amount: roubles(c.amount), Reference: c.reference, Key: key}
+	return m.newCommand("charge", noOrder, model, commands.Charge(commands.Bank, c.customer, c.amount, c.reference))
 }
 
 func (m *machine) placeOrder(t *rapid.T) *command {
@@ -323,66 +283,37 @@ func (m *machine) placeOrder(t *rapid.T) *command {
 	if len(s.items) == 0 {
 		s.items = []order.Item{{SKU: m.skus[0], Quantity: 1}}
 	}
-	model := func() core.Code { return m.order(s) }
-	c := m.newCommand("order", model, func(ctx context.Context, key string) (bool, error) {
-		o, repeated, err := m.real.orders.CreateOrder(ctx, buyer(s), order.CreateOrder{Items: s.items, Reference: s.reference, Key: key})
-		if err == nil {
-			s.id = o.ID
-		}
-		return repeated, err
-	})
+	c := m.newCommand("order", s, func() core.Code { return m.order(s) }, commands.Order(buyer(s), s.customer, s.reference, s.items))
 	c.buyer = s.customer
 	return c
 }
 
-func buyer(s *orderState) core.Actor {
-	return core.Actor{Subject: s.customer, Roles: []core.Role{core.Customer}}
-}
+func buyer(s *orderState) core.Actor { return commands.Customer(s.customer) }
 
 func (m *machine) confirmOrder(t *rapid.T) *command {
 	s := m.someOrder(t)
-	model := func() core.Code { return m.confirm(s) }
-	return m.newCommand("confirm", model, func(ctx context.Context, key string) (bool, error) {
-		cmd := payment.ConfirmPayment{OrderID: s.id, Method: payment.FromBalance, Key: key}
-		_, repeated, err := m.real.payments.ConfirmPayment(ctx, buyer(s), cmd)
-		return repeated, err
-	})
+	return m.newCommand("confirm", s, func() core.Code { return m.confirm(s) }, commands.Confirm(buyer(s), payment.FromBalance, ""))
 }
 
 func (m *machine) extendReservation(t *rapid.T) *command {
 	s := m.someOrder(t)
-	model := func() core.Code { return m.extend(s) }
-	return m.newCommand("extend", model, func(ctx context.Context, key string) (bool, error) {
-		_, repeated, err := m.real.orders.ReserveInventory(ctx, buyer(s), order.ReserveInventory{OrderID: s.id, Key: key})
-		return repeated, err
-	})
+	return m.newCommand("extend", s, func() core.Code { return m.extend(s) }, commands.Extend(buyer(s)))
 }
 
 func (m *machine) refundOrder(t *rapid.T) *command {
-	s, amount := m.someOrder(t), fullRefund
-	cmd := payment.RefundPayment{OrderID: s.id, Full: true, Reference: m.reference(t)}
+	s, amount, name := m.someOrder(t), fullRefund, m.reference(t)
 	if rapid.Bool().Draw(t, "a part") {
 		amount = rapid.IntRange(1, 100).Draw(t, "amount")
-		cmd.Full, cmd.Amount = false, new(roubles(amount))
 	}
 	actor := buyer(s)
 	if rapid.Bool().Draw(t, "by an administrator") {
-		actor = admin
+		actor = commands.Admin
 	}
-	model := func() core.Code { return m.refund(s, amount, actor.Has(core.Admin), cmd.Reference) }
-	return m.newCommand("refund", model, func(ctx context.Context, key string) (bool, error) {
-		cmd := cmd
-		cmd.Key = key
-		_, repeated, err := m.real.payments.RefundPayment(ctx, actor, cmd)
-		return repeated, err
-	})
+	model := func() core.Code { return m.refund(s, amount, actor.Has(core.Admin), name) }
+	return m.newCommand("refund", s, model, commands.Refund(actor, amount, name))
 }
 
 func (m *machine) cancelOrder(t *rapid.T) *command {
 	s := m.someOrder(t)
-	model := func() core.Code { return m.cancel(s) }
-	return m.newCommand("cancel", model, func(ctx context.Context, key string) (bool, error) {
-		_, repeated, err := m.real.payments.CancelOrder(ctx, seller, payment.CancelOrder{OrderID: s.id, Key: key})
-		return repeated, err
-	})
+	return m.newCommand("cancel", s, func() core.Code { return m.cancel(s) }, commands.Cancel(commands.Seller))
 }

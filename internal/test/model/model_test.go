@@ -10,6 +10,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/core/payment"
+	"example.com/orders/internal/test/commands"
 )
 
 // model is the expected state. Amounts are whole roubles.
@@ -37,9 +38,6 @@ type balanceChange struct {
 
 // fullRefund is the amount of a refund of all that can be refunded.
 const fullRefund = 0
-
-// The bounds against hoarding, low enough that many runs reach them.
-const maxExtensions, maxUnpaidOrders = 2, 3
 
 // product is the expected stock of one product.
 type product struct{ onHand, reserved, price int }
@@ -133,7 +131,7 @@ func (m *model) order(s *orderState) core.Code {
 	if m.references[ref] {
 		return refTaken
 	}
-	if m.unpaid(s.customer) == maxUnpaidOrders {
+	if m.unpaid(s.customer) == commands.MaxUnpaidOrders {
 		return tooMany
 	}
 	if !m.reserve(s) {
@@ -185,7 +183,7 @@ func (m *model) extend(s *orderState) core.Code {
 	if s.status != order.PendingPayment {
 		return wrongState
 	}
-	if s.extensions == maxExtensions {
+	if s.extensions == commands.MaxExtensions {
 		return tooOften
 	}
 	if !s.reserved && !m.reserve(s) {
@@ -302,7 +300,7 @@ func (m *machine) compareStock(t *rapid.T) {
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(m.stock)) {
-		p, err := m.real.orders.GetProduct(ctx, sku)
+		p, err := m.real.Orders.GetProduct(ctx, sku)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,11 +316,11 @@ func (m *machine) compareStock(t *rapid.T) {
 
 func (m *machine) compareOrders(t *rapid.T) {
 	for _, s := range m.orders {
-		o, err := m.real.orders.GetOrderByID(ctx, buyer(s), s.id)
+		o, err := m.real.Orders.GetOrderByID(ctx, buyer(s), s.id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Status != s.status || o.ReservedUntil.IsZero() == s.reserved || !o.Total.Equal(roubles(s.total)) {
+		if o.Status != s.status || o.ReservedUntil.IsZero() == s.reserved || !o.Total.Equal(commands.Roubles(s.total)) {
 			t.Fatalf("order: %s, reserved until %v, %s; the model has %+v", o.Status, o.ReservedUntil, o.Total, *s)
 		}
 		m.comparePayments(t, s)
@@ -330,15 +328,15 @@ func (m *machine) compareOrders(t *rapid.T) {
 }
 
 func (m *machine) comparePayments(t *rapid.T, s *orderState) {
-	payments, err := m.real.payments.ListPayments(ctx, buyer(s), s.id)
+	payments, err := m.real.Payments.ListPayments(ctx, buyer(s), s.id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	captured, refunded := roubles(0), roubles(0)
+	captured, refunded := commands.Roubles(0), commands.Roubles(0)
 	for _, p := range payments {
 		captured, refunded = sum(t, captured, p.Amount), sum(t, refunded, p.Refunded())
 	}
-	if len(payments) > 1 || !captured.Equal(roubles(s.captured)) || !refunded.Equal(roubles(s.refunded)) || captured.Less(refunded) {
+	if len(payments) > 1 || !captured.Equal(commands.Roubles(s.captured)) || !refunded.Equal(commands.Roubles(s.refunded)) || captured.Less(refunded) {
 		t.Fatalf("%d payments of %s, %s refunded; the model has %+v", len(payments), captured, refunded, *s)
 	}
 }
@@ -346,30 +344,30 @@ func (m *machine) comparePayments(t *rapid.T, s *orderState) {
 // compareMoney compares each balance with the model and with the sum of its entries.
 func (m *machine) compareMoney(t *rapid.T) {
 	for _, customer := range m.customers {
-		actor := core.Actor{Subject: customer, Roles: []core.Role{core.Customer}}
-		balances, err := m.real.payments.GetBalance(ctx, actor, customer)
+		actor := commands.Customer(customer)
+		balances, err := m.real.Payments.GetBalance(ctx, actor, customer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		has := roubles(0)
+		has := commands.Roubles(0)
 		for _, b := range balances {
 			has = sum(t, has, b.Amount)
 		}
-		if want := roubles(m.balances[customer]); !has.Equal(want) || !m.sumOfEntries(t, actor).Equal(want) {
+		if want := commands.Roubles(m.balances[customer]); !has.Equal(want) || !m.sumOfEntries(t, actor).Equal(want) {
 			t.Fatalf("%s has %s, entries make %s; the model has %s", customer, has, m.sumOfEntries(t, actor), want)
 		}
 	}
 }
 
 func (m *machine) sumOfEntries(t *rapid.T, customer core.Actor) core.Money {
-	in, out := roubles(0), roubles(0)
+	in, out := commands.Roubles(0), commands.Roubles(0)
 	var newer *payment.LedgerEntry
 	page := core.Page{Limit: 100}
 	for next := &page.After; next != nil; {
 		var entries []*payment.LedgerEntry
 		var err error
 		page.After = *next
-		if entries, next, err = m.real.payments.ListBalanceTransactions(ctx, customer, payment.EntryFilter{CustomerID: customer.Subject}, page); err != nil {
+		if entries, next, err = m.real.Payments.ListBalanceTransactions(ctx, customer, payment.EntryFilter{CustomerID: customer.Subject}, page); err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
