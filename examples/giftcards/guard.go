@@ -61,6 +61,9 @@ func (r refusal) Error() string { return r.code }
 //
 // Do not guard a route that returns a secret, such as a token, because the record keeps
 // it in plain text for days. Do not guard a stream, because a record holds a whole response.
+//
+// A client that hangs up does not end the command: Do detaches the context, and g.Timeout
+// bounds the work.
 func guarded[C any](
 	g guard, operation string,
 	decode func(*http.Request, []byte) (C, error),
@@ -90,8 +93,6 @@ func guarded[C any](
 		}
 		// Only a new key runs the command, perhaps twice. A retry does not count.
 		permitted := sync.OnceValue(func() bool { return g.newKeys.take(customer, time.Now()) })
-		// A client that hangs up does not end the command: Do detaches the context, and g.Timeout
-		// bounds the work.
 		began := time.Now()
 		rec, replayed, err := g.Do(r.Context(), request, func(ctx context.Context) (idempotency.Result, error) {
 			if !permitted() {

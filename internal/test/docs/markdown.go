@@ -94,7 +94,6 @@ type block struct{ language, text string }
 func (p Page) read() document {
 	source, d := []byte(p.Text), document{anchors: names{}}
 	var prose strings.Builder
-	slugs := map[string]int{} // how often each occurs
 	visit := func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			if n.Type() == ast.TypeBlock {
@@ -126,12 +125,7 @@ func (p Page) read() document {
 		case *ast.HTMLBlock:
 			d.addHTML(string(n.Lines().Value(source)))
 		case *ast.Heading:
-			slug := slugOf(textOf(n, source))
-			slugs[slug]++
-			if n := slugs[slug]; n > 1 {
-				slug = fmt.Sprintf("%s-%d", slug, n-1)
-			}
-			d.anchors.add(slug)
+			d.addHeading(slugOf(textOf(n, source)))
 		}
 		return ast.WalkContinue, nil
 	}
@@ -144,6 +138,15 @@ var (
 	htmlLink   = regexp.MustCompile(`(?:src|href)="([^"]+)"`)
 	htmlAnchor = regexp.MustCompile(`(?:id|name)="([^"]+)"`)
 )
+
+// addHeading adds the anchor of a heading. Equal headings get numbers, as GitHub counts them.
+func (d *document) addHeading(slug string) {
+	anchor := slug
+	for n := 1; d.anchors[anchor]; n++ {
+		anchor = fmt.Sprintf("%s-%d", slug, n)
+	}
+	d.anchors.add(anchor)
+}
 
 // addHTML adds the links and anchors of tags, and skips comments.
 func (d *document) addHTML(tags string) {
