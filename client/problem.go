@@ -63,9 +63,6 @@ func (p *Problem) resolves() bool { return p.NextKey == nextKeyNew || p.NextKey 
 // unknown ones.
 type Code string
 
-// Error returns the code.
-func (c Code) Error() string { return string(c) }
-
 // Problem codes. docs/problems.md explains each.
 const (
 	BodyTooLarge             Code = "body_too_large"
@@ -102,6 +99,9 @@ const (
 	UnsupportedMediaType     Code = "unsupported_media_type"
 	ValidationFailed         Code = "validation_failed"
 )
+
+// Error returns the code.
+func (c Code) Error() string { return string(c) }
 
 // UnknownOutcomeError reports that a change may have taken effect, or still may. Call a
 // command again with the same name: it sends the same key, and the answer is the outcome. A

@@ -49,8 +49,8 @@ func Pages(t testing.TB) []Page {
 
 // pageAt returns a page of the repository, which is empty if it cannot be read.
 func pageAt(name string) Page {
-	text, _ := os.ReadFile(filepath.Join(root, name))
-	return Page{Path: name, Text: string(text)}
+	content, _ := os.ReadFile(filepath.Join(root, name))
+	return Page{Path: name, Text: string(content)}
 }
 
 // unread are folders that are not of the repository, whether they exist or not.
