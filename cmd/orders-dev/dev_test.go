@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -176,10 +177,16 @@ func TestDev_RepairsWhatAnEarlierRunLeft(t *testing.T) {
 	}
 
 	d := startDev(t, dir) // fails unless it is ready
-	d.stop(t)
+	defer d.stop(t)
 
-	if text := d.out.String(); strings.Contains(text, "database role may do too much") {
-		t.Errorf("orders-dev printed %s", text)
+	database := regexp.MustCompile(`psql '(.*)'`).FindStringSubmatch(d.out.String())[1]
+	if conn, err = pgx.Connect(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := conn.Query(t.Context(), "SELECT DISTINCT usename::text FROM pg_stat_activity WHERE application_name = 'orders'")
+	roles, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err := errors.Join(err, conn.Close(t.Context())); err != nil || !slices.Equal(roles, []string{"orders_app"}) {
+		t.Errorf("the service connects as %v, %v", roles, err)
 	}
 }
 

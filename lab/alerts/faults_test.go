@@ -36,7 +36,6 @@ type fault struct {
 var faults = []fault{
 	{"somebody changes a balance", []string{"OrdersReconciliationMismatch"}, nil, true}, // plantMismatch
 	{"tokens of a stranger arrive", []string{"OrdersTokensRefused"}, nil, true},         // refreshKeys
-	{"somebody grants privileges", []string{"OrdersExcessPrivileges"}, grantPrivilege, false},
 	{"reconciliation fails for hours", []string{"OrdersReconciliationStale"}, stopReconciliation, false},
 	{"the clean-up fails", []string{"OrdersRecordsNotCleaned"}, stopCleanUp, false},
 	{"jobs fail", []string{"OrdersJobsFailing"}, failJobs, true},
@@ -65,12 +64,6 @@ var faults = []fault{
 func plantMismatch(t testing.TB, env *e2e.Env) {
 	t.Helper()
 	env.Exec(t, `INSERT INTO balance (customer_id, currency, amount) VALUES ('nobody', 'RUB', 4)`)
-}
-
-func grantPrivilege(t testing.TB, s *system) (repair func()) {
-	t.Helper()
-	s.Exec(t, `GRANT DELETE ON ledger_entry TO orders_service`)
-	return func() { s.Exec(t, `REVOKE DELETE ON ledger_entry FROM orders_service`) }
 }
 
 const raise = `RAISE EXCEPTION 'planted'`

@@ -119,18 +119,14 @@ func (a *App) started() error {
 	return nil
 }
 
-// checkDatabase is [App.examine] for the start. It warns about excess privileges,
-// because a way into the process would then be a way into the ledger.
+// checkDatabase is [App.examine] for the start.
 func (a *App) checkDatabase(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if err := a.readyDB.Pool().Ping(ctx); err != nil {
 		return explainRefusedLogin(err)
 	}
-	state, role, err := a.examine(ctx)
-	if len(role.Excess) > 0 {
-		a.log.Warn().Str("role", role.Role).Strs("privileges", role.Excess).Msg("database role may do too much")
-	}
+	state, err := a.examine(ctx)
 	if err != nil {
 		return err
 	}

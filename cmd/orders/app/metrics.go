@@ -7,7 +7,6 @@ import (
 
 	"example.com/orders/internal/adapters/in/jobs"
 	"example.com/orders/internal/observe/metrics"
-	"example.com/orders/migrations"
 )
 
 // measure registers the metrics that are read on each scrape.
@@ -61,13 +60,11 @@ func (a *App) readMetrics(ctx context.Context) (metrics.Database, error) {
 	if err != nil {
 		return metrics.Database{}, err
 	}
-	role, err := migrations.CheckPrivileges(ctx, a.jobDB.Pool())
 	return metrics.Database{
 		Writable: !state.ReadOnly, OutboxEvents: events, OutboxOldest: oldest, ExpiredRecords: expired,
 		Jobs: queued, Tables: tables,
 		Mismatches: mismatches, ReconciliationAge: age,
-		ExcessPrivileges: len(role.Excess),
-	}, err
+	}, nil
 }
 
 func (a *App) readJobs(ctx context.Context) ([]metrics.Jobs, error) {

@@ -61,7 +61,7 @@ func (a *App) ready(ctx context.Context) error {
 
 // checkReadiness checks the database and the token verifier.
 func (a *App) checkReadiness(ctx context.Context) error {
-	state, _, err := a.examine(ctx)
+	state, err := a.examine(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -73,23 +73,25 @@ func (a *App) checkReadiness(ctx context.Context) error {
 
 // examine returns why the process cannot work with the database, or nil: a [refusal] if
 // an operator has to act, any other error if it may pass.
-func (a *App) examine(ctx context.Context) (state postgres.State, privileges migrations.Privileges, err error) {
-	if privileges, err = migrations.CheckPrivileges(ctx, a.readyDB.Pool()); err != nil {
-		return state, privileges, err
+func (a *App) examine(ctx context.Context) (postgres.State, error) {
+	privileges, err := migrations.CheckPrivileges(ctx, a.readyDB.Pool())
+	if err != nil {
+		return postgres.State{}, err
 	}
 	if err := privileges.Err(a.granted); err != nil {
-		return state, privileges, refusal{err}
+		return postgres.State{}, refusal{err}
 	}
-	if state, err = a.readyDB.State(ctx); err != nil {
-		return state, privileges, err
+	state, err := a.readyDB.State(ctx)
+	if err != nil {
+		return state, err
 	}
 	if err := checkSchema(state); err != nil {
-		return state, privileges, refusal{err}
+		return state, refusal{err}
 	}
 	if err = a.readyDB.CheckDurability(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
 		err = refusal{err}
 	}
-	return state, privileges, err
+	return state, err
 }
 
 // checkSchema returns why this binary cannot work with the schema, or nil. A newer

@@ -36,9 +36,6 @@ type Database struct {
 	// time since the last complete pass, negative before the first one.
 	Mismatches        int64
 	ReconciliationAge time.Duration
-	// ExcessPrivileges counts privileges of the database role that the service does not
-	// need.
-	ExcessPrivileges int
 }
 
 // Jobs are the jobs with one kind and River state.
@@ -82,8 +79,6 @@ var (
 		"Mismatches that reconciliation found in its last pass, or in the current one if it found more.", nil, nil)
 	reconciliationAge = prometheus.NewDesc("orders_reconciliation_age_seconds",
 		"Time since the last complete reconciliation pass, absent if there was none.", nil, nil)
-	excessPrivileges = prometheus.NewDesc("orders_database_excess_privileges",
-		"Privileges of the database role that the service does not need.", nil, nil)
 )
 
 // databaseCollector reads the database on each scrape. If the database does not answer,
@@ -112,7 +107,6 @@ func (c *databaseCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- tableRows
 	ch <- mismatches
 	ch <- reconciliationAge
-	ch <- excessPrivileges
 }
 
 // Collect implements [prometheus.Collector].
@@ -127,7 +121,6 @@ func (c *databaseCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(outboxOldest, found.OutboxOldest.Seconds())
 	ch <- gauge(expiredRecords, float64(found.ExpiredRecords))
 	ch <- gauge(mismatches, float64(found.Mismatches))
-	ch <- gauge(excessPrivileges, float64(found.ExcessPrivileges))
 	if found.ReconciliationAge >= 0 {
 		ch <- gauge(reconciliationAge, found.ReconciliationAge.Seconds())
 	}
