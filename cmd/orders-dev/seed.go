@@ -19,7 +19,7 @@ const (
 
 // seed creates the product and credits the customer with 5000 roubles, once.
 func (s *servers) seed(ctx context.Context) error {
-	db, err := postgres.Open(ctx, postgres.Config{URL: s.cfg.DatabaseURL, MaxConns: 1})
+	db, err := postgres.Open(ctx, postgres.Config{URL: s.cfg.DatabaseURL, MaxConns: 1}, postgres.Groups{})
 	if err != nil {
 		return err
 	}

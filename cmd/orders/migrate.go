@@ -60,7 +60,7 @@ func up(ctx context.Context, cfg config.Config, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1})
+	db, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConns: 1}, postgres.Groups{})
 	if err != nil {
 		return err
 	}

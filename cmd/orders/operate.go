@@ -55,7 +55,7 @@ type backlog struct {
 // It checks the named settings as well.
 func openOperation(ctx context.Context, environ []string, used ...string) (cfg config.Config, db *postgres.DB, err error) {
 	if cfg, err = config.ReadDatabase(environ, used...); err == nil {
-		db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: 2})
+		db, err = postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: 2}, postgres.Groups{})
 	}
 	return cfg, db, err
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func openDB(t *testing.T, url string) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url), MaxConns: 4})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url), MaxConns: 4}, postgres.Groups{})
 	if err != nil {
 		t.Fatal(err)
 	}

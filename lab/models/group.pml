@@ -251,7 +251,7 @@ load: /* -> internal/adapters/out/postgres/group/group.go: Keys.load: return g.b
                 :: draft[c] != CLAIMED
                 fi
             }
-        :: has(CLAIMED) && row != NONE -> timedOut = true; goto split /* -> internal/adapters/out/postgres/pgtx/places.go: DB.Write: return fmt.Errorf("%w: %w", ErrRowHeld, err) */
+        :: has(CLAIMED) && row != NONE -> timedOut = true; goto split /* -> internal/adapters/out/postgres/pgtx/tx.go: DB.Run: return fmt.Errorf("%w: %w", ErrRowHeld, err) */
         :: fault -> draft[0] = FAILED; draft[1] = FAILED; draft[2] = FAILED /* -> internal/adapters/out/postgres/group/share.go: Keys.share: case !separable(err): */
         fi;
         if
@@ -281,7 +281,7 @@ unwritten:
 #endif
         fi
     }
-    atomic { /* the server decides later */ /* -> internal/adapters/out/postgres/pgtx/commit.go: Tx.giveUp: go t.awaitAnswer(answer) */
+    atomic { /* the server decides later */ /* -> internal/adapters/out/postgres/pgtx/commit.go: Tx.giveUp: go t.awaitAnswer(answer, t.place.Keep()) */
         if
         :: !stale -> storeAll()
         :: true
@@ -337,7 +337,7 @@ wait: /* -> internal/adapters/out/postgres/group/member.go: member.wait: case <-
     atomic {
         if
         :: fate[me] == LANE -> fate[me] = NOTHING
-        :: fate[me] == OUTSIDE -> fate[me] = NOTHING; patient = rowHeld[me] /* -> internal/adapters/out/postgres/group/keys.go: Keys.runOutside: err := k.db.Outside(m.ctx, m.rowHeld, */
+        :: fate[me] == OUTSIDE -> fate[me] = NOTHING; patient = rowHeld[me] /* -> internal/adapters/out/postgres/group/keys.go: Keys.transactOutside: place, err := k.db.Places.Outside(soon, m.claim.Scope, m.rowHeld) */
         :: fate[me] != NOTHING && fate[me] < OUTSIDE -> result = fate[me]; fate[me] = NOTHING; goto finish
         :: seat[me] != NONE && fault -> /* its deadline */ /* -> internal/adapters/out/postgres/group/member.go: member.abandon: m.settled = true */
             seat[me] = NONE;
@@ -363,7 +363,7 @@ load: /* -> internal/adapters/out/postgres/session.go: ask: if err := s.batch.lo
     atomic {
         if
         :: rowFree -> read(); decide(result)
-        :: row != NONE && !patient -> /* -> internal/adapters/out/postgres/pgtx/places.go: DB.Outside: return run(Patient) */
+        :: row != NONE && !patient -> /* -> internal/adapters/out/postgres/group/keys.go: Keys.runOutside: if errors.Is(err, pgtx.ErrRowHeld) { */
             unlock();
             patient = true;
             if

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/adapters/out/postgres"
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/adapters/out/postgres/group"
 	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/outbox"
 )
@@ -83,9 +83,9 @@ func (w *world) execute(t *testing.T, p plan, choose func(enabled []string) stri
 func (r *run) start(t *testing.T, name string, lanes int) {
 	t.Helper()
 	db, err := postgres.Open(t.Context(), postgres.Config{
-		URL: r.w.serviceURL, MaxConns: 6, Lanes: lanes, Observe: observer{r: r},
+		URL: r.w.serviceURL, MaxConns: 6,
 		Dial: func(context.Context, string, string) (net.Conn, error) { return r.dial(name), nil },
-	})
+	}, postgres.Groups{Lanes: lanes, Observe: observer{r: r}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func (r *run) start(t *testing.T, name string, lanes int) {
 
 // observer counts groups by their number of commands.
 type observer struct {
-	pgtx.Unobserved
+	group.Unobserved
 	r *run
 }
 
-// GroupRan implements [pgtx.Observer].
+// GroupRan implements [group.Observer].
 func (o observer) GroupRan(commands int) {
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()

@@ -35,7 +35,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.out = out
 	t.Cleanup(out.close)
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: w.serviceURL, MaxConns: 4, Lanes: 1})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: w.serviceURL, MaxConns: 4}, postgres.Groups{Lanes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

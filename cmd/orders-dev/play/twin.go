@@ -22,7 +22,7 @@ const unguarded = "/unguarded"
 // on the same database, and each request is a new operation, as in a service without
 // keys. Only orders-dev can start it.
 func addTwin(ctx context.Context, service *app.App, databaseURL string) (*postgres.DB, error) {
-	db, err := postgres.Open(ctx, postgres.Config{URL: databaseURL, MaxConns: 4})
+	db, err := postgres.Open(ctx, postgres.Config{URL: databaseURL, MaxConns: 4}, postgres.Groups{})
 	if err != nil {
 		return nil, err
 	}

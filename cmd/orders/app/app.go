@@ -125,6 +125,7 @@ func (a *App) httpConfig(
 		Keys:      a.db.Keys(),
 		Tokens:    a.tokens,
 		Limits:    a.limits,
+		Share:     a.db.Places.Share,
 		Webhooks:  webhooks, ProviderEvents: events, WebhookEnded: a.metrics.WebhookEnded,
 		Observe: a.metrics, TokenRejected: a.metrics.TokenRejected,
 		Started: a.started, Ready: a.ready, Version: version.Number,
@@ -144,8 +145,8 @@ func (a *App) httpConfig(
 func (a *App) newLimits(cfg config.Config) *limits.Limits {
 	return limits.New(limits.Config{
 		RequestsPerMinute: cfg.RequestsPerMinute, KeysPerMinute: cfg.KeysPerMinute, InFlight: cfg.InFlight,
-		UnlimitedRoles: cfg.UnlimitedRoles, Share: a.db.Share(),
-		Now: time.Now, OnExceeded: a.metrics.RequestLimited,
+		UnlimitedRoles: cfg.UnlimitedRoles,
+		Now:            time.Now, OnExceeded: a.metrics.RequestLimited,
 	})
 }
 

@@ -36,7 +36,7 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 	open := func(maxConns int32) (*postgres.DB, error) {
 		return postgres.Open(ctx, postgres.Config{
 			URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), MaxConns: maxConns, Observe: a.metrics,
-		})
+		}, postgres.Groups{})
 	}
 	if a.readyDB, err = open(readyConns); err != nil {
 		return err
@@ -46,9 +46,8 @@ func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) 
 		return err
 	}
 	a.db, err = postgres.Open(ctx, postgres.Config{
-		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Lanes: cfg.CommandLanes,
-		Observe: a.metrics,
-	})
+		URL: cfg.DatabaseURL, Pooled: cfg.Pooled(), Observe: a.metrics,
+	}, postgres.Groups{Lanes: cfg.CommandLanes, Observe: a.metrics})
 	if err != nil {
 		return err
 	}

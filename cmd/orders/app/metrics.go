@@ -15,9 +15,9 @@ func (a *App) measure() {
 	a.metrics.Log(func() uint64 { return a.lines.Dropped() })
 	a.metrics.Issuer(a.tokens.Keys)
 	a.metrics.Ready(func() bool { return a.ready(context.Background()) == nil })
-	a.metrics.Pool("requests", readPool(a.db.Pool(), a.db.CommitsInDoubt))
-	a.metrics.Pool("jobs", readPool(a.jobDB.Pool(), a.jobDB.CommitsInDoubt))
-	a.metrics.Pool("readiness", readPool(a.readyDB.Pool(), a.readyDB.CommitsInDoubt))
+	a.metrics.Pool("requests", readPool(a.db.Pool(), a.db.Places.Unanswered))
+	a.metrics.Pool("jobs", readPool(a.jobDB.Pool(), a.jobDB.Places.Unanswered))
+	a.metrics.Pool("readiness", readPool(a.readyDB.Pool(), a.readyDB.Places.Unanswered))
 	for _, kind := range jobs.Kinds {
 		a.metrics.Job(kind)
 	}

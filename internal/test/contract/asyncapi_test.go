@@ -60,7 +60,7 @@ func TestAsyncAPI_DescribesEveryPublishedEvent(t *testing.T) {
 
 func openDB(t *testing.T) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, pgtest.New(t)), MaxConns: 4})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, pgtest.New(t)), MaxConns: 4}, postgres.Groups{})
 	if err != nil {
 		t.Fatal(err)
 	}

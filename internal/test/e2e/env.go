@@ -72,7 +72,7 @@ func (e *Env) OpenStore(t testing.TB) *postgres.DB {
 // openStore leaves it to the caller to close the connections.
 func (e *Env) openStore(t testing.TB) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: e.ServiceURL(t), MaxConns: 4})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: e.ServiceURL(t), MaxConns: 4}, postgres.Groups{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
+	"example.com/orders/internal/adapters/out/postgres/group"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/commands"
@@ -176,7 +176,7 @@ func (m *machine) lookUp(t *rapid.T, c *command, results map[string]core.Code) {
 
 // groupSizes counts commands that shared transactions.
 type groupSizes struct {
-	pgtx.Unobserved
+	group.Unobserved
 	mu             sync.Mutex
 	groups, shared int
 	largest        int

@@ -52,7 +52,7 @@ func TestModelOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t)
 	groups := &groupSizes{}
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url), Lanes: 2, Observe: groups})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url)}, postgres.Groups{Lanes: 2, Observe: groups})
 	if err != nil {
 		t.Fatal(err)
 	}

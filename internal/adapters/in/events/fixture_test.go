@@ -161,7 +161,7 @@ func newShop(t *testing.T) shop {
 // openShop opens a replica of the service on a database that exists.
 func openShop(t *testing.T, url string) shop {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url), MaxConns: 4})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: pgtest.AsService(t, url), MaxConns: 4}, postgres.Groups{})
 	if err != nil {
 		t.Fatal(err)
 	}

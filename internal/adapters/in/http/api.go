@@ -52,6 +52,9 @@ type Config struct {
 	// is nil where the role system needs no certificate.
 	ClientCertificate func(conn *tls.ConnectionState) bool
 	Limits            *limits.Limits
+	// Share waits until a principal uses less than a share of the store's connections, for
+	// reads or for commands without a key. The store shares out those with a key.
+	Share func(ctx context.Context, principal idempotency.Scope, isRead bool) (release func(), err error)
 	// Observe receives request events.
 	Observe Observer
 	// Webhooks is nil where card payments are not enabled. ProviderEvents applies the
@@ -137,7 +140,7 @@ func (a *api) answer(rt route, w http.ResponseWriter, req *request) (_ *response
 	if rt.guarded() {
 		return a.guard.protect(rt, w, req, call)
 	}
-	return answerUnguarded(rt, req, call)
+	return a.answerUnguarded(rt, req, call)
 }
 
 // checkStarted returns an error while no use case may run.
@@ -171,10 +174,10 @@ func (a *api) decode(rt route, w http.ResponseWriter, req *request) (useCase, er
 }
 
 // answerUnguarded calls a use case that needs no key.
-func answerUnguarded(rt route, req *request, call useCase) (*response, error) {
+func (a *api) answerUnguarded(rt route, req *request, call useCase) (*response, error) {
 	ctx, cancel := detach(req.http.Context())
 	defer cancel()
-	release, err := req.admission.Share(ctx, rt.method == http.MethodGet)
+	release, err := a.Share(ctx, req.scope, rt.method == http.MethodGet)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -81,11 +80,18 @@ func newTestAPI(t *testing.T, store idempotency.LookupStore) *api {
 	return &api{
 		contract: embeddedContract(t),
 		guard:    newGuard(store, GuardConfig{TTL: 72 * time.Hour, RefusalTTL: 6 * time.Hour}),
-		Config:   Config{Limits: newTestLimits(t, limits.Config{}), Log: zerolog.Nop(), Observe: unobserved{}},
+		Config: Config{
+			Limits: newTestLimits(t, limits.Config{}), Share: unshared, Log: zerolog.Nop(), Observe: unobserved{},
+		},
 	}
 }
 
-// newTestLimits returns limits with enough to share.
+// unshared gives each request what it needs at once.
+func unshared(context.Context, idempotency.Scope, bool) (release func(), err error) {
+	return func() {}, nil
+}
+
+// newTestLimits returns limits that nothing observes.
 func newTestLimits(t *testing.T, cfg limits.Config) *limits.Limits {
 	t.Helper()
 	if cfg.Now == nil {
@@ -94,7 +100,6 @@ func newTestLimits(t *testing.T, cfg limits.Config) *limits.Limits {
 	if cfg.OnExceeded == nil {
 		cfg.OnExceeded = func(string) {}
 	}
-	cfg.Share = cmp.Or(cfg.Share, 8)
 	l := limits.New(cfg)
 	t.Cleanup(l.Close)
 	return l

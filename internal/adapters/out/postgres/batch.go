@@ -3,8 +3,9 @@ package postgres
 import (
 	"context"
 
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/group"
-	"example.com/orders/internal/adapters/out/postgres/lanes"
+	"example.com/orders/internal/adapters/out/postgres/ids"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
@@ -16,6 +17,7 @@ import (
 type batch struct {
 	ctx context.Context //nolint:containedctx // of the transaction
 	tx  *pgtx.Tx
+	ids *ids.Pools
 	// shared reports whether several commands share the transaction.
 	shared bool
 	// locking begins the names of the rows that a load is locking.
@@ -26,8 +28,8 @@ type batch struct {
 	changed
 }
 
-func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
-	return &batch{ctx: ctx, tx: t, shared: shared, behind: map[int64]orderRows{}, loaded: loaded{
+func newBatch(ctx context.Context, t *pgtx.Tx, from *ids.Pools, shared bool) *batch {
+	return &batch{ctx: ctx, tx: t, ids: from, shared: shared, behind: map[int64]orderRows{}, loaded: loaded{
 		balances: map[balanceKey]*payment.Balance{}, products: map[string]*order.Product{},
 		unlockedProducts: map[string]*order.Product{}, orders: map[int64]*order.Order{}, exist: map[int64]bool{},
 		payments: map[int64][]*payment.Payment{}, incomplete: map[int64]bool{},
@@ -37,7 +39,7 @@ func newBatch(ctx context.Context, t *pgtx.Tx, shared bool) *batch {
 }
 
 // Session implements [group.Batch].
-func (b *batch) Session(held *lanes.HeldRows) group.Session {
+func (b *batch) Session(held *admission.HeldRows) group.Session {
 	return &session{tx: b.tx, batch: b, held: held}
 }
 

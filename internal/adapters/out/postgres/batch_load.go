@@ -71,7 +71,7 @@ func (b *batch) load(ctx context.Context, all ...load) error {
 		return nil
 	}
 	l := loadsOf(all...)
-	reads := b.tx.DrawIDs(map[core.Sequence]int{
+	reads := b.ids.Reads(map[core.Sequence]int{
 		core.OrderIDs: len(l.baskets), core.PaymentIDs: len(l.orders), core.RefundIDs: len(l.orders),
 		core.LedgerEntryIDs: len(l.orders) + len(l.balances),
 	})

@@ -3,27 +3,30 @@
 //
 // Each port is one file, written once for commands alone in a transaction and for
 // commands that share one; see [session]. Its packages build on each other: the stores
-// and [group] on [records] and [lanes], and these on [pgtx].
+// and [group] on [records] and [lanes], these on [pgtx], and that on admission.
 package postgres
 
 import (
 	"context"
 
 	"example.com/orders/internal/adapters/out/postgres/group"
+	"example.com/orders/internal/adapters/out/postgres/ids"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/adapters/out/postgres/reconcile"
 	"example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/adapters/out/postgres/relay"
 )
 
-// Config holds the settings.
-type Config = pgtx.Config
-
-// State decides whether the database can serve this binary.
-type State = pgtx.State
-
-// Outbox reads the outbox.
-type Outbox = relay.Outbox
+type (
+	// Config holds the settings of transactions.
+	Config = pgtx.Config
+	// Groups holds the settings of commands that share transactions.
+	Groups = group.Config
+	// State decides whether the database can serve this binary.
+	State = pgtx.State
+	// Outbox reads the outbox.
+	Outbox = relay.Outbox
+)
 
 // DB has the stores for one database.
 type DB struct {
@@ -32,20 +35,24 @@ type DB struct {
 
 	keys   *group.Keys
 	recent *records.Recent
+	ids    ids.Pools
 }
 
 // Open returns a DB without connecting: the first use reports a database that is down.
-func Open(ctx context.Context, cfg Config) (*DB, error) {
+func Open(ctx context.Context, cfg Config, groups Groups) (*DB, error) {
 	recent := records.NewRecent()
 	cfg.OnBroken = recent.Forget
-	db, err := pgtx.Open(ctx, cfg)
+	pool, err := pgtx.Open(ctx, cfg)
 	if err != nil {
 		recent.Close()
 		return nil, err
 	}
-	begin := func(ctx context.Context, t *pgtx.Tx, shared bool) group.Batch { return newBatch(ctx, t, shared) }
-	keys := group.NewKeys(db, cfg.Lanes, recent, begin)
-	return &DB{DB: db, Store: reconcile.New(db), keys: keys, recent: recent}, nil
+	db := &DB{DB: pool, Store: reconcile.New(pool), recent: recent}
+	begin := func(ctx context.Context, t *pgtx.Tx, shared bool) group.Batch {
+		return newBatch(ctx, t, &db.ids, shared)
+	}
+	db.keys = group.NewKeys(pool, groups, recent, begin)
+	return db, nil
 }
 
 // Keys returns the guard's store.

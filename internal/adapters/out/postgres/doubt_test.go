@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/adapters/out/postgres"
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	pgtest "example.com/orders/internal/test/pg"
@@ -68,12 +67,16 @@ func TestWrites_AreRefusedWhileManyCommitsAreInDoubt(t *testing.T) {
 	writes := maps.Clone(kindsOfWrites)
 	delete(writes, "a guarded command") // its replay is answered from memory
 	writes["a queued command"] = func(ctx context.Context, db *postgres.DB) error {
-		return db.Write(ctx, pgtx.InLane, func(context.Context, *pgtx.Tx) error { return pgtx.ErrNothingToCommit })
+		place, err := db.Places.InLane(ctx)
+		if err == nil {
+			place.Leave()
+		}
+		return err
 	}
 	try := func(refused bool) {
 		for kind, write := range writes {
 			if err := write(t.Context(), db); refused != errors.Is(err, core.ErrUnavailable) || !refused && err != nil {
-				t.Errorf("%d COMMITs in doubt, %s: %v; want it refused: %t", db.CommitsInDoubt(), kind, err, refused)
+				t.Errorf("%d COMMITs in doubt, %s: %v; want it refused: %t", db.Places.Unanswered(), kind, err, refused)
 			}
 		}
 	}
@@ -86,7 +89,7 @@ func TestWrites_AreRefusedWhileManyCommitsAreInDoubt(t *testing.T) {
 	try(true)
 
 	release()
-	testwait.Until(t, "no COMMIT is in doubt", func() bool { return db.CommitsInDoubt() == 0 })
+	testwait.Until(t, "no COMMIT is in doubt", func() bool { return db.Places.Unanswered() == 0 })
 	try(false)
 }
 
@@ -108,7 +111,7 @@ func TestCommitInDoubt_IsForgottenWhenThePoolHasLeftItsServer(t *testing.T) {
 
 	testwait.Until(t, "the new server is written to", func() bool { _, err := write(t, db, "tea"); return err == nil })
 
-	if n := db.CommitsInDoubt(); n != 0 {
+	if n := db.Places.Unanswered(); n != 0 {
 		t.Errorf("%d COMMITs are in doubt after the pool has left their server", n)
 	}
 	d.expectCount(t, hanging, 1) // it was not cancelled

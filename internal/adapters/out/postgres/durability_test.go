@@ -43,7 +43,7 @@ func TestWrites_AreDurableWhateverTheDatabaseSets(t *testing.T) {
 	for name, cfg := range map[string]postgres.Config{
 		"direct": {URL: d.url}, "pooled": {URL: pgbouncertest.Start(t, d.url, 4), Pooled: true},
 	} {
-		db := openWith(t, cfg)
+		db := openWith(t, cfg, postgres.Groups{})
 		for kind, write := range kindsOfWrites {
 			if err := write(t.Context(), db); err != nil {
 				t.Errorf("%s, %s: %v", name, kind, err)

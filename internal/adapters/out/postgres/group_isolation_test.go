@@ -72,7 +72,7 @@ func TestGroup_CommandThatWaitsAloneGetsItsKeyBack(t *testing.T) {
 	g.alone(t, credit("ann", "1.00"))
 	giveUp := d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")
 	anns := credit("ann", "1.00")
-	g.RecordPace(time.Hour)
+	g.Places.RecordPace(time.Hour)
 	members := g.begin(t, credit("bob", "1.00"), anns)
 	d.await(t, advisoryLocks+"l.granted", 2) // the group has its keys
 	// The duplicate gets the key when the group has given it up.
@@ -203,7 +203,7 @@ func TestHeldRow_StopsOnlyItsWaiters(t *testing.T) {
 	for i := range waiting {
 		waiting[i] = g.start(t.Context(), buy(fmt.Sprint("customer-", i), "tea", 1))
 	}
-	d.awaitWaiters(t, g.Share())
+	d.awaitWaiters(t, g.Places.MaxShare())
 
 	for i := range waiting { // each can find the last place taken
 		g.stock(t, fmt.Sprint("cup-", i), 1)

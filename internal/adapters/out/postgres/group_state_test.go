@@ -196,7 +196,7 @@ func TestGroup_SellsNothingThatItHasNotLocked(t *testing.T) {
 	g, elsewhere := grouped(t, d.url+"&pool_max_conns=8", 1), grouped(t, d.url, 0)
 	elsewhere.stock(t, "cup", 10)
 	elsewhere.alone(t, credit("ann", "1.00"))
-	g.RecordPace(time.Hour)
+	g.Places.RecordPace(time.Hour)
 	giveUpCup := d.hold(t, "SELECT FROM product WHERE sku = 'cup' FOR UPDATE")
 	giveUpBalance := d.hold(t, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE")
 	sold := createOrder(shop, order.CreateOrder{CustomerID: "bob", Items: []order.Item{{SKU: "tea", Quantity: 2}}})

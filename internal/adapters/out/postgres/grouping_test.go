@@ -33,7 +33,7 @@ type grouping struct {
 func grouped(t *testing.T, url string, lanes int) *grouping {
 	t.Helper()
 	g := &grouping{lanes: lanes}
-	g.DB = openWith(t, postgres.Config{URL: url, Lanes: lanes, Observe: g})
+	g.DB = openWith(t, postgres.Config{URL: url, Observe: g}, postgres.Groups{Lanes: lanes, Observe: g})
 	g.useCases = useCasesOn(g.DB)
 	return g
 }

@@ -1,13 +1,10 @@
 package postgres_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	testwait "example.com/orders/internal/test/wait"
 )
 
@@ -32,19 +29,6 @@ func (g *grouping) holdMarked(t *testing.T, d *database, rows string, waiter com
 	testwait.Until(t, "the command has reached its lock timeout", func() bool { return g.lockTimeouts() > before })
 	d.awaitWaiters(t, 1) // it waits again, outside the lanes
 	return waiting, giveUp
-}
-
-// lockTimeoutInLane returns the lock timeout of a transaction in a lane.
-func (g *grouping) lockTimeoutInLane(t *testing.T) (timeout string) {
-	t.Helper()
-	err := g.Write(t.Context(), pgtx.InLane, func(_ context.Context, tx *pgtx.Tx) error {
-		timeout = tx.LockTimeout
-		return pgtx.ErrNothingToCommit
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return timeout
 }
 
 // ordersOfTea creates unpaid orders, one for each customer, who can pay it.
@@ -140,48 +124,6 @@ func TestHeldRow_MayBeACreator(t *testing.T) {
 	}
 	giveUp()
 	expect(t, collect(t, []<-chan answer{first, second, third[0]}), done, done, done)
-}
-
-func TestHeldRow_ShortensTheWaitsOfOthers(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url+"&pool_max_conns=8", 1)
-	g.alone(t, credit("ann", "1.00"))
-	g.RecordPace(time.Hour)
-	if timeout := g.lockTimeoutInLane(t); timeout != "1000ms" {
-		t.Errorf("the lock timeout of slow transactions is %s, want the longest", timeout)
-	}
-	ann, giveUp := g.holdMarked(t, d, "SELECT FROM balance WHERE customer_id = 'ann' FOR UPDATE", credit("ann", "1.00"))
-	if timeout := g.lockTimeoutInLane(t); timeout != "50ms" {
-		t.Errorf("the lock timeout is %s while a row is held, want the shortest", timeout)
-	}
-	giveUp()
-	expect(t, []answer{receive(t, ann)}, done)
-}
-
-// A wait for a place says nothing about how long transactions take.
-func TestWrite_CountsNoWaitForAPlaceAsPace(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t)
-	g := grouped(t, d.url+"&pool_max_conns=3", 1) // one writes
-	entered, leave := make(chan struct{}), make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- g.Write(t.Context(), pgtx.Patient, func(context.Context, *pgtx.Tx) error {
-			close(entered)
-			<-leave
-			return pgtx.ErrNothingToCommit
-		})
-	}()
-	<-entered
-	time.AfterFunc(time.Second, func() { close(leave) })
-	g.lockTimeoutInLane(t) // waits for a second
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	if timeout := g.lockTimeoutInLane(t); timeout == "1000ms" {
-		t.Errorf("the lock timeout is %s after a wait for a place", timeout)
-	}
 }
 
 // Whoever wants the held row waits. However many they are, they cost the lanes little.

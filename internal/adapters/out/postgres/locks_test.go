@@ -136,7 +136,7 @@ func TestBasket_LocksInOneOrder(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t)
 			db := open(t, d.owner+"&pool_max_conns=12&deadlock_timeout=10ms")
-			db.RecordPace(time.Hour)
+			db.Places.RecordPace(time.Hour)
 			skus := []string{"cup", "fork", "spoon", "tea"}
 			for _, sku := range skus {
 				if _, err := write(t, db, sku); err != nil {

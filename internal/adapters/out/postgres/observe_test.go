@@ -3,14 +3,13 @@ package postgres_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/orders/internal/adapters/out/postgres"
-	"example.com/orders/internal/adapters/out/postgres/pgtx"
 )
 
 // observer records what the store reports.
 type observer struct {
-	pgtx.Unobserved
 	mu          sync.Mutex
 	runs, sizes []int
 	splits      int
@@ -33,9 +32,13 @@ func (o *observer) GroupRan(commands int) { o.note(func() { o.sizes = append(o.s
 
 func (o *observer) GroupSplit() { o.note(func() { o.splits++ }) }
 
+func (*observer) CommandQueued(time.Duration) {}
+
+func (*observer) RecordsStored(int) {}
+
 // observed opens a database whose transactions are observed.
 func observed(t *testing.T, url string) (*postgres.DB, *observer) {
 	t.Helper()
 	saw := &observer{}
-	return openWith(t, postgres.Config{URL: url, Observe: saw}), saw
+	return openWith(t, postgres.Config{URL: url, Observe: saw}, postgres.Groups{}), saw
 }

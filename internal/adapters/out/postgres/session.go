@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/group"
-	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 )
@@ -22,7 +22,7 @@ import (
 type session struct {
 	tx    *pgtx.Tx
 	batch *batch
-	held  *lanes.HeldRows // nil if the command may wait for them
+	held  *admission.HeldRows // nil if the command may wait for them
 	now   time.Time
 	// announced is the first load, and answered reports whether this run has its result.
 	announced load
@@ -160,14 +160,14 @@ func (s *session) writes() *queries {
 	return dbsqlc.New(pgtx.Writer(func(sql string, args []any) error { return s.write(statement{sql, args}) }))
 }
 
-// NextID returns an id; see [pgtx.Tx.NextID]. Shared commands use the transaction's
+// NextID implements [core.IDs]. Shared commands use the transaction's
 // context: if a member's context ended during the query, that would close the
 // connection for all.
 func (s *session) NextID(ctx context.Context, of core.Sequence) (int64, error) {
 	if s.batch.shared {
 		ctx = s.batch.ctx
 	}
-	return s.tx.NextID(ctx, of)
+	return s.batch.ids.Next(ctx, s.tx, of)
 }
 
 // store runs use cases in sessions, which view shows them as their ports.
@@ -194,7 +194,7 @@ func (s store[T]) join(
 		return fn(ctx, s.view(joined))
 	}
 	return begin(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
-		t := &session{tx: tx, batch: newBatch(ctx, tx, false)}
+		t := &session{tx: tx, batch: newBatch(ctx, tx, &s.db.ids, false)}
 		defer t.End()
 		ctx = t.Bind(ctx)
 		if err := fn(ctx, s.view(t)); err != nil {

@@ -110,12 +110,12 @@ func openDatabase(t *testing.T, owner string) *database {
 
 func open(t *testing.T, url string) *postgres.DB {
 	t.Helper()
-	return openWith(t, postgres.Config{URL: url})
+	return openWith(t, postgres.Config{URL: url}, postgres.Groups{})
 }
 
-func openWith(t *testing.T, cfg postgres.Config) *postgres.DB {
+func openWith(t *testing.T, cfg postgres.Config, groups postgres.Groups) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), cfg)
+	db, err := postgres.Open(t.Context(), cfg, groups)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -221,7 +221,7 @@ func TestOpen_DoesNotReportThePassword(t *testing.T) {
 		"postgres://orders:" + secret + "@[::1/orders",
 		"host=127.0.0.1 password=" + secret + " port=none",
 	} {
-		_, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+		_, err := postgres.Open(t.Context(), postgres.Config{URL: url}, postgres.Groups{})
 		if err == nil {
 			t.Fatalf("%s was accepted", url)
 		}

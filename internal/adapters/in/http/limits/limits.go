@@ -2,14 +2,12 @@
 package limits
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/maypok86/otter/v2"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"example.com/orders/internal/adapters/in/http/problem"
@@ -43,10 +41,6 @@ type Config struct {
 	InFlight int
 	// UnlimitedRoles exempt a principal from all limits above.
 	UnlimitedRoles []core.Role
-	// Share bounds the concurrent commands that have no key, and the concurrent reads.
-	// Further ones wait. No role is exempt. The store of the guard shares out guarded
-	// commands.
-	Share int
 	// Now is the clock.
 	Now func() time.Time
 	// OnExceeded is called with the limit's name when a request is refused.
@@ -60,23 +54,17 @@ type Limits struct {
 	buckets *otter.Cache[idempotency.Scope, *buckets]
 
 	mu sync.Mutex
-	// present are the principals with requests in flight.
-	present map[idempotency.Scope]*principal
+	// inFlight counts the requests in flight of each principal that has any.
+	inFlight map[idempotency.Scope]int
 }
 
 // buckets are one principal's token buckets.
 type buckets struct{ requests, keys *rate.Limiter }
 
-// principal is shared by the requests of one principal in flight.
-type principal struct {
-	inFlight        int
-	commands, reads *semaphore.Weighted
-}
-
 // New returns unused limits.
 func New(cfg Config) *Limits {
 	return &Limits{
-		cfg: cfg, present: map[idempotency.Scope]*principal{},
+		cfg: cfg, inFlight: map[idempotency.Scope]int{},
 		buckets: otter.Must(&otter.Options[idempotency.Scope, *buckets]{
 			MaximumSize:      maxBuckets,
 			ExpiryCalculator: otter.ExpiryAccessing[idempotency.Scope, *buckets](keepBuckets),
@@ -89,11 +77,10 @@ func (l *Limits) Close() { l.buckets.StopAllGoroutines() }
 
 // Admission is the permission to answer one request.
 type Admission struct {
-	limits    *Limits
-	scope     idempotency.Scope
-	buckets   *buckets // nil for an unlimited principal
-	principal *principal
-	tookKey   bool
+	limits  *Limits
+	scope   idempotency.Scope
+	buckets *buckets // nil for an unlimited principal
+	tookKey bool
 }
 
 // Admit counts a request, or refuses it. The caller ends the admission when the request
@@ -106,8 +93,7 @@ func (l *Limits) Admit(scope idempotency.Scope, actor core.Actor) (*Admission, e
 			return nil, err
 		}
 	}
-	a.principal = l.enter(scope, a.buckets != nil)
-	if a.principal == nil {
+	if !l.enter(scope, a.buckets != nil) {
 		return nil, l.refuse(inFlightLimit, time.Second,
 			fmt.Sprintf("at most %d requests may be in progress; wait for the responses, then retry", l.cfg.InFlight))
 	}
@@ -154,22 +140,16 @@ func (l *Limits) refuse(limit string, wait time.Duration, detail string) *proble
 	return p
 }
 
-// enter counts one more request in flight. It returns nil if a limited principal has too
-// many.
-func (l *Limits) enter(scope idempotency.Scope, limited bool) *principal {
+// enter counts one more request in flight, and reports false if a limited principal has
+// too many.
+func (l *Limits) enter(scope idempotency.Scope, limited bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.present[scope]
-	if p == nil {
-		share := int64(l.cfg.Share)
-		p = &principal{commands: semaphore.NewWeighted(share), reads: semaphore.NewWeighted(share)}
-		l.present[scope] = p
+	if limited && l.cfg.InFlight > 0 && l.inFlight[scope] >= l.cfg.InFlight {
+		return false
 	}
-	if limited && l.cfg.InFlight > 0 && p.inFlight >= l.cfg.InFlight {
-		return nil
-	}
-	p.inFlight++
-	return p
+	l.inFlight[scope]++
+	return true
 }
 
 // End ends the request. A principal is forgotten with the last request.
@@ -177,9 +157,9 @@ func (a *Admission) End() {
 	l := a.limits
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a.principal.inFlight--
-	if a.principal.inFlight == 0 {
-		delete(l.present, a.scope)
+	l.inFlight[a.scope]--
+	if l.inFlight[a.scope] == 0 {
+		delete(l.inFlight, a.scope)
 	}
 }
 
@@ -191,22 +171,4 @@ func (a *Admission) TakeKey() error {
 	err := a.limits.take(a.buckets.keys, keyLimit, "new idempotency keys")
 	a.tookKey = err == nil
 	return err
-}
-
-// Share waits until the principal uses less than its share of the database, and returns
-// a function that ends the use. Reads and commands have separate shares, so that reads
-// do not wait behind commands.
-//
-// Commands of one principal on one order wait for the order row, and each would keep a
-// connection meanwhile. They wait for the share first, before they take one. The store
-// does the same for guarded commands.
-func (a *Admission) Share(ctx context.Context, isRead bool) (release func(), err error) {
-	share := a.principal.commands
-	if isRead {
-		share = a.principal.reads
-	}
-	if err := share.Acquire(ctx, 1); err != nil {
-		return nil, fmt.Errorf("%w: wait for other requests of the principal: %w", core.ErrUnavailable, err)
-	}
-	return func() { share.Release(1) }, nil
 }

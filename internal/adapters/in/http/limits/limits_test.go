@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"cmp"
 	"strconv"
 	"testing"
 	"time"
@@ -11,7 +10,7 @@ import (
 	"example.com/orders/internal/idempotency"
 )
 
-// newLimits returns limits with enough to share.
+// newLimits returns limits that nothing observes.
 func newLimits(t *testing.T, cfg Config) *Limits {
 	t.Helper()
 	if cfg.Now == nil {
@@ -20,7 +19,6 @@ func newLimits(t *testing.T, cfg Config) *Limits {
 	if cfg.OnExceeded == nil {
 		cfg.OnExceeded = func(string) {}
 	}
-	cfg.Share = cmp.Or(cfg.Share, 8)
 	limits := New(cfg)
 	t.Cleanup(limits.Close)
 	return limits
@@ -63,7 +61,7 @@ func TestLimits_BoundTheirMemory(t *testing.T) {
 		admitted.End()
 	}
 	limits.buckets.CleanUp()
-	if n := limits.buckets.EstimatedSize(); n > maxBuckets || len(limits.present) != 0 {
-		t.Errorf("%d principals are counted and %d present, want %d at most and none", n, len(limits.present), maxBuckets)
+	if n := limits.buckets.EstimatedSize(); n > maxBuckets || len(limits.inFlight) != 0 {
+		t.Errorf("%d principals are counted and %d present, want %d at most and none", n, len(limits.inFlight), maxBuckets)
 	}
 }

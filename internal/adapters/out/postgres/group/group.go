@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/orders/internal/adapters/out/postgres/lanes"
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/adapters/out/postgres/records"
 	"example.com/orders/internal/core"
@@ -46,7 +46,7 @@ var errNothingStored = errors.New("no member of the group has a response to stor
 func (k *Keys) lead(leave func(), members []*member) {
 	now := time.Now()
 	for _, m := range members {
-		k.db.Observe.CommandQueued(now.Sub(m.queued))
+		k.observe.CommandQueued(now.Sub(m.queued))
 	}
 	if len(members) == 1 {
 		if !members[0].settle(fate{leave: leave}) {
@@ -125,14 +125,11 @@ func startSpan(members []*member) (context.Context, trace.Span) {
 	return ctx, span
 }
 
-// transact runs a command alone, in its request's goroutine.
-func (k *Keys) transact(m *member, kind pgtx.Kind) error {
+// transact runs a command alone, in its request's goroutine. Instead of waiting for a
+// held row, it fails.
+func (k *Keys) transact(m *member, place *admission.Place, held *admission.HeldRows) error {
 	var g *group
-	var held *lanes.HeldRows
-	if kind == pgtx.InLane {
-		held = &k.held
-	}
-	err := k.db.Write(m.ctx, kind, func(ctx context.Context, t *pgtx.Tx) error {
+	err := k.db.Run(m.ctx, place, pgtx.MaxRuns, func(ctx context.Context, t *pgtx.Tx) error {
 		g = k.begin(ctx, t, []*member{m}, held)
 		if m.hadKey {
 			if err := records.Await(ctx, t, m.claim.ID); err != nil {
@@ -150,12 +147,12 @@ func (k *Keys) transact(m *member, kind pgtx.Kind) error {
 	}
 	m.fate = m.draft
 	k.rememberDraft(g, m)
-	k.db.Observe.RecordsStored(len(g.stored))
+	k.observe.RecordsStored(len(g.stored))
 	return nil
 }
 
 // begin prepares the members for a transaction.
-func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member, held *lanes.HeldRows) *group {
+func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member, held *admission.HeldRows) *group {
 	g := &group{ctx: ctx, tx: t, members: members, sent: time.Now(), batch: k.newBatch(ctx, t, len(members) > 1)}
 	for _, m := range members {
 		m.begin(g.batch.Session(held))
@@ -290,7 +287,7 @@ func (g *group) endUnwritten() error {
 
 // settle answers all members after their group has ended.
 func (k *Keys) settle(g *group) {
-	k.db.Observe.RecordsStored(len(g.stored))
+	k.observe.RecordsStored(len(g.stored))
 	for _, m := range g.members {
 		k.settleOne(g, m)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/adapters/out/postgres/lanes"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
@@ -23,7 +24,7 @@ import (
 type Batch interface {
 	// Session returns a session for one command. Outside a shared batch, its loads fail
 	// with [pgtx.ErrRowHeld] if they want a held row; nil lets them wait.
-	Session(held *lanes.HeldRows) Session
+	Session(held *admission.HeldRows) Session
 	// Look finds rows that the sessions want and have not named, without locks.
 	Look(ctx context.Context, announced []Session) error
 	// Load loads the rows that the sessions announced, in one round trip.
@@ -76,24 +77,27 @@ var ErrNotJoined = errors.New("the command cannot be joined with others")
 // repeatedly.
 type Keys struct {
 	db       *pgtx.DB
+	observe  Observer
 	recent   *records.Recent
 	newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch
 	lanes    *lanes.Lanes[*member] // nil if all commands run outside lanes
 	inFlight lanes.InFlight
-	shares   lanes.Shares
-	held     lanes.HeldRows
+	held     *admission.HeldRows
 	unsuited lanes.Unsuited
 	retries  lanes.Retries
 }
 
-// NewKeys returns the guard's store, whose commands share transactions in n lanes.
+// NewKeys returns the guard's store.
 func NewKeys(
-	db *pgtx.DB, n int, recent *records.Recent, newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch,
+	db *pgtx.DB, cfg Config, recent *records.Recent, newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch,
 ) *Keys {
-	k := &Keys{db: db, recent: recent, newBatch: newBatch, shares: lanes.Shares{Size: int64(db.Share())}}
-	db.RowHeld = func() bool { return !k.held.Empty() }
-	if n > 0 {
-		k.lanes = lanes.New(n, k.lead)
+	k := &Keys{db: db, observe: cfg.Observe, recent: recent, newBatch: newBatch, held: &db.Places.Held}
+	if k.observe == nil {
+		k.observe = Unobserved{}
+	}
+	db.Places.Reserve(cfg.Lanes)
+	if cfg.Lanes > 0 {
+		k.lanes = lanes.New(cfg.Lanes, k.lead)
 	}
 	return k
 }
@@ -106,7 +110,7 @@ func (k *Keys) Waiting() int { return k.lanes.Waiting() }
 
 // Idle reports whether no command is running or has left a key, a share or a mark
 // behind, for tests.
-func (k *Keys) Idle() bool { return k.inFlight.Empty() && k.shares.Empty() && k.held.Empty() }
+func (k *Keys) Idle() bool { return k.inFlight.Empty() && k.db.Places.Idle() }
 
 // Execute claims the key, runs the command and stores its result; see
 // [idempotency.Store].
@@ -121,7 +125,7 @@ func (k *Keys) Execute(
 	if replayed {
 		return rec, true, nil
 	}
-	if err := k.db.InDoubt(); err != nil {
+	if err := k.db.Places.Refused(); err != nil {
 		return records.Lookup(ctx, k.db, c.ID, err) // duplicates are still answered
 	}
 	if !k.inFlight.Enter(c.ID) {
@@ -156,7 +160,7 @@ func (k *Keys) runInLane(m *member) {
 			m.fate = m.draft
 			return
 		}
-		err := k.transact(m, pgtx.InLane)
+		err := k.transactInLane(m)
 		if !errors.Is(err, pgtx.ErrRowHeld) {
 			return
 		}
@@ -173,56 +177,54 @@ func (k *Keys) runInLane(m *member) {
 	}
 }
 
-// runOutside runs a command outside the lanes. If one of its rows is held for long, it
-// waits without a connection; see [pgtx.DB.Outside].
-func (k *Keys) runOutside(m *member) {
-	err := k.db.Outside(m.ctx, m.rowHeld, func(kind pgtx.Kind) error { return k.runAtPlace(m, kind) })
+// transactInLane runs a command alone in a lane.
+func (k *Keys) transactInLane(m *member) error {
+	place, err := k.db.Places.InLane(m.ctx)
 	if err != nil {
 		m.fate = fate{err: err}
+		return err
+	}
+	defer place.Leave()
+	return k.transact(m, place, k.held)
+}
+
+// runOutside runs a command outside the lanes. If one of its rows is held for long, it
+// waits without a connection until it may wait for the row.
+func (k *Keys) runOutside(m *member) {
+	err := k.transactOutside(m)
+	if errors.Is(err, pgtx.ErrRowHeld) {
+		m.rowHeld = true
+		_ = k.transactOutside(m) // its error is the member's
 	}
 }
 
-// runAtPlace runs a command once there is a place for it. If that takes long, a lookup
-// detects duplicates: to be replayed or to wait for the first request they need no
-// place, and they should not queue behind other commands.
-func (k *Keys) runAtPlace(m *member, kind pgtx.Kind) error {
+// transactOutside runs a command once there is a place for it. If that takes long, a
+// lookup detects duplicates: to be replayed or to wait for the first request they need
+// no place, and they should not queue behind other commands.
+func (k *Keys) transactOutside(m *member) error {
 	soon, cancel := context.WithTimeout(m.ctx, lookAfter)
-	leave, err := k.place(soon, m.claim.Scope)
+	place, err := k.db.Places.Outside(soon, m.claim.Scope, m.rowHeld)
 	cancel()
 	if err != nil {
 		rec, found, err := records.Lookup(m.ctx, k.db, m.claim.ID, nil)
 		if m.hadKey && errors.Is(err, idempotency.ErrInProgress) {
 			err = nil // a duplicate tries the key; this is the first request
 		}
-		if found || err != nil {
-			m.fate = fate{rec: rec, replayed: found}
-			return err
+		if err == nil && !found {
+			place, err = k.db.Places.Outside(m.ctx, m.claim.Scope, m.rowHeld)
 		}
-		if leave, err = k.place(m.ctx, m.claim.Scope); err != nil {
+		if found || err != nil {
+			m.fate = fate{rec: rec, replayed: found, err: err}
 			return err
 		}
 	}
-	defer leave()
-	return k.transact(m, kind)
+	defer place.Leave()
+	return k.transact(m, place, nil)
 }
 
 // lookAfter is how long a command waits for a place before its key is looked up: many
 // times an unblocked command's duration.
 const lookAfter = 100 * time.Millisecond
-
-// place waits for a place within the principal's share and outside groups.
-func (k *Keys) place(ctx context.Context, principal idempotency.Scope) (leave func(), err error) {
-	release, err := k.shares.Acquire(ctx, principal)
-	if err != nil {
-		return nil, pgtx.Failed("wait for other requests of the principal", err)
-	}
-	leaveAlone, err := k.db.EnterAlone(ctx)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	return func() { leaveAlone(); release() }, nil
-}
 
 // Lookup returns a key's record; see [idempotency.LookupStore]. A command waiting in
 // this process counts as running, although it may not hold its lock yet.

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
-	"example.com/orders/internal/adapters/out/postgres/lanes"
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/pgtx"
 )
 
@@ -20,7 +19,7 @@ func (w wanting) Blocked() []string { return w.Announced() }
 // A command that is gone does not wait for the row: nothing would remove its mark.
 func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 	t.Parallel()
-	k := &Keys{}
+	k := &Keys{held: &admission.HeldRows{}}
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
 	timeout := fmt.Errorf("load: %w", pgtx.ErrRowHeld)
@@ -36,32 +35,4 @@ func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 		}
 		k.held.Remove(m.fate.marked)
 	}
-}
-
-// A share that is not released would keep its principal from running commands for ever.
-func TestPlace_LeavesNothingBehindWhenThereIsNone(t *testing.T) {
-	t.Parallel()
-	db, err := pgtx.Open(t.Context(), pgtx.Config{URL: "postgres://127.0.0.1", MaxConns: 3}) // one place
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	k := &Keys{db: db, shares: lanes.Shares{Size: 1}}
-	leave, err := k.place(t.Context(), "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer leave()
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-
-	if _, err := k.place(soon, "bob"); err == nil {
-		t.Fatal("bob got the place that ann has")
-	}
-
-	release, err := k.shares.Acquire(t.Context(), "bob")
-	if err != nil {
-		t.Fatalf("bob's share is still taken: %v", err)
-	}
-	release()
 }

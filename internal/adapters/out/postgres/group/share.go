@@ -21,14 +21,8 @@ func (k *Keys) share(ctx context.Context, members []*member, cause error) {
 		k.settleOutside(members[0], cause)
 		return
 	}
-	k.db.Observe.GroupRan(len(members))
-	var g *group
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := k.db.Write(limited, pgtx.Shared, func(ctx context.Context, t *pgtx.Tx) error {
-		g = k.begin(ctx, t, members, nil)
-		return k.run(g)
-	})
+	k.observe.GroupRan(len(members))
+	g, err := k.transactShared(ctx, members)
 	switch {
 	case err == nil || errors.Is(err, errNothingStored):
 		k.settle(g)
@@ -39,11 +33,27 @@ func (k *Keys) share(ctx context.Context, members []*member, cause error) {
 			m.settle(fate{err: err})
 		}
 	default:
-		k.db.Observe.GroupSplit()
+		k.observe.GroupSplit()
 		first, second := split(members, err)
 		k.share(ctx, first, err)
 		k.share(ctx, second, err)
 	}
+}
+
+// transactShared runs members once in one transaction.
+func (k *Keys) transactShared(ctx context.Context, members []*member) (g *group, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	place, err := k.db.Places.InLane(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer place.Leave()
+	err = k.db.Run(ctx, place, 1, func(ctx context.Context, t *pgtx.Tx) error {
+		g = k.begin(ctx, t, members, nil)
+		return k.run(g)
+	})
+	return g, err
 }
 
 // split returns the parts of a failed group. If it waited for a row in vain, the

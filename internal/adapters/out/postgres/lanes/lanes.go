@@ -6,13 +6,11 @@
 //	where            protects                          without it
 //	Lanes            few transactions at a time        every command pays BEGIN and COMMIT
 //	line in a Lane   principals from each other        one principal's burst delays all others
-//	Shares           connections from one principal    commands about one locked row take the pool
+//	admission        connections                       see the package: three bounds and the shares
 //	HeldRows         lanes from a row locked long      each waiter costs a lane its lock timeout
 //	pause to gather  a small group from running early  16 clients: 0.85 of the credits, 64: 0.98
 //	Pace             groups from slow rows             a fixed timeout is too short or too long;
 //	                                                   while a row is held, it is the shortest
-//	pgtx writers     reads from slow COMMITs           a lost standby blocks reads
-//	pgtx patient     groups from waits for rows        waiters on locked rows take every place
 package lanes
 
 import (

@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -73,53 +72,6 @@ func TestLanes_AreNotKept(t *testing.T) {
 			t.Errorf("%d lanes are free; want one", l.free)
 		}
 	})
-}
-
-// A share that is not returned would keep its principal from running commands for ever.
-func TestShares_LeaveNothingBehind(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		shares := Shares{Size: 1}
-		release, err := shares.Acquire(t.Context(), "ann")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := shares.Acquire(ctx, "ann"); err == nil {
-			t.Fatal("a principal got two places; want its share of one")
-		}
-
-		release()
-
-		if n := len(shares.present); n != 0 {
-			t.Errorf("%d principals without commands have shares", n)
-		}
-	})
-}
-
-func TestHeldRows_CountTheirWaiters(t *testing.T) {
-	t.Parallel()
-	var held HeldRows
-	anns := []string{"balance/ann"}
-	expect := func(want bool) {
-		t.Helper()
-		if got := held.Any(anns); got != want {
-			t.Errorf("held: %t, want %t", got, want)
-		}
-	}
-	expect(false)
-	held.Add(anns)
-	held.Add([]string{"product/tea"})
-	held.Add(anns)
-	expect(true)
-	held.Remove(anns)
-	expect(true)
-	held.Remove(anns)
-	expect(false)
-	if !held.Any([]string{"product/cup", "product/tea"}) || held.Any([]string{"order/7"}) {
-		t.Error("the product is not held, or the order is")
-	}
 }
 
 // What an operation loads can change, so the memory of it expires.

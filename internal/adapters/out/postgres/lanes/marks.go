@@ -1,7 +1,6 @@
 package lanes
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,52 +32,6 @@ func (f *InFlight) Empty() bool {
 		return false
 	}
 	return true
-}
-
-// HeldRows marks rows for which a command waits alone after its lock timeout. Other
-// commands for these rows would delay their lanes, so they also run alone. They mark
-// nothing: a row that is only in demand would stay marked for ever.
-type HeldRows struct {
-	mu      sync.Mutex
-	waiters map[string]int
-}
-
-// Add marks rows for one command.
-func (h *HeldRows) Add(rows []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.waiters == nil {
-		h.waiters = map[string]int{}
-	}
-	for _, row := range rows {
-		h.waiters[row]++
-	}
-}
-
-// Remove removes the marks of one command.
-func (h *HeldRows) Remove(rows []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, row := range rows {
-		h.waiters[row]--
-		if h.waiters[row] == 0 {
-			delete(h.waiters, row)
-		}
-	}
-}
-
-// Any reports whether one of the rows is marked.
-func (h *HeldRows) Any(rows []string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waiters) > 0 && slices.ContainsFunc(rows, func(row string) bool { return h.waiters[row] > 0 })
-}
-
-// Empty reports whether no row is marked.
-func (h *HeldRows) Empty() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waiters) == 0
 }
 
 // unsuitedFor is how long an operation runs alone after its first load ruled out a

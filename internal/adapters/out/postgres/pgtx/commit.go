@@ -21,32 +21,9 @@ import (
 // does not: the transaction stays invisible and keeps its locks, its connection and its
 // writer place until the answer arrives.
 
-const (
-	// maxInDoubt limits the COMMITs in doubt. At the limit, new commands are refused,
-	// because their COMMITs would hang as well.
-	maxInDoubt = 4
-	// followInDoubt is how often a COMMIT in doubt checks whether the pool still leads
-	// to its server.
-	followInDoubt = time.Second
-)
-
-// doubts counts the COMMITs that were given up before their answer arrived.
-type doubts struct {
-	count, limit int64
-	closed       <-chan struct{}
-	close        func()
-}
-
-// InDoubt returns the error of new commands while too many COMMITs are in doubt.
-func (db *DB) InDoubt() error {
-	if atomic.LoadInt64(&db.doubts.count) < db.doubts.limit {
-		return nil
-	}
-	return fmt.Errorf("%w: too many commits are in doubt", core.ErrUnavailable)
-}
-
-// CommitsInDoubt returns the number of COMMITs given up and still unanswered.
-func (db *DB) CommitsInDoubt() int { return int(atomic.LoadInt64(&db.doubts.count)) }
+// followInDoubt is how often a COMMIT in doubt checks whether the pool still uses the
+// same server.
+const followInDoubt = time.Second
 
 // commit sends the queued writes together with COMMIT. If ctx ends before the answer
 // arrives, the outcome is unknown.
@@ -58,11 +35,10 @@ func (t *Tx) commit(ctx context.Context) error {
 		return t.sendCommit(ctx, t.conn.Conn(), Unavailable) // nothing to replicate
 	}
 	if t.place == nil {
-		if !t.db.writers.TryAcquire(1) {
+		if t.place = t.db.Places.TryWrite(); t.place == nil {
 			return ErrNoPlace
 		}
-		t.place = &writerPlace{writers: t.db.writers}
-		defer t.place.leave()
+		defer t.place.Leave()
 	}
 	answer, conn := make(chan error, 1), t.conn.Conn()
 	go func() { answer <- t.sendWrites(context.WithoutCancel(ctx), conn) }()
@@ -127,17 +103,15 @@ func (t *Tx) sendCommit(ctx context.Context, conn *pgx.Conn, classify func(error
 
 // giveUp stops waiting for a COMMIT and leaves it in doubt.
 func (t *Tx) giveUp(answer <-chan error) {
-	t.givenUp, t.place.kept = true, true
-	atomic.AddInt64(&t.db.doubts.count, 1)
-	go t.awaitAnswer(answer)
+	t.givenUp = true
+	go t.awaitAnswer(answer, t.place.Keep())
 }
 
 // awaitAnswer frees the connection and writer place when the answer arrives, the pool
 // leads to another server, or the pool is closed. In the last two cases it closes the
 // socket, which a server waiting for its standby does not notice.
-func (t *Tx) awaitAnswer(answer <-chan error) {
-	defer t.place.writers.Release(1)
-	defer atomic.AddInt64(&t.db.doubts.count, -1)
+func (t *Tx) awaitAnswer(answer <-chan error, answered func()) {
+	defer answered()
 	ticker := time.NewTicker(followInDoubt)
 	defer ticker.Stop()
 	for {
@@ -149,7 +123,7 @@ func (t *Tx) awaitAnswer(answer <-chan error) {
 			if !t.db.hasLeft(t.Server) {
 				continue
 			}
-		case <-t.db.doubts.closed:
+		case <-t.db.closed:
 		}
 		_ = t.conn.Hijack().PgConn().Conn().Close() // unblocks sendWrites
 		return

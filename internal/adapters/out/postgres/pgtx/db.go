@@ -12,10 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"golang.org/x/sync/semaphore"
 
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
-	"example.com/orders/internal/core"
 )
 
 // Config holds the connection settings.
@@ -28,9 +27,6 @@ type Config struct {
 	// Pooled reports whether the URL leads to a pooler, which reassigns the server
 	// connection after each transaction and rejects session settings.
 	Pooled bool
-	// Lanes is the number of transactions at which commands with an idempotency key
-	// start to queue and share a transaction. Zero disables shared transactions.
-	Lanes int
 	// Dial opens network connections; nil dials with TCP keep-alive.
 	Dial pgconn.DialFunc
 	// Observe receives events; nil disables it.
@@ -43,23 +39,17 @@ type Config struct {
 type DB struct {
 	pool    *pgxpool.Pool
 	servers *servers
-	// writers limits write transactions, alone those outside groups (see transact), and
-	// patient those among them that may wait long for a row.
-	writers, alone, patient *semaphore.Weighted
-	// share is the limit per principal.
-	share  int
-	doubts doubts
+	// Places limit the transactions.
+	Places *admission.Places
+	// closed is closed by stop when the pool is closed.
+	closed <-chan struct{}
+	stop   func()
 	// askedLevel is the synchronous_commit level in the URL.
 	askedLevel string
 	// begin holds the statements that start a transaction.
 	begin []statement
 	// Observe is never nil.
 	Observe Observer
-	// RowHeld reports whether a command is known to wait for a row held for long.
-	RowHeld func() bool
-
-	ids  [core.StockAdjustmentIDs + 1]idPool
-	pace pace
 }
 
 // Open returns a DB without connecting: the first use reports a database that is down.
@@ -103,35 +93,17 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	return pc, nil
 }
 
-// newDB splits the pool between writers, groups and principals.
 func newDB(pool *pgxpool.Pool, cfg Config) *DB {
-	writers := maxWriters(pool.Config().MaxConns)
-	alone := maxAlone(writers, cfg.Lanes)
-	open, closeDoubts := context.WithCancel(context.Background())
+	open, stop := context.WithCancel(context.Background())
 	db := &DB{
-		pool: pool, writers: semaphore.NewWeighted(writers), alone: semaphore.NewWeighted(alone),
-		patient: semaphore.NewWeighted(int64(maxShare(alone))),
-		share:   maxShare(alone), Observe: cfg.Observe,
-		doubts: doubts{limit: min(maxInDoubt, writers), closed: open.Done(), close: closeDoubts},
+		pool: pool, Places: admission.New(int(pool.Config().MaxConns)),
+		closed: open.Done(), stop: stop, Observe: cfg.Observe,
 	}
-	db.RowHeld = func() bool { return false }
 	if db.Observe == nil {
 		db.Observe = Unobserved{}
 	}
 	return db
 }
-
-// maxWriters reserves a quarter of the connections for reads, and at least two if there
-// are enough.
-func maxWriters(conns int32) int64 { return int64(max(1, conns-max(2, conns/4))) }
-
-// maxAlone reserves a writer place per lane for its group. It leaves at least two
-// places outside groups if possible, because one may wait for a row.
-func maxAlone(writers int64, lanes int) int64 { return min(writers, max(2, writers-int64(lanes))) }
-
-// maxShare reserves a quarter of the places, and at least one, for other principals,
-// unless there is only one place.
-func maxShare(writers int64) int { return int(max(1, writers-max(1, writers/4))) }
 
 // A process that stalls or vanishes in mid-transaction must not keep its locks.
 const idleInTransaction = "15s"
@@ -168,10 +140,6 @@ func configurePooled(conn *pgx.ConnConfig) (begin []statement) {
 // Pool returns the connection pool, for River.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Share returns how many commands a principal should run at once, so that others always
-// find a connection. This requires a pool with at least four connections.
-func (db *DB) Share() int { return db.share }
-
 // planOnce makes each connection plan a statement once, with a plan that stays good as
 // tables grow.
 //
@@ -202,7 +170,7 @@ func setDefault(params map[string]string, name, value string) {
 // Close closes the pool once its connections are idle. It does not wait for COMMITs in
 // doubt: their server keeps waiting for its standby, as if this process had died.
 func (db *DB) Close() {
-	db.doubts.close()
+	db.stop()
 	db.pool.Close()
 }
 

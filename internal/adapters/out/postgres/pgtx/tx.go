@@ -11,12 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/orders/internal/adapters/out/postgres/admission"
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
 	"example.com/orders/internal/core"
 )
 
-// maxRuns limits a transaction's runs after lost races.
-const maxRuns = 5
+// MaxRuns limits a transaction's runs after lost races.
+const MaxRuns = 5
 
 // maxPause limits the random pause before the second run.
 const maxPause = 5 * time.Millisecond
@@ -46,7 +47,7 @@ type Tx struct {
 	// queued holds the unsent statements.
 	queued []statement
 	// place is the right to write, or nil.
-	place *writerPlace
+	place *admission.Place
 	// wrote reports whether an unqueued statement has written.
 	wrote bool
 	// givenUp reports whether COMMIT is in doubt.
@@ -71,9 +72,9 @@ type statement struct {
 // Look runs fn in a new transaction without a writer place; see [DB.Read]. Its outcome
 // can be unknown, because a failover may lose the rows that fn found.
 func (db *DB) Look(ctx context.Context, fn Work) error {
-	err := db.repeat(ctx, maxRuns, Tx{}, fn)
+	err := db.Run(ctx, nil, MaxRuns, fn)
 	if errors.Is(err, ErrNoPlace) {
-		return db.transactOutside(ctx, fn)
+		return db.transact(ctx, fn)
 	}
 	return err
 }
@@ -120,19 +121,26 @@ func (t *Tx) LoadFirst(ctx context.Context, reads ...Read) (standby bool, err er
 	return begun.Standby, err
 }
 
-// repeat runs fn in a new transaction like t and commits it. After a lost race (see lostRace)
-// it rolls back and starts over, up to runs times, with a random pause so that two
-// transactions do not collide again. It retries once if the connection was dead before
-// the transaction began, or if the server rejected writes. Nothing else is retried,
-// least of all a commit whose outcome is unknown.
-func (db *DB) repeat(ctx context.Context, runs int, t Tx, fn Work) error {
-	acquire := db.pool.Acquire
-	run := 1
+// Run runs fn in a new transaction and commits it. It needs a place to write. After a
+// lost race (see lostRace) it rolls back and starts over, up to runs times, with a
+// random pause so that two transactions do not collide again. It retries once if the
+// connection was dead before the transaction began, or if the server rejected writes.
+// Nothing else is retried, least of all a commit whose outcome is unknown. If a row is
+// held for longer than the place allows, it fails with ErrRowHeld.
+func (db *DB) Run(ctx context.Context, place *admission.Place, runs int, fn Work) error {
+	t := Tx{place: place, LockTimeout: lockTimeoutAt(place)}
+	acquire, run := db.pool.Acquire, 1
 	defer func() { db.Observe.TransactionEnded(run) }()
 	for ; ; run++ {
 		err := db.transactOnce(ctx, acquire, t, fn)
 		race := lostRace(err)
 		switch {
+		case err == nil:
+			place.Committed()
+			return nil
+		case t.LockTimeout != "" && stateOf(err) == lockNotAvailable:
+			db.Observe.TransactionRestarted(lockTimeout)
+			return fmt.Errorf("%w: %w", ErrRowHeld, err)
 		case run == 1 && errors.Is(err, errDeadConnection):
 			db.Observe.TransactionRestarted(deadConnection)
 			acquire = db.acquireAlive

@@ -1,10 +1,12 @@
-package pgtx
+// Package ids draws ids from the sequences in blocks.
+package ids
 
 import (
 	"context"
 	"sync"
 
 	"example.com/orders/internal/adapters/out/postgres/dbsqlc"
+	"example.com/orders/internal/adapters/out/postgres/pgtx"
 	"example.com/orders/internal/core"
 )
 
@@ -12,35 +14,38 @@ import (
 // process.
 const blockSize = 100
 
-// idPool holds unused ids from one sequence. Its mutex is never held during a round
+// Pools hold the unused ids of this process, by sequence.
+type Pools [core.StockAdjustmentIDs + 1]pool
+
+// pool holds unused ids from one sequence. Its mutex is never held during a round
 // trip.
-type idPool struct {
+type pool struct {
 	sync.Mutex
-	blocks []idBlock
+	blocks []block
 }
 
-// idBlock is a non-empty id range.
-type idBlock struct{ next, end int64 }
+// block is a non-empty id range.
+type block struct{ next, end int64 }
 
-// NextID returns an id. About every hundredth call draws a new block, on the
+// Next returns an id. About every hundredth call draws a new block, on the
 // transaction's connection, because waiting for a second one could exhaust the pool.
 // Transactions that find no id at the same time each draw a block; later ones use the
 // surplus.
-func (t *Tx) NextID(ctx context.Context, of core.Sequence) (int64, error) {
-	pool := &t.db.ids[of]
-	if id, ok := pool.take(); ok {
+func (p *Pools) Next(ctx context.Context, t *pgtx.Tx, of core.Sequence) (int64, error) {
+	unused := &p[of]
+	if id, ok := unused.take(); ok {
 		return id, nil
 	}
-	first, err := draw(ctx, dbsqlc.New(t.conn), of)
+	first, err := draw(ctx, dbsqlc.New(t.Conn()), of)
 	if err != nil {
-		return 0, Unavailable(err)
+		return 0, pgtx.Unavailable(err)
 	}
-	pool.add(idBlock{first + 1, first + blockSize})
+	unused.add(block{first + 1, first + blockSize})
 	return first, nil
 }
 
 // take returns an unused id, if any.
-func (p *idPool) take() (int64, bool) {
+func (p *pool) take() (int64, bool) {
 	p.Lock()
 	defer p.Unlock()
 	last := len(p.blocks) - 1
@@ -57,7 +62,7 @@ func (p *idPool) take() (int64, bool) {
 }
 
 // count returns the number of unused ids.
-func (p *idPool) count() int {
+func (p *pool) count() int {
 	p.Lock()
 	defer p.Unlock()
 	n := int64(0)
@@ -67,25 +72,24 @@ func (p *idPool) count() int {
 	return int(n)
 }
 
-func (p *idPool) add(b idBlock) {
+func (p *pool) add(b block) {
 	p.Lock()
 	defer p.Unlock()
 	p.blocks = append(p.blocks, b)
 }
 
-// DrawIDs returns reads that draw a block from each sequence with fewer ids than
-// needed.
-func (t *Tx) DrawIDs(needed map[core.Sequence]int) []Read {
-	var reads []Read
-	for i := range t.db.ids { // and not over the map: equal commands send equal statements
-		of, pool := core.Sequence(i), &t.db.ids[i]
-		if pool.count() >= needed[of] {
+// Reads returns reads that draw a block from each sequence with fewer ids than needed.
+func (p *Pools) Reads(needed map[core.Sequence]int) []pgtx.Read {
+	var reads []pgtx.Read
+	for i := range p { // and not over the map: equal commands send equal statements
+		of, unused := core.Sequence(i), &p[i]
+		if unused.count() >= needed[of] {
 			continue
 		}
 		reads = append(reads, func(ctx context.Context, q *dbsqlc.Queries) error {
 			first, err := draw(ctx, q, of)
 			if err == nil {
-				pool.add(idBlock{first, first + blockSize})
+				unused.add(block{first, first + blockSize})
 			}
 			return err
 		})
