@@ -200,55 +200,70 @@ func (f Figure) Read(t testing.TB, adminAddr string) int {
 	return n
 }
 
+// orders and ordersDev build their commands once for each package: go build reads the state
+// of all source files, also of those that it does not compile again.
+var (
+	orders    = sync.OnceValues(func() (string, error) { return build("orders") })
+	ordersDev = sync.OnceValues(func() (string, error) { return build("orders-dev") })
+)
+
 // BuildOrders builds cmd/orders and returns the path of the binary.
 func BuildOrders(t testing.TB) (path string) {
 	t.Helper()
-	return build(t, "orders")
+	return must(t, orders)
 }
 
 // BuildOrdersDev builds cmd/orders-dev and returns the path of the binary.
 func BuildOrdersDev(t testing.TB) (path string) {
 	t.Helper()
-	return build(t, "orders-dev")
+	return must(t, ordersDev)
 }
 
-// build builds a command into bin/. The packages of a test run share the binary: while it
-// is up to date, go build does not link it again. The lock lets one package build at a time.
-func build(t testing.TB, name string) (path string) {
+func must(t testing.TB, build func() (string, error)) (path string) {
 	t.Helper()
-	dir := productDir(t)
-	path = filepath.Join(dir, "bin", "test", name)
-	defer lock(t, path+".lock")()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/"+name)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
 
+// build builds a command into bin/. The packages of a test run share the binary: while it
+// is up to date, go build does not link it again. The lock lets one package build at a time.
+func build(name string) (path string, err error) {
+	dir, err := productDir()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "bin", "test", name)
+	unlock, err := lock(path + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	//nolint:noctx // the tests that wait for it share the binary
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", cmd, err, out)
+	}
+	return path, nil
+}
+
 // lock waits for a file that one process at a time holds.
-func lock(t testing.TB, path string) (unlock func()) {
-	t.Helper()
+func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() { _ = file.Close() } // unlocks
+	return func() { _ = file.Close() }, err // closing unlocks
 }
 
 // productDir returns the product folder, also for tests in other modules.
-func productDir(t testing.TB) string {
-	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "example.com/orders").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(dir))
+func productDir() (string, error) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "example.com/orders").Output() //nolint:noctx // see build
+	return strings.TrimSpace(string(dir)), err
 }
