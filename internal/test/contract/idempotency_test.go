@@ -69,6 +69,13 @@ func durationOf(t *testing.T, text any) time.Duration {
 	return d
 }
 
+func TestExamples_FollowTheirSchemas(t *testing.T) {
+	t.Parallel()
+	if err := contracttest.New(t).Document().Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // The reference page fills in the examples of parameters. If two operations had the same
 // example key, the second one that somebody tries would be refused, because the key belongs
 // to the first.
