@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -44,6 +45,9 @@ type Config struct {
 	// DataDir (a clone below /root), the data is in a directory below /var/tmp, and
 	// DataDir is a symbolic link to it.
 	DataDir string
+	// Template is the data directory of a stopped cluster, which the first start copies.
+	// Empty means that it runs initdb.
+	Template string
 	// WALDir is where the first start places the write-ahead log, on a second disk for
 	// example. Empty means in DataDir.
 	WALDir string
@@ -145,7 +149,11 @@ func (p *Server) initialize(ctx context.Context) error {
 	if err := p.account.own(staging); err != nil {
 		return err
 	}
-	if err := p.initdb(ctx, staging); err != nil {
+	fill := p.initdb
+	if p.cfg.Template != "" {
+		fill = p.copyTemplate
+	}
+	if err := fill(ctx, staging); err != nil {
 		return errors.Join(err, os.RemoveAll(staging))
 	}
 	// Remove fails unless the directory is empty, so that foreign files are safe.
@@ -168,6 +176,17 @@ func (p *Server) initdb(ctx context.Context, dir string) error {
 	}
 	if out, err := p.Command(ctx, "initdb", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	return nil
+}
+
+// copyTemplate copies as the server's user, who will own the files.
+func (p *Server) copyTemplate(ctx context.Context, dir string) error {
+	cp := exec.CommandContext(ctx, "cp", "-R", p.cfg.Template+"/.", dir)
+	cp.SysProcAttr = p.account.attributes()
+	cp.Dir = "/" // the server's user may be unable to enter the current directory
+	if out, err := cp.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy %s: %w: %s", p.cfg.Template, err, out)
 	}
 	return nil
 }

@@ -212,6 +212,24 @@ func TestData_SurvivesStopAndKill(t *testing.T) {
 	}
 }
 
+func TestStart_CopiesATemplate(t *testing.T) {
+	t.Parallel()
+	dir := newDataDir(t)
+	pg, err := Start(t.Context(), Config{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, pg, "CREATE TABLE kept AS SELECT 'copied' AS value")
+	stop(t, pg)
+	for range 2 {
+		copied := start(t, Config{Template: dir})
+		if got := query(t, copied, "SELECT value FROM kept"); got != "copied" {
+			t.Errorf("value = %q", got)
+		}
+		execute(t, copied, "DROP TABLE kept") // the next copy still has it
+	}
+}
+
 func TestStart_ReportsWhyTheServerEnded(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Config{Settings: map[string]string{"max_connections": "many"}})

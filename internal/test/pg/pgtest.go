@@ -8,12 +8,8 @@ package pgtest
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"net/url"
 	"os"
 	"strings"
@@ -26,7 +22,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	devpostgres "example.com/orders/internal/dev/postgres"
-	"example.com/orders/migrations"
 )
 
 // URLVariable is the environment variable with the URL of the shared cluster.
@@ -164,11 +159,11 @@ func clone(t testing.TB, source string) string {
 // or configure the server. settings are parameters in postgresql.conf and may be nil.
 func NewCluster(t testing.TB, settings map[string]string) *devpostgres.Server {
 	t.Helper()
-	return StartCluster(t, devpostgres.Config{Settings: settings})
+	return StartCluster(t, devpostgres.Config{Settings: settings, Template: os.Getenv(DataVariable)})
 }
 
 // StartCluster is [NewCluster] for tests that choose the data directory or read the
-// log.
+// log. The cluster has no roles and databases yet.
 func StartCluster(t testing.TB, cfg devpostgres.Config) *devpostgres.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -184,23 +179,6 @@ func StartCluster(t testing.TB, cfg devpostgres.Config) *devpostgres.Server {
 		}
 	})
 	return server
-}
-
-// NewOn returns the URL for a migrated database on a cluster from NewCluster.
-func NewOn(t testing.TB, server *devpostgres.Server) string {
-	t.Helper()
-	if err := server.EnsureDatabase(t.Context(), database); err != nil {
-		t.Fatal(err)
-	}
-	if err := migrate(t.Context(), server.URL(database)); err != nil {
-		t.Fatal(err)
-	}
-	return server.URL(database)
-}
-
-// StartShared starts a cluster for a whole test run.
-func StartShared(ctx context.Context) (*devpostgres.Server, error) {
-	return devpostgres.Start(ctx, devpostgres.Config{Settings: maps.Clone(unsafeButFast), Notices: os.Stderr})
 }
 
 // serverURL returns the URL for the shared cluster's maintenance database. Without a
@@ -260,90 +238,4 @@ func withDatabase(server, name string) string {
 	}
 	u.Path = "/" + name
 	return u.String()
-}
-
-// templateLock is the advisory lock that a process holds while it makes the template.
-// The number has no meaning.
-const templateLock = 7_326_107_211
-
-// ensureTemplate returns the name of a migrated database to clone. It makes the
-// database unless it exists. The name contains a hash over migrations and grants, so
-// that a cluster that survives a test run never serves an outdated schema.
-func ensureTemplate(ctx context.Context, server string) (string, error) {
-	hash, err := hashOf(migrations.FS, migrations.Grants())
-	if err != nil {
-		return "", fmt.Errorf("hash the migrations: %w", err)
-	}
-	name := "template_" + hash
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return "", fmt.Errorf("connect to the test cluster: %w", err)
-	}
-	defer func() { _ = conn.Close(ctx) }() // releases the lock
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, templateLock); err != nil {
-		return "", fmt.Errorf("lock the template: %w", err)
-	}
-	var exists bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&exists)
-	if err != nil {
-		return "", fmt.Errorf("find the template: %w", err)
-	}
-	if exists {
-		return name, nil
-	}
-	return name, buildTemplate(ctx, conn, server, name)
-}
-
-// buildTemplate migrates a database under a temporary name and renames it, so that a
-// template is always complete.
-func buildTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
-	building := name + "_building"
-	for _, statement := range []string{
-		"DROP DATABASE IF EXISTS " + quote(building) + " WITH (FORCE)",
-		"CREATE DATABASE " + quote(building),
-	} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("build the template: %w", err)
-		}
-	}
-	if err := migrate(ctx, withDatabase(server, building)); err != nil {
-		return fmt.Errorf("migrate the template: %w", err)
-	}
-	if _, err := conn.Exec(ctx, "ALTER DATABASE "+quote(building)+" RENAME TO "+quote(name)); err != nil {
-		return fmt.Errorf("finish the template: %w", err)
-	}
-	return nil
-}
-
-// migrate migrates a database as `orders migrate up` does and creates the login roles of
-// the service and an operator.
-func migrate(ctx context.Context, databaseURL string) error {
-	if err := migrations.Up(ctx, databaseURL); err != nil {
-		return err
-	}
-	if err := migrations.Grant(ctx, databaseURL, serviceGroup); err != nil {
-		return err
-	}
-	if err := migrations.GrantOperators(ctx, databaseURL, operatorGroup); err != nil {
-		return err
-	}
-	return errors.Join(devpostgres.EnsureLogin(ctx, databaseURL, ServiceRole, serviceGroup),
-		devpostgres.EnsureLogin(ctx, databaseURL, OperatorRole, operatorGroup))
-}
-
-func hashOf(files fs.FS, grants []string) (string, error) {
-	hash := sha256.New()
-	_, _ = fmt.Fprintln(hash, grants) // a hash accepts everything
-	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(files, path)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
-		return err
-	})
-	return hex.EncodeToString(hash.Sum(nil)[:8]), err
 }

@@ -39,7 +39,9 @@ func NewReplicated(t testing.TB) *Replicated {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	primary, err := devpostgres.Start(ctx, devpostgres.Config{Settings: replicated, Notices: os.Stderr})
+	primary, err := devpostgres.Start(ctx, devpostgres.Config{
+		Settings: replicated, Template: os.Getenv(DataVariable), Notices: os.Stderr,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +55,8 @@ func NewReplicated(t testing.TB) *Replicated {
 func startStandby(ctx context.Context, t testing.TB, primary *devpostgres.Server) *devpostgres.Server {
 	t.Helper()
 	data := primary.DataDir() + "-standby"
-	backup := primary.Command(ctx, "pg_basebackup", "--pgdata="+data, "--dbname="+primary.URL("postgres"),
-		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	if out, err := backup.CombinedOutput(); err != nil {
-		t.Fatalf("pg_basebackup: %v: %s", err, out)
+	if err := backUp(ctx, primary, data, "--write-recovery-conf"); err != nil {
+		t.Fatal(err)
 	}
 	standby, err := devpostgres.Start(ctx, devpostgres.Config{DataDir: data, Settings: replicated})
 	if err != nil {

@@ -3,8 +3,9 @@
 //
 //	testcluster go test ./...
 //
-// The command finds the URL of the cluster in ORDERS_TEST_POSTGRES_URL. testcluster exits
-// with the exit code of the command.
+// The command finds the URL of the cluster in ORDERS_TEST_POSTGRES_URL, and data to start
+// others with in ORDERS_TEST_POSTGRES_DATA. testcluster exits with the exit code of the
+// command.
 package main
 
 import (
@@ -46,24 +47,28 @@ func run(ctx context.Context, command []string) (code int, err error) {
 			code, err = max(code, 1), errors.Join(err, stopped)
 		}
 	}()
-	return runCommand(ctx, cluster.URL("postgres"), command)
+	data, err := pgtest.CopyShared(ctx, cluster)
+	if err != nil {
+		return 1, err
+	}
+	return runCommand(ctx, command, pgtest.URLVariable+"="+cluster.URL("postgres"), pgtest.DataVariable+"="+data)
 }
 
 // environ returns the command's environment. Its processes live for seconds and need
 // not collect garbage as often as by default, which takes a third of their processor
 // time.
-func environ(url string) []string {
-	environ := append(os.Environ(), pgtest.URLVariable+"="+url)
+func environ(cluster []string) []string {
+	environ := append(os.Environ(), cluster...)
 	if os.Getenv("GOGC") == "" {
 		environ = append(environ, "GOGC=400")
 	}
 	return environ
 }
 
-func runCommand(ctx context.Context, url string, command []string) (int, error) {
+func runCommand(ctx context.Context, command []string, cluster ...string) (int, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = environ(url)
+	cmd.Env = environ(cluster)
 	// A separate process group lets `go test` and all its test processes end together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

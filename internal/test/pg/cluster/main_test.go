@@ -9,7 +9,7 @@ func TestRunCommand_ReturnsTheExitCode(t *testing.T) {
 	for script, want := range tests {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			code, err := runCommand(t.Context(), "postgres://unused", []string{"sh", "-c", script})
+			code, err := runCommand(t.Context(), []string{"sh", "-c", script})
 			if code != want {
 				t.Errorf("code = %d, err = %v; want %d", code, err, want)
 			}
