@@ -74,9 +74,10 @@ func (q *Queries) BalancesAndNewEntries(ctx context.Context, arg BalancesAndNewE
 }
 
 const cardPaymentsByID = `-- name: CardPaymentsByID :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[]) AND method = 'card' ORDER BY id
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[]) AND method || '' = 'card' ORDER BY id
 `
 
+// Compares the method as UnreadablePayments does.
 func (q *Queries) CardPaymentsByID(ctx context.Context, ids []int64) ([]Payment, error) {
 	rows, err := q.db.Query(ctx, cardPaymentsByID, ids)
 	if err != nil {
@@ -692,7 +693,7 @@ func (q *Queries) SaveReconciliationPass(ctx context.Context, arg SaveReconcilia
 
 const unreadablePayments = `-- name: UnreadablePayments :many
 SELECT p.id, p.uuid FROM payment p
-WHERE p.id = ANY($1::bigint[]) AND p.method = 'card'
+WHERE p.id = ANY($1::bigint[]) AND p.method || '' = 'card'
   AND (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0))
 `
 
@@ -701,7 +702,8 @@ type UnreadablePaymentsRow struct {
 	Uuid string
 }
 
-// The card payments that are NaN, or have a refund that is.
+// The card payments that are NaN, or have a refund that is. Where p.method is compared as
+// it is, the planner may read all of the index of card payments instead.
 func (q *Queries) UnreadablePayments(ctx context.Context, ids []int64) ([]UnreadablePaymentsRow, error) {
 	rows, err := q.db.Query(ctx, unreadablePayments, ids)
 	if err != nil {

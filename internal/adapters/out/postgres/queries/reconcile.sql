@@ -130,13 +130,15 @@ ORDER BY created_at, id LIMIT @page;
 SELECT id FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
 
 -- name: UnreadablePayments :many
--- The card payments that are NaN, or have a refund that is.
+-- The card payments that are NaN, or have a refund that is. Where p.method is compared as
+-- it is, the planner may read all of the index of card payments instead.
 SELECT p.id, p.uuid FROM payment p
-WHERE p.id = ANY(@ids::bigint[]) AND p.method = 'card'
+WHERE p.id = ANY(@ids::bigint[]) AND p.method || '' = 'card'
   AND (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0));
 
 -- name: CardPaymentsByID :many
-SELECT * FROM payment WHERE id = ANY(@ids::bigint[]) AND method = 'card' ORDER BY id;
+-- Compares the method as UnreadablePayments does.
+SELECT * FROM payment WHERE id = ANY(@ids::bigint[]) AND method || '' = 'card' ORDER BY id;
 
 -- name: RefundsOfPayments :many
 SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, created_at DESC, id DESC;
