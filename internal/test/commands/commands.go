@@ -15,8 +15,12 @@ import (
 // ReservationTTL is the lifetime of reservations.
 const ReservationTTL = time.Hour
 
-// The bounds against hoarding, low enough that many runs reach them.
-const MaxExtensions, MaxUnpaidOrders = 2, 3
+// MaxExtensions and MaxUnpaidOrders are the bounds against hoarding, low enough that many
+// runs reach them.
+const (
+	MaxExtensions   = 2
+	MaxUnpaidOrders = 3
+)
 
 // Service is the use cases on a store.
 type Service struct {

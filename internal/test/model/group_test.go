@@ -100,15 +100,15 @@ func (m *machine) drawTogether(t *rapid.T) []*command {
 	if len(m.orders) > 0 {
 		kinds = append(kinds, m.confirmOrder, m.extendReservation, m.refundOrder, m.cancelOrder)
 	}
-	commands := make([]*command, rapid.IntRange(2, 64).Draw(t, "commands"))
-	for i := range commands {
+	drawn := make([]*command, rapid.IntRange(2, 64).Draw(t, "commands"))
+	for i := range drawn {
 		if i > 0 && rapid.IntRange(0, 9).Draw(t, "duplicate") == 9 {
-			commands[i] = rapid.SampledFrom(commands[:i]).Draw(t, "first")
+			drawn[i] = rapid.SampledFrom(drawn[:i]).Draw(t, "first")
 			continue
 		}
-		commands[i] = rapid.SampledFrom(kinds).Draw(t, "kind")(t)
+		drawn[i] = rapid.SampledFrom(kinds).Draw(t, "kind")(t)
 	}
-	return commands
+	return drawn
 }
 
 func claimOf(c *command) idempotency.Claim {
@@ -182,12 +182,12 @@ type groupSizes struct {
 	largest        int
 }
 
-func (g *groupSizes) GroupRan(commands int) {
+func (g *groupSizes) GroupRan(members int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.groups++
-	g.shared += commands - 1
-	g.largest = max(g.largest, commands)
+	g.shared += members - 1
+	g.largest = max(g.largest, members)
 }
 
 // wantShared checks that commands shared transactions at all.

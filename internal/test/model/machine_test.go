@@ -67,8 +67,8 @@ func TestModelOnPostgreSQL(t *testing.T) {
 			WHERE reserved_until IS NOT NULL AND customer_id = ANY($1)`, customers)
 		return err
 	}
-	real := service{commands.NewService(db.Orders(), db.Payments(), nil), db.Keys(), expire}
-	rapid.Check(t, func(t *rapid.T) { run(t, real) })
+	live := service{commands.NewService(db.Orders(), db.Payments(), nil), db.Keys(), expire}
+	rapid.Check(t, func(t *rapid.T) { run(t, live) })
 	groups.wantShared(t)
 }
 

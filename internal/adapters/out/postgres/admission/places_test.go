@@ -151,7 +151,7 @@ func TestShare_IsOfReadsOrCommands(t *testing.T) {
 			if _, err := p.Share(within(t, time.Second), "ann", isRead); !errors.Is(err, core.ErrUnavailable) {
 				t.Errorf("reads: %t, ann got two places; want a share of one: %v", isRead, err)
 			}
-			defer release()
+			t.Cleanup(release)
 		}
 		if _, err := p.Outside(within(t, time.Second), "ann", false); err == nil {
 			t.Error("a command with a key needs no share")
