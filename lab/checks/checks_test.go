@@ -26,7 +26,7 @@ func readTree() (tree, error) {
 			return err
 		case entry.IsDir() && slices.Contains(skipped, entry.Name()):
 			return filepath.SkipDir
-		case entry.IsDir() || !slices.Contains([]string{".go", ".sql", ".yaml"}, filepath.Ext(path)):
+		case entry.IsDir() || !slices.Contains([]string{".go", ".sql", ".yaml", ".txt"}, filepath.Ext(path)):
 			return nil
 		}
 		text, err := os.ReadFile(path)

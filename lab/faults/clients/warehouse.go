@@ -30,6 +30,7 @@ type Warehouse struct {
 	Broken map[string]bool
 }
 
+// Restocked is an announced delivery.
 type Restocked struct {
 	SKU      string
 	Quantity int

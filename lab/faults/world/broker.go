@@ -131,6 +131,7 @@ type EventReader struct {
 	next uint64 // next sequence number
 }
 
+// NewEventReader returns a reader that starts with the first event of the stream.
 func (s *System) NewEventReader(t testing.TB) *EventReader {
 	t.Helper()
 	return &EventReader{js: natstest.JetStream(t, s.Streams), next: 1}

@@ -112,6 +112,7 @@ func (s *System) AwaitPayment(t testing.TB, p e2e.Payment, status string) {
 	}
 }
 
+// PaymentStatus reads the status of a payment from the database.
 func (s *System) PaymentStatus(t testing.TB, p e2e.Payment) (status string) {
 	t.Helper()
 	s.ReadValue(t, &status, `SELECT status FROM payment WHERE id = $1`, p.ID)

@@ -57,6 +57,7 @@ func OwnServer(t testing.TB, s *System) {
 	s.DatabaseURL = pgtest.NewOn(t, s.Server)
 }
 
+// RestartServer restarts PostgreSQL and renews the connections of the test.
 func (s *System) RestartServer(t testing.TB) {
 	t.Helper()
 	if err := s.Server.Restart(t.Context()); err != nil {
