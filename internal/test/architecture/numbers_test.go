@@ -17,7 +17,7 @@ const (
 	maxPackageLines  = 2_300
 	maxFunctionLines = 45
 	maxMakeTargets   = 15
-	maxPages         = 17
+	maxPages         = 16
 	maxDocsWords     = 25_000
 	maxReadmeWords   = 900
 	maxRequirements  = 38

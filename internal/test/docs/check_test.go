@@ -77,7 +77,7 @@ var (
 )
 
 // missingFiles checks paths in backquotes. They are relative to the root, to internal as
-// in docs/evidence.md, or to the page. A name without a folder is that of some file.
+// in lab/evidence.md, or to the page. A name without a folder is that of some file.
 func missingFiles(r *repository, p Page) (findings []string) {
 	for _, name := range p.read().spans {
 		first, _, hasFolder := strings.Cut(name, "/")

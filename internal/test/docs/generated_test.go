@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the generated pages")
 // generated are the pages that `make generate` writes.
 var generated = map[string]func(*testing.T) string{
 	"docs/configuration.md": configurationPage,
-	"docs/evidence.md":      evidencePage,
+	"lab/evidence.md":       evidencePage,
 	"docs/events.md":        eventsPage,
 	"docs/metrics.md":       metricsPage,
 	"docs/runbook.md":       runbookPage,
