@@ -37,7 +37,7 @@ func explain(_ context.Context, args []string, out, _ io.Writer) (int, error) {
 	shown := profileNames()
 	if *only != "" {
 		if !slices.Contains(shown, *only) {
-			return unusable, fmt.Errorf("no profile is called %s; here may stand: %s", *only, strings.Join(shown, ", "))
+			return unusable, fmt.Errorf("no profile is called %s; allowed: %s", *only, strings.Join(shown, ", "))
 		}
 		shown = []string{*only}
 	}

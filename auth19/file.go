@@ -144,7 +144,7 @@ var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 func (p *parser) variables(n *yaml.Node) {
 	for _, found := range variable.FindAllStringSubmatch(n.Value, -1) {
 		if !slices.Contains(p.names, found[1]) {
-			p.problem(n, "%s: nothing sets it; here may stand: ${%s}", found[0], strings.Join(p.names, "}, ${"))
+			p.problem(n, "%s: not set; available: ${%s}", found[0], strings.Join(p.names, "}, ${"))
 		}
 	}
 	for _, child := range n.Content {
@@ -157,7 +157,7 @@ type members map[string]func(*yaml.Node)
 
 func (p *parser) object(n *yaml.Node, what string, known members) {
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, "%s: here must stand members: %s", what, list(known))
+		p.problem(n, "%s: expected an object with the members %s", what, list(known))
 		return
 	}
 	seen := map[string]bool{}
@@ -165,7 +165,7 @@ func (p *parser) object(n *yaml.Node, what string, known members) {
 		name := n.Content[i]
 		switch read := known[name.Value]; {
 		case read == nil:
-			p.problem(name, "unknown member %q of %s; here may stand: %s", name.Value, what, list(known))
+			p.problem(name, "unknown member %q of %s; allowed: %s", name.Value, what, list(known))
 		case seen[name.Value]:
 			p.problem(name, "a second member %q of %s", name.Value, what)
 		default:
@@ -179,14 +179,14 @@ func list(known members) string { return strings.Join(slices.Sorted(maps.Keys(kn
 
 func (p *parser) text(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || n.Value == "" {
-		p.problem(n, "here must stand a text")
+		p.problem(n, "expected a text")
 	}
 	return n.Value
 }
 
 func (p *parser) oneOf(n *yaml.Node, what string, known []string) string {
 	if n.Kind != yaml.ScalarNode || !slices.Contains(known, n.Value) {
-		p.problem(n, "%q is not %s; here may stand: %s", n.Value, what, strings.Join(known, ", "))
+		p.problem(n, "%q is not %s; allowed: %s", n.Value, what, strings.Join(known, ", "))
 	}
 	return n.Value
 }
@@ -208,12 +208,12 @@ func (p *parser) servers(n *yaml.Node) []string {
 	servers := each(n, func(n *yaml.Node) string {
 		url := strings.TrimSuffix(p.text(n), "/")
 		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
-			p.problem(n, "%q: here must stand a URL such as http://127.0.0.1:8080", n.Value)
+			p.problem(n, "%q: expected a URL, such as http://127.0.0.1:8080", n.Value)
 		}
 		return url
 	})
 	if len(servers) > 2 {
-		p.problem(n, "%d servers; here may stand one URL, or those of two processes", len(servers))
+		p.problem(n, "%d servers; expected one URL, or those of two processes", len(servers))
 	}
 	return servers
 }
@@ -225,7 +225,7 @@ func (p *parser) probes(n *yaml.Node) []string {
 func (p *parser) duration(n *yaml.Node) time.Duration {
 	d, err := time.ParseDuration(n.Value)
 	if err != nil || d <= 0 {
-		p.problem(n, "%q: here must stand a duration such as 30s", n.Value)
+		p.problem(n, "%q: expected a duration, such as 30s", n.Value)
 	}
 	return d
 }
@@ -233,7 +233,7 @@ func (p *parser) duration(n *yaml.Node) time.Duration {
 func (p *parser) principals(n *yaml.Node) map[string]http.Header {
 	all := map[string]http.Header{}
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, "principals: here must stand names, such as a and b, with headers")
+		p.problem(n, "principals: expected names, such as a and b, with headers")
 		return all
 	}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -244,7 +244,7 @@ func (p *parser) principals(n *yaml.Node) map[string]http.Header {
 		all[n.Content[i].Value] = headers
 	}
 	if b, found := all["b"]; found && maps.EqualFunc(all["a"], b, slices.Equal) {
-		p.problem(n, "principals: a and b have the same headers; here must stand two callers")
+		p.problem(n, "principals: a and b have the same headers; expected two callers")
 	}
 	return all
 }
@@ -259,7 +259,7 @@ func (p *parser) as(n *yaml.Node) string {
 func (p *parser) texts(n *yaml.Node, what string) map[string]string {
 	texts := map[string]string{}
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, "%s: here must stand names and values", what)
+		p.problem(n, "%s: expected names and values", what)
 		return texts
 	}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -277,7 +277,7 @@ func (p *parser) request(n *yaml.Node) request {
 		"method": func(n *yaml.Node) { r.Method = strings.ToUpper(p.text(n)) },
 		"path": func(n *yaml.Node) {
 			if r.Path = p.text(n); !strings.HasPrefix(r.Path, "/") {
-				p.problem(n, "%q: here must stand a path that begins with /", n.Value)
+				p.problem(n, "%q: expected a path that begins with /", n.Value)
 			}
 		},
 		"headers": func(n *yaml.Node) { r.Headers = p.texts(n, "headers") },
@@ -305,7 +305,7 @@ func (p *parser) store(n *yaml.Node) (down, up string) {
 	}
 	p.object(n, "store", members{"down": read(&down), "up": read(&up)})
 	if !texts {
-		p.problem(n, `store: here must stand commands as text: {down: "…", up: "…"}`)
+		p.problem(n, `store: expected commands as text: {down: "…", up: "…"}`)
 	}
 	return down, up
 }
@@ -318,7 +318,7 @@ func (p *parser) effects(n *yaml.Node) (e effects) {
 		"exec":    func(n *yaml.Node) { e.Exec = p.text(n) },
 	})
 	if (e.Get == "") == (e.Exec == "") {
-		p.problem(n, "effects: here must stand either get, with a pointer to a number or a list, or exec")
+		p.problem(n, "effects: expected either get, with a pointer to a number or a list, or exec")
 	}
 	return e
 }
@@ -339,7 +339,7 @@ func (p *parser) trap(n *yaml.Node, undo string) (t trap) {
 		undo:      func(n *yaml.Node) { t.Undone = p.text(n) },
 	})
 	if (t.Headers == nil) == (t.Exec == "") || t.Exec != "" && t.Undone == "" {
-		p.problem(n, "here must stand either headers, or exec with %s", undo)
+		p.problem(n, "expected either headers, or exec with %s", undo)
 	}
 	return t
 }

@@ -25,31 +25,31 @@ do: {path: /charges, body: {amount: 100}}
 effects: {get: /charges, pointer: /data}
 `
 
-// An error names the line, and what may stand there.
-func TestParse_NamesLineAndWhatMayStandThere(t *testing.T) {
+// An error names the line, and what is allowed there.
+func TestParse_NamesLineAndWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                "auth19.yaml: the file is empty; `auth19 init` writes one",
 		"server: [":                       "auth19.yaml: yaml: line 1",
-		"do: {path: /x}\n" + "servers: x": `auth19.yaml:2: unknown member "servers" of the file; here may stand: before, do, effects, empty,`,
-		small + "profile: stripe":         `auth19.yaml:4: "stripe" is not a profile; here may stand: acp, auth-19, draft-07, paypal, stripe-v1, stripe-v2, ucp`,
-		small + "known: [A, Z]":           `auth19.yaml:4: "Z" is not a probe; here may stand: A, D, G,`,
-		small + "store: {down: {exec: x}, up: {exec: y}}": `auth19.yaml:4: store: here must stand commands as text: {down: "…", up: "…"}`,
-		small + "timeout: soon":                           `auth19.yaml:4: "soon": here must stand a duration such as 30s`,
-		small + "kill: rm":                                `auth19.yaml:4: a command: here must stand members: exec`,
+		"do: {path: /x}\n" + "servers: x": `auth19.yaml:2: unknown member "servers" of the file; allowed: before, do, effects, empty,`,
+		small + "profile: stripe":         `auth19.yaml:4: "stripe" is not a profile; allowed: acp, auth-19, draft-07, paypal, stripe-v1, stripe-v2, ucp`,
+		small + "known: [A, Z]":           `auth19.yaml:4: "Z" is not a probe; allowed: A, D, G,`,
+		small + "store: {down: {exec: x}, up: {exec: y}}": `auth19.yaml:4: store: expected commands as text: {down: "…", up: "…"}`,
+		small + "timeout: soon":                           `auth19.yaml:4: "soon": expected a duration, such as 30s`,
+		small + "kill: rm":                                `auth19.yaml:4: a command: expected an object with the members exec`,
 		small + "kill: {exec: a}\nkill: {}":               `auth19.yaml:5: a second member "kill" of the file`,
-		small + "hold: {before: {await: x}}":              `auth19.yaml:4: here must stand either headers, or exec with release`,
-		small + "hold: {before: {exec: x}}":               `auth19.yaml:4: here must stand either headers, or exec with release`,
-		small + "fail: {after: {exec: x}}":                `auth19.yaml:4: here must stand either headers, or exec with undo`,
+		small + "hold: {before: {await: x}}":              `auth19.yaml:4: expected either headers, or exec with release`,
+		small + "hold: {before: {exec: x}}":               `auth19.yaml:4: expected either headers, or exec with release`,
+		small + "fail: {after: {exec: x}}":                `auth19.yaml:4: expected either headers, or exec with undo`,
 		small + "kill: {exec: x}":                         `start is missing: after kill, a command such as start: {exec: ./start} must bring the process back`,
-		small + "principals: {a: {T: x}, b: {T: x}}":      `auth19.yaml:4: principals: a and b have the same headers; here must stand two callers`,
-		small + "other: {path: x}":                        `auth19.yaml:4: "x": here must stand a path that begins with /`,
-		small + "other: {body: \"${cart}\"}":              `auth19.yaml:4: ${cart}: nothing sets it; here may stand: ${unique}, ${canary}, ${key}`,
-		small + "before: {path: /x, as: c}":               `auth19.yaml:4: "c" is not a principal; here may stand:`,
+		small + "principals: {a: {T: x}, b: {T: x}}":      `auth19.yaml:4: principals: a and b have the same headers; expected two callers`,
+		small + "other: {path: x}":                        `auth19.yaml:4: "x": expected a path that begins with /`,
+		small + "other: {body: \"${cart}\"}":              `auth19.yaml:4: ${cart}: not set; available: ${unique}, ${canary}, ${key}`,
+		small + "before: {path: /x, as: c}":               `auth19.yaml:4: "c" is not a principal; allowed:`,
 		"server: http://a\ndo: {path: /x}":                `auth19.yaml:1: effects is missing`,
-		"effects: {get: /x, exec: y}":                     `auth19.yaml:1: effects: here must stand either get, with a pointer to a number or a list, or exec`,
-		"server: localhost\ndo: {path: /x}":               `auth19.yaml:1: "localhost": here must stand a URL such as http://127.0.0.1:8080`,
-		"server: [http://a,http://b,http://c]":            `auth19.yaml:1: 3 servers; here may stand one URL, or those of two processes`,
+		"effects: {get: /x, exec: y}":                     `auth19.yaml:1: effects: expected either get, with a pointer to a number or a list, or exec`,
+		"server: localhost\ndo: {path: /x}":               `auth19.yaml:1: "localhost": expected a URL, such as http://127.0.0.1:8080`,
+		"server: [http://a,http://b,http://c]":            `auth19.yaml:1: 3 servers; expected one URL, or those of two processes`,
 	} {
 		_, err := parse(write(t, text))
 		if err == nil || strings.Count(err.Error(), want) != 1 {

@@ -106,11 +106,11 @@ func probeNames() []string {
 func selected(names []string, level string) ([]probe.Probe, error) {
 	highest := slices.Index([]string{"L1", "L2", "L3", "L4", "L5"}, strings.ToUpper(level)) + 1
 	if highest == 0 {
-		return nil, fmt.Errorf("--level %s: here may stand: L1, L2, L3, L4, L5", level)
+		return nil, fmt.Errorf("--level %s: allowed: L1, L2, L3, L4, L5", level)
 	}
 	for i, name := range names {
 		if names[i] = strings.ToUpper(name); !slices.Contains(probeNames(), names[i]) {
-			return nil, fmt.Errorf("no probe is called %s; here may stand: %s", name, strings.Join(probeNames(), ", "))
+			return nil, fmt.Errorf("no probe is called %s; allowed: %s", name, strings.Join(probeNames(), ", "))
 		}
 	}
 	var chosen []probe.Probe

@@ -30,9 +30,9 @@ reserves or adjusts stock, takes effect exactly once (AUTH-19).
   orders version                     print the version
   orders COMMAND --help              describe a command
 
-Variables ORDERS_… configure the service; docs/operate.md describes them. A command exits
-with 0, or with 1 and a message on the standard error; orders reconcile also with 2. To try
-the service without any configuration, run orders-dev (or: make run).
+Variables ORDERS_… configure the service; docs/operate.md describes them. Exit status: 0
+success, 1 failure, 2 if orders reconcile could not compare everything. To try the service
+without any configuration, run orders-dev (or: make run).
 `
 
 func main() {

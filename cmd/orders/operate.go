@@ -82,7 +82,7 @@ func operate(ctx context.Context, b backlog, args []string, out io.Writer) error
 	case err != nil || flags.NArg() == 0 || (verb != "show" && !changes):
 		return errors.New("usage: list, show ID, or retry or discard with -actor NAME and IDs")
 	case changes && *actor == "":
-		return errors.New("-actor must be your name, for the audit log, and stand before the IDs")
+		return errors.New("-actor must be your name, for the audit log, and precede the IDs")
 	}
 	for _, text := range flags.Args() {
 		id, err := strconv.ParseInt(text, 10, 63)

@@ -113,7 +113,7 @@ func TestJobs_ListsShowsAndChangesThem(t *testing.T) {
 		}
 	}
 	s.wantRefused(t, 1, "jobs show 999999999", `show "999999999": there is no such job`)
-	s.wantRefused(t, 1, "jobs retry 2", "-actor must be your name, for the audit log, and stand before the IDs")
+	s.wantRefused(t, 1, "jobs retry 2", "-actor must be your name, for the audit log, and precede the IDs")
 	s.wantRefused(t, 1, "jobs retry -actor ann two", `retry "two": an ID is an integer; list prints them`)
 	for _, args := range []string{"jobs retry -actor ann 4", "jobs discard -actor ann 2", "jobs discard -actor ann 4", "jobs retry -actor ann 99"} {
 		verb, id := strings.Fields(args)[1], args[len(args)-2:]

@@ -1,7 +1,7 @@
 // Package lanes decides which commands share a transaction, and how long each waits. It
 // knows no SQL: a command is anything that has a principal.
 //
-// Everything that makes a command wait inside the postgres adapter:
+// A command waits here inside the postgres adapter:
 //
 //	where            protects                    without it
 //	Lanes            few transactions at a time  each command pays BEGIN and COMMIT
