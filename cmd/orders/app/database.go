@@ -29,8 +29,8 @@ type waiting struct {
 	logged time.Time
 }
 
-// refusal is a reason to stop instead of waiting for the database.
-type refusal struct{ error }
+// fatal is a reason to stop instead of waiting for the database.
+type fatal struct{ error }
 
 func (a *App) openDatabases(ctx context.Context, cfg config.Config) (err error) {
 	open := func(maxConns int32) (*postgres.DB, error) {
@@ -82,7 +82,7 @@ func (a *App) tryToStartJobs(ctx context.Context) error {
 	}
 	err := a.jobs.Start(ctx)
 	if errors.Is(err, jobs.ErrOutdatedSchema) {
-		return refusal{err}
+		return fatal{err}
 	}
 	return explainStandby(err)
 }
@@ -94,7 +94,7 @@ func (a *App) begun(ctx context.Context, err error) error {
 		a.waiting.Store(nil)
 		return nil
 	}
-	if refused, ok := errors.AsType[refusal](err); ok {
+	if refused, ok := errors.AsType[fatal](err); ok {
 		return refused.error
 	}
 	if ctx.Err() != nil {

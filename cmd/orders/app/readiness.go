@@ -71,7 +71,7 @@ func (a *App) checkReadiness(ctx context.Context) error {
 	return a.tokens.Ready(ctx)
 }
 
-// examine returns why the process cannot work with the database, or nil: a [refusal] if
+// examine returns why the process cannot work with the database, or nil: a [fatal] if
 // an operator has to act, any other error if it may pass.
 func (a *App) examine(ctx context.Context) (postgres.State, error) {
 	privileges, err := migrations.CheckPrivileges(ctx, a.readyDB.Pool())
@@ -79,17 +79,17 @@ func (a *App) examine(ctx context.Context) (postgres.State, error) {
 		return postgres.State{}, err
 	}
 	if err := privileges.Err(a.granted); err != nil {
-		return postgres.State{}, refusal{err}
+		return postgres.State{}, fatal{err}
 	}
 	state, err := a.readyDB.State(ctx)
 	if err != nil {
 		return state, err
 	}
 	if err := checkSchema(state); err != nil {
-		return state, refusal{err}
+		return state, fatal{err}
 	}
 	if err = a.readyDB.CheckDurability(ctx); err != nil && !errors.Is(err, core.ErrUnavailable) {
-		err = refusal{err}
+		err = fatal{err}
 	}
 	return state, err
 }
