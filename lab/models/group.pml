@@ -31,7 +31,7 @@
 #define OTHERS 254
 #define QUEUED 253
 
-/* A response is refused, or sold with the units left. The other fates follow. */
+/* A response is refused, or sold with the units left. The other outcomes follow. */
 #define NOTHING     0
 #define REFUSED     1
 #define SOLD        2
@@ -40,7 +40,7 @@
 #define UNKNOWN     12
 #define OUTSIDE     13
 #define LANE        14 /* has the lane to itself */
-#define CLAIMED     15 /* holds its key, and has no fate yet */
+#define CLAIMED     15 /* holds its key, and has no outcome yet */
 #define sold(r)    ((r) >= SOLD && (r) < IN_PROGRESS)
 #define decided(r) ((r) >= REFUSED && (r) < IN_PROGRESS)
 
@@ -52,7 +52,7 @@ byte row = NONE, holder[KEYS] = NONE; /* the transactions that lock the stock an
 byte lane = OTHERS;
 byte marks;                  /* of the row, by waiters */
 byte seat[COMMANDS] = NONE;  /* the group that a command waits for */
-byte fate[COMMANDS];
+byte outcome[COMMANDS];
 bool ran[COMMANDS];          /* its writes may be committed */
 bool hadKey[COMMANDS], rowHeld[COMMANDS], marked[COMMANDS];
 bool busy[GROUPS], inFlight[2 * KEYS];
@@ -79,7 +79,7 @@ inline pass() { /* -> internal/adapters/out/postgres/lanes/lanes.go: Lanes.pass:
     for (c : 0 .. COMMANDS - 1) {
         if
         :: seat[c] == QUEUED && n > 1 -> seat[c] = lane
-        :: seat[c] == QUEUED && n == 1 -> seat[c] = NONE; fate[c] = LANE; lane = c /* -> internal/adapters/out/postgres/group/group.go: Keys.lead: if !members[0].settle(fate{leave: leave}) { */
+        :: seat[c] == QUEUED && n == 1 -> seat[c] = NONE; outcome[c] = LANE; lane = c /* -> internal/adapters/out/postgres/group/group.go: Executor.lead: if !members[0].resolve(outcome{leave: leave}) { */
         :: else
         fi
     }
@@ -92,26 +92,26 @@ inline leave() { /* -> internal/adapters/out/postgres/lanes/lanes.go: lane.leave
     fi
 }
 
-/* Makes a member's fate final, unless its request is gone. */
-inline settle(m, f) { /* -> internal/adapters/out/postgres/group/member.go: member.settle: if m.settled { */
-    fate[m] = (seat[m] == me -> f : fate[m]);
+/* Makes a member's outcome final, unless its request is gone. */
+inline resolve(m, f) { /* -> internal/adapters/out/postgres/group/member.go: member.resolve: if m.resolved { */
+    outcome[m] = (seat[m] == me -> f : outcome[m]);
     seat[m] = (seat[m] == me -> NONE : seat[m])
 }
 
-/* Settles all members with their drafts, except those with a response. */
-inline settleAll(response) {
+/* Settles all members with their pending outcomes, except those with a response. */
+inline resolveAll(response) {
     for (c : 0 .. COMMANDS - 1) {
         if
-        :: decided(draft[c]) -> settle(c, response)
-        :: else -> settle(c, draft[c])
+        :: decided(pending[c]) -> resolve(c, response)
+        :: else -> resolve(c, pending[c])
         fi
     }
 }
 
-inline settleOutside() { /* -> internal/adapters/out/postgres/group/share.go: Keys.settleOutside: k.held.Add(f.marked) */
+inline resolveOutside() { /* -> internal/adapters/out/postgres/group/share.go: Executor.resolveOutside: k.held.Add(f.marked) */
     marked[first] = marked[first] || (timedOut && seat[first] == me);
     marks = marks + (timedOut && seat[first] == me);
-    settle(first, OUTSIDE)
+    resolve(first, OUTSIDE)
 }
 
 /* A response and its effect become visible. */
@@ -125,7 +125,7 @@ inline store(m, response) {
 inline storeAll() {
     for (c : 0 .. COMMANDS - 1) {
         if
-        :: decided(draft[c]) -> store(c, draft[c])
+        :: decided(pending[c]) -> store(c, pending[c])
         :: else
         fi
     }
@@ -172,8 +172,8 @@ inline decide(response) {
     fi
 }
 
-#define has(d) (draft[0] == d || draft[1] == d || draft[2] == d)
-#define stores (decided(draft[0]) || decided(draft[1]) || decided(draft[2]))
+#define has(d) (pending[0] == d || pending[1] == d || pending[2] == d)
+#define stores (decided(pending[0]) || decided(pending[1]) || decided(pending[2]))
 
 #ifdef HELD_KEY_RUNS
 #define held(k) false
@@ -182,53 +182,53 @@ inline decide(response) {
 #endif
 
 proctype Group(byte me) {
-    byte draft[COMMANDS]; /* NOTHING for the others, and for those already answered */
+    byte pending[COMMANDS]; /* NOTHING for the others, and for those already answered */
     byte first, left, before;
     bool changed, timedOut;
 
 end_idle:
     atomic {
         busy[me - COMMANDS];
-share: /* -> internal/adapters/out/postgres/group/share.go: Keys.share: members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() }) */
+share: /* -> internal/adapters/out/postgres/group/share.go: Executor.runTogether: members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() }) */
         n = (seat[0] == me) + (seat[1] == me) + (seat[2] == me);
         first = (seat[0] == me -> 0 : (seat[1] == me -> 1 : 2));
         for (c : 0 .. COMMANDS - 1) {
-            draft[c] = (seat[c] == me -> CLAIMED : NOTHING);
+            pending[c] = (seat[c] == me -> CLAIMED : NOTHING);
             ran[c] = ran[c] && seat[c] != me /* -> internal/adapters/out/postgres/group/member.go: member.begin: m.ran = false */
         }
         if
         :: n == 0 -> goto done
-        :: n == 1 -> settleOutside(); goto done
+        :: n == 1 -> resolveOutside(); goto done
         :: n > 1
         fi
     }
 
-claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, err := records.Take(g.ctx, g.tx, idsOf(g.members)) */
+claim: /* -> internal/adapters/out/postgres/group/group.go: Executor.claim: claims, err := records.Take(g.ctx, g.tx, idsOf(g.members)) */
     atomic {
         for (c : 0 .. COMMANDS - 1) {
             if
-            :: draft[c] == CLAIMED && record[key(c)] != NOTHING -> /* -> internal/adapters/out/postgres/group/group.go: Keys.applyClaim: case c.Stored != nil && !c.Expired: */
-                settle(c, record[key(c)]);
-                draft[c] = NOTHING
-            :: draft[c] == CLAIMED && record[key(c)] == NOTHING && held(key(c)) ->
+            :: pending[c] == CLAIMED && record[key(c)] != NOTHING -> /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: case c.Stored != nil && !c.Expired: */
+                resolve(c, record[key(c)]);
+                pending[c] = NOTHING
+            :: pending[c] == CLAIMED && record[key(c)] == NOTHING && held(key(c)) ->
                 if
-                :: seat[c] == me && hadKey[c] -> draft[c] = OUTSIDE /* -> internal/adapters/out/postgres/group/group.go: Keys.applyClaim: case !c.Locked && m.hadKey && g.shared(): // a duplicate tries it now */
-                :: else -> settle(c, IN_PROGRESS); draft[c] = NOTHING /* -> internal/adapters/out/postgres/group/group.go: Keys.applyClaim: m.draft = fate{err: idempotency.ErrInProgress, done: true} */
+                :: seat[c] == me && hadKey[c] -> pending[c] = OUTSIDE /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: case !c.Locked && m.hadKey && g.shared(): // a duplicate tries it now */
+                :: else -> resolve(c, IN_PROGRESS); pending[c] = NOTHING /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: m.pending = outcome{err: idempotency.ErrInProgress, done: true} */
                 fi
-            :: draft[c] == CLAIMED && record[key(c)] == NOTHING && !held(key(c)) -> /* -> internal/adapters/out/postgres/group/group.go: Keys.applyClaim: m.hadKey, m.replaces = true, c.Stored != nil */
+            :: pending[c] == CLAIMED && record[key(c)] == NOTHING && !held(key(c)) -> /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: m.hadKey, m.replaces = true, c.Stored != nil */
                 holder[key(c)] = me;
                 hadKey[c] = hadKey[c] || seat[c] == me;
                 if
-                :: seat[c] != me -> draft[c] = FAILED /* -> internal/adapters/out/postgres/group/member.go: member.try: if m.settled && g.shared() { */
-                :: seat[c] == me && marks > 0 -> draft[c] = OUTSIDE; rowHeld[c] = true /* -> internal/adapters/out/postgres/group/group.go: Keys.load: m.rowHeld = k.held.Any(m.announced()) */
+                :: seat[c] != me -> pending[c] = FAILED /* -> internal/adapters/out/postgres/group/member.go: member.try: if m.resolved && g.shared() { */
+                :: seat[c] == me && marks > 0 -> pending[c] = OUTSIDE; rowHeld[c] = true /* -> internal/adapters/out/postgres/group/group.go: Executor.load: m.rowHeld = k.held.Any(m.announced()) */
                 :: seat[c] == me && marks == 0 /* it announces the row */
 #ifdef NOT_JOINED_WRITES
-                :: seat[c] == me && stock > 0 -> left = stock - 1; changed = true; before = stock; draft[c] = SOLD + left
+                :: seat[c] == me && stock > 0 -> left = stock - 1; changed = true; before = stock; pending[c] = SOLD + left
 #else
-                :: seat[c] == me && marks == 0 -> draft[c] = OUTSIDE /* it does not */ /* -> internal/adapters/out/postgres/group/member.go: member.finish: if g.shared() && errors.Is(err, ErrNotJoined) { */
+                :: seat[c] == me && marks == 0 -> pending[c] = OUTSIDE /* it does not */ /* -> internal/adapters/out/postgres/group/member.go: member.finish: if g.shared() && errors.Is(err, ErrNotJoined) { */
 #endif
                 fi
-            :: draft[c] == NOTHING
+            :: pending[c] == NOTHING
             fi
         };
         if
@@ -237,7 +237,7 @@ claim: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: claims, 
         fi
     }
 
-load: /* -> internal/adapters/out/postgres/group/group.go: Keys.load: return g.batch.Load(g.ctx, sessionsOf(g.claimed())) */
+load: /* -> internal/adapters/out/postgres/group/group.go: Executor.load: return g.batch.Load(g.ctx, sessionsOf(g.claimed())) */
     atomic {
         if
         :: !has(CLAIMED) /* only without a protection */
@@ -246,20 +246,20 @@ load: /* -> internal/adapters/out/postgres/group/group.go: Keys.load: return g.b
             timedOut = false;
             for (c : 0 .. COMMANDS - 1) {
                 if
-                :: draft[c] == CLAIMED && seat[c] != me -> draft[c] = FAILED
-                :: draft[c] == CLAIMED && seat[c] == me -> ran[c] = true; decide(draft[c]) /* -> internal/adapters/out/postgres/group/member.go: member.try: m.ran = !announce */
-                :: draft[c] != CLAIMED
+                :: pending[c] == CLAIMED && seat[c] != me -> pending[c] = FAILED
+                :: pending[c] == CLAIMED && seat[c] == me -> ran[c] = true; decide(pending[c]) /* -> internal/adapters/out/postgres/group/member.go: member.try: m.ran = !announce */
+                :: pending[c] != CLAIMED
                 fi
             }
         :: has(CLAIMED) && row != NONE -> timedOut = true; goto split /* -> internal/adapters/out/postgres/pgtx/tx.go: DB.Run: return fmt.Errorf("%w: %w", ErrRowHeld, err) */
-        :: fault -> draft[0] = FAILED; draft[1] = FAILED; draft[2] = FAILED /* -> internal/adapters/out/postgres/group/share.go: Keys.share: case !separable(err): */
+        :: fault -> pending[0] = FAILED; pending[1] = FAILED; pending[2] = FAILED /* -> internal/adapters/out/postgres/group/share.go: Executor.runTogether: case !separable(err): */
         fi;
         if
         :: stores
         :: !stores -> goto unwritten /* -> internal/adapters/out/postgres/group/group.go: group.endUnwritten: return errNothingStored */
         fi;
 #ifdef TOLD_BEFORE_COMMIT
-        settleAll(draft[c])
+        resolveAll(pending[c])
 #endif
     }
 
@@ -272,12 +272,12 @@ commit: /* -> internal/adapters/out/postgres/pgtx/commit.go: Tx.commit: go func(
             storeAll();
 unwritten:
             unlock();
-            settleAll(draft[c]); /* -> internal/adapters/out/postgres/group/share.go: Keys.share: k.settle(g) */
+            resolveAll(pending[c]); /* -> internal/adapters/out/postgres/group/share.go: Executor.runTogether: k.resolve(g) */
             goto done
 #ifdef UNKNOWN_RUNS_AGAIN
         :: !stale && fault -> storeAll(); goto split
 #else
-        :: !stale && fault -> settleAll(UNKNOWN) /* -> internal/adapters/out/postgres/group/group.go: group.settleUnknown: if m.draft.outside || m.draft.err != nil { */
+        :: !stale && fault -> resolveAll(UNKNOWN) /* -> internal/adapters/out/postgres/group/group.go: group.resolveUnknown: if m.pending.outside || m.pending.err != nil { */
 #endif
         fi
     }
@@ -290,20 +290,20 @@ unwritten:
 done:
         leave();
         busy[me - COMMANDS] = false;
-        draft[0] = 0; draft[1] = 0; draft[2] = 0;
+        pending[0] = 0; pending[1] = 0; pending[2] = 0;
         first = 0; left = 0; before = 0; changed = false; timedOut = false;
         goto end_idle
     }
 
-split: /* -> internal/adapters/out/postgres/group/share.go: Keys.share: k.share(ctx, first, err) */
+split: /* -> internal/adapters/out/postgres/group/share.go: Executor.runTogether: k.runTogether(ctx, first, err) */
     atomic {
         unlock();
         changed = false;
-        settleOutside();
+        resolveOutside();
 #ifdef SECOND_HALF_LOST
         goto done
 #else
-        goto share /* -> internal/adapters/out/postgres/group/share.go: Keys.share: k.share(ctx, second, err) */
+        goto share /* -> internal/adapters/out/postgres/group/share.go: Executor.runTogether: k.runTogether(ctx, second, err) */
 #endif
     }
 }
@@ -321,7 +321,7 @@ proctype Command(byte me) {
 arrive:
     atomic {
         if
-        :: !inFlight[key(me)] -> at = 0 /* -> internal/adapters/out/postgres/group/keys.go: Keys.Execute: if !k.inFlight.Enter(c.ID) { */
+        :: !inFlight[key(me)] -> at = 0 /* -> internal/adapters/out/postgres/group/executor.go: Executor.Execute: if !k.inFlight.Enter(c.ID) { */
         :: !inFlight[KEYS + key(me)] -> at = 1
         :: !unsure -> goto end /* the client gives up */
         fi;
@@ -329,17 +329,17 @@ arrive:
         if
         :: at == 0 && lane == NONE -> lane = me; goto claim /* -> internal/adapters/out/postgres/lanes/lanes.go: Lanes.Enter: return l.take(1).leave, true */
         :: at == 0 && lane != NONE -> seat[me] = QUEUED /* -> internal/adapters/out/postgres/lanes/lanes.go: Lanes.Enter: l.queue.push(principal, command) */
-        :: at == 1 -> goto claim /* -> internal/adapters/out/postgres/group/keys.go: Keys.Execute: if k.lanes == nil || k.unsuited.Has(c.Operation) { */
+        :: at == 1 -> goto claim /* -> internal/adapters/out/postgres/group/executor.go: Executor.Execute: if k.lanes == nil || k.ungroupable.Has(c.Operation) { */
         fi
     }
 
 wait: /* -> internal/adapters/out/postgres/group/member.go: member.wait: case <-m.answered: */
     atomic {
         if
-        :: fate[me] == LANE -> fate[me] = NOTHING
-        :: fate[me] == OUTSIDE -> fate[me] = NOTHING; patient = rowHeld[me] /* -> internal/adapters/out/postgres/group/keys.go: Keys.transactOutside: place, err := k.db.Places.Outside(soon, m.claim.Scope, m.rowHeld) */
-        :: fate[me] != NOTHING && fate[me] < OUTSIDE -> result = fate[me]; fate[me] = NOTHING; goto finish
-        :: seat[me] != NONE && fault -> /* its deadline */ /* -> internal/adapters/out/postgres/group/member.go: member.abandon: m.settled = true */
+        :: outcome[me] == LANE -> outcome[me] = NOTHING
+        :: outcome[me] == OUTSIDE -> outcome[me] = NOTHING; patient = rowHeld[me] /* -> internal/adapters/out/postgres/group/executor.go: Executor.transactOutside: place, err := k.db.Places.Outside(soon, m.claim.Scope, m.rowHeld) */
+        :: outcome[me] != NOTHING && outcome[me] < OUTSIDE -> result = outcome[me]; outcome[me] = NOTHING; goto finish
+        :: seat[me] != NONE && fault -> /* its deadline */ /* -> internal/adapters/out/postgres/group/member.go: member.abandon: m.resolved = true */
             seat[me] = NONE;
 #ifdef GONE_IS_FAILED
             result = FAILED;
@@ -350,11 +350,11 @@ wait: /* -> internal/adapters/out/postgres/group/member.go: member.wait: case <-
         fi
     }
 
-claim: /* after a rollback it waits for its key */ /* -> internal/adapters/out/postgres/group/group.go: Keys.transact: if err := records.Await(ctx, t, m.claim.ID); err != nil { */
+claim: /* after a rollback it waits for its key */ /* -> internal/adapters/out/postgres/group/group.go: Executor.transact: if err := records.Await(ctx, t, m.claim.ID); err != nil { */
     atomic {
         if
         :: found -> result = record[key(me)]; goto finish
-        :: !found && holder[key(me)] != NONE -> result = IN_PROGRESS; goto finish /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: return idempotency.ErrInProgress */
+        :: !found && holder[key(me)] != NONE -> result = IN_PROGRESS; goto finish /* -> internal/adapters/out/postgres/group/group.go: Executor.claim: return idempotency.ErrInProgress */
         :: !found && holder[key(me)] == NONE -> holder[key(me)] = me; hadKey[me] = true
         fi
     }
@@ -363,11 +363,11 @@ load: /* -> internal/adapters/out/postgres/session.go: ask: if err := s.batch.lo
     atomic {
         if
         :: rowFree -> read(); decide(result)
-        :: row != NONE && !patient -> /* -> internal/adapters/out/postgres/group/keys.go: Keys.runOutside: if errors.Is(err, pgtx.ErrRowHeld) { */
+        :: row != NONE && !patient -> /* -> internal/adapters/out/postgres/group/executor.go: Executor.runOutside: if errors.Is(err, pgtx.ErrRowHeld) { */
             unlock();
             patient = true;
             if
-            :: lane == me -> pass(); marks++; marked[me] = true /* -> internal/adapters/out/postgres/group/keys.go: Keys.runInLane: m.rowHeld, m.fate = true, fate{outside: true} */
+            :: lane == me -> pass(); marks++; marked[me] = true /* -> internal/adapters/out/postgres/group/executor.go: Executor.runInLane: m.rowHeld, m.outcome = true, outcome{outside: true} */
             :: else
             fi;
             goto claim
@@ -375,7 +375,7 @@ load: /* -> internal/adapters/out/postgres/session.go: ask: if err := s.batch.lo
         fi
     }
 
-commit: /* -> internal/adapters/out/postgres/group/group.go: Keys.transact: m.fate = m.draft */
+commit: /* -> internal/adapters/out/postgres/group/group.go: Executor.transact: m.outcome = m.pending */
     atomic {
         if
         :: stale -> result = FAILED /* only without a protection */
@@ -388,9 +388,9 @@ commit: /* -> internal/adapters/out/postgres/group/group.go: Keys.transact: m.fa
 finish:
         leave();
 #ifndef MARK_NEVER_REMOVED
-        marks = marks - marked[me]; /* -> internal/adapters/out/postgres/group/keys.go: Keys.runInLane: defer k.held.Remove(m.fate.marked) */
+        marks = marks - marked[me]; /* -> internal/adapters/out/postgres/group/executor.go: Executor.runInLane: defer k.held.Remove(m.outcome.marked) */
 #endif
-        inFlight[at * KEYS + key(me)] = false; /* -> internal/adapters/out/postgres/group/keys.go: Keys.Execute: defer k.inFlight.Leave(c.ID) */
+        inFlight[at * KEYS + key(me)] = false; /* -> internal/adapters/out/postgres/group/executor.go: Executor.Execute: defer k.inFlight.Leave(c.ID) */
         ran[me] = false; hadKey[me] = false; rowHeld[me] = false; marked[me] = false;
         at = 0; left = 0; before = 0; changed = false; patient = false;
         unsure = unsure || result == UNKNOWN;

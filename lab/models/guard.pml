@@ -148,7 +148,7 @@ proctype Attempt(byte me) {
 
     started >= me; /* they are all alike, so they may begin in their order */
 
-memory: /* -> internal/adapters/out/postgres/group/keys.go: Keys.Execute: rec, replayed, generation := k.recent.Get(c.ID) */
+memory: /* -> internal/adapters/out/postgres/group/executor.go: Executor.Execute: rec, replayed, generation := k.recent.Get(c.ID) */
     atomic {
         if
         :: at[me] = 0
@@ -205,16 +205,16 @@ find: /* -> internal/adapters/out/postgres/records/records.go: Take: t.Load(ctx,
 #endif
     }
 
-check: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: k.recent.Verify(g.tx.Server, g.sent) */
+check: /* -> internal/adapters/out/postgres/group/group.go: Executor.claim: k.recent.Verify(g.tx.Server, g.sent) */
     atomic {
         verify(at[me], on);
         if
-        :: stored != NONE && storedIn == life -> /* -> internal/adapters/out/postgres/group/group.go: Keys.applyClaim: case c.Stored != nil && !c.Expired: */
+        :: stored != NONE && storedIn == life -> /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: case c.Stored != nil && !c.Expired: */
             result = stored;
             stored = 0;
             locked = false;
             goto replay
-        :: !(stored != NONE && storedIn == life) && !locked -> /* -> internal/adapters/out/postgres/group/group.go: Keys.applyClaim: case !c.Locked: */
+        :: !(stored != NONE && storedIn == life) && !locked -> /* -> internal/adapters/out/postgres/group/group.go: Executor.applyClaim: case !c.Locked: */
             stored = 0;
             storedIn = 0;
             goto wait
@@ -224,7 +224,7 @@ check: /* -> internal/adapters/out/postgres/group/group.go: Keys.claim: k.recent
         locked = false
     }
 
-command: /* -> internal/adapters/out/postgres/group/group.go: Keys.run: result, err := m.try(g, false) */
+command: /* -> internal/adapters/out/postgres/group/group.go: Executor.run: result, err := m.try(g, false) */
     atomic {
         if
         :: on != server -> forget(at[me]); goto end
@@ -305,7 +305,7 @@ commit: /* -> internal/adapters/out/postgres/pgtx/commit.go: Tx.sendCommit: batc
     }
 #endif
 
-remember: /* -> internal/adapters/out/postgres/group/group.go: Keys.remember: k.recent.Put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(now))), generation) */
+remember: /* -> internal/adapters/out/postgres/group/group.go: Executor.remember: k.recent.Put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(now))), generation) */
     atomic {
         if
 #ifdef MEMORY_NEVER_FORGOTTEN
@@ -405,7 +405,7 @@ end:
         life <= EXPIRIES && !committing && live(primary) -> life++; answered = NONE; memoryExpires() /* -> internal/adapters/out/postgres/queries/idempotency.sql: FindRecords: r.expires_at <= clock_timestamp() AS expired */
     }
     :: atomic { /* clean-up */
-        !committing && primary.record != NONE && primary.life != life -> /* -> internal/adapters/out/postgres/group/keys.go: Keys.DeleteExpired: (*dbsqlc.Queries).DeleteExpiredRecords, int32(limit) */
+        !committing && primary.record != NONE && primary.life != life -> /* -> internal/adapters/out/postgres/group/executor.go: Executor.DeleteExpired: (*dbsqlc.Queries).DeleteExpiredRecords, int32(limit) */
         primary.record = NONE;
         primary.life = 0
     }

@@ -33,7 +33,7 @@ type DB struct {
 	*pgtx.DB
 	reconcile.Store
 
-	keys   *group.Keys
+	keys   *group.Executor
 	recent *records.Recent
 	ids    ids.Pools
 }
@@ -51,12 +51,12 @@ func Open(ctx context.Context, cfg Config, groups Groups) (*DB, error) {
 	begin := func(ctx context.Context, t *pgtx.Tx, shared bool) group.Batch {
 		return newBatch(ctx, t, &db.ids, shared)
 	}
-	db.keys = group.NewKeys(pool, groups, recent, begin)
+	db.keys = group.NewExecutor(pool, groups, recent, begin)
 	return db, nil
 }
 
 // Keys returns the guard's store.
-func (db *DB) Keys() *group.Keys { return db.keys }
+func (db *DB) Keys() *group.Executor { return db.keys }
 
 // Outbox returns the outbox reader.
 func (db *DB) Outbox() *Outbox { return relay.NewOutbox(db.DB) }

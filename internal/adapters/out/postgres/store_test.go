@@ -47,7 +47,7 @@ func TestStore_InGroups(t *testing.T) {
 
 // accompanied executes each command in one group with another one, which changes nothing.
 type accompanied struct {
-	*group.Keys
+	*group.Executor
 
 	t *testing.T
 	g *grouping
@@ -77,7 +77,7 @@ func (a accompanied) Execute(
 		answered.Store(true)
 		receive(a.t, other)
 	}()
-	return a.Keys.Execute(ctx, c, run)
+	return a.Executor.Execute(ctx, c, run)
 }
 
 // database is the store under test, and a connection that does not use the store.

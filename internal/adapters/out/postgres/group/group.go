@@ -43,13 +43,13 @@ var errNothingStored = errors.New("no member of the group has a response to stor
 
 // lead runs the members that a lane took from the queue. It answers every member, even
 // after a panic. A single member gets the lane and runs in its request's goroutine.
-func (k *Keys) lead(leave func(), members []*member) {
+func (k *Executor) lead(leave func(), members []*member) {
 	now := time.Now()
 	for _, m := range members {
 		k.observe.CommandQueued(now.Sub(m.queued))
 	}
 	if len(members) == 1 {
-		if !members[0].settle(fate{leave: leave}) {
+		if !members[0].resolve(outcome{leave: leave}) {
 			leave()
 		}
 		return
@@ -59,22 +59,22 @@ func (k *Keys) lead(leave func(), members []*member) {
 		if v := recover(); v != nil {
 			err := panics.Recovered(v)
 			for _, m := range members {
-				m.settle(fate{err: fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, err)})
+				m.resolve(outcome{err: fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, err)})
 			}
 		}
 	}()
 	ctx, span := startSpan(members)
 	defer span.End()
 	for _, m := range k.findStored(ctx, members) {
-		m.settle(m.draft)
+		m.resolve(m.pending)
 	}
-	k.share(ctx, members, nil)
+	k.runTogether(ctx, members, nil)
 }
 
-// findStored drafts the replays of members whose key is stored, and returns these
+// findStored prepares the replays of members whose key is stored, and returns these
 // members. It asks in a storm of retries only: there, one lookup costs less than a
 // transaction and its locks. If the lookup fails, the transaction finds out why.
-func (k *Keys) findStored(ctx context.Context, members []*member) (found []*member) {
+func (k *Executor) findStored(ctx context.Context, members []*member) (found []*member) {
 	if !k.retries.Likely() {
 		return nil
 	}
@@ -91,8 +91,8 @@ func (k *Keys) findStored(ctx context.Context, members []*member) (found []*memb
 		if i < 0 {
 			continue
 		}
-		m.draft = fate{rec: stored.Records[i], replayed: true, done: true}
-		k.remember(m.draft.rec, sent, stored.Now, m.generation)
+		m.pending = outcome{rec: stored.Records[i], replayed: true, done: true}
+		k.remember(m.pending.rec, sent, stored.Now, m.generation)
 		found = append(found, m)
 	}
 	return found
@@ -127,7 +127,7 @@ func startSpan(members []*member) (context.Context, trace.Span) {
 
 // transact runs a command alone, in its request's goroutine. Instead of waiting for a
 // held row, it fails.
-func (k *Keys) transact(m *member, place *admission.Place, held *admission.HeldRows) error {
+func (k *Executor) transact(m *member, place *admission.Place, held *admission.HeldRows) error {
 	var g *group
 	err := k.db.Run(m.ctx, place, pgtx.MaxRuns, func(ctx context.Context, t *pgtx.Tx) error {
 		g = k.begin(ctx, t, []*member{m}, held)
@@ -139,20 +139,20 @@ func (k *Keys) transact(m *member, place *admission.Place, held *admission.HeldR
 		if err := k.run(g); !errors.Is(err, errNothingStored) {
 			return err
 		}
-		return m.draft.err
+		return m.pending.err
 	})
 	if err != nil {
-		m.fate = fate{err: err}
+		m.outcome = outcome{err: err}
 		return err
 	}
-	m.fate = m.draft
-	k.rememberDraft(g, m)
+	m.outcome = m.pending
+	k.rememberPending(g, m)
 	k.observe.RecordsStored(len(g.stored))
 	return nil
 }
 
 // begin prepares the members for a transaction.
-func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member, held *admission.HeldRows) *group {
+func (k *Executor) begin(ctx context.Context, t *pgtx.Tx, members []*member, held *admission.HeldRows) *group {
 	g := &group{ctx: ctx, tx: t, members: members, sent: time.Now(), batch: k.newBatch(ctx, t, len(members) > 1)}
 	for _, m := range members {
 		m.begin(g.batch.Session(held))
@@ -163,7 +163,7 @@ func (k *Keys) begin(ctx context.Context, t *pgtx.Tx, members []*member, held *a
 func (g *group) shared() bool { return len(g.members) > 1 }
 
 // run claims the keys, loads, executes the members and queues their writes.
-func (k *Keys) run(g *group) error {
+func (k *Executor) run(g *group) error {
 	if err := k.claim(g); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (k *Keys) run(g *group) error {
 
 // load runs the members up to their first load, and loads for all. A member leaves if
 // another command already waits for one of its rows.
-func (k *Keys) load(g *group) error {
+func (k *Executor) load(g *group) error {
 	for _, m := range g.claimed() {
 		result, err := m.try(g, true)
 		if m.announced() == nil { // it needed no load, or one that cannot be shared
@@ -195,7 +195,7 @@ func (k *Keys) load(g *group) error {
 	}
 	for _, m := range g.claimed() {
 		m.rowHeld = k.held.Any(m.announced())
-		m.draft.outside = m.rowHeld
+		m.pending.outside = m.rowHeld
 	}
 	return g.batch.Load(g.ctx, sessionsOf(g.claimed()))
 }
@@ -210,7 +210,7 @@ func sessionsOf(members []*member) []Session {
 
 // claim tries to lock all keys, and looks them up. A member whose key is held or stored
 // is answered at once, unless its replay must wait for the standby.
-func (k *Keys) claim(g *group) error {
+func (k *Executor) claim(g *group) error {
 	claims, err := records.Take(g.ctx, g.tx, idsOf(g.members))
 	if err != nil {
 		if !g.shared() && g.members[0].hadKey && pgtx.LockTimedOut(err) {
@@ -228,28 +228,28 @@ func (k *Keys) claim(g *group) error {
 }
 
 // applyClaim applies a claim: a replay, a key in progress, or a key to run with.
-func (k *Keys) applyClaim(g *group, m *member, c records.Claim) {
+func (k *Executor) applyClaim(g *group, m *member, c records.Claim) {
 	switch {
 	case c.Stored != nil && !c.Expired:
-		m.draft = fate{rec: *c.Stored, replayed: true, done: true}
+		m.pending = outcome{rec: *c.Stored, replayed: true, done: true}
 		if g.shared() && !g.synchronous {
-			k.settleOne(g, m)
+			k.resolveOne(g, m)
 		}
 	case !c.Locked && m.hadKey && g.shared(): // a duplicate tries it now
-		m.draft.outside = true
+		m.pending.outside = true
 	case !c.Locked:
-		m.draft = fate{err: idempotency.ErrInProgress, done: true}
+		m.pending = outcome{err: idempotency.ErrInProgress, done: true}
 		if g.shared() {
-			m.settle(m.draft)
+			m.resolve(m.pending)
 		}
 	default:
 		m.hadKey, m.replaces = true, c.Stored != nil
 	}
 }
 
-// claimed returns the members that hold their key and have no fate.
+// claimed returns the members that hold their key and have no outcome.
 func (g *group) claimed() []*member {
-	return slices.DeleteFunc(slices.Clone(g.members), func(m *member) bool { return m.draft.done || m.draft.outside })
+	return slices.DeleteFunc(slices.Clone(g.members), func(m *member) bool { return m.pending.done || m.pending.outside })
 }
 
 // write queues the members' writes and records, to be sent with COMMIT.
@@ -259,7 +259,7 @@ func (g *group) write() error {
 	}
 	recs := make([]idempotency.Record, len(g.stored))
 	for i, m := range g.stored {
-		recs[i] = m.draft.rec
+		recs[i] = m.pending.rec
 		if m.replaces {
 			if err := records.MakeRoom(g.ctx, g.tx, m.claim.ID); err != nil {
 				return err
@@ -275,7 +275,7 @@ func (g *group) write() error {
 func (g *group) endUnwritten() error {
 	replays := 0
 	for _, m := range g.members {
-		if m.draft.replayed {
+		if m.pending.replayed {
 			replays++
 		}
 	}
@@ -285,45 +285,45 @@ func (g *group) endUnwritten() error {
 	return errNothingStored
 }
 
-// settle answers all members after their group has ended.
-func (k *Keys) settle(g *group) {
+// resolve answers all members after their group has ended.
+func (k *Executor) resolve(g *group) {
 	k.observe.RecordsStored(len(g.stored))
 	for _, m := range g.members {
-		k.settleOne(g, m)
+		k.resolveOne(g, m)
 	}
 }
 
-// settleOne answers a member, and caches its record.
-func (k *Keys) settleOne(g *group, m *member) {
-	if m.draft.unjoined {
+// resolveOne answers a member, and caches its record.
+func (k *Executor) resolveOne(g *group, m *member) {
+	if m.pending.unjoined {
 		k.db.Observe.TransactionRestarted("not_joined")
 		if m.announced() == nil { // independent of its data
-			k.unsuited.Add(m.claim.Operation)
+			k.ungroupable.Add(m.claim.Operation)
 		}
 	}
-	k.rememberDraft(g, m)
-	m.settle(m.draft)
+	k.rememberPending(g, m)
+	m.resolve(m.pending)
 }
 
-func (k *Keys) rememberDraft(g *group, m *member) {
-	if m.draft.err == nil && m.draft.done {
-		k.remember(m.draft.rec, g.sent, g.tx.Now, m.generation)
+func (k *Executor) rememberPending(g *group, m *member) {
+	if m.pending.err == nil && m.pending.done {
+		k.remember(m.pending.rec, g.sent, g.tx.Now, m.generation)
 	}
 }
 
 // remember caches a record. now is the database clock when it was sent by the local one.
-func (k *Keys) remember(rec idempotency.Record, sent, now time.Time, generation uint64) {
+func (k *Executor) remember(rec idempotency.Record, sent, now time.Time, generation uint64) {
 	k.recent.Put(rec, time.Until(sent.Add(rec.ReplayedUntil.Sub(now))), generation)
 }
 
-// settleUnknown answers a group whose COMMIT is in doubt. Members that wrote nothing
+// resolveUnknown answers a group whose COMMIT is in doubt. Members that wrote nothing
 // keep their result.
-func (g *group) settleUnknown(err error) {
+func (g *group) resolveUnknown(err error) {
 	for _, m := range g.members {
-		if m.draft.outside || m.draft.err != nil {
-			m.settle(m.draft)
+		if m.pending.outside || m.pending.err != nil {
+			m.resolve(m.pending)
 			continue
 		}
-		m.settle(fate{err: err})
+		m.resolve(outcome{err: err})
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // member is a command with its key on its way through a transaction. Each member has
-// its fate: a response and record, a refusal, or a deadline.
+// its outcome: a response and record, a refusal, or a deadline.
 //
 // In a shared transaction, its command runs twice. The first run ends at the first
 // load, which only announces its rows. In the second run, the loaded data answers that
@@ -35,27 +35,27 @@ type member struct {
 	// rowHeld reports whether one of the command's rows is held for long.
 	rowHeld bool
 
-	// mu is held while the command runs in a shared group, and while its fate is
+	// mu is held while the command runs in a shared group, and while its outcome is
 	// decided.
 	mu sync.Mutex
-	// settled reports whether the fate is final, because the group decided it or the
+	// resolved reports whether the outcome is final, because the group decided it or the
 	// request reached its deadline.
-	settled bool
+	resolved bool
 	// ran reports whether the command's writes may be committed.
 	ran bool
-	// answered is closed when fate is final.
+	// answered is closed when outcome is final.
 	answered chan struct{}
-	fate     fate
+	outcome  outcome
 
-	// Only the group uses these. draft becomes the fate when the group has ended.
-	draft   fate
+	// Only the group uses these. pending becomes the outcome when the group has ended.
+	pending outcome
 	session Session
 	// replaces reports whether the key's expired record must be deleted first.
 	replaces bool
 }
 
-// fate is a member's outcome.
-type fate struct {
+// outcome is how a member ended.
+type outcome struct {
 	rec      idempotency.Record
 	replayed bool
 	err      error
@@ -73,7 +73,7 @@ type fate struct {
 // errAnswered is the error for a member whose request is gone.
 var errAnswered = errors.New("the request has been answered")
 
-// wait waits for the member's fate, or its deadline.
+// wait waits for the member's outcome, or its deadline.
 func (m *member) wait() {
 	select {
 	case <-m.answered:
@@ -87,25 +87,25 @@ func (m *member) wait() {
 func (m *member) abandon() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.settled {
+	if m.resolved {
 		return
 	}
-	m.settled = true
-	m.fate = fate{err: pgtx.Failed("wait for other commands", m.ctx.Err())}
+	m.resolved = true
+	m.outcome = outcome{err: pgtx.Failed("wait for other commands", m.ctx.Err())}
 	if m.ran {
-		m.fate = fate{err: fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, m.ctx.Err())}
+		m.outcome = outcome{err: fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, m.ctx.Err())}
 	}
 }
 
-// settle makes the member's fate final. It reports false if the request is gone.
-func (m *member) settle(f fate) bool {
+// resolve makes the member's outcome final. It reports false if the request is gone.
+func (m *member) resolve(f outcome) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.settled {
+	if m.resolved {
 		return false
 	}
-	m.settled = true
-	m.fate = f
+	m.resolved = true
+	m.outcome = f
 	close(m.answered)
 	return true
 }
@@ -114,7 +114,7 @@ func (m *member) settle(f fate) bool {
 func (m *member) waiting() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.settled
+	return !m.resolved
 }
 
 // begin prepares the member for a transaction.
@@ -122,7 +122,7 @@ func (m *member) begin(s Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ran = false
-	m.draft, m.session, m.replaces = fate{}, s, false
+	m.pending, m.session, m.replaces = outcome{}, s, false
 }
 
 // announced names the rows that the command's first load locks, as far as known.
@@ -133,7 +133,7 @@ func (m *member) announced() []string { return m.session.Announced() }
 func (m *member) try(g *group, announce bool) (result idempotency.Result, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.settled && g.shared() {
+	if m.resolved && g.shared() {
 		return idempotency.Result{}, errAnswered
 	}
 	m.ran = !announce
@@ -154,16 +154,16 @@ func (m *member) finish(g *group, result idempotency.Result, err error) {
 		err = m.session.Keep()
 	}
 	if g.shared() && errors.Is(err, ErrNotJoined) {
-		m.draft.outside, m.draft.unjoined = true, true
+		m.pending.outside, m.pending.unjoined = true, true
 		return
 	}
-	m.draft.done, m.draft.err = true, err
+	m.pending.done, m.pending.err = true, err
 	if err != nil {
 		return
 	}
 	if result.Refused && !g.shared() {
 		g.tx.Discard() // writes sent by a second load
 	}
-	m.draft.rec = result.Record(m.claim, g.tx.Now)
+	m.pending.rec = result.Record(m.claim, g.tx.Now)
 	g.stored = append(g.stored, m)
 }

@@ -19,7 +19,7 @@ func (w wanting) Blocked() []string { return w.Announced() }
 // A command that is gone does not wait for the row: nothing would remove its mark.
 func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 	t.Parallel()
-	k := &Keys{held: &admission.HeldRows{}}
+	k := &Executor{held: &admission.HeldRows{}}
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
 	timeout := fmt.Errorf("load: %w", pgtx.ErrRowHeld)
@@ -29,10 +29,10 @@ func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 			hangUp()
 			m.wait()
 		}
-		k.settleOutside(m, timeout)
+		k.resolveOutside(m, timeout)
 		if got := k.held.Any(m.announced()); got == gone {
 			t.Errorf("gone: %t, and the row is held: %t", gone, got)
 		}
-		k.held.Remove(m.fate.marked)
+		k.held.Remove(m.outcome.marked)
 	}
 }

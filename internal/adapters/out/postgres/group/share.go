@@ -9,39 +9,39 @@ import (
 	"example.com/orders/internal/core"
 )
 
-// share runs members in one transaction. A server error does not identify the member
+// runTogether runs members in one transaction. A server error does not identify the member
 // that caused it, so a group that certainly failed is split, down to single members,
 // which run outside the lanes. cause is the previous group's error.
-func (k *Keys) share(ctx context.Context, members []*member, cause error) {
+func (k *Executor) runTogether(ctx context.Context, members []*member, cause error) {
 	members = slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.waiting() })
 	switch len(members) {
 	case 0:
 		return
 	case 1:
-		k.settleOutside(members[0], cause)
+		k.resolveOutside(members[0], cause)
 		return
 	}
 	k.observe.GroupRan(len(members))
 	g, err := k.transactShared(ctx, members)
 	switch {
 	case err == nil || errors.Is(err, errNothingStored):
-		k.settle(g)
+		k.resolve(g)
 	case errors.Is(err, core.ErrOutcomeUnknown):
-		g.settleUnknown(err)
+		g.resolveUnknown(err)
 	case !separable(err):
 		for _, m := range members {
-			m.settle(fate{err: err})
+			m.resolve(outcome{err: err})
 		}
 	default:
 		k.observe.GroupSplit()
 		first, second := split(members, err)
-		k.share(ctx, first, err)
-		k.share(ctx, second, err)
+		k.runTogether(ctx, first, err)
+		k.runTogether(ctx, second, err)
 	}
 }
 
 // transactShared runs members once in one transaction.
-func (k *Keys) transactShared(ctx context.Context, members []*member) (g *group, err error) {
+func (k *Executor) transactShared(ctx context.Context, members []*member) (g *group, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	place, err := k.db.Places.InLane(ctx)
@@ -83,15 +83,15 @@ func separable(err error) bool {
 	return errors.Is(err, pgtx.ErrRowHeld) || pgtx.Cancelled(err) || !errors.Is(err, core.ErrUnavailable)
 }
 
-// settleOutside lets a member run outside the lanes. After a lock timeout, other
+// resolveOutside lets a member run outside the lanes. After a lock timeout, other
 // commands for its rows stay out of groups until it has ended.
-func (k *Keys) settleOutside(m *member, err error) {
-	f := fate{outside: true}
+func (k *Executor) resolveOutside(m *member, err error) {
+	f := outcome{outside: true}
 	if errors.Is(err, pgtx.ErrRowHeld) {
 		f.marked = m.session.Blocked()
 		k.held.Add(f.marked)
 	}
-	if !m.settle(f) {
+	if !m.resolve(f) {
 		k.held.Remove(f.marked)
 	}
 }

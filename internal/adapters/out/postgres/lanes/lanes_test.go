@@ -75,12 +75,12 @@ func TestLanes_AreNotKept(t *testing.T) {
 }
 
 // What an operation loads can change, so the memory of it expires.
-func TestUnsuited_IsForgotten(t *testing.T) {
+func TestUngroupable_IsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
-		var operations Unsuited
+		var operations Ungroupable
 		operations.Add("adjustStock")
-		time.Sleep(unsuitedFor - time.Second)
+		time.Sleep(ungroupableFor - time.Second)
 		if !operations.Has("adjustStock") || operations.Has("createOrder") {
 			t.Error("the operation is forgotten, or another one is not suited")
 		}
@@ -93,9 +93,9 @@ func TestUnsuited_IsForgotten(t *testing.T) {
 
 func TestRetries_FollowTheLastKeys(t *testing.T) {
 	t.Parallel()
-	var r Retries
+	var r RetryPredictor
 	for n, want := range map[int]bool{maxRetries / 2: false, maxRetries/2 + 1: true, 5 * maxRetries: true} {
-		r = Retries{}
+		r = RetryPredictor{}
 		for range n {
 			r.Note(true)
 		}

@@ -34,31 +34,31 @@ func (f *InFlight) Empty() bool {
 	return true
 }
 
-// unsuitedFor is how long an operation runs alone after its first load ruled out a
+// ungroupableFor is how long an operation runs alone after its first load ruled out a
 // group.
-const unsuitedFor = time.Minute
+const ungroupableFor = time.Minute
 
-// Unsuited holds the operations whose commands run alone for a while.
-type Unsuited struct{ until sync.Map }
+// Ungroupable holds the operations whose commands run alone for a while.
+type Ungroupable struct{ until sync.Map }
 
 // Add adds an operation.
-func (u *Unsuited) Add(operation string) { u.until.Store(operation, time.Now().Add(unsuitedFor)) }
+func (u *Ungroupable) Add(operation string) { u.until.Store(operation, time.Now().Add(ungroupableFor)) }
 
 // Has reports whether commands of the operation run alone now.
-func (u *Unsuited) Has(operation string) bool {
+func (u *Ungroupable) Has(operation string) bool {
 	until, found := u.until.Load(operation)
 	return found && time.Now().Before(until.(time.Time)) //nolint:forcetypeassert // Add stored it
 }
 
-// Retries predicts from the last keys whether the next one is stored already, as a
+// RetryPredictor predicts from the last keys whether the next one is stored already, as a
 // processor predicts a branch.
-type Retries struct{ count atomic.Int32 }
+type RetryPredictor struct{ count atomic.Int32 }
 
-// maxRetries is how far Retries counts. It predicts a retry above half of it.
+// maxRetries is how far RetryPredictor counts. It predicts a retry above half of it.
 const maxRetries = 16
 
 // Note counts a key. Two at a time may count as one.
-func (r *Retries) Note(stored bool) {
+func (r *RetryPredictor) Note(stored bool) {
 	if stored {
 		r.count.Store(min(r.count.Load()+1, maxRetries))
 		return
@@ -67,4 +67,4 @@ func (r *Retries) Note(stored bool) {
 }
 
 // Likely reports whether the next key is probably stored.
-func (r *Retries) Likely() bool { return r.count.Load() > maxRetries/2 }
+func (r *RetryPredictor) Likely() bool { return r.count.Load() > maxRetries/2 }

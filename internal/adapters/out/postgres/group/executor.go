@@ -57,7 +57,7 @@ type Session interface {
 // loaded for it. It cannot share a transaction.
 var ErrNotJoined = errors.New("the command cannot be joined with others")
 
-// Keys implements [idempotency.LookupStore]: the SQL half of AUTH-19.
+// Executor implements [idempotency.LookupStore]: the SQL half of AUTH-19.
 //
 // One transaction claims the key, runs the command, and stores its response. It always
 // has three round trips:
@@ -75,23 +75,23 @@ var ErrNotJoined = errors.New("the command cannot be joined with others")
 // Commands that have to wait anyway share a transaction; see [lanes.Lanes]. A command
 // alone is a group of one: its loads are answered at once, so it runs once and may load
 // repeatedly.
-type Keys struct {
-	db       *pgtx.DB
-	observe  Observer
-	recent   *records.Recent
-	newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch
-	lanes    *lanes.Lanes[*member] // nil if all commands run outside lanes
-	inFlight lanes.InFlight
-	held     *admission.HeldRows
-	unsuited lanes.Unsuited
-	retries  lanes.Retries
+type Executor struct {
+	db          *pgtx.DB
+	observe     Observer
+	recent      *records.Recent
+	newBatch    func(ctx context.Context, t *pgtx.Tx, shared bool) Batch
+	lanes       *lanes.Lanes[*member] // nil if all commands run outside lanes
+	inFlight    lanes.InFlight
+	held        *admission.HeldRows
+	ungroupable lanes.Ungroupable
+	retries     lanes.RetryPredictor
 }
 
-// NewKeys returns the guard's store.
-func NewKeys(
+// NewExecutor returns the guard's store.
+func NewExecutor(
 	db *pgtx.DB, cfg Config, recent *records.Recent, newBatch func(ctx context.Context, t *pgtx.Tx, shared bool) Batch,
-) *Keys {
-	k := &Keys{db: db, observe: cfg.Observe, recent: recent, newBatch: newBatch, held: &db.Places.Held}
+) *Executor {
+	k := &Executor{db: db, observe: cfg.Observe, recent: recent, newBatch: newBatch, held: &db.Places.Held}
 	if k.observe == nil {
 		k.observe = Unobserved{}
 	}
@@ -103,14 +103,14 @@ func NewKeys(
 }
 
 // Hold makes commands queue until release is called, for tests; see [lanes.Lanes.Hold].
-func (k *Keys) Hold(n int) (release func(), held bool) { return k.lanes.Hold(n) }
+func (k *Executor) Hold(n int) (release func(), held bool) { return k.lanes.Hold(n) }
 
 // Waiting returns the number of queued commands.
-func (k *Keys) Waiting() int { return k.lanes.Waiting() }
+func (k *Executor) Waiting() int { return k.lanes.Waiting() }
 
 // Idle reports whether no command is running or has left a key, a share or a mark
 // behind, for tests.
-func (k *Keys) Idle() bool { return k.inFlight.Empty() && k.db.Places.Idle() }
+func (k *Executor) Idle() bool { return k.inFlight.Empty() && k.db.Places.Idle() }
 
 // Execute claims the key, runs the command and stores its result; see
 // [idempotency.Store].
@@ -118,7 +118,7 @@ func (k *Keys) Idle() bool { return k.inFlight.Empty() && k.db.Places.Idle() }
 // A command runs at once in a free lane. If all lanes are taken, it queues and joins a
 // group. A key that this process is working on is in progress: the database need not be
 // asked, and no group has it twice.
-func (k *Keys) Execute(
+func (k *Executor) Execute(
 	ctx context.Context, c idempotency.Claim, run idempotency.Command,
 ) (idempotency.Record, bool, error) {
 	rec, replayed, generation := k.recent.Get(c.ID)
@@ -133,17 +133,17 @@ func (k *Keys) Execute(
 	}
 	defer k.inFlight.Leave(c.ID)
 	m := &member{ctx: ctx, claim: c, run: run, generation: generation}
-	if k.lanes == nil || k.unsuited.Has(c.Operation) {
+	if k.lanes == nil || k.ungroupable.Has(c.Operation) {
 		k.runOutside(m)
 	} else {
 		k.runInLane(m)
 	}
-	return m.fate.rec, m.fate.replayed, m.fate.err
+	return m.outcome.rec, m.outcome.replayed, m.outcome.err
 }
 
 // runInLane runs the command alone in a lane or in a group. If the command must wait
 // for a row or cannot share a transaction, it continues outside the lanes.
-func (k *Keys) runInLane(m *member) {
+func (k *Executor) runInLane(m *member) {
 	ctx := m.ctx
 	m.answered, m.queued = make(chan struct{}), time.Now()
 	m.ctx, m.span = tracing.Start(ctx, "group member", trace.SpanKindInternal) // sent only if it ends
@@ -151,13 +151,13 @@ func (k *Keys) runInLane(m *member) {
 	if !entered {
 		m.wait()
 		m.span.End()
-		leave = m.fate.leave
+		leave = m.outcome.leave
 	}
 	m.ctx = ctx
 	if leave != nil {
 		defer leave()
 		if len(k.findStored(ctx, []*member{m})) > 0 {
-			m.fate = m.draft
+			m.outcome = m.pending
 			return
 		}
 		err := k.transactInLane(m)
@@ -165,23 +165,23 @@ func (k *Keys) runInLane(m *member) {
 			return
 		}
 		leave()
-		m.rowHeld, m.fate = true, fate{outside: true}
+		m.rowHeld, m.outcome = true, outcome{outside: true}
 		if pgtx.LockTimedOut(err) { // otherwise, the row has its mark
-			m.fate.marked = m.session.Blocked()
-			k.held.Add(m.fate.marked)
+			m.outcome.marked = m.session.Blocked()
+			k.held.Add(m.outcome.marked)
 		}
 	}
-	if m.fate.outside {
-		defer k.held.Remove(m.fate.marked)
+	if m.outcome.outside {
+		defer k.held.Remove(m.outcome.marked)
 		k.runOutside(m)
 	}
 }
 
 // transactInLane runs a command alone in a lane.
-func (k *Keys) transactInLane(m *member) error {
+func (k *Executor) transactInLane(m *member) error {
 	place, err := k.db.Places.InLane(m.ctx)
 	if err != nil {
-		m.fate = fate{err: err}
+		m.outcome = outcome{err: err}
 		return err
 	}
 	defer place.Leave()
@@ -190,7 +190,7 @@ func (k *Keys) transactInLane(m *member) error {
 
 // runOutside runs a command outside the lanes. If one of its rows is held for long, it
 // waits without a connection until it may wait for the row.
-func (k *Keys) runOutside(m *member) {
+func (k *Executor) runOutside(m *member) {
 	err := k.transactOutside(m)
 	if errors.Is(err, pgtx.ErrRowHeld) {
 		m.rowHeld = true
@@ -201,7 +201,7 @@ func (k *Keys) runOutside(m *member) {
 // transactOutside runs a command once there is a place for it. If that takes long, a
 // lookup detects duplicates: to be replayed or to wait for the first request they need
 // no place, and they should not queue behind other commands.
-func (k *Keys) transactOutside(m *member) error {
+func (k *Executor) transactOutside(m *member) error {
 	soon, cancel := context.WithTimeout(m.ctx, lookAfter)
 	place, err := k.db.Places.Outside(soon, m.claim.Scope, m.rowHeld)
 	cancel()
@@ -214,7 +214,7 @@ func (k *Keys) transactOutside(m *member) error {
 			place, err = k.db.Places.Outside(m.ctx, m.claim.Scope, m.rowHeld)
 		}
 		if found || err != nil {
-			m.fate = fate{rec: rec, replayed: found, err: err}
+			m.outcome = outcome{rec: rec, replayed: found, err: err}
 			return err
 		}
 	}
@@ -228,7 +228,7 @@ const lookAfter = 100 * time.Millisecond
 
 // Lookup returns a key's record; see [idempotency.LookupStore]. A command waiting in
 // this process counts as running, although it may not hold its lock yet.
-func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
+func (k *Executor) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.Record, found bool, err error) {
 	working := k.inFlight.Has(id)
 	rec, found, err = records.Lookup(ctx, k.db, id, nil)
 	if err == nil && !found && working {
@@ -239,7 +239,7 @@ func (k *Keys) Lookup(ctx context.Context, id idempotency.ID) (rec idempotency.R
 
 // DeleteExpired deletes up to limit expired records, oldest first, and returns their
 // number. It skips rows locked by other transactions.
-func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
+func (k *Executor) DeleteExpired(ctx context.Context, limit int) (int, error) {
 	var n int64
 	err := k.db.WriteOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).DeleteExpiredRecords, int32(limit)))
 	return int(n), pgtx.Failed("delete expired idempotency records", err)
@@ -249,7 +249,7 @@ func (k *Keys) DeleteExpired(ctx context.Context, limit int) (int, error) {
 const maxCounted = 10_000
 
 // Expired returns the number of expired records not yet deleted, at most maxCounted.
-func (k *Keys) Expired(ctx context.Context) (int64, error) {
+func (k *Executor) Expired(ctx context.Context) (int64, error) {
 	n, err := dbsqlc.New(k.db.Pool()).CountExpiredRecords(ctx, maxCounted)
 	return n, pgtx.Failed("count expired idempotency records", err)
 }
