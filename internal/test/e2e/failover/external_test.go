@@ -1,6 +1,7 @@
 package failover_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"testing"
@@ -23,6 +24,18 @@ func startExternal(t *testing.T, env *e2e.Env) *e2e.Service {
 	return s
 }
 
+// awaitCommitOf waits until a COMMIT that wrote to one of the tables waits for the standby,
+// and returns the server process. COMMITs of background jobs wait as well.
+func awaitCommitOf(t *testing.T, s *e2e.Service, tables ...string) (pid int) {
+	t.Helper()
+	e2e.Eventually(t, fmt.Sprintf("a COMMIT that wrote to %v waits for the standby", tables), func() bool {
+		pid = s.Count(t, `SELECT coalesce(max(a.pid), 0) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+			WHERE a.wait_event = 'SyncRep' AND l.relation = ANY($1::text[]::regclass[]) AND l.mode = 'RowExclusiveLock'`, tables)
+		return pid > 0
+	})
+	return pid
+}
+
 // Logical decoding does not wait for a synchronous standby.
 func TestOutbox_ThatIsExternalShowsNoEventThatAFailoverLoses(t *testing.T) {
 	t.Parallel()
@@ -37,7 +50,7 @@ func TestOutbox_ThatIsExternalShowsNoEventThatAFailoverLoses(t *testing.T) {
 
 	servers.StopStandby()
 	reply := sendInBackground(t, s, s.CreditCall(t, e2e.Alice, "5.00"))
-	waiting := servers.AwaitCommit(t)
+	waiting := awaitCommitOf(t, s, "ledger_entry")
 	if n := s.Count(t, shown); n != 1 {
 		t.Errorf("the slot shows %d events while a COMMIT waits for the standby, want 1", n)
 	}
@@ -48,7 +61,7 @@ func TestOutbox_ThatIsExternalShowsNoEventThatAFailoverLoses(t *testing.T) {
 	if n := s.Count(t, "SELECT count(*) FROM outbox WHERE published_at IS NULL"); n != 1 {
 		t.Fatalf("%d unpublished events are visible, want 1", n)
 	}
-	servers.AwaitCommit(t) // the relay waits for the standby
+	awaitCommitOf(t, s, "outbox", "relay_lease") // of the relay
 
 	if n := s.Count(t, shown); n != 1 {
 		t.Errorf("the slot shows %d events that the standby may lack, want 1", n)
