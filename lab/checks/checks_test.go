@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -85,5 +86,44 @@ func TestRows_EditTextThatOccursOnceAndRunTestsThatExist(t *testing.T) {
 		for _, wrong := range r.verify(t.TempDir(), source) {
 			t.Errorf("%s: %s", r, wrong)
 		}
+	}
+}
+
+// A test that runs out of time on a busy machine has noticed nothing.
+func TestJudge_TellsAHangFromANoticedDefect(t *testing.T) {
+	const (
+		fails = "--- FAIL: TestAmounts (0.00s)\nFAIL"
+		hangs = "panic: test timed out after 2m0s\n\trunning tests:\n\t\tTestAmounts (2m0s)"
+	)
+	tests := []struct {
+		row    row
+		output string
+		err    error
+		want   string
+	}{
+		{row{}, fails, errors.New("exit status 1"), good},
+		{row{}, hangs, errors.New("exit status 1"), "TIMED OUT"},
+		{row{prints: "timed out"}, hangs, errors.New("exit status 1"), "TIMED OUT"},
+		{row{prints: timedOut}, hangs, errors.New("exit status 1"), good},
+		{row{prints: timedOut}, fails, errors.New("exit status 1"), "FAILED WITH OTHER WORDS"},
+		{row{passes: true}, hangs, errors.New("exit status 1"), "TIMED OUT"},
+		{row{passes: true}, fails, errors.New("exit status 1"), "FAILED"},
+		{row{passes: true}, "PASS", nil, good},
+		{row{}, "PASS", nil, "NOT NOTICED"},
+		{row{}, "FAIL [build failed]", errors.New("exit status 1"), "DOES NOT RUN"},
+	}
+	for _, test := range tests {
+		if got := test.row.judge(test.output, test.err); got != test.want {
+			t.Errorf("%+v: %q is %s, want %s", test.row, test.output, got, test.want)
+		}
+	}
+}
+
+func TestRows_RunTheLongestFirst(t *testing.T) {
+	short, long, longToo := &row{within: 1}, &row{within: 2, name: "first"}, &row{within: 2}
+	rows := []*row{short, long, longToo}
+	longestFirst(rows)
+	if want := []*row{long, longToo, short}; !slices.Equal(rows, want) {
+		t.Errorf("%v, want %v", rows, want)
 	}
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -25,9 +26,10 @@ import (
 )
 
 const (
-	root     = ".."   // the repository, seen from lab/
-	parallel = 2      // rows that run at once
-	good     = "good" // the verdict on a row that ended as it should
+	root     = ".."             // the repository, seen from lab/
+	parallel = 2                // rows that run at once
+	good     = "good"           // the verdict on a row that ended as it should
+	timedOut = "test timed out" // go test prints it about a test that hangs
 )
 
 func main() {
@@ -57,6 +59,7 @@ func run(ctx context.Context, only string) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("no row matches %q", only)
 	}
+	longestFirst(rows)
 	sound := passUnedited(ctx, rows)
 	var printing sync.Mutex
 	each(rows, func(r *row) {
@@ -100,6 +103,11 @@ func summarize(rows []*row) error {
 	return errors.Join(bad...)
 }
 
+// longestFirst sorts by the bound of each row, so that no long one runs alone at the end.
+func longestFirst(rows []*row) {
+	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(b.within, a.within) })
+}
+
 // each calls do for every item, in parallel.
 func each[T any](items []T, do func(T)) {
 	var group errgroup.Group
@@ -114,18 +122,24 @@ func each[T any](items []T, do func(T)) {
 // tests passed. A test that always fails would notice everything.
 func passUnedited(ctx context.Context, rows []*row) func(*row) bool {
 	together := map[string]*row{}
+	var places []string
 	for _, r := range rows {
 		if t := together[r.place()]; t != nil {
 			t.test += "|" + strings.Join(r.tests(), "|")
 		} else if !r.passes {
 			together[r.place()] = &row{pkg: r.pkg, test: strings.Join(r.tests(), "|"), flags: r.flags, within: 15 * time.Minute}
+			places = append(places, r.place())
 		}
 	}
 	var outputs sync.Map
-	each(slices.Collect(maps.Keys(together)), func(place string) {
-		output, _ := together[place].goTest(ctx, os.Environ())
+	each(places, func(place string) {
+		began := time.Now()
+		output, err := together[place].goTest(ctx, os.Environ())
 		outputs.Store(place, output)
-		fmt.Println("without edits:", place)
+		fmt.Printf("without edits: %-57.57s %6.1f s\n", place, time.Since(began).Seconds())
+		if err != nil {
+			fmt.Print(output)
+		}
 	})
 	return func(r *row) bool {
 		output, _ := outputs.Load(r.place())
@@ -135,8 +149,7 @@ func passUnedited(ctx context.Context, rows []*row) func(*row) bool {
 	}
 }
 
-// run tests the edited source. A failure counts only if a test failed: an
-// edit that does not compile proves no protection, and a data race is a separate matter.
+// run tests the edited source.
 func (r *row) run(ctx context.Context) (verdict, output string) {
 	dir, err := os.MkdirTemp("", "checks-")
 	if err != nil {
@@ -148,20 +161,33 @@ func (r *row) run(ctx context.Context) (verdict, output string) {
 		return "DOES NOT RUN", err.Error()
 	}
 	output, err = r.goTest(ctx, overlay.Environ(description))
+	verdict = r.judge(output, err)
+	if err == nil || verdict == good {
+		output = r.printed(output)
+	}
+	return verdict, output
+}
+
+// judge returns the verdict on a run of the tests. A failure counts only if a test failed:
+// an edit that does not compile proves no protection, a data race is a separate matter,
+// and a test that ran out of time has noticed a defect only if the row expects it to hang.
+func (r *row) judge(output string, err error) string {
 	failed := strings.Contains(output, "--- FAIL: ") || strings.Contains(output, "panic: ")
 	switch {
-	case r.passes && err == nil:
-		return good, ""
-	case r.passes:
-		return "FAILED", output
+	case err == nil && !r.passes:
+		return "NOT NOTICED"
 	case err == nil:
-		return "NOT NOTICED", ""
+		return good
+	case strings.Contains(output, "panic: "+timedOut) && r.prints != timedOut:
+		return "TIMED OUT"
+	case r.passes:
+		return "FAILED"
 	case !failed || strings.Contains(output, "DATA RACE"):
-		return "DOES NOT RUN", output
+		return "DOES NOT RUN"
 	case !strings.Contains(output, r.prints):
-		return "FAILED WITH OTHER WORDS", output
+		return "FAILED WITH OTHER WORDS"
 	}
-	return good, r.printed(output)
+	return good
 }
 
 // printed returns the line with the text that a failure must print.
