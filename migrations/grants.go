@@ -11,6 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// The roles that `orders migrate up` grants privileges to. Logins of any name are their
+// members, so that no installation needs other names for these two.
+const (
+	ServiceGroup  = "orders_service"
+	OperatorGroup = "orders_operator"
+)
+
 // ErrNoRole reports that the role does not exist and that the migrating role may not
 // create it. Nothing was granted.
 var ErrNoRole = errors.New("the role does not exist, and this role may not create it")

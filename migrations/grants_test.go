@@ -19,8 +19,6 @@ import (
 	"example.com/orders/migrations"
 )
 
-const group = "orders_service"
-
 // connect returns a connection that is closed at the end of the test.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
@@ -37,7 +35,7 @@ func connect(t *testing.T, url string) *pgx.Conn {
 func newGranted(t *testing.T) string {
 	t.Helper()
 	owner := pgtest.New(t)
-	if err := migrations.Grant(t.Context(), owner, group); err != nil {
+	if err := migrations.Grant(t.Context(), owner, migrations.ServiceGroup); err != nil {
 		t.Fatal(err)
 	}
 	return owner
@@ -164,7 +162,7 @@ func TestOperatorRole_MayNot(t *testing.T) {
 	owner := newGranted(t)
 	execute(t, owner, "GRANT ALL ON ALL TABLES IN SCHEMA public, river TO orders_operator",
 		"GRANT ALL ON ALL SEQUENCES IN SCHEMA public, river TO orders_operator")
-	if err := migrations.GrantOperators(t.Context(), owner, "orders_operator"); err != nil {
+	if err := migrations.GrantOperators(t.Context(), owner, migrations.OperatorGroup); err != nil {
 		t.Fatal(err)
 	}
 	operator := connect(t, pgtest.AsOperator(t, owner))
@@ -177,7 +175,7 @@ func TestOperatorRole_MayNot(t *testing.T) {
 func TestGrant_LeavesNothingMissing(t *testing.T) {
 	t.Parallel()
 	p := privileges(t, pgtest.AsService(t, newGranted(t)))
-	if p.Role != pgtest.ServiceRole || p.Err(group) != nil {
+	if p.Role != pgtest.ServiceRole || p.Err(migrations.ServiceGroup) != nil {
 		t.Errorf("%s lacks %q", p.Role, p.Missing)
 	}
 }
@@ -244,7 +242,7 @@ func TestCheckPrivileges_NamesWhatIsMissing(t *testing.T) {
 			if !slices.Contains(p.Missing, want) {
 				t.Errorf("missing %q, want %q", p.Missing, want)
 			}
-			if err := p.Err(group); err == nil || !strings.Contains(err.Error(), want) ||
+			if err := p.Err(migrations.ServiceGroup); err == nil || !strings.Contains(err.Error(), want) ||
 				!strings.Contains(err.Error(), "orders migrate up") ||
 				!strings.Contains(err.Error(), `GRANT "orders_service" TO "orders_app"`) {
 				t.Errorf("the error does not say what to do: %v", err)
@@ -258,7 +256,7 @@ func TestPrivileges_ErrNamesAFewOfMany(t *testing.T) {
 	owner := newGranted(t)
 	role := newRole(t, owner, "LOGIN")
 	p := privileges(t, strings.Replace(owner, "postgres@", role+"@", 1))
-	err := p.Err(group)
+	err := p.Err(migrations.ServiceGroup)
 	want := fmt.Sprintf(`the database role %q lacks %s and %d more privileges: `, role, strings.Join(p.Missing[:3], ", "), len(p.Missing)-3)
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("err = %v\nwant  %s", err, want)
@@ -273,7 +271,7 @@ func TestGrant_RevokesWhatIsNotListed(t *testing.T) {
 	execute(t, owner, "GRANT ALL ON ALL TABLES IN SCHEMA public TO orders_service", "GRANT UPDATE (amount) ON payment TO orders_service",
 		"GRANT ALL ON SEQUENCE orders_id_seq TO orders_service", "GRANT ALL ON SCHEMA public, river TO orders_service",
 		"GRANT CREATE ON SCHEMA public TO PUBLIC")
-	if err := migrations.Grant(t.Context(), owner, group); err != nil {
+	if err := migrations.Grant(t.Context(), owner, migrations.ServiceGroup); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, held(t, owner)); diff != "" {
@@ -354,8 +352,8 @@ func TestRoles_ConfineTheServiceToItsDatabase(t *testing.T) {
 		t.Fatalf("psql: %v: %s", err, out)
 	}
 	owner := server.URLAs("orders_owner", "orders")
-	if err := errors.Join(migrations.Up(t.Context(), owner), migrations.Grant(t.Context(), owner, "orders_service"),
-		migrations.GrantOperators(t.Context(), owner, "orders_operator")); err != nil {
+	if err := errors.Join(migrations.Up(t.Context(), owner), migrations.Grant(t.Context(), owner, migrations.ServiceGroup),
+		migrations.GrantOperators(t.Context(), owner, migrations.OperatorGroup)); err != nil {
 		t.Fatal(err)
 	}
 

@@ -72,7 +72,7 @@ func (s *servers) openPorts(ctx context.Context) (err error) {
 	if s.cfg, err = config.Read(s.serviceEnviron()); err != nil {
 		return err
 	}
-	if s.listeners, err = app.Listen(ctx, s.cfg); err != nil {
+	if s.listeners, err = app.Listen(ctx, s.cfg, app.MaxConnections); err != nil {
 		return explainPortInUse(ctx, s.cfg.Addr, err)
 	}
 	s.onStop(func() error { s.listeners.Close(); return nil })
@@ -143,13 +143,13 @@ func (s *servers) prepare(ctx context.Context, database string) error {
 	if err := migrations.Up(ctx, owner); err != nil {
 		return err
 	}
-	if err := migrations.Grant(ctx, owner, s.cfg.DatabaseRole); err != nil {
+	if err := migrations.Grant(ctx, owner, migrations.ServiceGroup); err != nil {
 		return err
 	}
-	if err := migrations.GrantOperators(ctx, owner, s.cfg.OperatorRole); err != nil {
+	if err := migrations.GrantOperators(ctx, owner, migrations.OperatorGroup); err != nil {
 		return err
 	}
-	return devpostgres.EnsureLogin(ctx, owner, serviceRole, s.cfg.DatabaseRole)
+	return devpostgres.EnsureLogin(ctx, owner, serviceRole, migrations.ServiceGroup)
 }
 
 // openPlayDatabase recreates the playground database. It returns the URLs for its

@@ -19,7 +19,7 @@ func TestMigrate_RefusesWhatCannotWork(t *testing.T) {
 	}{
 		{"migrate sideways", `unknown argument "sideways": usage: orders migrate up|down|version`, []string{local}},
 		{"migrate up", "unset ORDERS_DATABASE_POOLER", []string{local, "ORDERS_DATABASE_POOLER=transaction"}},
-		{"migrate up", "ORDERS_DATABASE_ROLE must be the name of a role", []string{local, "ORDERS_DATABASE_ROLE=public"}},
+		{"migrate up", "ORDERS_DATABASE_ROLE was removed: the role is orders_service", []string{local, "ORDERS_DATABASE_ROLE=shop"}},
 		{"migrate up", "ORDERS_DATABSE_URL is no setting; do you mean ORDERS_DATABASE_URL?", []string{"ORDERS_DATABSE_URL=postgres://h/d"}},
 		{"migrate up", "set ORDERS_ALLOW_INSECURE=database", []string{"ORDERS_DATABASE_URL=postgres://orders@db.invalid/orders"}},
 		{"migrate version", "set ORDERS_ALLOW_INSECURE=database", []string{"ORDERS_DATABASE_URL=postgres://orders@db.invalid/orders"}},

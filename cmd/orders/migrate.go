@@ -55,8 +55,8 @@ func up(ctx context.Context, cfg config.Config, out io.Writer) error {
 		return err
 	}
 	err := errors.Join(
-		reportMissing(migrations.Grant(ctx, url, cfg.DatabaseRole), "the service", cfg.DatabaseRole, out),
-		reportMissing(migrations.GrantOperators(ctx, url, cfg.OperatorRole), "operators", cfg.OperatorRole, out))
+		reportMissing(migrations.Grant(ctx, url, migrations.ServiceGroup), "the service", migrations.ServiceGroup, out),
+		reportMissing(migrations.GrantOperators(ctx, url, migrations.OperatorGroup), "operators", migrations.OperatorGroup, out))
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func serve(ctx context.Context, _, environ []string, out io.Writer) error {
 	signal.Ignore(syscall.SIGPIPE) // a log reader that is gone ends no request
 	return logged(cfg, out, func(log zerolog.Logger, lines *logqueue.Queue) error {
 		app.SetDefaultLog(log)
-		ln, err := app.Listen(ctx, cfg)
+		ln, err := app.Listen(ctx, cfg, app.MaxConnections)
 		if err != nil {
 			return err
 		}

@@ -58,11 +58,6 @@ type Config struct {
 	// CommandLanes is how many commands run at the same time before others wait and share a
 	// transaction. With 0, each command has a separate transaction.
 	CommandLanes int `env:"ORDERS_COMMAND_LANES" envDefault:"2"`
-	// DatabaseRole is the role to which orders migrate up grants the service's privileges.
-	DatabaseRole string `env:"ORDERS_DATABASE_ROLE" envDefault:"orders_service"`
-	// OperatorRole is the role to which orders migrate up grants what the operators' commands
-	// need.
-	OperatorRole string `env:"ORDERS_DATABASE_OPERATOR_ROLE" envDefault:"orders_operator"`
 
 	// JWTIssuer is the issuer that tokens must name.
 	JWTIssuer string `env:"ORDERS_JWT_ISSUER"`
@@ -85,8 +80,6 @@ type Config struct {
 	// JWTMaxLifetime is how long after iat a token may expire. A token without iat must expire
 	// within that time from now.
 	JWTMaxLifetime time.Duration `env:"ORDERS_JWT_MAX_LIFETIME" envDefault:"24h"`
-	// JWKSMaxAge is how long keys are trusted while the issuer publishes none.
-	JWKSMaxAge time.Duration `env:"ORDERS_JWKS_MAX_AGE" envDefault:"24h"`
 
 	// IdempotencyTTL is how long responses are stored and keys stay taken (AUTH-19: 24 to 72
 	// hours).
@@ -105,8 +98,6 @@ type Config struct {
 	InFlight int `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
 	// UnlimitedRoles are the roles exempt from these three limits.
 	UnlimitedRoles Roles `env:"ORDERS_UNLIMITED_ROLES" envDefault:"system"`
-	// MaxConnections is how many connections the public listener keeps open. More wait.
-	MaxConnections int `env:"ORDERS_MAX_CONNECTIONS" envDefault:"10000"`
 
 	// ReservationTTL is how long stock is reserved for an unpaid order.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
@@ -128,13 +119,6 @@ type Config struct {
 	// NATSCredentials is the .creds file, or the file with an nkey seed, of our user at the
 	// broker.
 	NATSCredentials string `env:"ORDERS_NATS_CREDENTIALS"`
-	// NATSCA is the PEM file with the CA of the broker's certificate. Without one, the
-	// system's CAs count.
-	NATSCA string `env:"ORDERS_NATS_CA"`
-	// NATSCert is the PEM file with our client certificate for the broker.
-	NATSCert string `env:"ORDERS_NATS_CERT"`
-	// NATSKey is the PEM file with that certificate's key.
-	NATSKey string `env:"ORDERS_NATS_KEY"`
 	// NATSReplicas is how many broker servers keep each message.
 	NATSReplicas int `env:"ORDERS_NATS_REPLICAS" envDefault:"1"`
 	// Outbox says who publishes events: relay for this service to the broker, external for
@@ -199,14 +183,12 @@ func (s source) check(field reflect.StructField, r rule) []error {
 
 // The settings of operators' commands, in addition to those of the database.
 var (
-	BrokerSettings   = []string{"ORDERS_NATS_URL", "ORDERS_NATS_CREDENTIALS", "ORDERS_NATS_CA", "ORDERS_NATS_CERT", "ORDERS_NATS_KEY"}
+	BrokerSettings   = []string{"ORDERS_NATS_URL", "ORDERS_NATS_CREDENTIALS"}
 	ProviderSettings = []string{providerKeyVariable, "ORDERS_STRIPE_URL"}
 )
 
 // databaseSettings are those of every command that works on the database.
-var databaseSettings = []string{
-	"ORDERS_ALLOW_INSECURE", databaseVariable, "ORDERS_DATABASE_POOLER", "ORDERS_DATABASE_ROLE", operatorRoleVariable,
-}
+var databaseSettings = []string{"ORDERS_ALLOW_INSECURE", databaseVariable, "ORDERS_DATABASE_POOLER"}
 
 // ReadDatabase returns the settings for commands that work on the database. It checks
 // those of the database, and the ones that are named, as Read does, and refuses unknown

@@ -38,10 +38,6 @@ var rules = map[string]rule{
 	"ORDERS_DATABASE_URL": {"be a postgres:// URL, with a percent-encoded password", func(c Config) bool { return isPostgres(c.DatabaseURL) }},
 	"ORDERS_DATABASE_POOLER": {"be none or transaction",
 		func(c Config) bool { return c.DatabasePooler == "none" || c.DatabasePooler == TransactionPooler }},
-	"ORDERS_DATABASE_ROLE": {"be the name of a role: small letters, digits and _, and no name that PostgreSQL reserves",
-		func(c Config) bool { return isRole(c.DatabaseRole) }},
-	operatorRoleVariable: {"be the name of a role, as ORDERS_DATABASE_ROLE, and of another one",
-		func(c Config) bool { return isRole(c.OperatorRole) && c.OperatorRole != c.DatabaseRole }},
 	"ORDERS_JWT_ISSUER": {"be the issuer of the tokens, without spaces", func(c Config) bool { return isWord(c.JWTIssuer) }},
 	"ORDERS_JWT_AUDIENCE": {"be the audience of the tokens, without spaces around it, or else empty beside ORDERS_JWT_CLIENTS",
 		func(c Config) bool {
@@ -57,8 +53,6 @@ var rules = map[string]rule{
 		func(c Config) bool { return areSubtypes(c.JWTTypes) }},
 	"ORDERS_JWT_MAX_LIFETIME": {"be a duration between 1m and 720h, such as 24h",
 		func(c Config) bool { return within(c.JWTMaxLifetime, time.Minute, 720*time.Hour) }},
-	"ORDERS_JWKS_MAX_AGE": {"be a duration between 15m and 720h, such as 24h",
-		func(c Config) bool { return within(c.JWKSMaxAge, 15*time.Minute, 720*time.Hour) }},
 	"ORDERS_IDEMPOTENCY_TTL": {"be a duration between 24h and 72h, such as 48h",
 		func(c Config) bool { return within(c.IdempotencyTTL, 24*time.Hour, 72*time.Hour) }},
 	"ORDERS_IDEMPOTENCY_ERROR_TTL": {"be a duration between 1m and 72h, such as 6h",
@@ -71,7 +65,6 @@ var rules = map[string]rule{
 	"ORDERS_IN_FLIGHT":                   {mustCount, func(c Config) bool { return isCount(c.InFlight) }},
 	"ORDERS_UNLIMITED_ROLES": {"be none, or roles out of customer, seller, admin and system, separated by commas",
 		func(Config) bool { return true }}, // the parser has rejected invalid ones
-	"ORDERS_MAX_CONNECTIONS": {mustCount, func(c Config) bool { return isCount(c.MaxConnections) }},
 	"ORDERS_RESERVATION_TTL": {"be a duration between 1s and 24h, such as 15m",
 		func(c Config) bool { return within(c.ReservationTTL, time.Second, 24*time.Hour) }},
 	"ORDERS_RESERVATION_EXTENSIONS": {"be a number between 0, for no bound, and 1000000",
@@ -85,8 +78,6 @@ var rules = map[string]rule{
 	"ORDERS_STRIPE_URL": {"be an https URL, or http on loopback", func(c Config) bool { return isSafeURL(c.StripeURL) }},
 	"ORDERS_NATS_URL": {"be nats:// URLs, or tls:// URLs, separated by commas, with percent-encoded passwords",
 		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, isNotNATS) && haveOneScheme(c.NATSURLs) }},
-	"ORDERS_NATS_CERT": {"be set together with ORDERS_NATS_KEY",
-		func(c Config) bool { return (c.NATSCert == "") == (c.NATSKey == "") }},
 	"ORDERS_OUTBOX": {"be relay or external",
 		func(c Config) bool { return c.Outbox == "relay" || c.Outbox == ExternalOutbox }},
 	"ORDERS_NATS_REPLICAS": {"be 1, 3 or 5",
@@ -157,15 +148,6 @@ func parseDatabase(s string) (*url.URL, error) {
 		u.Host += part[3]
 	}
 	return u, err
-}
-
-var roleName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
-
-// isRole reports whether a name needs no quotes and names one role. A grant to public
-// would reach all roles.
-func isRole(name string) bool {
-	return roleName.MatchString(name) && !strings.HasPrefix(name, "pg_") &&
-		!slices.Contains([]string{"public", "none", "current_role", "current_user", "session_user", "user"}, name)
 }
 
 // isNotNATS reports whether s is not a broker URL. A path, query or fragment would be

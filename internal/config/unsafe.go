@@ -28,7 +28,7 @@ var dangers = []danger{
 		"encrypt every connection that leaves this machine: add sslmode=verify-full to the URL",
 		func(c Config) bool { return isEncryptedDatabase(c.DatabaseURL) }},
 	{"broker", "ORDERS_NATS_URL",
-		"be tls:// URLs with credentials, in them or in the file of ORDERS_NATS_CREDENTIALS or ORDERS_NATS_CERT, or lead to loopback",
+		"be tls:// URLs with credentials, in them or in the file of ORDERS_NATS_CREDENTIALS, or lead to loopback",
 		func(c Config) bool { return !slices.ContainsFunc(c.NATSURLs, c.isUnprotectedBroker) }},
 	{"traces", "ORDERS_OTLP_ENDPOINT",
 		"be an https URL, or lead to loopback",
@@ -36,9 +36,8 @@ var dangers = []danger{
 }
 
 const (
-	databaseVariable     = "ORDERS_DATABASE_URL"
-	operatorRoleVariable = "ORDERS_DATABASE_OPERATOR_ROLE"
-	providerKeyVariable  = "ORDERS_STRIPE_KEY"
+	databaseVariable    = "ORDERS_DATABASE_URL"
+	providerKeyVariable = "ORDERS_STRIPE_KEY"
 )
 
 // unsafe returns an error for each danger that a variable neither avoids nor allows.
@@ -92,5 +91,5 @@ func isEncryptedDatabase(databaseURL string) bool {
 func (c Config) isUnprotectedBroker(serverURL string) bool {
 	u, err := url.Parse(serverURL)
 	return err != nil || !isLoopback(u.Hostname()) &&
-		(u.Scheme != "tls" || u.User.Username()+c.NATSCredentials+c.NATSCert == "")
+		(u.Scheme != "tls" || u.User.Username()+c.NATSCredentials == "")
 }

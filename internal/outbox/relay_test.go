@@ -27,7 +27,7 @@ import (
 func TestRelay_KeepsEventsWhileTheBrokerIsDown(t *testing.T) {
 	t.Parallel()
 	db, broker := openDB(t, pgtest.New(t)), natstest.New(t)
-	conn, err := nats.Connect(nats.Service, broker.URL(), nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, broker.URL(), "", zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func TestMigrations_LetTheVersionBeforeWork(t *testing.T) {
 func upgraded(t *testing.T) (*e2e.Env, []response) {
 	t.Helper()
 	env, _, responses := released(t)
-	if err := errors.Join(migrations.Up(t.Context(), env.DatabaseURL), migrations.Grant(t.Context(), env.DatabaseURL, "orders_service")); err != nil {
+	if err := errors.Join(migrations.Up(t.Context(), env.DatabaseURL), migrations.Grant(t.Context(), env.DatabaseURL, migrations.ServiceGroup)); err != nil {
 		t.Fatal(err)
 	}
 	return env, responses

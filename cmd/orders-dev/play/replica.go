@@ -29,7 +29,7 @@ func RunReplica(ctx context.Context, name string, environ []string, in io.Reader
 	}
 	log := app.NewLog(cfg, out).With().Str("replica", name).Logger()
 	app.SetDefaultLog(log)
-	ln, err := app.Listen(ctx, cfg)
+	ln, err := app.Listen(ctx, cfg, app.MaxConnections)
 	if err != nil {
 		return err
 	}

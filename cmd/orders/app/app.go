@@ -42,7 +42,6 @@ type App struct {
 	metrics   *metrics.Metrics
 	traces    *observe.Traces // nil if tracing is off
 	readiness *readiness
-	granted   string // migrations grant privileges to this role
 	adminHost string // host in ORDERS_ADMIN_ADDR
 	log       zerolog.Logger
 	lines     *logqueue.Queue // nil for a log that does not queue
@@ -55,7 +54,7 @@ type App struct {
 // New wires the service. It fails if the schema is older than the binary. An
 // unreachable database is no error: [App.Run] waits for it.
 func New(ctx context.Context, cfg config.Config, log zerolog.Logger) (*App, error) {
-	a := &App{metrics: metrics.New(log), granted: cfg.DatabaseRole, log: log}
+	a := &App{metrics: metrics.New(log), log: log}
 	a.adminHost, _, _ = net.SplitHostPort(cfg.AdminAddr)
 	a.readiness = &readiness{check: a.checkReadiness, now: time.Now}
 	if err := a.build(ctx, cfg, log); err != nil {
@@ -150,11 +149,15 @@ func (a *App) newLimits(cfg config.Config) *limits.Limits {
 	})
 }
 
+// maxKeyAge is how long keys are trusted while the issuer publishes none. A day outlasts an
+// outage, and then ends the use of keys that may have been withdrawn meanwhile.
+const maxKeyAge = 24 * time.Hour
+
 func newVerifier(ctx context.Context, cfg config.Config, m *metrics.Metrics, log zerolog.Logger) (*token.Verifier, error) {
 	return token.NewVerifier(ctx, token.Config{
 		Issuer: cfg.JWTIssuer, Audience: cfg.JWTAudience, Clients: cfg.JWTClients, JWKSURL: cfg.JWKSURL,
 		RolesClaim: cfg.RolesClaim, Roles: cfg.RoleNames(),
-		Types: cfg.JWTTypes, MaxLifetime: cfg.JWTMaxLifetime, MaxKeyAge: cfg.JWKSMaxAge,
+		Types: cfg.JWTTypes, MaxLifetime: cfg.JWTMaxLifetime, MaxKeyAge: maxKeyAge,
 		Now: time.Now,
 		OnRefreshError: func(err error) {
 			m.RefreshFailed()

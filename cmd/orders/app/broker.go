@@ -24,8 +24,7 @@ type broker struct {
 
 // ConnectBroker connects a client to the broker; see [outnats.Connect].
 func ConnectBroker(client string, cfg config.Config, log zerolog.Logger) (*nats.Conn, error) {
-	files := outnats.Files{Credentials: cfg.NATSCredentials, CA: cfg.NATSCA, Cert: cfg.NATSCert, Key: cfg.NATSKey}
-	return outnats.Connect(client, strings.Join(cfg.NATSURLs, ","), files, log)
+	return outnats.Connect(client, strings.Join(cfg.NATSURLs, ","), cfg.NATSCredentials, log)
 }
 
 func (a *App) connectBroker(core useCases, cfg config.Config) (*broker, error) {

@@ -29,12 +29,17 @@ const drainTimeout = 20 * time.Second
 // flushTimeout bounds the wait for the trace collector on shutdown.
 const flushTimeout = 3 * time.Second
 
+// MaxConnections is how many connections the public listener keeps open. More wait in the
+// system's queue, so that a flood of clients takes neither all memory nor all file
+// descriptors.
+const MaxConnections = 10_000
+
 // Listeners are the open ports.
 type Listeners struct{ Public, Admin net.Listener }
 
 // Listen opens both ports. A process listens first, so that it reports a port in use
-// before anything else.
-func Listen(ctx context.Context, cfg config.Config) (Listeners, error) {
+// before anything else. The public one accepts maxConnections at once.
+func Listen(ctx context.Context, cfg config.Config, maxConnections int) (Listeners, error) {
 	public, err := listenOn(ctx, "ORDERS_ADDR", cfg.Addr)
 	if err != nil {
 		return Listeners{}, err
@@ -44,7 +49,7 @@ func Listen(ctx context.Context, cfg config.Config) (Listeners, error) {
 		_ = public.Close()
 		return Listeners{}, err
 	}
-	return Listeners{bounded(public, cfg.MaxConnections), admin}, nil
+	return Listeners{netutil.LimitListener(public, maxConnections), admin}, nil
 }
 
 func listenOn(ctx context.Context, variable, addr string) (net.Listener, error) {
@@ -53,14 +58,6 @@ func listenOn(ctx context.Context, variable, addr string) (net.Listener, error) 
 		return nil, fmt.Errorf("cannot listen on %s (set %s to use another address): %w", addr, variable, err)
 	}
 	return ln, nil
-}
-
-// bounded limits open connections; further ones wait. Zero means no limit.
-func bounded(ln net.Listener, connections int) net.Listener {
-	if connections == 0 {
-		return ln
-	}
-	return netutil.LimitListener(ln, connections)
 }
 
 // Close closes both ports. It may be called twice, and after [App.Run].

@@ -60,7 +60,7 @@ func startDocumentedBroker(t *testing.T) (host string) {
 // connectAs connects as a user of the broker, as the service does.
 func connectAs(t *testing.T, user, host string, log *testlog.Buffer) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	conn, err := outnats.Connect(user, "nats://"+user+":word@"+host, outnats.Files{}, zerolog.New(log))
+	conn, err := outnats.Connect(user, "nats://"+user+":word@"+host, "", zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}

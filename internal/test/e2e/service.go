@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,8 @@ type Service struct {
 	URL    string
 	App    *app.App
 	Config config.Config
+	// MaxConnections is how many connections it keeps open; 0 is the service's number.
+	MaxConnections int
 	// Client sends the calls; nil is http.DefaultClient.
 	Client *http.Client
 }
@@ -119,7 +122,7 @@ func (s *Service) RunTLS(t testing.TB, client *http.Client) *Service {
 
 func (s *Service) run(t testing.TB) (addr string, stop func()) {
 	t.Helper()
-	listeners, err := app.Listen(t.Context(), s.Config)
+	listeners, err := app.Listen(t.Context(), s.Config, cmp.Or(s.MaxConnections, app.MaxConnections))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // ends.
 func Publisher(t testing.TB, broker Address) *nats.Publisher {
 	t.Helper()
-	conn, err := nats.Connect(nats.Service, broker.URL(), nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, broker.URL(), "", zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

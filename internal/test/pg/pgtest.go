@@ -84,10 +84,8 @@ func Main(m *testing.M) {
 // ServiceRole is the role that the service connects as, and OperatorRole one of an
 // operator. They belong to the groups that the migrations grant privileges to.
 const (
-	ServiceRole   = "orders_app"
-	serviceGroup  = "orders_service"
-	OperatorRole  = "orders_oncall"
-	operatorGroup = "orders_operator"
+	ServiceRole  = "orders_app"
+	OperatorRole = "orders_oncall"
 )
 
 // AsService returns a database URL for the service role. All other URLs in this

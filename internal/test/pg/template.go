@@ -141,14 +141,14 @@ func migrate(ctx context.Context, databaseURL string) error {
 	if err := migrations.Up(ctx, databaseURL); err != nil {
 		return err
 	}
-	if err := migrations.Grant(ctx, databaseURL, serviceGroup); err != nil {
+	if err := migrations.Grant(ctx, databaseURL, migrations.ServiceGroup); err != nil {
 		return err
 	}
-	if err := migrations.GrantOperators(ctx, databaseURL, operatorGroup); err != nil {
+	if err := migrations.GrantOperators(ctx, databaseURL, migrations.OperatorGroup); err != nil {
 		return err
 	}
-	return errors.Join(devpostgres.EnsureLogin(ctx, databaseURL, ServiceRole, serviceGroup),
-		devpostgres.EnsureLogin(ctx, databaseURL, OperatorRole, operatorGroup))
+	return errors.Join(devpostgres.EnsureLogin(ctx, databaseURL, ServiceRole, migrations.ServiceGroup),
+		devpostgres.EnsureLogin(ctx, databaseURL, OperatorRole, migrations.OperatorGroup))
 }
 
 func hashOf(files fs.FS, grants []string) (string, error) {

@@ -27,35 +27,18 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// Files are the paths of files with which service and broker identify each other. Each
-// may be empty. All are read again for each connection.
-type Files struct {
-	// Credentials is a .creds file, or a file with an nkey seed.
-	Credentials string
-	// CA has the PEM certificates that may sign the broker's.
-	CA string
-	// Cert and Key are a client certificate and its key in PEM.
-	Cert, Key string
-}
-
-// options returns the client options for the files.
-func (f Files) options() ([]client.Option, error) {
-	var options []client.Option
-	if f.CA != "" {
-		options = append(options, client.RootCAs(f.CA))
+// identity returns the option for a .creds file, or a file with an nkey seed, which is
+// read again for each connection. An empty path is no file.
+func identity(path string) ([]client.Option, error) {
+	if path == "" {
+		return nil, nil
 	}
-	if f.Cert != "" {
-		options = append(options, client.ClientCert(f.Cert, f.Key))
-	}
-	if f.Credentials == "" {
-		return options, nil
-	}
-	text, err := os.ReadFile(f.Credentials)
+	text, err := os.ReadFile(path)
 	if err == nil && strings.Contains(string(text), "NATS USER JWT") {
-		return append(options, client.UserCredentials(f.Credentials)), nil
+		return []client.Option{client.UserCredentials(path)}, nil
 	}
-	nkey, err := client.NkeyOptionFromSeed(f.Credentials)
-	return append(options, nkey), err
+	nkey, err := client.NkeyOptionFromSeed(path)
+	return []client.Option{nkey}, err
 }
 
 // The clients, which name connections and the inboxes for responses. Permissions may then
@@ -68,13 +51,14 @@ const (
 // Connect connects to one of several broker servers, given as comma-separated URLs, and
 // reconnects until closed. It tries each server once and returns even if all are down;
 // use of the connection reports that, and the log says why. The URLs may contain
-// credentials, so no error and no log line contains them.
-func Connect(name, brokerURLs string, files Files, log zerolog.Logger) (*client.Conn, error) {
-	identity, err := files.options()
+// credentials, so no error and no log line contains them. The path of a file with
+// credentials may be empty.
+func Connect(name, brokerURLs, credentials string, log zerolog.Logger) (*client.Conn, error) {
+	options, err := identity(credentials)
 	if err != nil {
 		return nil, fmt.Errorf("broker credentials: %w", err)
 	}
-	conn, err := client.Connect(brokerURLs, append(identity, behaviour(name, log)...)...)
+	conn, err := client.Connect(brokerURLs, append(options, behaviour(name, log)...)...)
 	if err == nil {
 		return conn, nil
 	}

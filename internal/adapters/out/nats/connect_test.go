@@ -49,7 +49,7 @@ func TestConnect_AuthenticatesAtTheBroker(t *testing.T) {
 	t.Parallel()
 	host, _ := startOn(t, server.RANDOM_PORT, "word")
 	for credentials, want := range map[string]bool{"orders:word@": true, "orders:wrong@": false, "": false} {
-		conn, err := nats.Connect(nats.Service, "nats://"+credentials+host, nats.Files{}, zerolog.Nop())
+		conn, err := nats.Connect(nats.Service, "nats://"+credentials+host, "", zerolog.Nop())
 		if err != nil {
 			t.Errorf("%q: %v", credentials, err)
 			continue
@@ -76,7 +76,7 @@ func TestConnect_KeepsCredentialsOutOfErrorsAndLogs(t *testing.T) {
 		"hunter2://orders:hunter2@\x7f",
 	} {
 		var log testlog.Buffer
-		conn, err := nats.Connect(nats.Service, brokerURL, nats.Files{}, zerolog.New(&log))
+		conn, err := nats.Connect(nats.Service, brokerURL, "", zerolog.New(&log))
 		if err == nil {
 			publisher, newErr := nats.NewPublisher(conn)
 			if newErr != nil {
@@ -98,7 +98,7 @@ func TestConnect_ReconnectsAfterItsPasswordWasRefused(t *testing.T) {
 	const password = "hunter2"
 	port, log := testport.Free(t), &testlog.Buffer{}
 	host, stop := startOn(t, port, password)
-	conn, err := nats.Connect(nats.Service, "nats://orders:"+password+"@"+host, nats.Files{}, zerolog.New(log))
+	conn, err := nats.Connect(nats.Service, "nats://orders:"+password+"@"+host, "", zerolog.New(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func serveOnce(t *testing.T, info string) (brokerURL string, sent <-chan string)
 func TestConnect_GivesUpAServerThatIsSilent(t *testing.T) {
 	t.Parallel()
 	silent, gone := serveOnce(t, "{}")
-	conn, err := nats.Connect(nats.Service, silent, nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, silent, "", zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestConnect_GivesUpAServerThatIsSilent(t *testing.T) {
 func TestConnect_GoesToConfiguredServersOnly(t *testing.T) {
 	t.Parallel()
 	brokerURL, _ := serveOnce(t, `{"connect_urls": ["192.0.2.1:4222"]}`)
-	conn, err := nats.Connect(nats.Service, brokerURL, nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, brokerURL, "", zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,12 +210,11 @@ func startWith(t *testing.T, options *server.Options) (brokerURL string) {
 	return broker.ClientURL()
 }
 
-// startTLS starts a broker with a certificate of an authority, which asks clients for one.
+// startTLS starts a broker with a certificate of an authority that no system trusts.
 func startTLS(t *testing.T, authority *testcert.Authority) (brokerURL string) {
 	t.Helper()
 	return strings.Replace(startWith(t, &server.Options{TLS: true, TLSConfig: &tls.Config{
 		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Server(t).TLS(t)},
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authority.Pool(),
 	}}), "nats://", "tls://", 1)
 }
 
@@ -229,32 +228,16 @@ func write(t *testing.T, text string) (path string) {
 	return path
 }
 
-// clientFiles returns the files of a client with a certificate from one authority, which
-// trusts another one's broker.
-func clientFiles(t *testing.T, issuer, trusted *testcert.Authority) nats.Files {
-	t.Helper()
-	pair := issuer.Client(t, time.Now().Add(time.Hour))
-	return nats.Files{CA: write(t, string(trusted.PEM())), Cert: write(t, string(pair.Cert)), Key: write(t, string(pair.Key))}
-}
-
-func TestConnect_IdentifiesItselfByFiles(t *testing.T) {
+func TestConnect_IdentifiesItselfByAnNkey(t *testing.T) {
 	t.Parallel()
-	authority := testcert.NewAuthority(t)
-	for name, c := range map[string]struct {
-		brokerURL string
-		files     nats.Files
-	}{
-		"nkey":        {startWith(t, &server.Options{Nkeys: []*server.NkeyUser{{Nkey: user}}}), nats.Files{Credentials: write(t, seed+"\n")}},
-		"certificate": {startTLS(t, authority), clientFiles(t, authority, authority)},
-	} {
-		conn, err := nats.Connect(nats.Service, c.brokerURL, c.files, zerolog.Nop())
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if !conn.IsConnected() {
-			t.Errorf("%s: not connected", name)
-		}
-		conn.Close()
+	brokerURL := startWith(t, &server.Options{Nkeys: []*server.NkeyUser{{Nkey: user}}})
+	conn, err := nats.Connect(nats.Service, brokerURL, write(t, seed+"\n"), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if !conn.IsConnected() {
+		t.Error("not connected")
 	}
 }
 
@@ -264,7 +247,7 @@ func TestConnect_SendsTheTokenOfACredsFile(t *testing.T) {
 	brokerURL, sent := serveOnce(t, `{"nonce": "n1", "auth_required": true}`)
 	creds := write(t, "-----BEGIN NATS USER JWT-----\neyJ0.eyJq.c2ln\n------END NATS USER JWT------\n\n"+
 		"-----BEGIN USER NKEY SEED-----\n"+seed+"\n------END USER NKEY SEED------\n")
-	conn, err := nats.Connect(nats.Service, brokerURL, nats.Files{Credentials: creds}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, brokerURL, creds, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,37 +259,29 @@ func TestConnect_SendsTheTokenOfACredsFile(t *testing.T) {
 
 func TestConnect_RefusesUnusableFiles(t *testing.T) {
 	t.Parallel()
-	text := write(t, "hunter2")
-	for _, files := range []nats.Files{
-		{Credentials: "/nowhere"}, {Credentials: text}, {CA: "/nowhere"}, {CA: text}, {Cert: text, Key: text},
-	} {
-		conn, err := nats.Connect(nats.Service, "nats://127.0.0.1:1", files, zerolog.Nop())
+	for _, file := range []string{"/nowhere", write(t, "hunter2")} {
+		conn, err := nats.Connect(nats.Service, "nats://127.0.0.1:1", file, zerolog.Nop())
 		if err == nil {
 			conn.Close()
-			t.Errorf("%+v are accepted", files)
+			t.Errorf("%s is accepted", file)
 		} else if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%+v: %v", files, err)
+			t.Errorf("%s: %v", file, err)
 		}
 	}
 }
 
 func TestConnect_LogsWhyItFails(t *testing.T) {
 	t.Parallel()
-	authority, stranger := testcert.NewAuthority(t), testcert.NewAuthority(t)
 	host, _ := startOn(t, server.RANDOM_PORT, "word")
-	for want, c := range map[string]struct {
-		brokerURL string
-		files     nats.Files
-	}{
-		"connection refused":                      {"nats://127.0.0.1:1", nats.Files{}},
-		"authorization violation":                 {"nats://orders:wrong@" + host, nats.Files{}},
-		"certificate signed by unknown authority": {startTLS(t, authority), clientFiles(t, authority, stranger)},
-		"tls": {startTLS(t, authority), clientFiles(t, stranger, authority)},
+	for want, brokerURL := range map[string]string{
+		"connection refused":                      "nats://127.0.0.1:1",
+		"authorization violation":                 "nats://orders:wrong@" + host,
+		"certificate signed by unknown authority": startTLS(t, testcert.NewAuthority(t)),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			var log testlog.Buffer
-			conn, err := nats.Connect(nats.Service, c.brokerURL, c.files, zerolog.New(&log))
+			conn, err := nats.Connect(nats.Service, brokerURL, "", zerolog.New(&log))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,7 +306,7 @@ func TestPublish_NamesWhyTheConnectionIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	port, authority := testport.Free(t), testcert.NewAuthority(t)
 	_, stop := startOn(t, port, "word")
-	conn, err := nats.Connect(nats.Service, fmt.Sprint("nats://orders:word@127.0.0.1:", port), nats.Files{}, zerolog.Nop())
+	conn, err := nats.Connect(nats.Service, fmt.Sprint("nats://orders:word@127.0.0.1:", port), "", zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

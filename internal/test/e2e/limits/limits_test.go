@@ -179,7 +179,9 @@ func (c connection) wantAnswer(t *testing.T) {
 func TestConnections_BeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
 	env, addr, admin := e2e.NewEnv(t), e2e.FreeAddr(t), e2e.FreeAddr(t)
-	env.StartReplica(t, "ORDERS_MAX_CONNECTIONS=2", "ORDERS_REQUESTS_PER_MINUTE=1", "ORDERS_ADDR="+addr, "ORDERS_ADMIN_ADDR="+admin).Run(t)
+	replica := env.StartReplica(t, "ORDERS_REQUESTS_PER_MINUTE=1", "ORDERS_ADDR="+addr, "ORDERS_ADMIN_ADDR="+admin)
+	replica.MaxConnections = 2
+	replica.Run(t)
 	s := &e2e.Service{Env: env, URL: "http://" + addr}
 	s.MustSend(t, e2e.Get(s.CustomerToken(t), "/orders"))
 	wantLimited(t, s, e2e.Get(s.CustomerToken(t), "/orders"))

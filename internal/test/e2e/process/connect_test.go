@@ -1,11 +1,8 @@
 package process_test
 
 import (
-	"crypto/tls"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
-	testcert "example.com/orders/internal/test/cert"
 	"example.com/orders/internal/test/e2e"
 	testlog "example.com/orders/internal/test/log"
 	natstest "example.com/orders/internal/test/nats"
@@ -123,24 +119,6 @@ func TestServe_NamesTheSettingThatAPoolerNeeds(t *testing.T) {
 	e2e.Eventually(t, "the log names the setting", func() bool {
 		return strings.Contains(p.Log(), "set ORDERS_DATABASE_POOLER=transaction: ")
 	})
-}
-
-// The system's CAs are those in a file that this variable names.
-func TestServe_TrustsAPrivateCA(t *testing.T) {
-	t.Parallel()
-	env, authority := e2e.NewEnv(t), testcert.NewAuthority(t)
-	_, keys := e2e.Fetch(t, env.JWKSURL)
-	issuer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(keys))
-	}))
-	issuer.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{authority.Server(t).TLS(t)}}
-	issuer.StartTLS()
-	t.Cleanup(issuer.Close)
-	path := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(path, authority.PEM(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env.StartProcess(t, e2e.BuildOrders(t), "ORDERS_JWKS_URL="+issuer.URL, "SSL_CERT_FILE="+path)
 }
 
 // A service that reaches a standby, perhaps an old primary behind a virtual address, can
@@ -259,7 +237,7 @@ func TestService_IsNotReadyWithoutItsPrivileges(t *testing.T) {
 		}
 	}
 
-	if err := migrations.Grant(t.Context(), s.DatabaseURL, "orders_service"); err != nil {
+	if err := migrations.Grant(t.Context(), s.DatabaseURL, migrations.ServiceGroup); err != nil {
 		t.Fatal(err)
 	}
 	e2e.Eventually(t, "the service is ready", func() bool {
