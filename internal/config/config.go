@@ -22,16 +22,39 @@ const (
 )
 
 // Config is the configuration of a process. Every field is an environment variable, and
-// docs/configuration.md is generated from the comments.
+// docs/configuration.md is generated from the comments. The tag group begins a group of
+// the page.
 type Config struct {
 	// Addr is the public listener.
-	Addr string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080"`
+	Addr string `env:"ORDERS_ADDR" envDefault:"127.0.0.1:8080" group:"Every installation"`
 	// AdminAddr is the listener for metrics, health checks and pprof. Other addresses than
 	// loopback need ORDERS_ALLOW_INSECURE.
 	AdminAddr string `env:"ORDERS_ADMIN_ADDR" envDefault:"127.0.0.1:9090"`
+	// AllowInsecure lists the protections that this installation does without.
+	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
+
+	// DatabaseURL is the PostgreSQL URL, with one host or several; pool_max_conns=… sets the
+	// pool size. orders serve and orders migrate connect as two different roles.
+	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
+
+	// JWTIssuer is the issuer that tokens must name.
+	JWTIssuer string `env:"ORDERS_JWT_ISSUER"`
+	// JWTAudience is the audience that tokens must name.
+	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
+	// JWKSURL is the address of the issuer's key set.
+	JWKSURL string `env:"ORDERS_JWKS_URL"`
+
+	// StripeKey is the API key at the card provider. Without one, cards are refused.
+	StripeKey string `env:"ORDERS_STRIPE_KEY,unset"`
+	// StripeWebhookSecret is the secret with which the card provider signs its webhooks.
+	StripeWebhookSecret string `env:"ORDERS_STRIPE_WEBHOOK_SECRET,unset"`
+
+	// NATSURLs are the event broker's servers. Without any, events wait in the outbox.
+	NATSURLs []string `env:"ORDERS_NATS_URL,unset"`
+
 	// DrainDelay is how long a stopping process reports "not ready" before it closes its
 	// ports, so that load balancers have time to route elsewhere.
-	DrainDelay time.Duration `env:"ORDERS_DRAIN_DELAY" envDefault:"1s"`
+	DrainDelay time.Duration `env:"ORDERS_DRAIN_DELAY" envDefault:"1s" group:"Some installations"`
 
 	// TLSCert is the PEM file with the public listener's certificate. Without one, the
 	// listener speaks plain HTTP.
@@ -46,12 +69,6 @@ type Config struct {
 	// only pages from the same origin may.
 	CORSOrigins []string `env:"ORDERS_CORS_ORIGINS"`
 
-	// AllowInsecure lists the protections that this installation does without.
-	AllowInsecure []string `env:"ORDERS_ALLOW_INSECURE"`
-
-	// DatabaseURL is the PostgreSQL URL, with one host or several; pool_max_conns=… sets the
-	// pool size. orders serve and orders migrate connect as two different roles.
-	DatabaseURL string `env:"ORDERS_DATABASE_URL,unset"`
 	// DatabasePooler says where the URL leads: transaction for pgbouncer in transaction mode,
 	// none for the servers.
 	DatabasePooler string `env:"ORDERS_DATABASE_POOLER" envDefault:"none"`
@@ -59,16 +76,10 @@ type Config struct {
 	// transaction. With 0, each command has a separate transaction.
 	CommandLanes int `env:"ORDERS_COMMAND_LANES" envDefault:"2"`
 
-	// JWTIssuer is the issuer that tokens must name.
-	JWTIssuer string `env:"ORDERS_JWT_ISSUER"`
-	// JWTAudience is the audience that tokens must name.
-	JWTAudience string `env:"ORDERS_JWT_AUDIENCE"`
 	// JWTClients are the accepted values of client_id, or of azp in a token without one. They
 	// replace the audience where tokens have no aud; tokens with one are then refused. List only
 	// clients that you trust, because their tokens for other services work here.
 	JWTClients []string `env:"ORDERS_JWT_CLIENTS"`
-	// JWKSURL is the address of the issuer's key set.
-	JWKSURL string `env:"ORDERS_JWKS_URL"`
 	// RolesClaim is the name of the claim with the roles, or the path to it. It is a list, a
 	// space-separated string, or an object whose keys are the names.
 	RolesClaim string `env:"ORDERS_ROLES_CLAIM" envDefault:"roles"`
@@ -77,45 +88,26 @@ type Config struct {
 	RolesMap []string `env:"ORDERS_ROLES_MAP" envDefault:"customer=customer,seller=seller,admin=admin,system=system"`
 	// JWTTypes are the accepted values of typ. A token without typ is a JWT.
 	JWTTypes []string `env:"ORDERS_JWT_TYPES" envDefault:"JWT,at+jwt"`
-	// JWTMaxLifetime is how long after iat a token may expire. A token without iat must expire
-	// within that time from now.
-	JWTMaxLifetime time.Duration `env:"ORDERS_JWT_MAX_LIFETIME" envDefault:"24h"`
 
 	// IdempotencyTTL is how long responses are stored and keys stay taken (AUTH-19: 24 to 72
 	// hours).
 	IdempotencyTTL time.Duration `env:"ORDERS_IDEMPOTENCY_TTL" envDefault:"72h"`
-	// IdempotencyErrorTTL is how long refusals are replayed. Afterwards their keys are spent.
-	IdempotencyErrorTTL time.Duration `env:"ORDERS_IDEMPOTENCY_ERROR_TTL" envDefault:"6h"`
-	// IdempotencyWait is how long a duplicate waits for the first request.
-	IdempotencyWait time.Duration `env:"ORDERS_IDEMPOTENCY_WAIT" envDefault:"5s"`
 
 	// KeysPerMinute is how many new idempotency keys a principal may use in a minute. Each
-	// replica counts separately, here and below.
+	// replica counts separately, as for the other limits.
 	KeysPerMinute int `env:"ORDERS_IDEMPOTENCY_KEYS_PER_MINUTE" envDefault:"600"`
 	// RequestsPerMinute is how many requests a principal may send in a minute.
 	RequestsPerMinute int `env:"ORDERS_REQUESTS_PER_MINUTE" envDefault:"6000"`
-	// InFlight is how many requests from one principal may be in progress.
-	InFlight int `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
-	// UnlimitedRoles are the roles exempt from these three limits.
+	// UnlimitedRoles are the roles exempt from the limits of new keys, of requests, and of
+	// requests in progress.
 	UnlimitedRoles Roles `env:"ORDERS_UNLIMITED_ROLES" envDefault:"system"`
 
 	// ReservationTTL is how long stock is reserved for an unpaid order.
 	ReservationTTL time.Duration `env:"ORDERS_RESERVATION_TTL" envDefault:"15m"`
-	// ReservationExtensions is how often an order's reservation can be extended.
-	ReservationExtensions int `env:"ORDERS_RESERVATION_EXTENSIONS" envDefault:"8"`
 	// UnpaidOrders is how many unpaid orders a customer can have created, and each seller for
 	// that customer.
 	UnpaidOrders int `env:"ORDERS_UNPAID_ORDERS" envDefault:"50"`
 
-	// StripeKey is the API key at the card provider. Without one, cards are refused.
-	StripeKey string `env:"ORDERS_STRIPE_KEY,unset"`
-	// StripeWebhookSecret is the secret with which the card provider signs its webhooks.
-	StripeWebhookSecret string `env:"ORDERS_STRIPE_WEBHOOK_SECRET,unset"`
-	// StripeURL is the card provider's API.
-	StripeURL string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
-
-	// NATSURLs are the event broker's servers. Without any, events wait in the outbox.
-	NATSURLs []string `env:"ORDERS_NATS_URL,unset"`
 	// NATSCredentials is the .creds file, or the file with an nkey seed, of our user at the
 	// broker.
 	NATSCredentials string `env:"ORDERS_NATS_CREDENTIALS"`
@@ -130,6 +122,20 @@ type Config struct {
 
 	// LogLevel is the lowest level that is logged.
 	LogLevel zerolog.Level `env:"ORDERS_LOG_LEVEL" envDefault:"info"`
+
+	// JWTMaxLifetime is how long after iat a token may expire. A token without iat must expire
+	// within that time from now.
+	JWTMaxLifetime time.Duration `env:"ORDERS_JWT_MAX_LIFETIME" envDefault:"24h" group:"Rarely"`
+	// IdempotencyErrorTTL is how long refusals are replayed. Afterwards their keys are spent.
+	IdempotencyErrorTTL time.Duration `env:"ORDERS_IDEMPOTENCY_ERROR_TTL" envDefault:"6h"`
+	// IdempotencyWait is how long a duplicate waits for the first request.
+	IdempotencyWait time.Duration `env:"ORDERS_IDEMPOTENCY_WAIT" envDefault:"5s"`
+	// InFlight is how many requests from one principal may be in progress.
+	InFlight int `env:"ORDERS_IN_FLIGHT" envDefault:"64"`
+	// ReservationExtensions is how often an order's reservation can be extended.
+	ReservationExtensions int `env:"ORDERS_RESERVATION_EXTENSIONS" envDefault:"8"`
+	// StripeURL is the card provider's API.
+	StripeURL string `env:"ORDERS_STRIPE_URL" envDefault:"https://api.stripe.com"`
 	// LogFormat is the format of log lines: json for machines, console for people.
 	LogFormat string `env:"ORDERS_LOG_FORMAT" envDefault:"json"`
 }

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"net/http/httptest"
+	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"example.com/orders/internal/config"
@@ -31,15 +33,19 @@ All settings are environment variables. The process checks them when it starts a
 problem at once. An empty variable means the default. A variable that begins with `+"`ORDERS_`"+` and is no
 setting is refused because it is probably mistyped, and so is a value in quotes. `+"`orders config`"+`
 prints the settings in force, without secrets. [Operate](operate.md) explains how they work together.
+The files in [deploy](../deploy) set those of the first group, and the last group is for unusual cases.
 
 The settings marked with * may contain secrets. Each can be in a file instead, as container platforms mount
 them: `+"`ORDERS_DATABASE_URL_FILE`"+` names the file with `+"`ORDERS_DATABASE_URL`"+`, and so on. A newline at its
 end does not count.
 
 `)
-	writeHead(page, "variable", "meaning", "default", "must be")
 	comments := fieldComments(t)
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Config]()) {
+		if group := field.Tag.Get("group"); group != "" {
+			page.WriteString("\n## " + group + "\n")
+			writeHead(page, "variable", "meaning", "default", "must be")
+		}
 		name, option, _ := strings.Cut(field.Tag.Get("env"), ",")
 		byDefault := field.Tag.Get("envDefault")
 		switch {
@@ -108,6 +114,42 @@ func refusal(name, value string) string {
 		}
 	}
 	return ""
+}
+
+// assignment matches a setting to which a file of an image, of Compose or of Kubernetes
+// gives a value.
+var assignment = regexp.MustCompile(`(?m)^[^#\n]*?\b(ORDERS_[A-Z_]+)(?:=|: |, value:)`)
+
+func TestDeploy_SetsTheSettingsOfEveryInstallation(t *testing.T) {
+	t.Parallel()
+	set := map[string]bool{}
+	for _, pattern := range []string{"Containerfile", "compose.yaml", ".env.example", "kubernetes/*/*"} {
+		files, err := filepath.Glob(filepath.Join(root, "deploy", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range assignment.FindAllStringSubmatch(string(text), -1) {
+				set[found[1]] = true
+			}
+		}
+	}
+
+	first := map[string]bool{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Config]()) {
+		if group := field.Tag.Get("group"); group != "" && group != "Every installation" {
+			break
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		first[name] = true
+	}
+	if diff := cmp.Diff(first, set); diff != "" {
+		t.Errorf("settings (-first group +deploy):\n%s", diff)
+	}
 }
 
 // metric is a family of metrics as Prometheus reads it.
