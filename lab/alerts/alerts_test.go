@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // TestAlerts_FireForRealFaults breaks one thing after the other. Prometheus must raise the
@@ -26,7 +27,7 @@ func TestAlerts_FireForRealFaults(t *testing.T) {
 	s := startSystem(t, shortened(t, string(rules)), func(env *e2e.Env) { plantMismatch(t, env) },
 		"ORDERS_REQUESTS_PER_MINUTE=120", "ORDERS_UNLIMITED_ROLES=system,seller")
 	s.PutProduct(t, "tea", 1000)
-	s.Prepare(t, "refundPayment").MustRun(t, "refund") // the dashboard counts refunds
+	routes.Prepare(t, s, "refundPayment").MustRun(t, "refund") // the dashboard counts refunds
 	s.refreshKeys(t)
 	start, raised := time.Now(), map[string]bool{}
 	t.Run("the format of the metrics", s.checkFormat)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	"example.com/orders/lab/history"
 )
 
@@ -13,14 +14,14 @@ func TestHistory_CountsTheEffectOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	s := e2e.Start(t)
 	want := map[history.ID]int{}
-	for _, route := range e2e.GuardedRoutes() {
-		c := s.Prepare(t, route)
+	for _, route := range routes.Guarded() {
+		c := routes.Prepare(t, s, route)
 		key := c.NewKey()
 		c.MustRun(t, key)
 		want[history.ID{Scope: c.Subject, Key: key}] = 1
 	}
-	for _, of := range e2e.GuardedRefusals() {
-		c := s.PrepareRefusal(t, of)
+	for _, of := range routes.Refusals() {
+		c := routes.PrepareRefusal(t, s, of)
 		key := c.NewKey()
 		c.Send(t, c.WithKey(key))
 		want[history.ID{Scope: c.Subject, Key: key}] = 0

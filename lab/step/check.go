@@ -13,6 +13,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
 	"example.com/orders/internal/test/memory"
 )
 
@@ -77,7 +78,7 @@ func (r *run) checkInvariants() {
 		return
 	}
 	defer tx.Rollback(context.Background()) //nolint:errcheck // read only
-	found, err := e2e.Violations(context.Background(), tx, initial)
+	found, err := invariants.Violations(context.Background(), tx, initial)
 	r.fail(err)
 	r.found = append(r.found, found...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"example.com/orders/internal/idempotency"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	"example.com/orders/migrations"
 )
 
@@ -63,12 +64,12 @@ func TestRecord(t *testing.T) {
 	}
 	s := e2e.Start(t)
 	lines := []line{{Version: *record, Schema: schema, Knows: knownFingerprints()}}
-	for _, route := range e2e.GuardedRoutes() {
-		c, key := s.Prepare(t, route), s.NewKey()
+	for _, route := range routes.Guarded() {
+		c, key := routes.Prepare(t, s, route), s.NewKey()
 		lines = append(lines, line{Response: responseOf(route, c, key, c.MustRun(t, key))})
 	}
-	for _, refusal := range e2e.GuardedRefusals() {
-		r, key := s.PrepareRefusal(t, refusal), s.NewKey()
+	for _, refusal := range routes.Refusals() {
+		r, key := routes.PrepareRefusal(t, s, refusal), s.NewKey()
 		refused := responseOf(refusal.String(), r.Command, key, r.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(key)))
 		refused.Refused = true
 		lines = append(lines, line{Response: refused})
@@ -93,7 +94,7 @@ func knownFingerprints() (known []int) {
 	return known
 }
 
-func responseOf(name string, c e2e.Command, key string, r e2e.Reply) *response {
+func responseOf(name string, c routes.Command, key string, r e2e.Reply) *response {
 	return &response{
 		Name: name, Subject: c.Subject, Role: c.Role,
 		Method: c.Call.Method, Path: c.Call.Path, Key: key, Body: c.Call.Body,

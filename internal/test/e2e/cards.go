@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/orders/internal/dev/fakestripe"
@@ -71,31 +70,6 @@ func (e *Env) ReplaceJobs(t testing.TB, condition string, args ...any) {
 	t.Helper()
 	e.Exec(t, `WITH lost AS (DELETE FROM river.river_job WHERE `+condition+` RETURNING kind, args, max_attempts, priority, queue)
 		INSERT INTO river.river_job (kind, args, max_attempts, priority, queue, state) SELECT lost.*, 'available' FROM lost`, args...)
-}
-
-// CapturedByCard returns the captured card payments as the provider reports them: by
-// our reference, with amounts in the smallest unit. It includes payments captured after
-// they had failed, which are given back.
-func CapturedByCard(ctx context.Context, db Querier) (map[string]fakestripe.Charge, error) {
-	rows, _ := db.Query(ctx, `
-		SELECT 'payment-' || p.uuid, 1, coalesce(p.external_payment_id, ''), (p.amount * 100)::bigint, lower(p.currency),
-		       (100 * coalesce((SELECT sum(r.amount) FROM refund r WHERE r.payment_id = p.id AND r.status = 'succeeded'), 0))::bigint
-		FROM payment p WHERE p.method = 'card' AND (p.status = 'captured'
-			OR EXISTS (SELECT FROM ledger_entry e WHERE e.payment_id = p.id AND e.credit = 'unapplied'))`)
-	captured, err := pgx.CollectRows(rows, pgx.RowToStructByPos[fakestripe.Charge])
-	if err != nil {
-		return nil, fmt.Errorf("read the card payments: %w", err)
-	}
-	ours := map[string]fakestripe.Charge{}
-	for _, charge := range captured {
-		ours[charge.Payment] = charge
-	}
-	return ours, nil
-}
-
-// Querier is a pool or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // WebhookCall sends a provider event.

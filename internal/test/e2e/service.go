@@ -15,6 +15,7 @@ import (
 	"example.com/orders/internal/adapters/out/postgres"
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/core/order"
+	"example.com/orders/internal/test/invariants"
 )
 
 // Service is one replica of the service, wired as `orders serve` does it.
@@ -62,7 +63,7 @@ func (s *Service) StockUp(t testing.TB, stock Stock) {
 			sku, _ := key.(string)
 			initial[sku], _ = units.(int)
 		}
-		CheckInvariants(t, s.DB, initial)
+		invariants.Check(t, s.DB, initial)
 	})
 	for sku, onHand := range stock {
 		s.PutProduct(t, sku, onHand)

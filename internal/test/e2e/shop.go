@@ -18,7 +18,13 @@ type initialStock = sync.Map
 // PutProduct puts a new product into the shop for 100.00 RUB.
 func (s *Service) PutProduct(t testing.TB, sku string, onHand int) Product {
 	t.Helper()
-	p := Want[Product](t, s, http.StatusCreated, s.PutProductCall(t, sku, Shop, Roubles("100.00"), onHand))
+	return s.PutProductOf(t, Shop, sku, onHand)
+}
+
+// PutProductOf is [Service.PutProduct] for a given seller.
+func (s *Service) PutProductOf(t testing.TB, seller, sku string, onHand int) Product {
+	t.Helper()
+	p := Want[Product](t, s, http.StatusCreated, s.PutProductCall(t, sku, seller, Roubles("100.00"), onHand))
 	s.stock.LoadOrStore(sku, onHand)
 	return p
 }

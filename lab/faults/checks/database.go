@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
 	"example.com/orders/lab/faults/clients"
 )
 
@@ -17,7 +18,7 @@ func brokenInvariants(ctx context.Context, f *facts) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e2e.Violations(ctx, f.db, stock)
+	return invariants.Violations(ctx, f.db, stock)
 }
 
 // expectedStock returns the stock that clients put and the warehouse delivered.
@@ -116,7 +117,7 @@ func openTransactions(ctx context.Context, f *facts) ([]string, error) {
 }
 
 // unauditedActs returns administrator actions without a key that have fewer audit log
-// entries than acknowledgements, or more than attempts. [e2e.Violations] counts actions
+// entries than acknowledgements, or more than attempts. [invariants.Violations] counts actions
 // with a key.
 func unauditedActs(ctx context.Context, f *facts) ([]string, error) {
 	entries := map[string]int{}
@@ -124,7 +125,7 @@ func unauditedActs(ctx context.Context, f *facts) ([]string, error) {
 		entries[action] = 0
 	}
 	rows, _ := f.db.Query(ctx, `SELECT action, count(*) FROM audit_log WHERE actor = $1
-		AND action NOT IN (`+e2e.AuditedCommands+`) GROUP BY 1`, e2e.Root)
+		AND action NOT IN (`+invariants.AuditedCommands+`) GROUP BY 1`, e2e.Root)
 	var action string
 	var n int
 	_, err := pgx.ForEachRow(rows, []any{&action, &n}, func() error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/dev/fakestripe"
-	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
 	"example.com/orders/lab/faults/clients"
 	"example.com/orders/lab/faults/world"
 	"example.com/orders/lab/history"
@@ -50,7 +50,7 @@ func (f *facts) admitLosses(ctx context.Context, counters *world.Counters) error
 
 // admitRefunds removes the provider's refunds that have lost their database row.
 func (f *facts) admitRefunds(ctx context.Context, counters *world.Counters) error {
-	ours, err := e2e.CapturedByCard(ctx, f.db)
+	ours, err := invariants.CapturedByCard(ctx, f.db)
 	if err != nil {
 		return err
 	}

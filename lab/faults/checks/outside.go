@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
+	pgtest "example.com/orders/internal/test/pg"
 	"example.com/orders/lab/faults/clients"
 )
 
 // streamMistakes compares the event stream with the outbox.
 func streamMistakes(ctx context.Context, f *facts) ([]string, error) {
-	return e2e.CompareStream(ctx, f.db, f.events)
+	return invariants.CompareStream(ctx, f.db, f.events)
 }
 
 // lostMessages compares processed messages with sent ones.
@@ -103,7 +105,7 @@ func otherMismatches(ctx context.Context, f *facts) ([]string, error) {
 // differentCharges compares our captured payments and refunds with the provider's by
 // reference, amount and currency.
 func differentCharges(ctx context.Context, f *facts) ([]string, error) {
-	ours, err := e2e.CapturedByCard(ctx, f.db)
+	ours, err := invariants.CapturedByCard(ctx, f.db)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ var columnsWithCanary = []string{
 // leakedSecrets returns secrets in logs and in columns where they do not belong.
 func leakedSecrets(ctx context.Context, f *facts) ([]string, error) {
 	found := search("the log", f.logs)
-	columns, err := e2e.Columns(ctx, f.db)
+	columns, err := pgtest.Columns(ctx, f.db)
 	for name, text := range columns {
 		if slices.Contains(columnsWithCanary, strings.TrimPrefix(name, "public.")) {
 			text = strings.ReplaceAll(text, clients.Canary, "")

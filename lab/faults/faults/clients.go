@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	"example.com/orders/lab/faults/clients"
 	"example.com/orders/lab/faults/world"
 )
@@ -184,8 +185,8 @@ func (c rawConn) send(t testing.TB, text string) bool {
 func sendToBothReplicas(t testing.TB, l *clients.Load, _ *rand.Rand) {
 	t.Helper()
 	const copies = 3
-	for _, route := range e2e.GuardedRoutes() {
-		command := l.ServiceAt(l.Replicas[0]).Prepare(t, route)
+	for _, route := range routes.Guarded() {
+		command := routes.Prepare(t, l.ServiceAt(l.Replicas[0]), route)
 		call := command.WithKey(l.NewKey())
 		endings := make([]<-chan world.Ending, 0, copies*len(l.Replicas))
 		for range copies {
@@ -199,7 +200,7 @@ func sendToBothReplicas(t testing.TB, l *clients.Load, _ *rand.Rand) {
 }
 
 // checkCopies checks that one request took effect, and that all got its answer.
-func checkCopies(t testing.TB, l *clients.Load, command e2e.Command, call e2e.Call, endings []<-chan world.Ending) {
+func checkCopies(t testing.TB, l *clients.Load, command routes.Command, call e2e.Call, endings []<-chan world.Ending) {
 	t.Helper()
 	first := l.Decide(t, l.Replicas[0], call)
 	if first.Status != command.Status {

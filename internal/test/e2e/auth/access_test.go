@@ -12,6 +12,7 @@ import (
 
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -22,7 +23,7 @@ func TestAccess_TableCoversContract(t *testing.T) {
 	operations := map[string]bool{}
 	for _, op := range contracttest.New(t).Operations() {
 		operations[op.ID] = true
-		route, known := e2e.Routes[op.ID]
+		route, known := routes.All[op.ID]
 		if !known {
 			t.Errorf("%s %s (%s) is not in the table of routes: say who may use it", op.Method, op.Path, op.ID)
 			continue
@@ -31,7 +32,7 @@ func TestAccess_TableCoversContract(t *testing.T) {
 			t.Errorf("%s: roles (-table +contract):\n%s", op.ID, diff)
 		}
 	}
-	for name, route := range e2e.Routes {
+	for name, route := range routes.All {
 		if !operations[name] && !operations[route.Operation] {
 			t.Errorf("%s is in the table of routes and not in the contract", name)
 		}
@@ -45,25 +46,25 @@ func TestAccess_DependsOnRoleAndOwner(t *testing.T) {
 	s := e2e.StartShop(t, nil)
 	for _, op := range s.Contract.Operations() {
 		t.Run(op.ID, func(t *testing.T) { // one after the other, because they count rows
-			access := e2e.Routes[op.ID].Access
+			access := routes.All[op.ID].Access
 			if access.Public {
-				if r := s.Send(t, s.Prepare(t, op.ID).Call); r.Status != access.PublicStatus {
+				if r := s.Send(t, routes.Prepare(t, s, op.ID).Call); r.Status != access.PublicStatus {
 					t.Errorf("without a token: %d %s, want %d", r.Status, r.Body, access.PublicStatus)
 				}
 				return
 			}
 			for role, outcomes := range access.ByRole() {
-				wantOutcome(t, s, op.ID, role+", owner", outcomes.Owner, func(c e2e.Command) string {
+				wantOutcome(t, s, op.ID, role+", owner", outcomes.Owner, func(c routes.Command) string {
 					return s.Token(t, owner(c, role), role)
 				})
-				wantOutcome(t, s, op.ID, role+", stranger", outcomes.Stranger, func(e2e.Command) string {
+				wantOutcome(t, s, op.ID, role+", stranger", outcomes.Stranger, func(routes.Command) string {
 					return s.Token(t, strangers[role], role)
 				})
 			}
-			wantOutcome(t, s, op.ID, "no role", e2e.RoleForbidden, func(c e2e.Command) string {
+			wantOutcome(t, s, op.ID, "no role", routes.RoleForbidden, func(c routes.Command) string {
 				return s.Token(t, c.Customer)
 			})
-			wantOutcome(t, s, op.ID, "an unknown role", e2e.RoleForbidden, func(c e2e.Command) string {
+			wantOutcome(t, s, op.ID, "an unknown role", routes.RoleForbidden, func(c routes.Command) string {
 				return s.Token(t, c.Customer, "superuser")
 			})
 		})
@@ -74,7 +75,7 @@ func TestAccess_DependsOnRoleAndOwner(t *testing.T) {
 var strangers = map[string]string{"customer": e2e.Mallory, "seller": e2e.Rival, "admin": e2e.Root, "system": e2e.Bank}
 
 // owner returns who owns the resource of a command, as somebody with a role.
-func owner(c e2e.Command, role string) string {
+func owner(c routes.Command, role string) string {
 	if role == "seller" {
 		return c.Seller
 	}
@@ -84,10 +85,10 @@ func owner(c e2e.Command, role string) string {
 // wantOutcome sends a request of a route with a token, and checks the response and what
 // the request left in the database.
 func wantOutcome(
-	t *testing.T, s *e2e.Service, route, who string, want e2e.Outcome, token func(e2e.Command) string,
+	t *testing.T, s *e2e.Service, route, who string, want routes.Outcome, token func(routes.Command) string,
 ) {
 	t.Helper()
-	c := s.Prepare(t, route)
+	c := routes.Prepare(t, s, route)
 	call := c.Call.WithToken(token(c))
 	if c.Operation.Idempotent {
 		call.Key = s.NewKey()
@@ -96,18 +97,18 @@ func wantOutcome(
 	r := s.Send(t, call)
 	after := readTraces(t, s)
 
-	got := e2e.Outcome(r.Verdict())
+	got := routes.Outcome(r.Verdict())
 	if r.Status/100 == 2 {
-		got = e2e.Allowed
+		got = routes.Allowed
 		if after.auditEntries > before.auditEntries {
-			got = e2e.Audited
+			got = routes.Audited
 		}
 	}
 	if got != want {
 		t.Errorf("%s: %s, want %s: %s", who, got, want, r.Body)
 	}
 	wantEntries := 0
-	if want == e2e.Audited {
+	if want == routes.Audited {
 		wantEntries = 1
 	}
 	if n := after.auditEntries - before.auditEntries; n != wantEntries {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	pgtest "example.com/orders/internal/test/pg"
 )
 
 // What every canary of a sort contains, so that one search finds them all.
@@ -253,7 +254,7 @@ func (s *searcher) wantClean(t *testing.T, place, text string) {
 // searchDatabase searches every column of every table.
 func (s *searcher) searchDatabase(t *testing.T, env *e2e.Env) {
 	t.Helper()
-	columns, err := e2e.Columns(t.Context(), env.DB)
+	columns, err := pgtest.Columns(t.Context(), env.DB)
 	if err != nil || len(columns) < 50 {
 		t.Fatalf("read the columns: %d, %v", len(columns), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // planter sends requests with canaries, and keeps the refusals.
@@ -61,7 +62,7 @@ func (p *planter) operations() map[string]operation {
 // prepared returns a request of an operation that would succeed, with a token.
 func (p *planter) prepared(t testing.TB, id string) e2e.Call {
 	t.Helper()
-	c := p.Prepare(t, id)
+	c := routes.Prepare(t, p.Service, id)
 	if roles := c.Operation.Roles; len(roles) > 0 && !slices.Contains(roles, c.Role) {
 		subject := map[string]string{"customer": c.Customer, "seller": c.Seller, "system": e2e.Bank, "admin": e2e.Root}[roles[0]]
 		c.Call.Token = p.Token(t, subject, roles[0])
@@ -295,7 +296,7 @@ func (p *planter) plantAsSubject(t *testing.T) {
 		subject := p.nest.plant(sort, "sub")
 		token, path := p.Token(t, subject, "customer"), "/customers/"+url.PathEscape(subject)
 		p.send(t, p.withKey(e2e.Call{Method: "POST", Path: "/orders", Token: token, Body: `{"items": [{"sku": "tea-of-canaries", "quantity": 1}]}`}))
-		p.send(t, e2e.Call{Method: "PUT", Path: path + "/profile", Token: token, Body: e2e.ProfileBody})
+		p.send(t, e2e.Call{Method: "PUT", Path: path + "/profile", Token: token, Body: routes.ProfileBody})
 		p.send(t, e2e.Get(token, path+"/balance"))
 		p.send(t, e2e.Get(token, path+"/audit"))
 		p.send(t, e2e.Get(p.Token(t, e2e.Mallory, "customer"), path+"/profile"))

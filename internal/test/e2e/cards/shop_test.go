@@ -16,6 +16,7 @@ import (
 	"example.com/orders/internal/core/payment/reconcile"
 	"example.com/orders/internal/dev/fakestripe"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -87,7 +88,7 @@ func (c cardShop) charge(t testing.TB, p e2e.Payment) (fakestripe.Charge, bool) 
 // tables, by reference, amount and currency.
 func (c cardShop) wantSameMoney(t testing.TB) {
 	t.Helper()
-	ours, err := e2e.CapturedByCard(t.Context(), c.DB)
+	ours, err := invariants.CapturedByCard(t.Context(), c.DB)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // Each response is compared with the contract, also its next_key.
@@ -19,8 +20,8 @@ func TestErrorCodes_CanAllBeReached(t *testing.T) {
 	s := e2e.Start(t)
 	s.PutProduct(t, "tea", 10)
 	var reached []string
-	for _, name := range e2e.GuardedRefusals() {
-		r := s.PrepareRefusal(t, name)
+	for _, name := range routes.Refusals() {
+		r := routes.PrepareRefusal(t, s, name)
 		reached = append(reached, s.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(s.NewKey())).Code())
 	}
 	for want, call := range refusedCalls(t, s) {
@@ -94,7 +95,7 @@ var ownServices = map[string]struct {
 	}},
 	"409 idempotency_in_progress": {[]string{"ORDERS_IDEMPOTENCY_WAIT=0s"}, func(t testing.TB, s *e2e.Service) e2e.Reply {
 		t.Helper()
-		c := s.Prepare(t, "reserveInventory")
+		c := routes.Prepare(t, s, "reserveInventory")
 		call, lock, first := c.WithKey(s.NewKey()), c.LockRow(t), make(chan e2e.Reply, 1)
 		go func() { first <- s.Send(t, call) }()
 		lock.AwaitWaiter(t)

@@ -11,6 +11,8 @@ import (
 
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
+	"example.com/orders/internal/test/invariants"
 )
 
 // raceRounds is how often each race is run, so that either side may win.
@@ -268,7 +270,7 @@ func TestReference_OneOfManyKeysTakesEffect(t *testing.T) {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
 			for range rounds {
-				c := a.Prepare(t, route)
+				c := routes.Prepare(t, a, route)
 				var requests []e2e.Request
 				for i := range keys {
 					requests = append(requests, []*e2e.Service{a, b}[i%2].Request(c.WithKey(c.NewKey())))
@@ -361,5 +363,5 @@ func TestCreateOrder_SellsHotProductOnce(t *testing.T) {
 
 	wantVerdicts(t, replies, map[string]int{"201": units, "409 out_of_stock": customers - units})
 	c.replicas[0].WantStock(t, "tea", units, units)
-	e2e.CheckInvariants(t, c.DB, nil)
+	invariants.Check(t, c.DB, nil)
 }

@@ -13,6 +13,7 @@ import (
 	"example.com/orders/internal/core"
 	"example.com/orders/internal/core/order"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
 )
@@ -172,7 +173,7 @@ func TestRelay_PublishesNothingThatAFailoverLoses(t *testing.T) {
 	servers.Promote(t)
 	wantNewRun(t, s, credit)
 	e2e.Eventually(t, "the second event is published", func() bool { return published() >= 2 })
-	wrong, err := e2e.CompareStream(t.Context(), env.DB, natstest.Messages(t, broker, outnats.Stream))
+	wrong, err := invariants.CompareStream(t.Context(), env.DB, natstest.Messages(t, broker, outnats.Stream))
 	if err != nil || len(wrong) > 0 {
 		t.Errorf("the stream: %v, %v", wrong, err)
 	}

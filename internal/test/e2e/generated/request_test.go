@@ -18,6 +18,7 @@ import (
 	"example.com/orders/internal/dev/fakestripe"
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // operation is an operation of the contract, prepared: everything that a valid request
@@ -31,7 +32,7 @@ type operation struct {
 	// methods are those of the path.
 	methods []string
 	// prepared is a request that the service accepts, tokens are those of the owner by role.
-	prepared e2e.Command
+	prepared routes.Command
 	tokens   map[string]string
 }
 
@@ -55,7 +56,7 @@ func prepare(t testing.TB, s *e2e.Service) []operation {
 		op := operation{
 			Operation: declared, service: s, methods: methodsOf(item),
 			parameters: append(slices.Clone(item.Parameters), item.GetOperation(declared.Method).Parameters...),
-			prepared:   s.Prepare(t, declared.ID),
+			prepared:   routes.Prepare(t, s, declared.ID),
 		}
 		if body := item.GetOperation(declared.Method).RequestBody; body != nil {
 			op.body = body.Value

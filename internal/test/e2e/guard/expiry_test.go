@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // startClock is how far the clock of the database is ahead: processes may disagree
@@ -70,8 +71,8 @@ func replaceClock(t testing.TB, env *e2e.Env) func() *e2e.Service {
 // defence answers.
 func storeSuccesses(t testing.TB, s *e2e.Service) (all []change) {
 	t.Helper()
-	for _, route := range e2e.GuardedRoutes() {
-		c, key := s.Prepare(t, route), s.NewKey()
+	for _, route := range routes.Guarded() {
+		c, key := routes.Prepare(t, s, route), s.NewKey()
 		first := c.MustRun(t, key)
 		wantExpires(t, c, first, key, 72*time.Hour)
 		all = append(all, change{
@@ -87,8 +88,8 @@ func storeSuccesses(t testing.TB, s *e2e.Service) (all []change) {
 // at last the command runs as new.
 func storeRefusals(t testing.TB, s *e2e.Service) (all []change) {
 	t.Helper()
-	for _, refusal := range e2e.GuardedRefusals() {
-		r, key := s.PrepareRefusal(t, refusal), s.NewKey()
+	for _, refusal := range routes.Refusals() {
+		r, key := routes.PrepareRefusal(t, s, refusal), s.NewKey()
 		first := r.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(key))
 		wantExpires(t, r.Command, first, key, 6*time.Hour)
 		spent := func(replica *e2e.Service) { wantSpent(t, r, key, replica) }
@@ -105,7 +106,7 @@ func storeRefusals(t testing.TB, s *e2e.Service) (all []change) {
 
 // wantSpent checks that a key has been spent on a refusal: a late copy of the request does
 // nothing, although its cause may be gone, and a look-up says that it was refused.
-func wantSpent(t testing.TB, r e2e.Refusal, key string, replica *e2e.Service) {
+func wantSpent(t testing.TB, r routes.Refusal, key string, replica *e2e.Service) {
 	t.Helper()
 	for range 2 {
 		late := replica.WantProblem(t, http.StatusConflict, "idempotency_key_spent", r.WithKey(key))
@@ -125,7 +126,7 @@ func wantSpent(t testing.TB, r e2e.Refusal, key string, replica *e2e.Service) {
 }
 
 // wantExpires checks that a response names the end of its replays, by the database clock.
-func wantExpires(t testing.TB, c e2e.Command, first e2e.Reply, key string, ttl time.Duration) {
+func wantExpires(t testing.TB, c routes.Command, first e2e.Reply, key string, ttl time.Duration) {
 	t.Helper()
 	var created time.Time
 	err := c.DB.QueryRow(t.Context(), `SELECT created_at FROM idempotency_record WHERE scope = $1 AND key = $2`,

@@ -17,6 +17,7 @@ import (
 	"example.com/orders/internal/idempotency/routetest"
 	"example.com/orders/internal/idempotency/routetest/probe"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // allCommands asks about all commands, not only about two.
@@ -44,12 +45,12 @@ func TestCommands_PassEveryProbe(t *testing.T) {
 					continue // each refusal has its fixture
 				}
 				t.Run(p.Name, func(t *testing.T) {
-					ask(t, c, p, strings.Contains(missing, p.Name), func() *probe.Operation { return c.operation(outer, c.service(t).Prepare(t, route)) })
+					ask(t, c, p, strings.Contains(missing, p.Name), func() *probe.Operation { return c.operation(outer, routes.Prepare(t, c.service(t), route)) })
 				})
 			}
-			for reason := range e2e.Routes[route].Refusals {
+			for reason := range routes.All[route].Refusals {
 				t.Run("R "+reason, func(t *testing.T) {
-					name := e2e.RefusalName{Route: route, Reason: reason}
+					name := routes.RefusalName{Route: route, Reason: reason}
 					ask(t, c, refusals, false, func() *probe.Operation { return c.refusal(outer, name) })
 				})
 			}
@@ -111,7 +112,7 @@ func bearer(token string) http.Header {
 }
 
 // operation describes a command to the probes.
-func (c *replicas) operation(t testing.TB, command e2e.Command) *probe.Operation {
+func (c *replicas) operation(t testing.TB, command routes.Command) *probe.Operation {
 	t.Helper()
 	request := func(path, body string) probe.Request {
 		return probe.Request{Method: command.Call.Method, Path: path, Body: body}
@@ -149,9 +150,9 @@ func hook(do func()) func(context.Context) error {
 }
 
 // refusal describes a command that the use case refuses.
-func (c *replicas) refusal(t testing.TB, name e2e.RefusalName) *probe.Operation {
+func (c *replicas) refusal(t testing.TB, name routes.RefusalName) *probe.Operation {
 	t.Helper()
-	r := c.service(t).PrepareRefusal(t, name)
+	r := routes.PrepareRefusal(t, c.service(t), name)
 	op := c.operation(t, r.Command)
 	op.Refused = new(op.Do)
 	if r.Cure != nil {

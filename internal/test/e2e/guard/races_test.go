@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // Sixty equal requests at the same moment in two processes. All of them have arrived
@@ -18,7 +19,7 @@ func TestGuard_RunsOneOfSixtyConcurrentRequests(t *testing.T) {
 	env := e2e.NewEnv(t)
 	settings := []string{env.DatabaseSetting(t, "pool_max_conns", "20"), patientDuplicates}
 	here, there := env.StartReplica(t, settings...), env.StartReplica(t, settings...)
-	eachRoute(t, here, func(t *testing.T, c e2e.Command) {
+	eachRoute(t, here, func(t *testing.T, c routes.Command) {
 		first, arrivedHere := behind(t, here)
 		second, arrivedThere := behind(t, there)
 		row := c.LockRow(t)
@@ -41,7 +42,7 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 	env := e2e.NewEnv(t)
 	settings := []string{env.DatabaseSetting(t, "pool_max_conns", "4"), patientDuplicates}
 	here, there := env.StartReplica(t, settings...), env.StartReplica(t, settings...)
-	c := here.Prepare(t, "confirmPayment")
+	c := routes.Prepare(t, here, "confirmPayment")
 	row := c.LockRow(t)
 	call := c.WithKey(c.NewKey())
 	first := sendAll(t, []e2e.Call{call}, here)
@@ -84,12 +85,12 @@ func TestGuard_DuplicatesWaitWithoutConnection(t *testing.T) {
 const patientDuplicates = "ORDERS_IDEMPOTENCY_WAIT=30s"
 
 // eachRoute tests the command of each guarded route.
-func eachRoute(t *testing.T, s *e2e.Service, test func(t *testing.T, c e2e.Command)) {
+func eachRoute(t *testing.T, s *e2e.Service, test func(t *testing.T, c routes.Command)) {
 	t.Helper()
-	for _, route := range e2e.GuardedRoutes() {
+	for _, route := range routes.Guarded() {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
-			test(t, s.Prepare(t, route))
+			test(t, routes.Prepare(t, s, route))
 		})
 	}
 }
@@ -156,7 +157,7 @@ func (all *requests) await(t testing.TB) []e2e.Reply {
 
 // wantOneRun checks the responses to many requests with the same key: one of them ran,
 // and the others have its response.
-func wantOneRun(t testing.TB, c e2e.Command, replies []e2e.Reply) {
+func wantOneRun(t testing.TB, c routes.Command, replies []e2e.Reply) {
 	t.Helper()
 	first := slices.IndexFunc(replies, func(r e2e.Reply) bool { return r.Header.Get("Idempotency-Result") == "created" })
 	if first < 0 {

@@ -14,6 +14,7 @@ import (
 
 	contracttest "example.com/orders/internal/test/contract"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -23,9 +24,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // guard hold for it.
 func TestGuard_IsTestedForEveryOperationThatTakesAKey(t *testing.T) {
 	t.Parallel()
-	guarded := e2e.GuardedRoutes()
+	guarded := routes.Guarded()
 	for _, op := range contracttest.New(t).Operations() {
-		if op.Idempotent && len(e2e.Routes[op.ID].Refusals) == 0 {
+		if op.Idempotent && len(routes.All[op.ID].Refusals) == 0 {
 			t.Errorf("%s takes a key, and the table of routes has no refusals of it", op.ID)
 		}
 		if !op.Idempotent && slices.Contains(guarded, op.ID) {
@@ -38,7 +39,7 @@ func TestGuard_ReplaysFirstResponseByteForByte(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
 	here, there := env.StartReplica(t), env.StartReplica(t)
-	eachRoute(t, here, func(t *testing.T, c e2e.Command) {
+	eachRoute(t, here, func(t *testing.T, c routes.Command) {
 		key := c.NewKey()
 		first := c.MustRun(t, key)
 		if got := first.Header.Get("Idempotency-Key"); got != key {
@@ -59,7 +60,7 @@ func TestGuard_ReplaysFirstResponseByteForByte(t *testing.T) {
 // is another operation.
 func TestGuard_SeparatesPrincipals(t *testing.T) {
 	t.Parallel()
-	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c routes.Command) {
 		key := c.NewKey()
 		first := c.MustRun(t, key)
 		ofPeer := c.WithKey(key).WithToken(c.Peer)
@@ -78,7 +79,7 @@ func TestGuard_SeparatesPrincipals(t *testing.T) {
 func TestGuard_ChecksTokenBeforeReplay(t *testing.T) {
 	t.Parallel()
 	status := map[string]int{"unauthenticated": http.StatusUnauthorized, "forbidden_role": http.StatusForbidden}
-	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c routes.Command) {
 		key := c.NewKey()
 		first := c.MustRun(t, key)
 		for code, token := range map[string]string{
@@ -112,10 +113,10 @@ func roleNotAdmitted(op contracttest.Operation) string {
 func TestGuard_ReplaysRefusalEvenWhenItsCauseIsGone(t *testing.T) {
 	t.Parallel()
 	s := e2e.Start(t)
-	for _, refusal := range e2e.GuardedRefusals() {
+	for _, refusal := range routes.Refusals() {
 		t.Run(refusal.String(), func(t *testing.T) {
 			t.Parallel()
-			r := s.PrepareRefusal(t, refusal)
+			r := routes.PrepareRefusal(t, s, refusal)
 			key := r.NewKey()
 			first := r.WantProblem(t, r.RefusedStatus, r.Code, r.WithKey(key))
 			r.WantFirst(t, first, r.RefusedStatus)
@@ -135,7 +136,7 @@ func TestGuard_ReplaysRefusalEvenWhenItsCauseIsGone(t *testing.T) {
 func TestGuard_LeavesKeyFreeAfterForbiddenOrNotFound(t *testing.T) {
 	t.Parallel()
 	status := map[string]int{"forbidden_resource": http.StatusForbidden, "not_found": http.StatusNotFound}
-	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c routes.Command) {
 		key := c.NewKey()
 		inWrongRole := c.WithKey(key).WithToken(c.Token(t, c.Subject, roleNotAdmitted(c.Operation)))
 		c.WantNotGuarded(t, c.WantProblem(t, http.StatusForbidden, "forbidden_role", inWrongRole))
@@ -151,7 +152,7 @@ func TestGetIdempotencyKey_ReportsCommandAndStatus(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
 	here, there := env.StartReplica(t), env.StartReplica(t)
-	eachRoute(t, here, func(t *testing.T, c e2e.Command) {
+	eachRoute(t, here, func(t *testing.T, c routes.Command) {
 		key := c.UniqueName("7?a=b%20&c#d") // a key is not a URL, whatever it looks like
 		lookup := e2e.LookupCall(c.Call.Token, key)
 		c.WantProblem(t, http.StatusNotFound, "not_found", lookup)
@@ -180,7 +181,7 @@ func TestGetIdempotencyKey_ReportsARunningRequest(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
 	here, there := env.StartReplica(t), env.StartReplica(t)
-	c := here.Prepare(t, e2e.GuardedRoutes()[0])
+	c := routes.Prepare(t, here, routes.Guarded()[0])
 	key := c.NewKey()
 	lookup := e2e.LookupCall(c.Call.Token, key)
 	row := c.LockRow(t)
@@ -202,7 +203,7 @@ func TestGetIdempotencyKey_ReportsARunningRequest(t *testing.T) {
 
 func TestGuard_RefusesAnotherRequestUnderTheKey(t *testing.T) {
 	t.Parallel()
-	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c routes.Command) {
 		key := c.NewKey()
 		first := c.MustRun(t, key)
 		others := map[string]e2e.Call{}
@@ -265,9 +266,9 @@ func TestSecondLine_AnswersWhenRecordIsGone(t *testing.T) {
 	t.Parallel()
 	env := e2e.NewEnv(t)
 	here, there := env.StartReplica(t), env.StartReplica(t) // there has not seen the record
-	for _, route := range e2e.GuardedRoutes() {
+	for _, route := range routes.Guarded() {
 		t.Run(route, func(t *testing.T) {
-			c := here.Prepare(t, route)
+			c := routes.Prepare(t, here, route)
 			key := c.NewKey()
 			first := c.MustRun(t, key)
 			events := c.Count(t, "SELECT count(*) FROM outbox")
@@ -290,7 +291,7 @@ func TestSecondLine_AnswersWhenRecordIsGone(t *testing.T) {
 }
 
 // wantSameResource checks that a late retry got the first response, without a record.
-func wantSameResource(t testing.TB, c e2e.Command, first, late e2e.Reply) {
+func wantSameResource(t testing.TB, c routes.Command, first, late e2e.Reply) {
 	t.Helper()
 	if !late.SameAs(first) || late.Header.Get("Location") != first.Header.Get("Location") {
 		t.Errorf("first: %d %s, Location %q\nlate: %d %s, Location %q", first.Status, first.Body,

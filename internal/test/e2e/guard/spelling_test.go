@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // Clients and proxies spell one path differently (RFC 3986, section 6.2.2): a Go program
@@ -35,7 +36,7 @@ func TestGuard_ReplaysForEverySpellingOfThePath(t *testing.T) {
 // Each parameter of each guarded route: a character is escaped wherever it occurs.
 func TestGuard_ReplaysOnEveryRouteWhenItsPathIsSpelledDifferently(t *testing.T) {
 	t.Parallel()
-	eachRoute(t, e2e.Start(t), func(t *testing.T, c e2e.Command) {
+	eachRoute(t, e2e.Start(t), func(t *testing.T, c routes.Command) {
 		again := c.WithKey(c.NewKey())
 		names, values := strings.Split(c.Operation.Path, "/"), strings.Split(c.Call.Path, "/")
 		for i, name := range names {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -37,11 +38,11 @@ func start(t *testing.T, settings ...string) (shop, limited *e2e.Service) {
 func TestRequestLimit_CoversEveryOperation(t *testing.T) {
 	t.Parallel()
 	shop, limited := start(t, "ORDERS_REQUESTS_PER_MINUTE=1", "ORDERS_UNLIMITED_ROLES=none")
-	for name, route := range e2e.Routes {
+	for name, route := range routes.All {
 		if route.Access.Public {
 			continue
 		}
-		c := shop.Prepare(t, name)
+		c := routes.Prepare(t, shop, name)
 		if !c.Operation.Idempotent {
 			caller := shop.Token(t, shop.UniqueName("caller"), c.Operation.Roles[0])
 			limited.MustSend(t, e2e.Get(caller, "/products")) // the only request of this minute
@@ -307,7 +308,7 @@ func TestReads_OfOnePrincipalLeaveConnectionsToOthers(t *testing.T) {
 	wantServed(t, s)
 	order := s.MustCreateOrder(t, e2e.Alice, "coffee", 1) // her commands do not wait for her reads
 	s.MustSend(t, s.CancelCall(alice, order.ID))
-	s.MustSend(t, e2e.Call{Method: http.MethodPut, Path: "/customers/alice/profile", Token: alice, Body: e2e.ProfileBody})
+	s.MustSend(t, e2e.Call{Method: http.MethodPut, Path: "/customers/alice/profile", Token: alice, Body: routes.ProfileBody})
 
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)

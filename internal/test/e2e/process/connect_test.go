@@ -14,6 +14,7 @@ import (
 
 	"example.com/orders/internal/config"
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 	testlog "example.com/orders/internal/test/log"
 	natstest "example.com/orders/internal/test/nats"
 	pgtest "example.com/orders/internal/test/pg"
@@ -128,8 +129,8 @@ func TestService_WithReadOnlyTransactionsIsUnavailableAndNotReady(t *testing.T) 
 	env := e2e.NewEnv(t)
 	primary := env.StartReplica(t)
 	s := env.StartReplica(t, env.DatabaseSetting(t, "default_transaction_read_only", "on"))
-	for _, route := range e2e.GuardedRoutes() {
-		c, key := primary.Prepare(t, route), s.NewKey()
+	for _, route := range routes.Guarded() {
+		c, key := routes.Prepare(t, primary, route), s.NewKey()
 		if r := s.Send(t, c.WithKey(key)); r.Verdict() != "503 unavailable" {
 			t.Errorf("%s: %s, want 503 unavailable", c.Operation.ID, r.Verdict())
 		}
@@ -190,11 +191,11 @@ func TestReads_GoOnWhileCommandsWaitForTheStandby(t *testing.T) {
 // prepareEveryRead returns a request of each route that only reads. Three are not among
 // them: what is known of a key waits for the standby, as a replay does, and reads of the
 // audit log and of all payments write an entry.
-func prepareEveryRead(t *testing.T, s *e2e.Service) []e2e.Command {
+func prepareEveryRead(t *testing.T, s *e2e.Service) []routes.Command {
 	t.Helper()
-	var reads []e2e.Command
-	for name := range e2e.Routes {
-		c := s.Prepare(t, name)
+	var reads []routes.Command
+	for name := range routes.All {
+		c := routes.Prepare(t, s, name)
 		if c.Call.Method == http.MethodGet && !slices.Contains([]string{"getIdempotencyKey", "listAuditLog", "searchPayments"}, c.Operation.ID) {
 			c.Call.Token = s.Token(t, c.Customer, "customer") // whose reads leave no audit entry
 			reads = append(reads, c)
@@ -274,9 +275,9 @@ func startCounted(t testing.TB, env *e2e.Env) (*e2e.Service, *roundtrips.Proxy) 
 // Housekeeping does not count: blocks of IDs, and checks whether a connection is alive.
 func TestCommands_MakeFewRoundTrips(t *testing.T) {
 	s, proxy := startCounted(t, e2e.NewEnv(t))
-	for _, route := range e2e.GuardedRoutes() {
-		s.MustSend(t, s.Prepare(t, route).WithKey(s.NewKey())) // prepares the statements
-		call := s.Prepare(t, route).WithKey(s.NewKey())
+	for _, route := range routes.Guarded() {
+		s.MustSend(t, routes.Prepare(t, s, route).WithKey(s.NewKey())) // prepares the statements
+		call := routes.Prepare(t, s, route).WithKey(s.NewKey())
 		proxy.Take()
 		s.MustSend(t, call)
 		wantAtMost(t, route, maxCommandTrips, proxy.Take())

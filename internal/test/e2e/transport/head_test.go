@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/e2e/routes"
 )
 
 // HEAD gets the status and the headers of GET, for the caller and for a stranger, and no
@@ -25,8 +26,8 @@ func TestHEAD_AnswersAsGETDoes(t *testing.T) {
 			continue
 		}
 		t.Run(op.ID, func(t *testing.T) {
-			c := s.Prepare(t, op.ID)
-			for role, outcomes := range e2e.Routes[op.ID].Access.ByRole() {
+			c := routes.Prepare(t, s, op.ID)
+			for role, outcomes := range routes.All[op.ID].Access.ByRole() {
 				subject := map[string]string{"seller": c.Seller, "admin": e2e.Root, "system": e2e.Bank}[role]
 				if role == "customer" {
 					subject = c.Customer

@@ -1,4 +1,6 @@
-package e2e
+// Package invariants says what holds in the database between any two transactions, and
+// between the database and the services that ours uses. It knows no running service.
+package invariants
 
 import (
 	"context"
@@ -7,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	testwait "example.com/orders/internal/test/wait"
 )
 
 // invariant holds in the database between any two transactions, despite all faults. The
@@ -16,32 +20,19 @@ type invariant struct {
 	offenders string
 }
 
-const (
-	balanceIsSum      = "a balance is the sum of its ledger entries"
-	balancePositive   = "a balance is never negative"
-	entriesInOrder    = "each entry of a balance is the next change of it, and no older than the one before"
-	entrySides        = "a ledger entry debits one account and credits another"
-	refundsWithin     = "refunds are at most what was captured"
-	moneyMoved        = "a payment and a refund are one ledger entry each"
-	reservedIsNeeded  = "the reserved quantity is what reservations need, and on hand"
-	stockIsConserved  = "the initial stock and its adjustments are on hand or sold"
-	oneLivePayment    = "an order has at most one live payment"
-	moneyFitsStatus   = "an order's money is what its status says"
-	reservationFits   = "only an order that waits for payment has a reservation"
-	oneEventPerChange = "every change has exactly one event"
-	noOtherEvents     = "every event has a change"
-	auditIsComplete   = "the audit log is what administrators did"
-	noStoredFailure   = "no failure is stored under a key"
-	successHasEffect  = "every stored success has its effect"
-	cancelledBy       = "a cancelled order names who cancelled it"
-)
+// stockIsConserved is the invariant that needs the initial stock, so that the list lacks it.
+const stockIsConserved = "the initial stock and its adjustments are on hand or sold"
+
+// Administrator is the administrator in the tests. The audit log has an entry for each
+// effect of theirs; other people may have other roles.
+const Administrator = "root"
 
 // AuditedCommands are the actions with entries that are counted against effects, for
 // IN in SQL.
 const AuditedCommands = `'RefundPayment', 'CancelOrder', 'CreditBalance', 'ChargeBalance', 'AdjustStock'`
 
 var invariants = []invariant{
-	{balanceIsSum, `
+	{"a balance is the sum of its ledger entries", `
 		WITH entry AS (
 			SELECT credit AS account, currency, amount FROM ledger_entry UNION ALL SELECT debit, currency, -amount FROM ledger_entry
 		), sums AS (
@@ -50,10 +41,10 @@ var invariants = []invariant{
 		SELECT format('customer/%s: %s %s, its entries sum up to %s', b.customer_id, b.amount, b.currency, e.amount)
 		FROM balance b FULL JOIN sums e ON e.account = 'customer/' || b.customer_id AND e.currency = b.currency
 		WHERE coalesce(b.amount, 0) <> coalesce(e.amount, 0)`},
-	{balancePositive, `
+	{"a balance is never negative", `
 		SELECT customer_id FROM balance WHERE amount < 0
 		UNION ALL SELECT 'entry ' || id FROM ledger_entry WHERE balance_after < 0`},
-	{entriesInOrder, `
+	{"each entry of a balance is the next change of it, and no older than the one before", `
 		SELECT 'entry ' || id FROM (
 			SELECT *, row_number() OVER entries AS n, lag(created_at) OVER entries AS before,
 			       sum(CASE WHEN credit = 'customer/' || customer_id THEN amount ELSE -amount END) OVER entries AS balance
@@ -63,13 +54,13 @@ var invariants = []invariant{
 		UNION ALL
 		SELECT 'balance ' || customer_id FROM balance b WHERE position <> (
 			SELECT count(*) FROM ledger_entry e WHERE (e.customer_id, e.currency) = (b.customer_id, b.currency))`},
-	{entrySides, `
+	{"a ledger entry debits one account and credits another", `
 		SELECT 'entry ' || id FROM ledger_entry
 		WHERE debit = credit OR amount <= 0 OR 'customer/' || customer_id NOT IN (debit, credit)`},
-	{refundsWithin, `
+	{"refunds are at most what was captured", `
 		SELECT 'payment ' || p.id FROM payment p JOIN refund r ON r.payment_id = p.id AND r.status <> 'failed'
 		GROUP BY p.id HAVING sum(r.amount) > p.amount OR p.status = 'processing' OR bool_or(r.currency <> p.currency)`},
-	{moneyMoved, `
+	{"a payment and a refund are one ledger entry each", `
 		SELECT 'payment ' || p.id FROM payment p JOIN orders o ON o.id = p.order_id
 		WHERE p.method = 'balance' AND p.status = 'captured' AND 1 <> (
 			SELECT count(*) FROM ledger_entry m WHERE m.payment_id = p.id AND m.kind = 'payment' AND m.amount = p.amount
@@ -95,7 +86,7 @@ var invariants = []invariant{
 		UNION ALL
 		SELECT 'entry ' || id FROM ledger_entry
 		WHERE (kind = 'payment' AND payment_id IS NULL) OR (kind = 'refund' AND refund_id IS NULL)`},
-	{reservedIsNeeded, `
+	{"the reserved quantity is what reservations need, and on hand", `
 		WITH needed AS (
 			SELECT i.sku, sum(i.quantity) AS units FROM orders o JOIN order_item i ON i.order_id = o.id
 			WHERE o.reserved_until IS NOT NULL GROUP BY i.sku
@@ -103,9 +94,9 @@ var invariants = []invariant{
 		SELECT format('%s: %s reserved of %s, reservations need %s', p.sku, p.reserved, p.on_hand, coalesce(n.units, 0))
 		FROM product p LEFT JOIN needed n USING (sku)
 		WHERE p.reserved <> coalesce(n.units, 0) OR p.reserved NOT BETWEEN 0 AND p.on_hand`},
-	{oneLivePayment, `
+	{"an order has at most one live payment", `
 		SELECT 'order ' || order_id FROM payment WHERE status IN ('processing', 'captured') GROUP BY order_id HAVING count(*) > 1`},
-	{moneyFitsStatus, `
+	{"an order's money is what its status says", `
 		WITH money AS (
 			SELECT o.id, o.status, o.total, coalesce(sum(p.amount) FILTER (WHERE p.status = 'captured'), 0) AS captured,
 			       coalesce((SELECT sum(r.amount) FROM refund r JOIN payment c ON c.id = r.payment_id AND c.status = 'captured'
@@ -120,11 +111,11 @@ var invariants = []invariant{
 				WHERE r.order_id = money.id AND r.status = 'failed' AND p.method = 'card')
 			ELSE captured = total
 		END`},
-	{reservationFits, `
+	{"only an order that waits for payment has a reservation", `
 		SELECT 'order ' || id FROM orders
 		WHERE reserved_until IS NOT NULL AND status NOT IN ('pending_payment', 'payment_processing')`},
-	{cancelledBy, `SELECT 'order ' || id FROM orders WHERE (status = 'cancelled') <> (cancelled_by IS NOT NULL)`},
-	{oneEventPerChange, `
+	{"a cancelled order names who cancelled it", `SELECT 'order ' || id FROM orders WHERE (status = 'cancelled') <> (cancelled_by IS NOT NULL)`},
+	{"every change has exactly one event", `
 		SELECT 'order ' || o.id FROM orders o LEFT JOIN outbox e ON e.aggregate = 'order/' || o.id
 		GROUP BY o.id HAVING count(e.id) <> o.version OR count(DISTINCT e.data->>'version') <> o.version
 			OR max((e.data->>'version')::bigint) <> o.version
@@ -140,7 +131,7 @@ var invariants = []invariant{
 		UNION ALL
 		SELECT 'adjustment ' || id FROM stock_adjustment a WHERE 1 <> (
 			SELECT count(*) FROM outbox WHERE type = 'product.stock_adjusted' AND (data->>'stock_adjustment_id')::bigint = a.id)`},
-	{noOtherEvents, `
+	{"every event has a change", `
 		WITH event AS (SELECT count(*) AS n FROM outbox), change AS (
 			SELECT (SELECT coalesce(sum(version), 0) FROM orders) + (SELECT count(*) FROM payment)
 			     + (SELECT count(*) FROM refund) + (SELECT count(*) FROM stock_adjustment) + (SELECT count(*) FROM ledger_entry WHERE customer_id IS NOT NULL)
@@ -151,7 +142,7 @@ var invariants = []invariant{
 			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'refund' AND debit = 'provider')
 			     + (SELECT count(*) FROM ledger_entry WHERE kind = 'payment' AND credit = 'unapplied') AS n)
 		SELECT format('%s events for %s changes', event.n, change.n) FROM event, change WHERE event.n <> change.n`},
-	{auditIsComplete, `
+	{"the audit log is what administrators did", `
 		WITH done AS (
 			SELECT 'RefundPayment' AS action, created_by AS actor, 'order/' || order_id AS resource FROM refund
 				WHERE idempotency_key IS NOT NULL
@@ -167,15 +158,15 @@ var invariants = []invariant{
 		)
 		SELECT format('%s of %s by %s: %s effects, %s entries', action, resource, actor, coalesce(e.n, 0), coalesce(t.n, 0))
 		FROM effects e FULL JOIN entries t USING (action, actor, resource)
-		WHERE coalesce(t.n, 0) > coalesce(e.n, 0) OR (actor = '` + Root + `' AND coalesce(t.n, 0) < e.n) -- others may have other roles
+		WHERE coalesce(t.n, 0) > coalesce(e.n, 0) OR (actor = '` + Administrator + `' AND coalesce(t.n, 0) < e.n)
 		UNION ALL
 		SELECT format('%s to %s is in the audit log and did not happen', resource, metadata->>'status') FROM audit_log a
 		WHERE action = 'UpdateOrderStatus' AND NOT EXISTS (
 			SELECT FROM outbox e WHERE e.aggregate = a.resource AND e.type = 'order.' || (a.metadata->>'status'))`},
-	{noStoredFailure, `
+	{"no failure is stored under a key", `
 		SELECT format('%s: %s', key, status) FROM idempotency_record
 		WHERE status / 100 <> 2 AND status NOT IN (402, 409, 422)`},
-	{successHasEffect, `
+	{"every stored success has its effect", `
 		WITH stored AS (
 			SELECT operation AS command, key, substring(scope from '[^ ]* (.*)') AS actor FROM idempotency_record WHERE status / 100 = 2
 		)
@@ -192,12 +183,11 @@ var invariants = []invariant{
 		END`},
 }
 
-// CheckInvariants reports every violated invariant. It reads one snapshot, so it may
-// run while the service works. Without the initial stock it does not check whether
-// stock was lost.
-func CheckInvariants(t testing.TB, db *pgxpool.Pool, stock Stock) {
+// Check reports every violated invariant. It reads one snapshot, so it may run while the
+// service works. Without the initial stock it does not check whether stock was lost.
+func Check(t testing.TB, db *pgxpool.Pool, stock map[string]int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience) // the test's context may be over
+	ctx, cancel := context.WithTimeout(context.Background(), testwait.Patience) // the test's context may be over
 	defer cancel()
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, db, snapshot, func(tx pgx.Tx) error {
@@ -214,7 +204,7 @@ func CheckInvariants(t testing.TB, db *pgxpool.Pool, stock Stock) {
 
 // Violations returns the violated invariants in the snapshot of a transaction, each with an
 // offender.
-func Violations(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
+func Violations(ctx context.Context, tx pgx.Tx, stock map[string]int) ([]string, error) {
 	var found []string
 	for _, inv := range invariants {
 		rows, _ := tx.Query(ctx, inv.offenders+" LIMIT 5")
@@ -232,7 +222,7 @@ func Violations(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
 
 // lostStock compares the stock that is on hand or sold with the initial stock and the
 // adjustments.
-func lostStock(ctx context.Context, tx pgx.Tx, stock Stock) ([]string, error) {
+func lostStock(ctx context.Context, tx pgx.Tx, stock map[string]int) ([]string, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT p.sku, p.on_hand, coalesce(sum(i.quantity) FILTER (
 			WHERE o.status IN ('paid', 'fulfilling', 'shipped', 'delivered')), 0) AS sold,

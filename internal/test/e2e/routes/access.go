@@ -1,9 +1,6 @@
-package e2e
+package routes
 
-import (
-	"slices"
-	"testing"
-)
+import "slices"
 
 // Access lists who may use a route, as section 1 in the contract says.
 type Access struct {
@@ -64,37 +61,3 @@ var (
 	balanceOwner  = Access{Customer: ownerOnly, Seller: nobody, Admin: onRecord, System: everybody}
 	balanceSystem = Access{Customer: nobody, Seller: nobody, Admin: onRecord, System: everybody}
 )
-
-// The people in the tests.
-const (
-	Alice   = "alice"   // a customer
-	Mallory = "mallory" // a customer who has no share in Alice's resources
-	Shop    = "shop"    // a seller
-	Rival   = "rival"   // a seller who has no share in the shop's resources
-	Bank    = "bank"    // the system
-	Root    = "root"    // an administrator
-)
-
-// CustomerToken returns a token for Alice.
-func (e *Env) CustomerToken(t testing.TB) string {
-	t.Helper()
-	return e.Token(t, Alice, "customer")
-}
-
-// SellerToken returns a token for the shop.
-func (e *Env) SellerToken(t testing.TB) string {
-	t.Helper()
-	return e.Token(t, Shop, "seller")
-}
-
-// SystemToken returns a token for the bank.
-func (e *Env) SystemToken(t testing.TB) string {
-	t.Helper()
-	return e.Token(t, Bank, "system")
-}
-
-// AdminToken returns a token for the administrator.
-func (e *Env) AdminToken(t testing.TB) string {
-	t.Helper()
-	return e.Token(t, Root, "admin")
-}

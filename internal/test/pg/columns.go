@@ -1,4 +1,4 @@
-package e2e
+package pgtest
 
 import (
 	"context"
@@ -33,4 +33,9 @@ func Columns(ctx context.Context, db Querier) (map[string]string, error) {
 		contents[c.Schema+"."+c.Table+"."+c.Column] = text
 	}
 	return contents, nil
+}
+
+// Querier is a pool or a transaction.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }

@@ -1,15 +1,17 @@
-package e2e
+package routes
 
 import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"example.com/orders/internal/test/e2e"
 )
 
 var orderRoutes = map[string]Route{
 	"createOrder": {
 		Prepare: createOrder,
-		Refusals: map[string]func(testing.TB, *Service) Refusal{
+		Refusals: refusals{
 			"out of stock": orderOutOfStock, "unknown product": orderUnknownProduct, "too many unpaid orders": orderBeyondLimit,
 		},
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: nobody},
@@ -22,21 +24,21 @@ var orderRoutes = map[string]Route{
 	},
 	"reserveInventory": {
 		Prepare: reserveInventory,
-		Refusals: map[string]func(testing.TB, *Service) Refusal{
+		Refusals: refusals{
 			"stock sold meanwhile": reserveSoldStock, "paid already": reservePaidOrder, "extended too often": reserveBeyondLimit,
 		},
 		Access: Access{Customer: ownerOnly, Seller: ownerOnly, Admin: nobody, System: everybody},
 	},
 	"cancelOrder": {
 		Prepare:  cancelOrder,
-		Refusals: map[string]func(testing.TB, *Service) Refusal{"shipped already": cancelShippedOrder},
+		Refusals: refusals{"shipped already": cancelShippedOrder},
 		Access:   orderOwners,
 	},
 	"cancelOrder of a paid order": {Operation: "cancelOrder", Prepare: cancelPaidOrder},
 	"updateOrderStatus":           {Prepare: updateOrderStatus, Access: productOwners},
 }
 
-func createOrder(t testing.TB, s *Service) Command {
+func createOrder(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	customer, tea, cup := s.UniqueName("customer"), s.UniqueName("tea"), s.UniqueName("cup")
 	s.PutProduct(t, tea, 100)
@@ -47,18 +49,18 @@ func createOrder(t testing.TB, s *Service) Command {
 	}
 	return Command{
 		Subject: customer, Role: "customer", Customer: customer, Status: http.StatusCreated,
-		Call:      Call{Path: "/orders", Body: body(customer, 2)},
+		Call:      e2e.Call{Path: "/orders", Body: body(customer, 2)},
 		OtherBody: body(customer, 3),
 		Peer:      s.SellerToken(t), PeerStatus: http.StatusCreated,
 		Locks:   Query{"SELECT FROM product WHERE sku = $1 FOR UPDATE", []any{tea}},
 		Effects: Query{"SELECT count(*) FROM orders WHERE customer_id = $1", []any{customer}},
-		Denied: map[string]Call{
+		Denied: map[string]e2e.Call{
 			"forbidden_resource": {Path: "/orders", Body: body("somebody-else", 2)},
 		},
 	}
 }
 
-func orderOutOfStock(t testing.TB, s *Service) Refusal {
+func orderOutOfStock(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c := createOrder(t, s)
 	scarce := s.UniqueName("scarce")
@@ -67,7 +69,7 @@ func orderOutOfStock(t testing.TB, s *Service) Refusal {
 	return Refusal{c, http.StatusConflict, "out_of_stock", func() { s.AdjustStock(t, scarce, 1) }}
 }
 
-func orderUnknownProduct(t testing.TB, s *Service) Refusal {
+func orderUnknownProduct(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c := createOrder(t, s)
 	unknown := s.UniqueName("unknown")
@@ -76,19 +78,19 @@ func orderUnknownProduct(t testing.TB, s *Service) Refusal {
 }
 
 // orderBeyondLimit writes the unpaid orders without the service, which is faster.
-func orderBeyondLimit(t testing.TB, s *Service) Refusal {
+func orderBeyondLimit(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c := createOrder(t, s)
 	s.Exec(t, `INSERT INTO orders (customer_id, seller_id, status, total, currency, version, created_by, idempotency_key, created_at, updated_at)
 		SELECT $1, $2, 'pending_payment', 1, 'RUB', 1, $1, 'unpaid-' || i, now(), now() FROM generate_series(1, $3) i`,
-		c.Customer, Shop, s.Config.UnpaidOrders)
+		c.Customer, e2e.Shop, s.Config.UnpaidOrders)
 	return Refusal{c, http.StatusConflict, "unpaid_orders_limit", func() {
 		s.Exec(t, "UPDATE orders SET status = 'paid' WHERE customer_id = $1 AND idempotency_key = 'unpaid-1'", c.Customer)
 	}}
 }
 
-func readOrderOf(path string) func(testing.TB, *Service) Command {
-	return func(t testing.TB, s *Service) Command {
+func readOrderOf(path string) func(testing.TB, *e2e.Service) Command {
+	return func(t testing.TB, s *e2e.Service) Command {
 		t.Helper()
 		c, o := onOrder(t, s, "", "")
 		s.MustPay(t, o)
@@ -99,7 +101,7 @@ func readOrderOf(path string) func(testing.TB, *Service) Command {
 
 // onOrder prepares a command on a new customer's order. The customer also has a second
 // order. Its effects are changes to the order's version.
-func onOrder(t testing.TB, s *Service, command, body string) (Command, Order) {
+func onOrder(t testing.TB, s *e2e.Service, command, body string) (Command, e2e.Order) {
 	t.Helper()
 	customer, sku := s.UniqueName("customer"), s.UniqueName("tea")
 	s.PutProduct(t, sku, 100)
@@ -108,25 +110,25 @@ func onOrder(t testing.TB, s *Service, command, body string) (Command, Order) {
 	path := func(id int) string { return fmt.Sprintf("/orders/%d/%s", id, command) }
 	return Command{
 		Subject: customer, Role: "customer", Customer: customer, Status: http.StatusOK,
-		Call:      Call{Path: path(o.ID), Body: body},
+		Call:      e2e.Call{Path: path(o.ID), Body: body},
 		OtherPath: path(other.ID),
 		Locks:     Query{"SELECT FROM orders WHERE id = $1 FOR UPDATE", []any{o.ID}},
 		Effects:   Query{"SELECT version FROM orders WHERE id = $1", []any{o.ID}},
-		Denied: map[string]Call{
+		Denied: map[string]e2e.Call{
 			"forbidden_resource": {Path: path(foreign.ID), Body: body},
 			"not_found":          {Path: path(1 << 50), Body: body},
 		},
 	}, o
 }
 
-func reserveInventory(t testing.TB, s *Service) Command {
+func reserveInventory(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	c, _ := onOrder(t, s, "reservation", `{}`)
 	c.Peer, c.PeerStatus = s.SellerToken(t), http.StatusOK
 	return c
 }
 
-func reserveSoldStock(t testing.TB, s *Service) Refusal {
+func reserveSoldStock(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c, o := onOrder(t, s, "reservation", `{}`)
 	s.Exec(t, "UPDATE orders SET reserved_until = NULL WHERE customer_id = $1", c.Customer)
@@ -137,7 +139,7 @@ func reserveSoldStock(t testing.TB, s *Service) Refusal {
 }
 
 // reserveBeyondLimit writes the extensions without the service, which is faster.
-func reserveBeyondLimit(t testing.TB, s *Service) Refusal {
+func reserveBeyondLimit(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c, o := onOrder(t, s, "reservation", `{}`)
 	s.Exec(t, `INSERT INTO reservation_extension (order_id, created_by, idempotency_key, reserved_until, created_at)
@@ -148,27 +150,27 @@ func reserveBeyondLimit(t testing.TB, s *Service) Refusal {
 	}}
 }
 
-func reservePaidOrder(t testing.TB, s *Service) Refusal {
+func reservePaidOrder(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c, o := onOrder(t, s, "reservation", `{}`)
 	s.MustPay(t, o)
 	return Refusal{c, http.StatusConflict, "invalid_order_state", nil}
 }
 
-func cancelOrder(t testing.TB, s *Service) Command {
+func cancelOrder(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	c, _ := onCancellation(t, s)
 	return c
 }
 
-func cancelPaidOrder(t testing.TB, s *Service) Command {
+func cancelPaidOrder(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	c, o := onCancellation(t, s)
 	s.MustPay(t, o)
 	return c
 }
 
-func onCancellation(t testing.TB, s *Service) (Command, Order) {
+func onCancellation(t testing.TB, s *e2e.Service) (Command, e2e.Order) {
 	t.Helper()
 	c, o := onOrder(t, s, "cancel", `{"reason": "dropped a/b"}`)
 	c.OtherBody = `{"reason": "dropped b/a"}`
@@ -176,7 +178,7 @@ func onCancellation(t testing.TB, s *Service) (Command, Order) {
 	return c, o
 }
 
-func cancelShippedOrder(t testing.TB, s *Service) Refusal {
+func cancelShippedOrder(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c, o := onOrder(t, s, "cancel", `{}`)
 	s.MustPay(t, o)
@@ -186,7 +188,7 @@ func cancelShippedOrder(t testing.TB, s *Service) Refusal {
 	}}
 }
 
-func updateOrderStatus(t testing.TB, s *Service) Command {
+func updateOrderStatus(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	c, o := onOrder(t, s, "status", `{"status": "fulfilling"}`)
 	s.MustPay(t, o)
@@ -197,7 +199,7 @@ var productRoutes = map[string]Route{
 	"putProduct": {Prepare: putProduct, Access: productOwners},
 	"adjustStock": {
 		Prepare: adjustStock,
-		Refusals: map[string]func(testing.TB, *Service) Refusal{
+		Refusals: refusals{
 			"below what is reserved": adjustReservedStock, "too many units": adjustBeyondBounds,
 		},
 		Access: productOwners,
@@ -207,21 +209,21 @@ var productRoutes = map[string]Route{
 	"listProducts":                 {Prepare: readPath("/products"), Access: anyRole},
 }
 
-func getProduct(t testing.TB, s *Service) Command {
+func getProduct(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	sku := s.UniqueName("coffee")
 	s.PutProduct(t, sku, 7)
-	return Command{Call: Call{Path: "/products/" + sku}, Status: http.StatusOK}
+	return Command{Call: e2e.Call{Path: "/products/" + sku}, Status: http.StatusOK}
 }
 
-func putProduct(t testing.TB, s *Service) Command {
+func putProduct(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	sku := s.UniqueName("coffee")
 	s.PutProduct(t, sku, 7)
-	return Command{Call: s.PutPriceCall(t, sku, Shop, Roubles("100.00")), Status: http.StatusOK}
+	return Command{Call: s.PutPriceCall(t, sku, e2e.Shop, e2e.Roubles("100.00")), Status: http.StatusOK}
 }
 
-func adjustStock(t testing.TB, s *Service) Command {
+func adjustStock(t testing.TB, s *e2e.Service) Command {
 	t.Helper()
 	c, _ := onStock(t, s, 3)
 	return c
@@ -229,42 +231,41 @@ func adjustStock(t testing.TB, s *Service) Command {
 
 // onStock prepares an adjustment to a new seller's product, with ten units in stock.
 // The seller also has a second product. The effects are adjustments.
-func onStock(t testing.TB, s *Service, change int) (c Command, sku string) {
+func onStock(t testing.TB, s *e2e.Service, change int) (c Command, sku string) {
 	t.Helper()
 	seller, rival := s.UniqueName("seller"), s.UniqueName("seller")
 	tea, cup, foreign := s.UniqueName("tea"), s.UniqueName("cup"), s.UniqueName("foreign")
 	for sku, owner := range map[string]string{tea: seller, cup: seller, foreign: rival} {
-		Want[Product](t, s, http.StatusCreated, s.PutProductCall(t, sku, owner, Roubles("100.00"), 10))
-		s.stock.LoadOrStore(sku, 10)
+		s.PutProductOf(t, owner, sku, 10)
 	}
 	path := func(sku string) string { return "/products/" + sku + "/stock" }
 	body := func(change int) string { return fmt.Sprintf(`{"reason": "count a/b", "change": %d}`, change) }
 	return Command{
 		Subject: seller, Role: "seller", Seller: seller, Status: http.StatusCreated,
-		Call:      Call{Path: path(tea), Body: body(change)},
+		Call:      e2e.Call{Path: path(tea), Body: body(change)},
 		OtherBody: body(change + 1),
 		OtherPath: path(cup),
 		Peer:      s.AdminToken(t), PeerStatus: http.StatusCreated,
 		Locks:   Query{"SELECT FROM product WHERE sku = $1 FOR UPDATE", []any{tea}},
 		Effects: Query{"SELECT count(*) FROM stock_adjustment WHERE sku = $1", []any{tea}},
-		Denied: map[string]Call{
+		Denied: map[string]e2e.Call{
 			"forbidden_resource": {Path: path(foreign), Body: body(change)},
 			"not_found":          {Path: path(s.UniqueName("unknown")), Body: body(change)},
 		},
 	}, tea
 }
 
-func adjustReservedStock(t testing.TB, s *Service) Refusal {
+func adjustReservedStock(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c, sku := onStock(t, s, -9)
 	customer := s.UniqueName("customer")
 	o := s.MustCreateOrder(t, customer, sku, 2)
 	return Refusal{c, http.StatusConflict, "stock_reserved", func() {
-		Want[Order](t, s, http.StatusOK, s.CancelCall(s.Token(t, customer, "customer"), o.ID))
+		e2e.Want[e2e.Order](t, s, http.StatusOK, s.CancelCall(s.Token(t, customer, "customer"), o.ID))
 	}}
 }
 
-func adjustBeyondBounds(t testing.TB, s *Service) Refusal {
+func adjustBeyondBounds(t testing.TB, s *e2e.Service) Refusal {
 	t.Helper()
 	c, sku := onStock(t, s, 1_000_000_000)
 	return Refusal{c, http.StatusUnprocessableEntity, "validation_failed", func() {

@@ -1,4 +1,4 @@
-package e2e
+package routes
 
 import (
 	"cmp"
@@ -7,16 +7,17 @@ import (
 
 	devissuer "example.com/orders/internal/dev/issuer"
 	contracttest "example.com/orders/internal/test/contract"
+	"example.com/orders/internal/test/e2e"
 )
 
 // Command is a prepared request: everything it needs exists, and it has not been sent.
 // Each has separate people, products and orders, so that commands in one environment do
 // not meet. The members below Status are for guarded routes only.
 type Command struct {
-	*Service
+	*e2e.Service
 	Operation contracttest.Operation
 	// Call is the request; it has no key yet. Subject sends it in Role.
-	Call          Call
+	Call          e2e.Call
 	Subject, Role string
 	// Customer and Seller own the resource: Alice and the shop unless set.
 	Customer, Seller string
@@ -36,7 +37,7 @@ type Command struct {
 	Locks      Query
 	Effects    Query
 	// Denied holds the subject's calls that end in 403 or 404, by code.
-	Denied map[string]Call
+	Denied map[string]e2e.Call
 
 	route                        string
 	effectsBefore, recordsBefore int
@@ -58,25 +59,25 @@ type Refusal struct {
 	Cure func()
 }
 
-// Prepare prepares the request for a route, which is a key in [Routes].
-func (s *Service) Prepare(t testing.TB, route string) Command {
+// Prepare prepares the request for a route, which is a key in [All].
+func Prepare(t testing.TB, s *e2e.Service, route string) Command {
 	t.Helper()
-	return s.complete(t, route, Routes[route].Prepare(t, s))
+	return complete(t, s, route, All[route].Prepare(t, s))
 }
 
 // PrepareRefusal prepares a command that the use case refuses.
-func (s *Service) PrepareRefusal(t testing.TB, of RefusalName) Refusal {
+func PrepareRefusal(t testing.TB, s *e2e.Service, of RefusalName) Refusal {
 	t.Helper()
-	r := Routes[of.Route].Refusals[of.Reason](t, s)
-	r.Command = s.complete(t, of.Route, r.Command)
+	r := All[of.Route].Refusals[of.Reason](t, s)
+	r.Command = complete(t, s, of.Route, r.Command)
 	return r
 }
 
-func (s *Service) complete(t testing.TB, route string, c Command) Command {
+func complete(t testing.TB, s *e2e.Service, route string, c Command) Command {
 	t.Helper()
 	c.Service, c.route, c.Operation = s, route, operation(t, s.Contract, route)
 	c.Call.Method = c.Operation.Method
-	c.Customer, c.Seller = cmp.Or(c.Customer, Alice), cmp.Or(c.Seller, Shop)
+	c.Customer, c.Seller = cmp.Or(c.Customer, e2e.Alice), cmp.Or(c.Seller, e2e.Shop)
 	if c.Subject != "" {
 		c.Call.Token = s.Token(t, c.Subject, c.Role)
 	}
@@ -88,7 +89,7 @@ func (s *Service) complete(t testing.TB, route string, c Command) Command {
 
 func operation(t testing.TB, contract *contracttest.Validator, route string) contracttest.Operation {
 	t.Helper()
-	id := cmp.Or(Routes[route].Operation, route)
+	id := cmp.Or(All[route].Operation, route)
 	operations := contract.Operations()
 	i := slices.IndexFunc(operations, func(op contracttest.Operation) bool { return op.ID == id })
 	if i < 0 {
@@ -98,16 +99,16 @@ func operation(t testing.TB, contract *contracttest.Validator, route string) con
 }
 
 // On returns the command as it is sent to a given replica.
-func (c Command) On(s *Service) Command {
+func (c Command) On(s *e2e.Service) Command {
 	c.Service = s
 	return c
 }
 
 // WithKey returns the call with a key.
-func (c Command) WithKey(key string) Call { return c.Call.WithKey(key) }
+func (c Command) WithKey(key string) e2e.Call { return c.Call.WithKey(key) }
 
 // MustRun sends the call with a new key. It must take effect.
-func (c Command) MustRun(t testing.TB, key string) Reply {
+func (c Command) MustRun(t testing.TB, key string) e2e.Reply {
 	t.Helper()
 	r := c.Send(t, c.WithKey(key))
 	c.WantFirst(t, r, c.Status)
@@ -116,7 +117,7 @@ func (c Command) MustRun(t testing.TB, key string) Reply {
 }
 
 // WantFirst checks the response to a request that ran.
-func (c Command) WantFirst(t testing.TB, r Reply, status int) {
+func (c Command) WantFirst(t testing.TB, r e2e.Reply, status int) {
 	t.Helper()
 	if r.Status != status {
 		t.Fatalf("%s: status %d, want %d: %s", c.route, r.Status, status, r.Body)
@@ -125,7 +126,7 @@ func (c Command) WantFirst(t testing.TB, r Reply, status int) {
 }
 
 // WantResult checks the guard headers Idempotency-Result and Idempotent-Replayed.
-func (c Command) WantResult(t testing.TB, r Reply, result, replayed string) {
+func (c Command) WantResult(t testing.TB, r e2e.Reply, result, replayed string) {
 	t.Helper()
 	got := [2]string{r.Header.Get("Idempotency-Result"), r.Header.Get("Idempotent-Replayed")}
 	if want := [2]string{result, replayed}; got != want {
@@ -134,7 +135,7 @@ func (c Command) WantResult(t testing.TB, r Reply, result, replayed string) {
 }
 
 // WantNotGuarded checks that a response does not come from the guard.
-func (c Command) WantNotGuarded(t testing.TB, r Reply) {
+func (c Command) WantNotGuarded(t testing.TB, r e2e.Reply) {
 	t.Helper()
 	c.WantResult(t, r, "", "")
 }
@@ -142,7 +143,7 @@ func (c Command) WantNotGuarded(t testing.TB, r Reply) {
 var storedHeaders = []string{"Location", "Content-Type", "Idempotency-Key", "Idempotency-Expires"}
 
 // WantReplay checks that replay is the stored response that first was.
-func (c Command) WantReplay(t testing.TB, first, replay Reply) {
+func (c Command) WantReplay(t testing.TB, first, replay e2e.Reply) {
 	t.Helper()
 	if !replay.SameAs(first) {
 		t.Errorf("the replay is %d %s\nthe first response was %d %s", replay.Status, replay.Body, first.Status, first.Body)
@@ -189,7 +190,7 @@ func (c Command) WantKeyFree(t testing.TB, key string) {
 
 // LockRow locks the row that the command has to lock, until it is released or the test
 // ends.
-func (c Command) LockRow(t testing.TB) RowLock {
+func (c Command) LockRow(t testing.TB) e2e.RowLock {
 	t.Helper()
 	return c.LockRows(t, c.Locks.SQL, c.Locks.Args...)
 }

@@ -1,4 +1,4 @@
-package e2e
+package invariants_test
 
 import (
 	"slices"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/orders/internal/test/e2e"
+	"example.com/orders/internal/test/invariants"
 	pgtest "example.com/orders/internal/test/pg"
 )
 
@@ -20,38 +22,38 @@ const (
 
 // damages are changes of the database by the invariant that they contradict.
 var damages = map[string][]string{
-	balanceIsSum:    {"DELETE FROM balance"},
-	balancePositive: {"ALTER TABLE balance DROP CONSTRAINT balance_amount_check; UPDATE balance SET amount = -1"},
-	entriesInOrder: {
+	"a balance is the sum of its ledger entries": {"DELETE FROM balance"},
+	"a balance is never negative":                {"ALTER TABLE balance DROP CONSTRAINT balance_amount_check; UPDATE balance SET amount = -1"},
+	"each entry of a balance is the next change of it, and no older than the one before": {
 		"UPDATE ledger_entry SET position = position + 100 WHERE kind = 'payment'",
 		"UPDATE ledger_entry SET created_at = '-infinity' WHERE kind = 'payment'",
 	},
-	entrySides: {
+	"a ledger entry debits one account and credits another": {
 		chargeItself,
 		"UPDATE ledger_entry SET customer_id = 'mallory'",
 	},
-	refundsWithin: {
+	"refunds are at most what was captured": {
 		"UPDATE refund SET amount = amount + 1000",
 		"UPDATE refund SET currency = 'EUR'",
 	},
-	moneyMoved: {
+	"a payment and a refund are one ledger entry each": {
 		"UPDATE ledger_entry SET payment_id = NULL WHERE kind = 'payment'",
 		"UPDATE ledger_entry SET amount = amount + 1 WHERE kind = 'refund'",
 	},
-	reservedIsNeeded: {"UPDATE product SET reserved = reserved - 1"},
-	stockIsConserved: {
+	"the reserved quantity is what reservations need, and on hand": {"UPDATE product SET reserved = reserved - 1"},
+	"the initial stock and its adjustments are on hand or sold": {
 		"UPDATE product SET on_hand = on_hand - 1",
 		"UPDATE stock_adjustment SET change = change + 1",
 	},
-	oneLivePayment: {payTwice},
-	moneyFitsStatus: {
+	"an order has at most one live payment": {payTwice},
+	"an order's money is what its status says": {
 		"UPDATE orders SET reserved_until = NULL, status = 'paid' WHERE id = " + anOrder,
 		"UPDATE orders SET status = 'pending_payment' WHERE status = 'fulfilling'",
 		"UPDATE refund SET amount = amount - 1 WHERE full_refund",
 	},
-	reservationFits: {"ALTER TABLE orders DROP CONSTRAINT orders_check1; UPDATE orders SET reserved_until = now() WHERE status = 'fulfilling'"},
-	cancelledBy:     {"ALTER TABLE orders DROP CONSTRAINT orders_check; UPDATE orders SET cancelled_by = NULL"},
-	oneEventPerChange: {
+	"only an order that waits for payment has a reservation": {"ALTER TABLE orders DROP CONSTRAINT orders_check1; UPDATE orders SET reserved_until = now() WHERE status = 'fulfilling'"},
+	"a cancelled order names who cancelled it":               {"ALTER TABLE orders DROP CONSTRAINT orders_check; UPDATE orders SET cancelled_by = NULL"},
+	"every change has exactly one event": {
 		"DELETE FROM outbox WHERE type = 'order.paid'",
 		`UPDATE outbox SET data = jsonb_set(data, '{version}', '1') WHERE type = 'order.paid'`,
 		"UPDATE outbox SET type = 'payment.failed' WHERE type = 'payment.captured'",
@@ -59,15 +61,15 @@ var damages = map[string][]string{
 		"DELETE FROM outbox WHERE type = 'balance.credit'",
 		"DELETE FROM outbox WHERE type = 'product.stock_adjusted'",
 	},
-	noOtherEvents: {"INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/0', '{}', now())"},
-	auditIsComplete: {
+	"every event has a change": {"INSERT INTO outbox (type, aggregate, data, created_at) VALUES ('order.paid', 'order/0', '{}', now())"},
+	"the audit log is what administrators did": {
 		"DELETE FROM audit_log WHERE action = 'RefundPayment'",
 		"UPDATE stock_adjustment SET created_by = 'root'",
 		"INSERT INTO audit_log (actor, at, action, resource) VALUES ('root', now(), 'CancelOrder', 'order/1')",
 		"UPDATE audit_log SET metadata = '{\"status\": \"shipped\"}' WHERE action = 'UpdateOrderStatus'",
 	},
-	noStoredFailure: {"UPDATE idempotency_record SET status = 503"},
-	successHasEffect: {
+	"no failure is stored under a key": {"UPDATE idempotency_record SET status = 503"},
+	"every stored success has its effect": {
 		"UPDATE orders SET idempotency_key = 'another' WHERE id = " + anOrder,
 		"UPDATE refund SET idempotency_key = 'another' WHERE NOT full_refund",
 		"UPDATE stock_adjustment SET idempotency_key = 'another'",
@@ -79,43 +81,43 @@ var damages = map[string][]string{
 }
 
 // A check that finds nothing wrong proves nothing unless it finds damage.
-func TestCheckInvariants_FindsDamage(t *testing.T) {
+func TestCheck_FindsDamage(t *testing.T) {
 	t.Parallel()
-	stock := Stock{"tea": 100}
+	stock := e2e.Stock{"tea": 100}
 	s := prepareForDamage(t, stock)
-	for _, inv := range append(slices.Clone(invariants), invariant{name: stockIsConserved}) {
-		if len(damages[inv.name]) == 0 {
-			t.Errorf("no damage proves that this is checked: %s", inv.name)
+	for _, name := range invariants.Names() {
+		if len(damages[name]) == 0 {
+			t.Errorf("no damage proves that this is checked: %s", name)
 		}
-		for _, damage := range damages[inv.name] {
+		for _, damage := range damages[name] {
 			found := violationsAfter(t, s.DB, damage, stock)
-			if !slices.ContainsFunc(found, func(v string) bool { return strings.HasPrefix(v, inv.name+", but") }) {
-				t.Errorf("after %s found %v, want: %s", damage, found, inv.name)
+			if !slices.ContainsFunc(found, func(v string) bool { return strings.HasPrefix(v, name+", but") }) {
+				t.Errorf("after %s found %v, want: %s", damage, found, name)
 			}
 		}
 	}
 }
 
 // prepareForDamage has everything in the database that can be damaged. Nothing is, yet.
-func prepareForDamage(t *testing.T, stock Stock) *Service {
+func prepareForDamage(t *testing.T, stock e2e.Stock) *e2e.Service {
 	t.Helper()
-	s := Start(t)
+	s := e2e.Start(t)
 	s.PutProduct(t, "tea", stock["tea"])
 	s.AdjustStock(t, "tea", 5)
-	s.MustCreateOrder(t, Alice, "tea", 1)
-	s.MustCreateOrderIn(t, "cancelled", Alice, "tea")
-	paid := s.MustCreatePaidOrder(t, Alice, "tea", 3)
-	Want[Refund](t, s, 200, s.RefundCall(s.AdminToken(t), paid.ID, "50.00"))
-	returned := s.MustCreatePaidOrder(t, Alice, "tea", 1)
-	Want[Refund](t, s, 200, s.RefundCall(s.CustomerToken(t), returned.ID, ""))
-	Want[Order](t, s, 200, StatusCall(s.AdminToken(t), paid.ID, "fulfilling"))
-	CheckInvariants(t, s.DB, stock)
+	s.MustCreateOrder(t, e2e.Alice, "tea", 1)
+	s.MustCreateOrderIn(t, "cancelled", e2e.Alice, "tea")
+	paid := s.MustCreatePaidOrder(t, e2e.Alice, "tea", 3)
+	e2e.Want[e2e.Refund](t, s, 200, s.RefundCall(s.AdminToken(t), paid.ID, "50.00"))
+	returned := s.MustCreatePaidOrder(t, e2e.Alice, "tea", 1)
+	e2e.Want[e2e.Refund](t, s, 200, s.RefundCall(s.CustomerToken(t), returned.ID, ""))
+	e2e.Want[e2e.Order](t, s, 200, e2e.StatusCall(s.AdminToken(t), paid.ID, "fulfilling"))
+	invariants.Check(t, s.DB, stock)
 	return s
 }
 
 // violationsAfter returns the violations that SQL statements cause, and rolls them
 // back.
-func violationsAfter(t *testing.T, db *pgxpool.Pool, sql string, stock Stock) []string {
+func violationsAfter(t *testing.T, db *pgxpool.Pool, sql string, stock e2e.Stock) []string {
 	t.Helper()
 	tx, err := db.Begin(t.Context())
 	if err != nil {
@@ -125,7 +127,7 @@ func violationsAfter(t *testing.T, db *pgxpool.Pool, sql string, stock Stock) []
 	if _, err := tx.Exec(t.Context(), sql); err != nil {
 		t.Fatal(err)
 	}
-	found, err := Violations(t.Context(), tx, stock)
+	found, err := invariants.Violations(t.Context(), tx, stock)
 	if err != nil {
 		t.Fatal(err)
 	}
