@@ -191,8 +191,8 @@ func (p *parser) oneOf(n *yaml.Node, what string, known []string) string {
 	return n.Value
 }
 
-// each reads the elements of a list, or a single element.
-func each[T any](n *yaml.Node, read func(*yaml.Node) T) []T {
+// oneOrMany reads a single element, or the elements of a list.
+func oneOrMany[T any](n *yaml.Node, read func(*yaml.Node) T) []T {
 	elements := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		elements = n.Content
@@ -205,7 +205,7 @@ func each[T any](n *yaml.Node, read func(*yaml.Node) T) []T {
 }
 
 func (p *parser) servers(n *yaml.Node) []string {
-	servers := each(n, func(n *yaml.Node) string {
+	servers := oneOrMany(n, func(n *yaml.Node) string {
 		url := strings.TrimSuffix(p.text(n), "/")
 		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
 			p.problem(n, "%q: expected a URL, such as http://127.0.0.1:8080", n.Value)
@@ -219,7 +219,7 @@ func (p *parser) servers(n *yaml.Node) []string {
 }
 
 func (p *parser) probes(n *yaml.Node) []string {
-	return each(n, func(n *yaml.Node) string { return p.oneOf(n, "a probe", probeNames()) })
+	return oneOrMany(n, func(n *yaml.Node) string { return p.oneOf(n, "a probe", probeNames()) })
 }
 
 func (p *parser) duration(n *yaml.Node) time.Duration {
@@ -268,7 +268,7 @@ func (p *parser) texts(n *yaml.Node, what string) map[string]string {
 	return texts
 }
 
-func (p *parser) requests(n *yaml.Node) []request { return each(n, p.request) }
+func (p *parser) requests(n *yaml.Node) []request { return oneOrMany(n, p.request) }
 
 func (p *parser) request(n *yaml.Node) request {
 	var r request
