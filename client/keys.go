@@ -126,7 +126,7 @@ func (s *FileStore) Forget(ctx context.Context, operation, key string) error {
 	return err
 }
 
-// forgetBoth also forgets the key under the former operation name, and gives both the same
+// forgetBoth also forgets the key under the former operation name. Both get the same
 // next key.
 func (s *FileStore) forgetBoth(ctx context.Context, operation, formerly, key string) error {
 	next := func() (string, error) {

@@ -145,7 +145,7 @@ func indexIsAsIn(ctx context.Context, conn *pgx.Conn, text string) (bool, error)
 	return true, err
 }
 
-// definitionOf returns the definition that a file gives its index, on an empty copy of
+// definitionOf returns the definition that the index of a file has, on an empty copy of
 // the table.
 func definitionOf(ctx context.Context, conn *pgx.Conn, plain, name, table string) (definition string, err error) {
 	tx, err := conn.Begin(ctx)

@@ -12,7 +12,7 @@ import (
 //go:embed places.txt
 var placesText string
 
-// renamer gives a service another name.
+// renamer renames a copy of the service.
 type renamer struct {
 	places  []place  // everywhere
 	about   []place  // in the files about the service as well

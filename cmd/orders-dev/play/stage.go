@@ -73,7 +73,7 @@ func (p *operation) path() string {
 	return path
 }
 
-// openStage starts the replicas on an empty database and gives both customers money. On
+// openStage starts the replicas on an empty database and credits both customers. On
 // failure it stops them again.
 func openStage(ctx context.Context, cfg Config) (_ *stage, err error) {
 	owner, service, err := cfg.OpenDatabase(ctx)

@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// The guard's store gives the same answers when each command shares a transaction.
+// The guard's store returns the same results when each command shares a transaction.
 func TestStore_InGroups(t *testing.T) {
 	t.Parallel()
 	storetest.RunKeys(t, func(t *testing.T) storetest.Stores {

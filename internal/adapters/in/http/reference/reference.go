@@ -1,5 +1,5 @@
 // Package reference decides which texts can be a reference, the ID that the caller
-// gives an intent.
+// chooses for an intent.
 //
 // A reference stops a second effect only if everybody who means one intent sends one
 // text. So texts that look alike must not differ in characters that are not seen. They

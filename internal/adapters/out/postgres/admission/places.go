@@ -169,7 +169,7 @@ func (p *Places) TryWrite() *Place {
 	return &Place{places: p}
 }
 
-// Leave gives the place back, unless a COMMIT keeps it.
+// Leave frees the place, unless a COMMIT keeps it.
 func (l *Place) Leave() {
 	if !l.kept {
 		l.places.writers.Release(1)
