@@ -71,13 +71,13 @@ format: need-go ## format the code
 
 generate: need-go ## generate code from api/openapi.yaml and from the SQL
 	$(TOOL) sqlc generate
-	go generate ./...
 	go -C client generate ./...
 	@if command -v npm >/dev/null; then \
 		$(MAKE) --no-print-directory clients/ts/node_modules && npm run --prefix clients/ts --silent generate; \
 	else \
 		echo "NOT CHECKED: generating clients/ts/src/api.gen.ts needs npm, which comes with Node.js"; \
 	fi
+	go generate ./... # last, because pages name generated code
 
 # Generates the files and compares them with those that were there.
 generated: need-go ## check that the generated code is up to date

@@ -29,15 +29,18 @@ var generated = map[string]func(*testing.T) string{
 func TestPages_AreGenerated(t *testing.T) {
 	t.Parallel()
 	for name, render := range generated {
-		page := render(t)
-		if *update && !t.Failed() {
-			if err := os.WriteFile(filepath.Join(root, name), []byte(page), 0o644); err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) { // a mistake in the source of one page stops no other
+			t.Parallel()
+			page := render(t)
+			if *update && !t.Failed() {
+				if err := os.WriteFile(filepath.Join(root, name), []byte(page), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if diff := cmp.Diff(page, pageAt(name).Text); diff != "" {
-			t.Errorf("%s is out of date; run make generate (-want +got):\n%s", name, diff)
-		}
+			if diff := cmp.Diff(page, pageAt(name).Text); diff != "" {
+				t.Errorf("%s is out of date; run make generate (-want +got):\n%s", name, diff)
+			}
+		})
 	}
 }
 
