@@ -23,12 +23,17 @@ type Observer interface {
 	RecordsStored(n int)
 }
 
-// Unobserved is the default observer.
-type Unobserved = unobserved
+// Unobserved ignores all events. Observers of some embed it.
+type Unobserved struct{}
 
-type unobserved struct{}
+// GroupRan implements [Observer].
+func (Unobserved) GroupRan(int) {}
 
-func (unobserved) GroupRan(int)                {}
-func (unobserved) GroupSplit()                 {}
-func (unobserved) CommandQueued(time.Duration) {}
-func (unobserved) RecordsStored(int)           {}
+// GroupSplit implements [Observer].
+func (Unobserved) GroupSplit() {}
+
+// CommandQueued implements [Observer].
+func (Unobserved) CommandQueued(time.Duration) {}
+
+// RecordsStored implements [Observer].
+func (Unobserved) RecordsStored(int) {}

@@ -100,7 +100,7 @@ func newDB(pool *pgxpool.Pool, cfg Config) *DB {
 		closed: open.Done(), stop: stop, Observe: cfg.Observe,
 	}
 	if db.Observe == nil {
-		db.Observe = Unobserved{}
+		db.Observe = unobserved{}
 	}
 	return db
 }

@@ -8,9 +8,7 @@ type Observer interface {
 	TransactionRestarted(reason string)
 }
 
-// Unobserved is the default observer.
-type Unobserved = unobserved
-
+// unobserved is the default observer.
 type unobserved struct{}
 
 func (unobserved) TransactionEnded(int)        {}
