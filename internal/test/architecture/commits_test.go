@@ -58,7 +58,7 @@ func TestSource_EverybodyCommitsThroughPgtx(t *testing.T) {
 			continue
 		}
 		if _, allowed := otherCommits[f.name]; !allowed {
-			t.Errorf("%s calls %v: commit with pgtx.DB.Transact, or list the file with its reason", f.name, found)
+			t.Errorf("%s calls %v: commit with pgtx.DB.Write, or list the file with its reason", f.name, found)
 		} else {
 			unused--
 		}

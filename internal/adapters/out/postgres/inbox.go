@@ -38,6 +38,6 @@ func (s inbox) Renew(ctx context.Context, m core.Message) error {
 // DeleteOldMessages deletes up to limit records for old messages and returns their number.
 func (db *DB) DeleteOldMessages(ctx context.Context, limit int) (int, error) {
 	var n int64
-	err := db.WriteOnce(ctx, pgtx.Into(&n, (*queries).DeleteOldMessages, int32(limit)))
+	err := db.ExecOnce(ctx, pgtx.Into(&n, (*queries).DeleteOldMessages, int32(limit)))
 	return int(n), pgtx.Failed("delete old messages", err)
 }

@@ -93,7 +93,7 @@ func restoreJobs[R any](
 		r.Last, r.Found = position(row), i+1
 		ids[i] = r.Last.ID
 	}
-	err = db.TransactOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+	err = db.WriteOnce(ctx, func(ctx context.Context, t *pgtx.Tx) error {
 		if _, err := t.LoadFirst(ctx); err != nil {
 			return err
 		}

@@ -178,7 +178,7 @@ type store[T any] struct {
 
 // InTx runs fn in the transaction in ctx, or in a new one.
 func (s store[T]) InTx(ctx context.Context, fn func(context.Context, T) error) error {
-	return s.join(ctx, s.db.Transact, fn)
+	return s.join(ctx, s.db.Write, fn)
 }
 
 // Read is InTx without a writer place; see [pgtx.DB.Read].

@@ -241,7 +241,7 @@ func (k *Executor) Lookup(ctx context.Context, id idempotency.ID) (rec idempoten
 // number. It skips rows locked by other transactions.
 func (k *Executor) DeleteExpired(ctx context.Context, limit int) (int, error) {
 	var n int64
-	err := k.db.WriteOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).DeleteExpiredRecords, int32(limit)))
+	err := k.db.ExecOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).DeleteExpiredRecords, int32(limit)))
 	return int(n), pgtx.Failed("delete expired idempotency records", err)
 }
 

@@ -221,7 +221,7 @@ func (db *DB) readState(ctx context.Context) (State, error) {
 //
 // A read-only database writes no events and keeps its name.
 func (db *DB) RenewIncarnation(ctx context.Context) error {
-	err := db.WriteOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.RenewIncarnation(ctx) })
+	err := db.ExecOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.RenewIncarnation(ctx) })
 	if stateOf(err) == readOnlyTransaction {
 		return nil
 	}

@@ -74,7 +74,7 @@ type statement struct {
 func (db *DB) Look(ctx context.Context, fn Work) error {
 	err := db.Run(ctx, nil, MaxRuns, fn)
 	if errors.Is(err, ErrNoPlace) {
-		return db.transact(ctx, fn)
+		return db.write(ctx, fn)
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (db *DB) Run(ctx context.Context, place *admission.Place, runs int, fn Work
 	acquire, run := db.pool.Acquire, 1
 	defer func() { db.Observe.TransactionEnded(run) }()
 	for ; ; run++ {
-		err := db.transactOnce(ctx, acquire, t, fn)
+		err := db.attempt(ctx, acquire, t, fn)
 		race := lostRace(err)
 		switch {
 		case err == nil:
@@ -160,7 +160,8 @@ func (db *DB) Run(ctx context.Context, place *admission.Place, runs int, fn Work
 	}
 }
 
-func (db *DB) transactOnce(
+// attempt runs fn in a new transaction and commits it.
+func (db *DB) attempt(
 	ctx context.Context, acquire func(context.Context) (*pgxpool.Conn, error), like Tx, fn Work,
 ) (err error) {
 	conn, err := acquire(ctx)

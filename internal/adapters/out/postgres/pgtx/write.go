@@ -11,22 +11,24 @@ import (
 // ErrRowHeld reports that a transaction reached its lock timeout and was rolled back.
 var ErrRowHeld = errors.New("a row is held for long")
 
-// Transact runs fn in a new transaction that may write, and commits it.
-func (db *DB) Transact(ctx context.Context, fn Work) error {
-	return db.transact(ctx, begin(fn))
+// Write runs fn in a new transaction that may write; see [DB.Run]. [DB.Read] is for
+// transactions that only read.
+func (db *DB) Write(ctx context.Context, fn Work) error {
+	return db.write(ctx, begin(fn))
 }
 
-// transact waits for a place before it acquires a connection. If a row is held for
-// long, the transaction may have to wait until it may wait for the row.
-func (db *DB) transact(ctx context.Context, fn Work) error {
-	err := db.transactOutside(ctx, false, fn)
+// write waits for a place before it acquires a connection. If a row is held for long,
+// the transaction may have to wait until it may wait for the row.
+func (db *DB) write(ctx context.Context, fn Work) error {
+	err := db.runOutside(ctx, false, fn)
 	if errors.Is(err, ErrRowHeld) {
-		return db.transactOutside(ctx, true, fn)
+		return db.runOutside(ctx, true, fn)
 	}
 	return err
 }
 
-func (db *DB) transactOutside(ctx context.Context, rowHeld bool, fn Work) error {
+// runOutside is [DB.Run] outside the lanes.
+func (db *DB) runOutside(ctx context.Context, rowHeld bool, fn Work) error {
 	place, err := db.Places.Outside(ctx, "", rowHeld)
 	if err != nil {
 		return err
@@ -35,23 +37,23 @@ func (db *DB) transactOutside(ctx context.Context, rowHeld bool, fn Work) error 
 	return db.Run(ctx, place, MaxRuns, fn)
 }
 
-// WriteOnce runs a writing statement in a transaction, for jobs and the relay. They run
-// periodically, so it does not retry.
-func (db *DB) WriteOnce(ctx context.Context, write Read) error {
-	return db.TransactOnce(ctx, func(ctx context.Context, t *Tx) error {
-		_, err := t.LoadFirst(ctx, write)
-		return err
-	})
-}
-
-// TransactOnce runs fn, which writes, in a new transaction without retries.
-func (db *DB) TransactOnce(ctx context.Context, fn Work) error {
+// WriteOnce runs fn, which writes, in a new transaction, for jobs and the relay. They
+// run periodically, so it does not retry.
+func (db *DB) WriteOnce(ctx context.Context, fn Work) error {
 	place, err := db.Places.Job(ctx)
 	if err != nil {
 		return err
 	}
 	defer place.Leave()
-	return db.transactOnce(ctx, db.pool.Acquire, Tx{place: place, wrote: true}, fn)
+	return db.attempt(ctx, db.pool.Acquire, Tx{place: place, wrote: true}, fn)
+}
+
+// ExecOnce is [DB.WriteOnce] for one statement.
+func (db *DB) ExecOnce(ctx context.Context, write Read) error {
+	return db.WriteOnce(ctx, func(ctx context.Context, t *Tx) error {
+		_, err := t.LoadFirst(ctx, write)
+		return err
+	})
 }
 
 // lockTimeoutAt returns the lock timeout of transactions at a place, in PostgreSQL's

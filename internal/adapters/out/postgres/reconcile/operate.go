@@ -81,7 +81,7 @@ VALUES ($1, now(), $2, $3, jsonb_build_object('database_role', session_user))`
 // operate makes an operator's change and adds its audit entry, which also names the
 // database login, in one transaction.
 func (s Store) operate(ctx context.Context, e core.AuditEntry, change pgtx.Work) error {
-	return s.db.Transact(ctx, func(ctx context.Context, t *pgtx.Tx) error {
+	return s.db.Write(ctx, func(ctx context.Context, t *pgtx.Tx) error {
 		if err := change(ctx, t); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (s Store) LoadPass(ctx context.Context) (reconcile.Pass, error) {
 // SavePass saves the pass after a step; see [reconcile.Progress].
 func (s Store) SavePass(ctx context.Context, pass reconcile.Pass) (bool, error) {
 	var n int64
-	err := s.db.WriteOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).SaveReconciliationPass, dbsqlc.SaveReconciliationPassParams{
+	err := s.db.ExecOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).SaveReconciliationPass, dbsqlc.SaveReconciliationPassParams{
 		NextPosition: pass.Position, Found: int64(pass.Found), Version: pass.Version,
 	}))
 	return n == 1, pgtx.Failed("save the progress of reconciliation", err)

@@ -26,13 +26,13 @@ func NewOutbox(db *pgtx.DB) *Outbox { return &Outbox{db} }
 func (o *Outbox) Lease(ctx context.Context, holder string, d time.Duration) (bool, error) {
 	var n int64
 	lease := dbsqlc.TakeLeaseParams{Holder: holder, Seconds: d.Seconds()}
-	err := o.db.WriteOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).TakeLease, lease))
+	err := o.db.ExecOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).TakeLease, lease))
 	return n == 1, pgtx.Failed("take the relay's lease", err)
 }
 
 // Release ends the lease, so that another replica can take over at once.
 func (o *Outbox) Release(ctx context.Context, holder string) error {
-	err := o.db.WriteOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.ReleaseLease(ctx, holder) })
+	err := o.db.ExecOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.ReleaseLease(ctx, holder) })
 	return pgtx.Failed("release the relay's lease", err)
 }
 
@@ -71,7 +71,7 @@ func (o *Outbox) Unpublished(ctx context.Context, limit int) ([]outbox.Event, er
 
 // MarkPublished records that the broker has accepted the events.
 func (o *Outbox) MarkPublished(ctx context.Context, ids []string) error {
-	err := o.db.WriteOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.MarkPublished(ctx, ids) })
+	err := o.db.ExecOnce(ctx, func(ctx context.Context, q *dbsqlc.Queries) error { return q.MarkPublished(ctx, ids) })
 	return pgtx.Failed("mark events as published", err)
 }
 
@@ -80,7 +80,7 @@ func (o *Outbox) MarkPublished(ctx context.Context, ids []string) error {
 func (o *Outbox) DeletePublished(ctx context.Context, age time.Duration, limit int) (int, error) {
 	var n int64
 	old := dbsqlc.DeletePublishedEventsParams{MaxEvents: int32(limit), Seconds: age.Seconds()}
-	err := o.db.WriteOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).DeletePublishedEvents, old))
+	err := o.db.ExecOnce(ctx, pgtx.Into(&n, (*dbsqlc.Queries).DeletePublishedEvents, old))
 	return int(n), pgtx.Failed("delete published events", err)
 }
 
