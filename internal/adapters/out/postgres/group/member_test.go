@@ -17,7 +17,7 @@ func (wanting) Announced() []string { return []string{"balance/ann"} }
 func (w wanting) Blocked() []string { return w.Announced() }
 
 // A command that is gone does not wait for the row: nothing would remove its mark.
-func TestSettleOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
+func TestResolveOutside_MarksNoRowForACommandThatIsGone(t *testing.T) {
 	t.Parallel()
 	k := &Executor{held: &admission.HeldRows{}}
 	ctx, hangUp := context.WithCancel(t.Context())
