@@ -73,37 +73,31 @@ func (q *Queries) BalancesAndNewEntries(ctx context.Context, arg BalancesAndNewE
 	return items, nil
 }
 
-const cardPaymentsByID = `-- name: CardPaymentsByID :many
-SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[]) AND method || '' = 'card' ORDER BY id
+const cardPaymentsAmong = `-- name: CardPaymentsAmong :many
+SELECT p.id, p.uuid,
+       (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0))::bool AS unreadable
+FROM (SELECT n.id, n.uuid, n.method, n.amount FROM payment n WHERE n.id = ANY($1::bigint[]) OFFSET 0) p
+WHERE p.method = 'card' ORDER BY p.id
 `
 
-// Compares the method as UnreadablePayments does.
-func (q *Queries) CardPaymentsByID(ctx context.Context, ids []int64) ([]Payment, error) {
-	rows, err := q.db.Query(ctx, cardPaymentsByID, ids)
+type CardPaymentsAmongRow struct {
+	ID         int64
+	Uuid       string
+	Unreadable bool
+}
+
+// An unreadable payment is NaN, or has a refund that is. OFFSET 0 makes the planner begin with
+// the ids. It preferred the index of card payments, and read all of it.
+func (q *Queries) CardPaymentsAmong(ctx context.Context, ids []int64) ([]CardPaymentsAmongRow, error) {
+	rows, err := q.db.Query(ctx, cardPaymentsAmong, ids)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Payment
+	var items []CardPaymentsAmongRow
 	for rows.Next() {
-		var i Payment
-		if err := rows.Scan(
-			&i.ID,
-			&i.OrderID,
-			&i.IdempotencyKey,
-			&i.Amount,
-			&i.Currency,
-			&i.Method,
-			&i.Status,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.Provider,
-			&i.ExternalPaymentID,
-			&i.CardToken,
-			&i.Failure,
-			&i.Uuid,
-			&i.AskedAt,
-		); err != nil {
+		var i CardPaymentsAmongRow
+		if err := rows.Scan(&i.ID, &i.Uuid, &i.Unreadable); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -495,6 +489,46 @@ func (q *Queries) OtherEntriesOfCustomer(ctx context.Context, arg OtherEntriesOf
 	return items, nil
 }
 
+const paymentsOfIDs = `-- name: PaymentsOfIDs :many
+SELECT id, order_id, idempotency_key, amount, currency, method, status, created_by, created_at, provider, external_payment_id, card_token, failure, uuid, asked_at FROM payment WHERE id = ANY($1::bigint[]) ORDER BY id
+`
+
+func (q *Queries) PaymentsOfIDs(ctx context.Context, ids []int64) ([]Payment, error) {
+	rows, err := q.db.Query(ctx, paymentsOfIDs, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Payment
+	for rows.Next() {
+		var i Payment
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrderID,
+			&i.IdempotencyKey,
+			&i.Amount,
+			&i.Currency,
+			&i.Method,
+			&i.Status,
+			&i.CreatedBy,
+			&i.CreatedAt,
+			&i.Provider,
+			&i.ExternalPaymentID,
+			&i.CardToken,
+			&i.Failure,
+			&i.Uuid,
+			&i.AskedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const paymentsOfUUIDs = `-- name: PaymentsOfUUIDs :many
 SELECT id FROM payment WHERE uuid = ANY(($1::text[])::uuid[])
 `
@@ -689,37 +723,4 @@ func (q *Queries) SaveReconciliationPass(ctx context.Context, arg SaveReconcilia
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const unreadablePayments = `-- name: UnreadablePayments :many
-SELECT p.id, p.uuid FROM payment p
-WHERE p.id = ANY($1::bigint[]) AND p.method || '' = 'card'
-  AND (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0))
-`
-
-type UnreadablePaymentsRow struct {
-	ID   int64
-	Uuid string
-}
-
-// The card payments that are NaN, or have a refund that is. Where p.method is compared as
-// it is, the planner may read all of the index of card payments instead.
-func (q *Queries) UnreadablePayments(ctx context.Context, ids []int64) ([]UnreadablePaymentsRow, error) {
-	rows, err := q.db.Query(ctx, unreadablePayments, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []UnreadablePaymentsRow
-	for rows.Next() {
-		var i UnreadablePaymentsRow
-		if err := rows.Scan(&i.ID, &i.Uuid); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

@@ -129,16 +129,16 @@ ORDER BY created_at, id LIMIT @page;
 -- name: PaymentsOfUUIDs :many
 SELECT id FROM payment WHERE uuid = ANY((@uuids::text[])::uuid[]);
 
--- name: UnreadablePayments :many
--- The card payments that are NaN, or have a refund that is. Where p.method is compared as
--- it is, the planner may read all of the index of card payments instead.
-SELECT p.id, p.uuid FROM payment p
-WHERE p.id = ANY(@ids::bigint[]) AND p.method || '' = 'card'
-  AND (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0));
+-- name: CardPaymentsAmong :many
+-- An unreadable payment is NaN, or has a refund that is. OFFSET 0 makes the planner begin with
+-- the ids. It preferred the index of card payments, and read all of it.
+SELECT p.id, p.uuid,
+       (p.amount = 'NaN' OR EXISTS (SELECT FROM refund WHERE payment_id = p.id AND amount = 'NaN' OFFSET 0))::bool AS unreadable
+FROM (SELECT n.id, n.uuid, n.method, n.amount FROM payment n WHERE n.id = ANY(@ids::bigint[]) OFFSET 0) p
+WHERE p.method = 'card' ORDER BY p.id;
 
--- name: CardPaymentsByID :many
--- Compares the method as UnreadablePayments does.
-SELECT * FROM payment WHERE id = ANY(@ids::bigint[]) AND method || '' = 'card' ORDER BY id;
+-- name: PaymentsOfIDs :many
+SELECT * FROM payment WHERE id = ANY(@ids::bigint[]) ORDER BY id;
 
 -- name: RefundsOfPayments :many
 SELECT * FROM refund WHERE payment_id = ANY(@payment_ids::bigint[]) ORDER BY payment_id, created_at DESC, id DESC;

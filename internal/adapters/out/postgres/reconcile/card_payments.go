@@ -29,15 +29,19 @@ func (s Store) CardPayments(
 		return nil, nil, err
 	}
 	for page := range slices.Chunk(ids, comparePage) {
-		left, err := dbsqlc.New(s.db.Pool()).UnreadablePayments(ctx, page)
+		cards, err := dbsqlc.New(s.db.Pool()).CardPaymentsAmong(ctx, page)
 		if err != nil {
-			return nil, nil, pgtx.Failed("find unreadable card payments", err)
+			return nil, nil, pgtx.Failed("find the card payments", err)
 		}
-		for _, row := range left {
-			unreadable = append(unreadable, (&payment.Payment{UUID: row.Uuid}).Key())
-			page = slices.DeleteFunc(page, func(id int64) bool { return id == row.ID })
+		var readable []int64
+		for _, p := range cards {
+			if p.Unreadable {
+				unreadable = append(unreadable, (&payment.Payment{UUID: p.Uuid}).Key())
+				continue
+			}
+			readable = append(readable, p.ID)
 		}
-		payments, err := s.withRefunds(ctx, page, paymentsOf)
+		payments, err := s.withRefunds(ctx, readable, paymentsOf)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -74,7 +78,7 @@ func (s Store) comparedPayments(ctx context.Context, since time.Time, uuids []st
 
 // withRefunds loads card payments and their refunds.
 func (s Store) withRefunds(ctx context.Context, ids []int64, paymentsOf PaymentsOf) ([]*payment.Payment, error) {
-	rows, err := dbsqlc.New(s.db.Pool()).CardPaymentsByID(ctx, ids)
+	rows, err := dbsqlc.New(s.db.Pool()).PaymentsOfIDs(ctx, ids)
 	if err != nil {
 		return nil, pgtx.Failed("read card payments", err)
 	}
