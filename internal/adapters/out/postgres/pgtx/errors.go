@@ -130,7 +130,8 @@ func noConnection(err error) error {
 }
 
 // unreachable reports whether connecting failed, the connection broke, or the caller
-// stopped waiting.
+// stopped waiting. Only a query on the pool itself fails to connect here: a transaction
+// acquires its connection first; see noConnection.
 func unreachable(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
