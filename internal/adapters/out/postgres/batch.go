@@ -40,7 +40,7 @@ func newBatch(ctx context.Context, t *pgtx.Tx, from *ids.Pools, shared bool) *ba
 
 // Session implements [group.Batch].
 func (b *batch) Session(held *admission.HeldRows) group.Session {
-	return &session{tx: b.tx, batch: b, held: held}
+	return &session{batch: b, held: held}
 }
 
 // Look implements [group.Batch].

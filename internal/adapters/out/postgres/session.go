@@ -20,7 +20,6 @@ import (
 // A command with its transaction to itself loads at once, any number of times. One that
 // shares it loads once, together with the others.
 type session struct {
-	tx    *pgtx.Tx
 	batch *batch
 	held  *admission.HeldRows // nil if the command may wait for them
 	now   time.Time
@@ -57,7 +56,7 @@ type sessionKey struct{}
 
 // Bind implements [group.Session].
 func (s *session) Bind(ctx context.Context) context.Context {
-	s.now, s.answered, s.changes, s.ended = s.tx.Now, false, nil, false
+	s.now, s.answered, s.changes, s.ended = s.batch.tx.Now, false, nil, false
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
@@ -131,7 +130,7 @@ func (s *session) load(ctx context.Context, reads ...pgtx.Read) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
-	return s.tx.Load(ctx, reads...)
+	return s.batch.tx.Load(ctx, reads...)
 }
 
 // flush queues the changes so far, so that the next load sees them.
@@ -167,7 +166,7 @@ func (s *session) NextID(ctx context.Context, of core.Sequence) (int64, error) {
 	if s.batch.shared {
 		ctx = s.batch.ctx
 	}
-	return s.batch.ids.Next(ctx, s.tx, of)
+	return s.batch.ids.Next(ctx, s.batch.tx, of)
 }
 
 // store runs use cases in sessions, which view shows them as their ports.
@@ -194,7 +193,7 @@ func (s store[T]) join(
 		return fn(ctx, s.view(joined))
 	}
 	return begin(ctx, func(ctx context.Context, tx *pgtx.Tx) error {
-		t := &session{tx: tx, batch: newBatch(ctx, tx, &s.db.ids, false)}
+		t := &session{batch: newBatch(ctx, tx, &s.db.ids, false)}
 		defer t.End()
 		ctx = t.Bind(ctx)
 		if err := fn(ctx, s.view(t)); err != nil {
